@@ -1,0 +1,41 @@
+"""Everything that Trailveil raises on purpose, in one family.
+
+    TrailveilError            the base: the command line catches this and nothing else
+    |-- InvalidValue          an argument is outside what it may be (also a ValueError)
+    |-- UnreadableInput       a file cannot be read as what it claims to be
+    |-- UnwritableOutput      a file cannot be written, or must not be
+    |-- Refused               going on could cost privacy, so nothing was done
+    |-- Unavailable           a valid request that this version or installation cannot serve
+    `-- NumericalError        a computation whose result cannot be trusted, so none is given
+
+Each message is one line: what must hold, what was found, where, and what to do next.
+No message holds a recorded position, a key, or any other secret.
+"""
+
+
+class TrailveilError(Exception):
+    """Base of all errors raised on purpose."""
+
+
+class InvalidValue(TrailveilError, ValueError):
+    """An argument is outside what it may be."""
+
+
+class UnreadableInput(TrailveilError):
+    """A file cannot be read as what it claims to be."""
+
+
+class UnwritableOutput(TrailveilError):
+    """A file cannot be written, or must not be."""
+
+
+class Refused(TrailveilError):
+    """Going on could cost privacy, so nothing was done."""
+
+
+class Unavailable(TrailveilError):
+    """A valid request that this version or this installation cannot serve."""
+
+
+class NumericalError(TrailveilError):
+    """A computation whose result cannot be trusted, so none is given."""
