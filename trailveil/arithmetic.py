@@ -1,0 +1,72 @@
+"""The arithmetic a formula is evaluated in: float64, or any number of bits.
+
+A formula written against `Arithmetic` and NumPy's operators works on float64 arrays and on object arrays
+of mpmath numbers alike, so each equation stands once.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Arithmetic(Protocol):
+    """What a formula may use beside + - * / ** abs and comparisons."""
+
+    @property
+    def pi(self) -> Any:
+        """Pi."""
+
+    def number(self, value: float) -> Any:
+        """A parameter as a number of this arithmetic, exactly."""
+
+    def exp(self, x: Any) -> Any:
+        """e^x."""
+
+    def sin(self, x: Any) -> Any:
+        """The sine of x."""
+
+    def sqrt(self, x: Any) -> Any:
+        """The square root of x."""
+
+    def expm1_remainder(self, x: Any) -> Any:
+        """e^x - 1 - x, without cancellation near 0."""
+
+
+# Below this the series is used: its first term left out is below x^9/9! of x^2/2, far under rounding.
+_SERIES_BELOW = 0.02
+_SERIES = np.array([2.0 / np.prod(np.arange(1.0, k + 1)) for k in range(8, 1, -1)])
+
+
+@dataclass(frozen=True)
+class Float64:
+    """Double precision, on arrays."""
+
+    pi: float = float(np.pi)
+
+    def number(self, value: float) -> float:
+        """The same value."""
+        return value
+
+    def exp(self, x: NDArray[np.float64]) -> Any:
+        """e^x."""
+        return np.exp(x)
+
+    def sin(self, x: NDArray[np.float64]) -> Any:
+        """The sine of x."""
+        return np.sin(x)
+
+    def sqrt(self, x: NDArray[np.float64]) -> Any:
+        """The square root of x."""
+        return np.sqrt(x)
+
+    def expm1_remainder(self, x: NDArray[np.float64]) -> Any:
+        """e^x - 1 - x."""
+        x = np.asarray(x, dtype=np.float64)
+        near = np.abs(x) < _SERIES_BELOW
+        small = np.where(near, x, 0.0)
+        return np.where(near, small * small / 2 * np.polyval(_SERIES, small), np.expm1(x) - x)
+
+
+FLOAT = Float64()

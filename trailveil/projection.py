@@ -1,0 +1,168 @@
+"""Degrees to whole micrometres in a local metric frame, and back to a public grid of degrees.
+
+The frame is the azimuthal equidistant projection on the WGS84 ellipsoid, centred at a whole
+degree, by PROJ. The centre is coarse, so it can be published with the release.
+
+Scale. Radial distances from the centre are exact. Across, the scale at distance s is s / m(s) with
+m the reduced length of the geodesic, m'' + K m = 0. The Gaussian curvature K of the ellipsoid is
+largest on the equator, where it is 1 / b^2 with b the polar semi-axis, so by Sturm's comparison
+m(s) >= b sin(s / b), and
+
+    1 <= scale <= (s / b) / sin(s / b)
+
+everywhere. A true distance of r metres is thus between r and r (1 + SCALE_ERROR) in the frame, for
+as long as (s / b) / sin(s / b) <= 1 + SCALE_ERROR: s up to 492 km.
+
+Rounding. One unit in the last place of a longitude near 180 degrees is 3 nanometres, and PROJ adds
+some tens of nanometres on the way (tests: under 0.1 micrometre), so a lattice point that goes to
+degrees in float64 and comes back is the same lattice point. That error is part of rounding X to
+the lattice; the noise never meets it.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from trailveil.errors import InvalidValue, Refused
+
+if TYPE_CHECKING:
+    from pyproj import Proj
+
+MICRO = 1_000_000
+"""Micrometres in a metre, microdegrees in a degree."""
+
+EXTENT = 480_000.0
+"""Metres from the centre within which a trace is accepted: 12 km less than SCALE_ERROR allows, so
+that noise does not carry a fix out of the frame."""
+
+_REACH = 5_000_000 * MICRO
+"""Micrometres from the centre beyond which a lattice point is a mistake and no noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A local metric frame, centred on a whole degree; public.
+
+    latitude: -90 to 90. longitude: -180 to 179. Raises InvalidValue for anything else.
+    """
+
+    latitude: int
+    longitude: int
+
+    SCALE_ERROR: ClassVar[float] = 1e-3
+    """True distances grow in the frame by at most this fraction, and never shrink."""
+
+    def __post_init__(self) -> None:
+        if not (-90 <= self.latitude <= 90 and -180 <= self.longitude < 180):
+            raise InvalidValue(
+                "a frame must be centred within latitudes -90..90 and longitudes -180..179, got a "
+                "centre outside: give whole degrees"
+            )
+
+    def to_lattice(self, positions: ArrayLike) -> NDArray[np.int64]:
+        """Whole micrometres (n, 2), east and north of the centre, of positions (n, 2) in degrees.
+
+        Positions are latitude and longitude. Each result is floor(x + 1/2), x in micrometres.
+        Raises InvalidValue for positions that are not finite or not on the globe.
+        """
+        degrees = _degrees(positions)
+        east, north = _projection(self)(degrees[:, 1], degrees[:, 0])
+        return _nearest(np.stack([east, north], axis=1) * MICRO)
+
+    def to_degrees(self, lattice: ArrayLike) -> NDArray[np.int64]:
+        """Microdegrees (n, 2), latitude and longitude, of lattice points (n, 2) in micrometres.
+
+        The result lies on the global public grid of 1e-6 degree, by floor(x + 1/2), longitudes in
+        [-180, 180) degrees. Raises InvalidValue for points over 5,000 km from the centre.
+        """
+        points = _lattice(lattice)
+        longitude, latitude = _projection(self)(
+            points[:, 0] / MICRO, points[:, 1] / MICRO, inverse=True
+        )
+        return microdegrees(np.stack([latitude, longitude], axis=1))
+
+
+def frame_for(positions: ArrayLike) -> Frame:
+    """The frame centred at the whole degree nearest the middle of positions (n, 2) in degrees.
+
+    The middle is that of the box around the points in space, so neither the antimeridian nor a
+    pole is special. Raises InvalidValue for positions that are none, and Refused where they extend
+    so far that distances would be wrong by more than the frame's SCALE_ERROR.
+    """
+    degrees = _degrees(positions)
+    if not len(degrees):
+        raise InvalidValue("positions must not be empty, got none: give at least one fix")
+    frame = _centred(degrees)
+    furthest = float(np.max(np.hypot(*(frame.to_lattice(degrees) / MICRO).T)))
+    if furthest > EXTENT:
+        raise Refused(
+            f"a trace must stay within {EXTENT / 1000:.0f} km of its middle for metres to be right "
+            f"to {Frame.SCALE_ERROR:.1%}, got one that reaches further: split the file into parts"
+        )
+    return frame
+
+
+def microdegrees(positions: ArrayLike) -> NDArray[np.int64]:
+    """Positions (n, 2) in degrees, to whole microdegrees (n, 2): floor(x + 1/2).
+
+    Longitudes end in [-180, 180) degrees. Whole microdegrees divided by 1e6 come back unchanged.
+    Raises InvalidValue for positions that are not finite or not on the globe.
+    """
+    grid = _nearest(_degrees(positions) * MICRO)
+    grid[:, 1] = (grid[:, 1] + 180 * MICRO) % (360 * MICRO) - 180 * MICRO
+    return grid
+
+
+def _centred(degrees: NDArray[np.float64]) -> Frame:
+    latitude, longitude = np.radians(degrees).T
+    ring = np.cos(latitude)
+    points = np.stack([ring * np.cos(longitude), ring * np.sin(longitude), np.sin(latitude)])
+    east, north, up = (points.min(axis=1) + points.max(axis=1)) / 2
+    middle = np.degrees([np.arctan2(up, np.hypot(east, north)), np.arctan2(north, east)])
+    centre_latitude, centre_longitude = (int(x) for x in np.floor(middle + 0.5))
+    if abs(centre_latitude) == 90:  # every longitude is the same place: choose one
+        return Frame(centre_latitude, 0)
+    return Frame(centre_latitude, (centre_longitude + 180) % 360 - 180)
+
+
+@lru_cache(maxsize=64)
+def _projection(frame: Frame) -> "Proj":
+    from pyproj import Proj  # heavy, and only needed once there is a trace
+
+    return Proj(proj="aeqd", lat_0=frame.latitude, lon_0=frame.longitude, ellps="WGS84")
+
+
+def _nearest(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.floor(values + 0.5).astype(np.int64)
+
+
+def _degrees(positions: ArrayLike) -> NDArray[np.float64]:
+    degrees = np.asarray(positions, dtype=np.float64)
+    if degrees.ndim != 2 or degrees.shape[1] != 2:
+        raise InvalidValue(
+            f"positions must be (n, 2), got {degrees.shape}: a latitude and a longitude a row"
+        )
+    if not (np.abs(degrees) <= [90.0, 180.0]).all():
+        raise InvalidValue(
+            "positions must be latitudes within -90..90 and longitudes within -180..180, got "
+            "others: clean the recording first"
+        )
+    return degrees
+
+
+def _lattice(lattice: ArrayLike) -> NDArray[np.int64]:
+    points = np.asarray(lattice)
+    if points.dtype != np.int64 or points.ndim != 2 or points.shape[1] != 2:
+        raise InvalidValue(
+            f"lattice must be (n, 2) of int64, got {points.shape} of {points.dtype}: give whole "
+            "micrometres"
+        )
+    if len(points) and max(-int(points.min()), int(points.max())) > _REACH:
+        raise InvalidValue(
+            "lattice must stay within 5,000 km of the centre, got a point further away: use noise "
+            "of a sensible size"
+        )
+    return points
