@@ -103,13 +103,9 @@ class Mechanism:
 
     def scaled(self, ratio: float) -> "Mechanism":
         """Gamma times `ratio` (of variances): more than 1 is never less private."""
-        if self.process is not None:
-            raise InvalidValue("a mechanism with a process must be scaled by its kernel")
-        root = float(np.sqrt(ratio))
-        finer = None if self.refinement is None else self.refinement * root
-        return replace(
-            self, factor=self.factor * root, floor=self.floor * ratio, refinement=finer
-        )
+        if self.process is not None or self.refinement is not None:
+            raise InvalidValue("only a mechanism of factor and floor can be scaled in place")
+        return replace(self, factor=self.factor * float(np.sqrt(ratio)), floor=self.floor * ratio)
 
     def plus(self, other: "Mechanism") -> "Mechanism":
         """The sum of two independent noises; what either withholds is withheld."""

@@ -1,0 +1,96 @@
+"""The loss matrix in extended precision, from the kernel's formula: for priors without measurement noise."""
+
+from typing import Any
+
+import numpy as np
+
+from trailveil.errors import InvalidValue, NumericalError
+from trailveil.extended import Extended, Objects, eliminate, stable
+from trailveil.gaussian import FloatArray
+from trailveil.kernels import Kernel, latent
+from trailveil.mechanism import Mechanism
+from trailveil.prior import Prior, SideInformation
+from trailveil.secrets import Secret
+
+
+def extended_loss(
+    prior: Prior, secret: Secret, mechanism: Mechanism, known: SideInformation
+) -> FloatArray:
+    """L (k, k), correct to double precision whatever the condition of the prior. O(n^3) in Python integers."""
+
+    def compute(bits: int) -> FloatArray:
+        m = Extended(bits)
+        matrix = _joint(m, prior, secret, mechanism, known)
+        observed = mechanism.rows.size + known.times.size
+        scale = max(abs(v) for v in np.diagonal(matrix))
+        fixed = m.fixed(matrix / scale)
+        after = _precision(m, eliminate(fixed, observed, bits))
+        told = np.r_[mechanism.rows.size : fixed.shape[0]]
+        before = _precision(m, eliminate(fixed[np.ix_(told, told)], known.times.size, bits))
+        return np.asarray(((after - before) / scale).astype(np.float64))
+
+    return stable(compute)
+
+
+def _joint(
+    m: Extended, prior: Prior, secret: Secret, mechanism: Mechanism, known: SideInformation
+) -> Objects:
+    """The joint covariance of released values, known values and secret, as exact as the formula allows."""
+    rows, count = mechanism.rows, mechanism.rows.size
+    times = np.concatenate([prior.times[rows], known.times])
+    seen = prior.kernel if secret.recorded else latent(prior.kernel)
+    if seen is None:
+        raise InvalidValue("a place must vary under the prior, got a prior of measurement noise alone")
+    observed, at = m.numbers(times), m.numbers(secret.times)
+    data = _evaluate(prior.kernel, observed, observed, m)
+    data[:count, :count] += _noise(m, mechanism)
+    for i in range(count, times.size):
+        data[i, i] += m.number(known.accuracy) ** 2
+    weights = m.numbers(secret.weights.T)
+    cross = _evaluate(seen, observed, at, m).dot(weights)
+    variance = weights.T.dot(_evaluate(seen, at, at, m)).dot(weights)
+    return np.block([[data, cross], [cross.T, variance]])
+
+
+def _noise(m: Extended, mechanism: Mechanism) -> Objects:
+    """Gamma over the released rows."""
+    rows = mechanism.rows
+    factor = m.numbers(mechanism.factor[rows])
+    if mechanism.refinement is not None:
+        for term in mechanism.refinement:
+            factor = factor + m.numbers(term[rows])
+    gamma = _outer(factor, m)
+    if mechanism.process is not None:
+        at = m.numbers(mechanism.times[rows])
+        gamma = gamma + mechanism.process.formula(at[:, None], at[None, :], m)
+    for i in range(rows.size):
+        gamma[i, i] += m.number(mechanism.floor)
+    return gamma
+
+
+def _outer(factor: Objects, m: Extended) -> Objects:
+    size = factor.shape[0]
+    if factor.shape[1] == 0:
+        return np.full((size, size), m.number(0.0), dtype=object)
+    return np.asarray(factor.dot(factor.T), dtype=object)
+
+
+def _evaluate(kernel: Kernel, a: Objects, b: Objects, m: Extended) -> Objects:
+    value: Any = kernel.formula(a[:, None], b[None, :], m)
+    return np.array(np.broadcast_to(value, (a.size, b.size)), dtype=object)
+
+
+def _precision(m: Extended, fixed: Objects) -> Objects:
+    """The inverse of a small covariance held in the upper triangle of fixed-point integers."""
+    size = fixed.shape[0]
+    matrix = m.context.matrix(size, size)
+    for i in range(size):
+        for j in range(size):
+            matrix[i, j] = m.context.ldexp(m.context.mpf(int(fixed[min(i, j), max(i, j)])), -m.bits)
+    try:
+        inverse = matrix**-1
+    except ZeroDivisionError as error:
+        raise NumericalError(
+            "the secret must stay uncertain after the release, got one that is determined: its loss is infinite"
+        ) from error
+    return np.array(inverse.tolist(), dtype=object).reshape(size, size)
