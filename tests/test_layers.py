@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 # One row of the design for each line. A file imports only from rows above its own; within a row,
-# only across an arrow, from what stands before it. A subpackage (with a slash) may import from itself.
+# only across an arrow, from what stands before it. A subpackage (slash) may import from itself.
 # Rows 1 to 5 are mathematics, and know nothing of traces, which begin at row 6.
 ROWS = """
  0  errors version
  1  arithmetic randomness > gaussian > extended
  2  kernels secrets mechanism
  3  prior markov
- 4  loss > guarantee > adversary fit
+ 4  extended_loss > loss > guarantee > adversary fit
  5  design/
  6  trace > projection > cleaning stops formats/ > datasets/
  7  memory output selection > release > scan ledger places attacks/
