@@ -1,0 +1,250 @@
+"""From a recording to a trace: few repairs, each of them counted, and refusal where they are many.
+
+In this order: times without a zone are refused unless the caller says which zone it was; fixes
+without a usable position are dropped; fixes without a usable time are withheld; the rest is sorted
+by time; of fixes at one time the first of the file is kept. Nothing is moved.
+
+Latitude 0 with longitude 0 exactly is what receivers and programs write when they have no
+position, so it counts as none. Times from before GPS began or after 2100 are those of a clock that
+was not set, and count as none, unless most times of the recording are such: then they are at least
+consistent. A local time that its zone has twice, or never, when clocks change names no one instant
+and counts as none.
+"""
+
+from dataclasses import dataclass, fields
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.errors import InvalidValue, Refused, UnreadableInput
+from trailveil.trace import Recording, Seen, Trace
+
+_CLOCK_FROM = np.datetime64("1980-01-07", "ns")  # GPS began on the 6th: so reads an unset clock
+_CLOCK_TO = np.datetime64("2100-01-01", "ns")
+
+# In order of precedence: a fix that is lost for two reasons counts under the first.
+_LOST = {
+    "bad_positions": "no position on the globe",
+    "null_positions": "latitude 0 and longitude 0, which stands for no position",
+    "untimed": "no usable time",
+    "unclear_clock": "a local time that its zone has twice or never",
+    "unset_clock": "the time of a clock that was not set",
+    "duplicates": "the time and place of another fix",
+    "equal_times": "the time of another fix at a different place",
+}
+_KEPT = {
+    "out_of_order": "were in the file after a later one, and are now sorted by time",
+    "assumed_zone": "had a time without a zone, which is read in the zone that was stated",
+}
+_BESIDE = {
+    "routes": "planned routes",
+    "waypoints": "waypoints",
+    "empty_segments": "segments without a fix",
+    "misplaced_points": "points outside of any segment",
+    "unreadable_times": "times that could not be read",
+    "impossible_years": "times of a year before 1678 or after 2261",
+}
+_SENTENCES = {
+    **{name: f"Left out because they had {text}: {{}} fixes." for name, text in _LOST.items()},
+    **{name: f"Of the fixes, {{}} {text}." for name, text in _KEPT.items()},
+    **{
+        name: f"The file also held {text}: {{}}; none is released."
+        for name, text in _BESIDE.items()
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaning:
+    """What cleaning did, in numbers of fixes.
+
+    `recorded` came in, `kept` went on. Each that did not is in exactly one of bad_positions,
+    null_positions, untimed, unclear_clock, unset_clock, duplicates and equal_times. Beside that,
+    out_of_order were sorted, assumed_zone had their zone from the caller, and `seen` is what the
+    reader met.
+    """
+
+    recorded: int
+    kept: int
+    bad_positions: int
+    null_positions: int
+    untimed: int
+    unclear_clock: int
+    unset_clock: int
+    duplicates: int
+    equal_times: int
+    out_of_order: int
+    assumed_zone: int
+    seen: Seen
+
+    def sentences(self) -> tuple[str, ...]:
+        """Plain sentences for the report: on the whole, then on each count that is not zero."""
+        whole = f"{self.kept} of {self.recorded} recorded fixes are used."
+        found = {name: n for name, n in self.counts().items() if n and name in _SENTENCES}
+        return (whole, *(_SENTENCES[name].format(n) for name, n in found.items()))
+
+    def counts(self) -> dict[str, int]:
+        """Every count by its name, those of the reader included."""
+        own = {part.name: getattr(self, part.name) for part in fields(self) if part.name != "seen"}
+        return own | {part.name: getattr(self.seen, part.name) for part in fields(self.seen)}
+
+
+def clean(
+    recording: Recording, *, assume_utc: bool = False, zone: ZoneInfo | None = None
+) -> tuple[Trace, Cleaning]:
+    """The trace of a recording, and what it took.
+
+    Times without a zone are read as UTC with `assume_utc`, as local time with `zone`. Raises
+    Refused for such times without either; UnreadableInput where more than half of the fixes have
+    no usable time or position, or too little remains; InvalidValue for both options at once. No
+    message holds a position or a time.
+    """
+    times, unclear = _in_utc(recording, assume_utc, zone)
+    fates = _Fates(len(recording))
+    _judge_positions(recording.positions, fates)
+    _judge_times(times, unclear, fates)
+    out_of_order = _out_of_order(times[fates.kept])
+    _judge_repeats(times, recording.positions, fates)
+    cleaning = Cleaning(
+        recorded=len(recording),
+        out_of_order=out_of_order,
+        assumed_zone=int(recording.naive.sum()),
+        seen=recording.seen,
+        **fates.counts(),
+    )
+    _check_rest(cleaning)
+    rows = fates.kept[np.argsort(times[fates.kept], kind="stable")]
+    trace = Trace(
+        times[rows].astype(np.int64),
+        recording.positions[rows],
+        recording.segments[rows],
+        recording.tracks,
+    )
+    return trace, cleaning
+
+
+class _Fates:
+    """What becomes of each fix: the first reason to lose it, or to be kept."""
+
+    _NAMES = ("kept", *_LOST)
+
+    def __init__(self, count: int) -> None:
+        self._codes = np.zeros(count, dtype=np.intp)
+
+    def lose(self, name: str, rows: NDArray[np.bool_] | NDArray[np.intp]) -> None:
+        """Give up rows for a reason, those that had not been given up before."""
+        chosen = np.zeros(len(self._codes), dtype=np.bool_)
+        chosen[rows] = True
+        self._codes[chosen & (self._codes == 0)] = self._NAMES.index(name)
+
+    @property
+    def kept(self) -> NDArray[np.intp]:
+        return np.flatnonzero(self._codes == 0)
+
+    def counts(self) -> dict[str, int]:
+        numbers = np.bincount(self._codes, minlength=len(self._NAMES))
+        return dict(zip(self._NAMES, numbers.tolist(), strict=True))
+
+
+def _in_utc(
+    recording: Recording, assume_utc: bool, zone: ZoneInfo | None
+) -> tuple[NDArray[np.datetime64], NDArray[np.bool_]]:
+    """Times in UTC, NaT where none is known, and where that is because of the zone."""
+    if assume_utc and zone is not None:
+        raise InvalidValue("only one of --assume-utc and --tz may be given, got both: choose one")
+    times, naive = recording.times, recording.naive & ~np.isnat(recording.times)
+    if not naive.any() or assume_utc:
+        return times, np.zeros(len(times), dtype=np.bool_)
+    if zone is None:
+        raise Refused(
+            f"times must say their zone, got {naive.sum()} of {len(times)} without: pass "
+            "--assume-utc, or --tz ZONE (such as Europe/Berlin) if they are local"
+        )
+    seconds, inverse = np.unique(times[naive].astype("datetime64[s]"), return_inverse=True)
+    shifts = np.array([_shift(moment, zone) for moment in seconds.astype(object)])
+    result = times.copy()
+    result[naive] -= shifts[inverse]
+    return result, np.isnat(result) & naive
+
+
+def _shift(wall: datetime, zone: ZoneInfo) -> np.timedelta64:
+    """How far the zone is ahead of UTC at a wall-clock time, NaT where that is not clear."""
+    earlier, later = (wall.replace(tzinfo=zone, fold=fold).utcoffset() for fold in (0, 1))
+    if earlier is None or earlier != later:
+        return np.timedelta64("NaT", "s")
+    return np.timedelta64(int(earlier.total_seconds()), "s")
+
+
+def _judge_positions(positions: NDArray[np.float64], fates: _Fates) -> None:
+    size = np.abs(positions)
+    bad = ~(size <= [90.0, 180.0]).all(axis=1)  # True for NaN
+    null = (positions == 0).all(axis=1)
+    swapped = (size[:, 0] > 90) & (size[:, 0] <= 180) & (size[:, 1] <= 90)
+    if 2 * swapped.sum() > len(positions):
+        raise UnreadableInput(
+            f"latitudes must lie within -90..90, got {swapped.sum()} of {len(positions)} beyond, "
+            "with longitudes that could be latitudes: they look swapped, swap them back"
+        )
+    if 2 * (bad | null).sum() > len(positions):
+        raise UnreadableInput(
+            f"most fixes must have a position in degrees (WGS84), got {(bad | null).sum()} of "
+            f"{len(positions)} without (unreadable, off the globe or 0,0): export them again"
+        )
+    fates.lose("bad_positions", bad)
+    fates.lose("null_positions", null)
+
+
+def _judge_times(times: NDArray[np.datetime64], unclear: NDArray[np.bool_], fates: _Fates) -> None:
+    missing = np.isnat(times)
+    unset = ~missing & ((times < _CLOCK_FROM) | (times >= _CLOCK_TO))
+    if 2 * unset.sum() > (~missing).sum():
+        unset[:] = False
+    lost = int((missing | unset).sum())
+    if 2 * lost > len(times):
+        raise UnreadableInput(
+            f"most fixes must have a usable time, got {lost} of {len(times)} without: export the "
+            "recorded activity with its times"
+        )
+    fates.lose("unclear_clock", unclear)
+    fates.lose("untimed", missing)
+    fates.lose("unset_clock", unset)
+
+
+def _out_of_order(times: NDArray[np.datetime64]) -> int:
+    latest = np.maximum.accumulate(times.astype(np.int64))
+    return int((times.astype(np.int64) < latest).sum())
+
+
+def _judge_repeats(
+    times: NDArray[np.datetime64], positions: NDArray[np.float64], fates: _Fates
+) -> None:
+    """Of the fixes at one time keep the first of the file."""
+    kept = fates.kept
+    _, first, group = np.unique(times[kept], return_index=True, return_inverse=True)
+    model = kept[first[group]]
+    same = (positions[kept] == positions[model]).all(axis=1)
+    fates.lose("duplicates", kept[same & (kept != model)])
+    fates.lose("equal_times", kept[~same])
+
+
+def _check_rest(cleaning: Cleaning) -> None:
+    if cleaning.kept < 2:
+        raise UnreadableInput(
+            "a trace must have two fixes or more at different times, got "
+            f"{cleaning.kept} of {cleaning.recorded} {_because(cleaning)}: record a longer one"
+        )
+    if 2 * cleaning.kept < cleaning.recorded - cleaning.duplicates:
+        raise UnreadableInput(
+            "at least half of the fixes must be usable, got "
+            f"{cleaning.kept} of {cleaning.recorded} {_because(cleaning)}: export them again"
+        )
+
+
+def _because(cleaning: Cleaning) -> str:
+    """The reasons for which fixes were lost, the most frequent first, in brackets."""
+    counts = cleaning.counts()
+    found = sorted((name for name in _LOST if counts[name]), key=lambda name: -counts[name])
+    reasons = ", ".join(f"{counts[name]} {name.replace('_', ' ')}" for name in found[:3])
+    return f"({reasons})" if reasons else "usable"

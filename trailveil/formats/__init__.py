@@ -1,0 +1,42 @@
+"""Files in, files out: which format a file has, and who reads and writes it.
+
+The formats are rows of one table, `trailveil.formats.table`. A reader returns a `Recording`, in
+which nothing has been repaired; a writer gets a cleaned `Trace` and writes its times and positions
+and nothing else.
+"""
+
+from os import PathLike
+from typing import BinaryIO
+
+from numpy.typing import ArrayLike
+
+from trailveil.formats.source import load, named
+from trailveil.formats.table import format_of, format_to_write
+from trailveil.projection import microdegrees
+from trailveil.trace import Recording, Trace
+
+__all__ = ["read", "write"]
+
+
+def read(path: str | PathLike[str]) -> Recording:
+    """The recording in a file, by its suffix, and by its content where the suffix says nothing.
+
+    Positions are degrees (WGS84), times UTC where the file gives a zone. Raises UnreadableInput,
+    in one line, for a file that is missing, empty, no regular file, too large, of a format that
+    is not read, or not what it claims to be. No message holds text of the file.
+    """
+    data = load(path)
+    where = named(path)
+    return format_of(path, data).read(data, where)
+
+
+def write(trace: Trace, stream: BinaryIO, suffix: str, *, grid: ArrayLike | None = None) -> None:
+    """Write times and positions of a trace, and nothing else, in the format of `suffix`.
+
+    Positions are written in whole microdegrees: `grid`, (n, 2) of int64, latitude and longitude,
+    where given, else those of the trace rounded by floor(x + 1/2). Equal traces give equal bytes.
+    Raises UnwritableOutput for a suffix that cannot be written, InvalidValue for a grid that does
+    not fit the trace.
+    """
+    target = format_to_write(suffix)
+    target.write(trace, microdegrees(trace.positions) if grid is None else grid, stream)

@@ -1,0 +1,56 @@
+"""XML from strangers: no document type, no entities, nothing fetched, one clear line for the rest.
+
+Without a document type there are no entities to expand, so time and memory are bounded by the size
+of the file, which `trailveil.formats.source` bounds. The file is fed to the parser in one piece,
+because older versions of expat need quadratic time for a long token that comes in many.
+"""
+
+from xml.sax import ContentHandler, SAXException, SAXParseException
+
+from defusedxml.common import DefusedXmlException
+from defusedxml.sax import make_parser
+
+from trailveil.errors import UnreadableInput
+
+_BLANK = b" \t\r\n"
+_UTF8_MARK = b"\xef\xbb\xbf"
+_BEGINNINGS = (b"<", b"\xff\xfe", b"\xfe\xff", b"\0<")  # of XML, or of UTF-16
+
+
+def parse(data: bytes, handler: ContentHandler, where: str) -> None:
+    """Feed a document to a handler. Names arrive with their prefixes, which need no declaration.
+
+    Blank lines before the XML declaration, which the standard forbids, are passed over. Raises
+    UnreadableInput with `where` in it, and with no text of the document.
+    """
+    text = data.removeprefix(_UTF8_MARK).lstrip(_BLANK)
+    if not text.startswith(_BEGINNINGS):
+        raise UnreadableInput(
+            f"input must be XML, got something else: {where}; export the recording again"
+        )
+    parser = make_parser()
+    parser.forbid_dtd = True
+    parser.setContentHandler(handler)
+    try:
+        parser.feed(text)
+        parser.close()
+    except DefusedXmlException:
+        raise UnreadableInput(
+            f"input must be plain XML, got a document type or entities: {where}; such a file can "
+            "be an attack, export the recording again"
+        ) from None
+    except SAXParseException as error:
+        raise UnreadableInput(_broken(error, data, text, where)) from None
+    except (SAXException, LookupError, ValueError):  # an encoding that is unknown or unsupported
+        raise UnreadableInput(
+            f"input must be XML in UTF-8, UTF-16 or Latin-1, got another encoding: {where}; "
+            "convert it first"
+        ) from None
+
+
+def _broken(error: SAXParseException, data: bytes, text: bytes, where: str) -> str:
+    line = (error.getLineNumber() or 1) + data[: len(data) - len(text)].count(b"\n")
+    return (
+        f"input must be well-formed XML, got '{error.getMessage()}' in line {line}: {where}; "
+        "the file is damaged or cut off, export the recording again"
+    )

@@ -1,0 +1,62 @@
+"""The bytes of a file that somebody named: bounded, and every failure is one clear line."""
+
+import os
+import stat
+from os import PathLike
+from pathlib import Path
+
+from trailveil.errors import UnreadableInput
+
+LARGEST = 256 * 2**20
+"""Bytes that are read at most: about two weeks of a fix a second, with extensions."""
+
+_NAME_LENGTH = 80
+# Reading a FIFO, or a terminal, would wait for ever: open without waiting, then look what it is.
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+def named(path: str | PathLike[str]) -> str:
+    """A path as it may stand in a message: one line, and its end where it is long."""
+    text = "".join(c if c.isprintable() else "?" for c in os.fspath(path))
+    return text if len(text) <= _NAME_LENGTH else "..." + text[3 - _NAME_LENGTH :]
+
+
+def load(path: str | PathLike[str]) -> bytes:
+    """The content of a regular file of 1 to LARGEST bytes. Raises UnreadableInput otherwise."""
+    try:
+        descriptor = os.open(path, _FLAGS)
+    except (OSError, ValueError) as error:
+        raise UnreadableInput(_why(path, error)) from None
+    with os.fdopen(descriptor, "rb") as stream:
+        _check(stat.S_IFMT(os.fstat(descriptor).st_mode), path)
+        try:
+            data = stream.read(LARGEST + 1)
+        except OSError as error:
+            raise UnreadableInput(_why(path, error)) from None
+    if not data:
+        raise UnreadableInput(f"input must hold a recording, got an empty file: {named(path)}")
+    if len(data) > LARGEST:
+        raise UnreadableInput(
+            f"input must be at most {LARGEST // 2**20} MiB, got more: {named(path)}; split it first"
+        )
+    return data
+
+
+def _check(kind: int, path: str | PathLike[str]) -> None:
+    if kind == stat.S_IFREG:
+        return
+    found = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a pipe"}.get(kind, "a device or socket")
+    raise UnreadableInput(
+        f"input must be a file, got {found}: {named(path)}; save the recording to a file first"
+    )
+
+
+def _why(path: str | PathLike[str], error: OSError | ValueError) -> str:
+    if isinstance(error, FileNotFoundError):
+        return f"input must be a file that exists, got none: {named(path)}; check the name"
+    if isinstance(error, PermissionError) and Path(path).is_dir():  # so does Windows say it
+        return f"input must be a file, got a directory: {named(path)}; name the file in it"
+    if isinstance(error, PermissionError):
+        return f"input must be readable, got no permission: {named(path)}; change its mode"
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else "no valid name"
+    return f"input must be readable, got the error '{reason}': {named(path)}"
