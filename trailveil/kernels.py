@@ -12,14 +12,14 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trailveil.arithmetic import FLOAT, Arithmetic
 from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
 
-# float64, or object arrays of extended-precision numbers.
-Numbers: TypeAlias = NDArray[Any]
+# float64 arrays, or object arrays of extended-precision numbers: no static type fits both.
+Numbers: TypeAlias = Any
 Clock: TypeAlias = Callable[[Numbers], Numbers]
 
 
@@ -46,13 +46,13 @@ class Kernel(ABC):
         first, second = _inputs(a), _inputs(b)
         shape = (first.size, second.size)
         value = self.formula(first[:, None], second[None, :], FLOAT)
-        return np.asarray(np.broadcast_to(value, shape), dtype=np.float64)
+        return np.array(np.broadcast_to(value, shape), dtype=np.float64)
 
     def diagonal(self, a: ArrayLike) -> FloatArray:
         """The variance (n,) of the series at inputs a (n,)."""
         inputs = _inputs(a)
         value = self.formula(inputs, inputs, FLOAT)
-        return np.asarray(np.broadcast_to(value, inputs.shape), dtype=np.float64)
+        return np.array(np.broadcast_to(value, inputs.shape), dtype=np.float64)
 
     def terms(self) -> tuple["Kernel", ...]:
         """The kernels of which this one is the sum, with products and scales multiplied out."""
