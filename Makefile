@@ -63,7 +63,8 @@ clean:
 	rm -rf .venv .venv-[0-9]* .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
 	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Set-up is done again when a lock or the package's description is newer than the stamp.
+# Set-up is done again when a lock or the package's description is newer than the stamp. Nothing is compiled
+# to bytecode ahead: that would take as long as all the rest, and Python does it for what is used.
 setup: $(VENV)/.run
 setup-dev: $(VENV)/.dev
 
@@ -79,12 +80,12 @@ $(VENV)/bin/python:
 
 $(VENV)/.run: requirements.txt pyproject.toml trailveil/version.py | $(VENV)/bin/python
 	@echo "Installing Trailveil and what it needs, from requirements.txt"
-	@$(PIP) install --require-hashes -r requirements.txt
+	@$(PIP) install --no-compile --require-hashes -r requirements.txt
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.txt pyproject.toml trailveil/version.py | $(VENV)/bin/python
 	@echo "Installing Trailveil and its tools, from requirements-dev.txt"
-	@$(PIP) install --require-hashes -r requirements-dev.txt
+	@$(PIP) install --no-compile --require-hashes -r requirements-dev.txt
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@ $(VENV)/.run
