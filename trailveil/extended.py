@@ -90,6 +90,11 @@ def _context(bits: int) -> Any:
     return context
 
 
+def zero_pivot(bits: int) -> int:
+    """The size up to which a variance in fixed point is zero, as far as this precision can tell."""
+    return 1 << int(bits * (1 - _ZERO_PIVOT_SHARE))
+
+
 def eliminate(matrix: Objects, count: int, bits: int) -> Objects:
     """The Schur complement of the first `count` rows of a symmetric fixed-point matrix (n, n).
 
@@ -98,7 +103,7 @@ def eliminate(matrix: Objects, count: int, bits: int) -> Objects:
     """
     work = matrix.copy()
     size = work.shape[0]
-    zero = 1 << int(bits * (1 - _ZERO_PIVOT_SHARE))
+    zero = zero_pivot(bits)
     for i in range(count):
         pivot = work[i, i]
         if pivot <= zero:

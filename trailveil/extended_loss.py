@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from trailveil.errors import InvalidValue, NumericalError
-from trailveil.extended import Extended, Objects, eliminate, stable
+from trailveil.extended import Extended, Objects, eliminate, stable, zero_pivot
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import Kernel, latent
 from trailveil.mechanism import Mechanism
@@ -14,25 +14,34 @@ from trailveil.secrets import Secret
 
 
 def extended_loss(
-    prior: Prior, secret: Secret, mechanism: Mechanism, known: SideInformation
+    prior: Prior,
+    secret: Secret,
+    mechanism: Mechanism,
+    known: SideInformation,
+    *,
+    apart: bool = False,
 ) -> FloatArray:
-    """L (k, k), correct to double precision whatever the condition of the prior. O(n^3) in Python integers."""
+    """L (k, k), correct to double precision whatever the condition of the prior.
+
+    apart: each location judged as a secret of its own, so that L is diagonal. O((n + k)^3) in Python integers.
+    """
 
     def compute(bits: int) -> FloatArray:
         m = Extended(bits)
-        matrix = _joint(m, prior, secret, mechanism, known)
+        matrix = joint_covariance(m, prior, secret, mechanism, known)
         observed = mechanism.rows.size + known.times.size
         scale = max(abs(v) for v in np.diagonal(matrix))
         fixed = m.fixed(matrix / scale)
-        after = _precision(m, eliminate(fixed, observed, bits))
+        after = _precision(m, eliminate(fixed, observed, bits), apart=apart)
         told = np.r_[mechanism.rows.size : fixed.shape[0]]
-        before = _precision(m, eliminate(fixed[np.ix_(told, told)], known.times.size, bits))
+        prior_only = eliminate(fixed[np.ix_(told, told)], known.times.size, bits)
+        before = _precision(m, prior_only, apart=apart)
         return np.asarray(((after - before) / scale).astype(np.float64))
 
     return stable(compute)
 
 
-def _joint(
+def joint_covariance(
     m: Extended, prior: Prior, secret: Secret, mechanism: Mechanism, known: SideInformation
 ) -> Objects:
     """The joint covariance of released values, known values and secret, as exact as the formula allows."""
@@ -80,9 +89,16 @@ def _evaluate(kernel: Kernel, a: Objects, b: Objects, m: Extended) -> Objects:
     return np.array(np.broadcast_to(value, (a.size, b.size)), dtype=object)
 
 
-def _precision(m: Extended, fixed: Objects) -> Objects:
+def _precision(m: Extended, fixed: Objects, *, apart: bool) -> Objects:
     """The inverse of a small covariance held in the upper triangle of fixed-point integers."""
     size = fixed.shape[0]
+    if any(value <= zero_pivot(m.bits) for value in np.diagonal(fixed)):
+        raise _determined()
+    if apart:
+        inverse = np.full((size, size), m.number(0.0), dtype=object)
+        for i in range(size):
+            inverse[i, i] = m.context.ldexp(m.context.mpf(1), m.bits) / int(fixed[i, i])
+        return inverse
     matrix = m.context.matrix(size, size)
     for i in range(size):
         for j in range(size):
@@ -90,7 +106,11 @@ def _precision(m: Extended, fixed: Objects) -> Objects:
     try:
         inverse = matrix**-1
     except ZeroDivisionError as error:
-        raise NumericalError(
-            "the secret must stay uncertain after the release, got one that is determined: its loss is infinite"
-        ) from error
+        raise _determined() from error
     return np.array(inverse.tolist(), dtype=object).reshape(size, size)
+
+
+def _determined() -> NumericalError:
+    return NumericalError(
+        "the secret must be uncertain after the release, got one that is known: its loss is infinite"
+    )

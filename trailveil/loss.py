@@ -93,6 +93,44 @@ def losses(
     return found
 
 
+def marginal_losses(
+    prior: Prior,
+    secret: Secret,
+    mechanism: Mechanism,
+    *,
+    known: SideInformation = NOTHING_KNOWN,
+    flat: bool = False,
+) -> FloatArray:
+    """The losses (k,) of the locations of a secret, each judged as a secret of its own."""
+    judge = prior.for_secret(secret)
+    observation = _try_observe(judge, mechanism, known)
+    if observation is not None:
+        found, hidden = _double_marginals(observation, secret, flat=flat)
+        if hidden <= LOSS_SLACK:
+            return found
+    if mechanism.rows.size + known.times.size + secret.size <= LARGEST_EXTENDED and not flat:
+        return np.diagonal(extended_loss(judge, secret, mechanism, known, apart=True))
+    if observation is None or hidden > LARGEST_LOSS_SLACK:
+        raise _untrusted()
+    return found
+
+
+def _double_marginals(
+    observation: Observation, secret: Secret, *, flat: bool
+) -> tuple[FloatArray, float]:
+    """Marginal losses in double precision and the largest relative caution in them."""
+    after = observation.posterior(secret)
+    lowered = np.diagonal(after.covariance) - after.slack
+    if np.any(lowered <= 0):
+        return np.full(secret.size, np.inf), float("inf")
+    before = np.diagonal(_known_variance(observation, secret))
+    precision = np.where(flat & (secret.level != 0), 0.0, 1.0 / before)
+    found = 1.0 / lowered - precision
+    hidden = after.slack / lowered**2 + 8 * UNIT_ROUNDOFF * (1.0 / lowered + precision)
+    found = found + 8 * UNIT_ROUNDOFF * (1.0 / lowered + precision)
+    return found, float(np.max(hidden / found))
+
+
 def loss_given(observation: Observation, secret: Secret, *, flat: bool = False) -> Loss:
     """The loss matrix from an observation already factorised (of the prior that judges the secret)."""
     loss = _double(observation, secret, flat=flat)

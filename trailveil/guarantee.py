@@ -1,0 +1,198 @@
+"""The guarantee: what a loss matrix means as epsilon, odds, advantage and metres.
+
+Two hypotheses on a secret give releases that are Gaussians with one covariance, so everything is in one
+number, mu: the log-likelihood ratio is N(+-mu^2/2, mu^2), the release is mu-Gaussian differentially private
+about the secret (over the prior, not for one fixed trace), and nothing is lost in conversion. See docs/guarantees.md.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import block_diag, eigh
+from scipy.optimize import brentq
+from scipy.special import log_ndtr, ndtr, ndtri
+
+from trailveil.errors import InvalidValue, NumericalError
+from trailveil.gaussian import FloatArray, cholesky_factor
+
+# Radius of the planar circle that holds 68 % of an isotropic Gaussian, in standard deviations per coordinate.
+CIRCLE_68 = float(np.sqrt(-2 * np.log(1 - 0.68)))
+# Relative duality gap at which the bound for compound secrets stops: it is valid at any gap.
+_COMPOUND_GAP = 1e-10
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """mu-Gaussian inferential privacy of one secret against one adversary, at a Renyi order.
+
+    mu: sqrt of the greatest delta^T L delta over pairs that must not be told apart. order: lambda > 1.
+    """
+
+    mu: float
+    order: float = 5.0
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        if not self.order > 1 or not np.isfinite(self.order):
+            raise InvalidValue(f"order must be a number above 1, got {self.order}")
+        if not self.mu >= 0:
+            raise InvalidValue(f"mu must be a number of at least 0, got {self.mu}")
+
+    @property
+    def epsilon(self) -> float:
+        """The Renyi divergence bound at the order: order / 2 mu^2. Source: the paper, definition 3.2."""
+        return self.order / 2 * self.mu**2
+
+    def epsilon_at(self, order: float) -> float:
+        """The bound at another order."""
+        return Guarantee(self.mu, order).epsilon
+
+    def delta(self, epsilon: float) -> float:
+        """The least delta of (epsilon, delta)-indistinguishability.
+
+        Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu). Source: Dong, Roth and Su (2022), corollary 2.13.
+        """
+        if self.mu == 0:
+            return 0.0
+        above = float(log_ndtr(self.mu / 2 - epsilon / self.mu))
+        below = epsilon + float(log_ndtr(-self.mu / 2 - epsilon / self.mu))
+        return float(max(0.0, -np.expm1(below - above)) * np.exp(above))
+
+    def odds_exceed(self, factor: float) -> float:
+        """The exact probability that posterior odds move by more than `factor` (> 1) either way."""
+        t = float(np.log(factor))
+        if self.mu == 0:
+            return 0.0
+        return float(
+            ndtr(-(t - self.mu**2 / 2) / self.mu) + ndtr(-(t + self.mu**2 / 2) / self.mu)
+        )
+
+    def odds(self, confidence: float = 0.99) -> float:
+        """The factor that posterior odds stay within with probability `confidence`, exactly."""
+        if not 0 < confidence < 1:
+            raise InvalidValue(f"confidence must be between 0 and 1, got {confidence}")
+        if self.mu == 0:
+            return 1.0
+        chance = 1 - confidence
+        highest = self.mu**2 / 2 + self.mu * (1 - float(ndtri(chance / 2)))
+        if self.odds_exceed(1.0) <= chance:
+            return 1.0
+        found = brentq(lambda t: self.odds_exceed(float(np.exp(t))) - chance, 0.0, highest)
+        return float(np.exp(found))
+
+    @property
+    def advantage(self) -> float:
+        """What the best test between two hypotheses gains over guessing: 2 Phi(mu/2) - 1."""
+        return float(ndtr(self.mu / 2) - ndtr(-self.mu / 2))
+
+    def paper_gap(self, delta: float) -> float:
+        """The paper's bound of the prior-posterior gap at probability 1 - delta, natural logarithm.
+
+        epsilon + log(1/delta) / (order - 1). Source: the paper, theorem 3.1 (equal supports). The exact
+        figure is `odds`.
+        """
+        if not 0 < delta < 1:
+            raise InvalidValue(f"delta must be between 0 and 1, got {delta}")
+        return self.epsilon + float(np.log(1 / delta)) / (self.order - 1)
+
+
+def guarantee_of(
+    losses: Sequence[FloatArray], radius: float, order: float = 5.0, *, locations: int | None = None
+) -> Guarantee:
+    """The guarantee of a secret whose loss matrices, one a dimension, are given: the tight bound.
+
+    locations: see `tight_bound`. radius: in the unit of the series.
+    """
+    return Guarantee(float(np.sqrt(tight_bound(losses, radius, locations=locations))), order)
+
+
+def mu_for(epsilon: float, order: float = 5.0) -> float:
+    """The mu at which the loss at `order` is `epsilon`: sqrt(2 epsilon / order)."""
+    if not (np.isfinite(epsilon) and epsilon > 0):
+        raise InvalidValue(f"epsilon must be a positive number, got {epsilon}")
+    Guarantee(0.0, order)
+    return float(np.sqrt(2 * epsilon / order))
+
+
+def loss_bound_for(epsilon: float, radius: float, order: float = 5.0) -> float:
+    """The largest eigenvalue of L that one location may have: mu^2 / radius^2."""
+    if not (np.isfinite(radius) and radius > 0):
+        raise InvalidValue(f"radius must be a positive number, got {radius}")
+    return mu_for(epsilon, order) ** 2 / radius**2
+
+
+def paper_bound(losses: Sequence[FloatArray], radius: float) -> float:
+    """mu^2 <= S r^2 max over dimensions of maxeig(L). Source: the paper, theorem 3.4 and its appendix."""
+    largest = max(float(eigh(loss, eigvals_only=True)[-1]) for loss in losses)
+    return losses[0].shape[0] * radius**2 * max(largest, 0.0)
+
+
+def independent_dimensions_bound(parts: Sequence[FloatArray], radius: float) -> float:
+    """The sum over dimensions of r^2 maxeig(L): the paper's corollary for one location, valid and looser."""
+    return radius**2 * sum(max(0.0, float(eigh(part, eigvals_only=True)[-1])) for part in parts)
+
+
+def tight_bound(
+    losses: Sequence[FloatArray], radius: float, *, locations: int | None = None
+) -> float:
+    """An upper bound of mu^2 = max delta^T L delta over pairs within `radius` at each location.
+
+    losses: one L (S, S) a dimension, all dimensions independent; or, when the dimensions are coupled, one L
+    (S d, S d) whose rows run location by location, with `locations` = S.
+    The bound is r^2 sum(y) for the least y with diag(y) >= L in every dimension, one common y: exact for one
+    location, and a certificate for every feasible y. Never above the paper's.
+    """
+    size = losses[0].shape[0]
+    count = size if locations is None else locations
+    if any(loss.shape != (size, size) for loss in losses) or size % count:
+        raise InvalidValue("the loss matrices of a secret must all have one shape, S or S d rows")
+    if count == 1:
+        return paper_bound(losses, radius) / size
+    return radius**2 * float(np.sum(_least_diagonal(losses, count)))
+
+
+def _least_diagonal(losses: Sequence[FloatArray], count: int) -> FloatArray:
+    """A y (count,) of nearly least sum with diag(y) >= L for all L, strictly feasible.
+
+    Log-barrier Newton steps on t sum(y) - sum_j log det(diag(y) - L_j): the gap is rows / t, known at each
+    step, so the last y is feasible and within the gap of the least.
+    """
+    repeat = losses[0].shape[0] // count
+    scale = max(float(np.abs(loss).max()) for loss in losses) or 1.0
+    stacked = [loss / scale for loss in losses]
+    rows = sum(loss.shape[0] for loss in losses)
+    y = np.full(count, 1.1 * max(float(eigh(loss, eigvals_only=True)[-1]) for loss in stacked) + 0.1)
+    t = rows / float(np.sum(y))
+    while rows / t > _COMPOUND_GAP * float(np.sum(y)):
+        t *= 8.0
+        y = _centre(y, t, stacked, repeat)
+    return np.asarray(scale * y)
+
+
+def _centre(y: FloatArray, t: float, losses: list[FloatArray], repeat: int) -> FloatArray:
+    for _ in range(60):
+        gradient, hessian = np.full(y.size, t), np.zeros((y.size, y.size))
+        for loss in losses:
+            inverse = np.linalg.inv(np.diag(np.repeat(y, repeat)) - loss)
+            blocks = inverse.reshape(y.size, repeat, y.size, repeat)
+            gradient -= np.einsum("iaia->i", blocks)
+            hessian += np.einsum("iajb,iajb->ij", blocks, blocks)
+        step = -np.linalg.solve(hessian, gradient)
+        size = 1.0
+        while not _feasible(y + size * step, losses, repeat):
+            size /= 2
+            if size < 1e-12:
+                return y
+        y = y + size * step
+        if float(-gradient @ step) < 1e-6:
+            return y
+    return y
+
+
+def _feasible(y: FloatArray, losses: list[FloatArray], repeat: int) -> bool:
+    try:
+        cholesky_factor(block_diag(*(np.diag(np.repeat(y, repeat)) - loss for loss in losses)))
+    except NumericalError:
+        return False
+    return True
