@@ -14,9 +14,10 @@ everywhere. A true distance of r metres is thus between r and r (1 + SCALE_ERROR
 as long as (s / b) / sin(s / b) <= 1 + SCALE_ERROR: s up to 492 km.
 
 Rounding. One unit in the last place of a longitude near 180 degrees is 3 nanometres, and PROJ adds
-some tens of nanometres on the way (tests: under 0.1 micrometre), so a lattice point that goes to
+as much again (tests: under 0.02 micrometres there and back), so a lattice point that goes to
 degrees in float64 and comes back is the same lattice point. That error is part of rounding X to
-the lattice; the noise never meets it.
+the lattice; the noise never meets it. Within 1 km of a pole a step of the grid in longitude is less
+than a step of the lattice: there, points of the grid can come back as a neighbour.
 """
 
 from dataclasses import dataclass
@@ -99,8 +100,9 @@ def frame_for(positions: ArrayLike) -> Frame:
     furthest = float(np.max(np.hypot(*(frame.to_lattice(degrees) / MICRO).T)))
     if furthest > EXTENT:
         raise Refused(
-            f"a trace must stay within {EXTENT / 1000:.0f} km of its middle for metres to be right "
-            f"to {Frame.SCALE_ERROR:.1%}, got one that reaches further: split the file into parts"
+            f"a trace must stay within {EXTENT / 1000:.0f} km of the whole degree nearest its "
+            f"middle for metres to be right to {Frame.SCALE_ERROR:.1%}, got one that reaches "
+            "further: split the file into parts"
         )
     return frame
 

@@ -11,8 +11,6 @@ LARGEST = 256 * 2**20
 """Bytes that are read at most: about two weeks of a fix a second, with extensions."""
 
 _NAME_LENGTH = 80
-# Reading a FIFO, or a terminal, would wait for ever: open without waiting, then look what it is.
-_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def named(path: str | PathLike[str]) -> str:
@@ -24,15 +22,11 @@ def named(path: str | PathLike[str]) -> str:
 def load(path: str | PathLike[str]) -> bytes:
     """The content of a regular file of 1 to LARGEST bytes. Raises UnreadableInput otherwise."""
     try:
-        descriptor = os.open(path, _FLAGS)
+        with open(path, "rb", opener=_open_at_once) as stream:
+            _check(stat.S_IFMT(os.fstat(stream.fileno()).st_mode), path)
+            data = stream.read(LARGEST + 1)
     except (OSError, ValueError) as error:
         raise UnreadableInput(_why(path, error)) from None
-    with os.fdopen(descriptor, "rb") as stream:
-        _check(stat.S_IFMT(os.fstat(descriptor).st_mode), path)
-        try:
-            data = stream.read(LARGEST + 1)
-        except OSError as error:
-            raise UnreadableInput(_why(path, error)) from None
     if not data:
         raise UnreadableInput(f"input must hold a recording, got an empty file: {named(path)}")
     if len(data) > LARGEST:
@@ -42,10 +36,15 @@ def load(path: str | PathLike[str]) -> bytes:
     return data
 
 
+def _open_at_once(path: str, flags: int) -> int:
+    """Open without waiting, as a pipe that nobody writes would have it, to look what it is."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
 def _check(kind: int, path: str | PathLike[str]) -> None:
     if kind == stat.S_IFREG:
         return
-    found = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a pipe"}.get(kind, "a device or socket")
+    found = {stat.S_IFIFO: "a pipe"}.get(kind, "a device or socket")
     raise UnreadableInput(
         f"input must be a file, got {found}: {named(path)}; save the recording to a file first"
     )
@@ -54,9 +53,10 @@ def _check(kind: int, path: str | PathLike[str]) -> None:
 def _why(path: str | PathLike[str], error: OSError | ValueError) -> str:
     if isinstance(error, FileNotFoundError):
         return f"input must be a file that exists, got none: {named(path)}; check the name"
-    if isinstance(error, PermissionError) and Path(path).is_dir():  # so does Windows say it
+    denied = isinstance(error, PermissionError)
+    if isinstance(error, IsADirectoryError) or (denied and Path(path).is_dir()):  # on Windows
         return f"input must be a file, got a directory: {named(path)}; name the file in it"
-    if isinstance(error, PermissionError):
+    if denied:
         return f"input must be readable, got no permission: {named(path)}; change its mode"
     reason = error.strerror if isinstance(error, OSError) and error.strerror else "no valid name"
     return f"input must be readable, got the error '{reason}': {named(path)}"

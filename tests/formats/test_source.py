@@ -1,0 +1,107 @@
+"""Files that cannot be opened, are no files, or hold nothing: one clear line each."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from trailveil.errors import TrailveilError, UnreadableInput, UnwritableOutput
+from trailveil.formats import source
+from trailveil.formats.source import load, named
+from trailveil.formats.table import FORMATS, format_of, format_to_write
+
+MINIMAL = b"<gpx></gpx>"
+
+
+def refusal(path: Path | str) -> str:
+    with pytest.raises(UnreadableInput) as caught:
+        load(path)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert len(message) < 300
+    return message
+
+
+def test_a_regular_file_is_read_whole(tmp_path: Path) -> None:
+    path = tmp_path / "a.gpx"
+    path.write_bytes(b"\r\n\x1a\0" * 1000)
+    assert load(path) == load(str(path)) == b"\r\n\x1a\0" * 1000
+
+
+def test_missing_empty_and_directories(tmp_path: Path) -> None:
+    assert "got none" in refusal(tmp_path / "absent.gpx")
+    assert "got a directory" in refusal(tmp_path)
+    (tmp_path / "empty.gpx").touch()
+    assert "got an empty file" in refusal(tmp_path / "empty.gpx")
+    assert "no valid name" in refusal("a\0b.gpx")
+    assert "got the error" in refusal(tmp_path / ("x" * 5000))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes with a name are POSIX")
+def test_a_pipe_is_refused_at_once_and_does_not_hang(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.gpx")
+    assert "got a pipe" in refusal(tmp_path / "pipe.gpx")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="/dev is POSIX")
+def test_an_endless_device_is_refused() -> None:
+    assert "got a device" in refusal("/dev/zero")
+
+
+def test_an_unreadable_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.gpx").write_bytes(MINIMAL)
+
+    def forbidden(*_: object) -> int:  # a mode would not stop the superuser
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "open", forbidden)
+    assert "no permission" in refusal(tmp_path / "a.gpx")
+
+
+def test_size_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "LARGEST", 2**20)
+    path = tmp_path / "a.gpx"
+    path.write_bytes(b"x" * 2**20)
+    assert len(load(path)) == 2**20
+    path.write_bytes(b"x" * (2**20 + 1))
+    assert "at most 1 MiB" in refusal(path)
+
+
+def test_names_stay_on_one_line_and_short() -> None:
+    assert named("ride.gpx") == "ride.gpx"
+    assert named("a\nb\x1b[31m\u2028.gpx") == "a?b?[31m?.gpx"
+    assert len(named("d/" * 500 + "ride.gpx")) == 80
+    assert named("d/" * 500 + "ride.gpx").endswith("/ride.gpx")
+
+
+@pytest.mark.parametrize("name", ["a.gpx", "a.GPX", "a", "a.xml", "a.txt"])
+def test_suffix_then_content_tells_the_format(name: str) -> None:
+    for content in (b'<?xml version="1.0"?><gpx>', "\ufeff<GPX>".encode("utf-16")):
+        assert format_of(name, content).name == "GPX"
+
+
+def test_the_suffix_is_believed_first() -> None:
+    assert format_of("a.gpx", b"no such thing").name == "GPX"
+
+
+@pytest.mark.parametrize("name", ["a.fit", "a", "gpx", "a.gpx.gz"])
+def test_an_unknown_format_is_refused_with_what_can_be_read(name: str) -> None:
+    with pytest.raises(UnreadableInput, match=r"\(GPX \.gpx\), got another: .*; convert it first"):
+        format_of(name, b"\x0e\x10\xd9\x07")
+
+
+@pytest.mark.parametrize("suffix", [".fit", "", "gpx", ".gpx\n"])
+def test_an_unknown_format_is_not_written(suffix: str) -> None:
+    with pytest.raises(UnwritableOutput, match=r"\(GPX \.gpx\)") as caught:
+        format_to_write(suffix)
+    assert "\n" not in str(caught.value)
+
+
+def test_suffixes_are_lower_case_start_with_a_dot_and_belong_to_one_format() -> None:
+    suffixes = [suffix for row in FORMATS for suffix in row.suffixes]
+    assert len(set(suffixes)) == len(suffixes)
+    assert all(suffix == suffix.lower() and suffix[0] == "." for suffix in suffixes)
+    for suffix in suffixes:
+        assert format_to_write(suffix.upper()) is format_of("x" + suffix, b"")
+    assert issubclass(UnwritableOutput, TrailveilError)

@@ -1,0 +1,116 @@
+"""Recordings and traces: what they accept, what they refuse, what they never show."""
+
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+from numpy.typing import ArrayLike
+
+from trailveil.errors import InvalidValue
+from trailveil.trace import Recording, Trace
+
+TIMES = [1_700_000_000_000_000_000, 1_700_000_000_000_000_001, 1_700_000_007_500_000_000]
+PLACES = [[48.25, 11.5], [48.26, 11.51], [-90.0, 180.0]]
+
+
+def trace(
+    times: ArrayLike = TIMES,
+    positions: ArrayLike = PLACES,
+    segments: ArrayLike = (0, 0, 1),
+    tracks: tuple[int, ...] = (0, 0),
+) -> Trace:
+    # The annotations ask for arrays; what is not one is converted or refused.
+    return Trace(
+        np.asarray(times), np.asarray(positions, dtype=float), np.asarray(segments), tracks
+    )
+
+
+def test_seconds_are_differences_of_integers() -> None:
+    # In float64 seconds since 1970 a nanosecond is lost: it must survive here.
+    assert trace().seconds.tolist() == [0.0, 1e-9, 7.5]
+    assert trace().duration == 7.5
+    assert len(trace()) == 3
+
+
+def test_an_empty_trace_has_no_duration() -> None:
+    empty = trace().only(np.zeros(3, dtype=bool))
+    assert len(empty) == 0
+    assert empty.duration == 0.0
+    assert empty.seconds.tolist() == []
+
+
+def test_only_keeps_rows_and_numbers_of_segments() -> None:
+    part = trace().only([False, True, True])
+    assert part.times.tolist() == TIMES[1:]
+    assert part.positions.tolist() == PLACES[1:]
+    assert part.segments.tolist() == [0, 1]
+    assert part.tracks == (0, 0)
+
+
+@pytest.mark.parametrize("mask", [[True, False], [0, 1, 1], [[True, False, True]]])
+def test_only_wants_one_truth_value_a_fix(mask: ArrayLike) -> None:
+    with pytest.raises(InvalidValue, match="one truth value for each fix"):
+        trace().only(mask)
+
+
+def test_arrays_are_copies_and_read_only() -> None:
+    positions = np.array(PLACES)
+    held = Trace(np.array(TIMES), positions, np.array([0, 0, 1]), (0, 0))
+    positions[0, 0] = 0.0
+    assert held.positions[0, 0] == 48.25
+    for array in (held.times, held.positions, held.segments):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+    with pytest.raises(FrozenInstanceError):
+        held.tracks = ()  # type: ignore[misc]  # this is what is tested
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "message"),
+    [
+        ("times", [TIMES[0], TIMES[0], TIMES[2]], "strictly increase, got a fix at index 1"),
+        ("times", TIMES[::-1], "strictly increase"),
+        ("times", [0.0, 1.0, 2.0], "times must be integers, got float64"),
+        ("times", [TIMES], "times must have one dimension"),
+        ("positions", PLACES[:2], r"positions must be \(3, 2\), got \(2, 2\)"),
+        ("positions", [[90.0001, 0], *PLACES[1:]], "something else at index 0"),
+        ("positions", [*PLACES[:2], [0, -180.5]], "something else at index 2"),
+        ("positions", [PLACES[0], [np.nan, 0], PLACES[2]], "something else at index 1"),
+        ("positions", [[np.inf, 0], *PLACES[1:]], "something else at index 0"),
+        ("segments", [0, 0], r"segments must be \(3,\), got \(2,\)"),
+        ("segments", [0, 0, 2], "numbers from 0 to 1, got 0 to 2"),
+        ("segments", [-1, 0, 0], "numbers from 0 to 1, got -1 to 0"),
+        ("segments", [0.0, 0.0, 1.0], "segments must be integers"),
+    ],
+)
+def test_what_is_no_cleaned_trace_is_refused(part: str, value: ArrayLike, message: str) -> None:
+    arguments = {"times": TIMES, "positions": PLACES, "segments": (0, 0, 1)} | {part: value}
+    with pytest.raises(InvalidValue, match=message):
+        trace(**arguments)  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_nothing_printed_shows_a_position_or_a_time() -> None:
+    recording = Recording(
+        np.array(TIMES, dtype="datetime64[ns]"),
+        np.zeros(3, dtype=bool),
+        np.array(PLACES),
+        np.zeros(3, dtype=np.intp),
+        (0,),
+    )
+    assert repr(recording) == str(recording) == "Recording(3 fixes, 1 segments)"
+    assert repr(trace()) == str(trace()) == "Trace(3 fixes, 8 s)"
+
+
+@pytest.mark.parametrize("naive", [np.zeros(2, dtype=bool), np.zeros((3, 1), dtype=bool)])
+def test_a_recording_has_one_flag_for_each_time(naive: np.ndarray) -> None:
+    times = np.array(TIMES, dtype="datetime64[ns]")
+    with pytest.raises(InvalidValue, match="one flag for each time"):
+        Recording(times, naive, np.array(PLACES), np.zeros(3, dtype=np.intp), (0,))
+
+
+def test_a_recording_may_hold_what_a_trace_may_not() -> None:
+    times = np.array(["2020-01-01", "NaT", "2019-01-01"], dtype="datetime64[ns]")
+    positions = np.array([[400.0, np.nan], [0, 0], [1, 2]])
+    recording = Recording(times, np.zeros(3, dtype=bool), positions, np.zeros(3, np.intp), (0,))
+    assert len(recording) == 3
+    assert np.isnat(recording.times).tolist() == [False, True, False]
