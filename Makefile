@@ -6,6 +6,7 @@
 .DEFAULT_GOAL := help
 VENV ?= .venv
 PYTEST_ARGS ?= -n 2
+BENCHMARKS = $(filter-out _%,$(basename $(notdir $(wildcard benchmarks/*.py))))
 SOURCES = $(wildcard trailveil tests benchmarks)
 PIP = $(VENV)/bin/python -m pip -qq --disable-pip-version-check --no-input
 LOCK = uv pip compile pyproject.toml --universal --python-version 3.11 --fork-strategy fewest \
@@ -37,8 +38,9 @@ lint: setup-dev
 	$(VENV)/bin/ruff format --check $(SOURCES)
 	$(VENV)/bin/mypy $(SOURCES)
 
+# One thread for each of the processes: they would fight over the cores.
 pytest: setup-dev
-	$(VENV)/bin/python -m pytest $(PYTEST_ARGS)
+	OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python -m pytest $(PYTEST_ARGS)
 
 test-all: test test-others
 
@@ -52,7 +54,7 @@ test-others: setup-dev
 	done
 
 bench: setup-dev
-	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(VENV)/bin/python "$$file" || exit 1; done
+	@for file in $(BENCHMARKS); do echo "== $$file"; $(VENV)/bin/python -m "benchmarks.$$file" || exit 1; done
 
 # Needs uv, which nothing else does.
 lock:
