@@ -179,8 +179,8 @@ def _shift(wall: datetime, zone: ZoneInfo) -> np.timedelta64:
 
 def _judge_positions(positions: NDArray[np.float64], fates: _Fates) -> None:
     size = np.abs(positions)
-    bad = ~(size <= [90.0, 180.0]).all(axis=1)  # True for NaN
-    null = (positions == 0).all(axis=1)
+    bad = ~np.all(size <= [90.0, 180.0], axis=1)  # True for NaN
+    null = np.all(positions == 0, axis=1)
     swapped = (size[:, 0] > 90) & (size[:, 0] <= 180) & (size[:, 1] <= 90)
     if 2 * swapped.sum() > len(positions):
         raise UnreadableInput(
@@ -224,7 +224,7 @@ def _judge_repeats(
     kept = fates.kept
     _, first, group = np.unique(times[kept], return_index=True, return_inverse=True)
     model = kept[first[group]]
-    same = (positions[kept] == positions[model]).all(axis=1)
+    same = np.all(positions[kept] == positions[model], axis=1)
     fates.lose("duplicates", kept[same & (kept != model)])
     fates.lose("equal_times", kept[~same])
 

@@ -126,8 +126,8 @@ def _ride(
 def _smooth(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """A column from 0 to 1 whose speed starts and ends at 0 and is even for most of the way."""
     ramp = np.clip(np.minimum(x, 1 - x) / 0.05, 0, 1)
-    way = np.cumsum(ramp)
-    return (way / way[-1])[:, None]
+    way = np.cumsum(ramp) / np.sum(ramp)
+    return np.stack([way], axis=1)
 
 
 def _fix_times(random: Random, end: int) -> NDArray[np.float64]:
@@ -135,7 +135,7 @@ def _fix_times(random: Random, end: int) -> NDArray[np.float64]:
     planned = np.arange(_STEP, end - _STEP, _STEP, dtype=np.float64)
     times = planned + _JITTER * (2 * np.array([random.random() for _ in planned]) - 1)
     missing = [(times > begin) & (times < stop) for begin, stop in (_PAUSE, _GAP)]
-    return times[~np.logical_or(*missing)]
+    return np.array(times[~np.any(missing, axis=0)])
 
 
 def _normal(random: Random, count: int) -> NDArray[np.float64]:
@@ -143,7 +143,7 @@ def _normal(random: Random, count: int) -> NDArray[np.float64]:
     uniform = np.array([[random.random(), random.random()] for _ in range(count)])
     length = np.sqrt(-2 * np.log1p(-uniform[:, 0]))
     angle = 2 * np.pi * uniform[:, 1]
-    return length[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    return np.stack([length * np.cos(angle), length * np.sin(angle)], axis=1)
 
 
 def _degrees(metres: tuple[float, float]) -> tuple[float, float]:

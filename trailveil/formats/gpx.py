@@ -23,6 +23,8 @@ from trailveil.trace import Recording, Seen, Trace
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _DEEPEST = 5
+_LEAST = np.array([-90_000_000, -180_000_000])
+_MOST = np.array([90_000_000, 179_999_999])
 _HEAD = (
     '<?xml version="1.0" encoding="UTF-8"?>\n'
     '<gpx version="1.1" creator="trailveil" xmlns="http://www.topografix.com/GPX/1/1">\n'
@@ -77,6 +79,11 @@ def _checked(grid: ArrayLike, count: int) -> NDArray[np.int64]:
         raise InvalidValue(
             f"grid must be ({count}, 2) of int64, got {points.shape} of {points.dtype}: give whole "
             "microdegrees, a row for each fix"
+        )
+    if not ((points >= _LEAST) & (points <= _MOST)).all():
+        raise InvalidValue(
+            "grid must lie on the globe, latitudes within -90..90 degrees and longitudes from -180 "
+            "to less than 180, got others: check its order and unit"
         )
     return points
 
