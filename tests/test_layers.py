@@ -17,7 +17,7 @@ ROWS = """
  0  errors version
  1  arithmetic randomness > gaussian > extended
  2  kernels secrets mechanism
- 3  prior markov
+ 3  statespace > chains > filtering > markov > prior
  4  extended_loss > loss > guarantee > adversary fit
  5  design/
  6  trace > projection > cleaning stops formats/ > datasets/
