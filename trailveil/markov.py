@@ -29,8 +29,10 @@ from trailveil.statespace import (
     required_state_space,
 )
 
-# A kernel matrix times a vector is formed as such up to this many entries, and in pieces of it.
+# A kernel matrix times a vector is formed in pieces of this many entries ...
 _LARGEST_BLOCK = 2**20
+# ... or not at all from this many entries a row of either side on: then recursions are faster.
+_MANY_COLUMNS = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -259,8 +261,10 @@ def covariance_product(kernel: Kernel, a: FloatArray, b: FloatArray, x: FloatArr
 
     O(n + k) where the kernel is Markov and the matrix large; else the matrix in pieces.
     """
-    if a.size * b.size > _LARGEST_BLOCK and is_markov(kernel, np.concatenate([a, b])):
-        rows = markov_rows(kernel, np.concatenate([a, b]))
+    both = np.concatenate([a, b])
+    large = a.size * b.size > max(_LARGEST_BLOCK, _MANY_COLUMNS * both.size)
+    if large and is_markov(kernel, both):
+        rows = markov_rows(kernel, both)
         return rows.covariance(np.concatenate([np.zeros((a.size, x.shape[1])), x]))[: a.size]
     step = max(1, _LARGEST_BLOCK // max(1, b.size))
     if a.size <= step:

@@ -1,8 +1,9 @@
-"""The prior: a Gaussian process of one kernel and any mean, at the times of a series, with full matrices.
+"""The prior: a Gaussian process of one kernel and any mean, at the times of a series.
 
 A conditional prior class (the paper, definition 3.1) is all means with one kernel: the mean appears nowhere.
 `observe` joins a prior with what is released and what an adversary knows besides, in the form that
-trailveil.gaussian conditions on. trailveil.markov gives the same interface in O(n).
+trailveil.gaussian conditions on: with full matrices, or in O(n) where there are many rows and the
+kernel is Markov (trailveil.markov).
 """
 
 from collections.abc import Callable
@@ -14,8 +15,13 @@ from numpy.typing import ArrayLike
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gaussian import FloatArray, Joint, Posterior, System, dense_system, posterior
 from trailveil.kernels import Clock, Kernel, StoppedClock, latent, split
-from trailveil.mechanism import Mechanism
+from trailveil.markov import covariance_product, markov_rows
+from trailveil.mechanism import Mechanism, Process
 from trailveil.secrets import Secret
+from trailveil.statespace import is_markov
+
+# Rows up to which full matrices are faster than the O(n) form of a Markov prior (measured).
+LARGEST_DENSE = 500
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,20 +87,16 @@ class Prior:
         rows = mechanism.rows
         times = np.concatenate([self.times[rows], known.times])
         base, _ = split(self.kernel)
-        matrix = np.zeros((times.size, times.size)) if base is None else base(times, times)
-        if mechanism.process is not None:
-            matrix[: rows.size, : rows.size] += mechanism.process(times[: rows.size], times[: rows.size])
+        shifted = _shifted_systems(base, times, mechanism.process, rows.size)
         own = self.noise_variance
         extra = np.full(times.size, known.accuracy**2)
 
         def system(independent: float) -> System:
             extra[: rows.size] = mechanism.floor + independent
-            shifted = matrix.copy()
-            shifted[np.diag_indices_from(shifted)] += extra
             least = least_eigenvalue(own, mechanism.floor + independent, known)
             if least <= 0.0:
                 raise NumericalError("the observed values have no independent noise of their own")
-            return dense_system(shifted, least)
+            return shifted(extra, least)
 
         return system
 
@@ -138,13 +140,38 @@ class Observation:
 def observe(
     prior: Prior, mechanism: Mechanism, known: SideInformation = NOTHING_KNOWN
 ) -> Observation:
-    """Join a prior, a mechanism and side information. O(n^3) here, once for any number of secrets."""
+    """Join a prior, a mechanism and side information, once for any number of secrets.
+
+    O(n^3), or O(n) for a Markov kernel and many rows.
+    """
     if mechanism.times.size != prior.times.size:
         raise InvalidValue(
             f"the mechanism must have {prior.times.size} rows, got {mechanism.times.size}"
         )
     system = prior.systems(mechanism, known)(0.0)
     return Observation(prior, mechanism, known, system, prior.loadings(mechanism, known))
+
+
+def _shifted_systems(
+    base: Kernel | None, times: FloatArray, process: Process | None, released: int
+) -> Callable[[FloatArray, float], System]:
+    """(variances (n,), least) -> the system of rows with that independent noise: dense, or in O(n).
+
+    The first `released` rows are the ones on which the process is heard.
+    """
+    parts = [part for part in (base, process) if part is not None]
+    if times.size > LARGEST_DENSE and all(is_markov(part, times) for part in parts):
+        return markov_rows(base, times, process, np.arange(times.size) < released).system
+    matrix = np.zeros((times.size, times.size)) if base is None else base(times, times)
+    if process is not None:
+        matrix[:released, :released] += process(times[:released], times[:released])
+
+    def dense(variances: FloatArray, least: float) -> System:
+        shifted = matrix.copy()
+        shifted[np.diag_indices_from(shifted)] += variances
+        return dense_system(shifted, least)
+
+    return dense
 
 
 def noise_variance(kernel: Kernel, times: ArrayLike) -> float:
@@ -190,8 +217,8 @@ def secret_parts(
     if base is None:
         cross, variance = np.zeros((observed.size, secret.size)), np.zeros((secret.size,) * 2)
     else:
-        cross = base(observed, secret.times) @ weights
-        variance = weights.T @ base(secret.times, secret.times) @ weights
+        cross = covariance_product(base, observed, secret.times, weights)
+        variance = weights.T @ covariance_product(base, secret.times, secret.times, weights)
     loading = np.zeros((secret.size, rank + (level > 0)))
     if level > 0:
         loading[:, 0] = np.sqrt(level) * secret.level
