@@ -27,11 +27,12 @@ UNIT_ROUNDOFF = float(np.finfo(np.float64).eps) / 2
 SYMMETRY_TOLERANCE = 1e-12
 NEGATIVE_EIGENVALUE_TOLERANCE = 1e-12
 # Relative slack on a loss above which double precision is given up for extended precision ...
-LOSS_SLACK = 1e-10
+LOSS_SLACK = 1e-8
 # ... and above which, where extended precision is out of reach, no figure is given at all.
 LARGEST_LOSS_SLACK = 1e-3
-# Relative accuracy asked of scalar roots and of agreement between two extended precisions.
-ROOT_TOLERANCE = 1e-13
+# Relative: a Newton step of this size is the last, since the next would be of its square.
+LAST_NEWTON_STEP = 1e-6
+# Relative agreement between two extended precisions.
 EXTENDED_AGREEMENT = 1e-13
 # Relative: a mechanism that misses its target by more than this is never returned.
 TARGET_TOLERANCE = 1e-9
@@ -166,10 +167,12 @@ def posterior(joint: Joint) -> Posterior:
     evaluating these sums, which is bounded by their sizes.
     """
     system, loadings = joint.system, joint.loadings
-    weights = _regression(joint)
-    applied = system.apply(weights)
-    misfit = joint.secret_loadings.T - loadings.T @ weights
-    residual = joint.cross + loadings @ misfit - applied
+    solve = _regression(joint)
+    weights = solve(joint.cross, joint.secret_loadings.T)
+    applied, misfit, residual = _residual(joint, weights)
+    # One step of iterative refinement: the elimination of a large level costs the first solve its last digits.
+    weights = weights + solve(residual, np.zeros_like(misfit))
+    applied, misfit, residual = _residual(joint, weights)
     base = joint.variance - joint.cross.T @ weights
     base = base - weights.T @ (joint.cross - applied)
     covariance = base + misfit.T @ misfit
@@ -178,17 +181,27 @@ def posterior(joint: Joint) -> Posterior:
     return Posterior(covariance, slack, weights)
 
 
-def _regression(joint: Joint) -> FloatArray:
-    """(S + U U^T)^-1 (C + U V^T), by Woodbury around S."""
-    loadings = joint.loadings
-    count = loadings.shape[1]
-    solved = joint.system.solve(np.hstack([loadings, joint.cross]))
-    directions, base = solved[:, :count], solved[:, count:]
-    if count == 0:
-        return base
-    capacity = np.eye(count) + loadings.T @ directions
-    pulled = joint.secret_loadings.T - loadings.T @ base
-    return base + directions @ cho_solve((cholesky_factor(capacity), True), pulled)
+def _residual(joint: Joint, weights: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """S W, V^T - U^T W, and Cov(Z, s) - (S + U U^T) W."""
+    applied = joint.system.apply(weights)
+    misfit = joint.secret_loadings.T - joint.loadings.T @ weights
+    return applied, misfit, joint.cross + joint.loadings @ misfit - applied
+
+
+def _regression(joint: Joint) -> Callable[[FloatArray, FloatArray], FloatArray]:
+    """(C, Y) -> (S + U U^T)^-1 (C + U Y), by Woodbury around S."""
+    loadings, system = joint.loadings, joint.system
+    directions = system.solve(loadings) if loadings.shape[1] else loadings
+    capacity = cholesky_factor(np.eye(loadings.shape[1]) + loadings.T @ directions)
+
+    def solve(cross: FloatArray, loaded: FloatArray) -> FloatArray:
+        base = system.solve(cross)
+        if loadings.shape[1] == 0:
+            return base
+        pulled = cho_solve((capacity, True), loaded - loadings.T @ base)
+        return np.asarray(base + directions @ pulled)
+
+    return solve
 
 
 def _rounding(joint: Joint, weights: FloatArray, misfit: FloatArray) -> FloatArray:
@@ -232,9 +245,9 @@ def renyi_divergence(
 def increasing_root(
     value: Callable[[float], tuple[float, float]], start: float, name: str
 ) -> float:
-    """The x > 0 at which an increasing, concave-in-log function is zero, by guarded Newton steps in log x.
+    """The x > 0 at which an increasing function of log x is zero, by guarded Newton steps in log x.
 
-    value(x) gives the function and its derivative. Raises NumericalError where no root is found.
+    value(x) gives the function and its derivative by x. Raises NumericalError where no root is found.
     """
     low, high = 0.0, np.inf
     x = start
@@ -243,9 +256,11 @@ def increasing_root(
         low, high = (x, high) if level < 0 else (low, x)
         step = float(np.clip(-level / (slope * x), -12.0, 12.0)) if slope > 0 else 1.0
         proposal = x * float(np.exp(step))
+        if abs(step) <= LAST_NEWTON_STEP:
+            return proposal
         if not low < proposal < high:
             proposal = float(np.sqrt(low * high)) if 0 < low and high < np.inf else x * 16.0
-        if abs(proposal - x) <= ROOT_TOLERANCE * x or high <= low * (1 + ROOT_TOLERANCE):
+        if proposal in (low, high):
             return proposal
         x = proposal
     raise NumericalError(f"no {name} was found that meets the target; try a larger epsilon or radius")

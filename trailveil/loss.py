@@ -26,6 +26,7 @@ from trailveil.gaussian import (
     FloatArray,
     cholesky_factor,
 )
+from trailveil.kernels import Scaled
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.prior import NOTHING_KNOWN, Observation, Prior, SideInformation, observe
 from trailveil.secrets import Secret
@@ -35,7 +36,7 @@ from trailveil.secrets import Secret
 class Loss:
     """L (k, k) of one secret against one adversary, an upper bound in the positive semidefinite order.
 
-    slack: how much of its largest eigenvalue is numerical caution, relative.
+    slack: the numerical caution in it, relative to the largest posterior precision of the secret.
     """
 
     matrix: FloatArray
@@ -82,6 +83,9 @@ def losses(
     seen: dict[tuple[float, float] | None, Observation | None] = {}
     found = []
     for secret in secrets:
+        if (share := _proportional(prior, [secret], mechanism, known)) and not flat:
+            found.append(Loss(prior_precision(prior.variance(secret), secret.level, flat=False) / share, 0.0))
+            continue
         judge = prior.for_secret(secret)
         if secret.window not in seen:
             seen[secret.window] = _try_observe(judge, mechanism, known)
@@ -102,6 +106,8 @@ def marginal_losses(
     flat: bool = False,
 ) -> FloatArray:
     """The losses (k,) of the locations of a secret, each judged as a secret of its own."""
+    if (share := _proportional(prior, [secret], mechanism, known)) and not flat:
+        return np.asarray(1.0 / (share * np.diagonal(prior.variance(secret))))
     judge = prior.for_secret(secret)
     observation = _try_observe(judge, mechanism, known)
     if observation is not None:
@@ -128,7 +134,7 @@ def _double_marginals(
     found = 1.0 / lowered - precision
     hidden = after.slack / lowered**2 + 8 * UNIT_ROUNDOFF * (1.0 / lowered + precision)
     found = found + 8 * UNIT_ROUNDOFF * (1.0 / lowered + precision)
-    return found, float(np.max(hidden / found))
+    return found, float(np.max(hidden * lowered))
 
 
 def loss_given(observation: Observation, secret: Secret, *, flat: bool = False) -> Loss:
@@ -178,6 +184,18 @@ def direct_and_inferential(
     return _inverse(gamma[np.ix_(inside, inside)]), np.asarray(regression.T @ told)
 
 
+def _proportional(
+    prior: Prior, secrets: Sequence[Secret], mechanism: Mechanism, known: SideInformation
+) -> float:
+    """c > 0 where Gamma = c Sigma and the secrets are recorded values: then Q = P c / (1 + c), L = P^-1 / c."""
+    process = mechanism.process
+    alone = not mechanism.factor.shape[1] and mechanism.floor == 0.0 and known.times.size == 0
+    if not (isinstance(process, Scaled) and process.kernel == prior.kernel and alone):
+        return 0.0
+    recorded = all(one.recorded and one.window is None for one in secrets)
+    return process.factor if recorded and np.all(mechanism.released) else 0.0
+
+
 def _try_observe(
     prior: Prior, mechanism: Mechanism, known: SideInformation
 ) -> Observation | None:
@@ -203,9 +221,8 @@ def _double(observation: Observation, secret: Secret, *, flat: bool) -> Loss | N
     size = float(np.abs(before).max()) + 1.0 / lowest
     caution = 8 * secret.size * UNIT_ROUNDOFF * size * (highest / lowest)
     matrix = (matrix + matrix.T) / 2 + caution * np.eye(secret.size)
-    largest = float(eigh(matrix, eigvals_only=True)[-1])
     hidden = caution + float(np.sum(found.slack)) / lowest**2
-    return Loss(matrix, hidden / largest if largest > 0 else float("inf"))
+    return Loss(matrix, hidden * lowest)
 
 
 def _known_variance(observation: Observation, secret: Secret) -> FloatArray:

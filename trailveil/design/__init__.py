@@ -1,1 +1,5 @@
-"""Designing the noise: closed forms, baselines, the paper's programs. See DESIGN sections in docs/paper.md."""
+"""Designing the noise: closed forms, baselines, the paper's programs, and `design`, which chooses."""
+
+from trailveil.design.designer import Certificate, Kind, Outcome, design
+
+__all__ = ["Certificate", "Kind", "Outcome", "design"]

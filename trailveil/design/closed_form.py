@@ -53,7 +53,8 @@ def least_noise(
 
     def excess(trace: float) -> tuple[float, float]:
         found = conditioned(trace)
-        return float(found.covariance[0, 0]) - target, float(np.sum(found.weights**2))
+        variance = float(found.covariance[0, 0])
+        return float(np.log(variance / target)), float(np.sum(found.weights**2)) / variance
 
     trace = increasing_root(excess, target, "noise")
     for _ in range(60):
@@ -92,6 +93,92 @@ def least_possible_loss(
     judge = prior.for_secret(secret)
     found = _conditioned(judge, secret, base)(trace)
     return float(1.0 / (found.covariance[0, 0] + found.slack[0]) - 1.0 / judge.variance(secret)[0, 0])
+
+
+def least_possible_noise(
+    prior: Prior, secret: Secret, bound: float, *, existing: Mechanism | None = None
+) -> float:
+    """The trace below which no mechanism holds the loss within `bound`, noise of `existing` included.
+
+    From below: at this trace even the posterior variance at its most favourable end misses the target.
+    """
+    base = no_noise(prior.times) if existing is None else existing
+    if _meets(prior, secret, base, bound, flat=False):
+        return base.noise_trace
+    return base.noise_trace + _least_trace(prior, secret, bound, base, flat=False)
+
+
+def _least_trace(
+    prior: Prior, secret: Secret, bound: float, base: Mechanism, *, flat: bool
+) -> float:
+    """The T with loss(T) = bound, beside what exists: a root, as exact as the posterior variance is."""
+    trace = _least_trace(prior, secret, bound, base, flat=flat)
+    for _ in range(60):
+        mechanism = one_direction(prior, secret, trace, existing=base)
+        found = loss_matrix(prior, secret, mechanism, flat=flat).largest
+        if found <= bound:
+            return mechanism
+        # To the safe side, and check again: the loss falls at most as fast as 1 / trace.
+        trace *= 1.0 + 1.5 * (found / bound - 1.0) + 1e-15
+    raise NumericalError("no noise was found whose recomputed loss meets the target")
+
+
+def least_loss(
+    prior: Prior, secret: Secret, trace: float, *, existing: Mechanism | None = None
+) -> Mechanism:
+    """The mechanism of least loss for one one-dimensional secret with trace(Gamma) <= `trace`.
+
+    trace: the paper's budget T = n o_t, noise of `existing` included. Raises InvalidValue where it is not
+    positive or is less than what is there already.
+    """
+    _one_dimensional(secret)
+    base = no_noise(prior.times) if existing is None else existing
+    rest = _positive(trace, "the noise budget") - base.noise_trace
+    if rest <= 0:
+        raise InvalidValue(
+            f"the noise budget must be above the noise floor's own {base.noise_trace:.6g}, got {trace:.6g}"
+        )
+    return one_direction(prior, secret, rest, existing=base)
+
+
+def least_possible_loss(
+    prior: Prior, secret: Secret, trace: float, *, existing: Mechanism | None = None
+) -> float:
+    """loss(T): what no mechanism of this trace (beside `existing`) can go below."""
+    base = no_noise(prior.times) if existing is None else existing
+    judge = prior.for_secret(secret)
+    found = _conditioned(judge, secret, base)(trace)
+    return float(1.0 / (found.covariance[0, 0] + found.slack[0]) - 1.0 / judge.variance(secret)[0, 0])
+
+
+def least_possible_noise(
+    prior: Prior, secret: Secret, bound: float, *, existing: Mechanism | None = None
+) -> float:
+    """The trace below which no mechanism holds the loss within `bound`, noise of `existing` included.
+
+    From below: at this trace even the posterior variance at its most favourable end misses the target.
+    """
+    base = no_noise(prior.times) if existing is None else existing
+    if _meets(prior, secret, base, bound, flat=False):
+        return base.noise_trace
+    return base.noise_trace + _least_trace(prior, secret, bound, base, flat=False)
+
+
+def _least_trace(
+    prior: Prior, secret: Secret, bound: float, base: Mechanism, *, flat: bool
+) -> float:
+    """The T with loss(T) = bound, beside what exists: a root, as exact as the posterior variance is."""
+    judge = prior.for_secret(secret)
+    precision = float(prior_precision(judge.variance(secret), secret.level, flat=flat)[0, 0])
+    target = 1.0 / (precision + bound)
+    conditioned = _conditioned(judge, secret, base)
+
+    def excess(trace: float) -> tuple[float, float]:
+        found = conditioned(trace)
+        variance = float(found.covariance[0, 0])
+        return float(np.log(variance / target)), float(np.sum(found.weights**2)) / variance
+
+    return increasing_root(excess, target, "noise")
 
 
 def one_direction(

@@ -1,0 +1,124 @@
+"""Columns of noise, written the same way everywhere, and in as many digits as a smooth prior demands.
+
+A covariance Gamma = F F^T has many factors F. A key must draw the same noise on every computer, so the one
+taken here has no sign or order to choose: the symmetric square root of Gamma, or, for low rank, the factor
+that a stated reference turns into a symmetric matrix.
+
+A prior without measurement noise knows some combinations of the fixes to 1e-40 and undoes a factor that is
+rounded to 53 bits. It does not undo combinations of its own columns, Sigma C with C in double precision: an
+error in C only moves the noise to other combinations of the same columns. Those are evaluated in extended
+precision, and written as sums of float64 terms (Mechanism.refinement). The terms of columns already
+written may be combined again.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.linalg import eigh, svd
+
+from trailveil.errors import InvalidValue
+from trailveil.extended import LARGEST_EXTENDED, Extended, Objects, expansion
+from trailveil.gaussian import TARGET_TOLERANCE, UNIT_ROUNDOFF, FloatArray
+from trailveil.mechanism import Mechanism
+from trailveil.prior import Prior
+
+# Precision of the evaluation, and the float64 terms that hold nearly all of it: 18 x 53 = 954.
+_BITS, _TERMS = 1024, 18
+
+
+def symmetric_root(covariance: FloatArray) -> FloatArray:
+    """The symmetric positive semidefinite square root (n, n): unique, and continuous in the covariance.
+
+    Eigenvalues that are zero or negative to rounding count as zero. An eigenvector factor would be smaller,
+    but its signs, and where eigenvalues are equal its vectors, depend on the library.
+    """
+    spectrum, basis = eigh((covariance + covariance.T) / 2)
+    least = spectrum.size * UNIT_ROUNDOFF * max(float(spectrum[-1]), 0.0) if spectrum.size else 0.0
+    kept = np.where(spectrum > least, spectrum, 0.0)
+    return np.asarray((basis * np.sqrt(kept)) @ basis.T)
+
+
+def turn(factor: FloatArray, reference: FloatArray) -> FloatArray:
+    """The orthogonal matrix O (r, q) that makes reference^T factor O symmetric positive semidefinite.
+
+    factor: F (n, r). reference: (n, q), q >= r. F O is a factor of the same covariance whatever orthogonal
+    matrix was in F before.
+    """
+    left, _, right = svd(reference.T @ factor, full_matrices=False)
+    return np.asarray(right.T @ left.T)
+
+
+def needs_digits(prior: Prior, variance: float) -> bool:
+    """Whether this prior undoes noise of this variance (the largest of any fix) rounded to 53 bits.
+
+    False where the series is too long for extended precision: the loss then says what is left.
+    """
+    count = prior.times.size
+    rounding = count * UNIT_ROUNDOFF * variance
+    return count <= LARGEST_EXTENDED and rounding > TARGET_TOLERANCE * prior.noise_variance
+
+
+def prior_columns(prior: Prior, coefficients: FloatArray) -> FloatArray:
+    """Sigma C as float64 terms, largest first: (terms, n, r). coefficients: C (n, r), exact as they stand."""
+    m = Extended(_BITS)
+    used = np.flatnonzero(np.any(coefficients != 0, axis=1))
+    times, at = m.numbers(prior.times), m.numbers(prior.times[used])
+    formula = prior.kernel.formula(times[:, None], at[None, :], m)
+    sigma = np.array(np.broadcast_to(formula, (times.size, at.size)), dtype=object)
+    return _terms(m, sigma.dot(m.numbers(coefficients[used])))
+
+
+def combined_columns(mechanisms: Sequence[Mechanism], coefficients: FloatArray) -> FloatArray:
+    """[F_1 ... F_m] C as float64 terms (terms, n, r), every F_i with all of its digits.
+
+    coefficients: C (columns of all F_i together, r). Floors and processes of the mechanisms are not read.
+    """
+    m = Extended(_BITS)
+    columns = np.concatenate([_columns(m, mechanism) for mechanism in mechanisms], axis=1)
+    return _terms(m, columns.dot(m.numbers(coefficients)))
+
+
+def spanned(prior: Prior, coefficients: FloatArray, columns: FloatArray) -> Mechanism:
+    """The mechanism with the factor [columns, Sigma C], in more digits than 53 where the prior needs them.
+
+    columns: (n, q), exact as they stand. coefficients: C (n, r); rows of Sigma C on which any of `columns`
+    is not zero are left out (the paper's independent noise on the secret).
+    """
+    inside = np.any(columns != 0, axis=1)
+    rough = prior.kernel(prior.times, prior.times) @ coefficients
+    rough[inside] = 0.0
+    mechanism = Mechanism(prior.times, np.hstack([columns, rough]))
+    if not needs_digits(prior, mechanism.max_std**2):
+        return mechanism
+    terms = prior_columns(prior, coefficients)
+    terms[:, inside] = 0.0
+    padded = np.concatenate([np.zeros((len(terms), *columns.shape)), terms], axis=2)
+    padded[0, :, : columns.shape[1]] = columns
+    return written(prior.times, padded)
+
+
+def written(times: FloatArray, terms: FloatArray) -> Mechanism:
+    """The mechanism whose factor is the sum of these terms (p, n, r), largest first."""
+    return Mechanism(times, terms[0], refinement=terms[1:])
+
+
+def without_process(mechanism: Mechanism) -> Mechanism:
+    """The same mechanism; InvalidValue where its noise is not all in factor and floor, or rows are withheld."""
+    if mechanism.process is not None or not np.all(mechanism.released):
+        raise InvalidValue(
+            "the noise must be a factor and a floor on every row here, got a process or withheld rows"
+        )
+    return mechanism
+
+
+def _columns(m: Extended, mechanism: Mechanism) -> Objects:
+    total = m.numbers(mechanism.factor)
+    if mechanism.refinement is not None:
+        for term in mechanism.refinement:
+            total = total + m.numbers(term)
+    return total
+
+
+def _terms(m: Extended, columns: Objects) -> FloatArray:
+    fixed = m.fixed(columns.ravel())
+    return expansion(fixed, m.bits, _TERMS).reshape(_TERMS, *columns.shape)
