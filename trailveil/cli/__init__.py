@@ -1,0 +1,83 @@
+"""The command line: one file a command, each of which parses, calls and prints.
+
+Commands are imported when they are asked for, so that `trailveil --help` is quick.
+"""
+
+import os
+import sys
+from importlib import import_module
+from typing import NoReturn
+
+import click
+
+from trailveil.errors import TrailveilError
+from trailveil.version import __version__
+
+# Name of the command: its module and function, and its one line in `trailveil --help`.
+COMMANDS = {
+    "protect": ("trailveil.cli.protect:protect", "Protect a recording: the main job."),
+    "design": ("trailveil.cli.design:design", "What would it cost? Design noise without a trace."),
+    "demo": ("trailveil.cli.demo:demo", "The main job end to end, on a day it makes up."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are known by name and imported on use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command; None where there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        found = getattr(import_module(module), name)
+        return found if isinstance(found, click.Command) else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.command(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Example: trailveil protect ride.gpx",
+)
+@click.version_option(__version__, prog_name="trailveil")
+def cli() -> None:
+    """Release a location trace, or any series, so that what is sensitive in it cannot be inferred.
+
+    Exit status: 0 done, 1 refused (one line on stderr says why and what to do), 2 wrong usage.
+    """
+
+
+def main() -> NoReturn:
+    """Run the command line; every error raised on purpose becomes one line on stderr."""
+    try:
+        cli.main(prog_name="trailveil", standalone_mode=False)
+    except click.exceptions.Exit as end:
+        sys.exit(end.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        _fail("stopped: nothing was written", 130)
+    except TrailveilError as error:
+        _fail(str(error), 1)
+    except BrokenPipeError:
+        # Whoever read the output has closed it: leave quietly, and let no flush complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except MemoryError:
+        _fail("the computation must fit in memory, got more than this machine has: shorten it", 1)
+    sys.exit(0)
+
+
+def _fail(message: str, status: int) -> NoReturn:
+    line = " ".join(message.split())
+    click.secho(f"trailveil: {line}", fg="red", err=True)
+    sys.exit(status)

@@ -1,0 +1,271 @@
+"""`trailveil design`: what would it cost? Noise for secrets of a series, with no recording at all."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from trailveil.cli.kernel_options import KERNELS, kernel_from
+from trailveil.design import Certificate, Kind
+from trailveil.design import design as design_mechanism
+from trailveil.errors import InvalidValue, Unavailable, UnreadableInput
+from trailveil.gaussian import FloatArray
+from trailveil.guarantee import Guarantee, loss_bound_for, paper_bound
+from trailveil.mechanism import Mechanism
+from trailveil.prior import Prior
+from trailveil.secrets import Secret, basic, compound, difference, window_mean
+
+POSITIVE = click.FloatRange(min=0, min_open=True)
+NOT_NEGATIVE = click.FloatRange(min=0)
+EXAMPLE = (
+    "Example: trailveil design --points 50 --kernel rbf --length-scale 6.1 --secret 24 --budget 0.02"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A secret as it was asked for: what it is, and its own radius and epsilon where it has them."""
+
+    indices: tuple[int, ...]
+    secret: Secret
+    radius: float | None
+    epsilon: float | None
+
+
+@click.command(epilog=EXAMPLE)
+@click.option("--points", type=click.IntRange(1), help="Number of points, one unit of time apart.")
+@click.option("--times", type=click.Path(path_type=Path), help="File of times, one number a line.")
+@click.option("--kernel", type=click.Choice(KERNELS), required=True, help="How the series varies.")
+@click.option("--length-scale", type=POSITIVE, required=True, help="Or time constant (integrated-ou).")
+@click.option("--period", type=POSITIVE, help="Of the periodic kernel.")
+@click.option("--std", type=POSITIVE, default=1.0, show_default=True,
+              help="Of the series; of its velocity for integrated-ou.")
+@click.option("--noise-std", type=NOT_NEGATIVE, default=0.0, show_default=True,
+              help="Measurement noise of the recording.")
+@click.option("--level-std", type=NOT_NEGATIVE, default=0.0, show_default=True,
+              help="Of an unknown common level.")
+@click.option("--secret", "secrets", multiple=True, metavar="I[,J...][@RADIUS/EPSILON]",
+              help="Recorded values, by index from 0; several together are one compound secret.")
+@click.option("--mean", "means", multiple=True, metavar="A:B[@RADIUS/EPSILON]",
+              help="The mean of the values A to B, both included.")
+@click.option("--difference", "differences", multiple=True, metavar="I:J[@RADIUS/EPSILON]",
+              help="The difference of two values.")
+@click.option("--everywhere", is_flag=True, help="Every value at once.")
+@click.option("--budget", type=POSITIVE, metavar="O_T",
+              help="Noise variance per point: gives the least loss for it.")
+@click.option("--epsilon", type=POSITIVE, help="Privacy loss: gives the least noise for it.")
+@click.option("--radius", type=POSITIVE, default=1.0, show_default=True,
+              help="Of what must not be told apart.")
+@click.option("--order", type=click.FloatRange(min=1, min_open=True), default=5.0,
+              show_default=True, help="Renyi order.")
+@click.option("--mechanism", type=click.Choice([*(kind.value for kind in Kind), "sdp-a", "multiple-secrets"]),
+              default="optimal", show_default=True)
+@click.option("--adversary", type=click.Choice(["plain", "robust"]), default="plain",
+              show_default=True)
+@click.option("--weights", type=click.Path(path_type=Path), help="Utility weights, one a line.")
+@click.option("--floor", type=NOT_NEGATIVE, default=0.0, metavar="STD",
+              help="Independent noise that must be at every point.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def design(**options: Any) -> None:
+    """Design the noise for secrets of a series of which only times and kernel are known.
+
+    Give either --budget (the least privacy loss for that much noise) or --epsilon (the least noise for that
+    privacy loss). Indices count from 0. The prior is plain: no adversary with side knowledge.
+    """
+    _refuse_what_is_missing(options)
+    prior = Prior(_kernel(options), _times(options))
+    asked = None if options["everywhere"] else _asked(options, prior)
+    if (options["budget"] is None) == (options["epsilon"] is None and not _all_own(asked)):
+        raise click.UsageError("give either --budget or --epsilon")
+    started = time.perf_counter()
+    mechanism, certificate = design_mechanism(
+        prior,
+        None if asked is None else [one.secret for one in asked],
+        budget=None if options["budget"] is None else options["budget"] * prior.times.size,
+        bounds=None if options["budget"] is not None else _bounds(options, asked),
+        mechanism=options["mechanism"],
+        floor=options["floor"] ** 2,
+    )
+    seconds = time.perf_counter() - started
+    found = _described(options, prior, asked, mechanism, certificate, seconds)
+    click.echo(json.dumps(found) if options["as_json"] else _text(found))
+
+
+def _refuse_what_is_missing(options: dict[str, Any]) -> None:
+    if options["mechanism"] in {"sdp-a", "multiple-secrets"}:
+        raise Unavailable(
+            f"--mechanism must be {', '.join(Kind)} in this version, got {options['mechanism']}: "
+            "the paper's programs are not in it yet"
+        )
+    if options["adversary"] == "robust":
+        raise Unavailable("--adversary must be plain in this version, got robust: not in it yet")
+    if options["weights"] is not None:
+        raise Unavailable("--weights must be left out in this version: all points weigh the same")
+
+
+def _kernel(options: dict[str, Any]) -> Any:
+    return kernel_from(
+        options["kernel"],
+        options["length_scale"],
+        period=options["period"],
+        std=options["std"],
+        noise_std=options["noise_std"],
+        level_std=options["level_std"],
+    )
+
+
+def _times(options: dict[str, Any]) -> FloatArray:
+    if (options["points"] is None) == (options["times"] is None):
+        raise click.UsageError("give either --points or --times")
+    if options["times"] is None:
+        return np.arange(options["points"], dtype=np.float64)
+    try:
+        text = options["times"].read_text(encoding="utf-8")
+        return np.array([float(word) for word in text.split()], dtype=np.float64)
+    except (OSError, ValueError) as error:
+        raise UnreadableInput(
+            f"--times must be a readable file of one number a line, got {options['times'].name!r}"
+        ) from error
+
+
+def _asked(options: dict[str, Any], prior: Prior) -> list[Asked]:
+    found = [_compound(text, prior) for text in options["secrets"]]
+    found += [_pair(text, prior, "mean") for text in options["means"]]
+    found += [_pair(text, prior, "difference") for text in options["differences"]]
+    if not found:
+        raise click.UsageError("give a --secret, a --mean, a --difference or --everywhere")
+    return found
+
+
+def _compound(text: str, prior: Prior) -> Asked:
+    body, radius, epsilon = _own(text)
+    indices = _indices(body.split(","), text, prior)
+    times = prior.times[list(indices)]
+    secret = basic(times[0], recorded=True) if len(indices) == 1 else compound(times, recorded=True)
+    return Asked(indices, secret, radius, epsilon)
+
+
+def _pair(text: str, prior: Prior, kind: str) -> Asked:
+    body, radius, epsilon = _own(text)
+    ends = _indices(body.split(":"), text, prior)
+    if len(ends) != 2:  # noqa: PLR2004  # a pair
+        raise InvalidValue(f"--{kind} must be two indices A:B, got {text}")
+    first, last = ends
+    if kind == "difference":
+        secret = difference(prior.times[first], prior.times[last], recorded=True)
+        return Asked(ends, secret, radius, epsilon)
+    if first > last:
+        raise InvalidValue(f"--mean must be A:B with A before B, got {text}")
+    inside = tuple(range(first, last + 1))
+    return Asked(inside, window_mean(prior.times[first : last + 1], recorded=True), radius, epsilon)
+
+
+def _own(text: str) -> tuple[str, float | None, float | None]:
+    """The secret, its own radius and its own epsilon, of SECRET[@RADIUS/EPSILON]."""
+    body, at, own = text.partition("@")
+    if not at:
+        return body, None, None
+    radius, slash, epsilon = own.partition("/")
+    try:
+        numbers = float(radius), float(epsilon)
+    except ValueError as error:
+        raise InvalidValue(f"a secret's own figures must be @RADIUS/EPSILON, got {text}") from error
+    if not slash or not all(np.isfinite(number) and number > 0 for number in numbers):
+        raise InvalidValue(f"a secret's own radius and epsilon must be positive, got {text}")
+    return body, *numbers
+
+
+def _indices(words: list[str], text: str, prior: Prior) -> tuple[int, ...]:
+    try:
+        indices = tuple(int(word) for word in words)
+    except ValueError as error:
+        raise InvalidValue(f"indices must be whole numbers, got {text}") from error
+    if any(not 0 <= index < prior.times.size for index in indices):
+        raise InvalidValue(f"indices must be from 0 to {prior.times.size - 1}, got {text}")
+    if len(set(indices)) != len(indices):
+        raise InvalidValue(f"indices of one secret must differ, got {text}")
+    return indices
+
+
+def _all_own(asked: list[Asked] | None) -> bool:
+    return asked is not None and all(one.epsilon is not None for one in asked)
+
+
+def _bounds(options: dict[str, Any], asked: list[Asked] | None) -> list[float]:
+    pairs = [(one.epsilon, one.radius) for one in asked] if asked else [(None, None)]
+    return [
+        loss_bound_for(epsilon or options["epsilon"], radius or options["radius"], options["order"])
+        for epsilon, radius in pairs
+    ]
+
+
+def _described(
+    options: dict[str, Any],
+    prior: Prior,
+    asked: Sequence[Asked] | None,
+    mechanism: Mechanism,
+    certificate: Certificate,
+    seconds: float,
+) -> dict[str, Any]:
+    """What the contract of the command line prints, as one object."""
+    everywhere = [((index,), None) for index in range(prior.times.size)]
+    named = [(one.indices, one.radius) for one in asked] if asked else everywhere
+    secrets = []
+    for outcome, (indices, own) in zip(certificate.outcomes, named, strict=True):
+        radius = own or options["radius"]
+        tight = Guarantee(radius * float(np.sqrt(outcome.effective)), options["order"])
+        paper = options["order"] / 2 * paper_bound([outcome.loss.matrix], radius)
+        secrets.append(
+            {
+                "indices": list(indices),
+                "loss": outcome.loss.largest,
+                "mu": tight.mu,
+                "epsilon": tight.epsilon,
+                "epsilon_paper": paper,
+                "interval": 2 * outcome.deviation,
+            }
+        )
+    return {
+        "mechanism": options["mechanism"],
+        "points": int(prior.times.size),
+        "noise_trace": mechanism.noise_trace,
+        "rms": float(np.sqrt(mechanism.noise_trace / prior.times.size)),
+        "max_std": mechanism.max_std,
+        "secrets": secrets,
+        "gap": certificate.gap,
+        "seconds": seconds,
+        "beyond_double_precision": mechanism.refinement is not None,
+    }
+
+
+def _text(found: dict[str, Any]) -> str:
+    lines = [
+        f"{found['mechanism']} mechanism for {found['points']} points, "
+        f"designed in {found['seconds']:.3g} s",
+        f"  noise: rms {found['rms']:.6g}, largest standard deviation {found['max_std']:.6g}, "
+        f"trace {found['noise_trace']:.6g}",
+    ]
+    if found["gap"] is not None:
+        lines.append(f"  within {found['gap']:.1e} (relative) of what any mechanism can do")
+    shown = found["secrets"][:10]
+    for secret in shown:
+        lines.append(
+            f"  secret {','.join(map(str, secret['indices'][:6]))}: epsilon {secret['epsilon']:.6g} "
+            f"(the paper's bound {secret['epsilon_paper']:.6g}), loss {secret['loss']:.6g}, "
+            f"2-sigma interval {secret['interval']:.6g}"
+        )
+    if len(found["secrets"]) > len(shown):
+        lines.append(f"  and {len(found['secrets']) - len(shown)} more secrets (--json lists all)")
+    if found["beyond_double_precision"]:
+        lines.append(
+            "  note: this prior has no measurement noise; rounding the noise to double precision "
+            "would undo it (--noise-std or --floor states some)"
+        )
+    return "\n".join(lines)
+
+
