@@ -18,9 +18,9 @@ ROWS = """
  1  arithmetic randomness > gaussian > extended
  2  kernels secrets mechanism
  3  statespace > chains > filtering > markov > prior
- 4  extended_loss > loss > guarantee > adversary fit
+ 4  extended_loss > loss > guarantee > adversary fit priors
  5  design/
- 6  trace > projection > cleaning stops formats/ > datasets/
+ 6  trace > projection > cleaning stops formats/ > datasets/ prior_file
  7  memory output selection > release > scan ledger places attacks/
  8  plots > report/
  9  batch experiments/

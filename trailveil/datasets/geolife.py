@@ -1,0 +1,160 @@
+"""GeoLife: where its files are, what is in them, and which mode of transport its users noted.
+
+GeoLife GPS Trajectories 1.3 (Zheng, Xie and Ma 2010, IEEE Data Engineering Bulletin 33) holds a
+folder for each user with .plt files, one for each trajectory, and for some users a table of labels.
+All times are GMT. Files are found in the published layout, Data/USER/Trajectory/*.plt, from any
+level above, and in a flat one, USER/*.plt.
+"""
+
+from dataclasses import dataclass
+from itertools import islice
+from os import PathLike
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.errors import UnreadableInput
+from trailveil.formats.moments import Trouble, parse_moment
+from trailveil.formats.source import load, named
+from trailveil.trace import Recording, Seen, Trace
+
+MODES: Final = {"walk": ("walk",), "bike": ("bike",), "drive": ("car", "taxi")}
+"""The modes that have a prior, and the labels of GeoLife that count as each."""
+
+_HEADER_LINES = 6
+_LABEL_HEADER = "Start Time\tEnd Time\tTransportation Mode"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A user's folder: its name, the trajectories in the order of their names, labels if any."""
+
+    name: str
+    files: tuple[Path, ...]
+    labels: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A mode of transport that a user noted, from begin to end: nanoseconds since 1970 UTC."""
+
+    begin: int
+    end: int
+    mode: str
+
+
+def users(folder: str | PathLike[str]) -> tuple[User, ...]:
+    """The users of a GeoLife folder who have trajectories, by name.
+
+    Raises UnreadableInput for what is no folder, or holds none.
+    """
+    root = Path(folder)
+    if not root.is_dir():
+        raise UnreadableInput(
+            f"a GeoLife data set must be a folder, got something else: {named(folder)}; name the "
+            "folder that holds the users' folders"
+        )
+    places = [root / "Data", *sorted(p / "Data" for p in root.iterdir() if p.is_dir())]
+    found = next((users for place in places if (users := _users_in(place))), _users_in(root))
+    if not found:
+        raise UnreadableInput(
+            "a GeoLife data set must hold USER/Trajectory/*.plt or USER/*.plt, got neither: "
+            f"{named(folder)}; name the folder that holds the users' folders"
+        )
+    return found
+
+
+def _users_in(root: Path) -> tuple[User, ...]:
+    if not root.is_dir():
+        return ()
+    found = []
+    for place in sorted(p for p in root.iterdir() if p.is_dir()):
+        files = sorted((*place.glob("Trajectory/*.plt"), *place.glob("*.plt")))
+        labels = place / "labels.txt"
+        if files:
+            found.append(User(place.name, tuple(files), labels if labels.is_file() else None))
+    return tuple(found)
+
+
+def fields(data: bytes, where: str) -> list[list[str]]:
+    """The rows of a .plt file of GeoLife, one or more, split at commas.
+
+    A sound row has latitude, longitude, 0, altitude in feet, days since 1899-12-30, date and time.
+    Raises UnreadableInput for anything else. No message holds text of the file.
+    """
+    lines = data.decode("latin-1").splitlines()
+    if not lines or not lines[0].lower().startswith("geolife trajectory"):
+        raise UnreadableInput(
+            f"input must be a .plt file of GeoLife, got another kind: {where}; export the "
+            "recording as GPX"
+        )
+    rows = [line.split(",") for line in islice(lines, _HEADER_LINES, None) if line.strip()]
+    if not rows:
+        raise UnreadableInput(f"input must hold a recorded track, got none: {where}")
+    return rows
+
+
+def numbers(rows: list[list[str]]) -> NDArray[np.float64]:
+    """Latitude and longitude in degrees and days since 1899-12-30, (n, 3); NaN where unreadable."""
+    return np.array([_numbers(row) for row in rows])
+
+
+def _numbers(row: list[str]) -> tuple[float, float, float]:
+    try:
+        return float(row[0]), float(row[1]), float(row[4])
+    except (IndexError, ValueError):
+        return np.nan, np.nan, np.nan
+
+
+def read_plt(data: bytes, where: str) -> Recording:
+    """The recording in a .plt file of GeoLife. Raises UnreadableInput for anything else."""
+    rows = fields(data, where)
+    count = len(rows)
+    moments = [parse_moment(f"{row[5]}T{row[6]}Z" if len(row) == 7 else "") for row in rows]
+    stamps = ["NaT" if isinstance(m, Trouble) else m.nanoseconds for m in moments]
+    return Recording(
+        np.array(stamps, dtype="datetime64[ns]"),
+        np.zeros(count, dtype=np.bool_),
+        numbers(rows)[:, :2],
+        np.zeros(count, dtype=np.intp),
+        (0,),
+        Seen(
+            unreadable_times=moments.count(Trouble.UNREADABLE),
+            impossible_years=moments.count(Trouble.IMPOSSIBLE),
+        ),
+    )
+
+
+def read_labels(path: str | PathLike[str]) -> tuple[Label, ...]:
+    """The labels of a user. Raises UnreadableInput for a file that is no table of labels."""
+    lines = load(path).decode("latin-1").splitlines()
+    if not lines or lines[0].strip() != _LABEL_HEADER:
+        raise UnreadableInput(
+            "labels must begin with 'Start Time', 'End Time', 'Transportation Mode', separated by "
+            f"tabs, got something else: {named(path)}"
+        )
+    pairs = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    return tuple(_label(line, f"line {number}, {named(path)}") for number, line in pairs[1:])
+
+
+def _label(line: str, where: str) -> Label:
+    parts = line.split("\t")
+    moments = [parse_moment(text.strip().replace("/", "-") + "Z") for text in parts[:2]]
+    ends = [moment.nanoseconds for moment in moments if not isinstance(moment, Trouble)]
+    if len(parts) != 3 or len(ends) != 2:
+        raise UnreadableInput(
+            f"a label must be a start, an end and a mode, separated by tabs, got others: {where}"
+        )
+    return Label(ends[0], ends[1], parts[2].strip())
+
+
+def labelled(trace: Trace, labels: tuple[Label, ...], mode: str) -> list[Trace]:
+    """The parts of a trace of two fixes or more that its user labelled with a mode of MODES."""
+    parts = []
+    for label in labels:
+        inside = (trace.times >= label.begin) & (trace.times <= label.end)
+        if label.mode in MODES[mode] and np.count_nonzero(inside) > 1:
+            parts.append(trace.only(inside))
+    return parts
