@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from pyproj import Geod, Proj
 
-from trailveil.errors import InvalidValue, Refused
+from trailveil.errors import InvalidValue, NumericalError, Refused
 from trailveil.projection import EXTENT, MICRO, Frame, frame_for, microdegrees
 
 GEOD = Geod(ellps="WGS84")
@@ -183,6 +183,11 @@ def test_a_trace_of_a_day_always_has_a_frame_nearby(
     assert away < 300_000 + 80_000
 
 
+def test_every_longitude_of_a_pole_is_one_frame() -> None:
+    for longitude in (-170.0, 10.0, 100.0):
+        assert frame_for(np.array([[89.9, longitude], [89.95, longitude]])) == Frame(90, 0)
+
+
 @pytest.mark.parametrize("latitude", [0.0, 52.0, -89.0])
 def test_a_trace_that_extends_too_far_is_refused(latitude: float) -> None:
     centre = Frame(round(latitude), 20)
@@ -197,6 +202,17 @@ def test_a_trace_that_extends_too_far_is_refused(latitude: float) -> None:
 def test_a_frame_lies_on_the_globe(centre: tuple[int, int]) -> None:
     with pytest.raises(InvalidValue, match="centred within"):
         Frame(*centre)
+
+
+def test_a_centre_is_whole_degrees() -> None:
+    with pytest.raises(InvalidValue, match="whole degree, got float and int"):
+        Frame(48.5, 11)  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_failures_of_proj_are_no_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Proj, "__call__", lambda *_, **__: (np.array([np.inf]), np.array([0.0])))
+    with pytest.raises(NumericalError, match="finite numbers"):
+        Frame(0, 0).to_lattice([[1.0, 1.0]])
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trailveil.errors import InvalidValue, Refused
+from trailveil.errors import InvalidValue, NumericalError, Refused
 
 if TYPE_CHECKING:
     from pyproj import Proj
@@ -57,6 +57,11 @@ class Frame:
     """True distances grow in the frame by at most this fraction, and never shrink."""
 
     def __post_init__(self) -> None:
+        if {type(self.latitude), type(self.longitude)} != {int}:
+            raise InvalidValue(
+                f"a frame must be centred on a whole degree, got {type(self.latitude).__name__} "
+                f"and {type(self.longitude).__name__}: give integers"
+            )
         if not (-90 <= self.latitude <= 90 and -180 <= self.longitude < 180):
             raise InvalidValue(
                 "a frame must be centred within latitudes -90..90 and longitudes -180..179, got a "
@@ -67,7 +72,8 @@ class Frame:
         """Whole micrometres (n, 2), east and north of the centre, of positions (n, 2) in degrees.
 
         Positions are latitude and longitude. Each result is floor(x + 1/2), x in micrometres.
-        Raises InvalidValue for positions that are not finite or not on the globe.
+        Raises InvalidValue for positions that are not finite or not on the globe, NumericalError
+        where PROJ fails.
         """
         degrees = _degrees(positions)
         east, north = _projection(self)(degrees[:, 1], degrees[:, 0])
@@ -138,6 +144,10 @@ def _projection(frame: Frame) -> "Proj":
 
 
 def _nearest(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    if not np.isfinite(values).all():  # as an integer, infinity would be some place on the map
+        raise NumericalError(
+            "a projection must give finite numbers, got others: check the installation of pyproj"
+        )
     return np.floor(values + 0.5).astype(np.int64)
 
 

@@ -131,11 +131,11 @@ class _Tracks(ContentHandler):
         if not self._path:
             self._start(name)
         own = name.removeprefix(self._prefix)
-        self._path.append(own if self._prefix + own == name and ":" not in own else "?")
+        self._path.append(own)
         place = self._place()
         if place in self._opening:
             self._opening[place](attrs)
-        elif own == "trkpt" and place and "?" not in place and "extensions" not in place:
+        elif own == "trkpt" and place and "extensions" not in place:
             self._count("misplaced_points")
 
     def endElement(self, name: str) -> None:  # noqa: N802 - of SAX

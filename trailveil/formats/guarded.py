@@ -15,42 +15,53 @@ from trailveil.errors import UnreadableInput
 _BLANK = b" \t\r\n"
 _UTF8_MARK = b"\xef\xbb\xbf"
 _BEGINNINGS = (b"<", b"\xff\xfe", b"\xfe\xff", b"\0<")  # of XML, or of UTF-16
+_DECLARATION = 1024  # bytes that surely hold the XML declaration
 
 
 def parse(data: bytes, handler: ContentHandler, where: str) -> None:
     """Feed a document to a handler. Names arrive with their prefixes, which need no declaration.
 
     Blank lines before the XML declaration, which the standard forbids, are passed over. Raises
-    UnreadableInput with `where` in it, and with no text of the document.
+    UnreadableInput with `where` in it, and with no text of the document; what the handler raises
+    goes through.
     """
     text = data.removeprefix(_UTF8_MARK).lstrip(_BLANK)
     if not text.startswith(_BEGINNINGS):
         raise UnreadableInput(
             f"input must be XML, got something else: {where}; export the recording again"
         )
-    parser = make_parser()
-    parser.forbid_dtd = True
-    parser.setContentHandler(handler)
+    _check_encoding(text, where)
     try:
-        parser.feed(text)
-        parser.close()
+        _feed(text, handler)
     except DefusedXmlException:
         raise UnreadableInput(
             f"input must be plain XML, got a document type or entities: {where}; such a file can "
             "be an attack, export the recording again"
         ) from None
     except SAXParseException as error:
-        raise UnreadableInput(_broken(error, data, text, where)) from None
-    except (SAXException, LookupError, ValueError):  # an encoding that is unknown or unsupported
+        line = (error.getLineNumber() or 1) + data[: len(data) - len(text)].count(b"\n")
+        raise UnreadableInput(
+            f"input must be well-formed XML, got '{error.getMessage()}' in line {line}: {where}; "
+            "the file is damaged or cut off, export the recording again"
+        ) from None
+
+
+def _check_encoding(text: bytes, where: str) -> None:
+    """Refuse an encoding that the parser does not know, before errors of a handler can look so."""
+    try:
+        _feed(text[:_DECLARATION], ContentHandler())
+    except (SAXException, DefusedXmlException):
+        return  # cut off here, or wrong in a way that is told better when all of it is parsed
+    except (LookupError, ValueError):
         raise UnreadableInput(
             f"input must be XML in UTF-8, UTF-16 or Latin-1, got another encoding: {where}; "
             "convert it first"
         ) from None
 
 
-def _broken(error: SAXParseException, data: bytes, text: bytes, where: str) -> str:
-    line = (error.getLineNumber() or 1) + data[: len(data) - len(text)].count(b"\n")
-    return (
-        f"input must be well-formed XML, got '{error.getMessage()}' in line {line}: {where}; "
-        "the file is damaged or cut off, export the recording again"
-    )
+def _feed(text: bytes, handler: ContentHandler) -> None:
+    parser = make_parser()
+    parser.forbid_dtd = True
+    parser.setContentHandler(handler)
+    parser.feed(text)
+    parser.close()
