@@ -1,7 +1,7 @@
 """Adversaries: what somebody knows besides the release, and what it leaves them with.
 
-An adversary is a frozen value that composes (`plain & still & point`). Each is one more prior of the same
-secret, conditioned on what it knows; its loss is counted against what it knew already.
+An adversary is a frozen value that composes (`plain & still & point`). Each is one more prior of
+the same secret, conditioned on what it knows; its loss is counted against what it knew already.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from trailveil.secrets import Secret
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """True recorded values known to an accuracy (standard deviation), at least `away` seconds from a secret."""
+    """Recorded values known to an accuracy (deviation), at least `away` seconds from a secret."""
 
     away: float
     accuracy: float
@@ -45,8 +45,8 @@ class Known:
 class Adversary:
     """What an adversary knows besides the release.
 
-    still: windows (start, end) in seconds in which the person is known to have stood still. point: knows any
-    one true fix. path: knows the whole recorded path. kernel: believes in another kernel.
+    still: windows (start, end) in seconds in which the person is known to have stood still. point:
+    knows any one true fix. path: knows the whole recorded path. kernel: believes in another kernel.
     """
 
     name: str
@@ -101,8 +101,8 @@ def believes(name: str, kernel: Kernel) -> Adversary:
 class Exposure:
     """What one adversary is left with at a secret: the worst case over what it may know.
 
-    loss: maxeig of L against what it knew. before, after: the smallest standard deviation in any direction of
-    the secret, without and with the release, in the unit of the series.
+    loss: maxeig of L against what it knew. before, after: the smallest standard deviation in any
+    direction of the secret, without and with the release, in the unit of the series.
     """
 
     adversary: str
@@ -115,10 +115,8 @@ class Exposure:
         return float((1.0 / self.before**2 + bound) ** -0.5)
 
 
-def exposure(
-    prior: Prior, secret: Secret, mechanism: Mechanism, adversary: Adversary
-) -> Exposure:
-    """What an adversary learns of a secret, and is left with. The secret is judged by the adversary's own prior.
+def exposure(prior: Prior, secret: Secret, mechanism: Mechanism, adversary: Adversary) -> Exposure:
+    """What an adversary learns of a secret and is left with, judged by the adversary's own prior.
 
     Raises NumericalError where no trustworthy figure can be computed.
     """
@@ -135,8 +133,10 @@ def exposure(
     return max([plain, *found], key=lambda one: one.loss)
 
 
-def left(prior: Prior, secret: Secret, mechanism: Mechanism, adversary: Adversary, bound: float) -> float:
-    """The share of what this adversary must be left with that it is left with: at least 1 is safe."""
+def left(
+    prior: Prior, secret: Secret, mechanism: Mechanism, adversary: Adversary, bound: float
+) -> float:
+    """What this adversary is left with over what it must be left with: at least 1 is safe."""
     found = exposure(prior, secret, mechanism, adversary)
     return found.after / found.required(bound)
 
@@ -211,8 +211,8 @@ def _with_each(
 ) -> list[FloatArray]:
     """Var(secret | observed, one more recorded value known to an accuracy), for each of the points.
 
-    Q - q q^T / (Q_kk + accuracy^2), q the posterior covariance of secret and point, made smaller by the
-    numerical slack of all three.
+    Q - q q^T / (Q_kk + accuracy^2), q the posterior covariance of secret and point, made smaller by
+    the numerical slack of all three.
     """
     size = secret.size
     known = Secret("points", points, np.eye(points.size), recorded=True)
@@ -224,8 +224,8 @@ def _with_each(
     found = posterior(joint)
     if np.any(np.diagonal(found.covariance)[:size] - found.slack[:size] <= 0):
         raise NumericalError(
-            "the place must be known to less than rounding, got one determined: withhold fewer fixes "
-            "or state a measurement noise"
+            "the place must not be determined to within rounding, got one that is: "
+            "state a measurement noise, or withhold fewer fixes"
         )
     own, shared = found.covariance[:size, :size], found.covariance[:size, size:]
     spread = np.diagonal(found.covariance)[size:] + accuracy**2

@@ -1,7 +1,7 @@
 """The arithmetic a formula is evaluated in: float64, or any number of bits.
 
-A formula written against `Arithmetic` and NumPy's operators works on float64 arrays and on object arrays
-of mpmath numbers alike, so each equation stands once.
+A formula written against `Arithmetic` and NumPy's operators works on float64 arrays and on object
+arrays of mpmath numbers alike, so each equation stands once.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,8 @@ class Arithmetic(Protocol):
         """e^x - 1 - x, without cancellation near 0."""
 
 
-# Below this the series is used: its first term left out is below x^9/9! of x^2/2, far under rounding.
+# Below this the series is used: its first term left out is below x^9/9! of x^2/2, far under
+# rounding.
 _SERIES_BELOW = 0.02
 _SERIES = np.array([2.0 / np.prod(np.arange(1.0, k + 1)) for k in range(8, 1, -1)])
 

@@ -1,8 +1,9 @@
-"""Extended precision, for priors without measurement noise: there double precision can be wrong by orders.
+"""Extended precision, for priors without measurement noise: double may be wrong by orders there.
 
-A smooth prior knows some combinations of the fixes to 1e-40; a noise vector rounded to 1e-16 shows in them.
-Kernels are evaluated by mpmath; the elimination runs on Python integers in fixed point, since every quantity
-in it is at most of size one after scaling. Precision is doubled until two results agree.
+A smooth prior knows some combinations of the fixes to 1e-40; a noise vector rounded to 1e-16 shows
+in them. Kernels are evaluated by mpmath; the elimination runs on Python integers in fixed point,
+since every quantity in it is at most of size one after scaling. Precision is doubled until two
+results agree.
 """
 
 from collections.abc import Callable
@@ -48,7 +49,7 @@ class Extended:
 
     def numbers(self, values: FloatArray) -> Objects:
         """An array of floats as an object array of numbers, exactly."""
-        return self._each(self.context.mpf, values.astype(object))
+        return np.asarray(self._each(self.context.mpf, values.astype(object)), dtype=object)
 
     def exp(self, x: Any) -> Any:
         """e^x."""
@@ -69,7 +70,9 @@ class Extended:
     def fixed(self, values: Objects) -> Objects:
         """The values as integers in units of 2^-bits, rounded down."""
         shift = self.bits
-        return self._each(lambda v: int(self.context.floor(self.context.ldexp(v, shift))), values)
+        context = self.context
+        whole = self._each(lambda v: int(context.floor(context.ldexp(v, shift))), values)
+        return np.asarray(whole, dtype=object)
 
     def floats(self, fixed: Objects) -> FloatArray:
         """Integers in units of 2^-bits as float64."""
@@ -98,8 +101,9 @@ def zero_pivot(bits: int) -> int:
 def eliminate(matrix: Objects, count: int, bits: int) -> Objects:
     """The Schur complement of the first `count` rows of a symmetric fixed-point matrix (n, n).
 
-    For a joint covariance this is the covariance of the last rows given the first. A pivot that is zero to
-    this precision is skipped: that value is a function of the ones before it. Only upper triangles are read.
+    For a joint covariance this is the covariance of the last rows given the first. A pivot that is
+    zero to this precision is skipped: that value is a function of the ones before it. Only upper
+    triangles are read.
     """
     work = matrix.copy()
     size = work.shape[0]
@@ -109,8 +113,8 @@ def eliminate(matrix: Objects, count: int, bits: int) -> Objects:
         if pivot <= zero:
             if pivot < -zero:
                 raise NumericalError(
-                    "the covariance must be positive semidefinite, got a negative pivot in extended "
-                    "precision; check the kernel and the noise"
+                    "the covariance must be positive semidefinite, got a negative pivot in "
+                    "extended precision; check the kernel and the noise"
                 )
             continue
         row = work[i, i + 1 :]
@@ -123,7 +127,7 @@ def eliminate(matrix: Objects, count: int, bits: int) -> Objects:
 
 
 def solve(matrix: Objects, rhs: Objects, bits: int) -> Objects:
-    """matrix^-1 rhs in fixed point, for a symmetric positive definite matrix (n, n) and rhs (n,)."""
+    """matrix^-1 rhs in fixed point, for a positive definite matrix (n, n) and rhs (n,)."""
     size = matrix.shape[0]
     work, x = matrix.copy(), rhs.copy()
     for i in range(size):
@@ -138,7 +142,7 @@ def solve(matrix: Objects, rhs: Objects, bits: int) -> Objects:
 
 
 def stable(compute: Callable[[int], FloatArray]) -> FloatArray:
-    """compute(bits) at doubling precision until two results agree; NumericalError where they never do."""
+    """compute(bits) at doubling precision until two results agree, else NumericalError."""
     bits = START_BITS
     earlier = compute(bits)
     while bits < LAST_BITS:
@@ -148,13 +152,13 @@ def stable(compute: Callable[[int], FloatArray]) -> FloatArray:
             return result
         earlier = result
     raise NumericalError(
-        f"the loss must be stable in extended precision, got different values up to {LAST_BITS} bits; "
+        f"the loss must be stable in extended precision, got other values up to {LAST_BITS} bits; "
         "state a measurement noise (--noise-std) or a noise floor (--floor)"
     )
 
 
 def expansion(fixed: Objects, bits: int, terms: int) -> FloatArray:
-    """Fixed-point numbers (n,) as sums of `terms` float64 numbers each, largest first: (terms, n)."""
+    """Fixed-point numbers (n,) as sums of float64 numbers, largest first: (terms, n)."""
     context = _context(bits)
     rest = np.frompyfunc(lambda v: context.ldexp(v, -bits), 1, 1)(fixed)
     parts = np.empty((terms, fixed.shape[0]))

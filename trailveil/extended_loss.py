@@ -1,4 +1,4 @@
-"""The loss matrix in extended precision, from the kernel's formula: for priors without measurement noise."""
+"""The loss matrix in extended precision: for priors without measurement noise."""
 
 from typing import Any
 
@@ -23,7 +23,8 @@ def extended_loss(
 ) -> FloatArray:
     """L (k, k), correct to double precision whatever the condition of the prior.
 
-    apart: each location judged as a secret of its own, so that L is diagonal. O((n + k)^3) in Python integers.
+    apart: each location judged as a secret of its own, so that L is diagonal. O((n + k)^3) in
+    Python integers.
     """
 
     def compute(bits: int) -> FloatArray:
@@ -44,12 +45,14 @@ def extended_loss(
 def joint_covariance(
     m: Extended, prior: Prior, secret: Secret, mechanism: Mechanism, known: SideInformation
 ) -> Objects:
-    """The joint covariance of released values, known values and secret, as exact as the formula allows."""
+    """The joint covariance of released values, known values and secret, in the arithmetic m."""
     rows, count = mechanism.rows, mechanism.rows.size
     times = np.concatenate([prior.times[rows], known.times])
     seen = prior.kernel if secret.recorded else latent(prior.kernel)
     if seen is None:
-        raise InvalidValue("a place must vary under the prior, got a prior of measurement noise alone")
+        raise InvalidValue(
+            "a place must vary under the prior, got a prior of measurement noise alone"
+        )
     observed, at = m.numbers(times), m.numbers(secret.times)
     data = _evaluate(prior.kernel, observed, observed, m)
     data[:count, :count] += _noise(m, mechanism)
@@ -112,5 +115,5 @@ def _precision(m: Extended, fixed: Objects, *, apart: bool) -> Objects:
 
 def _determined() -> NumericalError:
     return NumericalError(
-        "the secret must be uncertain after the release, got one that is known: its loss is infinite"
+        "the secret must be uncertain after the release, got one that is known (infinite loss)"
     )

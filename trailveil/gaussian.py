@@ -6,8 +6,8 @@ Everything here is about a joint Gaussian of data Z (n values) and a secret s (k
     Cov(Z, s) = C + U V^T     V (k x m) the secret's loadings on the same directions
     Var(s) = P0 + V V^T
 
-and the posterior covariance Q = Var(s | Z). A large common level (100 km), or a noise of low rank, is a
-column of U: it is never added into S, where it would drown what is small.
+and the posterior covariance Q = Var(s | Z). A large common level (100 km), or a noise of low rank,
+is a column of U: it is never added into S, where it would drown what is small.
 """
 
 from collections.abc import Callable
@@ -113,7 +113,7 @@ def triangular_solve(factor: FloatArray, rhs: FloatArray) -> FloatArray:
 
 
 def check_covariance(matrix: FloatArray, what: str) -> FloatArray:
-    """The same matrix, or InvalidValue where it is no covariance: not square, finite, symmetric, PSD."""
+    """The same matrix; InvalidValue where it is not square, finite, symmetric and PSD."""
     matrix = np.asarray(matrix, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InvalidValue(f"{what} must be a square matrix, got shape {matrix.shape}")
@@ -163,14 +163,14 @@ def posterior(joint: Joint) -> Posterior:
 
     The error bound does not trust the solve. For *any* weights W,
         Var(s - W^T Z) = Q + R^T (S + U U^T)^-1 R,     R = Cov(Z, s) - (S + U U^T) W,
-    so Q is the variance of the actual residual less at most |R|^2 / least; what is left is the rounding of
-    evaluating these sums, which is bounded by their sizes.
+    so Q is the variance of the actual residual less at most |R|^2 / least; what is left is the
+    rounding of evaluating these sums, which is bounded by their sizes.
     """
-    system, loadings = joint.system, joint.loadings
+    system = joint.system
     solve = _regression(joint)
     weights = solve(joint.cross, joint.secret_loadings.T)
     applied, misfit, residual = _residual(joint, weights)
-    # One step of iterative refinement: the elimination of a large level costs the first solve its last digits.
+    # One step of iterative refinement: eliminating a large level costs the first solve its digits.
     weights = weights + solve(residual, np.zeros_like(misfit))
     applied, misfit, residual = _residual(joint, weights)
     base = joint.variance - joint.cross.T @ weights
@@ -205,7 +205,7 @@ def _regression(joint: Joint) -> Callable[[FloatArray, FloatArray], FloatArray]:
 
 
 def _rounding(joint: Joint, weights: FloatArray, misfit: FloatArray) -> FloatArray:
-    """What rounding can do to the evaluated variances: n u times the sum of the sizes of their terms."""
+    """What rounding can do to the evaluated variances: n u times the sizes of their terms."""
     unit = (joint.system.size + 4) * UNIT_ROUNDOFF
     spread = np.sqrt(joint.system.diagonal) @ np.abs(weights)
     own = np.sqrt(np.diagonal(joint.variance))
@@ -235,7 +235,7 @@ def renyi_divergence(
         factor = np.linalg.cholesky(mixed)
     except np.linalg.LinAlgError:
         return float("inf")
-    pulled = triangular_solve(factor, shift)
+    pulled = triangular_solve(np.asarray(factor), shift)
     log_mixed = 2 * float(np.sum(np.log(np.diagonal(factor))))
     log_cov, log_other = (float(np.linalg.slogdet(c)[1]) for c in (cov, other_cov))
     tilt = (log_mixed - (1 - order) * log_cov - order * log_other) / (2 * (1 - order))
@@ -247,7 +247,7 @@ def increasing_root(
 ) -> float:
     """The x > 0 at which an increasing function of log x is zero, by guarded Newton steps in log x.
 
-    value(x) gives the function and its derivative by x. Raises NumericalError where no root is found.
+    value(x) gives the function and its derivative by x. NumericalError where no root is found.
     """
     low, high = 0.0, np.inf
     x = start
@@ -259,8 +259,10 @@ def increasing_root(
         if abs(step) <= LAST_NEWTON_STEP:
             return proposal
         if not low < proposal < high:
-            proposal = float(np.sqrt(low * high)) if 0 < low and high < np.inf else x * 16.0
+            proposal = float(np.sqrt(low * high)) if low > 0 and high < np.inf else x * 16.0
         if proposal in (low, high):
             return proposal
         x = proposal
-    raise NumericalError(f"no {name} was found that meets the target; try a larger epsilon or radius")
+    raise NumericalError(
+        f"no {name} was found that meets the target; try a larger epsilon or radius"
+    )

@@ -1,8 +1,9 @@
 """The guarantee: what a loss matrix means as epsilon, odds, advantage and metres.
 
-Two hypotheses on a secret give releases that are Gaussians with one covariance, so everything is in one
-number, mu: the log-likelihood ratio is N(+-mu^2/2, mu^2), the release is mu-Gaussian differentially private
-about the secret (over the prior, not for one fixed trace), and nothing is lost in conversion. See docs/guarantees.md.
+Two hypotheses on a secret give releases that are Gaussians with one covariance, so everything is in
+one number, mu: the log-likelihood ratio is N(+-mu^2/2, mu^2), the release is mu-Gaussian
+differentially private about the secret (over the prior, not for one fixed trace), and nothing is
+lost in conversion. See docs/guarantees.md.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,8 @@ from scipy.special import log_ndtr, ndtr, ndtri
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gaussian import FloatArray, cholesky_factor
 
-# Radius of the planar circle that holds 68 % of an isotropic Gaussian, in standard deviations per coordinate.
+# Radius of the planar circle that holds 68 % of an isotropic Gaussian, in standard deviations per
+# coordinate.
 CIRCLE_68 = float(np.sqrt(-2 * np.log(1 - 0.68)))
 # Relative duality gap at which the bound for compound secrets stops: it is valid at any gap.
 _COMPOUND_GAP = 1e-10
@@ -26,7 +28,7 @@ _COMPOUND_GAP = 1e-10
 class Guarantee:
     """mu-Gaussian inferential privacy of one secret against one adversary, at a Renyi order.
 
-    mu: sqrt of the greatest delta^T L delta over pairs that must not be told apart. order: lambda > 1.
+    mu: sqrt of the greatest delta^T L delta over pairs that must not be told apart. order: > 1.
     """
 
     mu: float
@@ -41,7 +43,7 @@ class Guarantee:
 
     @property
     def epsilon(self) -> float:
-        """The Renyi divergence bound at the order: order / 2 mu^2. Source: the paper, definition 3.2."""
+        """The Renyi divergence: order / 2 mu^2. Source: the paper, definition 3.2."""
         return self.order / 2 * self.mu**2
 
     def epsilon_at(self, order: float) -> float:
@@ -51,7 +53,7 @@ class Guarantee:
     def delta(self, epsilon: float) -> float:
         """The least delta of (epsilon, delta)-indistinguishability.
 
-        Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu). Source: Dong, Roth and Su (2022), corollary 2.13.
+        Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu). Source: Dong, Roth and Su (2022), cor. 2.13.
         """
         if self.mu == 0:
             return 0.0
@@ -64,9 +66,7 @@ class Guarantee:
         t = float(np.log(factor))
         if self.mu == 0:
             return 0.0
-        return float(
-            ndtr(-(t - self.mu**2 / 2) / self.mu) + ndtr(-(t + self.mu**2 / 2) / self.mu)
-        )
+        return float(ndtr(-(t - self.mu**2 / 2) / self.mu) + ndtr(-(t + self.mu**2 / 2) / self.mu))
 
     def odds(self, confidence: float = 0.99) -> float:
         """The factor that posterior odds stay within with probability `confidence`, exactly."""
@@ -89,8 +89,8 @@ class Guarantee:
     def paper_gap(self, delta: float) -> float:
         """The paper's bound of the prior-posterior gap at probability 1 - delta, natural logarithm.
 
-        epsilon + log(1/delta) / (order - 1). Source: the paper, theorem 3.1 (equal supports). The exact
-        figure is `odds`.
+        epsilon + log(1/delta) / (order - 1). Source: the paper, theorem 3.1 (equal supports). The
+        exact figure is `odds`.
         """
         if not 0 < delta < 1:
             raise InvalidValue(f"delta must be between 0 and 1, got {delta}")
@@ -123,13 +123,13 @@ def loss_bound_for(epsilon: float, radius: float, order: float = 5.0) -> float:
 
 
 def paper_bound(losses: Sequence[FloatArray], radius: float) -> float:
-    """mu^2 <= S r^2 max over dimensions of maxeig(L). Source: the paper, theorem 3.4 and its appendix."""
+    """mu^2 <= S r^2 max over dimensions of maxeig(L). Source: the paper, theorem 3.4."""
     largest = max(float(eigh(loss, eigvals_only=True)[-1]) for loss in losses)
-    return losses[0].shape[0] * radius**2 * max(largest, 0.0)
+    return float(losses[0].shape[0] * radius**2 * max(largest, 0.0))
 
 
 def independent_dimensions_bound(parts: Sequence[FloatArray], radius: float) -> float:
-    """The sum over dimensions of r^2 maxeig(L): the paper's corollary for one location, valid and looser."""
+    """The sum over dimensions of r^2 maxeig(L): the paper's corollary, valid and looser."""
     return radius**2 * sum(max(0.0, float(eigh(part, eigvals_only=True)[-1])) for part in parts)
 
 
@@ -138,31 +138,33 @@ def tight_bound(
 ) -> float:
     """An upper bound of mu^2 = max delta^T L delta over pairs within `radius` at each location.
 
-    losses: one L (S, S) a dimension, all dimensions independent; or, when the dimensions are coupled, one L
-    (S d, S d) whose rows run location by location, with `locations` = S.
-    The bound is r^2 sum(y) for the least y with diag(y) >= L in every dimension, one common y: exact for one
-    location, and a certificate for every feasible y. Never above the paper's.
+    losses: one L (S, S) a dimension, all dimensions independent; or, when the dimensions are
+    coupled, one L (S d, S d) whose rows run location by location, with `locations` = S.
+    The bound is r^2 sum(y) for the least y with diag(y) >= L in every dimension, one common y:
+    exact for one location, and a certificate for every feasible y. Never above the paper's.
     """
     size = losses[0].shape[0]
     count = size if locations is None else locations
     if any(loss.shape != (size, size) for loss in losses) or size % count:
         raise InvalidValue("the loss matrices of a secret must all have one shape, S or S d rows")
     if count == 1:
-        return paper_bound(losses, radius) / size
+        return float(paper_bound(losses, radius) / size)
     return radius**2 * float(np.sum(_least_diagonal(losses, count)))
 
 
 def _least_diagonal(losses: Sequence[FloatArray], count: int) -> FloatArray:
     """A y (count,) of nearly least sum with diag(y) >= L for all L, strictly feasible.
 
-    Log-barrier Newton steps on t sum(y) - sum_j log det(diag(y) - L_j): the gap is rows / t, known at each
-    step, so the last y is feasible and within the gap of the least.
+    Log-barrier Newton steps on t sum(y) - sum_j log det(diag(y) - L_j): the gap is rows / t, known
+    at each step, so the last y is feasible and within the gap of the least.
     """
     repeat = losses[0].shape[0] // count
     scale = max(float(np.abs(loss).max()) for loss in losses) or 1.0
     stacked = [loss / scale for loss in losses]
     rows = sum(loss.shape[0] for loss in losses)
-    y = np.full(count, 1.1 * max(float(eigh(loss, eigvals_only=True)[-1]) for loss in stacked) + 0.1)
+    y = np.full(
+        count, 1.1 * max(float(eigh(loss, eigvals_only=True)[-1]) for loss in stacked) + 0.1
+    )
     t = rows / float(np.sum(y))
     while rows / t > _COMPOUND_GAP * float(np.sum(y)):
         t *= 8.0

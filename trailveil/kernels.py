@@ -1,14 +1,16 @@
-"""Kernels: how a series varies with itself. One equation a class; sums, products and clocks compose them.
+"""Kernels: how a series varies with itself. One equation a class; sums, products, clocks compose.
 
-A kernel is a frozen value. Its equation is written once, in `formula`, for whatever arithmetic the inputs
-carry: float64 arrays, or object arrays of extended-precision numbers (trailveil.extended). Inputs are
-times in seconds (or any scalar side information per point); a standard deviation has the unit of the series.
-A new kernel is a class, an export and a row in the contract test.
+A kernel is a frozen value. Its equation is written once, in `formula`, for whatever arithmetic the
+inputs
+carry: float64 arrays, or object arrays of extended-precision numbers (trailveil.extended). Inputs
+are times in seconds (or any scalar side information per point); a standard deviation has the unit
+of the series. A new kernel is a class, an export and a row in the contract test.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -110,7 +112,7 @@ class Periodic(Kernel):
 
 @dataclass(frozen=True)
 class Matern12(Kernel):
-    """std^2 exp(-d / length_scale): the Ornstein-Uhlenbeck process. Source: Rasmussen and Williams, 4.2.1."""
+    """std^2 exp(-d / length_scale), Ornstein-Uhlenbeck. Source: Rasmussen and Williams, 4.2.1."""
 
     length_scale: float
     std: float = 1.0
@@ -122,7 +124,7 @@ class Matern12(Kernel):
 
 @dataclass(frozen=True)
 class Matern32(Kernel):
-    """std^2 (1 + x) exp(-x), x = sqrt(3) d / length_scale. Source: Rasmussen and Williams, 4.2.1."""
+    """std^2 (1 + x) exp(-x), x = sqrt(3) d / length_scale. Source: as for Matern12."""
 
     length_scale: float
     std: float = 1.0
@@ -135,7 +137,7 @@ class Matern32(Kernel):
 
 @dataclass(frozen=True)
 class Matern52(Kernel):
-    """std^2 (1 + x + x^2/3) exp(-x), x = sqrt(5) d / length_scale. Source: Rasmussen and Williams, 4.2.1."""
+    """std^2 (1 + x + x^2/3) exp(-x), x = sqrt(5) d / length_scale. Source: as for Matern12."""
 
     length_scale: float
     std: float = 1.0
@@ -148,11 +150,13 @@ class Matern52(Kernel):
 
 @dataclass(frozen=True)
 class IntegratedOU(Kernel):
-    """Position whose velocity is an Ornstein-Uhlenbeck process, counted from `origin`, where it is 0.
+    """Position whose velocity is an Ornstein-Uhlenbeck process; it is 0 at `origin`.
 
-    std: of the velocity, units per second. time_constant: seconds. With the variance of a displacement
+    std: of the velocity, units per second. time_constant: seconds. With the variance of a
+    displacement
         g(h) = 2 std^2 tau (|h| - tau (1 - exp(-|h| / tau)))
-    the covariance is (g(a - origin) + g(b - origin) - g(a - b)) / 2. Source: Johnson et al. (2008), Ecology 89.
+    the covariance is (g(a - origin) + g(b - origin) - g(a - b)) / 2. Source: Johnson et al. (2008),
+    Ecology 89.
     """
 
     std: float
@@ -313,7 +317,7 @@ class StoppedClock:
     def __post_init__(self) -> None:
         """Check the windows: ordered and disjoint."""
         edges = [edge for window in self.windows for edge in window]
-        if any(later < earlier for earlier, later in zip(edges, edges[1:], strict=False)):
+        if any(later < earlier for earlier, later in pairwise(edges)):
             raise InvalidValue(f"windows must be in order and disjoint, got {self.windows}")
 
     def __call__(self, times: Numbers) -> Numbers:

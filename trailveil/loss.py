@@ -6,8 +6,8 @@
 Source: the paper, lemma 3.2 and theorem 3.4, in the form that stays exact for any Gamma (see
 docs/paper.md). P and Q are both given what the adversary knows besides the release.
 
-Every figure is an upper bound: the numerical error of Q is bounded and taken against us; where the bound is
-too wide (priors without measurement noise) the whole is done again in extended precision.
+Every figure is an upper bound: the numerical error of Q is bounded and taken against us; where the
+bound is too wide (priors without measurement noise) the whole is done again in extended precision.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ from trailveil.secrets import Secret
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Loss:
-    """L (k, k) of one secret against one adversary, an upper bound in the positive semidefinite order.
+    """L (k, k) of one secret against one adversary: an upper bound in the semidefinite order.
 
     slack: the numerical caution in it, relative to the largest posterior precision of the secret.
     """
@@ -49,7 +49,7 @@ class Loss:
 
     @property
     def left(self) -> float:
-        """1 / sqrt(maxeig L): the deviation left to a flat-prior adversary in the worst direction."""
+        """1 / sqrt(maxeig L): what a flat-prior adversary is left with in the worst direction."""
         return float("inf") if self.largest == 0.0 else 1.0 / float(np.sqrt(self.largest))
 
 
@@ -63,10 +63,10 @@ def loss_matrix(
 ) -> Loss:
     """The loss matrix of a secret under a mechanism.
 
-    known: what the adversary knows besides. flat: judge against an adversary with no idea of the common
-    level of the series (a finite level would understate that loss).
-    Raises NumericalError where no trustworthy figure can be computed; the loss is infinite (NumericalError
-    says so) where the release determines the secret.
+    known: what the adversary knows besides. flat: judge against an adversary with no idea of the
+    common level of the series (a finite level would understate that loss).
+    Raises NumericalError where no trustworthy figure can be computed; the loss is infinite
+    (NumericalError says so) where the release determines the secret.
     """
     return losses(prior, [secret], mechanism, known=known, flat=flat)[0]
 
@@ -84,7 +84,9 @@ def losses(
     found = []
     for secret in secrets:
         if (share := _proportional(prior, [secret], mechanism, known)) and not flat:
-            found.append(Loss(prior_precision(prior.variance(secret), secret.level, flat=False) / share, 0.0))
+            found.append(
+                Loss(prior_precision(prior.variance(secret), secret.level, flat=False) / share, 0.0)
+            )
             continue
         judge = prior.for_secret(secret)
         if secret.window not in seen:
@@ -110,13 +112,14 @@ def marginal_losses(
         return np.asarray(1.0 / (share * np.diagonal(prior.variance(secret))))
     judge = prior.for_secret(secret)
     observation = _try_observe(judge, mechanism, known)
+    found, hidden = np.empty(0), float("inf")
     if observation is not None:
         found, hidden = _double_marginals(observation, secret, flat=flat)
-        if hidden <= LOSS_SLACK:
-            return found
+    if hidden <= LOSS_SLACK:
+        return found
     if mechanism.rows.size + known.times.size + secret.size <= LARGEST_EXTENDED and not flat:
         return np.diagonal(extended_loss(judge, secret, mechanism, known, apart=True))
-    if observation is None or hidden > LARGEST_LOSS_SLACK:
+    if hidden > LARGEST_LOSS_SLACK:
         raise _untrusted()
     return found
 
@@ -138,7 +141,7 @@ def _double_marginals(
 
 
 def loss_given(observation: Observation, secret: Secret, *, flat: bool = False) -> Loss:
-    """The loss matrix from an observation already factorised (of the prior that judges the secret)."""
+    """The loss matrix from a factorised observation (of the prior that judges the secret)."""
     loss = _double(observation, secret, flat=flat)
     if loss is None or loss.slack > LARGEST_LOSS_SLACK:
         raise _untrusted()
@@ -148,8 +151,8 @@ def loss_given(observation: Observation, secret: Secret, *, flat: bool = False) 
 def prior_precision(variance: FloatArray, level: FloatArray, *, flat: bool) -> FloatArray:
     """P^-1 (k, k); with flat, the limit of an infinitely uncertain common level.
 
-    level: how a common level moves each location (k,). In the limit only the directions that the level
-    does not move keep a precision: N (N^T P N)^-1 N^T with N a basis of them.
+    level: how a common level moves each location (k,). In the limit only the directions that the
+    level does not move keep a precision: N (N^T P N)^-1 N^T with N a basis of them.
     Raises InvalidValue where a direction has no prior variance: there is no secret there.
     """
     if not flat or not np.any(level):
@@ -165,8 +168,9 @@ def direct_and_inferential(
 ) -> tuple[FloatArray, FloatArray]:
     """The two parts of the loss of recorded values X_s whose noise is independent of the rest.
 
-    Returns (Gamma_ss^-1, A^T (Sigma_{u|s} + Gamma_uu)^-1 A), A = Sigma_us Sigma_ss^-1: what the released
-    secret tells of itself, and what the other fixes tell. Source: the paper, lemma 3.2 and theorem 3.4.
+    Returns (Gamma_ss^-1, A^T (Sigma_{u|s} + Gamma_uu)^-1 A), A = Sigma_us Sigma_ss^-1: what the
+    released secret tells of itself, and what the other fixes tell. Source: the paper, lemma 3.2 and
+    theorem 3.4.
     Raises InvalidValue where the noise on the secret is not independent of the rest.
     """
     rows = mechanism.rows
@@ -175,7 +179,9 @@ def direct_and_inferential(
         raise InvalidValue("every index of the secret must be a released fix, once each")
     sigma, gamma = prior.kernel(prior.times[rows], prior.times[rows]), mechanism.covariance()
     if np.any(gamma[np.ix_(inside, ~inside)]):
-        raise InvalidValue("the noise on the secret must be independent of the rest, got a cross term")
+        raise InvalidValue(
+            "the noise on the secret must be independent of the rest, got a cross term"
+        )
     cross = sigma[np.ix_(~inside, inside)]
     factor = cholesky_factor(sigma[np.ix_(inside, inside)])
     regression = cho_solve((factor, True), cross.T).T
@@ -187,7 +193,7 @@ def direct_and_inferential(
 def _proportional(
     prior: Prior, secrets: Sequence[Secret], mechanism: Mechanism, known: SideInformation
 ) -> float:
-    """c > 0 where Gamma = c Sigma and the secrets are recorded values: then Q = P c / (1 + c), L = P^-1 / c."""
+    """c > 0 where Gamma = c Sigma and the secrets are recorded: then L = P^-1 / c."""
     process = mechanism.process
     alone = not mechanism.factor.shape[1] and mechanism.floor == 0.0 and known.times.size == 0
     if not (isinstance(process, Scaled) and process.kernel == prior.kernel and alone):
@@ -196,9 +202,7 @@ def _proportional(
     return process.factor if recorded and np.all(mechanism.released) else 0.0
 
 
-def _try_observe(
-    prior: Prior, mechanism: Mechanism, known: SideInformation
-) -> Observation | None:
+def _try_observe(prior: Prior, mechanism: Mechanism, known: SideInformation) -> Observation | None:
     if mechanism.refinement is not None:
         return None
     try:
@@ -244,7 +248,7 @@ def _finer(
     *,
     flat: bool,
 ) -> Loss:
-    """The loss in extended precision where that is within reach, else the cautious one or a refusal."""
+    """The loss in extended precision where that is in reach, else the cautious one or none."""
     if mechanism.rows.size + known.times.size <= LARGEST_EXTENDED and not flat:
         return Loss(extended_loss(prior, secret, mechanism, known), 0.0)
     if loss is None or loss.slack > LARGEST_LOSS_SLACK:

@@ -3,8 +3,8 @@
     Z_i = X_i + G_i for the released rows,     G ~ N(0, Gamma)
     Gamma = F F^T + floor I + K(times, times)
 
-F: a factor of low rank; floor: the variance of independent noise at every row; K: a process, noise that is
-itself a Gaussian process. Rows that are not released are withheld: nothing of them leaves.
+F: a factor of low rank; floor: the variance of independent noise at every row; K: a process, noise
+that is itself a Gaussian process. Rows that are not released are withheld: nothing of them leaves.
 """
 
 from dataclasses import dataclass, replace
@@ -35,9 +35,11 @@ class Process(Protocol):
 class Mechanism:
     """Noise for n rows of one coordinate, in the unit of the series.
 
-    times: (n,) seconds. factor: F (n, r). floor: variance. process: K, or None. released: (n,) booleans.
-    refinement: (p, n, r), further terms of F beyond double precision (F = factor + sum of these): a noise
-    of low rank for a prior without measurement noise is destroyed by rounding its factor to 53 bits.
+    times: (n,) seconds. factor: F (n, r). floor: variance. process: K, or None. released: (n,)
+    booleans.
+    refinement: (p, n, r), further terms of F beyond double precision (F = factor + sum of these): a
+    noise of low rank for a prior without measurement noise is destroyed by rounding its factor to
+    53 bits.
     """
 
     times: FloatArray

@@ -1,9 +1,9 @@
 """The prior: a Gaussian process of one kernel and any mean, at the times of a series.
 
-A conditional prior class (the paper, definition 3.1) is all means with one kernel: the mean appears nowhere.
-`observe` joins a prior with what is released and what an adversary knows besides, in the form that
-trailveil.gaussian conditions on: with full matrices, or in O(n) where there are many rows and the
-kernel is Markov (trailveil.markov).
+A conditional prior class (the paper, definition 3.1) is all means with one kernel: the mean appears
+nowhere. `observe` joins a prior with what is released and what an adversary knows besides, in the
+form that trailveil.gaussian conditions on: with full matrices, or in O(n) where there are many rows
+and the kernel is Markov (trailveil.markov).
 """
 
 from collections.abc import Callable
@@ -83,7 +83,7 @@ class Prior:
         return self if secret.window is None else self.on_clock(StoppedClock((secret.window,)))
 
     def systems(self, mechanism: Mechanism, known: SideInformation) -> Callable[[float], System]:
-        """T -> the system of all observed rows with independent noise of variance T more on released ones."""
+        """T -> the system of observed rows with independent noise T more on released ones."""
         rows = mechanism.rows
         times = np.concatenate([self.times[rows], known.times])
         base, _ = split(self.kernel)
@@ -119,7 +119,7 @@ class Prior:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observation:
-    """A prior, what is released of it, and what is known besides: ready to condition any secret on."""
+    """A prior, what is released of it and what is known: ready to condition any secret on."""
 
     prior: Prior
     mechanism: Mechanism
@@ -183,8 +183,9 @@ def noise_variance(kernel: Kernel, times: ArrayLike) -> float:
 def least_eigenvalue(own: float, added: float, known: SideInformation) -> float:
     """A lower bound of the eigenvalues of the observed rows.
 
-    A released value and a known one of the same fix share its measurement noise `own`: the least eigenvalue
-    of [[own + added, own], [own, own + accuracy^2]] is at least its determinant over its trace.
+    A released value and a known one of the same fix share its measurement noise `own`: the least
+    eigenvalue of [[own + added, own], [own, own + accuracy^2]] is at least its determinant over its
+    trace.
     """
     if known.times.size == 0:
         return own + added
@@ -193,9 +194,7 @@ def least_eigenvalue(own: float, added: float, known: SideInformation) -> float:
     return determinant / (own + added + second)
 
 
-def observed_loadings(
-    kernel: Kernel, mechanism: Mechanism, known: SideInformation
-) -> FloatArray:
+def observed_loadings(kernel: Kernel, mechanism: Mechanism, known: SideInformation) -> FloatArray:
     """U of the observed rows: a column of the level (where there is one), then the factor."""
     rows = mechanism.rows
     _, level = split(kernel)

@@ -1,9 +1,10 @@
 """Secrets: quantities jointly Gaussian with the trace, as frozen values.
 
-A secret is k weighted sums of the series at stated times (seconds, the prior's clock): s = H f(times). It is
-either *recorded* (s = HX: the recorded values, measurement noise included, as in the paper) or a true place,
-with a fix at that time or not, without the noise. A stay is the one place of somebody who stands still
-during its window; it is judged by a prior whose clock stops there.
+A secret is k weighted sums of the series at stated times (seconds, the prior's clock): s = H
+f(times). It is either *recorded* (s = HX: the recorded values, measurement noise included, as in
+the paper) or a true place, with a fix at that time or not, without the noise. A stay is the one
+place of somebody who stands still during its window; it is judged by a prior whose clock stops
+there.
 """
 
 from collections.abc import Sequence
@@ -52,7 +53,7 @@ class Secret:
 
     @property
     def level(self) -> FloatArray:
-        """What a common level of the whole series adds to each location: the row sums of H, (k,)."""
+        """What a common level of the series adds to each location: the row sums of H, (k,)."""
         return np.asarray(self.weights.sum(axis=1))
 
 
@@ -62,7 +63,7 @@ def basic(time: float, *, recorded: bool = False) -> Secret:
 
 
 def compound(times: Sequence[float], *, recorded: bool = False) -> Secret:
-    """Several times at once: any combination of places within r of each other (the paper's compound secret)."""
+    """Several times at once, any combination of places (the paper's compound secret)."""
     return Secret("compound", np.asarray(times, dtype=np.float64), np.eye(len(times)), recorded)
 
 

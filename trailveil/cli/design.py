@@ -1,4 +1,4 @@
-"""`trailveil design`: what would it cost? Noise for secrets of a series, with no recording at all."""
+"""`trailveil design`: what would it cost? Noise for secrets of a series, with no recording."""
 
 import json
 import time
@@ -23,13 +23,14 @@ from trailveil.secrets import Secret, basic, compound, difference, window_mean
 POSITIVE = click.FloatRange(min=0, min_open=True)
 NOT_NEGATIVE = click.FloatRange(min=0)
 EXAMPLE = (
-    "Example: trailveil design --points 50 --kernel rbf --length-scale 6.1 --secret 24 --budget 0.02"
+    "Example: trailveil design --points 50 --kernel rbf --length-scale 6.1 "
+    "--secret 24 --budget 0.02"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A secret as it was asked for: what it is, and its own radius and epsilon where it has them."""
+    """A secret as it was asked for, with its own radius and epsilon where it has them."""
 
     indices: tuple[int, ...]
     secret: Secret
@@ -41,41 +42,98 @@ class Asked:
 @click.option("--points", type=click.IntRange(1), help="Number of points, one unit of time apart.")
 @click.option("--times", type=click.Path(path_type=Path), help="File of times, one number a line.")
 @click.option("--kernel", type=click.Choice(KERNELS), required=True, help="How the series varies.")
-@click.option("--length-scale", type=POSITIVE, required=True, help="Or time constant (integrated-ou).")
+@click.option(
+    "--length-scale", type=POSITIVE, required=True, help="Or time constant (integrated-ou)."
+)
 @click.option("--period", type=POSITIVE, help="Of the periodic kernel.")
-@click.option("--std", type=POSITIVE, default=1.0, show_default=True,
-              help="Of the series; of its velocity for integrated-ou.")
-@click.option("--noise-std", type=NOT_NEGATIVE, default=0.0, show_default=True,
-              help="Measurement noise of the recording.")
-@click.option("--level-std", type=NOT_NEGATIVE, default=0.0, show_default=True,
-              help="Of an unknown common level.")
-@click.option("--secret", "secrets", multiple=True, metavar="I[,J...][@RADIUS/EPSILON]",
-              help="Recorded values, by index from 0; several together are one compound secret.")
-@click.option("--mean", "means", multiple=True, metavar="A:B[@RADIUS/EPSILON]",
-              help="The mean of the values A to B, both included.")
-@click.option("--difference", "differences", multiple=True, metavar="I:J[@RADIUS/EPSILON]",
-              help="The difference of two values.")
+@click.option(
+    "--std",
+    type=POSITIVE,
+    default=1.0,
+    show_default=True,
+    help="Of the series; of its velocity for integrated-ou.",
+)
+@click.option(
+    "--noise-std",
+    type=NOT_NEGATIVE,
+    default=0.0,
+    show_default=True,
+    help="Measurement noise of the recording.",
+)
+@click.option(
+    "--level-std",
+    type=NOT_NEGATIVE,
+    default=0.0,
+    show_default=True,
+    help="Of an unknown common level.",
+)
+@click.option(
+    "--secret",
+    "secrets",
+    multiple=True,
+    metavar="I[,J...][@RADIUS/EPSILON]",
+    help="Recorded values, by index from 0; several together are one compound secret.",
+)
+@click.option(
+    "--mean",
+    "means",
+    multiple=True,
+    metavar="A:B[@RADIUS/EPSILON]",
+    help="The mean of the values A to B, both included.",
+)
+@click.option(
+    "--difference",
+    "differences",
+    multiple=True,
+    metavar="I:J[@RADIUS/EPSILON]",
+    help="The difference of two values.",
+)
 @click.option("--everywhere", is_flag=True, help="Every value at once.")
-@click.option("--budget", type=POSITIVE, metavar="O_T",
-              help="Noise variance per point: gives the least loss for it.")
+@click.option(
+    "--budget",
+    type=POSITIVE,
+    metavar="O_T",
+    help="Noise variance per point: gives the least loss for it.",
+)
 @click.option("--epsilon", type=POSITIVE, help="Privacy loss: gives the least noise for it.")
-@click.option("--radius", type=POSITIVE, default=1.0, show_default=True,
-              help="Of what must not be told apart.")
-@click.option("--order", type=click.FloatRange(min=1, min_open=True), default=5.0,
-              show_default=True, help="Renyi order.")
-@click.option("--mechanism", type=click.Choice([*(kind.value for kind in Kind), "sdp-a", "multiple-secrets"]),
-              default="optimal", show_default=True)
-@click.option("--adversary", type=click.Choice(["plain", "robust"]), default="plain",
-              show_default=True)
+@click.option(
+    "--radius",
+    type=POSITIVE,
+    default=1.0,
+    show_default=True,
+    help="Of what must not be told apart.",
+)
+@click.option(
+    "--order",
+    type=click.FloatRange(min=1, min_open=True),
+    default=5.0,
+    show_default=True,
+    help="Renyi order.",
+)
+@click.option(
+    "--mechanism",
+    type=click.Choice([*(kind.value for kind in Kind), "sdp-a", "multiple-secrets"]),
+    default="optimal",
+    show_default=True,
+)
+@click.option(
+    "--adversary", type=click.Choice(["plain", "robust"]), default="plain", show_default=True
+)
 @click.option("--weights", type=click.Path(path_type=Path), help="Utility weights, one a line.")
-@click.option("--floor", type=NOT_NEGATIVE, default=0.0, metavar="STD",
-              help="Independent noise that must be at every point.")
+@click.option(
+    "--floor",
+    type=NOT_NEGATIVE,
+    default=0.0,
+    metavar="STD",
+    help="Independent noise that must be at every point.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def design(**options: Any) -> None:
     """Design the noise for secrets of a series of which only times and kernel are known.
 
-    Give either --budget (the least privacy loss for that much noise) or --epsilon (the least noise for that
-    privacy loss). Indices count from 0. The prior is plain: no adversary with side knowledge.
+    Give either --budget (the least privacy loss for that much noise) or --epsilon (the least noise
+    for that privacy loss). Indices count from 0. The prior is plain: no adversary with side
+    knowledge.
     """
     _refuse_what_is_missing(options)
     prior = Prior(_kernel(options), _times(options))
@@ -146,14 +204,18 @@ def _compound(text: str, prior: Prior) -> Asked:
     body, radius, epsilon = _own(text)
     indices = _indices(body.split(","), text, prior)
     times = prior.times[list(indices)]
-    secret = basic(times[0], recorded=True) if len(indices) == 1 else compound(times, recorded=True)
+    secret = (
+        basic(times[0], recorded=True)
+        if len(indices) == 1
+        else compound(times.tolist(), recorded=True)
+    )
     return Asked(indices, secret, radius, epsilon)
 
 
 def _pair(text: str, prior: Prior, kind: str) -> Asked:
     body, radius, epsilon = _own(text)
     ends = _indices(body.split(":"), text, prior)
-    if len(ends) != 2:  # noqa: PLR2004  # a pair
+    if len(ends) != 2:  # a pair
         raise InvalidValue(f"--{kind} must be two indices A:B, got {text}")
     first, last = ends
     if kind == "difference":
@@ -254,8 +316,9 @@ def _text(found: dict[str, Any]) -> str:
         lines.append(f"  within {found['gap']:.1e} (relative) of what any mechanism can do")
     shown = found["secrets"][:10]
     for secret in shown:
+        indices = ",".join(map(str, secret["indices"][:6]))
         lines.append(
-            f"  secret {','.join(map(str, secret['indices'][:6]))}: epsilon {secret['epsilon']:.6g} "
+            f"  secret {indices}: epsilon {secret['epsilon']:.6g} "
             f"(the paper's bound {secret['epsilon_paper']:.6g}), loss {secret['loss']:.6g}, "
             f"2-sigma interval {secret['interval']:.6g}"
         )
@@ -267,5 +330,3 @@ def _text(found: dict[str, Any]) -> str:
             "would undo it (--noise-std or --floor states some)"
         )
     return "\n".join(lines)
-
-

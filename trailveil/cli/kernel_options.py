@@ -1,5 +1,7 @@
 """From the kernel options of the command line to a kernel."""
 
+from collections.abc import Callable
+
 from trailveil.errors import InvalidValue
 from trailveil.kernels import (
     RBF,
@@ -27,12 +29,18 @@ def kernel_from(
 ) -> Kernel:
     """The kernel of that name with measurement noise and a level where they are not zero.
 
-    For integrated-ou, length_scale is the time constant and std that of the velocity. Raises InvalidValue for
-    an unknown name, a period that is missing or out of place, a number out of range.
+    For integrated-ou, length_scale is the time constant and std that of the velocity. Raises
+    InvalidValue for an unknown name, a period that is missing or out of place, a number out of
+    range.
     """
     if (name == "periodic") != (period is not None):
         raise InvalidValue("--period must be given for the periodic kernel, and only for it")
-    stationary = {"rbf": RBF, "matern12": Matern12, "matern32": Matern32, "matern52": Matern52}
+    stationary: dict[str, Callable[[float, float], Kernel]] = {
+        "rbf": RBF,
+        "matern12": Matern12,
+        "matern32": Matern32,
+        "matern52": Matern52,
+    }
     kernel: Kernel
     if name in stationary:
         kernel = stationary[name](length_scale, std)

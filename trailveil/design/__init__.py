@@ -1,4 +1,4 @@
-"""Designing the noise: closed forms, baselines, the paper's programs, and `design`, which chooses."""
+"""Designing the noise: closed forms, baselines, the paper's programs; `design` chooses."""
 
 from trailveil.design.designer import Certificate, Kind, Outcome, design
 

@@ -1,4 +1,4 @@
-"""What the optimum is measured against: independent noise everywhere, independent noise on the secret, a cut."""
+"""What the optimum is measured against: independent noise, everywhere or on the secret; a cut."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ def concentrated(prior: Prior, indices: NDArray[np.intp], trace: float) -> Mecha
 
 
 def withhold(prior: Prior, start: float, end: float) -> Mechanism:
-    """Nothing released in [start, end] seconds, everything else exactly: a privacy zone, accounted for."""
+    """Nothing released in [start, end] seconds, all else exactly: a privacy zone, accounted for."""
     cut = (prior.times >= start) & (prior.times <= end)
     return no_noise(prior.times).withholding(cut)
 

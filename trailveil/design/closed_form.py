@@ -1,12 +1,13 @@
-"""Closed-form optima: one one-dimensional secret for any prior; every basic secret at once; the paper's structure.
+"""Closed-form optima: one one-dimensional secret; every basic secret at once; the paper's block.
 
-One secret s, b = Cov(X, s). Over all Gamma >= 0 with trace(Gamma) <= T the least loss is that of white noise
-of variance T at *every* point, and one random direction reaches it:
+One secret s, b = Cov(X, s). Over all Gamma >= 0 with trace(Gamma) <= T the least loss is that of
+white noise of variance T at *every* point, and one random direction reaches it:
 
-    loss(T) = 1 / (P - b^T (Sigma + T I)^-1 b) - 1 / P,    Gamma = T v v^T / v^T v,    v = (Sigma + T I)^-1 b
+    loss(T) = 1 / (P - b^T (Sigma + T I)^-1 b) - 1 / P,    Gamma = T v v^T / v^T v,    v = (Sigma +
+    T I)^-1 b
 
-since Gamma <= T I, and both give the same b^T (Sigma + Gamma)^-1 b. Noise that is there already (a floor,
-other mechanisms) counts into Sigma.
+since Gamma <= T I, and both give the same b^T (Sigma + Gamma)^-1 b. Noise that is there already (a
+floor, other mechanisms) counts into Sigma.
 """
 
 from collections.abc import Callable
@@ -27,6 +28,7 @@ from trailveil.mechanism import Mechanism, no_noise
 from trailveil.prior import NOTHING_KNOWN, Prior
 from trailveil.secrets import Secret
 
+
 def least_noise(
     prior: Prior,
     secret: Secret,
@@ -35,83 +37,17 @@ def least_noise(
     existing: Mechanism | None = None,
     flat: bool = False,
 ) -> Mechanism:
-    """The mechanism of least trace at which the loss of one one-dimensional secret is at most `bound`.
+    """The mechanism of least trace that holds the loss of one one-dimensional secret to `bound`.
 
     existing: noise and withheld rows that are there already; the result includes them.
     bound: of the loss, in 1 / unit^2. flat: see trailveil.loss.
-    Raises InvalidValue for a secret of several locations or without prior variance; Refused where the
-    release must withhold everything to meet it.
+    Raises InvalidValue for a secret of several locations or without prior variance; Refused where
+    the release must withhold everything to meet it.
     """
     _one_dimensional(secret)
     base = no_noise(prior.times) if existing is None else existing
-    judge = prior.for_secret(secret)
     if _meets(prior, secret, base, bound, flat=flat):
         return base
-    precision = float(prior_precision(judge.variance(secret), secret.level, flat=flat)[0, 0])
-    target = 1.0 / (precision + bound)
-    conditioned = _conditioned(judge, secret, base)
-
-    def excess(trace: float) -> tuple[float, float]:
-        found = conditioned(trace)
-        variance = float(found.covariance[0, 0])
-        return float(np.log(variance / target)), float(np.sum(found.weights**2)) / variance
-
-    trace = increasing_root(excess, target, "noise")
-    for _ in range(60):
-        mechanism = one_direction(prior, secret, trace, existing=base)
-        found = loss_matrix(prior, secret, mechanism, flat=flat).largest
-        if found <= bound:
-            return mechanism
-        # To the safe side, and check again: the loss falls at most as fast as 1 / trace.
-        trace *= 1.0 + 1.5 * (found / bound - 1.0) + 1e-15
-    raise NumericalError("no noise was found whose recomputed loss meets the target")
-
-
-def least_loss(
-    prior: Prior, secret: Secret, trace: float, *, existing: Mechanism | None = None
-) -> Mechanism:
-    """The mechanism of least loss for one one-dimensional secret with trace(Gamma) <= `trace`.
-
-    trace: the paper's budget T = n o_t, noise of `existing` included. Raises InvalidValue where it is not
-    positive or is less than what is there already.
-    """
-    _one_dimensional(secret)
-    base = no_noise(prior.times) if existing is None else existing
-    rest = _positive(trace, "the noise budget") - base.noise_trace
-    if rest <= 0:
-        raise InvalidValue(
-            f"the noise budget must be above the noise floor's own {base.noise_trace:.6g}, got {trace:.6g}"
-        )
-    return one_direction(prior, secret, rest, existing=base)
-
-
-def least_possible_loss(
-    prior: Prior, secret: Secret, trace: float, *, existing: Mechanism | None = None
-) -> float:
-    """loss(T): what no mechanism of this trace (beside `existing`) can go below."""
-    base = no_noise(prior.times) if existing is None else existing
-    judge = prior.for_secret(secret)
-    found = _conditioned(judge, secret, base)(trace)
-    return float(1.0 / (found.covariance[0, 0] + found.slack[0]) - 1.0 / judge.variance(secret)[0, 0])
-
-
-def least_possible_noise(
-    prior: Prior, secret: Secret, bound: float, *, existing: Mechanism | None = None
-) -> float:
-    """The trace below which no mechanism holds the loss within `bound`, noise of `existing` included.
-
-    From below: at this trace even the posterior variance at its most favourable end misses the target.
-    """
-    base = no_noise(prior.times) if existing is None else existing
-    if _meets(prior, secret, base, bound, flat=False):
-        return base.noise_trace
-    return base.noise_trace + _least_trace(prior, secret, bound, base, flat=False)
-
-
-def _least_trace(
-    prior: Prior, secret: Secret, bound: float, base: Mechanism, *, flat: bool
-) -> float:
-    """The T with loss(T) = bound, beside what exists: a root, as exact as the posterior variance is."""
     trace = _least_trace(prior, secret, bound, base, flat=flat)
     for _ in range(60):
         mechanism = one_direction(prior, secret, trace, existing=base)
@@ -128,15 +64,16 @@ def least_loss(
 ) -> Mechanism:
     """The mechanism of least loss for one one-dimensional secret with trace(Gamma) <= `trace`.
 
-    trace: the paper's budget T = n o_t, noise of `existing` included. Raises InvalidValue where it is not
-    positive or is less than what is there already.
+    trace: the paper's budget T = n o_t, noise of `existing` included. Raises InvalidValue where it
+    is not positive or is less than what is there already.
     """
     _one_dimensional(secret)
     base = no_noise(prior.times) if existing is None else existing
     rest = _positive(trace, "the noise budget") - base.noise_trace
     if rest <= 0:
         raise InvalidValue(
-            f"the noise budget must be above the noise floor's own {base.noise_trace:.6g}, got {trace:.6g}"
+            f"the noise budget must be above the {base.noise_trace:.6g} that is there already, "
+            f"got {trace:.6g}"
         )
     return one_direction(prior, secret, rest, existing=base)
 
@@ -148,15 +85,18 @@ def least_possible_loss(
     base = no_noise(prior.times) if existing is None else existing
     judge = prior.for_secret(secret)
     found = _conditioned(judge, secret, base)(trace)
-    return float(1.0 / (found.covariance[0, 0] + found.slack[0]) - 1.0 / judge.variance(secret)[0, 0])
+    return float(
+        1.0 / (found.covariance[0, 0] + found.slack[0]) - 1.0 / judge.variance(secret)[0, 0]
+    )
 
 
 def least_possible_noise(
     prior: Prior, secret: Secret, bound: float, *, existing: Mechanism | None = None
 ) -> float:
-    """The trace below which no mechanism holds the loss within `bound`, noise of `existing` included.
+    """The trace, `existing` included, below which no mechanism holds the loss to `bound`.
 
-    From below: at this trace even the posterior variance at its most favourable end misses the target.
+    From below: at this trace even the posterior variance at its most favourable end misses the
+    target.
     """
     base = no_noise(prior.times) if existing is None else existing
     if _meets(prior, secret, base, bound, flat=False):
@@ -167,7 +107,7 @@ def least_possible_noise(
 def _least_trace(
     prior: Prior, secret: Secret, bound: float, base: Mechanism, *, flat: bool
 ) -> float:
-    """The T with loss(T) = bound, beside what exists: a root, as exact as the posterior variance is."""
+    """The T with loss(T) = bound, beside what exists: a root, as exact as the variance is."""
     judge = prior.for_secret(secret)
     precision = float(prior_precision(judge.variance(secret), secret.level, flat=flat)[0, 0])
     target = 1.0 / (precision + bound)
@@ -205,26 +145,29 @@ def one_direction(
 def everywhere(prior: Prior, per_point: float) -> Mechanism:
     """Every basic secret at once, for constant prior variance: noise shaped like the prior.
 
-    Gamma = (per_point / sigma^2) Sigma, loss 1 / per_point at every recorded value. No Gamma of equal trace
-    does better: the loss of X_i is at least 1 / Gamma_ii, and the least Gamma_ii is at most the mean.
+    Gamma = (per_point / sigma^2) Sigma, loss 1 / per_point at every recorded value. No Gamma of
+    equal trace does better: the loss of X_i is at least 1 / Gamma_ii, and the least Gamma_ii is at
+    most the mean.
     Raises Refused where the prior variance is not constant or holds a level.
     """
     variances = prior.kernel.diagonal(prior.times)
     if float(np.ptp(variances)) > 1e-12 * float(variances.max()):
         raise Refused(
-            "everywhere-noise must have a prior of constant variance, got one that grows with time or "
-            "holds a level; choose secrets (--secret) or a stationary kernel (matern32)"
+            "everywhere-noise must have a prior of constant variance, got one that grows with "
+            "time or holds a level; choose secrets (--secret) or a stationary kernel (matern32)"
         )
     ratio = _positive(per_point, "the noise variance per point") / float(variances[0])
-    return Mechanism(prior.times, np.empty((prior.times.size, 0)), process=Scaled(prior.kernel, ratio))
+    return Mechanism(
+        prior.times, np.empty((prior.times.size, 0)), process=Scaled(prior.kernel, ratio)
+    )
 
 
 def exact_block(prior: Prior, secret: Secret, trace: float) -> Mechanism:
     """The least loss when the noise on one recorded value must be independent of the rest.
 
     The paper's structure. With a = Sigma_us / Sigma_ss and C = Sigma_{u|s}: the minimum over tau of
-    1/(T - tau) + a^T (C + tau I)^-1 a; then Gamma_ss = T - tau and Gamma_uu = tau v v^T / v^T v with
-    v = (C + tau I)^-1 a. Raises InvalidValue unless the secret is one recorded fix.
+    1/(T - tau) + a^T (C + tau I)^-1 a; then Gamma_ss = T - tau and Gamma_uu = tau v v^T / v^T v
+    with v = (C + tau I)^-1 a. Raises InvalidValue unless the secret is one recorded fix.
     """
     index = recorded_index(prior, secret)
     total = _positive(trace, "the noise budget")
@@ -240,8 +183,9 @@ def exact_block(prior: Prior, secret: Secret, trace: float) -> Mechanism:
 
     # Below the rounding of the spectrum a share has no meaning; the minimum is far above it.
     least = 4 * abs(float(spectrum[0])) / total + 1e-12
-    options = {"xatol": 1e-10}
-    best = minimize_scalar(loss, bounds=(least, 1 - 1e-12), method="bounded", options=options)
+    best = minimize_scalar(
+        loss, bounds=(least, 1 - 1e-12), method="bounded", options={"xatol": 1e-10}
+    )
     tau = total * float(best.x)
     v = _canonical(basis @ ((basis.T @ a) / (spectrum + tau)))
     factor = np.zeros((prior.times.size, 2))
@@ -281,9 +225,7 @@ def _block_direction(
     return direction
 
 
-def _conditioned(
-    judge: Prior, secret: Secret, existing: Mechanism
-) -> Callable[[float], Posterior]:
+def _conditioned(judge: Prior, secret: Secret, existing: Mechanism) -> Callable[[float], Posterior]:
     """T -> the posterior of the secret under white noise of variance T beside what exists."""
     systems = judge.systems(existing, NOTHING_KNOWN)
     loadings = judge.loadings(existing, NOTHING_KNOWN)
@@ -291,15 +233,13 @@ def _conditioned(
     return lambda trace: posterior(Joint(systems(trace), cross, variance, loadings, loading))
 
 
-def _meets(
-    prior: Prior, secret: Secret, mechanism: Mechanism, bound: float, *, flat: bool
-) -> bool:
+def _meets(prior: Prior, secret: Secret, mechanism: Mechanism, bound: float, *, flat: bool) -> bool:
     """Whether the loss is within the bound already; where it cannot be computed, it is not."""
     if not (np.isfinite(bound) and bound > 0):
         raise InvalidValue(f"the bound of the loss must be a positive number, got {bound}")
-    if not mechanism.factor.shape[1] and not mechanism.floor and mechanism.process is None:
-        if np.all(mechanism.released):
-            return False
+    silent = not mechanism.factor.shape[1] and not mechanism.floor and mechanism.process is None
+    if silent and np.all(mechanism.released):
+        return False
     try:
         return loss_matrix(prior, secret, mechanism, flat=flat).largest <= bound
     except NumericalError:
@@ -307,7 +247,7 @@ def _meets(
 
 
 def _canonical(direction: FloatArray) -> FloatArray:
-    """The direction with its sign fixed: the sum positive, or the first entry if the sum is about zero.
+    """The direction with its sign fixed: the sum positive, or the largest entry if that is about 0.
 
     Two computers must draw the same noise from the same key.
     """

@@ -1,5 +1,6 @@
 """design(): what is wanted in, a mechanism and its certificate out."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -30,7 +31,8 @@ class Kind(StrEnum):
 class Outcome:
     """What one secret loses under the mechanism that is returned, recomputed from it.
 
-    loss: the loss matrix, an upper bound. effective: mu^2 / radius^2, the tight bound for several locations.
+    loss: the loss matrix, an upper bound. effective: mu^2 / radius^2, the tight bound for several
+    locations.
     deviation: the least posterior standard deviation in any direction, under the prior.
     """
 
@@ -44,8 +46,8 @@ class Outcome:
 class Certificate:
     """What is proved of a mechanism: the recomputed losses, and how far from the optimum it can be.
 
-    lower_bound: of the trace (least noise) or of the loss (least loss) over all mechanisms; None where
-    none is claimed. gap: how far above it this mechanism is, relative.
+    lower_bound: of the trace (least noise) or of the loss (least loss) over all mechanisms; None
+    where none is claimed. gap: how far above it this mechanism is, relative.
     """
 
     outcomes: tuple[Outcome, ...]
@@ -64,10 +66,11 @@ def design(
 ) -> tuple[Mechanism, Certificate]:
     """The Gaussian mechanism for some secrets, or (None) for every recorded value at once.
 
-    budget: trace(Gamma), for the least loss; or bounds: of mu^2 / radius^2 for each secret (one for all
-    when `secrets` is None), for the least noise. floor: variance of independent noise that must be there.
-    Raises Unavailable for what has no closed form and no baseline; Refused where no noise of the kind can meet
-    the bounds; InvalidValue for anything out of range.
+    budget: trace(Gamma), for the least loss; or bounds: of mu^2 / radius^2 for each secret (one for
+    all when `secrets` is None), for the least noise. floor: variance of independent noise that must
+    be there.
+    Raises Unavailable for what has no closed form and no baseline; Refused where no noise of the
+    kind can meet the bounds; InvalidValue for anything out of range.
     """
     wanted = _Wanted(prior, secrets, _one_of(budget, bounds), bounds, floor)
     makers = {
@@ -97,13 +100,13 @@ class _Wanted:
         """The one secret of one location, which closed forms are for."""
         if self.secrets is None or len(self.secrets) != 1:
             raise Unavailable(
-                "this mechanism must have one secret, got several; the optimum for several secrets has no "
-                "closed form: use --mechanism uniform, or one secret"
+                "this mechanism must have one secret, got several; the optimum for several "
+                "secrets has no closed form: use --mechanism uniform, or one secret"
             )
         if self.secrets[0].size != 1:
             raise Unavailable(
-                "the optimum must have a secret of one location, got a compound one, which has no closed "
-                "form: use --mechanism uniform or concentrated, or one index"
+                "the optimum must have a secret of one location, got a compound one, which has no "
+                "closed form: use --mechanism uniform or concentrated, or one index"
             )
         return self.secrets[0]
 
@@ -159,7 +162,7 @@ def _concentrated(wanted: _Wanted) -> tuple[Mechanism, float | None]:
 def _for_budget_or_bound(
     wanted: _Wanted, make: Callable[[float], Mechanism], least: float | None = None
 ) -> Mechanism:
-    """make(budget), or make at the least trace that meets every bound: the loss falls as the trace grows."""
+    """make(budget), or make at the least trace that meets every bound."""
     if wanted.floor > 0:
         raise Unavailable("a floor must go with the optimal mechanism, got it with another one")
     if wanted.budget is not None:
@@ -187,13 +190,13 @@ def _worst_ratio(wanted: _Wanted, made: Mechanism) -> float:
     return max(one.effective / _bound(wanted, i) for i, one in enumerate(outcomes))
 
 
-def _outcomes(
-    prior: Prior, secrets: Sequence[Secret] | None, made: Mechanism
-) -> list[Outcome]:
+def _outcomes(prior: Prior, secrets: Sequence[Secret] | None, made: Mechanism) -> list[Outcome]:
     if secrets is None:
         every = Secret("every", prior.times, np.eye(prior.times.size), recorded=True)
         found = marginal_losses(prior, every, made)
-        alone = [Secret("basic", prior.times[i : i + 1], np.eye(1), True) for i in range(found.size)]
+        alone = [
+            Secret("basic", prior.times[i : i + 1], np.eye(1), True) for i in range(found.size)
+        ]
         pairs = [
             (secret, Loss(np.array([[loss]]), 0.0))
             for secret, loss in zip(alone, found, strict=True)
@@ -208,7 +211,7 @@ def _outcomes(
 
 def _deviation(prior: Prior, secret: Secret, loss: Loss) -> float:
     precision = prior_precision(prior.variance(secret), secret.level, flat=False)
-    return float(eigh(precision + loss.matrix, eigvals_only=True)[-1]) ** -0.5
+    return 1.0 / math.sqrt(eigh(precision + loss.matrix, eigvals_only=True)[-1])
 
 
 def _one_of(budget: float | None, bounds: Sequence[float] | None) -> float | None:

@@ -1,8 +1,10 @@
 """Noise directions beyond double precision, for priors without measurement noise.
 
-Such a prior knows some combinations of the fixes so well that a direction rounded to 53 bits is undone by
-them: at RBF length scale 6.1 and 50 points, a loss of 7.7 becomes 1e9. The direction is computed again in
-extended precision and kept as a sum of float64 terms, as many as the recomputed loss asks for.
+Such a prior knows some combinations of the fixes so well that a direction rounded to 53 bits is
+undone by
+them: at RBF length scale 6.1 and 50 points, a loss of 7.7 becomes 1e9. The direction is computed
+again in extended precision and kept as a sum of float64 terms, as many as the recomputed loss asks
+for.
 """
 
 from collections.abc import Callable
@@ -13,7 +15,7 @@ import numpy as np
 from trailveil.errors import NumericalError
 from trailveil.extended import LARGEST_EXTENDED, Extended, Objects, expansion, solve
 from trailveil.extended_loss import joint_covariance
-from trailveil.gaussian import TARGET_TOLERANCE
+from trailveil.gaussian import TARGET_TOLERANCE, FloatArray
 from trailveil.loss import loss_matrix
 from trailveil.mechanism import Mechanism
 from trailveil.prior import NOTHING_KNOWN, Prior
@@ -32,7 +34,7 @@ def refined(
     trace: float,
     ideal: float,
 ) -> Mechanism:
-    """The mechanism with its last column in as many digits as bring its loss to within 1e-9 of `ideal`.
+    """The mechanism with its last column in as many digits as its loss needs to be `ideal` to 1e-9.
 
     direction: the exact direction over the released rows, in fixed point. trace: of that column.
     Unchanged where double precision is enough, or where n is out of reach of extended precision.
@@ -46,14 +48,16 @@ def refined(
     squared = sum(v * v for v in vector)
     root = m.context.sqrt(m.number(trace) / m.context.mpf(int(squared)))
     exact = m.fixed(np.array([m.context.mpf(int(v)) * root for v in vector], dtype=object))
-    if float(exact[_largest(mechanism)]) * mechanism.factor[mechanism.rows][_largest(mechanism), -1] < 0:
+    rough = mechanism.factor[mechanism.rows, -1]
+    largest = int(np.argmax(np.abs(rough)))
+    if (exact[largest] > 0) != (rough[largest] > 0):
         exact = -exact
     for terms in _TERMS:
         finer = _with_column(mechanism, expansion(exact, _BITS, terms))
         if _loss(prior, secret, finer) <= ideal * (1 + TARGET_TOLERANCE):
             return finer
     raise NumericalError(
-        "the noise direction must keep its loss when written down, got none that does in 1,000 bits; "
+        "the noise direction must keep its loss when written down, got none that does; "
         "state a measurement noise (--noise-std) or a noise floor (--floor)"
     )
 
@@ -82,11 +86,7 @@ def _loss(prior: Prior, secret: Secret, mechanism: Mechanism) -> float:
         return float("inf")
 
 
-def _largest(mechanism: Mechanism) -> int:
-    return int(np.argmax(np.abs(mechanism.factor[mechanism.rows, -1])))
-
-
-def _with_column(mechanism: Mechanism, terms: np.ndarray) -> Mechanism:  # type: ignore[type-arg]  # float64
+def _with_column(mechanism: Mechanism, terms: FloatArray) -> Mechanism:
     """The mechanism with its last column replaced by the expansion (p, rows)."""
     factor = mechanism.factor.copy()
     finer = np.zeros((terms.shape[0] - 1, *factor.shape))
