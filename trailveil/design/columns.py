@@ -1,14 +1,14 @@
-"""Columns of noise, written the same way everywhere, and in as many digits as a smooth prior demands.
+"""Columns of noise: written alike on every computer, and in the digits that a smooth prior demands.
 
-A covariance Gamma = F F^T has many factors F. A key must draw the same noise on every computer, so the one
-taken here has no sign or order to choose: the symmetric square root of Gamma, or, for low rank, the factor
-that a stated reference turns into a symmetric matrix.
+A covariance Gamma = F F^T has many factors F. A key must draw the same noise on every computer, so
+the one taken here has no sign or order to choose: the symmetric square root of Gamma, or, for low
+rank, the factor that a stated reference turns into a symmetric matrix.
 
-A prior without measurement noise knows some combinations of the fixes to 1e-40 and undoes a factor that is
-rounded to 53 bits. It does not undo combinations of its own columns, Sigma C with C in double precision: an
-error in C only moves the noise to other combinations of the same columns. Those are evaluated in extended
-precision, and written as sums of float64 terms (Mechanism.refinement). The terms of columns already
-written may be combined again.
+A prior without measurement noise knows some combinations of the fixes to 1e-40 and undoes a factor
+that is rounded to 53 bits. It does not undo combinations of its own columns, Sigma C with C in
+double precision: an error in C only moves the noise to other combinations of the same columns.
+Those are evaluated in extended precision, and written as sums of float64 terms
+(Mechanism.refinement). The terms of columns already written may be combined again.
 """
 
 from collections.abc import Sequence
@@ -27,10 +27,10 @@ _BITS, _TERMS = 1024, 18
 
 
 def symmetric_root(covariance: FloatArray) -> FloatArray:
-    """The symmetric positive semidefinite square root (n, n): unique, and continuous in the covariance.
+    """The symmetric positive semidefinite square root (n, n): unique, and continuous.
 
-    Eigenvalues that are zero or negative to rounding count as zero. An eigenvector factor would be smaller,
-    but its signs, and where eigenvalues are equal its vectors, depend on the library.
+    Eigenvalues that are zero or negative to rounding count as zero. An eigenvector factor would be
+    smaller, but its signs, and where eigenvalues are equal its vectors, depend on the library.
     """
     spectrum, basis = eigh((covariance + covariance.T) / 2)
     least = spectrum.size * UNIT_ROUNDOFF * max(float(spectrum[-1]), 0.0) if spectrum.size else 0.0
@@ -39,10 +39,10 @@ def symmetric_root(covariance: FloatArray) -> FloatArray:
 
 
 def turn(factor: FloatArray, reference: FloatArray) -> FloatArray:
-    """The orthogonal matrix O (r, q) that makes reference^T factor O symmetric positive semidefinite.
+    """The orthogonal O (r, q) that makes reference^T factor O symmetric positive semidefinite.
 
-    factor: F (n, r). reference: (n, q), q >= r. F O is a factor of the same covariance whatever orthogonal
-    matrix was in F before.
+    factor: F (n, r). reference: (n, q), q >= r. F O is a factor of the same covariance whatever
+    orthogonal matrix was in F before.
     """
     left, _, right = svd(reference.T @ factor, full_matrices=False)
     return np.asarray(right.T @ left.T)
@@ -59,7 +59,7 @@ def needs_digits(prior: Prior, variance: float) -> bool:
 
 
 def prior_columns(prior: Prior, coefficients: FloatArray) -> FloatArray:
-    """Sigma C as float64 terms, largest first: (terms, n, r). coefficients: C (n, r), exact as they stand."""
+    """Sigma C as float64 terms (terms, n, r), largest first. coefficients: C (n, r), exact."""
     m = Extended(_BITS)
     used = np.flatnonzero(np.any(coefficients != 0, axis=1))
     times, at = m.numbers(prior.times), m.numbers(prior.times[used])
@@ -71,7 +71,8 @@ def prior_columns(prior: Prior, coefficients: FloatArray) -> FloatArray:
 def combined_columns(mechanisms: Sequence[Mechanism], coefficients: FloatArray) -> FloatArray:
     """[F_1 ... F_m] C as float64 terms (terms, n, r), every F_i with all of its digits.
 
-    coefficients: C (columns of all F_i together, r). Floors and processes of the mechanisms are not read.
+    coefficients: C (columns of all F_i together, r). Floors and processes of the mechanisms are not
+    read.
     """
     m = Extended(_BITS)
     columns = np.concatenate([_columns(m, mechanism) for mechanism in mechanisms], axis=1)
@@ -79,13 +80,14 @@ def combined_columns(mechanisms: Sequence[Mechanism], coefficients: FloatArray) 
 
 
 def spanned(prior: Prior, coefficients: FloatArray, columns: FloatArray) -> Mechanism:
-    """The mechanism with the factor [columns, Sigma C], in more digits than 53 where the prior needs them.
+    """The mechanism with the factor [columns, Sigma C], in more than 53 bits where it is needed.
 
-    columns: (n, q), exact as they stand. coefficients: C (n, r); rows of Sigma C on which any of `columns`
-    is not zero are left out (the paper's independent noise on the secret).
+    columns: (n, q), exact as they stand. coefficients: C (n, r); rows of Sigma C on which any of
+    `columns` is not zero are left out (the paper's independent noise on the secret).
     """
     inside = np.any(columns != 0, axis=1)
-    rough = prior.kernel(prior.times, prior.times) @ coefficients
+    used = np.flatnonzero(np.any(coefficients != 0, axis=1))
+    rough = prior.kernel(prior.times, prior.times[used]) @ coefficients[used]
     rough[inside] = 0.0
     mechanism = Mechanism(prior.times, np.hstack([columns, rough]))
     if not needs_digits(prior, mechanism.max_std**2):
@@ -103,10 +105,10 @@ def written(times: FloatArray, terms: FloatArray) -> Mechanism:
 
 
 def without_process(mechanism: Mechanism) -> Mechanism:
-    """The same mechanism; InvalidValue where its noise is not all in factor and floor, or rows are withheld."""
+    """The same mechanism; InvalidValue where it has a process, or withholds rows."""
     if mechanism.process is not None or not np.all(mechanism.released):
         raise InvalidValue(
-            "the noise must be a factor and a floor on every row here, got a process or withheld rows"
+            "the noise must be a factor and a floor on every row, got a process or withheld rows"
         )
     return mechanism
 
