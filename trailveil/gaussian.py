@@ -30,6 +30,9 @@ NEGATIVE_EIGENVALUE_TOLERANCE = 1e-12
 LOSS_SLACK = 1e-8
 # ... and above which, where extended precision is out of reach, no figure is given at all.
 LARGEST_LOSS_SLACK = 1e-3
+# Steps of iterative refinement, as long as each makes the squared residual smaller by this factor.
+MOST_REFINEMENTS = 6
+REFINEMENT_GAIN = 0.1
 # Relative: a Newton step of this size is the last, since the next would be of its square.
 LAST_NEWTON_STEP = 1e-6
 # Relative agreement between two extended precisions.
@@ -170,9 +173,13 @@ def posterior(joint: Joint) -> Posterior:
     solve = _regression(joint)
     weights = solve(joint.cross, joint.secret_loadings.T)
     applied, misfit, residual = _residual(joint, weights)
-    # One step of iterative refinement: eliminating a large level costs the first solve its digits.
-    weights = weights + solve(residual, np.zeros_like(misfit))
-    applied, misfit, residual = _residual(joint, weights)
+    # Iterative refinement: eliminating a large level costs each solve digits, but not all of them.
+    for _ in range(MOST_REFINEMENTS):
+        finer = weights + solve(residual, np.zeros_like(misfit))
+        trial = _residual(joint, finer)
+        if not np.sum(trial[2] ** 2) < REFINEMENT_GAIN * np.sum(residual**2):
+            break
+        weights, (applied, misfit, residual) = finer, trial
     base = joint.variance - joint.cross.T @ weights
     base = base - weights.T @ (joint.cross - applied)
     covariance = base + misfit.T @ misfit

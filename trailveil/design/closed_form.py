@@ -49,13 +49,13 @@ def least_noise(
     if _meets(prior, secret, base, bound, flat=flat):
         return base
     trace = _least_trace(prior, secret, bound, base, flat=flat)
-    for _ in range(60):
+    for attempt in range(60):
         mechanism = one_direction(prior, secret, trace, existing=base)
         found = loss_matrix(prior, secret, mechanism, flat=flat).largest
         if found <= bound:
             return mechanism
-        # To the safe side, and check again: the loss falls at most as fast as 1 / trace.
-        trace *= 1.0 + 1.5 * (found / bound - 1.0) + 1e-15
+        # To the safe side, in steps that double, and check again.
+        trace *= 1.0 + 2.0**attempt * (found / bound - 1.0) + 1e-15
     raise NumericalError("no noise was found whose recomputed loss meets the target")
 
 
