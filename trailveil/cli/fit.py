@@ -1,0 +1,260 @@
+"""`trailveil fit`: a prior from recordings; length scales of data sets by the paper's recipe."""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from trailveil.datasets.effective import EffectiveScales
+    from trailveil.datasets.stretches import Stretches
+    from trailveil.priors import PriorSpec
+    from trailveil.trace import Trace
+
+KERNELS = ("integrated-ou", "matern12", "matern32", "matern52", "rbf", "periodic")
+EXAMPLE = "Example: trailveil fit rides/*.gpx -o my-rides.json"
+UNITS = {"time_constant": "s", "length_scale": "s", "period": "s", "noise_std": "m"}
+PATIENCE = 2.0  # seconds before a progress bar appears
+
+
+@click.command(epilog=EXAMPLE)
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="The prior file to write.")
+@click.option(
+    "--kernel",
+    type=click.Choice(KERNELS),
+    default="integrated-ou",
+    show_default=True,
+    help="How recordings vary; measurement noise and a level are always there.",
+)
+@click.option(
+    "--window",
+    type=click.FloatRange(min=0, min_open=True),
+    default=600.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Recordings are cut into windows of this length.",
+)
+@click.option(
+    "--how",
+    type=click.Choice(["median", "pooled"]),
+    default="median",
+    show_default=True,
+    help="Fit each window and take medians, or all with the same parameters.",
+)
+@click.option(
+    "--starts",
+    type=click.IntRange(1, 1000),
+    default=3,
+    show_default=True,
+    help="Where each search begins: the best of so many counts.",
+)
+@click.option(
+    "--labels",
+    type=click.Choice(["walk", "bike", "drive"]),
+    help="FILES is a GeoLife folder: what its users labelled so.",
+)
+@click.option(
+    "--recipe",
+    type=click.Choice(["geolife", "sml2010"]),
+    help="Effective length scales as in the paper, and no prior. FILES is a GeoLife folder, or the "
+    "table of SML2010.",
+)
+@click.option(
+    "--projection",
+    type=click.Choice(["metres", "paper"]),
+    default="metres",
+    show_default=True,
+    help="For --recipe geolife: local metres, or the paper's coordinates.",
+)
+@click.option(
+    "--columns",
+    type=click.Choice(["room", "paper"]),
+    default="room",
+    show_default=True,
+    help="For --recipe sml2010: the room sensor, or the column that the paper's code read.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
+def fit(
+    files: Sequence[Path],
+    output: Path | None,
+    kernel: str,
+    window: float,
+    how: str,
+    starts: int,
+    labels: str | None,
+    recipe: str | None,
+    projection: str,
+    columns: str,
+    as_json: bool,
+    overwrite: bool,
+) -> None:
+    """Fit a prior to recordings: how people move who move like this.
+
+    FILES are recordings. The prior says how much it was fitted on, and holds no position and no
+    time. Do not fit it on the recording that it is to protect: then it depends on the secret.
+    """
+    if recipe:
+        if output or labels:
+            raise click.UsageError("--recipe prints length scales: leave out -o and --labels.")
+        found = _recipe(recipe, _one(files), projection, columns, starts)
+        click.echo(json.dumps(found) if as_json else "\n".join(_scales_text(found)))
+        return
+    if output is None:
+        raise click.UsageError("Say where to write the prior: -o prior.json.")
+    from trailveil.prior_file import check_output, write_prior
+
+    check_output(output, overwrite=overwrite)
+    traces, count = _labelled(_one(files), labels) if labels else _recorded(files)
+    windows, spec = _fitted(traces, count, output.stem, window, labels, kernel, how, starts)
+    write_prior(spec, output, overwrite=overwrite)
+    if as_json:
+        click.echo(json.dumps(_as_object(spec, windows, output)))
+    else:
+        click.echo("\n".join(_prior_text(spec, windows, output)))
+
+
+def _one(files: Sequence[Path]) -> Path:
+    if len(files) != 1:
+        raise click.UsageError(
+            f"Give one folder or file with --recipe and --labels, not {len(files)}."
+        )
+    return files[0]
+
+
+def _recorded(files: Sequence[Path]) -> tuple[list["Trace"], int]:
+    """The traces of recordings. Only lengths of time matter here, so any zone will do."""
+    from trailveil.cleaning import clean
+    from trailveil.datasets.geolife import read_plt
+    from trailveil.formats import read
+    from trailveil.formats.source import load, named
+
+    recordings = (
+        read_plt(load(path), named(path)) if path.suffix.lower() == ".plt" else read(path)
+        for path in files
+    )
+    traces = [clean(recording, assume_utc=True)[0] for recording in recordings]
+    return traces, len(traces)
+
+
+def _labelled(folder: Path, mode: str) -> tuple[list["Trace"], int]:
+    from trailveil.datasets.geolife import labelled_traces
+
+    traces = [trace for _, trace in labelled_traces(folder, mode)]
+    return traces, len(traces)
+
+
+def _fitted(
+    traces: Sequence["Trace"],
+    files: int,
+    name: str,
+    window: float,
+    labels: str | None,
+    kernel: str,
+    how: Any,
+    starts: int,
+) -> tuple["Stretches", "PriorSpec"]:
+    from trailveil.datasets.fitting import fit_prior
+    from trailveil.datasets.geolife import FASTEST
+    from trailveil.datasets.stretches import stretches
+
+    windows = stretches(traces, window, FASTEST[labels] if labels else float("inf"))
+    fitted = fit_prior(windows, files, name, kernel=kernel, how=how, starts=starts, watch=_watched)
+    return windows, fitted.spec
+
+
+def _watched(items: Iterable[Any], count: int, label: str) -> Iterator[Any]:
+    """Pass items on, and show a progress bar on stderr once it takes long."""
+    begin, bar = monotonic(), None
+    with ExitStack() as open_bars:
+        for done, item in enumerate(items, 1):
+            yield item
+            if bar is not None:
+                bar.update(1)
+            elif monotonic() - begin > PATIENCE and done < count:
+                made = click.progressbar(range(count), label=label, file=sys.stderr)
+                bar = open_bars.enter_context(made)
+                bar.update(done)
+
+
+def _as_object(spec: "PriorSpec", windows: "Stretches", output: Path) -> dict[str, Any]:
+    from trailveil.priors import to_json
+
+    left_out = {"short": windows.short, "fast": windows.fast}
+    content: dict[str, Any] = json.loads(to_json(spec))
+    return content | {"output": str(output), "left_out": left_out}
+
+
+def _prior_text(spec: "PriorSpec", windows: "Stretches", output: Path) -> list[str]:
+    basis = spec.fitted_on
+    if basis is None:
+        return []
+    meant = (
+        "median over windows (middle half in brackets)"
+        if basis.how == "median"
+        else "shared by all windows (plus and minus its standard error in brackets)"
+    )
+    lines = [
+        f"Fitted on {basis.files} recordings: {basis.windows} windows, {basis.fixes} fixes, "
+        f"{basis.seconds / 3600:.1f} h; left out {windows.short} windows too short to tell"
+        + (f" and {windows.fast} too fast for their label." if windows.fast else "."),
+        f"{type(spec.kernel.terms()[0]).__name__}, {meant}:",
+    ]
+    speed = "time_constant" in basis.spread
+    for name, (low, middle, high) in basis.spread.items():
+        unit = UNITS.get(name, "m/s" if speed else "m")
+        held = basis.at_bounds.get(name, 0)
+        note = f", at its bound in {held} of the fits" if held else ""
+        lines.append(f"  {name:<14}{middle:.4g} {unit} ({low:.4g} to {high:.4g}){note}")
+    if basis.unfinished:
+        lines.append(f"Warning: {basis.unfinished} fits did not converge.")
+    return [*lines, f"Written to {output.name}. Use it with --prior, on other recordings."]
+
+
+def _recipe(recipe: str, place: Path, projection: Any, columns: Any, starts: int) -> dict[str, Any]:
+    """What the paper's recipe gives, as it is printed with --json."""
+    if recipe == "sml2010":
+        from trailveil.datasets.sml2010 import sml2010_scales
+
+        scales = sml2010_scales(place, column=columns, starts=starts, watch=_watched)
+        return {"recipe": recipe, "columns": columns, "scales": {"temperature": _scales(scales)}}
+    from trailveil.datasets.geolife_recipe import geolife_scales
+
+    found = geolife_scales(place, projection=projection, starts=starts, watch=_watched)
+    names = ("east", "north") if projection == "metres" else ("x", "y")
+    scales_by_name = dict(zip(names, (_scales(found.first), _scales(found.second)), strict=True))
+    counts = dict(found.counts)
+    return {"recipe": recipe, "projection": projection, "counts": counts, "scales": scales_by_name}
+
+
+def _scales(scales: "EffectiveScales") -> dict[str, Any]:
+    return {
+        "quartiles": scales.quartiles,
+        "at_bound": scales.at_bound,
+        "at_low": scales.at_low,
+        "at_high": scales.at_high,
+        "several_optima": scales.several,
+        "unfinished": scales.unfinished,
+        "rejected_starts": scales.rejected,
+        "values": scales.values.tolist(),
+    }
+
+
+def _scales_text(found: Mapping[str, Any]) -> list[str]:
+    lines = []
+    if counts := found.get("counts"):
+        lines.append("Files: " + ", ".join(f"{k} {v}" for k, v in counts.items()) + ".")
+    for name, scales in found["scales"].items():
+        low, middle, high = scales["quartiles"]
+        lines.append(
+            f"Effective length scale, {name}: {len(scales['values'])} fits, quartiles {low:.3f}, "
+            f"{middle:.3f}, {high:.3f}; {scales['at_bound']:.1%} at a bound, "
+            f"{scales['several_optima']} with several optima, {scales['unfinished']} unfinished."
+        )
+    return lines

@@ -1,0 +1,180 @@
+"""`trailveil protect IN`: the main job."""
+
+import json
+from datetime import tzinfo
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import click
+
+from trailveil.cli.waiting import waiting
+from trailveil.errors import InvalidValue, Unavailable
+from trailveil.memory import user_memory
+from trailveil.output import check_output, write_atomically
+from trailveil.protecting import (
+    Chosen,
+    check_target,
+    default_output,
+    design_release,
+    is_further,
+    load,
+    release_to,
+)
+from trailveil.release import Noise, Plan, Request
+from trailveil.report import record, text
+
+POSITIVE = click.FloatRange(min=0, min_open=True)
+EXAMPLE = """Examples:
+
+\b
+  trailveil protect ride.gpx
+  trailveil protect ride.gpx --between 08:10 08:45 --tz Europe/Berlin
+  trailveil protect ride.gpx --at start+5m --radius 300 --withhold 600
+
+TIME is ISO 8601 with a zone (2024-05-14T08:30:00Z), start+5m, end-1h30m, or HH:MM with --tz."""
+
+
+class ZoneType(click.ParamType):
+    """A time zone by its name, such as Europe/Berlin."""
+
+    name = "zone"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> ZoneInfo:
+        """The zone; wrong usage where there is none of that name."""
+        try:
+            return ZoneInfo(str(value))
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            self.fail(f"must be a time zone such as Europe/Berlin or UTC, got {value!r}", param, ctx)
+
+
+@click.command(epilog=EXAMPLE)
+@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: IN.private.SUFFIX.")
+@click.option("--at", "at", multiple=True, metavar="TIME", help="Protect the place at this time.")
+@click.option("--between", nargs=2, multiple=True, metavar="T1 T2", help="Protect a stay.")
+@click.option("--near", metavar="LAT,LON,METRES", help="Not in this version.")
+@click.option("--stops", type=click.Choice(["auto"]), help="Not in this version.")
+@click.option("--everywhere", is_flag=True, help="Not in this version.")
+@click.option("--radius", type=POSITIVE, default=200.0, show_default=True, help="Metres.")
+@click.option("--epsilon", type=POSITIVE, default=1.0, show_default=True, help="Privacy loss.")
+@click.option("--order", type=click.FloatRange(min=1, min_open=True), default=5.0,
+              show_default=True, help="Renyi order.")
+@click.option("--withhold", metavar="SECONDS", help="Release nothing this near a protected time.")
+@click.option("--adversary", type=click.Choice(["still", "plain"]), default="still",
+              show_default=True, help="still: sees that a stay stands still; plain: does not.")
+@click.option("--prior", default="default", show_default=True, help="How people move.")
+@click.option("--mechanism", type=click.Choice([kind.value for kind in Noise]),
+              default="optimal", show_default=True)
+@click.option("--tz", "zone", type=ZoneType(), help="Zone of clock times, and of times without one.")
+@click.option("--assume-utc", is_flag=True, help="Read times without a zone as UTC.")
+@click.option("--again", is_flag=True, help="Release a recording again, with other noise.")
+@click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
+@click.option("--report", type=click.Path(path_type=Path),
+              help="Write the report without protected times (.json or text).")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, times included.")
+def protect(**options: Any) -> None:
+    """Protect a recording and say what can still be learnt from it.
+
+    Without --at or --between both ends of the recording are protected: share a ride, not a home.
+    """
+    source: Path = options["source"]
+    output: Path = options["output"] or default_output(source)
+    request = _request(options)
+    check_target(output, source, overwrite=options["overwrite"])
+    _check_report(options["report"], source, output, overwrite=options["overwrite"])
+    trace, cleaning = load(source, assume_utc=options["assume_utc"], zone=_naive_zone(options))
+    with waiting(f"designing noise for {len(trace)} fixes"):
+        made = design_release(trace, _chosen(options), request)
+    memory = user_memory()
+    with memory.exclusive():
+        entry, further = is_further(made, memory, again=options["again"])
+        release_to(made, entry, memory, output, overwrite=options["overwrite"])
+    _tell(options, made, cleaning, output, further=further)
+
+
+def _request(options: dict[str, Any]) -> Request:
+    _refuse_what_is_missing(options)
+    noise = Noise(options["mechanism"])
+    withhold = _seconds(options["withhold"])
+    if noise is Noise.WITHHOLD and withhold is None:
+        raise click.UsageError("--mechanism withhold must come with --withhold SECONDS")
+    return Request(
+        (),
+        options["radius"],
+        options["epsilon"],
+        options["order"],
+        withhold,
+        options["adversary"] == "still",
+        noise,
+    )
+
+
+def _refuse_what_is_missing(options: dict[str, Any]) -> None:
+    if options["everywhere"]:
+        raise Unavailable(
+            "--everywhere must have a prior of constant variance, got one of movement, whose variance "
+            "grows; it is not in this version: state times (--at, --between)"
+        )
+    if options["near"] or options["stops"]:
+        raise Unavailable(
+            "--near and --stops choose times by place and are not in this version: state times "
+            "(--at, --between)"
+        )
+    if options["prior"] != "default":
+        raise Unavailable(f"--prior must be default in this version, got {options['prior']!r}")
+
+
+def _seconds(stated: str | None) -> float | None:
+    if stated is None:
+        return None
+    if stated == "auto":
+        raise Unavailable("--withhold must be a number of seconds in this version, got auto")
+    try:
+        seconds = float(stated)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < 1e9:  # noqa: PLR2004  # 30 years
+        raise click.BadParameter(f"must be a number of seconds of at least 0, got {stated!r}")
+    return seconds
+
+
+def _naive_zone(options: dict[str, Any]) -> ZoneInfo | None:
+    """The zone for times that have none: --assume-utc says UTC whatever --tz is for clock times."""
+    return None if options["assume_utc"] else options["zone"]
+
+
+def _chosen(options: dict[str, Any]) -> Chosen:
+    return Chosen(tuple(options["at"]), tuple(options["between"]), options["zone"])
+
+
+def _check_report(report: Path | None, source: Path, output: Path, *, overwrite: bool) -> None:
+    if report is None:
+        return
+    if report.absolute() == output.absolute():
+        raise InvalidValue("--report must be another file than the output, got the same")
+    if report.suffix.lower() in {".html", ".htm"}:
+        raise Unavailable("--report must be .json or .txt in this version, got HTML")
+    check_output(report, source, overwrite=overwrite)
+
+
+def _tell(
+    options: dict[str, Any], made: Plan, cleaning: Any, output: Path, *, further: bool
+) -> None:
+    zone: tzinfo | None = options["zone"]
+    found = record(made, cleaning, output=output.name, again=further, zone=zone)
+    if options["report"]:
+        public = record(made, cleaning, output=output.name, again=further, private=False)
+        as_json = options["report"].suffix.lower() == ".json"
+        body = json.dumps(public, indent=1) if as_json else text(public)
+        data = f"{body}\n".encode()
+        write_atomically(
+            options["report"], lambda out: _put(out, data), overwrite=options["overwrite"]
+        )
+    click.echo(json.dumps(found) if options["as_json"] else text(found))
+
+
+def _put(stream: Any, data: bytes) -> None:
+    stream.write(data)

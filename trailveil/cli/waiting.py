@@ -1,0 +1,40 @@
+"""Something to look at while a long step runs: on a terminal only, and only after two seconds."""
+
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+import click
+
+_PATIENCE = 2.0
+_PERIOD = 0.2
+
+
+@contextlib.contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Show on stderr what is running and for how long."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    done = threading.Event()
+    thread = threading.Thread(target=_show, args=(what, done), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def _show(what: str, done: threading.Event) -> None:
+    started = time.monotonic()
+    shown = False
+    while not done.wait(_PERIOD):
+        elapsed = time.monotonic() - started
+        if elapsed >= _PATIENCE:
+            click.echo(f"\r{what}: {elapsed:.0f} s", nl=False, err=True)
+            shown = True
+    if shown:
+        click.echo("\r" + " " * (len(what) + 12) + "\r", nl=False, err=True)
