@@ -35,6 +35,8 @@ MOST_REFINEMENTS = 6
 REFINEMENT_GAIN = 0.1
 # Relative: a Newton step of this size is the last, since the next would be of its square.
 LAST_NEWTON_STEP = 1e-6
+# Relative: the least step to the safe side after a solve; the loss is recomputed at each.
+SAFE_STEP = 1e-11
 # Relative agreement between two extended precisions.
 EXTENDED_AGREEMENT = 1e-13
 # Relative: a mechanism that misses its target by more than this is never returned.

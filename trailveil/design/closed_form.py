@@ -21,7 +21,14 @@ from trailveil.design.refine import refined, shifted_direction
 from trailveil.errors import InvalidValue, NumericalError, Refused
 from trailveil.extended import Extended, Objects, solve
 from trailveil.extended_loss import joint_covariance
-from trailveil.gaussian import FloatArray, Joint, Posterior, increasing_root, posterior
+from trailveil.gaussian import (
+    SAFE_STEP,
+    FloatArray,
+    Joint,
+    Posterior,
+    increasing_root,
+    posterior,
+)
 from trailveil.kernels import Scaled
 from trailveil.loss import loss_matrix, prior_precision
 from trailveil.mechanism import Mechanism, no_noise
@@ -55,7 +62,7 @@ def least_noise(
         if found <= bound:
             return mechanism
         # To the safe side, in steps that double, and check again.
-        trace *= 1.0 + 2.0**attempt * (found / bound - 1.0) + 1e-15
+        trace *= 1.0 + 4.0**attempt * max(found / bound - 1.0, SAFE_STEP)
     raise NumericalError("no noise was found whose recomputed loss meets the target")
 
 
