@@ -35,6 +35,15 @@ def read_prior(path: str | PathLike[str]) -> PriorSpec:
     return from_json(text, where)
 
 
+def check_output(path: str | PathLike[str], *, overwrite: bool = False) -> None:
+    """Raise UnwritableOutput where a file is there already and `overwrite` is not set.
+
+    So that a long fit does not end there.
+    """
+    if os.path.lexists(path) and not overwrite:
+        raise UnwritableOutput(_exists(path))
+
+
 def write_prior(spec: PriorSpec, path: str | PathLike[str], *, overwrite: bool = False) -> None:
     """Write a prior file: all of it, or nothing.
 
@@ -43,8 +52,7 @@ def write_prior(spec: PriorSpec, path: str | PathLike[str], *, overwrite: bool =
     """
     target = Path(path)
     text = to_json(spec)
-    if os.path.lexists(target) and not overwrite:
-        raise UnwritableOutput(_exists(path))
+    check_output(path, overwrite=overwrite)
     temporary = None
     try:
         with tempfile.NamedTemporaryFile(

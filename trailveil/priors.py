@@ -55,9 +55,10 @@ class FittedOn:
     """What a prior was fitted on, in numbers: never a position, a time or a name.
 
     files, windows, fixes: how many. seconds: together. how: "median" over windows or "pooled".
-    quartiles: of each parameter over the windows, for "median"; of estimate minus standard error,
-    estimate, estimate plus standard error for "pooled". at_bounds: windows in which the parameter
-    ended at a bound. unfinished: windows in which the search did not converge.
+    spread: of each parameter, for "median" its quartiles over the windows; for "pooled" the
+    estimate less its standard error, the estimate, and with it added (thrice the same at a bound).
+    at_bounds: fits in which the parameter ended at a bound. unfinished: fits that did not converge;
+    there is one fit for each window, or one in all for "pooled".
     """
 
     files: int
@@ -65,7 +66,7 @@ class FittedOn:
     fixes: int
     seconds: float
     how: str
-    quartiles: Mapping[str, tuple[float, float, float]]
+    spread: Mapping[str, tuple[float, float, float]]
     at_bounds: Mapping[str, int]
     unfinished: int
 
@@ -188,17 +189,17 @@ def _fitted_on(content: Any) -> FittedOn:
     }
     if not isinstance(found["how"], str):
         raise InvalidValue("how a prior was fitted must be text, got something else")
-    quartiles, bounds = (_object(found[name], None, name) for name in ("quartiles", "at_bounds"))
+    ranges, bounds = (_object(found[name], None, name) for name in ("spread", "at_bounds"))
     spread = {}
-    for name, values in quartiles.items():
+    for name, values in ranges.items():
         if not isinstance(values, list) or len(values) != 3:
-            raise InvalidValue("quartiles must be three numbers each, got something else")
+            raise InvalidValue("spread must be three numbers each, got something else")
         low, middle, high = (_number(value, name) for value in values)
         spread[name] = (low, middle, high)
     return FittedOn(
         seconds=_number(found["seconds"], "seconds"),
         how=found["how"],
-        quartiles=spread,
+        spread=spread,
         at_bounds={name: _count(value, name) for name, value in bounds.items()},
         **counts,
     )

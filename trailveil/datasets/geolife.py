@@ -7,6 +7,7 @@ level above, and in a flat one, USER/*.plt.
 """
 
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import islice
 from os import PathLike
 from pathlib import Path
@@ -15,13 +16,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.errors import UnreadableInput
+from trailveil.cleaning import clean
+from trailveil.errors import InvalidValue, UnreadableInput
 from trailveil.formats.moments import Trouble, parse_moment
 from trailveil.formats.source import load, named
 from trailveil.trace import Recording, Seen, Trace
 
 MODES: Final = {"walk": ("walk",), "bike": ("bike",), "drive": ("car", "taxi")}
 """The modes that have a prior, and the labels of GeoLife that count as each."""
+
+FASTEST: Final = {"walk": 4.0, "bike": 10.0, "drive": 40.0}
+"""Metres a second: where half of the steps of a window are faster, its label is wrong."""
 
 _HEADER_LINES = 6
 _LABEL_HEADER = "Start Time\tEnd Time\tTransportation Mode"
@@ -148,6 +153,37 @@ def _label(line: str, where: str) -> Label:
             f"a label must be a start, an end and a mode, separated by tabs, got others: {where}"
         )
     return Label(ends[0], ends[1], parts[2].strip())
+
+
+def labelled_traces(folder: str | PathLike[str], mode: str) -> list[tuple[str, Trace]]:
+    """User and trace of every part that was labelled with a mode of MODES.
+
+    A file stored under several users counts once, for the first with labels; files that cannot be
+    read or cleaned do not. Raises UnreadableInput for no GeoLife folder, for labels that cannot be
+    read, and where nothing is labelled so; InvalidValue for another mode.
+    """
+    if mode not in MODES:
+        raise InvalidValue(f"labels must be one of {', '.join(MODES)}, got {mode}")
+    found: list[tuple[str, Trace]] = []
+    seen: set[bytes] = set()
+    for user in users(folder):
+        labels = () if user.labels is None else read_labels(user.labels)
+        for path in user.files if labels else ():
+            try:
+                data = load(path)
+                trace, _ = clean(read_plt(data, named(path)))
+            except UnreadableInput:
+                continue
+            digest = sha256(data).digest()
+            if digest not in seen:
+                found += [(user.name, part) for part in labelled(trace, labels, mode)]
+            seen.add(digest)
+    if not found:
+        raise UnreadableInput(
+            f"a GeoLife data set must have recordings labelled {' or '.join(MODES[mode])}, got "
+            f"none: {named(folder)}"
+        )
+    return found
 
 
 def labelled(trace: Trace, labels: tuple[Label, ...], mode: str) -> list[Trace]:

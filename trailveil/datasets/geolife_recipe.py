@@ -13,7 +13,7 @@ R cos(lat) cos(lon) and R cos(lat) sin(lon) ("paper").
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -47,22 +47,15 @@ _RADIUS = 6.371e6  # metres, theirs
 class GeoLifeScales:
     """What the recipe gave, a value for each file in each coordinate.
 
-    first, second: east and north; or, as in the paper, its X and Y. The counts are of files, except
-    users: all = duplicates + unreadable + short + still + of_few + beyond + unclear + used.
+    first, second: east and north; or, as in the paper, its X and Y. counts: of `users` with files
+    that are used, and of `files`. Each file is in exactly one of `duplicates` (stored under an
+    earlier user), `unreadable`, `short`, `still` (does not move in a coordinate), `of_few` (its
+    user has too few), `beyond` (the first 50 of its user), `unclear` (median period of 0), `used`.
     """
 
     first: EffectiveScales
     second: EffectiveScales
-    users: int
-    files: int
-    duplicates: int
-    unreadable: int
-    short: int
-    still: int
-    of_few: int
-    beyond: int
-    unclear: int
-    used: int
+    counts: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,13 +105,10 @@ def geolife_scales(
     ]
     fits = mapped(fitted, tasks, label="Fitting", watch=watch, workers=workers)
     half = len(chosen)
-    return GeoLifeScales(
-        first=collected(tasks[:half], fits[:half]),
-        second=collected(tasks[half:], fits[half:]),
-        users=len({name for name, fate in zip(names, fates, strict=True) if fate == "used"}),
-        files=len(files),
-        **{key: fates.count(key) for key in _FATES},
-    )
+    owners = {name for name, fate in zip(names, fates, strict=True) if fate == "used"}
+    counts = {"users": len(owners), "files": len(files)} | {f: fates.count(f) for f in _FATES}
+    first, second = collected(tasks[:half], fits[:half]), collected(tasks[half:], fits[half:])
+    return GeoLifeScales(first, second, counts)
 
 
 _FATES = ("duplicates", "unreadable", "short", "still", "of_few", "beyond", "unclear", "used")
