@@ -295,7 +295,7 @@ def _finding(
     moved = None
     if stretch.is_stay:
         way = difference(*stretch.seconds(trace))
-        moved = loss_matrix(prior, way, mechanism).largest * radius**2 * request.order / 2
+        moved = loss_matrix(prior, way, mechanism, flat=True).largest * radius**2 * request.order / 2
     return Finding(
         stretch,
         int(inside.sum()),

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trailveil.errors import UnreadableInput
+
 if TYPE_CHECKING:
     from trailveil.datasets.effective import EffectiveScales
     from trailveil.datasets.stretches import Stretches
@@ -111,8 +113,8 @@ def fit(
     from trailveil.prior_file import check_output, write_prior
 
     check_output(output, overwrite=overwrite)
-    traces, count = _labelled(_one(files), labels) if labels else _recorded(files)
-    windows, spec = _fitted(traces, count, output.stem, window, labels, kernel, how, starts)
+    traces = _labelled(_one(files), labels) if labels else _recorded(files)
+    windows, spec = _fitted(traces, output.stem, window, labels, kernel, how, starts)
     write_prior(spec, output, overwrite=overwrite)
     if as_json:
         click.echo(json.dumps(_as_object(spec, windows, output)))
@@ -128,31 +130,32 @@ def _one(files: Sequence[Path]) -> Path:
     return files[0]
 
 
-def _recorded(files: Sequence[Path]) -> tuple[list["Trace"], int]:
+def _recorded(files: Sequence[Path]) -> list["Trace"]:
     """The traces of recordings. Only lengths of time matter here, so any zone will do."""
     from trailveil.cleaning import clean
     from trailveil.datasets.geolife import read_plt
     from trailveil.formats import read
     from trailveil.formats.source import load, named
 
-    recordings = (
-        read_plt(load(path), named(path)) if path.suffix.lower() == ".plt" else read(path)
-        for path in files
-    )
-    traces = [clean(recording, assume_utc=True)[0] for recording in recordings]
-    return traces, len(traces)
+    traces = []
+    for path in files:
+        plt = path.suffix.lower() == ".plt"
+        recording = read_plt(load(path), named(path)) if plt else read(path)
+        try:
+            traces.append(clean(recording, assume_utc=True)[0])
+        except UnreadableInput as error:
+            raise UnreadableInput(f"{named(path)}: {error}") from None
+    return traces
 
 
-def _labelled(folder: Path, mode: str) -> tuple[list["Trace"], int]:
+def _labelled(folder: Path, mode: str) -> list["Trace"]:
     from trailveil.datasets.geolife import labelled_traces
 
-    traces = [trace for _, trace in labelled_traces(folder, mode)]
-    return traces, len(traces)
+    return [trace for _, trace in labelled_traces(folder, mode)]
 
 
 def _fitted(
     traces: Sequence["Trace"],
-    files: int,
     name: str,
     window: float,
     labels: str | None,
@@ -165,7 +168,7 @@ def _fitted(
     from trailveil.datasets.stretches import stretches
 
     windows = stretches(traces, window, FASTEST[labels] if labels else float("inf"))
-    fitted = fit_prior(windows, files, name, kernel=kernel, how=how, starts=starts, watch=_watched)
+    fitted = fit_prior(windows, name, kernel=kernel, how=how, starts=starts, watch=_watched)
     return windows, fitted.spec
 
 

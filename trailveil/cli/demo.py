@@ -1,0 +1,53 @@
+"""`trailveil demo`: the main job, end to end, on a day that the program makes up."""
+
+import json
+import tempfile
+from pathlib import Path
+
+import click
+
+from trailveil.cli.waiting import waiting
+from trailveil.datasets.day import day_plan, simulated_day
+from trailveil.formats import write
+from trailveil.memory import Memory
+from trailveil.output import write_atomically
+from trailveil.protecting import Chosen, design_release, is_further, load, release_to
+from trailveil.release import Request
+from trailveil.report import record, text
+from trailveil.selection import in_words
+
+
+@click.command(epilog="Example: trailveil demo -o demo-folder")
+@click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False),
+              help="Folder for day.gpx and day.private.gpx; default: a new temporary one.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def demo(output: Path | None, *, as_json: bool) -> None:
+    """Make up a day (home, ride, clinic, ride, home), protect it, and say what can still be learnt.
+
+    Nothing is read and nothing is remembered: the day is invented, at an invented place in the Atlantic.
+    """
+    folder = output or Path(tempfile.mkdtemp(prefix="trailveil-demo-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    source, released = folder / "day.gpx", folder / "day.private.gpx"
+    day = simulated_day()
+    write_atomically(source, lambda out: write(day, out, ".gpx"), overwrite=True)
+    clinic = day_plan().stays[1]
+    first, last = (in_words(when).replace(" ", "T", 1)[:19] + "Z" for when in (clinic.begin, clinic.end))
+    trace, cleaning = load(source)
+    chosen = Chosen(("start", "end"), ((first, last),))
+    with waiting(f"designing noise for {len(trace)} fixes"):
+        made = design_release(trace, chosen, Request(()))
+    with tempfile.TemporaryDirectory(prefix="trailveil-") as state:
+        memory = Memory(Path(state))
+        entry, further = is_further(made, memory, again=False)
+        release_to(made, entry, memory, released, overwrite=True)
+    found = record(made, cleaning, output=str(released), again=further)
+    if as_json:
+        click.echo(json.dumps(found))
+        return
+    click.echo(
+        f"A made-up day: {source}\n"
+        "home 35 min, ride 24 min, clinic 42 min, ride 27 min, home 30 min; one pause, one gap.\n"
+        f"$ trailveil protect day.gpx --at start --at end --between {first} {last}\n"
+    )
+    click.echo(text(found))
