@@ -70,12 +70,12 @@ def only(windows: Stretches, chosen: Sequence[int]) -> Stretches:
 
 def pooled(windows: Stretches) -> Kernel:
     """One set of parameters for all windows."""
-    return fit_prior(windows, 0, "", how="pooled", starts=1, workers=1).spec.kernel
+    return fit_prior(windows, "", how="pooled", starts=1, workers=1).spec.kernel
 
 
 def medians(windows: Stretches) -> Kernel:
     """The median of each parameter."""
-    return fit_prior(windows, 0, "", how="median", starts=1, workers=1).spec.kernel
+    return fit_prior(windows, "", how="median", starts=1, workers=1).spec.kernel
 
 
 WAYS: dict[str, Way] = {

@@ -54,7 +54,8 @@ LEVEL_STD: Final = 100_000.0
 class FittedOn:
     """What a prior was fitted on, in numbers: never a position, a time or a name.
 
-    files, windows, fixes: how many. seconds: together. how: "median" over windows or "pooled".
+    files: recordings, or labelled parts of them, that gave a window. windows, fixes: how many.
+    seconds: together. how: "median" over windows or "pooled".
     spread: of each parameter, for "median" its quartiles over the windows; for "pooled" the
     estimate less its standard error, the estimate, and with it added (thrice the same at a bound).
     at_bounds: fits in which the parameter ended at a bound. unfinished: fits that did not converge;

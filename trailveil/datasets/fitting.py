@@ -44,7 +44,6 @@ def motion_family(kernel: str = "integrated-ou") -> Family:
 
 def fit_prior(
     windows: Stretches,
-    files: int,
     name: str,
     *,
     kernel: str = "integrated-ou",
@@ -57,7 +56,7 @@ def fit_prior(
 
     how: "median" fits each window and takes the median of each parameter over the windows, so that
     a few wild ones count for little; "pooled" maximises the likelihood of all with one set of
-    parameters. files: how many recordings the windows are from. name: what the prior is called.
+    parameters. name: what the prior is called.
     """
     family = motion_family(kernel)
     fits: Sequence[Fit]
@@ -73,7 +72,7 @@ def fit_prior(
     names = [parameter.name for parameter in family.parameters]
     low, middle, high = spread.tolist()
     basis = FittedOn(
-        files=files,
+        files=len(set(windows.sources)),
         windows=len(windows.series),
         fixes=windows.fixes,
         seconds=windows.seconds,
