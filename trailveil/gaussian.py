@@ -35,6 +35,8 @@ MOST_REFINEMENTS = 6
 REFINEMENT_GAIN = 0.1
 # Relative: a Newton step of this size is the last, since the next would be of its square.
 LAST_NEWTON_STEP = 1e-6
+# Relative to where a search begins: what is below this is nothing.
+NEGLIGIBLE = 1e-12
 # Relative: the least step to the safe side after a solve; the loss is recomputed at each.
 SAFE_STEP = 1e-11
 # Relative agreement between two extended precisions.
@@ -262,6 +264,8 @@ def increasing_root(
     x = start
     for _ in range(200):
         level, slope = value(x)
+        if level >= 0 and x <= NEGLIGIBLE * start:
+            return x  # met already, but for rounding
         low, high = (x, high) if level < 0 else (low, x)
         step = float(np.clip(-level / (slope * x), -12.0, 12.0)) if slope > 0 else 1.0
         proposal = x * float(np.exp(step))
