@@ -15,13 +15,13 @@ import pytest
 # Rows 1 to 5 are mathematics, and know nothing of traces, which begin at row 6.
 ROWS = """
  0  errors version
- 1  arithmetic randomness > gaussian > extended
+ 1  arithmetic > gaussian > extended randomness
  2  kernels secrets mechanism
  3  statespace > chains > filtering > markov > prior
  4  extended_loss > loss > guarantee > adversary fit priors
  5  design/
  6  trace > projection > cleaning stops formats/ > datasets/ prior_file
- 7  memory output selection > release > scan ledger places attacks/
+ 7  output selection > memory release > protecting > scan ledger places attacks/
  8  plots > report/
  9  batch experiments/
 10  cli/ __init__ > __main__

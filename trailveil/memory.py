@@ -1,8 +1,9 @@
-"""What was released before, so that a recording is not released twice with different noise by mistake.
+"""What was released before, so that nobody releases a recording twice with other noise by mistake.
 
-In the user's own state folder (mode 0700, files 0600): a random key, and a file a release with keyed hashes of
-the fixes and of the request. No position, no time, no file name. The same request again is recognised; a
-different one of the same recording, or of a part of it, is refused by `trailveil.release` unless asked for.
+In the user's own state folder (mode 0700, files 0600): a random key, and a file a release with
+keyed hashes of the fixes and of the request. No position, no time, no file name. The same request
+again is recognised; a different one of the same recording, or of a part of it, is refused by
+`trailveil.release` unless asked for.
 """
 
 import base64
@@ -25,17 +26,19 @@ from trailveil.randomness import SEED_BYTES, derive, fresh_seed
 from trailveil.trace import Trace
 
 VERSION = 1
-# A recording is known by at most this many fixes, those of least hash: a part of it shares some of them.
+# A recording is known by at most this many fixes, those of least hash: a part of it shares some of
+# them.
 _SKETCH = 4096
 # Two recordings that share this many fixes are one, or one is part of the other.
 _SHARED = 2
-# Degrees: fixes are compared at this coarseness, so that a re-export with fewer decimals is recognised.
+# Degrees: fixes are compared at this coarseness, so that a re-export with fewer decimals is
+# recognised.
 _COARSE = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One release: the keyed hash of its request, and the noise it had (trace of Gamma, square metres)."""
+    """One release: the keyed hash of its request, and its noise (trace of Gamma, m^2)."""
 
     request: bytes
     noise_trace: float
@@ -48,7 +51,7 @@ class Memory:
     folder: Path
 
     def key(self) -> bytes:
-        """The user's own key, made at first use. Raises Refused where it is damaged or open to others."""
+        """The user's own key, made at first use. Refused where it is damaged or open to others."""
         path = self.folder / "key"
         with self._locked():
             if not path.exists():
@@ -56,7 +59,8 @@ class Memory:
             key = _read(path)
         if len(key) != SEED_BYTES:
             raise Refused(
-                f"the key in the state folder must be {SEED_BYTES} bytes, got {len(key)}; restore it "
+                f"the key in the state folder must be {SEED_BYTES} bytes, got {len(key)}; restore "
+                "it "
                 "from a backup: without it earlier releases cannot be recognised"
             )
         if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
@@ -112,7 +116,7 @@ class Memory:
 
 
 def user_memory() -> Memory:
-    """The memory of the user who runs the program: $XDG_STATE_HOME, or ~/.local/state, or %LOCALAPPDATA%."""
+    """The memory of the user: in $XDG_STATE_HOME, or %LOCALAPPDATA%, or ~/.local/state."""
     stated = os.environ.get("XDG_STATE_HOME") or os.environ.get("LOCALAPPDATA")
     if stated and Path(stated).is_absolute():
         return Memory(Path(stated) / "trailveil")
@@ -127,7 +131,8 @@ def user_memory() -> Memory:
 def request_id(key: bytes, trace: Trace, lattice: NDArray[np.int64], design: str) -> bytes:
     """The keyed hash of a whole request: trace, times, design and format version."""
     return derive(
-        key, [b"release", bytes([VERSION]), trace.times.tobytes(), lattice.tobytes(), design.encode()]
+        key,
+        [b"release", bytes([VERSION]), trace.times.tobytes(), lattice.tobytes(), design.encode()],
     )
 
 
@@ -149,7 +154,8 @@ def _parse(data: bytes) -> tuple[Entry, NDArray[np.uint64]]:
         return found, fixes.astype(np.uint64)
     except (ValueError, KeyError, TypeError) as error:
         raise Refused(
-            "every record in the state folder must be readable, got a damaged one or one of another "
+            "every record in the state folder must be readable, got a damaged one or one of "
+            "another "
             "version; restore the folder `releases` there from a backup, or remove what is damaged"
         ) from error
 
@@ -182,7 +188,8 @@ def _store(path: Path, data: bytes, *, overwrite: bool) -> None:
 def _unusable(error: OSError) -> UnwritableOutput:
     reason = error.strerror or type(error).__name__
     return UnwritableOutput(
-        f"the state folder must be usable, got {reason!r}; set XDG_STATE_HOME to a folder of your own: "
+        f"the state folder must be usable, got {reason!r}; set XDG_STATE_HOME to a folder of your "
+        "own: "
         "what was released is remembered there"
     )
 

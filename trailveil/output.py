@@ -11,29 +11,35 @@ from trailveil.errors import UnwritableOutput
 
 
 def check_output(path: Path, source: Path | None, *, overwrite: bool) -> None:
-    """Refuse an output that exists, is the input, or has no folder. UnwritableOutput says what to do."""
+    """Refuse an output that exists, is the input, or has no folder: UnwritableOutput."""
     if source is not None and _same(path, source):
         raise UnwritableOutput(
             f"the output must be another file than the input, got {path.name!r} for both; "
             "choose another name with -o"
         )
     if path.is_dir():
-        raise UnwritableOutput(f"the output must be a file, got the folder {path.name!r}; add a name")
+        raise UnwritableOutput(
+            f"the output must be a file, got the folder {path.name!r}; add a name"
+        )
     if not path.parent.is_dir():
-        raise UnwritableOutput(f"the output's folder must exist, got none for {path.name!r}; make it")
+        raise UnwritableOutput(
+            f"the output's folder must exist, got none for {path.name!r}; make it"
+        )
     if _exists(path) and not overwrite:
         raise UnwritableOutput(
-            f"the output must not exist yet, got {path.name!r}; choose another with -o, or --overwrite"
+            f"the output must not exist yet, got {path.name!r}; choose another with -o, or "
+            "--overwrite"
         )
 
 
 def write_atomically(
     path: Path, write: Callable[[BinaryIO], None], *, overwrite: bool, private: bool = False
 ) -> None:
-    """Write a file through a temporary one beside it that only the user can read, then put it in place.
+    """Write a file through a temporary one beside it that only the user can read.
 
-    private: keep it readable by the user alone. On any error, an interrupt included, nothing is left behind.
-    Raises UnwritableOutput where the file system says no, or the file appeared in the meantime.
+    private: keep it readable by the user alone. On any error, an interrupt included, nothing is
+    left behind. Raises UnwritableOutput where the file system says no, or the file appeared in the
+    meantime.
     """
     rough = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.part")
     try:
@@ -49,7 +55,8 @@ def write_atomically(
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise UnwritableOutput(
-            f"the output must be writable, got {reason!r} for {path.name!r}; choose another place with -o"
+            f"the output must be writable, got {reason!r} for {path.name!r}; choose another place "
+            "with -o"
         ) from error
     finally:
         with contextlib.suppress(OSError):
@@ -64,7 +71,8 @@ def _put(rough: Path, path: Path, *, overwrite: bool) -> None:
         os.link(rough, path)  # atomic, and fails where the name is taken
     except FileExistsError:
         raise UnwritableOutput(
-            f"the output must not exist yet, got {path.name!r}; choose another with -o, or --overwrite"
+            f"the output must not exist yet, got {path.name!r}; choose another with -o, or "
+            "--overwrite"
         ) from None
     except OSError:  # a file system without links, such as that of a memory card
         check_output(path, None, overwrite=False)

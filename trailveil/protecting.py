@@ -1,4 +1,4 @@
-"""From a file to a protected file: read, clean, select, plan, remember, draw, write. The use case as one call."""
+"""From a file to a protected file: read, clean, select, plan, remember, draw, write."""
 
 from dataclasses import dataclass, replace
 from datetime import tzinfo
@@ -49,7 +49,8 @@ def load(
 def is_further(made: Plan, memory: Memory, *, again: bool) -> tuple[Entry, bool]:
     """The entry of this release, and whether the recording was released before with other noise.
 
-    Raises Refused for such a release unless `again`: it is the worst thing that can be done to a recording.
+    Raises Refused for such a release unless `again`: it is the worst thing that can be done to a
+    recording.
     """
     entry = Entry(
         request_id(memory.key(), made.trace, made.lattice, made.design), made.mechanism.noise_trace
@@ -57,16 +58,16 @@ def is_further(made: Plan, memory: Memory, *, again: bool) -> tuple[Entry, bool]
     others = [one for one in memory.earlier(made.trace) if not _same(one, entry)]
     if others and not again:
         raise Refused(
-            "a recording must be released once, got one that was released before with other noise: two "
-            "different releases together can give its protected places away to a few metres; ask for the "
+            "a recording must be released once, got one that was released before with other "
+            "noise: two "
+            "different releases together can give its protected places away to a few metres; ask "
+            "for the "
             "same as before to get the same file again, or add --again to accept that"
         )
     return entry, bool(others)
 
 
-def release_to(
-    made: Plan, entry: Entry, memory: Memory, output: Path, *, overwrite: bool
-) -> None:
+def release_to(made: Plan, entry: Entry, memory: Memory, output: Path, *, overwrite: bool) -> None:
     """Draw and write: remembered durably first, then the file appears whole or not at all."""
     seed = derive(memory.key(), [b"noise", entry.request])
     trace, grid = draw(made, seed)

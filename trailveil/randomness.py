@@ -1,7 +1,7 @@
-"""Normal deviates for releases: from a seed of 32 secret bytes, stretched by a cryptographic function.
+"""Normal deviates for releases: a seed of 32 secret bytes, stretched by a cryptographic function.
 
-The seed is either the operating system's randomness or a keyed function of everything that a release depends
-on (see `derive`). There is no default seed and no other source.
+The seed is either the operating system's randomness or a keyed function of everything that a
+release depends on (see `derive`). There is no default seed and no other source.
 """
 
 import hashlib
@@ -41,8 +41,8 @@ def derive(key: bytes, parts: Iterable[bytes]) -> bytes:
 def normals(seed: bytes, label: str, count: int) -> FloatArray:
     """`count` independent standard normal deviates; the same seed and label give the same ones.
 
-    SHAKE-256 of seed, label and block gives 64 bits a deviate: a sign and 63 bits of tail probability, mapped
-    by the inverse normal distribution function. Labels make separate streams.
+    SHAKE-256 of seed, label and block gives 64 bits a deviate: a sign and 63 bits of tail
+    probability, mapped by the inverse normal distribution function. Labels make separate streams.
     """
     if len(seed) != SEED_BYTES:
         raise InvalidValue(f"a seed must be {SEED_BYTES} bytes, got {len(seed)}")

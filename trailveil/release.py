@@ -1,9 +1,10 @@
 """The main job: a trace in, a protected trace and its guarantee out.
 
-`plan` designs the noise and computes what it guarantees; `draw` adds it. The noise never meets a coordinate in
-floating point: coordinates and noise are integers of one micrometre, their sum is exact, and it is rounded to a
-public grid of degrees. Coordinates are lattice points and rounding is floor(x + 1/2), so X + round(G) is
-round(X + G): what leaves is a function of X + G, and the guarantee carries over.
+`plan` designs the noise and computes what it guarantees; `draw` adds it. The noise never meets a
+coordinate in floating point: coordinates and noise are integers of one micrometre, their sum is
+exact, and it is rounded to a public grid of degrees. Coordinates are lattice points and rounding is
+floor(x + 1/2), so X + round(G) is round(X + G): what leaves is a function of X + G, and the
+guarantee carries over.
 """
 
 from collections.abc import Callable
@@ -52,8 +53,9 @@ class Noise(StrEnum):
 class Request:
     """What is wanted of a release.
 
-    stretches: what to protect, in order and apart. radius: metres. withhold: None, or the seconds around each
-    stretch within which nothing is released. sees_stillness: whether adversaries see that a stay stands still.
+    stretches: what to protect, in order and apart. radius: metres. withhold: None, or the seconds
+    around each stretch within which nothing is released. sees_stillness: whether adversaries see
+    that a stay stands still.
     """
 
     stretches: tuple[Stretch, ...]
@@ -67,7 +69,7 @@ class Request:
 
     @property
     def bound(self) -> float:
-        """The most that the loss of any one location may be, 1 / m^2, at the frame's worst scale."""
+        """The most that the loss of one location may be, 1 / m^2, at the frame's worst scale."""
         return loss_bound_for(self.epsilon, self.radius * (1 + Frame.SCALE_ERROR), self.order)
 
 
@@ -75,10 +77,11 @@ class Request:
 class Finding:
     """What the release guarantees of one stretch, and what it leaves.
 
-    fixes: recorded in it. withheld: of those. guarantee: against the adversaries of the request. deviation:
-    metres per coordinate that an adversary with no idea of the place is left with. after_learning: (seconds
-    away, metres) for somebody who learns one true place that far away. displacement_epsilon: of the way from
-    begin to end of a stay, which is reported and not constrained.
+    fixes: recorded in it. withheld: of those. guarantee: against the adversaries of the request.
+    deviation: metres per coordinate that an adversary with no idea of the place is left with.
+    after_learning: (seconds away, metres) for somebody who learns one true place that far away.
+    displacement_epsilon: of the way from begin to end of a stay, which is reported and not
+    constrained.
     """
 
     stretch: Stretch
@@ -94,7 +97,8 @@ class Finding:
 class Plan:
     """A designed release, before any noise is drawn. It holds the true trace: keep it private.
 
-    mechanism: the noise of each coordinate. components: how many single mechanisms it is the sum of.
+    mechanism: the noise of each coordinate. components: how many single mechanisms it is the sum
+    of.
     """
 
     trace: Trace
@@ -114,23 +118,25 @@ class Plan:
 def plan(trace: Trace, request: Request, *, frame: Frame | None = None) -> Plan:
     """Design the noise for a trace and compute what it guarantees.
 
-    Raises Refused where nothing would be left to release or the kind of noise cannot meet the target;
-    InvalidValue for a radius, epsilon or order out of range, or no stretch at all.
+    Raises Refused where nothing would be left to release or the kind of noise cannot meet the
+    target; InvalidValue for a radius, epsilon or order out of range, or no stretch at all.
     """
     if not request.stretches:
         raise InvalidValue("something must be protected, got nothing: state a time or a stay")
     chosen = frame or frame_for(trace.positions)
     prior = Prior(request.kernel, trace.seconds)
     base = no_noise(prior.times).withholding(_withheld(trace, request))
-    if base.rows.size < 2:  # noqa: PLR2004  # a trace
+    if base.rows.size < 2:  # a trace
         raise Refused(
-            "at least two fixes must remain to be released, got fewer: protect or withhold a shorter part"
+            "at least two fixes must remain to be released, got fewer: protect or withhold a "
+            "shorter part"
         )
     demands = [_demands(prior, trace, stretch, request) for stretch in request.stretches]
     mechanism = _MAKERS[request.noise](prior, base, demands, request)
     if mechanism.max_std > _LARGEST_STD:
         raise Refused(
-            "the noise must stay below 1,000 km, got more: state a smaller radius or a larger epsilon"
+            "the noise must stay below 1,000 km, got more: state a smaller radius or a larger "
+            "epsilon"
         )
     findings = [
         _finding(prior, trace, mechanism, request, one)
@@ -144,7 +150,8 @@ def plan(trace: Trace, request: Request, *, frame: Frame | None = None) -> Plan:
 def draw(made: Plan, seed: bytes) -> tuple[Trace, NDArray[np.int64]]:
     """The released fixes: their trace, and their places in whole microdegrees (n, 2).
 
-    seed: 32 secret bytes that belong to this plan alone. The positions of the trace are those released.
+    seed: 32 secret bytes that belong to this plan alone. The positions of the trace are those
+    released.
     """
     noise = np.column_stack([noise_of(made.mechanism, seed, axis) for axis in ("east", "north")])
     moved = made.lattice + np.floor(noise * MICRO + 0.5).astype(np.int64)
@@ -176,7 +183,7 @@ class _Demands:
 
 
 def _demands(prior: Prior, trace: Trace, stretch: Stretch, request: Request) -> _Demands:
-    """A time is one place. A stay is the place of who stands still, the mean, and every fix, together."""
+    """A time is one place; a stay that of who stands still, the mean and every fix, together."""
     begin, end = stretch.seconds(trace)
     inside = prior.times[stretch.rows(trace)]
     if not stretch.is_stay:
@@ -196,10 +203,8 @@ def _withheld(trace: Trace, request: Request) -> NDArray[np.bool_]:
     return found
 
 
-def _optimal(
-    prior: Prior, base: Mechanism, demands: list[_Demands], request: Request
-) -> Mechanism:
-    """The sum of single optima, each designed on top of those before: more noise never raises a loss."""
+def _optimal(prior: Prior, base: Mechanism, demands: list[_Demands], request: Request) -> Mechanism:
+    """The sum of single optima, each on top of those before: more noise never raises a loss."""
     mechanism = base
     for demand in demands:
         for secret in demand.single:
@@ -209,9 +214,7 @@ def _optimal(
     return mechanism
 
 
-def _cover_fixes(
-    prior: Prior, mechanism: Mechanism, fixes: FloatArray, bound: float
-) -> Mechanism:
+def _cover_fixes(prior: Prior, mechanism: Mechanism, fixes: FloatArray, bound: float) -> Mechanism:
     """Noise for the fix that loses most, until none loses too much."""
     for _ in range(fixes.size + 1):
         found = _fix_losses(prior, mechanism, fixes)
@@ -230,9 +233,7 @@ def _fix_losses(prior: Prior, mechanism: Mechanism, fixes: FloatArray) -> FloatA
     return np.concatenate(found) if found else np.empty(0)
 
 
-def _uniform(
-    prior: Prior, base: Mechanism, demands: list[_Demands], request: Request
-) -> Mechanism:
+def _uniform(prior: Prior, base: Mechanism, demands: list[_Demands], request: Request) -> Mechanism:
     """Independent noise of one variance at every released fix: what people use, for comparison."""
 
     def excess(log_variance: float) -> float:
@@ -256,7 +257,8 @@ def _only_withheld(
     if worst > request.bound:
         reached = request.epsilon * worst / request.bound
         raise Refused(
-            f"withholding alone must reach epsilon {request.epsilon:g}, got {reached:.3g}; withhold longer "
+            f"withholding alone must reach epsilon {request.epsilon:g}, got {reached:.3g}; "
+            "withhold longer "
             "(--withhold SECONDS), or leave --mechanism out to add the noise that is missing"
         )
     return base
@@ -274,9 +276,9 @@ def _worst(prior: Prior, mechanism: Mechanism, demands: list[_Demands]) -> float
 
 
 def _loss(prior: Prior, mechanism: Mechanism, demand: _Demands) -> float:
-    """The largest loss of anything demanded of one stretch, recomputed from the mechanism itself."""
+    """The largest loss of anything demanded of a stretch, recomputed from the mechanism."""
     single = [loss_matrix(prior, one, mechanism, flat=True).largest for one in demand.single]
-    return max([*single, *_fix_losses(prior, mechanism, demand.fixes)])
+    return float(max([*single, *_fix_losses(prior, mechanism, demand.fixes)]))
 
 
 def _finding(
@@ -295,7 +297,9 @@ def _finding(
     moved = None
     if stretch.is_stay:
         way = difference(*stretch.seconds(trace))
-        moved = loss_matrix(prior, way, mechanism, flat=True).largest * radius**2 * request.order / 2
+        moved = (
+            loss_matrix(prior, way, mechanism, flat=True).largest * radius**2 * request.order / 2
+        )
     return Finding(
         stretch,
         int(inside.sum()),

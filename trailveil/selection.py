@@ -1,7 +1,8 @@
 """What to protect: times as people write them, stays and ends, as stretches of a trace.
 
-TIME is ISO 8601 with a zone, `start+5m` or `end-1h30m`, or HH:MM[:SS] with a zone stated apart. Times are in
-nanoseconds since 1970 UTC here, exact; seconds since the first fix are what priors see.
+TIME is ISO 8601 with a zone, `start+5m` or `end-1h30m`, or HH:MM[:SS] with a zone stated apart.
+Times are in nanoseconds since 1970 UTC here, exact; seconds since the first fix are what priors
+see.
 """
 
 import re
@@ -53,8 +54,9 @@ class Stretch:
 def moment(text: str, trace: Trace, zone: tzinfo | None) -> int:
     """A time as people write it, in nanoseconds since 1970 UTC.
 
-    Raises InvalidValue where it cannot be read; Refused where it is not clear which time is meant (no
-    zone, or a clock time that the recording passes more or less than once), with the candidates.
+    Raises InvalidValue where it cannot be read; Refused where it is not clear which time is meant
+    (no zone, or a clock time that the recording passes more or less than once), with the
+    candidates.
     """
     text = text.strip()
     first, last = int(trace.times[0]), int(trace.times[-1])
@@ -68,11 +70,14 @@ def moment(text: str, trace: Trace, zone: tzinfo | None) -> int:
         when = datetime.fromisoformat(text)
     except ValueError as error:
         raise InvalidValue(
-            f"a time must be like 2024-05-14T08:30:00Z, start+5m, end-10m or 08:30, got {text[:40]!r}"
+            "a time must be like 2024-05-14T08:30:00Z, start+5m, end-10m or 08:30, got "
+            f"{text[:40]!r}"
         ) from error
     if when.tzinfo is None:
         if zone is None:
-            raise Refused(f"a time must state its zone, got {text!r}; add Z or +02:00, or --tz ZONE")
+            raise Refused(
+                f"a time must state its zone, got {text!r}; add Z or +02:00, or --tz ZONE"
+            )
         when = when.replace(tzinfo=zone)
     return _nanoseconds(when)
 
@@ -85,7 +90,7 @@ def at(text: str, trace: Trace, zone: tzinfo | None) -> Stretch:
 
 
 def between(first: str, second: str, trace: Trace, zone: tzinfo | None) -> Stretch:
-    """A stay within the trace. Raises InvalidValue for one that ends before it begins, Refused outside."""
+    """A stay within the trace. InvalidValue where it ends before it begins, Refused outside."""
     begin, end = moment(first, trace, zone), moment(second, trace, zone)
     if not begin < end:
         raise InvalidValue(f"--between must be two times in order, got {first!r} and {second!r}")
@@ -97,12 +102,15 @@ def between(first: str, second: str, trace: Trace, zone: tzinfo | None) -> Stret
 def ends(trace: Trace, lattice: NDArray[np.int64]) -> list[Stretch]:
     """Both ends of the trace: first and last fix, widened over adjoining still fixes.
 
-    lattice: positions (n, 2) in micrometres. Widening depends on where the person was: such stretches say so.
+    lattice: positions (n, 2) in micrometres. Widening depends on where the person was: such
+    stretches say so.
     """
     first = _still_run(lattice)
     last = len(trace) - 1 - _still_run(lattice[::-1])
     if first >= last:
-        whole = Stretch("the whole recording, which stands still", *_span(trace, 0, len(trace) - 1), True)
+        whole = Stretch(
+            "the whole recording, which stands still", *_span(trace, 0, len(trace) - 1), True
+        )
         return [whole]
     return [
         Stretch("the start", *_span(trace, 0, first), by_place=first > 0),
@@ -115,12 +123,15 @@ def merged(stretches: list[Stretch]) -> list[Stretch]:
     found: list[Stretch] = []
     for stretch in sorted(stretches, key=lambda one: (one.begin, one.end)):
         if found and stretch.begin <= found[-1].end:
-            before = found.pop()
-            label = before.label if before.label == stretch.label else f"{before.label}, {stretch.label}"
-            end = max(before.end, stretch.end)
-            stretch = Stretch(label, before.begin, end, before.by_place or stretch.by_place)
-        found.append(stretch)
+            found.append(_joined(found.pop(), stretch))
+        else:
+            found.append(stretch)
     return found
+
+
+def _joined(one: Stretch, other: Stretch) -> Stretch:
+    label = one.label if one.label == other.label else f"{one.label}, {other.label}"
+    return Stretch(label, one.begin, max(one.end, other.end), one.by_place or other.by_place)
 
 
 def in_words(when: int, zone: tzinfo | None = UTC) -> str:
@@ -144,21 +155,21 @@ def _duration(text: str) -> int:
     return round(sum(float(number) * _UNITS[unit] for number, unit in parts) * NANOSECONDS)
 
 
-def _of_the_clock(
-    text: str, clock: tuple[int, ...], trace: Trace, zone: tzinfo | None
-) -> int:
+def _of_the_clock(text: str, clock: tuple[int, ...], trace: Trace, zone: tzinfo | None) -> int:
     hour, minute, second = clock
-    if hour > 23 or minute > 59 or second > 59:  # noqa: PLR2004  # a clock
+    if hour > 23 or minute > 59 or second > 59:
         raise InvalidValue(f"a clock time must be from 00:00 to 23:59:59, got {text!r}")
     candidates = _passes((hour, minute, second), trace, zone or UTC)
     listed = ", ".join(in_words(when, zone or UTC) for when in candidates[:6]) or "none"
     if zone is None:
         raise Refused(
-            f"a clock time must state its zone, got {text!r}; add --tz ZONE (in UTC it would be: {listed})"
+            f"a clock time must state its zone, got {text!r}; add --tz ZONE (in UTC it would be: "
+            f"{listed})"
         )
     if len(candidates) != 1:
         raise Refused(
-            f"a clock time must be passed once by the recording, got {text!r} {len(candidates)} times "
+            f"a clock time must be passed once by the recording, got {text!r} {len(candidates)} "
+            "times "
             f"({listed}); give the date too"
         )
     return candidates[0]
@@ -189,6 +200,7 @@ def _check_inside(text: str, when: int, trace: Trace) -> None:
     first, last = int(trace.times[0]), int(trace.times[-1])
     if not first <= when <= last:
         raise Refused(
-            f"a protected time must be within the recording ({in_words(first)} to {in_words(last)}), "
+            f"a protected time must be within the recording ({in_words(first)} to "
+            f"{in_words(last)}), "
             f"got {text!r}"
         )

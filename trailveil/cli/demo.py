@@ -18,13 +18,18 @@ from trailveil.selection import in_words
 
 
 @click.command(epilog="Example: trailveil demo -o demo-folder")
-@click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False),
-              help="Folder for day.gpx and day.private.gpx; default: a new temporary one.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for day.gpx and day.private.gpx; default: a new temporary one.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def demo(output: Path | None, *, as_json: bool) -> None:
     """Make up a day (home, ride, clinic, ride, home), protect it, and say what can still be learnt.
 
-    Nothing is read and nothing is remembered: the day is invented, at an invented place in the Atlantic.
+    Nothing is read and nothing is remembered: the day is invented, at an invented place in the
+    Atlantic.
     """
     folder = output or Path(tempfile.mkdtemp(prefix="trailveil-demo-"))
     folder.mkdir(parents=True, exist_ok=True)
@@ -32,7 +37,9 @@ def demo(output: Path | None, *, as_json: bool) -> None:
     day = simulated_day()
     write_atomically(source, lambda out: write(day, out, ".gpx"), overwrite=True)
     clinic = day_plan().stays[1]
-    first, last = (in_words(when).replace(" ", "T", 1)[:19] + "Z" for when in (clinic.begin, clinic.end))
+    first, last = (
+        in_words(when).replace(" ", "T", 1)[:19] + "Z" for when in (clinic.begin, clinic.end)
+    )
     trace, cleaning = load(source)
     chosen = Chosen(("start", "end"), ((first, last),))
     with waiting(f"designing noise for {len(trace)} fixes"):

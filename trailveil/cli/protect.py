@@ -35,19 +35,18 @@ EXAMPLE = """Examples:
 TIME is ISO 8601 with a zone (2024-05-14T08:30:00Z), start+5m, end-1h30m, or HH:MM with --tz."""
 
 
-class ZoneType(click.ParamType):
-    """A time zone by its name, such as Europe/Berlin."""
-
-    name = "zone"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> ZoneInfo:
-        """The zone; wrong usage where there is none of that name."""
-        try:
-            return ZoneInfo(str(value))
-        except (ZoneInfoNotFoundError, ValueError, OSError):
-            self.fail(f"must be a time zone such as Europe/Berlin or UTC, got {value!r}", param, ctx)
+def zone_named(
+    context: click.Context, option: click.Parameter, name: str | None
+) -> ZoneInfo | None:
+    """The time zone of a name such as Europe/Berlin; wrong usage where there is none."""
+    if name is None:
+        return None
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise click.BadParameter(
+            f"must be a time zone such as Europe/Berlin or UTC, got {name!r}", context, option
+        ) from error
 
 
 @click.command(epilog=EXAMPLE)
@@ -60,20 +59,43 @@ class ZoneType(click.ParamType):
 @click.option("--everywhere", is_flag=True, help="Not in this version.")
 @click.option("--radius", type=POSITIVE, default=200.0, show_default=True, help="Metres.")
 @click.option("--epsilon", type=POSITIVE, default=1.0, show_default=True, help="Privacy loss.")
-@click.option("--order", type=click.FloatRange(min=1, min_open=True), default=5.0,
-              show_default=True, help="Renyi order.")
+@click.option(
+    "--order",
+    type=click.FloatRange(min=1, min_open=True),
+    default=5.0,
+    show_default=True,
+    help="Renyi order.",
+)
 @click.option("--withhold", metavar="SECONDS", help="Release nothing this near a protected time.")
-@click.option("--adversary", type=click.Choice(["still", "plain"]), default="still",
-              show_default=True, help="still: sees that a stay stands still; plain: does not.")
+@click.option(
+    "--adversary",
+    type=click.Choice(["still", "plain"]),
+    default="still",
+    show_default=True,
+    help="still: sees that a stay stands still; plain: does not.",
+)
 @click.option("--prior", default="default", show_default=True, help="How people move.")
-@click.option("--mechanism", type=click.Choice([kind.value for kind in Noise]),
-              default="optimal", show_default=True)
-@click.option("--tz", "zone", type=ZoneType(), help="Zone of clock times, and of times without one.")
+@click.option(
+    "--mechanism",
+    type=click.Choice([kind.value for kind in Noise]),
+    default="optimal",
+    show_default=True,
+)
+@click.option(
+    "--tz",
+    "zone",
+    metavar="ZONE",
+    callback=zone_named,
+    help="Zone of clock times, and of times without one.",
+)
 @click.option("--assume-utc", is_flag=True, help="Read times without a zone as UTC.")
 @click.option("--again", is_flag=True, help="Release a recording again, with other noise.")
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
-@click.option("--report", type=click.Path(path_type=Path),
-              help="Write the report without protected times (.json or text).")
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path),
+    help="Write the report without protected times (.json or text).",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, times included.")
 def protect(**options: Any) -> None:
     """Protect a recording and say what can still be learnt from it.
@@ -115,7 +137,8 @@ def _request(options: dict[str, Any]) -> Request:
 def _refuse_what_is_missing(options: dict[str, Any]) -> None:
     if options["everywhere"]:
         raise Unavailable(
-            "--everywhere must have a prior of constant variance, got one of movement, whose variance "
+            "--everywhere must have a prior of constant variance, got one of movement, whose "
+            "variance "
             "grows; it is not in this version: state times (--at, --between)"
         )
     if options["near"] or options["stops"]:
@@ -136,7 +159,7 @@ def _seconds(stated: str | None) -> float | None:
         seconds = float(stated)
     except ValueError:
         seconds = -1.0
-    if not 0 <= seconds < 1e9:  # noqa: PLR2004  # 30 years
+    if not 0 <= seconds < 1e9:  # 30 years
         raise click.BadParameter(f"must be a number of seconds of at least 0, got {stated!r}")
     return seconds
 

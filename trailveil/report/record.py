@@ -1,7 +1,7 @@
 """The report of a release as one JSON-able object. It holds no true position and no drawn noise.
 
-What a draw really moved is not in it: the size of the noise at a secret, known afterwards, would narrow the
-secret down. Distances are those of the design, the same for every draw.
+What a draw really moved is not in it: the size of the noise at a secret, known afterwards, would
+narrow the secret down. Distances are those of the design, the same for every draw.
 """
 
 from datetime import tzinfo
@@ -32,8 +32,8 @@ def record(
 ) -> dict[str, Any]:
     """Everything that is said of a release.
 
-    private: whether protected times are listed; a report for others must not. zone: for local times (the
-    computer's own for None). again: whether this is a further release of a recording.
+    private: whether protected times are listed; a report for others must not. zone: for local times
+    (the computer's own for None). again: whether this is a further release of a recording.
     """
     request, mechanism = plan.request, plan.mechanism
     released = int(mechanism.rows.size)
@@ -116,31 +116,38 @@ def _finite(value: float) -> float | None:
 
 def _warnings(plan: Plan, cleaning: Cleaning | None, *, again: bool) -> list[str]:
     found = [
-        "Someone who learns one true position near a protected time can undo most of the noise: see what "
-        "they are left with, above. Against them, withhold (--withhold 600) or protect longer stays.",
-        "Releases are not accounted together yet: publishing this ride, this place or this person again "
+        "Someone who learns one true position near a protected time can undo most of the noise: "
+        "see what "
+        "they are left with, above. Against them, withhold (--withhold 600) or protect longer "
+        "stays.",
+        "Releases are not accounted together yet: publishing this ride, this place or this person "
+        "again "
         "weakens what is said here.",
     ]
     if again:
         found.insert(
             0,
-            "This recording was released before with other noise. Two different releases together can give "
+            "This recording was released before with other noise. Two different releases together "
+            "can give "
             "away the protected places to a few metres; nothing above holds for both together.",
         )
     if any(one.stretch.by_place for one in plan.findings):
         found.append(
-            "Some protected times were chosen by where the person stood still, so that the choice itself "
+            "Some protected times were chosen by where the person stood still, so that the choice "
+            "itself "
             "depends on the recording: epsilon is a figure there, not a guarantee. State times "
             "(--between, --at) for a guarantee.",
         )
     if len(plan.findings) > 1:
         found.append(
-            "Each protected place is counted for itself. If two of them are one place (a ride that ends at "
+            "Each protected place is counted for itself. If two of them are one place (a ride "
+            "that ends at "
             "home), someone who knows that learns more than epsilon says.",
         )
     if plan.components > 1:
         found.append(
-            f"The noise is the valid sum of {plan.components} single mechanisms, not the least that could do."
+            f"The noise is the valid sum of {plan.components} single mechanisms, not the least "
+            "that could do."
         )
     return found + _cleaning_warnings(cleaning)
 
@@ -150,7 +157,8 @@ def _cleaning_warnings(cleaning: Cleaning | None) -> list[str]:
     if not lost:
         return []
     return [
-        "Fixes without a usable time or place were left out. If they are the first or the last of the "
+        "Fixes without a usable time or place were left out. If they are the first or the last of "
+        "the "
         "recording, its start and end here are those of the fixes that remain.",
     ]
 
@@ -162,5 +170,7 @@ def _not_protected(plan: Plan) -> list[str]:
         "how the person moved within a protected stay",
     ]
     if plan.request.noise is Noise.UNIFORM:
-        found[0] = "anything at other times: means over long stays above all, where noise averages out"
+        found[0] = (
+            "anything at other times: means over long stays above all, where noise averages out"
+        )
     return found

@@ -1,4 +1,4 @@
-"""The report of a release in plain words, for a terminal. It holds no true position and no drawn noise."""
+"""The report of a release in plain words. It holds no true position and no drawn noise."""
 
 from typing import Any
 
@@ -13,7 +13,8 @@ def _head(found: dict[str, Any]) -> list[str]:
     return [
         f"Protected: {found['output']}",
         *(f"  {sentence}" for sentence in found["recording"]["cleaning_in_words"]),
-        f"  Promise: two places within {target['radius_m']:g} m of each other cannot be told apart at a "
+        f"  Promise: two places within {target['radius_m']:g} m of each other cannot be told apart "
+        "at a "
         "protected time,",
         f"  up to epsilon {target['epsilon']:g} (Renyi order {target['order']:g}).",
         "  Against whom:",
@@ -46,18 +47,26 @@ def _meaning(secret: dict[str, Any]) -> list[str]:
     left = secret["circle_68_m"]
     circle = "nothing at all is learnt"
     if left is not None:
-        circle = f"a circle of {_metres(left)} holds the place with 68 % chance, no smaller one does"
+        circle = (
+            f"a circle of {_metres(left)} holds the place with 68 % chance, no smaller one does"
+        )
     lines = [
-        f"epsilon {secret['epsilon']:.4g}: with 99 % chance the odds between two such places move by less "
+        f"epsilon {secret['epsilon']:.4g}: with 99 % chance the odds between two such places move "
+        "by less "
         f"than a factor of {secret['odds_factor_99']:.3g};",
-        f"the best guess between them is right {100 * (0.5 + secret['advantage'] / 2):.0f} times in 100, "
+        f"the best guess between them is right {100 * (0.5 + secret['advantage'] / 2):.0f} times "
+        "in 100, "
         "not 50",
         f"to somebody with no idea of the place: {circle}",
     ]
     after = secret["after_learning_a_true_place"]
     if after:
-        parts = [f"{_minutes(one['seconds_away'])} away {_metres(one['circle_68_m'])}" for one in after]
-        lines.append(f"but who learns one true position is left with a circle of: {', '.join(parts)}")
+        parts = [
+            f"{_minutes(one['seconds_away'])} away {_metres(one['circle_68_m'])}" for one in after
+        ]
+        lines.append(
+            f"but who learns one true position is left with a circle of: {', '.join(parts)}"
+        )
     return lines
 
 
@@ -68,7 +77,8 @@ def _cost(found: dict[str, Any]) -> list[str]:
         "",
         "What it cost",
         f"  {_count(noise['released_fixes'], 'fix', 'fixes')} released, {held} withheld",
-        f"  moved by {_metres(noise['rms_m'])} rms over the trace, {_metres(noise['largest_rms_m'])} rms "
+        f"  moved by {_metres(noise['rms_m'])} rms over the trace, "
+        f"{_metres(noise['largest_rms_m'])} rms "
         "where most,",
         f"  there at most {_metres(noise['largest_99_m'])} in 99 of 100 draws",
     ]
@@ -90,7 +100,7 @@ def _count(number: int, one: str, many: str) -> str:
 
 
 def _metres(value: float) -> str:
-    return f"{value / 1000:,.1f} km" if value >= 10_000 else f"{value:,.0f} m"  # noqa: PLR2004  # legible
+    return f"{value / 1000:,.1f} km" if value >= 10_000 else f"{value:,.0f} m"
 
 
 def _minutes(seconds: float) -> str:
