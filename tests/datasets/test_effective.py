@@ -1,0 +1,40 @@
+"""Length scales over periods, and what is told of the fits."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from trailveil.datasets.effective import Task, collected, fitted
+from trailveil.fit import FAMILIES, Fit, Series
+
+FAMILY = FAMILIES["rbf"].set(length_scale=(1.0, 8.0, 40.0), std=1.0, noise_std=0.05)
+SERIES = Series(np.arange(12.0), np.sin(np.arange(12.0)))
+
+
+def made(length: float, **changes: object) -> Fit:
+    """A result by hand, converged and agreed, with another length scale."""
+    plain = Fit(FAMILY, (length, 1.0, 0.05), (0.1, 0.1, 0.1), 0.0, (), 0.0, 5, 5, 0, 1, 12)
+    return replace(plain, **changes)  # type: ignore[arg-type]  # names are those of Fit
+
+
+def test_what_is_collected() -> None:
+    fits = [
+        made(1.0, at_bounds=("length_scale",)),
+        made(40.0, at_bounds=("length_scale",)),
+        made(40.0, at_bounds=("length_scale",), agreeing=2, rejected=3),
+        made(10.0, agreeing=4),
+        made(20.0, agreeing=3, rejected=1, remaining=0.5),
+    ]
+    tasks = [Task(SERIES, FAMILY, 5, period) for period in (1.0, 2.0, 5.0, 5.0, 5.0)]
+    found = collected(tasks, fits)
+    assert found.values.tolist() == [1.0, 20.0, 8.0, 2.0, 4.0]
+    assert found.quartiles == (2.0, 4.0, 8.0)
+    assert (found.at_low, found.at_high, found.at_bound) == (1, 2, 0.6)
+    assert (found.several, found.unfinished, found.rejected) == (2, 1, 4)
+
+
+def test_a_task_is_fitted_as_it_says() -> None:
+    one = fitted(Task(SERIES, FAMILY, 2, 1.0))
+    assert one.starts == 2
+    assert one["length_scale"] == pytest.approx(2.2, abs=0.8)  # of a sine of period 6.3
