@@ -17,8 +17,9 @@ ROWS = """
  0  errors version
  1  arithmetic > gaussian > extended randomness
  2  kernels secrets mechanism
- 3  statespace > chains > filtering > markov > prior
- 4  extended_loss > loss > guarantee > adversary fit priors
+ 3  statespace > chains > filtering > markov > residual > prior
+ 4  extended_loss parallel coupled > loss rows > guarantee composition
+ 4  adversary fit priors misspecification theorems
  5  design/
  6  trace > projection > cleaning stops formats/ > datasets/ prior_file
  7  output selection > memory release > protecting > scan ledger places attacks/

@@ -1,0 +1,327 @@
+"""Composition: what several releases together tell of a secret, through their joint prior.
+
+Losses never add up: two releases are one release of more rows, whose joint prior says what they
+have in common (the paper, corollary 3.4.1). Then
+
+    L = Q^-1 - P^-1,    Q = Var(secret | all rows of all releases),
+
+as for one release, and epsilon, odds and the rest follow from this L and from nothing else.
+
+- The same recording twice: all of it is shared, its measurement noise too. Equal to one release
+  with the parallel sum of the two noises (trailveil.parallel): for two different designs of low
+  rank that is no noise at all, and everything is disclosed.
+- Overlapping recordings, or some fixes withheld in one: so wherever they have a fix in common.
+- Another device at the same moments: the truth is shared, the measurement noise is its own.
+- Far apart in time: what the kernel remembers. An RBF prior forgets, a periodic one does not.
+
+The noise of each release is independent of that of the others: a release that is handed out again
+with the same noise is no second release.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+from scipy.linalg import eigh, null_space
+
+from trailveil.coupled import Coupling, independent
+from trailveil.errors import InvalidValue, NumericalError
+from trailveil.extended import (
+    LARGEST_EXTENDED,
+    Extended,
+    Objects,
+    eliminate,
+    solve,
+    stable,
+    zero_pivot,
+)
+from trailveil.gaussian import (
+    LARGEST_LOSS_SLACK,
+    LOSS_SLACK,
+    UNIT_ROUNDOFF,
+    FloatArray,
+    Joint,
+    Posterior,
+    posterior,
+)
+from trailveil.kernels import Kernel, StoppedClock
+from trailveil.loss import Loss, prior_precision
+from trailveil.mechanism import Mechanism
+from trailveil.prior import NOTHING_KNOWN, SideInformation
+from trailveil.rows import (
+    TRUTH,
+    Points,
+    Rows,
+    covariance,
+    double,
+    everywhere,
+    extended,
+    extended_noise,
+    known_rows,
+    least_eigenvalue,
+    levels,
+    reduced,
+    released_rows,
+    system,
+)
+from trailveil.secrets import Secret
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Release:
+    """One coordinate of one recording, released once: its mechanism, with times and noise.
+
+    recording: whose measurement noise it is. Two releases of one recording share the measurement
+    noise of each fix they have in common (same time); another device is another recording.
+    dimension: which coordinate it is, for a prior of several. Raises InvalidValue where a fix is
+    released twice in it.
+    """
+
+    mechanism: Mechanism
+    recording: str = "recording"
+    dimension: int = 0
+
+    def __post_init__(self) -> None:
+        """Check that each fix is released once."""
+        times = self.mechanism.times[self.mechanism.rows]
+        if np.unique(times).size != times.size or not np.all(np.isfinite(times)):
+            raise InvalidValue("a release must have each fix once, got two of one time")
+
+
+def joint_loss(
+    prior: Kernel | Coupling,
+    releases: Sequence[Release],
+    secret: Secret,
+    *,
+    recording: str | None = None,
+    known: SideInformation = NOTHING_KNOWN,
+    flat: bool = False,
+) -> Loss:
+    """The loss matrix of a secret when all the releases are seen together.
+
+    prior: a kernel, measurement noise included, for one coordinate, L (k, k); or a coupled prior of
+    d coordinates, L (k d, k d) with the d rows of each location together. secret: of k locations,
+    times in seconds on the clock of the releases. recording: whose recorded values are meant by a
+    recorded secret and by `known` (default: the first release's). known, flat: as for
+    `trailveil.loss.loss_matrix`; what is known is known in every coordinate.
+
+    Exact for singular noise too. Dense, O(N^3) for N rows in all; O(N) for one coordinate of a
+    Markov prior where no two recordings share a moment and no noise is a process.
+    Raises NumericalError where no trustworthy figure can be computed; the loss is infinite
+    (NumericalError says so) where the releases determine the secret. Source: the paper, corollary
+    3.4.1.
+    """
+    scene = _scene(prior, releases, secret, recording, known)
+    if scene.released == 0:
+        return Loss(np.zeros((scene.size, scene.size)), 0.0)
+    loss = _in_double(scene, flat=flat)
+    if loss is not None and loss.slack <= LOSS_SLACK:
+        return loss
+    if scene.released + scene.known.times.size <= LARGEST_EXTENDED and not flat:
+        return Loss(_in_extended(scene), 0.0)
+    if loss is None or loss.slack > LARGEST_LOSS_SLACK:
+        raise NumericalError(
+            "the loss must be known to 0.1 %, got a wider numerical error: the releases may "
+            "determine the secret, or a measurement noise or a noise floor must be stated"
+        )
+    return loss
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scene:
+    """Everything that is seen, and the secret.
+
+    mechanisms: each with the number of its recording and its dimension. known: points known to
+    `accuracy`. at: the points that the secret is made of, by `weights` (k d, number of points).
+    """
+
+    prior: Coupling
+    mechanisms: list[tuple[Mechanism, int, int]]
+    known: Points
+    accuracy: float
+    at: Points
+    weights: FloatArray
+
+    @property
+    def size(self) -> int:
+        """k d."""
+        return int(self.weights.shape[0])
+
+    @property
+    def released(self) -> int:
+        """How many rows are released."""
+        return sum(mechanism.rows.size for mechanism, _, _ in self.mechanisms)
+
+    @property
+    def moved(self) -> FloatArray:
+        """The loadings (k d, q) of the secret on the levels of the series."""
+        return np.asarray(self.weights @ levels(self.prior, self.at))
+
+    @property
+    def base(self) -> FloatArray:
+        """P0 (k d, k d): the secret's variance without levels."""
+        inner = covariance(self.prior, self.at, self.at, double, levels=False)
+        return np.asarray(self.weights @ inner @ self.weights.T)
+
+
+def _scene(
+    prior: Kernel | Coupling,
+    releases: Sequence[Release],
+    secret: Secret,
+    recording: str | None,
+    known: SideInformation,
+) -> _Scene:
+    if not releases:
+        raise InvalidValue("there must be at least one release, got none")
+    coupling = independent(prior) if isinstance(prior, Kernel) else prior
+    dimensions = coupling.dimensions
+    for release in releases:
+        if not 0 <= release.dimension < dimensions:
+            raise InvalidValue(
+                f"the dimension of a release must be in 0..{dimensions - 1}, "
+                f"got {release.dimension}"
+            )
+    if secret.window is not None:
+        coupling = coupling.warp(StoppedClock((secret.window,)))
+    names = list(dict.fromkeys(release.recording for release in releases))
+    meant = names[0] if recording is None else recording
+    if meant not in names:
+        raise InvalidValue(f"recording must be one of the releases', got {meant!r} for {names}")
+    number = names.index(meant)
+    if secret.recorded:
+        _check_recorded(secret, [one for one in releases if one.recording == meant])
+    return _Scene(
+        coupling,
+        [(one.mechanism, names.index(one.recording), one.dimension) for one in releases],
+        everywhere(known.times, dimensions, number),
+        known.accuracy,
+        everywhere(secret.times, dimensions, number if secret.recorded else TRUTH),
+        np.asarray(np.kron(secret.weights, np.eye(dimensions)), dtype=np.float64),
+    )
+
+
+def _check_recorded(secret: Secret, releases: list[Release]) -> None:
+    fixes = np.concatenate([release.mechanism.times for release in releases])
+    if not np.all(np.isin(secret.times, fixes)):
+        raise InvalidValue("a recorded secret must be at the times of fixes, got one between them")
+
+
+def _in_double(scene: _Scene, *, flat: bool) -> Loss | None:
+    """The loss in double precision, or None where that is lost altogether."""
+    if any(mechanism.refinement is not None for mechanism, _, _ in scene.mechanisms):
+        return None
+    known = known_rows(scene.known, scene.accuracy**2)
+    variance = scene.base + scene.moved @ scene.moved.T
+    if scene.known.times.size:
+        before = _posterior(scene, known)
+        if before is None:
+            return None
+        variance = before.covariance + float(np.sum(before.slack)) * np.eye(scene.size)
+    released = [released_rows(*one) for one in scene.mechanisms]
+    found = _posterior(scene, reduced(reduce(Rows.and_then, [*released, known])))
+    if found is None:
+        return None
+    return _loss(found, _precision(variance, scene.moved, flat=flat))
+
+
+def _posterior(scene: _Scene, rows: Rows) -> Posterior | None:
+    """Q with its slack, or None where double precision cannot hold it."""
+    least = least_eigenvalue(scene.prior, rows)
+    # Weights W of the residual have |W|^2 least <= Q, so moving F by some way moves the deviation
+    # of the residual by at most that share of it.
+    share = rows.drift / float(np.sqrt(least)) if least > 0 else float("inf")
+    if share > LOSS_SLACK:
+        return None
+    try:
+        joint = Joint(
+            system(scene.prior, rows, least),
+            covariance(scene.prior, rows.points, scene.at, double, levels=False) @ scene.weights.T,
+            scene.base,
+            np.hstack([levels(scene.prior, rows.points), rows.factor]),
+            np.hstack([scene.moved, np.zeros((scene.size, rows.factor.shape[1]))]),
+        )
+        found = posterior(joint)
+    except NumericalError:
+        return None
+    return replace(found, slack=found.slack + 3 * share * np.diagonal(found.covariance))
+
+
+def _precision(variance: FloatArray, moved: FloatArray, *, flat: bool) -> FloatArray:
+    """P^-1 (k d, k d); with flat, its limit for infinitely uncertain levels of the series.
+
+    moved: how the levels move the secret (k d, q). Only what they do not move keeps a precision.
+    """
+    basis = np.eye(variance.shape[0])
+    if flat and np.any(moved):
+        basis = null_space(moved.T)
+    inner = basis.T @ variance @ basis
+    return np.asarray(
+        basis @ prior_precision(inner, np.zeros(inner.shape[0]), flat=False) @ basis.T
+    )
+
+
+def _loss(found: Posterior, before: FloatArray) -> Loss | None:
+    """Q^-1 - P^-1 in double precision, its numerical error bounded and taken against us."""
+    size = before.shape[0]
+    lowered = found.covariance - float(np.sum(found.slack)) * np.eye(size)
+    lowest, highest = eigh(lowered, eigvals_only=True)[[0, -1]]
+    if lowest <= 0:
+        return None
+    scale = float(np.abs(before).max()) + 1.0 / lowest
+    caution = 8 * size * UNIT_ROUNDOFF * scale * (highest / lowest)
+    matrix = prior_precision(lowered, np.zeros(size), flat=False) - before
+    hidden = caution + float(np.sum(found.slack)) / lowest**2
+    return Loss((matrix + matrix.T) / 2 + caution * np.eye(size), hidden * lowest)
+
+
+def _in_extended(scene: _Scene) -> FloatArray:
+    """L, correct to double precision, by elimination of a joint covariance that may be singular."""
+
+    def compute(bits: int) -> FloatArray:
+        m = Extended(bits)
+        matrix = _joint_covariance(m, scene)
+        scale = max(abs(value) for value in np.diagonal(matrix))
+        fixed = m.fixed(matrix / scale)
+        known, observed = scene.known.times.size, scene.released
+        after = _inverse(m, eliminate(fixed, observed + known, bits))
+        before = _inverse(m, eliminate(fixed[observed:, observed:], known, bits))
+        return np.asarray(((after - before) / scale).astype(np.float64))
+
+    return stable(compute)
+
+
+def _joint_covariance(m: Extended, scene: _Scene) -> Objects:
+    """Of released values, known values and secret, in the arithmetic m."""
+    released = [released_rows(*one).points for one in scene.mechanisms]
+    points = reduce(Points.and_then, [*released, scene.known])
+    data = covariance(scene.prior, points, points, extended(m), levels=True)
+    start = 0
+    for mechanism, _, _ in scene.mechanisms:
+        part = slice(start, start + mechanism.rows.size)
+        data[part, part] = data[part, part] + extended_noise(m, mechanism)
+        start += mechanism.rows.size
+    for i in range(start, points.times.size):
+        data[i, i] = data[i, i] + m.number(scene.accuracy) ** 2
+    weights = m.numbers(scene.weights.T)
+    cross = covariance(scene.prior, points, scene.at, extended(m), levels=True).dot(weights)
+    inner = covariance(scene.prior, scene.at, scene.at, extended(m), levels=True)
+    return np.block([[data, cross], [cross.T, weights.T.dot(inner).dot(weights)]])
+
+
+def _inverse(m: Extended, fixed: Objects) -> Objects:
+    """The inverse of a fixed-point covariance, as numbers; NumericalError where it is singular."""
+    size, bits = fixed.shape[0], m.bits
+    # Elimination leaves the upper triangle right; the secret is determined where a pivot vanishes.
+    upper = np.triu(fixed) + np.triu(fixed, 1).T
+    pivots = [eliminate(upper[: i + 1, : i + 1], i, bits)[0, 0] for i in range(size)]
+    if min(pivots) <= zero_pivot(bits):
+        raise NumericalError(
+            "the secret must be uncertain after the releases, got one that is known (infinite loss)"
+        )
+    unit = np.full((size, size), 0, dtype=object)
+    unit[np.diag_indices(size)] = 1 << bits
+    columns = np.stack([solve(upper, column, bits) for column in unit.T], axis=1)
+    return np.asarray(
+        np.frompyfunc(lambda v: m.context.ldexp(m.context.mpf(v), -bits), 1, 1)(columns)
+    )
