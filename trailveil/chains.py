@@ -60,10 +60,14 @@ class Chain:
 
     def product(self, x: FloatArray) -> FloatArray:
         """K x (n, m) for x (n, m), K the covariance at the times: backwards, then forwards."""
+        moved = np.einsum("nij,mnj->mni", self.noise, self.pull(x))
+        return self.recursion.run(moved)[:, :, 0].T
+
+    def pull(self, x: FloatArray) -> FloatArray:
+        """How x^T f (x (n, m), f the series) depends on the states (m, n, d), each given alone."""
         state = np.zeros((x.shape[1], *self.noise.shape[:2]))
         state[:, :, 0] = x.T
-        pulled = self.recursion.run(state, backwards=True)
-        return self.recursion.run(np.einsum("nij,mnj->mni", self.noise, pulled))[:, :, 0].T
+        return self.recursion.run(state, backwards=True)
 
     def sample(self, normals: FloatArray) -> FloatArray:
         """The series (n,) driven by independent standard normals (n, d)."""

@@ -86,21 +86,17 @@ class MarkovRows:
 
     def _sums(self, x: FloatArray) -> FloatArray:
         """For each sorted row, the sum over the rows of the same fix (n, m)."""
-        starts = np.flatnonzero(self._first)
+        starts = fix_starts(self.times)
         if starts.size == self.times.size:
             return x
         sizes = np.diff(starts, append=self.times.size)
         return np.repeat(np.add.reduceat(x, starts, axis=0), sizes, axis=0)
 
-    @property
-    def _first(self) -> NDArray[np.bool_]:
-        """Which sorted rows are the first of their fix (n,)."""
-        return np.diff(self.times, prepend=-np.inf) > 0
-
     def later(self) -> tuple[NDArray[np.intp], ...]:
         """The sorted rows that are second of their fix, those that are third, and so on."""
-        places = np.arange(self.times.size)
-        ranks = places - np.maximum.accumulate(np.where(self._first, places, 0))
+        starts = fix_starts(self.times)
+        sizes = np.diff(starts, append=self.times.size)
+        ranks = np.arange(self.times.size) - np.repeat(starts, sizes)
         return tuple(np.flatnonzero(ranks == k) for k in range(1, int(ranks.max()) + 1))
 
     def as_given(self, x: FloatArray) -> FloatArray:
@@ -211,6 +207,11 @@ class MarkovSystem:
     def _solve_columns(self, rhs: FloatArray) -> FloatArray:
         found = self.factor.solve(self.whitening.forwards(rhs[self.rows.order]))
         return self.rows.as_given(self.whitening.backwards(found))
+
+
+def fix_starts(times: FloatArray) -> NDArray[np.intp]:
+    """The first row of each fix, for rows sorted by time (n,)."""
+    return np.flatnonzero(np.diff(times, prepend=-np.inf) > 0)
 
 
 def markov_rows(

@@ -1,0 +1,188 @@
+"""The posterior of a secret as a sum of squares: right within its bounds, and those sharp."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.markov_cases import SMOOTH, nasty_times, relative
+from trailveil.extended import Extended, eliminate
+from trailveil.gaussian import FloatArray, Joint, posterior
+from trailveil.kernels import (
+    RBF,
+    Constant,
+    IntegratedOU,
+    Kernel,
+    Matern32,
+    StoppedClock,
+    White,
+    latent,
+    split,
+)
+from trailveil.mechanism import Mechanism
+from trailveil.prior import Observation, Prior, SideInformation, observe
+from trailveil.residual import _Sources, _total, markov_posterior
+from trailveil.secrets import Secret, basic, compound, difference, stay, window_mean
+
+PROCESS = Matern32(120.0, 900.0) + White(3.0)
+BITS = 400
+
+
+@pytest.fixture(autouse=True)
+def always_markov(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trailveil.prior.LARGEST_DENSE", 0)
+
+
+def released(count: int, seed: int, widest: float, *, process: bool) -> Mechanism:
+    """Noise of all kinds at once, three rows withheld."""
+    random = np.random.default_rng(seed)
+    times = nasty_times(count, seed, widest)
+    factor = random.normal(size=(count, 2)) * 10.0 ** random.uniform(-1, 3)
+    noise = Mechanism(times, factor, 10.0 ** random.uniform(-2, 3), PROCESS if process else None)
+    return noise.withholding(np.isin(np.arange(count), random.integers(0, count, 3)))
+
+
+def secrets(times: FloatArray) -> list[Secret]:
+    return [
+        basic(float(times[3]) + 0.25),
+        basic(float(times[2]), recorded=True),
+        stay(float(times[1]), float(times[4])),
+        compound([float(times[1]), float(times[-1]), float(times[2])]),
+        window_mean(times[1:-1], recorded=True),
+        difference(float(times[1]), float(times[-1])),
+    ]
+
+
+def exact(observation: Observation, secret: Secret) -> FloatArray:
+    """Var(secret | Z) in 400 bits, from the kernels alone."""
+    prior, mechanism, known = observation.prior, observation.mechanism, observation.known
+    m, rows = Extended(BITS), mechanism.rows
+    own = np.concatenate([prior.times[rows], known.times])
+    seen, of_secret = m.numbers(own), m.numbers(secret.times)
+    weights = m.numbers(secret.weights)
+    judged = prior.kernel if secret.recorded else latent(prior.kernel)
+
+    def between(kernel: Any, a: Any, b: Any) -> Any:
+        return kernel.formula(a[:, None], b[None, :], m)
+
+    factor = m.numbers(np.vstack([mechanism.factor[rows], np.zeros((known.times.size, 2))]))
+    data = between(prior.kernel, seen, seen) + factor @ factor.T
+    extra = [mechanism.floor] * rows.size + [known.accuracy**2] * known.times.size
+    data = data + np.diag(m.numbers(np.array(extra)))
+    if mechanism.process is not None:
+        noise = between(mechanism.process, seen[: rows.size], seen[: rows.size])
+        data[: rows.size, : rows.size] += noise
+    cross = between(judged, seen, of_secret) @ weights.T
+    variance = weights @ between(judged, of_secret, of_secret) @ weights.T
+    joint = np.block([[data, cross], [cross.T, variance]])
+    # Fixed point holds numbers of size one: everything is divided by one large scale.
+    scale = m.number(2.0**70)
+    left = eliminate(m.fixed(joint / scale), own.size, BITS)
+    return m.floats(left) * 2.0**70
+
+
+@settings(max_examples=25)
+@given(
+    name=st.sampled_from(sorted(SMOOTH)),
+    level=st.sampled_from([0.0, 1e5]),
+    process=st.booleans(),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_the_truth_is_within_the_bounds(name: str, level: float, process: bool, seed: int) -> None:
+    noise = released(9, seed, 3.0, process=process)
+    kernel = SMOOTH[name] + White(2.0)
+    prior = Prior(kernel + Constant(level) if level else kernel, noise.times)
+    known = SideInformation(noise.times[[2, 5]], 10.0)
+    for secret in secrets(noise.times):
+        observation = observe(prior.for_secret(secret), noise, known)
+        found = markov_posterior(observation.joint(secret), secret)
+        true = np.diagonal(exact(observation, secret))
+        # What a clock rounds is no error of the posterior, and in neither bound.
+        clock = 1e-9 * true if "clock" in name or "stop" in name or secret.window else 0.0
+        assert np.all(np.abs(np.diagonal(found.covariance) - true) <= found.slack + clock)
+        assert np.all(found.slack <= 1e-6 * true + 1e-12)
+        assert np.array_equal(found.covariance, found.covariance.T)
+
+
+@pytest.mark.parametrize("name", sorted(SMOOTH))
+@pytest.mark.parametrize("process", [False, True])
+def test_residuals_of_any_weights(name: str, process: bool) -> None:
+    """Var(s - W^T Z) and Cov(Z, s - W^T Z), for weights that are far from the best."""
+    noise = released(40, 3, 1.0, process=process)
+    prior = Prior(SMOOTH[name] + White(2.0) + Constant(50.0), noise.times)
+    known = SideInformation(noise.times[[2, 5]], 10.0)
+    for secret in secrets(noise.times):
+        observation = observe(prior.for_secret(secret), noise, known)
+        joint = observation.joint(secret)
+        count = observation.system.size
+        weights = np.random.default_rng(0).normal(size=(count, secret.size))
+        shares = _Sources(joint, observation.system, secret).shares(weights)  # type: ignore[arg-type]  # a MarkovSystem here
+        data = observation.system.apply(np.eye(count)) + joint.loadings @ joint.loadings.T
+        cross = joint.cross + joint.loadings @ joint.secret_loadings.T
+        own = joint.variance + joint.secret_loadings @ joint.secret_loadings.T
+        both = weights.T @ cross
+        variance = own - both - both.T + weights.T @ data @ weights
+        assert relative(np.sum([one.variance for one in shares], axis=0), variance) < 1e-11
+        assert relative(_total(shares), cross - data @ weights) < 1e-11
+
+
+def long_ride(kernel: Kernel, count: int) -> tuple[Observation, Secret]:
+    """A long recording without any noise but that of measurement: the hardest to bound."""
+    times = np.cumsum(np.random.default_rng(0).exponential(5.0, count))
+    prior = Prior(kernel + White(2.0) + Constant(1e5), times - times[0])
+    nothing = Mechanism(prior.times, np.empty((count, 0)))
+    return observe(prior, nothing), basic(float(prior.times[count // 2]) + 1.0)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "gain"), [(IntegratedOU(3.0, 60.0), 1e-2), (Matern32(60.0, 300.0), 1.0)]
+)
+def test_bounds_stay_sharp_over_a_long_series(kernel: Kernel, gain: float) -> None:
+    observation, secret = long_ride(kernel, 20_000)
+    joint = observation.joint(secret)
+    found, general = markov_posterior(joint, secret), posterior(joint)
+    assert found.slack[0] < 1e-6 * found.covariance[0, 0]
+    assert found.slack[0] < gain * general.slack[0]
+    assert abs(found.covariance[0, 0] - general.covariance[0, 0]) <= general.slack[0]
+
+
+def test_the_observation_takes_the_sharp_form() -> None:
+    observation, secret = long_ride(IntegratedOU(3.0, 60.0), 600)
+    joint = observation.joint(secret)
+    found, sharp = observation.posterior(secret), markov_posterior(joint, secret)
+    assert np.array_equal(found.slack, sharp.slack)
+    assert np.array_equal(found.covariance, sharp.covariance)
+
+
+def test_secrets_from_before_the_origin_are_left_to_the_general_form() -> None:
+    observation, _ = long_ride(IntegratedOU(3.0, 60.0), 50)
+    early = basic(-30.0)
+    joint = observation.joint(early)
+    expected = posterior(joint)
+    found = markov_posterior(joint, early)
+    assert np.array_equal(found.covariance, expected.covariance)
+    assert np.array_equal(found.slack, expected.slack)
+
+
+def test_full_matrices_are_refused() -> None:
+    prior = Prior(RBF(60.0) + White(1.0), np.arange(5.0))
+    observation = observe(prior, Mechanism(prior.times, np.empty((5, 0))))
+    joint: Joint = observation.joint(basic(2.0))
+    with pytest.raises(ValueError, match="Markov system"):
+        markov_posterior(joint, basic(2.0))
+
+
+def test_a_stay_is_judged_on_its_stopped_clock() -> None:
+    times = np.arange(0.0, 100.0)
+    prior = Prior(Matern32(60.0, 300.0) + White(2.0), times)
+    secret = stay(30.0, 60.0)
+    observation = observe(prior.for_secret(secret), Mechanism(times, np.empty((100, 0))))
+    found = observation.posterior(secret).covariance[0, 0]
+    base, _ = split(prior.kernel.warp(StoppedClock(((30.0, 60.0),))))
+    assert base is not None
+    data, cross = base(times, times), base(times, [30.0])
+    cross[30] -= 4.0  # the place, not the value recorded there
+    own = base([30.0], [30.0])[0, 0] - 4.0
+    assert found == pytest.approx(own - (cross.T @ np.linalg.solve(data, cross))[0, 0], rel=1e-8)
