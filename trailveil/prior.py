@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gaussian import FloatArray, Joint, Posterior, System, dense_system, posterior
 from trailveil.kernels import Clock, Kernel, StoppedClock, latent, split
-from trailveil.markov import covariance_product, markov_rows
+from trailveil.markov import MarkovSystem, covariance_product, markov_rows
 from trailveil.mechanism import Mechanism, Process
+from trailveil.residual import markov_posterior
 from trailveil.secrets import Secret
 from trailveil.statespace import is_markov
 
@@ -134,7 +135,9 @@ class Observation:
 
     def posterior(self, secret: Secret) -> Posterior:
         """Var(secret | all that is observed)."""
-        return posterior(self.joint(secret))
+        joint = self.joint(secret)
+        sharp = isinstance(self.system, MarkovSystem)
+        return markov_posterior(joint, secret) if sharp else posterior(joint)
 
 
 def observe(
