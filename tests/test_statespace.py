@@ -123,7 +123,6 @@ def test_sums_and_scales_of_markov_kernels_are_markov(kernel: Kernel) -> None:
         Matern12(1.0) + RBF(1.0),
         2.0 * RBF(1.0),
         Warped(RBF(1.0), StoppedClock(())),
-        Warped(White(1.0), StoppedClock(())),  # one noise for all fixes of a stopped clock
         "no kernel",
         None,
     ],

@@ -30,8 +30,14 @@ class Arithmetic(Protocol):
     def sqrt(self, x: Any) -> Any:
         """The square root of x."""
 
+    def expm1(self, x: Any) -> Any:
+        """e^x - 1, without cancellation near 0."""
+
     def expm1_remainder(self, x: Any) -> Any:
         """e^x - 1 - x, without cancellation near 0."""
+
+    def remainder(self, x: Any, period: Any) -> Any:
+        """What is left of x after whole periods, exactly; of the sign of x."""
 
 
 # Below this the series is used: its first term left out is below x^9/9! of x^2/2, far under
@@ -62,12 +68,20 @@ class Float64:
         """The square root of x."""
         return np.sqrt(x)
 
+    def expm1(self, x: NDArray[np.float64]) -> Any:
+        """e^x - 1."""
+        return np.expm1(x)
+
     def expm1_remainder(self, x: NDArray[np.float64]) -> Any:
         """e^x - 1 - x."""
         x = np.asarray(x, dtype=np.float64)
         near = np.abs(x) < _SERIES_BELOW
         small = np.where(near, x, 0.0)
         return np.where(near, small * small / 2 * np.polyval(_SERIES, small), np.expm1(x) - x)
+
+    def remainder(self, x: NDArray[np.float64], period: float) -> Any:
+        """What is left of x after whole periods."""
+        return np.fmod(x, period)
 
 
 FLOAT = Float64()

@@ -63,9 +63,17 @@ class Extended:
         """The square root of x."""
         return self._each(self.context.sqrt, x)
 
+    def expm1(self, x: Any) -> Any:
+        """e^x - 1."""
+        return self._each(self.context.expm1, x)
+
     def expm1_remainder(self, x: Any) -> Any:
         """e^x - 1 - x; the precision lost near 0 is seen when two precisions are compared."""
-        return self._each(self.context.exp, x) - 1 - x
+        return self.expm1(x) - x
+
+    def remainder(self, x: Any, period: Any) -> Any:
+        """What is left of x after whole periods."""
+        return self._each(lambda value: self.context.fmod(value, period), x)
 
     def fixed(self, values: Objects) -> Objects:
         """The values as integers in units of 2^-bits, rounded down."""

@@ -8,9 +8,10 @@ of the series. A new kernel is a class, an export and a row in the contract test
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -35,7 +36,7 @@ class Kernel(ABC):
         """Check the parameters; InvalidValue names the one that is wrong."""
         for field in fields(self):  # type: ignore[arg-type]  # every final kernel is a dataclass
             value = getattr(self, field.name)
-            if isinstance(value, int | float):
+            if isinstance(value, Real):
                 _check_number(type(self).__name__, field.name, float(value))
                 object.__setattr__(self, field.name, float(value))  # 3 and 3.0 are one kernel
 
@@ -106,7 +107,9 @@ class Periodic(Kernel):
 
     def formula(self, a: Numbers, b: Numbers, m: Arithmetic) -> Numbers:
         """std^2 exp(-2 sin^2(pi d / p) / l^2)."""
-        wave = m.sin(m.pi * ((a - b) / m.number(self.period))) / m.number(self.length_scale)
+        period = m.number(self.period)
+        apart = m.remainder(a, period) - m.remainder(b, period)
+        wave = m.sin(m.pi * (apart / period)) / m.number(self.length_scale)
         return m.number(self.std) ** 2 * m.exp(-2 * wave * wave)
 
 
@@ -164,14 +167,20 @@ class IntegratedOU(Kernel):
     origin: float = 0.0
 
     def formula(self, a: Numbers, b: Numbers, m: Arithmetic) -> Numbers:
-        """(g(a - origin) + g(b - origin) - g(a - b)) / 2."""
+        """(g(a - origin) + g(b - origin) - g(a - b)) / 2, arranged so that nothing cancels."""
         tau, origin = m.number(self.time_constant), m.number(self.origin)
-
-        def displaced(h: Numbers) -> Numbers:
-            return m.expm1_remainder(-abs(h) / tau)
-
-        scale = (m.number(self.std) * tau) ** 2
-        return scale * (displaced(a - origin) + displaced(b - origin) - displaced(a - b))
+        one, other = a - origin, b - origin
+        # From the origin to the nearer of the two, and on from there: all terms are positive.
+        near = np.minimum(abs(one), abs(other)) / tau
+        # e^-h - 1 + h of the nearer: it grows with h.
+        start = np.minimum(m.expm1_remainder(-abs(one) / tau), m.expm1_remainder(-abs(other) / tau))
+        gone = m.expm1(-abs(a - b) / tau)
+        value = start * (2 + gone) - near * gone
+        across = one * other < 0
+        if np.any(across):
+            apart = m.expm1(-abs(one) / tau) * m.expm1(-abs(other) / tau)
+            value = np.where(across, -apart, value)
+        return (m.number(self.std) * tau) ** 2 * value
 
 
 @dataclass(frozen=True)
@@ -294,14 +303,29 @@ class Scaled(Kernel):
 
 @dataclass(frozen=True)
 class Warped(Kernel):
-    """A kernel whose inputs pass through a monotone clock first."""
+    """A kernel whose inputs pass through a monotone clock first. See `Kernel.warp`."""
 
     kernel: Kernel
     clock: Clock
 
+    def __post_init__(self) -> None:
+        """Refuse measurement noise: two fixes have two, even where the clock stands still."""
+        if any(term.is_white() for term in self.kernel.terms()):
+            raise InvalidValue(
+                "measurement noise must not be put on a clock: use kernel.warp(clock)"
+            )
+
     def formula(self, a: Numbers, b: Numbers, m: Arithmetic) -> Numbers:
         """The kernel at clock(a), clock(b)."""
         return self.kernel.formula(self.clock(a), self.clock(b), m)
+
+    def warp(self, clock: Clock) -> Kernel:
+        """On another clock, which reads the times first; a stop is one of this clock as well."""
+        if not isinstance(clock, StoppedClock):
+            return Warped(self, clock)
+        if isinstance(self.clock, StoppedClock):
+            return Warped(self.kernel, stopped([*self.clock.windows, *clock.windows]))
+        return Warped(self.kernel.warp(clock.seen_on(self.clock)), self.clock)
 
 
 @dataclass(frozen=True)
@@ -315,18 +339,38 @@ class StoppedClock:
     windows: tuple[tuple[float, float], ...]
 
     def __post_init__(self) -> None:
-        """Check the windows: ordered and disjoint."""
+        """Check the windows: finite, ordered and disjoint."""
         edges = [edge for window in self.windows for edge in window]
-        if any(later < earlier for earlier, later in pairwise(edges)):
-            raise InvalidValue(f"windows must be in order and disjoint, got {self.windows}")
+        in_order = all(earlier <= later for earlier, later in pairwise(edges))
+        if not in_order or not all(np.isfinite(edge) for edge in edges):
+            raise InvalidValue(f"windows must be finite, in order, disjoint, got {self.windows}")
 
     def __call__(self, times: Numbers) -> Numbers:
-        """The times less the time spent in windows so far."""
-        stopped = times
-        for start, end in self.windows:
-            inside = np.minimum(np.maximum(times, start), end)
-            stopped = stopped - (inside - start)
-        return stopped
+        """The times less the time in windows so far: exactly one value throughout a window."""
+        if not self.windows:
+            return times
+        exact = 0 * times  # so that edges are added in the arithmetic of the times
+        running = np.minimum(times, exact + self.windows[0][0])
+        starts = [*(start for start, _ in self.windows[1:]), np.inf]
+        for (_, end), start in zip(self.windows, starts, strict=True):
+            running = running + (np.minimum(np.maximum(times, exact + end), exact + start) - end)
+        return running
+
+    def seen_on(self, clock: Clock) -> "StoppedClock":
+        """The same stops, on the face of a clock that reads the times first."""
+        edges = [np.asarray(clock(np.array(window)), dtype=np.float64) for window in self.windows]
+        return stopped([(float(start), float(end)) for start, end in edges])
+
+
+def stopped(windows: Iterable[tuple[float, float]]) -> StoppedClock:
+    """A clock that stands still in each of these windows, in any order; they may overlap."""
+    merged: list[tuple[float, float]] = []
+    for start, end in sorted(windows):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return StoppedClock(tuple(merged))
 
 
 def latent(kernel: Kernel) -> Kernel | None:

@@ -114,6 +114,12 @@ class _Step:
     def sqrt(self, x: Any) -> Any:
         return np.sqrt(x)
 
+    def expm1(self, x: Any) -> Any:
+        return np.expm1(x)
+
+    def remainder(self, x: Any, period: Any) -> Any:
+        return x - period * np.trunc(np.real(x) / np.real(period))
+
     def expm1_remainder(self, x: Any) -> Any:
         real = FLOAT.expm1_remainder(np.real(x))
         return real + 1j * np.imag(x) * np.expm1(np.real(x)) if np.iscomplexobj(x) else real
