@@ -1,0 +1,78 @@
+"""Documents say what the code does: their examples run, each command has a page, the demo's output is real."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from trailveil.cli import COMMANDS, cli
+from trailveil.datasets.day import simulated_day
+from trailveil.formats import write
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def examples(text: str) -> list[str]:
+    """The commands after `$ ` in console blocks."""
+    blocks = re.findall(r"```console\n(.*?)```", text, flags=re.DOTALL)
+    return [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ ")]
+
+
+def run(line: str) -> str:
+    words = shlex.split(line)
+    assert words[0] == "trailveil", line
+    result = CliRunner().invoke(cli, words[1:], catch_exceptions=False)
+    assert result.exit_code == 0, f"{line}: {result.output}"
+    return result.output
+
+
+WITH_EXAMPLES = [page for page in PAGES if examples(page.read_text(encoding="utf-8"))]
+
+
+def test_documents_have_examples() -> None:
+    assert ROOT / "README.md" in WITH_EXAMPLES
+    assert len(WITH_EXAMPLES) >= len(COMMANDS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: page.name)
+def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Path("ride.gpx").open("wb") as out:
+        write(simulated_day(), out, ".gpx")
+    for line in examples(page.read_text(encoding="utf-8")):
+        run(line)
+
+
+@pytest.mark.slow
+def test_the_readme_shows_what_the_demo_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shown = re.search(
+        r"<!-- demo -->\n```text\n(.*?)```\n<!-- end of demo -->",
+        (ROOT / "README.md").read_text(encoding="utf-8"),
+        flags=re.DOTALL,
+    )
+    assert shown is not None
+    assert run("trailveil demo -o demo").strip() == shown[1].strip()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_has_a_page_and_an_example(name: str) -> None:
+    pages = [page for page in PAGES if page.stem == name]
+    assert pages, f"docs/commands/{name}.md is missing"
+    assert f"$ trailveil {name}" in pages[0].read_text(encoding="utf-8")
+    help_text = CliRunner().invoke(cli, [name, "--help"]).output
+    assert "Example" in help_text
+    assert f"trailveil {name}" in help_text
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name} links to {target}"
