@@ -11,13 +11,14 @@ Those are evaluated in extended precision, and written as sums of float64 terms
 (Mechanism.refinement). The terms of columns already written may be combined again.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from scipy.linalg import eigh, svd
 
 from trailveil.errors import InvalidValue
-from trailveil.extended import LARGEST_EXTENDED, Extended, Objects, expansion
+from trailveil.extended import LARGEST_EXTENDED, Extended, Objects
 from trailveil.gaussian import TARGET_TOLERANCE, UNIT_ROUNDOFF, FloatArray
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
@@ -65,7 +66,7 @@ def prior_columns(prior: Prior, coefficients: FloatArray) -> FloatArray:
     times, at = m.numbers(prior.times), m.numbers(prior.times[used])
     formula = prior.kernel.formula(times[:, None], at[None, :], m)
     sigma = np.array(np.broadcast_to(formula, (times.size, at.size)), dtype=object)
-    return _terms(m, sigma.dot(m.numbers(coefficients[used])))
+    return _terms(_product(m.fixed(sigma), _fixed(m, coefficients[used])))
 
 
 def combined_columns(mechanisms: Sequence[Mechanism], coefficients: FloatArray) -> FloatArray:
@@ -76,7 +77,7 @@ def combined_columns(mechanisms: Sequence[Mechanism], coefficients: FloatArray) 
     """
     m = Extended(_BITS)
     columns = np.concatenate([_columns(m, mechanism) for mechanism in mechanisms], axis=1)
-    return _terms(m, columns.dot(m.numbers(coefficients)))
+    return _terms(_product(columns, _fixed(m, coefficients)))
 
 
 def spanned(prior: Prior, coefficients: FloatArray, columns: FloatArray) -> Mechanism:
@@ -114,13 +115,39 @@ def without_process(mechanism: Mechanism) -> Mechanism:
 
 
 def _columns(m: Extended, mechanism: Mechanism) -> Objects:
-    total = m.numbers(mechanism.factor)
+    """The factor with all of its terms, in fixed point."""
+    terms = [mechanism.factor]
     if mechanism.refinement is not None:
-        for term in mechanism.refinement:
-            total = total + m.numbers(term)
+        terms.extend(mechanism.refinement)
+    total = _fixed(m, terms[0])
+    for term in terms[1:]:
+        total = total + _fixed(m, term)
     return total
 
 
-def _terms(m: Extended, columns: Objects) -> FloatArray:
-    fixed = m.fixed(columns.ravel())
-    return expansion(fixed, m.bits, _TERMS).reshape(_TERMS, *columns.shape)
+def _fixed(m: Extended, values: FloatArray) -> Objects:
+    """Floats as integers in units of 2^-bits."""
+    return m.fixed(m.numbers(values))
+
+
+def _product(left: Objects, right: Objects) -> Objects:
+    """The product of two matrices in fixed point."""
+    return np.asarray(left.dot(right) >> _BITS, dtype=object)
+
+
+def _terms(fixed: Objects) -> FloatArray:
+    """Fixed-point numbers (n, r) as sums of float64 terms (terms, n, r), largest first."""
+    terms = [_split(int(value)) for value in fixed.ravel()]
+    found = np.array(terms, dtype=np.float64).reshape(*fixed.shape, _TERMS)
+    return np.moveaxis(found, -1, 0)
+
+
+def _split(value: int) -> list[float]:
+    """The leading 18 x 53 bits of an integer in units of 2^-bits, 53 bits a term."""
+    sign, rest, terms = (-1 if value < 0 else 1), abs(value), []
+    for _ in range(_TERMS):
+        shift = max(rest.bit_length() - 53, 0)
+        head = rest >> shift
+        terms.append(math.ldexp(sign * head, shift - _BITS))
+        rest -= head << shift
+    return terms

@@ -1,0 +1,341 @@
+"""The exact programs: the least loss for a budget, the least noise for bounds, by a conic solver.
+
+The loss itself, not the approximation of SDP_A. For any Gaussian secret s, with At = Cov(X, s)
+Var(s)^-1 and Ct = Cov(X | s), the loss is L = At^T (Ct + Gamma)^-1 At, so that
+
+    L <= l I   iff   [[Ct + Gamma, At], [At^T, l I]] >= 0,
+
+linear in Gamma and in l. Where the noise on a secret of recorded values is sigma_s^2 I, independent
+of the rest, its rows drop out and l - 1 / sigma_s^2 takes the place of l (the direct loss is then 1
+/ sigma_s^2). Seconds at 50 points: the oracle for faster solvers. The loss of the noise that is
+returned is computed again by trailveil.loss, and held against the solver's word.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_solve, eigh, pinv, qr
+
+from trailveil.design.columns import needs_digits, spanned, symmetric_root, turn
+from trailveil.design.conic import AGREEMENT, inverse, load_cvxpy, solve, symmetric
+from trailveil.design.paper import Indices, check_indices, positive
+from trailveil.errors import InvalidValue, NumericalError
+from trailveil.gaussian import FloatArray, check_covariance, cholesky_factor
+from trailveil.loss import losses
+from trailveil.mechanism import Mechanism, no_noise
+from trailveil.prior import NOTHING_KNOWN, Prior
+from trailveil.secrets import Secret
+
+# Directions in which the prior varies by less than this share are seen as they are: the solver
+# could not tell them from zero. What they tell of recorded values is of that size.
+_UNSEEN = 1e-8
+# Share of its largest under which an eigenvalue of Gamma is the solver's rounding.
+_ROUNDING = 1e-7
+# From this many secrets on, one large cone for all is faster than one of moderate size for each.
+_MANY = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConicOptimum:
+    """The optimum of an exact program.
+
+    value: the solver's word: the least trace(W Gamma), or the least of the largest loss / bound.
+    losses: the largest eigenvalue of each secret's loss matrix, recomputed from the mechanism.
+    """
+
+    mechanism: Mechanism
+    value: float
+    losses: tuple[float, ...]
+
+
+def exact_sdp(
+    prior: Prior,
+    secrets: Sequence[Secret],
+    *,
+    bounds: Sequence[float] | None = None,
+    budget: float | None = None,
+    weights: FloatArray | None = None,
+) -> ConicOptimum:
+    """The optimum over all Gamma >= 0, for any secrets of one prior: nothing is approximated.
+
+    With a budget: the least of the largest loss / bound, at trace(W Gamma) <= budget (bounds 1
+    where not given). Without: the least trace(W Gamma) at which every loss is within its bound.
+    bounds: of the largest eigenvalue of each loss matrix, in 1 / unit^2. weights: the diagonal of W
+    (n,), default 1. Raises InvalidValue for what is out of range, NumericalError where the solver
+    does not say "optimal", or where its noise does not keep its word (priors without measurement
+    noise, for secrets that are not recorded values).
+    """
+    return _ExactProgram(prior, secrets, bounds, budget, weights).solve(
+        lambda kept: _free(kept, len(secrets))
+    )
+
+
+def exact_block_sdp(
+    prior: Prior,
+    secrets: Sequence[Sequence[int] | Indices],
+    *,
+    bounds: Sequence[float] | None = None,
+    budget: float | None = None,
+    weights: FloatArray | None = None,
+) -> ConicOptimum:
+    """The optimum with the paper's structure: Gamma_su = 0, Gamma_ss = sigma_s^2 I of each secret.
+
+    secrets: the indices of recorded values of each. All else as `exact_sdp`.
+    """
+    count = prior.times.size
+    checked = [check_indices(indices, count) for indices in secrets]
+    recorded = [
+        Secret("recorded", prior.times[at], np.eye(at.size), recorded=True) for at in checked
+    ]
+    program = _ExactProgram(prior, recorded, bounds, budget, weights)
+    return program.solve(lambda kept: _block(kept, checked))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kept:
+    """The directions of the prior that the solver is asked about.
+
+    basis: V (n, p), orthonormal. variances: D (p,) where V are eigenvectors of Sigma, None where V
+    = I.
+    """
+
+    basis: FloatArray
+    variances: FloatArray | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Shape:
+    """What noise may look like: Gamma = B gamma B^T. basis: B (n, q), orthonormal. gamma: (q, q).
+
+    secret: the rows (of X) on which the noise is independent, sorted; none where it is free. own:
+    for each secret its coordinates among the q; none where it is free. Their gamma is a variance
+    times I.
+    """
+
+    basis: FloatArray
+    gamma: Any
+    secret: Indices
+    own: list[Indices]
+
+
+def _free(kept: _Kept, count: int) -> _Shape:
+    gamma = load_cvxpy().Variable((kept.basis.shape[1],) * 2, PSD=True)
+    nothing = np.empty(0, np.intp)
+    return _Shape(kept.basis, gamma, nothing, [nothing] * count)
+
+
+def _block(kept: _Kept, secrets: list[Indices]) -> _Shape:
+    cp = load_cvxpy()
+    union = np.unique(np.concatenate(secrets))
+    size = kept.basis.shape[0]
+    others = np.setdiff1d(np.arange(size), union)
+    own = [np.searchsorted(union, secret) for secret in secrets]
+    groups = _groups(union.size, own)
+    variances = cp.diag(groups @ cp.Variable(groups.shape[1], nonneg=True))
+    unit = np.eye(size)
+    if not others.size:
+        return _Shape(unit[:, union], variances, union, own)
+    inner: FloatArray = np.eye(others.size)
+    if kept.basis.shape[1] < others.size:
+        inner = np.asarray(qr(kept.basis[others], mode="economic")[0], dtype=np.float64)
+    rest = cp.Variable((inner.shape[1],) * 2, PSD=True)
+    empty = np.zeros((union.size, inner.shape[1]))
+    gamma = cp.bmat([[variances, empty], [empty.T, rest]])
+    basis = np.hstack([unit[:, union], unit[:, others] @ inner])
+    return _Shape(basis, gamma, union, own)
+
+
+def _groups(count: int, own: list[Indices]) -> FloatArray:
+    """Which of the variances of secrets that overlap are one: (count, groups) of zeros and ones."""
+    label = np.arange(count)
+    for _ in own:  # each round joins what overlaps; as many rounds as secrets are enough
+        for at in own:
+            label[np.isin(label, label[at])] = label[at].min()
+    return np.asarray(label[:, None] == np.unique(label), dtype=np.float64)
+
+
+class _ExactProgram:
+    """One exact program: checked arguments, the cones, and the noise with its recomputed losses."""
+
+    def __init__(
+        self,
+        prior: Prior,
+        secrets: Sequence[Secret],
+        bounds: Sequence[float] | None,
+        budget: float | None,
+        weights: FloatArray | None,
+    ) -> None:
+        if not secrets:
+            raise InvalidValue("there must be at least one secret, got none")
+        if bounds is None and budget is None:
+            raise InvalidValue("there must be a noise budget or bounds of the losses, got neither")
+        given = [1.0] * len(secrets) if bounds is None else list(bounds)
+        if len(given) != len(secrets):
+            raise InvalidValue(f"there must be {len(secrets)} bounds, got {len(given)}")
+        self.prior, self.secrets = prior, secrets
+        self.bounds = [positive(bound, "the bound of a loss") for bound in given]
+        self.budget = None if budget is None else positive(budget, "the noise budget")
+        self.weights = _checked_weights(weights, prior.times.size)
+        check_covariance(prior.covariance, "the prior covariance")
+        self.parts = [_conditional(prior.for_secret(secret), secret) for secret in secrets]
+
+    def solve(self, shape_of: Callable[[_Kept], _Shape]) -> ConicOptimum:
+        cp = load_cvxpy()
+        kept = self._kept()
+        shape = shape_of(kept)
+        hardest = [
+            float(np.linalg.norm(tall.T @ tall, 2)) / bound
+            for (tall, _), bound in zip(self.parts, self.bounds, strict=True)
+        ]
+        scale = max(hardest) if self.budget is None else self.budget
+        spread = shape.basis.T @ (self.weights[:, None] * shape.basis)
+        trace = cp.trace(spread @ shape.gamma)
+        ratio = cp.Variable()
+        unit = max(hardest) / scale
+        cones = self._cones(shape, kept, scale, ratio * unit if self.budget else 1.0)
+        if self.budget is None:
+            solve(cp.Problem(cp.Minimize(trace), cones))
+            return self._least_noise(shape, kept, scale, float(trace.value) * scale)
+        solve(cp.Problem(cp.Minimize(ratio), [*cones, trace <= 1]))
+        return self._least_loss(shape, kept, scale, float(ratio.value) * unit)
+
+    def _kept(self) -> _Kept:
+        """All directions; for recorded values the eigenvectors of Sigma that the solver can see."""
+        size = self.prior.times.size
+        if not all(secret.recorded and secret.window is None for secret in self.secrets):
+            return _Kept(np.eye(size), None)
+        spectrum, basis = eigh(self.prior.covariance)
+        seen = spectrum > _UNSEEN * spectrum[-1]
+        return _Kept(basis[:, seen], spectrum[seen])
+
+    def _cones(self, shape: _Shape, kept: _Kept, scale: float, ratio: Any) -> list[Any]:
+        """loss_i <= ratio bound_i, with Gamma = scale B gamma B^T.
+
+        In the basis R^-1/2 of the secret, R = At^T At, so that entries are of size one.
+        """
+        cp = load_cvxpy()
+        if kept.variances is not None and not shape.secret.size and len(self.secrets) >= _MANY:
+            return self._shared_cones(shape, kept.variances, scale, ratio)
+        cones = []
+        for own, (tall, rest), bound in zip(shape.own, self.parts, self.bounds, strict=True):
+            unit = inverse(tall.T @ tall)
+            allowed = ratio * (bound * scale)
+            if own.size:
+                direct, cone = _direct(shape.gamma[int(own[0]), int(own[0])], unit)
+                allowed = allowed - direct
+                cones.append(cone)
+            cut = np.delete(np.eye(shape.basis.shape[1]), own, axis=1)
+            basis = shape.basis @ cut
+            axes = basis.T @ (tall @ symmetric_root(unit))
+            seen = basis.T @ rest @ basis / scale + cut.T @ shape.gamma @ cut
+            cones.append(cp.bmat([[symmetric(seen), axes], [axes.T, allowed * unit]]) >> 0)
+        return cones
+
+    def _shared_cones(
+        self, shape: _Shape, variances: FloatArray, scale: float, ratio: Any
+    ) -> list[Any]:
+        """The same by one cone for all secrets: M <= Sigma - Sigma (Sigma + Gamma)^-1 Sigma."""
+        cp = load_cvxpy()
+        own = np.diag(variances / scale)
+        known = cp.Variable(own.shape, symmetric=True)
+        cones = [cp.bmat([[own - known, own], [own, own + shape.gamma]]) >> 0]
+        for secret, bound in zip(self.secrets, self.bounds, strict=True):
+            at = np.searchsorted(self.prior.times, secret.times)
+            rows = secret.weights @ shape.basis[at]
+            variance = (rows * variances) @ rows.T
+            root = symmetric_root(variance / scale)
+            whitened = np.linalg.inv(root) @ rows
+            left, one = whitened @ known @ whitened.T, np.eye(secret.size)
+            right = one + ratio * (bound * variance)
+            cones.append(cp.bmat([[left, one], [one, right]]) >> 0)
+        return cones
+
+    def _least_noise(self, shape: _Shape, kept: _Kept, scale: float, value: float) -> ConicOptimum:
+        for step in range(20):
+            mechanism = self._mechanism(shape, kept, scale)
+            found = self._losses(mechanism)
+            worst = max(one / bound for one, bound in zip(found, self.bounds, strict=True))
+            if step == 0 and worst > 1 + AGREEMENT:
+                raise _broken(worst, 1.0)
+            if worst <= 1:
+                return ConicOptimum(mechanism, value, found)
+            scale *= 1 + 1.5 * (worst - 1) + 1e-15  # to the safe side, and check again
+        raise NumericalError("no noise was found whose recomputed losses are within their bounds")
+
+    def _least_loss(self, shape: _Shape, kept: _Kept, scale: float, value: float) -> ConicOptimum:
+        spent = float(self.weights @ np.diagonal(self._gamma(shape, scale)))
+        mechanism = self._mechanism(shape, kept, scale * scale / spent)
+        found = self._losses(mechanism)
+        worst = max(one / bound for one, bound in zip(found, self.bounds, strict=True))
+        if abs(worst - value) > AGREEMENT * value:
+            raise _broken(worst, value)
+        return ConicOptimum(mechanism, value, found)
+
+    def _losses(self, mechanism: Mechanism) -> tuple[float, ...]:
+        return tuple(loss.largest for loss in losses(self.prior, self.secrets, mechanism))
+
+    @staticmethod
+    def _gamma(shape: _Shape, scale: float) -> FloatArray:
+        """Gamma (n, n) as the solver left it, at this scale."""
+        inner = symmetric(shape.gamma.value)
+        return np.asarray(scale * (shape.basis @ inner @ shape.basis.T))
+
+    def _mechanism(self, shape: _Shape, kept: _Kept, scale: float) -> Mechanism:
+        """The noise, in the digits that the prior asks for: as columns of Sigma if need be."""
+        gamma = self._gamma(shape, scale)
+        on_secret = np.sqrt(np.maximum(np.diagonal(gamma)[shape.secret], 0.0))
+        direct = np.eye(gamma.shape[0])[:, shape.secret] * on_secret
+        gamma[shape.secret], gamma[:, shape.secret] = 0.0, 0.0
+        largest = float(np.max(np.diagonal(gamma), initial=0.0))
+        if kept.variances is None or not needs_digits(self.prior, largest):
+            return Mechanism(self.prior.times, np.hstack([direct, symmetric_root(gamma)]))
+        rows = kept.basis.copy()
+        rows[shape.secret] = 0.0
+        inner = pinv(rows, rtol=1e-6) @ self._thin_root(gamma)
+        return spanned(self.prior, kept.basis @ (inner / kept.variances[:, None]), direct)
+
+    def _thin_root(self, gamma: FloatArray) -> FloatArray:
+        """A canonical factor of Gamma without the solver's rounding: of low rank where Gamma is."""
+        spectrum, basis = eigh(gamma)
+        above = spectrum > _ROUNDING * max(float(spectrum[-1]), 0.0)
+        factor = basis[:, above] * np.sqrt(spectrum[above])
+        at = np.isin(self.prior.times, np.concatenate([one.times for one in self.secrets]))
+        reference = self.prior.covariance[:, at]
+        if factor.shape[1] > reference.shape[1]:
+            return symmetric_root(factor @ factor.T)
+        return factor @ turn(factor, reference)
+
+
+def _direct(variance: Any, unit: FloatArray) -> tuple[Any, Any]:
+    """An expression that is at least 1 / variance, of size one in the solver, and its cone."""
+    cp = load_cvxpy()
+    size = 1.0 / float(np.linalg.norm(unit, -2))
+    told, root = cp.Variable(nonneg=True), np.full((1, 1), size**-0.5)
+    corner = [cp.reshape(one, (1, 1), order="C") for one in (variance, told)]
+    return size * told, cp.bmat([[corner[0], root], [root, corner[1]]]) >> 0
+
+
+def _conditional(judge: Prior, secret: Secret) -> tuple[FloatArray, FloatArray]:
+    """At = Cov(X, s) Var(s)^-1 (n, k) and Ct = Cov(X | s) (n, n), the prior's level included."""
+    nothing = no_noise(judge.times)
+    cross, variance, loading = judge.secret_parts(secret, nothing, NOTHING_KNOWN)
+    cross = cross + judge.loadings(nothing, NOTHING_KNOWN) @ loading.T
+    factor = cholesky_factor(variance + loading @ loading.T)
+    tall = np.asarray(cho_solve((factor, True), cross.T)).T
+    return tall, symmetric(judge.covariance - tall @ cross.T)
+
+
+def _checked_weights(weights: FloatArray | None, count: int) -> FloatArray:
+    found = np.ones(count) if weights is None else np.asarray(weights, dtype=np.float64)
+    if found.shape != (count,) or not np.all(np.isfinite(found)) or np.any(found < 0):
+        raise InvalidValue(f"there must be {count} utility weights of 0 or more, got {found.shape}")
+    return found
+
+
+def _broken(found: float, word: float) -> NumericalError:
+    return NumericalError(
+        f"the loss of the solver's noise must be what it says, got {found:.6g} for {word:.6g}; "
+        "state a measurement noise (--noise-std)"
+    )
