@@ -52,8 +52,8 @@ def test_pooled_parameters_follow_the_wild_one(windows: Stretches) -> None:
     basis = made.spec.fitted_on
     assert basis is not None
     low, middle, high = basis.spread["std"]
-    assert high - middle == pytest.approx(one.standard_errors[0])
-    assert middle - low == pytest.approx(one.standard_errors[0])
+    assert high - middle == pytest.approx(one.standard_errors[0], abs=2e-3)
+    assert middle - low == pytest.approx(one.standard_errors[0], abs=2e-3)
     wild = fit_prior(windows, "wild", how="pooled", starts=1).fits[0]
     assert wild["std"] > 3 * one["std"]
 
@@ -63,9 +63,9 @@ def test_other_kernels_and_the_way_to_a_file(windows: Stretches, kernel: str) ->
     few = Stretches(windows.series[:2], (0, 0), 0, 0)
     made = fit_prior(few, "other", kernel=kernel, starts=1, workers=1)
     assert from_json(to_json(made.spec), "other") == made.spec
-    assert made.spec.kernel.terms()[0] == made.fits[0].family.kernel(
-        *(np.median([one.values[i] for one in made.fits]) for i in (0, 1))
-    )
+    medians = [float(np.median([one.values[i] for one in made.fits])) for i in (0, 1)]
+    expected = made.fits[0].family.kernel(*(float(f"{value:.4g}") for value in medians))
+    assert made.spec.kernel.terms()[0] == expected
 
 
 def test_noise_below_a_metre_is_not_believed() -> None:

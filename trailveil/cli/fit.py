@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
 from trailveil.errors import UnreadableInput
+from trailveil.output import check_output, write_atomically
 
 if TYPE_CHECKING:
     from trailveil.datasets.effective import EffectiveScales
@@ -52,7 +53,7 @@ PATIENCE = 2.0  # seconds before a progress bar appears
 @click.option(
     "--starts",
     type=click.IntRange(1, 1000),
-    default=3,
+    default=6,
     show_default=True,
     help="Where each search begins: the best of so many counts.",
 )
@@ -110,16 +111,24 @@ def fit(
         return
     if output is None:
         raise click.UsageError("Say where to write the prior: -o prior.json.")
-    from trailveil.prior_file import check_output, write_prior
-
-    check_output(output, overwrite=overwrite)
+    for path in files:
+        check_output(output, path, overwrite=overwrite)
     traces = _labelled(_one(files), labels) if labels else _recorded(files)
     windows, spec = _fitted(traces, output.stem, window, labels, kernel, how, starts)
-    write_prior(spec, output, overwrite=overwrite)
+    _write(spec, output, overwrite)
     if as_json:
         click.echo(json.dumps(_as_object(spec, windows, output)))
     else:
         click.echo("\n".join(_prior_text(spec, windows, output)))
+
+
+def _write(spec: "PriorSpec", output: Path, overwrite: bool) -> None:
+    from trailveil.priors import to_json
+
+    def write(stream: BinaryIO) -> None:
+        stream.write(to_json(spec).encode())
+
+    write_atomically(output, write, overwrite=overwrite)
 
 
 def _one(files: Sequence[Path]) -> Path:

@@ -48,7 +48,7 @@ def fit_prior(
     *,
     kernel: str = "integrated-ou",
     how: How = "median",
-    starts: int = 3,
+    starts: int = 6,
     watch: Watch = unwatched,
     workers: int | None = None,
 ) -> Fitted:
@@ -70,7 +70,7 @@ def fit_prior(
         fits = mapped(_fitted, tasks, label="Fitting", watch=watch, workers=workers)
         spread = np.percentile([one.values for one in fits], [25, 50, 75], axis=0)
     names = [parameter.name for parameter in family.parameters]
-    low, middle, high = spread.tolist()
+    low, middle, high = ([_rounded(value) for value in row] for row in spread.tolist())
     basis = FittedOn(
         files=len(set(windows.sources)),
         windows=len(windows.series),
@@ -83,6 +83,11 @@ def fit_prior(
     )
     found = family.build(middle) + Constant(LEVEL_STD)
     return Fitted(PriorSpec(name, found, "metres", basis), tuple(fits))
+
+
+def _rounded(value: float) -> float:
+    """Four digits: all that data can tell, and the same on every machine."""
+    return float(f"{value:.4g}")
 
 
 def _fitted(window: _Window) -> Fit:

@@ -72,7 +72,7 @@ def geolife_scales(
     folder: str | PathLike[str],
     *,
     projection: Projection = "metres",
-    starts: int = 5,
+    starts: int = 6,
     fewest: int = _FEWEST_FILES,
     watch: Watch = unwatched,
     workers: int | None = None,

@@ -116,7 +116,7 @@ def sml2010_scales(
     path: str | PathLike[str],
     *,
     column: Column = "room",
-    starts: int = 5,
+    starts: int = 6,
     watch: Watch = unwatched,
     workers: int | None = None,
 ) -> EffectiveScales:
