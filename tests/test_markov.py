@@ -127,6 +127,32 @@ def test_weeks_and_microseconds_in_one_series(kernel: Kernel) -> None:
     assert np.all(np.abs(system.apply(solved) - rhs) < 1e-14 * (np.abs(matrix) @ np.abs(solved)))
 
 
+def test_a_solve_is_refined() -> None:
+    """Two terms of very unlike size: the first solve is right to 1e-6, the answer to 1e-11."""
+    kernel = Matern32(60.0, 1000.0) + IntegratedOU(3.0, 60.0)
+    times = nasty_times(40, seed=1, widest=6.0)
+    arithmetic = Extended(200)
+    inputs, context = arithmetic.numbers(times), arithmetic.context
+    exact = kernel.formula(inputs[:, None], inputs[None, :], arithmetic)
+    exact = exact + np.diag(arithmetic.numbers(np.full(40, 1e-4)))
+    rhs = np.random.default_rng(0).normal(size=(40, 1))
+    solved = context.lu_solve(context.matrix(exact.tolist()), context.matrix(rhs.tolist()))
+    expected = np.array([[float(value)] for value in solved])
+    system = markov_system(kernel, times, np.full(40, 1e-4), 1e-4)
+    assert relative(system._solve(rhs), expected) > 1e-10
+    assert relative(system.solve(rhs), expected) < 1e-11
+
+
+@pytest.mark.parametrize("kernel", BASES.values(), ids=BASES.keys())
+def test_noise_that_looks_like_the_series(kernel: Kernel) -> None:
+    """One kernel as prior and as noise: two states, of which known rows hear only the one."""
+    times, released, noise = observed(50, seed=2, widest=1.5)
+    matrix = rows_matrix(kernel, times, kernel, released, noise)
+    system = markov_system(kernel, times, noise, 1.0, process=kernel, released=released)
+    assert relative(system.apply(np.eye(50)), matrix) < 1e-13
+    assert relative(system._solve(matrix), np.eye(50)) < 1e-8
+
+
 def secrets(times: FloatArray) -> list[Secret]:
     return [
         basic(float(times[150]) + 0.25),

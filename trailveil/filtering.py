@@ -71,7 +71,7 @@ def factorise(
     """The factor for observations at ordered times (n,), of loadings (n, d), variances (n,)."""
     count, size = loadings.shape
     model = _model(components, times, loadings, variances)
-    gains, innovations = _follow(model, _starts(model))
+    gains, innovations, _ = _follow(model, _starts(model))
     carried = np.einsum("ijlc,jlc->ilc", model.transition, gains)
     band = np.zeros((count, size, 2 * size))
     closed = model.transition
@@ -151,15 +151,24 @@ def _summaries(model: _Model) -> tuple[FloatArray, FloatArray, FloatArray]:
     return covariance, transition, information
 
 
-def _follow(model: _Model, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The gains (d, l, c) and variances of innovations (l, c), of all stretches at once."""
+def _follow(
+    model: _Model, covariance: FloatArray, sought: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The gains (d, l, c) and variances of innovations (l, c), of all stretches at once.
+
+    sought: functionals g of the state at each row (d, l, c). Third: the covariance of the state
+    with g^T z, given the observations up to that row (d, l, c).
+    """
     gains, innovations = np.empty_like(model.loadings), np.empty_like(model.variances)
+    found = np.empty_like(gains if sought is not None else gains[:0])
     for k in range(gains.shape[1]):
         covariance, gains[:, k], innovations[k] = _observed(
             covariance, model.loadings[:, k], model.variances[k]
         )
+        if sought is not None:
+            found[:, k] = np.einsum("ijc,jc->ic", covariance, sought[:, k])
         covariance = _predicted(covariance, model.transition[:, :, k], model.noise[:, :, k])
-    return gains, innovations
+    return gains, innovations, found
 
 
 def _observed(
@@ -196,3 +205,54 @@ def _informed(covariance: FloatArray, information: FloatArray) -> FloatArray:
     for row in rows.T:
         known, _, _ = _observed(known, row[:, None], np.ones(1))
     return known[:, :, 0]
+
+
+def smoothed_variances(
+    components: Sequence[Component],
+    times: FloatArray,
+    loadings: FloatArray,
+    variances: FloatArray,
+    functionals: FloatArray,
+) -> FloatArray:
+    """Var(g_k^T z_k | all observations) for functionals g (n, d) of the state at each row: (n,).
+
+    With c the covariance of the state with g^T z given the rows up to k, and N what the rows after
+    it tell of the state: g^T c - c^T N c. Rows without a loading observe nothing. Source: de Jong
+    (1989), Smoothing and interpolation with the state-space model, JASA 84.
+    """
+    model = _model(components, times, loadings, variances)
+    sought = _laid_out(functionals.T, model.variances.shape, 0.0)
+    gains, innovations, seen = _follow(model, _starts(model), sought)
+    weighted = model.loadings / innovations
+    closed = model.transition - np.einsum(
+        "ijlc,jlc,klc->iklc", model.transition, gains, model.loadings
+    )
+    told = _ends(model, closed, weighted)
+    found = np.einsum("ilc,ilc->lc", sought, seen)
+    for k in range(found.shape[0] - 1, -1, -1):
+        ahead = np.einsum("ijc,jc->ic", model.transition[:, :, k], seen[:, k])
+        found[k] -= np.einsum("ic,ijc,jc->c", ahead, told, ahead)
+        told = _told(told, closed[:, :, k], model.loadings[:, k], weighted[:, k])
+    return np.asarray(_natural(found, times.size))
+
+
+def _told(
+    told: FloatArray, closed: FloatArray, loading: FloatArray, weighted: FloatArray
+) -> FloatArray:
+    """What a row and those after it tell of the state predicted for it (d, d, c)."""
+    pulled = np.einsum("jic,jkc->ikc", closed, told)
+    pulled = np.einsum("ijc,jkc->ikc", pulled, closed)
+    return np.asarray(pulled + loading[:, None] * weighted)
+
+
+def _ends(model: _Model, closed: FloatArray, weighted: FloatArray) -> FloatArray:
+    """What all stretches after each tell of the state at its end (d, d, c)."""
+    size, steps, width = model.loadings.shape
+    own, across = np.zeros((size, size, width)), np.repeat(np.eye(size)[:, :, None], width, axis=2)
+    for k in range(steps - 1, -1, -1):
+        own = _told(own, closed[:, :, k], model.loadings[:, k], weighted[:, k])
+        across = np.einsum("ijc,jkc->ikc", across, closed[:, :, k])
+    ends = np.zeros_like(own)
+    for i in range(width - 1, 0, -1):
+        ends[:, :, i - 1] = own[:, :, i] + across[:, :, i].T @ ends[:, :, i] @ across[:, :, i]
+    return ends

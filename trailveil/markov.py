@@ -61,12 +61,21 @@ class MarkovRows:
     @property
     def loadings(self) -> FloatArray:
         """What each sorted row observes of the joint state (n, d)."""
-        columns = []
-        for place, part in enumerate(self.components):
-            of_series = place < len(self.series.components)
-            columns.append(np.ones_like(self.heard) if of_series else self.heard)
-            columns += [np.zeros_like(self.heard)] * (part.term.size - 1)
-        return np.stack(columns, axis=1)
+        return self.of_series + self.heard[:, None] * (self._firsts - self.of_series)
+
+    @property
+    def of_series(self) -> FloatArray:
+        """The series as a functional of the joint state, without the process (d,)."""
+        own = sum(part.term.size for part in self.series.components)
+        return np.where(np.arange(self._firsts.size) < own, self._firsts, 0.0)
+
+    @property
+    def _firsts(self) -> FloatArray:
+        """1 where a term's own value stands in the joint state, 0 where its derivatives do (d,)."""
+        sizes = [part.term.size for part in self.components]
+        firsts = np.zeros(sum(sizes))
+        firsts[np.cumsum([0, *sizes[:-1]])] = 1.0
+        return firsts
 
     def covariance(self, x: FloatArray) -> FloatArray:
         """(S without the rows' own noise) x, for x (n, m), in the order as given."""

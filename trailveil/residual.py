@@ -28,6 +28,7 @@ from trailveil.gaussian import (
     FloatArray,
     Joint,
     Posterior,
+    System,
     cholesky_factor,
     posterior,
 )
@@ -46,16 +47,29 @@ _CANCELLING = 1_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Share:
-    """One source's share in a residual: its variance (k, k), its covariance with the rows (n, k).
+    """One source's share in a residual: its variance (k, k), its covariance with rows and points.
 
-    spread: (k,), the deviation by which rounding may have moved the residual. slip: (n, k), the
-    rounding of `cross` beyond that.
+    cross: (n + p, k). spread: (k,), the deviation by which rounding may have moved the residual.
+    slip: (n + p, k), the rounding of `cross` beyond that.
     """
 
     variance: FloatArray
     cross: FloatArray
     spread: FloatArray
     slip: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Points:
+    """Single values of the series, asked for besides the secret.
+
+    times: (p,) seconds. recorded: with the measurement noise of their fixes. loading: (m,), what
+    each of them has of the joint's loadings: the common level.
+    """
+
+    times: FloatArray
+    recorded: bool
+    loading: FloatArray
 
 
 def markov_posterior(joint: Joint, secret: Secret) -> Posterior:
@@ -71,19 +85,25 @@ def markov_posterior(joint: Joint, secret: Secret) -> Posterior:
         begins_in_time(part, np.sort(secret.times)) for part in joint.system.rows.components
     ):
         return posterior(joint)
-    sources, solve = _Sources(joint, joint.system, secret), _solver(joint)
+    return residual_of(Sources(joint, secret), joint)[0]
+
+
+def residual_of(sources: "Sources", joint: Joint) -> tuple[Posterior, FloatArray]:
+    """The posterior, and the posterior covariance of secret and points (p, k)."""
+    solve, count = _solver(joint), joint.system.size
     weights = solve(joint.cross, joint.secret_loadings.T)
     shares = sources.shares(weights)
     for _ in range(MOST_REFINEMENTS):
-        residual = _total(shares)
+        residual = _total(shares)[:count]
         finer = weights + solve(residual, np.zeros_like(joint.secret_loadings.T))
         trial = sources.shares(finer)
-        if not np.sum(_total(trial) ** 2) < REFINEMENT_GAIN * np.sum(residual**2):
+        if not np.sum(_total(trial)[:count] ** 2) < REFINEMENT_GAIN * np.sum(residual**2):
             break
         weights, shares = finer, trial
     covariance = np.sum([share.variance for share in shares], axis=0)
     covariance = (covariance + covariance.T) / 2  # both halves are the same sums, rounded apart
-    return Posterior(covariance, _slack(shares, joint.system), weights)
+    found = Posterior(covariance, _slack(shares, joint.system), weights)
+    return found, _total(shares)[count:]
 
 
 def _solver(joint: Joint) -> Callable[[FloatArray, FloatArray], FloatArray]:
@@ -101,72 +121,103 @@ def _solver(joint: Joint) -> Callable[[FloatArray, FloatArray], FloatArray]:
 
 
 def _total(shares: list[_Share]) -> FloatArray:
-    """R (n, k)."""
+    """R, then the covariance of the residual with the points (n + p, k)."""
     return np.asarray(np.sum([share.cross for share in shares], axis=0))
 
 
-def _slack(shares: list[_Share], system: MarkovSystem) -> FloatArray:
+def _slack(shares: list[_Share], system: System) -> FloatArray:
     """How far the variance of the residual may be from Var(s | Z), (k,).
 
     Rounding moves the residual by at most `spread`, as if other weights had been meant: variances
     follow by the triangle inequality, and so does R in the norm of S^-1.
     """
     spread = np.sqrt(np.sum([share.spread**2 for share in shares], axis=0))
-    residual = np.abs(np.sum([share.cross for share in shares], axis=0))
-    residual += np.sum([share.slip for share in shares], axis=0)
+    residual = np.abs(_total(shares)[: system.size])
+    residual += np.sum([share.slip[: system.size] for share in shares], axis=0)
     missed = np.sqrt(np.sum(residual**2, axis=0) / system.least) + spread
     deviation = np.sqrt(np.sum([np.diagonal(share.variance) for share in shares], axis=0))
     summing = (np.log2(system.size + 1) + _CANCELLING) * UNIT_ROUNDOFF
     return np.asarray(missed**2 + spread * (2 * deviation + spread) + summing * deviation**2)
 
 
-class _Sources:
+class Sources:
     """Where a residual's variance comes from: terms, noises, loadings; chains are made once."""
 
-    def __init__(self, joint: Joint, system: MarkovSystem, secret: Secret) -> None:
-        """Sort the rows and the times of the secret together."""
-        rows = system.rows
-        times = np.concatenate([rows.as_given(rows.times), secret.times])
-        order = np.argsort(times, kind="stable")
-        heard = np.concatenate([rows.as_given(rows.heard), np.zeros(secret.times.size)])
-        self.joint, self.system, self.secret = joint, system, secret
-        self.order, self.place, self.times = order, np.argsort(order)[: system.size], times[order]
-        self.heard = heard[order, None]
+    def __init__(self, joint: Joint, secret: Secret, points: Points | None = None) -> None:
+        """Sort rows, points and the times of the secret together."""
+        if not isinstance(joint.system, MarkovSystem):
+            raise InvalidValue("the rows must be observed as a Markov system, got full matrices")
+        loading = np.zeros(joint.loadings.shape[1])
+        points = Points(np.empty(0), False, loading) if points is None else points
+        rows, count = joint.system.rows, points.times.size
+        times = np.concatenate([rows.as_given(rows.times), points.times, secret.times])
+        self.joint, self.system, self.secret, self.points = joint, joint.system, secret, points
+        self.order = np.argsort(times, kind="stable")
+        self.place, self.times = (
+            np.argsort(self.order)[: rows.times.size + count],
+            times[self.order],
+        )
+        unheard = np.zeros(count + secret.times.size)
+        self.heard = np.concatenate([rows.as_given(rows.heard), unheard])[self.order, None]
         self.series = [chain(part, self.times) for part in rows.series.components]
         self.process = [chain(part, self.times) for part in rows.process.components]
 
     def shares(self, weights: FloatArray) -> list[_Share]:
         """The shares of all sources in s - W^T Z, for weights W (n, k)."""
-        x = np.concatenate([-weights, self.secret.weights.T])[self.order]
-        found = [self._of_rows(_chained(part, x)) for part in self.series]
+        return [*self.own_shares(weights, self.secret.weights.T), self._loaded(weights)]
+
+    def own_shares(self, weights: FloatArray, secret: FloatArray) -> list[_Share]:
+        """The same for secret^T f - W^T Z (secret (h, k) at its h times), the loadings left out."""
+        between = np.zeros((self.points.times.size, weights.shape[1]))
+        x = np.concatenate([-weights, between, secret])[self.order]
+        found = [self._placed(_chained(part, x)) for part in self.series]
         for part in self.process:
             share = _chained(part, self.heard * x)
             heard = (self.heard * share.cross, share.spread, self.heard * share.slip)
-            found.append(self._of_rows(_Share(share.variance, *heard)))
+            found.append(self._placed(_Share(share.variance, *heard)))
         if self.system.rows.series.white > 0:
-            found.append(self._measured(weights))
-        return [*found, self._own(weights), _loaded(self.joint, weights)]
+            recorded = secret * self.secret.recorded
+            found.append(self._measured(np.concatenate([-weights, between, recorded])[self.order]))
+        return [*found, self._own(weights, between)]
 
-    def _of_rows(self, share: _Share) -> _Share:
+    def _placed(self, share: _Share) -> _Share:
         cross, slip = share.cross[self.place], share.slip[self.place]
         return _Share(share.variance, cross, share.spread, slip)
 
-    def _own(self, weights: FloatArray) -> _Share:
+    def _own(self, weights: FloatArray, between: FloatArray) -> _Share:
         """Of the rows' own noise, the process's white noise included."""
-        white = self.system.rows.process.white * self.heard[self.place]
-        cross = -(self.system.noise[:, None] + white) * weights
+        rows = self.system.rows
+        own = self.system.noise + rows.process.white * rows.as_given(rows.heard)
+        heard = -own[:, None] * weights
+        cross = np.concatenate([heard, between])
         slip = _OPERATIONS * UNIT_ROUNDOFF * np.abs(cross)
-        return _Share(_gram(weights.T, -cross.T), cross, np.zeros(weights.shape[1]), slip)
+        return _Share(_gram(weights.T, -heard.T), cross, np.zeros(weights.shape[1]), slip)
 
-    def _measured(self, weights: FloatArray) -> _Share:
-        """Of the measurement noise, common to the rows of a fix and to a recorded secret there."""
+    def _measured(self, x: FloatArray) -> _Share:
+        """Of the measurement noise, common to all recorded values of a fix."""
         white, starts = self.system.rows.series.white, fix_starts(self.times)
-        x = np.concatenate([-weights, self.secret.weights.T * self.secret.recorded])[self.order]
         sums = np.add.reduceat(x, starts, axis=0)
         errors = _OPERATIONS * UNIT_ROUNDOFF * np.add.reduceat(np.abs(x), starts, axis=0)
         fix = np.searchsorted(starts, self.place, side="right") - 1
+        felt = np.full((self.place.size, 1), white)
+        felt[self.system.size :] *= self.points.recorded
         spread = np.sqrt(white * np.sum(errors**2, axis=0))
-        return _Share(white * _gram(sums.T, sums.T), white * sums[fix], spread, white * errors[fix])
+        return _Share(white * _gram(sums.T, sums.T), felt * sums[fix], spread, felt * errors[fix])
+
+    def _loaded(self, weights: FloatArray) -> _Share:
+        """Of the loadings: the common level, and noise of low rank."""
+        joint = self.joint
+        sizes = np.abs(joint.secret_loadings.T) + np.abs(joint.loadings).T @ np.abs(weights)
+        misfit = joint.secret_loadings.T - _gram(joint.loadings.T, weights.T)
+        unit = (np.log2(weights.shape[0] + 1) + _OPERATIONS) * UNIT_ROUNDOFF
+        of_points = np.tile(self.points.loading, (self.points.times.size, 1))
+        loadings = np.concatenate([joint.loadings, of_points])
+        return _Share(
+            misfit.T @ misfit,
+            loadings @ misfit,
+            unit * np.sqrt(np.sum(sizes**2, axis=0)),
+            _OPERATIONS * UNIT_ROUNDOFF * np.abs(loadings) @ np.abs(misfit),
+        )
 
 
 def _chained(part: Chain, x: FloatArray) -> _Share:
@@ -185,19 +236,6 @@ def _chained(part: Chain, x: FloatArray) -> _Share:
         state[:, :, 0].T,
         np.sqrt(np.sum(reach**2 * trace, axis=1)),
         after.T,
-    )
-
-
-def _loaded(joint: Joint, weights: FloatArray) -> _Share:
-    """The share of the loadings: the common level and noise of low rank."""
-    sizes = np.abs(joint.secret_loadings.T) + np.abs(joint.loadings).T @ np.abs(weights)
-    misfit = joint.secret_loadings.T - _gram(joint.loadings.T, weights.T)
-    unit = (np.log2(weights.shape[0] + 1) + _OPERATIONS) * UNIT_ROUNDOFF
-    return _Share(
-        misfit.T @ misfit,
-        joint.loadings @ misfit,
-        unit * np.sqrt(np.sum(sizes**2, axis=0)),
-        _OPERATIONS * UNIT_ROUNDOFF * np.abs(joint.loadings) @ np.abs(misfit),
     )
 
 
