@@ -17,7 +17,7 @@ ROWS = """
  0  errors version
  1  arithmetic > gaussian > extended randomness
  2  kernels secrets mechanism
- 3  statespace > chains > filtering > markov > residual > prior
+ 3  statespace > chains > filtering > markov > residual > points > prior
  4  extended_loss parallel coupled > loss rows > guarantee composition
  4  adversary fit priors misspecification theorems
  5  design/
