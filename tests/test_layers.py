@@ -15,14 +15,14 @@ import pytest
 # Rows 1 to 5 are mathematics, and know nothing of traces, which begin at row 6.
 ROWS = """
  0  errors version
- 1  arithmetic > gaussian > extended randomness
+ 1  arithmetic clocks > gaussian > extended randomness
  2  kernels secrets mechanism
  3  statespace > chains > filtering > markov > residual > points > prior
- 4  extended_loss parallel coupled > loss rows > guarantee composition
+ 4  extended_loss parallel coupled fix_losses > precision > loss rows conditional > guarantee composition
  4  adversary fit priors misspecification theorems
  5  design/
  6  trace > projection > cleaning stops formats/ > datasets/ prior_file
- 7  output selection > memory release > protecting > scan ledger places attacks/
+ 7  output selection > memory demands > release > protecting > scan ledger places attacks/
  8  plots > report/
  9  batch experiments/
 10  cli/ __init__ > __main__

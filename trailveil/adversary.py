@@ -4,6 +4,7 @@ An adversary is a frozen value that composes (`plain & still & point`). Each is 
 the same secret, conditioned on what it knows; its loss is counted against what it knew already.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -11,10 +12,11 @@ import numpy as np
 from scipy.linalg import eigh
 
 from trailveil.errors import InvalidValue, NumericalError
-from trailveil.gaussian import FloatArray, Joint, posterior
-from trailveil.kernels import Kernel, StoppedClock, latent, split
-from trailveil.loss import Loss, loss_matrix
+from trailveil.gaussian import FloatArray, Joint, Posterior, posterior, spectral_doubt
+from trailveil.kernels import Kernel, latent, split, stopped
+from trailveil.loss import largest_eigenvalue, loss_matrix
 from trailveil.mechanism import Mechanism, no_noise
+from trailveil.precision import known_precision
 from trailveil.prior import (
     NOTHING_KNOWN,
     Observation,
@@ -34,7 +36,7 @@ class Known:
 
     def __post_init__(self) -> None:
         """Check the values."""
-        if not (self.away >= 0 and self.accuracy > 0):
+        if not (0 <= self.away < np.inf and 0 < self.accuracy < np.inf):
             raise InvalidValue(
                 f"a known place must be some time away and of positive accuracy, got {self.away} s "
                 f"and {self.accuracy}"
@@ -71,7 +73,7 @@ class Adversary:
     def prior(self, prior: Prior) -> Prior:
         """The prior this adversary holds before learning any place."""
         believed = prior if self.kernel is None else replace(prior, kernel=self.kernel)
-        return believed.on_clock(StoppedClock(self.still)) if self.still else believed
+        return believed.on_clock(stopped(self.still)) if self.still else believed
 
 
 PLAIN = Adversary("plain")
@@ -97,55 +99,51 @@ def believes(name: str, kernel: Kernel) -> Adversary:
     return Adversary(name, kernel=kernel)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Exposure:
     """What one adversary is left with at a secret: the worst case over what it may know.
 
     loss: maxeig of L against what it knew. before, after: the smallest standard deviation in any
-    direction of the secret, without and with the release, in the unit of the series.
+    direction of the secret, without and with the release, in the unit of the series. known: P^-1
+    (k, k), what it knew. learnt: L (k, k).
     """
 
     adversary: str
     loss: float
     before: float
     after: float
+    known: FloatArray
+    learnt: FloatArray
 
     def required(self, bound: float) -> float:
         """The deviation this adversary must be left with for the loss to be at most `bound`."""
-        return float((1.0 / self.before**2 + bound) ** -0.5)
+        return 1.0 / math.sqrt(1.0 / self.before**2 + bound)
+
+    def share(self, bound: float) -> float:
+        """The deviation left over the one required, in the direction where it is least."""
+        required = self.known + bound * np.eye(self.known.shape[0])
+        left = eigh(self.known + self.learnt, required, eigvals_only=True)
+        return 1.0 / math.sqrt(float(left[-1]))
 
 
 def exposure(prior: Prior, secret: Secret, mechanism: Mechanism, adversary: Adversary) -> Exposure:
     """What an adversary learns of a secret and is left with, judged by the adversary's own prior.
 
-    Raises NumericalError where no trustworthy figure can be computed.
+    The worst over what it may know. Raises NumericalError where no trustworthy figure can be
+    computed.
     """
-    believed = adversary.prior(prior)
-    judge = believed if _inside(secret, adversary) else believed.for_secret(secret)
-    span = _span(secret, adversary)
-    place = replace(secret, window=None)  # its clock is stopped in the judge: once is enough
-    known = _known_path(judge, span, adversary)
-    plain = _exposure_to(judge, place, mechanism, adversary, known)
-    if adversary.point is None:
-        return plain
-    far = _far(judge, span, adversary.point.away)
-    found = _exposures_to_points(judge, place, mechanism, adversary, known, far)
-    return max([plain, *found], key=lambda one: one.loss)
+    return max(_exposures(prior, secret, mechanism, adversary), key=lambda one: one.loss)
 
 
 def left(
     prior: Prior, secret: Secret, mechanism: Mechanism, adversary: Adversary, bound: float
 ) -> float:
-    """What this adversary is left with over what it must be left with: at least 1 is safe."""
-    found = exposure(prior, secret, mechanism, adversary)
-    return found.after / found.required(bound)
+    """What this adversary is left with over what it must be left with: at least 1 is safe.
 
-
-def _inside(secret: Secret, adversary: Adversary) -> bool:
-    """Whether the adversary's stopped clock covers the secret's own window already."""
-    return secret.window is not None and any(
-        start <= secret.window[0] and secret.window[1] <= end for start, end in adversary.still
-    )
+    The least over what it may know, and over directions of the secret.
+    """
+    found = _exposures(prior, secret, mechanism, adversary)
+    return min(one.share(bound) for one in found)
 
 
 def _span(secret: Secret, adversary: Adversary) -> tuple[float, float]:
@@ -170,96 +168,90 @@ def _known_path(prior: Prior, span: tuple[float, float], adversary: Adversary) -
     return SideInformation(far, adversary.path.accuracy) if far.size else NOTHING_KNOWN
 
 
-def _exposure_to(
-    judge: Prior, secret: Secret, mechanism: Mechanism, adversary: Adversary, known: SideInformation
-) -> Exposure:
-    loss = loss_matrix(judge, secret, mechanism, known=known)
-    before = judge.variance(secret)
-    if known.times.size:
-        nothing = no_noise(judge.times).withholding(np.ones(judge.times.size, bool))
-        before = observe(judge, nothing, known).posterior(secret).covariance
-    precision = np.linalg.inv(before)
-    after = float(eigh(precision + loss.matrix, eigvals_only=True)[-1]) ** -0.5
-    return Exposure(adversary.name, loss.largest, _least_deviation(before), after)
-
-
-def _exposures_to_points(
-    judge: Prior,
-    secret: Secret,
-    mechanism: Mechanism,
-    adversary: Adversary,
-    known: SideInformation,
-    points: FloatArray,
+def _exposures(
+    prior: Prior, secret: Secret, mechanism: Mechanism, adversary: Adversary
 ) -> list[Exposure]:
-    """What is learnt by who knows one of the points besides, for each of them."""
-    if adversary.point is None or points.size == 0:
-        return []
-    accuracy = adversary.point.accuracy
-    nothing = no_noise(judge.times).withholding(np.ones(judge.times.size, bool))
-    after = _with_each(observe(judge, mechanism, known), secret, points, accuracy)
-    before = _with_each(observe(judge, nothing, known), secret, points, accuracy)
-    found = []
-    for one, other in zip(after, before, strict=True):
-        matrix = np.linalg.inv(one) - np.linalg.inv(other)
-        loss = Loss((matrix + matrix.T) / 2, 0.0).largest
-        found.append(Exposure(adversary.name, loss, _least_deviation(other), _least_deviation(one)))
+    """The exposure without any single known point, and with each."""
+    judge = adversary.prior(prior).for_secret(secret)
+    span = _span(secret, adversary)
+    place = replace(secret, window=None)  # its clock is stopped in the judge: once is enough
+    known = _known_path(judge, span, adversary)
+    learnt = loss_matrix(judge, place, mechanism, known=known).matrix
+    found = [_exposed(adversary, known_precision(judge, place, known)[0], learnt)]
+    if adversary.point is None:
+        return found
+    points = _far(judge, span, adversary.point.away)
+    if points.size:
+        accuracy = adversary.point.accuracy
+        after = _with_each(observe(judge, mechanism, known), place, points, accuracy, -1.0)
+        nothing = no_noise(judge.times).withholding(np.ones(judge.times.size, bool))
+        before = _with_each(observe(judge, nothing, known), place, points, accuracy, 1.0)
+        for one, other in zip(after, before, strict=True):
+            precision = np.asarray(np.linalg.inv(other))
+            found.append(_exposed(adversary, precision, np.asarray(np.linalg.inv(one)) - precision))
     return found
 
 
+def _exposed(adversary: Adversary, known: FloatArray, learnt: FloatArray) -> Exposure:
+    known, learnt = (known + known.T) / 2, (learnt + learnt.T) / 2
+    return Exposure(
+        adversary.name,
+        max(0.0, largest_eigenvalue(learnt)),
+        1.0 / math.sqrt(largest_eigenvalue(known)),
+        1.0 / math.sqrt(largest_eigenvalue(known + learnt)),
+        known,
+        learnt,
+    )
+
+
 def _with_each(
-    observation: Observation, secret: Secret, points: FloatArray, accuracy: float
+    observation: Observation, secret: Secret, points: FloatArray, accuracy: float, side: float
 ) -> list[FloatArray]:
     """Var(secret | observed, one more recorded value known to an accuracy), for each of the points.
 
-    Q - q q^T / (Q_kk + accuracy^2), q the posterior covariance of secret and point, made smaller by
-    the numerical slack of all three.
+    Q - q q^T / (Q_kk + accuracy^2), q the posterior covariance of secret and point. It grows with
+    the joint covariance of the two, so that one is moved by its numerical doubt to one side first:
+    -1 for a result from below, 1 for one from above.
     """
     size = secret.size
-    known = Secret("points", points, np.eye(points.size), recorded=True)
-    parts = [
-        observation.prior.secret_parts(one, observation.mechanism, observation.known)
-        for one in (secret, known)
-    ]
-    joint = _side_by_side(observation, secret, points, parts)
-    found = posterior(joint)
-    if np.any(np.diagonal(found.covariance)[:size] - found.slack[:size] <= 0):
-        raise NumericalError(
-            "the place must not be determined to within rounding, got one that is: "
-            "state a measurement noise, or withhold fewer fixes"
-        )
+    found = _side_by_side(observation, secret, points)
     own, shared = found.covariance[:size, :size], found.covariance[:size, size:]
-    spread = np.diagonal(found.covariance)[size:] + accuracy**2
-    caution = float(np.sum(found.slack[:size])) * np.eye(size)
-    return [
-        own - caution - np.outer(q, q) / variance
-        for q, variance in zip(shared.T, spread, strict=True)
-    ]
+    diagonal, results = np.diagonal(found.covariance), []
+    for index, q in enumerate(shared.T):
+        both = np.r_[0:size, size + index]
+        doubt = side * spectral_doubt(diagonal[both], found.slack[both])
+        lowered = own + doubt * np.eye(size)
+        spread = diagonal[size + index] + doubt + accuracy**2
+        result = lowered - np.outer(q, q) / spread
+        if spread <= 0 or np.linalg.eigvalsh(result)[0] <= 0:
+            raise NumericalError(
+                "the place must not be determined to within rounding, got one that is: "
+                "state a measurement noise, or withhold fewer fixes"
+            )
+        results.append(result)
+    return results
 
 
-def _side_by_side(
-    observation: Observation,
-    secret: Secret,
-    points: FloatArray,
-    parts: list[tuple[FloatArray, FloatArray, FloatArray]],
-) -> Joint:
-    """Secret and points as one secret: their own covariances, and the one between them."""
-    (cross, variance, loading), (other_cross, other_variance, other_loading) = parts
-    seen = latent(observation.prior.kernel)
+def _side_by_side(observation: Observation, secret: Secret, points: FloatArray) -> Posterior:
+    """The joint posterior of secret and recorded values: they are one secret of two kinds."""
+    known = Secret("points", points, np.eye(points.size), recorded=True)
+    first, second = observation.joint(secret), observation.joint(known)
+    kernel = observation.prior.kernel
+    seen = kernel if secret.recorded else latent(kernel)
     base = None if seen is None else split(seen)[0]
     between = np.zeros((secret.size, points.size))
     if base is not None:
         between = secret.weights @ base(secret.times, points)
-    return Joint(
+    scales = [observation.prior.scale(one) for one in (secret, known)]
+    joint = Joint(
         observation.system,
-        np.hstack([cross, other_cross]),
-        np.block([[variance, between], [between.T, other_variance]]),
+        np.hstack([first.cross, second.cross]),
+        np.block([[first.variance, between], [between.T, second.variance]]),
         observation.loadings,
-        np.vstack([loading, other_loading]),
+        np.vstack([first.secret_loadings, second.secret_loadings]),
+        np.concatenate(scales),
     )
-
-
-def _least_deviation(covariance: FloatArray) -> float:
-    return float(np.sqrt(max(0.0, float(eigh(covariance, eigvals_only=True)[0]))))
+    return posterior(joint)
 
 
 def first_four(

@@ -8,8 +8,8 @@ from trailveil.errors import InvalidValue, NumericalError
 from trailveil.extended import Extended, Objects, eliminate, stable, zero_pivot
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import Kernel, latent
-from trailveil.mechanism import Mechanism
-from trailveil.prior import Prior, SideInformation
+from trailveil.mechanism import Mechanism, no_noise
+from trailveil.prior import NOTHING_KNOWN, Prior, SideInformation
 from trailveil.secrets import Secret
 
 
@@ -38,6 +38,26 @@ def extended_loss(
         prior_only = eliminate(fixed[np.ix_(told, told)], known.times.size, bits)
         before = _precision(m, prior_only, apart=apart)
         return np.asarray(((after - before) / scale).astype(np.float64))
+
+    return stable(compute)
+
+
+def extended_precision(prior: Prior, secret: Secret) -> FloatArray:
+    """P^-1 (k, k), correct to double precision; InvalidValue where P is singular."""
+    nothing = no_noise(prior.times).withholding(np.ones(prior.times.size, bool))
+
+    def compute(bits: int) -> FloatArray:
+        m = Extended(bits)
+        matrix = joint_covariance(m, prior, secret, nothing, NOTHING_KNOWN)
+        scale = max(abs(v) for v in np.diagonal(matrix))
+        try:
+            inverse = _precision(m, m.fixed(matrix / scale), apart=False)
+        except NumericalError as error:
+            raise InvalidValue(
+                "every direction of the secret must have variance, got one without: "
+                "it is known already, so there is no secret in it"
+            ) from error
+        return np.asarray((inverse / scale).astype(np.float64))
 
     return stable(compute)
 

@@ -16,13 +16,16 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
+from scipy.linalg import eigh, solve_triangular
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from trailveil.errors import InvalidValue, NumericalError
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
 UNIT_ROUNDOFF = float(np.finfo(np.float64).eps) / 2
+# Rounding of one kernel value, in units of its two deviations and of UNIT_ROUNDOFF (tested).
+KERNEL_ROUNDING = 64.0
 # Relative; how far a covariance given by a user may be from symmetric or from non-negative.
 SYMMETRY_TOLERANCE = 1e-12
 NEGATIVE_EIGENVALUE_TOLERANCE = 1e-12
@@ -30,15 +33,22 @@ NEGATIVE_EIGENVALUE_TOLERANCE = 1e-12
 LOSS_SLACK = 1e-8
 # ... and above which, where extended precision is out of reach, no figure is given at all.
 LARGEST_LOSS_SLACK = 1e-3
+# Relative: an inverse less certain than this is none.
+WORST_INVERSE = 0.1
 # Steps of iterative refinement, as long as each makes the squared residual smaller by this factor.
 MOST_REFINEMENTS = 6
 REFINEMENT_GAIN = 0.1
+# Relative to where a search for a positive root began: what is below this is zero.
+LEAST_START = 1e-40
 # Relative: a Newton step of this size is the last, since the next would be of its square.
 LAST_NEWTON_STEP = 1e-6
 # Relative to where a search begins: what is below this is nothing.
 NEGLIGIBLE = 1e-12
 # Relative: the least step to the safe side after a solve; the loss is recomputed at each.
 SAFE_STEP = 1e-11
+MOST_SAFE_STEPS = 30
+# Relative: how far below the root of its equation a lower bound is tried, in turn.
+LOWER_STEPS = (1e-10, 1e-8, 1e-6, 1e-4)
 # Relative agreement between two extended precisions.
 EXTENDED_AGREEMENT = 1e-13
 # Relative: a mechanism that misses its target by more than this is never returned.
@@ -87,7 +97,7 @@ class DenseSystem:
 
     def solve(self, rhs: FloatArray) -> FloatArray:
         """S^-1 rhs."""
-        return np.asarray(cho_solve((self.factor, True), rhs, check_finite=False))
+        return cholesky_solve(self.factor, rhs)
 
     def apply(self, x: FloatArray) -> FloatArray:
         """S x."""
@@ -105,13 +115,24 @@ def dense_system(matrix: FloatArray, least: float) -> DenseSystem:
 
 def cholesky_factor(matrix: FloatArray) -> FloatArray:
     """The lower Cholesky factor; NumericalError where the matrix is not positive definite."""
-    try:
-        return np.asarray(cholesky(matrix, lower=True, check_finite=False))
-    except np.linalg.LinAlgError as error:
-        raise NumericalError(
-            "the covariance must be positive definite to double precision, got one that is not; "
-            "state a measurement noise (--noise-std) or an independent noise floor (--floor)"
-        ) from error
+    factor, status = dpotrf(matrix, lower=1, clean=1)
+    if status != 0:
+        raise _indefinite()
+    return np.asarray(factor)
+
+
+def cholesky_solve(factor: FloatArray, rhs: FloatArray) -> FloatArray:
+    """(factor factor^T)^-1 rhs for a lower triangular factor (n, n) and rhs (n, m)."""
+    if rhs.size == 0:
+        return np.zeros_like(rhs)
+    return np.asarray(dpotrs(factor, rhs, lower=1)[0])
+
+
+def _indefinite() -> NumericalError:
+    return NumericalError(
+        "the covariance must be positive definite to double precision, got one that is not; "
+        "state a measurement noise (--noise-std) or an independent noise floor (--floor)"
+    )
 
 
 def triangular_solve(factor: FloatArray, rhs: FloatArray) -> FloatArray:
@@ -143,6 +164,8 @@ class Joint:
     """Data and secret as they vary together: see the formulas at the head of this module.
 
     cross: C (n, k). variance: P0 (k, k). loadings: U (n, m). secret_loadings: V (k, m).
+    scale: (k,), the deviations that each location weighs up, added up: what the rounding of C and
+    P0 is relative to. None where a location is one value, and so of its own deviation.
     """
 
     system: System
@@ -150,19 +173,63 @@ class Joint:
     variance: FloatArray
     loadings: FloatArray
     secret_loadings: FloatArray
+    scale: FloatArray | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Posterior:
     """Q (k, k) = Var(s | Z) as computed, and the per-column slack (k,) of what rounding may hide.
 
-    For each column i the true Q_ii lies in [covariance_ii - slack_i, covariance_ii + slack_i];
-    the true Q is at least covariance - sum(slack) I. weights: W (n, k), the regression of s on Z.
+    For each column i the true Q_ii lies in [covariance_ii - slack_i, covariance_ii + slack_i].
+    weights: W (n, k), the regression of s on Z.
     """
 
     covariance: FloatArray
     slack: FloatArray
     weights: FloatArray
+
+    @property
+    def doubt(self) -> float:
+        """d such that covariance - d I <= Q <= covariance + d I, as matrices."""
+        return spectral_doubt(np.diagonal(self.covariance), self.slack)
+
+
+def spectral_doubt(diagonal: FloatArray, slack: FloatArray) -> float:
+    """A bound of the norm of the error of a covariance (k, k), from the slack (k,) of its diagonal.
+
+    Rounding of a sum gives errors of at most a_i a_j, with a_i^2 <= slack_i: norm sum(slack). Error
+    e_i of a deviation d_i gives d_i e_j + e_i d_j + e_i e_j, with 2 d_i e_i + e_i^2 <= slack_i:
+    norm 2 |d| |e| + |e|^2. The two are added.
+    """
+    if slack.size == 1:
+        return float(slack[0])
+    own = np.sqrt(np.maximum(diagonal, 0.0))
+    moved = slack / np.maximum(np.sqrt(own**2 + slack) + own, np.finfo(np.float64).tiny)
+    size, error = float(np.sqrt(own @ own)), float(np.sqrt(moved @ moved))
+    return float(np.sum(slack)) + 2 * size * error + error**2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fit:
+    """Weights W (n, k), S W, the misfit V^T - U^T W, and R = Cov(Z, s) - (S + U U^T) W."""
+
+    weights: FloatArray
+    applied: FloatArray
+    misfit: FloatArray
+    residual: FloatArray
+
+    def variance(self, joint: Joint) -> FloatArray:
+        """Var(s - W^T Z) (k, k): insensitive to small errors of W."""
+        base = joint.variance - joint.cross.T @ self.weights
+        base = base - self.weights.T @ (joint.cross - self.applied)
+        covariance = base + self.misfit.T @ self.misfit
+        return np.asarray((covariance + covariance.T) / 2)
+
+
+def conditioned(joint: Joint) -> tuple[FloatArray, FloatArray]:
+    """Var(s | Z) (k, k) and the weights (n, k), with no bound of their error: to search with."""
+    fit = _fit(joint, _regression(joint)(joint.cross, joint.secret_loadings.T))
+    return fit.variance(joint), fit.weights
 
 
 def posterior(joint: Joint) -> Posterior:
@@ -170,66 +237,109 @@ def posterior(joint: Joint) -> Posterior:
 
     The error bound does not trust the solve. For *any* weights W,
         Var(s - W^T Z) = Q + R^T (S + U U^T)^-1 R,     R = Cov(Z, s) - (S + U U^T) W,
-    so Q is the variance of the actual residual less at most |R|^2 / least; what is left is the
-    rounding of evaluating these sums, which is bounded by their sizes.
+    so Q is the variance of the actual residual less what R makes of it, and the rounding of
+    evaluating both, kernel values included, is bounded by the sizes of the terms.
     """
-    system = joint.system
     solve = _regression(joint)
-    weights = solve(joint.cross, joint.secret_loadings.T)
-    applied, misfit, residual = _residual(joint, weights)
+    fit = _fit(joint, solve(joint.cross, joint.secret_loadings.T))
     # Iterative refinement: eliminating a large level costs each solve digits, but not all of them.
     for _ in range(MOST_REFINEMENTS):
-        finer = weights + solve(residual, np.zeros_like(misfit))
-        trial = _residual(joint, finer)
-        if not np.sum(trial[2] ** 2) < REFINEMENT_GAIN * np.sum(residual**2):
+        finer = _fit(joint, fit.weights + solve(fit.residual, np.zeros_like(fit.misfit)))
+        if not np.sum(finer.residual**2) < REFINEMENT_GAIN * np.sum(fit.residual**2):
             break
-        weights, (applied, misfit, residual) = finer, trial
-    base = joint.variance - joint.cross.T @ weights
-    base = base - weights.T @ (joint.cross - applied)
-    covariance = base + misfit.T @ misfit
-    covariance = (covariance + covariance.T) / 2  # both halves are the same sum, rounded apart
-    slack = _rounding(joint, weights, misfit) + _squared(residual) / system.least
-    return Posterior(covariance, slack, weights)
+        fit = finer
+    return Posterior(fit.variance(joint), _slack(joint, fit), fit.weights)
 
 
-def _residual(joint: Joint, weights: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """S W, V^T - U^T W, and Cov(Z, s) - (S + U U^T) W."""
+def _fit(joint: Joint, weights: FloatArray) -> _Fit:
     applied = joint.system.apply(weights)
     misfit = joint.secret_loadings.T - joint.loadings.T @ weights
-    return applied, misfit, joint.cross + joint.loadings @ misfit - applied
+    return _Fit(weights, applied, misfit, joint.cross + joint.loadings @ misfit - applied)
 
 
 def _regression(joint: Joint) -> Callable[[FloatArray, FloatArray], FloatArray]:
     """(C, Y) -> (S + U U^T)^-1 (C + U Y), by Woodbury around S."""
     loadings, system = joint.loadings, joint.system
-    directions = system.solve(loadings) if loadings.shape[1] else loadings
+    if loadings.shape[1] == 0:
+        return lambda cross, loaded: system.solve(cross)
+    directions = system.solve(loadings)
     capacity = cholesky_factor(np.eye(loadings.shape[1]) + loadings.T @ directions)
 
     def solve(cross: FloatArray, loaded: FloatArray) -> FloatArray:
         base = system.solve(cross)
-        if loadings.shape[1] == 0:
-            return base
-        pulled = cho_solve((capacity, True), loaded - loadings.T @ base)
-        return np.asarray(base + directions @ pulled)
+        return base + directions @ cholesky_solve(capacity, loaded - loadings.T @ base)
 
     return solve
 
 
-def _rounding(joint: Joint, weights: FloatArray, misfit: FloatArray) -> FloatArray:
-    """What rounding can do to the evaluated variances: n u times the sizes of their terms."""
-    unit = (joint.system.size + 4) * UNIT_ROUNDOFF
-    spread = np.sqrt(joint.system.diagonal) @ np.abs(weights)
-    own = np.sqrt(np.diagonal(joint.variance))
-    level = np.sum(np.abs(joint.secret_loadings), axis=1) + np.sum(
-        np.abs(joint.loadings).T @ np.abs(weights), axis=0
-    )
-    # A misfit is a difference of level-sized sums: its own rounding, then that of its square.
-    slip = unit * level
-    return np.asarray(unit * (spread + own) ** 2 + 2 * np.sqrt(_squared(misfit)) * slip + slip**2)
+def rounding(terms: int) -> float:
+    """The relative error of a sum of products of this many kernel values, at most.
+
+    2 n u is the worst case of the two nested sums; independent roundings add up like their square
+    root, and stay below 10 of it but for a chance of 1e-20. Source: Higham and Mary (2019), A new
+    approach to probabilistic rounding error analysis, theorem 2.4.
+    """
+    return 2 * (min(float(terms), 10.0 * float(np.sqrt(terms))) + KERNEL_ROUNDING) * UNIT_ROUNDOFF
+
+
+def _size(joint: Joint, fit: _Fit) -> FloatArray:
+    """The deviations that s - W^T Z adds up, loadings aside (k,): its terms are of their square."""
+    scale = joint.scale
+    own = np.sqrt(np.diagonal(joint.variance)) if scale is None else scale
+    return np.asarray(np.sqrt(joint.system.diagonal) @ np.abs(fit.weights) + own)
+
+
+def _rounding_of_residual(joint: Joint, fit: _Fit) -> FloatArray:
+    """The norm (k,) of what rounding can do to R, a misfit that is itself rounded aside."""
+    spread = float(np.sqrt(np.sum(joint.system.diagonal)))
+    loaded = np.sqrt(_squared(joint.loadings)) @ np.abs(fit.misfit)
+    return np.asarray(rounding(joint.system.size) * (spread * _size(joint, fit) + loaded))
+
+
+def _slack(joint: Joint, fit: _Fit) -> FloatArray:
+    """How far the variance of the evaluated residual may be from Q, for each column (k,).
+
+    A misfit that is off by e moves the variance by 2 misfit e + e^2, and R by U e, which counts
+    for at most e^2, since U^T (S + U U^T)^-1 U <= I: this is what makes large levels harmless.
+    """
+    unit = rounding(joint.system.size)
+    missing = np.sqrt(_squared(fit.misfit))
+    loaded = np.abs(joint.loadings).T @ np.abs(fit.weights)
+    slip = np.sqrt(_squared(unit * loaded + 4 * UNIT_ROUNDOFF * np.abs(joint.secret_loadings.T)))
+    missed = np.sqrt(_squared(fit.residual)) + _rounding_of_residual(joint, fit)
+    missed = missed / np.sqrt(joint.system.least) + slip
+    evaluated = unit * (_size(joint, fit) ** 2 + missing**2)
+    return np.asarray(evaluated + slip * (2 * missing + slip) + missed**2)
 
 
 def _squared(columns: FloatArray) -> FloatArray:
     return np.asarray(np.sum(columns * columns, axis=0))
+
+
+def inverse_of(matrix: FloatArray) -> tuple[FloatArray, float]:
+    """The inverse of a small positive definite matrix (k, k), and a bound of the norm of its error.
+
+    Raises NumericalError where the matrix is not positive definite, or hardly. Rows are scaled to
+    unit variance first, so that the error is one of correlations. Source: Higham (2002), Accuracy
+    and Stability of Numerical Algorithms, 10.1 and 14.1.
+    """
+    size = matrix.shape[0]
+    if size == 1 and matrix[0, 0] > 0:
+        found = 1.0 / matrix
+        return found, 2 * UNIT_ROUNDOFF * float(found[0, 0])
+    variances = np.diagonal(matrix)
+    if not np.all(variances > 0):
+        raise _indefinite()
+    scale = 1.0 / np.sqrt(variances)
+    scaled = scale[:, None] * matrix * scale
+    inverse = cholesky_solve(cholesky_factor(scaled), np.eye(size))
+    inverse = (inverse + inverse.T) / 2
+    norm = float(np.linalg.norm(inverse))
+    error = 8 * (size + 2) * UNIT_ROUNDOFF * size * norm
+    if error >= WORST_INVERSE:
+        raise _indefinite()
+    found = scale[:, None] * inverse * scale
+    return np.asarray(found), 2 * error * norm * float(np.max(scale)) ** 2
 
 
 def renyi_divergence(
@@ -256,9 +366,10 @@ def renyi_divergence(
 def increasing_root(
     value: Callable[[float], tuple[float, float]], start: float, name: str
 ) -> float:
-    """The x > 0 at which an increasing function of log x is zero, by guarded Newton steps in log x.
+    """The x > 0 at which an increasing function is zero, by guarded Newton steps in log x.
 
-    value(x) gives the function and its derivative by x. NumericalError where no root is found.
+    value(x) gives the function and its derivative by x. 0 where it is positive however small x
+    is; NumericalError where no root is found.
     """
     low, high = 0.0, np.inf
     x = start
@@ -266,6 +377,8 @@ def increasing_root(
         level, slope = value(x)
         if level >= 0 and x <= NEGLIGIBLE * start:
             return x  # met already, but for rounding
+        if level >= 0 and (slope <= 0 or x < LEAST_START * start):
+            return 0.0
         low, high = (x, high) if level < 0 else (low, x)
         step = float(np.clip(-level / (slope * x), -12.0, 12.0)) if slope > 0 else 1.0
         proposal = x * float(np.exp(step))

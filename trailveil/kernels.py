@@ -8,22 +8,38 @@ of the series. A new kernel is a class, an export and a row in the contract test
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
-from itertools import pairwise
 from numbers import Real
-from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from trailveil.arithmetic import FLOAT, Arithmetic
+from trailveil.clocks import Clock, Numbers, StoppedClock, stopped
 from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
 
-# float64 arrays, or object arrays of extended-precision numbers: no static type fits both.
-Numbers: TypeAlias = Any
-Clock: TypeAlias = Callable[[Numbers], Numbers]
+__all__ = [
+    "RBF",
+    "Clock",
+    "Constant",
+    "IntegratedOU",
+    "Kernel",
+    "Matern12",
+    "Matern32",
+    "Matern52",
+    "Numbers",
+    "Periodic",
+    "Product",
+    "Scaled",
+    "StoppedClock",
+    "Sum",
+    "Warped",
+    "White",
+    "latent",
+    "split",
+    "stopped",
+]
 
 
 class Kernel(ABC):
@@ -176,10 +192,9 @@ class IntegratedOU(Kernel):
         start = np.minimum(m.expm1_remainder(-abs(one) / tau), m.expm1_remainder(-abs(other) / tau))
         gone = m.expm1(-abs(a - b) / tau)
         value = start * (2 + gone) - near * gone
-        across = one * other < 0
-        if np.any(across):
+        if np.any(one < 0) or np.any(other < 0):
             apart = m.expm1(-abs(one) / tau) * m.expm1(-abs(other) / tau)
-            value = np.where(across, -apart, value)
+            value = np.where(one * other < 0, -apart, value)
         return (m.number(self.std) * tau) ** 2 * value
 
 
@@ -227,10 +242,15 @@ class Sum(Kernel):
 
     parts: tuple[Kernel, ...]
 
+    def __post_init__(self) -> None:
+        """Refuse a sum of nothing."""
+        if not self.parts:
+            raise InvalidValue("a sum of kernels must have at least one, got none")
+
     def formula(self, a: Numbers, b: Numbers, m: Arithmetic) -> Numbers:
         """The parts, added."""
-        total = 0 * (a - b)
-        for part in self.parts:
+        total = self.parts[0].formula(a, b, m)
+        for part in self.parts[1:]:
             total = total + part.formula(a, b, m)
         return total
 
@@ -326,51 +346,6 @@ class Warped(Kernel):
         if isinstance(self.clock, StoppedClock):
             return Warped(self.kernel, stopped([*self.clock.windows, *clock.windows]))
         return Warped(self.kernel.warp(clock.seen_on(self.clock)), self.clock)
-
-
-@dataclass(frozen=True)
-class StoppedClock:
-    """A clock that stands still in each window [start, end] and runs on afterwards.
-
-    A person who stands still is one whose clock has stopped: a prior on this clock has one position
-    throughout each window.
-    """
-
-    windows: tuple[tuple[float, float], ...]
-
-    def __post_init__(self) -> None:
-        """Check the windows: finite, ordered and disjoint."""
-        edges = [edge for window in self.windows for edge in window]
-        in_order = all(earlier <= later for earlier, later in pairwise(edges))
-        if not in_order or not all(np.isfinite(edge) for edge in edges):
-            raise InvalidValue(f"windows must be finite, in order, disjoint, got {self.windows}")
-
-    def __call__(self, times: Numbers) -> Numbers:
-        """The times less the time in windows so far: exactly one value throughout a window."""
-        if not self.windows:
-            return times
-        exact = 0 * times  # so that edges are added in the arithmetic of the times
-        running = np.minimum(times, exact + self.windows[0][0])
-        starts = [*(start for start, _ in self.windows[1:]), np.inf]
-        for (_, end), start in zip(self.windows, starts, strict=True):
-            running = running + (np.minimum(np.maximum(times, exact + end), exact + start) - end)
-        return running
-
-    def seen_on(self, clock: Clock) -> "StoppedClock":
-        """The same stops, on the face of a clock that reads the times first."""
-        edges = [np.asarray(clock(np.array(window)), dtype=np.float64) for window in self.windows]
-        return stopped([(float(start), float(end)) for start, end in edges])
-
-
-def stopped(windows: Iterable[tuple[float, float]]) -> StoppedClock:
-    """A clock that stands still in each of these windows, in any order; they may overlap."""
-    merged: list[tuple[float, float]] = []
-    for start, end in sorted(windows):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((start, end))
-    return StoppedClock(tuple(merged))
 
 
 def latent(kernel: Kernel) -> Kernel | None:

@@ -14,29 +14,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_solve, eigh
+from scipy.linalg import eigh
 
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.extended import LARGEST_EXTENDED
 from trailveil.extended_loss import extended_loss
 from trailveil.gaussian import (
+    EXTENDED_AGREEMENT,
     LARGEST_LOSS_SLACK,
     LOSS_SLACK,
     UNIT_ROUNDOFF,
     FloatArray,
     cholesky_factor,
+    cholesky_solve,
+    inverse_of,
 )
 from trailveil.kernels import Scaled
-from trailveil.mechanism import Mechanism, no_noise
+from trailveil.mechanism import Mechanism
+from trailveil.precision import known_precision, known_variances
 from trailveil.prior import NOTHING_KNOWN, Observation, Prior, SideInformation, observe
 from trailveil.secrets import Secret
+
+# Units of rounding of a few operations with numbers of one size.
+_FEW = 16.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Loss:
     """L (k, k) of one secret against one adversary: an upper bound in the semidefinite order.
 
-    slack: the numerical caution in it, relative to the largest posterior precision of the secret.
+    slack: how far above the truth it may be, relative to the largest posterior precision.
     """
 
     matrix: FloatArray
@@ -45,12 +52,18 @@ class Loss:
     @property
     def largest(self) -> float:
         """maxeig L; at least 0."""
-        return max(0.0, float(eigh(self.matrix, eigvals_only=True)[-1]))
+        return max(0.0, largest_eigenvalue(self.matrix))
 
     @property
     def left(self) -> float:
         """1 / sqrt(maxeig L): what a flat-prior adversary is left with in the worst direction."""
-        return float("inf") if self.largest == 0.0 else 1.0 / float(np.sqrt(self.largest))
+        largest = self.largest
+        return float("inf") if largest == 0.0 else 1.0 / float(np.sqrt(largest))
+
+
+def largest_eigenvalue(matrix: FloatArray) -> float:
+    """The largest eigenvalue of a symmetric matrix (k, k)."""
+    return float(matrix[0, 0] if matrix.shape[0] == 1 else eigh(matrix, eigvals_only=True)[-1])
 
 
 def loss_matrix(
@@ -63,8 +76,8 @@ def loss_matrix(
 ) -> Loss:
     """The loss matrix of a secret under a mechanism.
 
-    known: what the adversary knows besides. flat: judge against an adversary with no idea of the
-    common level of the series (a finite level would understate that loss).
+    known: what the adversary knows besides. flat: judge against an adversary who had no idea of the
+    common level of the series, Q^-1 - lim P^-1: from above (a finite level would understate it).
     Raises NumericalError where no trustworthy figure can be computed; the loss is infinite
     (NumericalError says so) where the release determines the secret.
     """
@@ -83,10 +96,8 @@ def losses(
     seen: dict[tuple[float, float] | None, Observation | None] = {}
     found = []
     for secret in secrets:
-        if (share := _proportional(prior, [secret], mechanism, known)) and not flat:
-            found.append(
-                Loss(prior_precision(prior.variance(secret), secret.level, flat=False) / share, 0.0)
-            )
+        if (share := _proportional(prior, secret, mechanism, known)) and not flat:
+            found.append(_proportional_loss(prior, secret, share))
             continue
         judge = prior.for_secret(secret)
         if secret.window not in seen:
@@ -108,8 +119,8 @@ def marginal_losses(
     flat: bool = False,
 ) -> FloatArray:
     """The losses (k,) of the locations of a secret, each judged as a secret of its own."""
-    if (share := _proportional(prior, [secret], mechanism, known)) and not flat:
-        return np.asarray(1.0 / (share * np.diagonal(prior.variance(secret))))
+    if (share := _proportional(prior, secret, mechanism, known)) and not flat:
+        return np.asarray((1.0 + _FEW * UNIT_ROUNDOFF) / (share * prior.variances(secret)))
     judge = prior.for_secret(secret)
     observation = _try_observe(judge, mechanism, known)
     found, hidden = np.empty(0), float("inf")
@@ -132,12 +143,11 @@ def _double_marginals(
     lowered = np.diagonal(after.covariance) - after.slack
     if np.any(lowered <= 0):
         return np.full(secret.size, np.inf), float("inf")
-    before = np.diagonal(_known_variance(observation, secret))
-    precision = np.where(flat & (secret.level != 0), 0.0, 1.0 / before)
-    found = 1.0 / lowered - precision
-    hidden = after.slack / lowered**2 + 8 * UNIT_ROUNDOFF * (1.0 / lowered + precision)
-    found = found + 8 * UNIT_ROUNDOFF * (1.0 / lowered + precision)
-    return found, float(np.max(hidden * lowered))
+    before = known_variances(observation.prior, secret, observation.known, flat=flat)
+    precision = 1.0 / before
+    caution = _FEW * UNIT_ROUNDOFF * (1.0 / lowered + precision)
+    hidden = 2 * after.slack / lowered**2 + 2 * caution
+    return 1.0 / lowered - precision + caution, float(np.max(hidden * lowered))
 
 
 def loss_given(observation: Observation, secret: Secret, *, flat: bool = False) -> Loss:
@@ -148,21 +158,6 @@ def loss_given(observation: Observation, secret: Secret, *, flat: bool = False) 
     return loss
 
 
-def prior_precision(variance: FloatArray, level: FloatArray, *, flat: bool) -> FloatArray:
-    """P^-1 (k, k); with flat, the limit of an infinitely uncertain common level.
-
-    level: how a common level moves each location (k,). In the limit only the directions that the
-    level does not move keep a precision: N (N^T P N)^-1 N^T with N a basis of them.
-    Raises InvalidValue where a direction has no prior variance: there is no secret there.
-    """
-    if not flat or not np.any(level):
-        return _inverse(variance)
-    if level.size == 1:
-        return np.zeros((1, 1))
-    basis = np.linalg.svd(level[None, :])[2][1:].T
-    return np.asarray(basis @ _inverse(basis.T @ variance @ basis) @ basis.T)
-
-
 def direct_and_inferential(
     prior: Prior, indices: Sequence[int], mechanism: Mechanism
 ) -> tuple[FloatArray, FloatArray]:
@@ -170,36 +165,45 @@ def direct_and_inferential(
 
     Returns (Gamma_ss^-1, A^T (Sigma_{u|s} + Gamma_uu)^-1 A), A = Sigma_us Sigma_ss^-1: what the
     released secret tells of itself, and what the other fixes tell. Source: the paper, lemma 3.2 and
-    theorem 3.4.
-    Raises InvalidValue where the noise on the secret is not independent of the rest.
+    theorem 3.4. Raises InvalidValue where the noise on the secret is not independent of the rest.
     """
-    rows = mechanism.rows
-    inside = np.isin(rows, np.asarray(indices))
-    if int(inside.sum()) != len(indices):
+    rows, wanted = mechanism.rows, np.asarray(indices, dtype=np.intp)
+    if (
+        not wanted.size
+        or np.unique(wanted).size != wanted.size
+        or not np.all(np.isin(wanted, rows))
+    ):
         raise InvalidValue("every index of the secret must be a released fix, once each")
+    own = np.searchsorted(rows, wanted)
+    rest = np.setdiff1d(np.arange(rows.size), own)
     sigma, gamma = prior.kernel(prior.times[rows], prior.times[rows]), mechanism.covariance()
-    if np.any(gamma[np.ix_(inside, ~inside)]):
-        raise InvalidValue(
-            "the noise on the secret must be independent of the rest, got a cross term"
-        )
-    cross = sigma[np.ix_(~inside, inside)]
-    factor = cholesky_factor(sigma[np.ix_(inside, inside)])
-    regression = cho_solve((factor, True), cross.T).T
-    rest = sigma[np.ix_(~inside, ~inside)] - regression @ cross.T + gamma[np.ix_(~inside, ~inside)]
-    told = cho_solve((cholesky_factor(rest), True), regression)
-    return _inverse(gamma[np.ix_(inside, inside)]), np.asarray(regression.T @ told)
+    if np.any(gamma[np.ix_(own, rest)]):
+        raise InvalidValue("the noise on the secret must be independent of the rest, got it shared")
+    cross = sigma[np.ix_(rest, own)]
+    regression = cholesky_solve(cholesky_factor(sigma[np.ix_(own, own)]), cross.T).T
+    left = sigma[np.ix_(rest, rest)] - regression @ cross.T + gamma[np.ix_(rest, rest)]
+    told = cholesky_solve(cholesky_factor((left + left.T) / 2), regression)
+    return inverse_of(gamma[np.ix_(own, own)])[0], np.asarray(regression.T @ told)
 
 
 def _proportional(
-    prior: Prior, secrets: Sequence[Secret], mechanism: Mechanism, known: SideInformation
+    prior: Prior, secret: Secret, mechanism: Mechanism, known: SideInformation
 ) -> float:
-    """c > 0 where Gamma = c Sigma and the secrets are recorded: then L = P^-1 / c."""
+    """c > 0 where Gamma = c Sigma and the secret is recorded: then L = P^-1 / c."""
     process = mechanism.process
     alone = not mechanism.factor.shape[1] and mechanism.floor == 0.0 and known.times.size == 0
     if not (isinstance(process, Scaled) and process.kernel == prior.kernel and alone):
         return 0.0
-    recorded = all(one.recorded and one.window is None for one in secrets)
+    recorded = secret.recorded and secret.window is None
     return process.factor if recorded and np.all(mechanism.released) else 0.0
+
+
+def _proportional_loss(prior: Prior, secret: Secret, share: float) -> Loss:
+    """P^-1 / share, from above."""
+    inverse, doubt = known_precision(prior, secret)
+    size = float(np.linalg.norm(inverse))
+    caution = (doubt + _FEW * UNIT_ROUNDOFF * size) / share
+    return Loss(inverse / share + caution * np.eye(secret.size), 2 * caution * share / size)
 
 
 def _try_observe(prior: Prior, mechanism: Mechanism, known: SideInformation) -> Observation | None:
@@ -214,29 +218,17 @@ def _try_observe(prior: Prior, mechanism: Mechanism, known: SideInformation) -> 
 def _double(observation: Observation, secret: Secret, *, flat: bool) -> Loss | None:
     """The loss in double precision, or None where double precision is lost altogether."""
     found = observation.posterior(secret)
-    variance = _known_variance(observation, secret)
-    lowered = found.covariance - float(np.sum(found.slack)) * np.eye(secret.size)
-    lowest, highest = eigh(lowered, eigvals_only=True)[[0, -1]]
-    if lowest <= 0.0:
+    doubt, one = found.doubt, np.eye(secret.size)
+    try:
+        after, error = inverse_of(found.covariance - doubt * one)
+    except NumericalError:
         return None
-    before = prior_precision(variance, secret.level, flat=flat)
-    matrix = _inverse(lowered) - before
-    # Inverting Q and P rounds by k u cond relative; 1x1 is exact to a few units.
-    size = float(np.abs(before).max()) + 1.0 / lowest
-    caution = 8 * secret.size * UNIT_ROUNDOFF * size * (highest / lowest)
-    matrix = (matrix + matrix.T) / 2 + caution * np.eye(secret.size)
-    hidden = caution + float(np.sum(found.slack)) / lowest**2
-    return Loss(matrix, hidden * lowest)
-
-
-def _known_variance(observation: Observation, secret: Secret) -> FloatArray:
-    """P (k, k) given what the adversary knows already."""
-    if observation.known.times.size == 0:
-        return observation.prior.variance(secret)
-    nothing = no_noise(observation.prior.times)
-    nothing = nothing.withholding(np.ones(nothing.times.size, bool))
-    before = observe(observation.prior, nothing, observation.known).posterior(secret)
-    return before.covariance + float(np.sum(before.slack)) * np.eye(secret.size)
+    before, hidden = known_precision(observation.prior, secret, observation.known, flat=flat)
+    size = float(np.linalg.norm(after, 2))
+    # What is subtracted and what eigenvalues of it round to.
+    caution = hidden + error + _FEW * secret.size * UNIT_ROUNDOFF * (size + np.linalg.norm(before))
+    matrix = after - before + float(caution) * one
+    return Loss((matrix + matrix.T) / 2, 2 * (doubt * size + float(caution) / size))
 
 
 def _finer(
@@ -249,8 +241,14 @@ def _finer(
     flat: bool,
 ) -> Loss:
     """The loss in extended precision where that is in reach, else the cautious one or none."""
-    if mechanism.rows.size + known.times.size <= LARGEST_EXTENDED and not flat:
-        return Loss(extended_loss(prior, secret, mechanism, known), 0.0)
+    flat = flat and bool(np.any(secret.level))
+    reach = mechanism.rows.size + known.times.size + secret.size <= LARGEST_EXTENDED
+    if reach and not (flat and (secret.size > 1 or known.times.size)):
+        exact = extended_loss(prior, secret, mechanism, known)
+        if flat:  # then all that was known counts as loss
+            exact = exact + 1.0 / prior.variance(secret)
+        caution = 2 * EXTENDED_AGREEMENT * float(np.linalg.norm(exact))
+        return Loss(exact + caution * np.eye(secret.size), 2 * EXTENDED_AGREEMENT)
     if loss is None or loss.slack > LARGEST_LOSS_SLACK:
         raise _untrusted()
     return loss
@@ -261,15 +259,3 @@ def _untrusted() -> NumericalError:
         "the loss must be known to 0.1 %, got a wider numerical error; "
         "state a measurement noise (--noise-std) or an independent noise floor (--floor)"
     )
-
-
-def _inverse(matrix: FloatArray) -> FloatArray:
-    """The inverse of a small positive definite matrix; InvalidValue where there is no variance."""
-    try:
-        factor = cholesky_factor(matrix)
-    except NumericalError as error:
-        raise InvalidValue(
-            "every direction of the secret must have variance, got one without: "
-            "it is known already, so there is no secret in it"
-        ) from error
-    return np.asarray(cho_solve((factor, True), np.eye(matrix.shape[0])))

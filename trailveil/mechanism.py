@@ -8,7 +8,7 @@ that is itself a Gaussian process. Rows that are not released are withheld: noth
 """
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,19 +51,31 @@ class Mechanism:
 
     def __post_init__(self) -> None:
         """Check the parts against each other and make the arrays read-only."""
-        times, factor = np.array(self.times, np.float64), np.array(self.factor, np.float64)
-        count = times.size
-        if factor.ndim != 2 or factor.shape[0] != count:
-            raise InvalidValue(f"the factor must have {count} rows, got shape {factor.shape}")
-        if not (np.all(np.isfinite(factor)) and np.isfinite(self.floor) and self.floor >= 0):
-            raise InvalidValue("the noise must be finite and its floor not negative")
-        given = np.ones(count, bool) if self.released is None else np.array(self.released, bool)
-        if given.shape != (count,):
-            raise InvalidValue(f"released must have {count} entries, got shape {given.shape}")
-        factor[~given] = 0.0  # what is withheld has no noise: it is not there
-        for name, array in (("times", times), ("factor", factor), ("released", given)):
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+        count = np.size(self.times)
+        released = np.ones(count, bool) if self.released is None else self.released
+        self._freeze("times", self.times, (count,))
+        self._freeze("released", np.asarray(released, bool), (count,), bool)
+        columns = np.shape(self.factor)[-1:]
+        self._freeze("factor", self.factor, (count, *columns))
+        if self.refinement is not None:
+            terms = np.shape(self.refinement)[:1]
+            self._freeze("refinement", self.refinement, (*terms, count, *columns))
+        if not 0 <= self.floor < np.inf:
+            raise InvalidValue(f"the floor must be finite and not negative, got {self.floor}")
+
+    def _freeze(
+        self, name: str, values: ArrayLike, shape: tuple[int, ...], kind: type = float
+    ) -> None:
+        """A read-only copy of the right shape; rows of noise are 0 where withheld: not there."""
+        array: NDArray[Any] = np.array(values, dtype=kind)
+        if array.shape != shape:
+            raise InvalidValue(f"{name} must have shape {shape}, got {array.shape}")
+        if not np.all(np.isfinite(array)):
+            raise InvalidValue(f"{name} must be finite, got infinite or missing numbers")
+        if name in {"factor", "refinement"}:
+            array[..., ~np.asarray(self.released), :] = 0.0
+        array.flags.writeable = False
+        object.__setattr__(self, name, array)
 
     @property
     def rows(self) -> NDArray[np.intp]:
@@ -103,27 +115,54 @@ class Mechanism:
             gamma = gamma + self.process(self.times[rows], self.times[rows])
         return np.asarray(gamma + self.floor * np.eye(rows.size))
 
+    def with_column(self, column: FloatArray) -> "Mechanism":
+        """One more column (n,) of the factor, the last."""
+        alone = Mechanism(self.times, np.reshape(column, (-1, 1)), released=self.released)
+        return self.plus(alone)
+
     def scaled(self, ratio: float) -> "Mechanism":
         """Gamma times `ratio` (of variances): more than 1 is never less private."""
         if self.process is not None or self.refinement is not None:
             raise InvalidValue("only a mechanism of factor and floor can be scaled in place")
+        if not (np.isfinite(ratio) and ratio >= 0):
+            raise InvalidValue(f"the ratio of variances must be a number from 0 on, got {ratio}")
         return replace(self, factor=self.factor * float(np.sqrt(ratio)), floor=self.floor * ratio)
 
     def plus(self, other: "Mechanism") -> "Mechanism":
         """The sum of two independent noises; what either withholds is withheld."""
         if self.process is not None and other.process is not None:
             raise InvalidValue("at most one of two added mechanisms may have a process")
+        if not np.array_equal(self.times, other.times):
+            raise InvalidValue("added mechanisms must be for the same times, got different ones")
         return Mechanism(
             self.times,
             np.hstack([self.factor, other.factor]),
             self.floor + other.floor,
-            self.process or other.process,
+            other.process if self.process is None else self.process,
             self.released & other.released,  # type: ignore[operator]  # set in __post_init__
+            _side_by_side(self, other),
         )
 
     def withholding(self, withheld: NDArray[np.bool_]) -> "Mechanism":
         """The same noise, with more rows withheld (n,)."""
+        if np.shape(withheld) != self.times.shape:
+            raise InvalidValue(
+                f"withheld must have {self.times.size} entries, got shape {np.shape(withheld)}"
+            )
         return replace(self, released=self.released & ~withheld)  # type: ignore[operator]  # set
+
+
+def _side_by_side(one: Mechanism, other: Mechanism) -> FloatArray | None:
+    """The refinements of two factors that stand side by side; the shorter one ends in zeros."""
+    if one.refinement is None and other.refinement is None:
+        return None
+    finer = [
+        np.empty((0, *m.factor.shape)) if m.refinement is None else m.refinement
+        for m in (one, other)
+    ]
+    terms = max(part.shape[0] for part in finer)
+    padded = [np.pad(part, ((0, terms - part.shape[0]), (0, 0), (0, 0))) for part in finer]
+    return np.concatenate(padded, axis=2)
 
 
 def no_noise(times: ArrayLike) -> Mechanism:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trailveil.errors import InvalidValue, NumericalError
+from trailveil.errors import InvalidValue, NumericalError, Unavailable
 from trailveil.gaussian import FloatArray, Joint, Posterior, System, dense_system, posterior
 from trailveil.kernels import Clock, Kernel, StoppedClock, latent, split
 from trailveil.markov import MarkovSystem, covariance_product, markov_rows
@@ -21,6 +21,10 @@ from trailveil.residual import markov_posterior
 from trailveil.secrets import Secret
 from trailveil.statespace import is_markov
 
+# What rounding may have added to a lower bound is taken off it.
+_LOWER = 1 - 1e-14
+# Rows from which on full matrices would fill the memory of a common machine (3 GB each).
+LARGEST_FULL = 20_000
 # Rows up to which full matrices are faster than the O(n) form of a Markov prior (measured).
 LARGEST_DENSE = 500
 
@@ -36,10 +40,14 @@ class SideInformation:
     accuracy: float
 
     def __post_init__(self) -> None:
-        """Check the values."""
-        object.__setattr__(self, "times", np.asarray(self.times, dtype=np.float64))
-        if not self.accuracy > 0:
-            raise InvalidValue(f"accuracy must be positive, got {self.accuracy}")
+        """Check the values and make the times read-only."""
+        times = np.array(self.times, dtype=np.float64)
+        if times.ndim != 1 or not np.all(np.isfinite(times)):
+            raise InvalidValue(f"known times must be finite numbers, got shape {times.shape}")
+        if not 0 < self.accuracy < np.inf:
+            raise InvalidValue(f"accuracy must be positive and finite, got {self.accuracy}")
+        times.flags.writeable = False
+        object.__setattr__(self, "times", times)
 
 
 NOTHING_KNOWN = SideInformation(np.empty(0), 1.0)
@@ -89,12 +97,13 @@ class Prior:
         times = np.concatenate([self.times[rows], known.times])
         base, _ = split(self.kernel)
         shifted = _shifted_systems(base, times, mechanism.process, rows.size)
-        own = self.noise_variance
-        extra = np.full(times.size, known.accuracy**2)
+        own = noise_variance(self.kernel, times) if times.size else 0.0
 
         def system(independent: float) -> System:
+            extra = np.full(times.size, known.accuracy**2)
             extra[: rows.size] = mechanism.floor + independent
-            least = least_eigenvalue(own, mechanism.floor + independent, known)
+            added = mechanism.floor + independent if rows.size else None
+            least = least_eigenvalue(own, added, known)
             if least <= 0.0:
                 raise NumericalError("the observed values have no independent noise of their own")
             return shifted(extra, least)
@@ -112,10 +121,30 @@ class Prior:
         times = np.concatenate([self.times[mechanism.rows], known.times])
         return secret_parts(self.kernel, self.times, times, secret, mechanism.factor.shape[1])
 
+    def spread(self, secret: Secret) -> tuple[FloatArray, FloatArray]:
+        """P0 (k, k) and v (k,) with P = Var(s) = P0 + v v^T, v of the common level."""
+        _, base, loading = secret_parts(self.kernel, self.times, np.empty(0), secret, 0)
+        return base, np.sum(loading, axis=1)
+
     def variance(self, secret: Secret) -> FloatArray:
         """P (k, k) = Var(s) under the prior, its level included."""
-        _, base, loading = secret_parts(self.kernel, self.times, np.empty(0), secret, 0)
-        return np.asarray(base + loading @ loading.T)
+        base, loading = self.spread(secret)
+        return np.asarray(base + np.outer(loading, loading))
+
+    def variances(self, secret: Secret) -> FloatArray:
+        """The diagonal of P (k,), without the rest of it where each location is one value."""
+        if not np.array_equal(secret.weights, np.eye(secret.size)):
+            return np.diagonal(self.variance(secret))
+        seen = self.kernel if secret.recorded else latent(self.kernel)
+        return np.zeros(secret.size) if seen is None else seen.diagonal(secret.times)
+
+    def scale(self, secret: Secret) -> FloatArray:
+        """The deviations that each location weighs up, added up, its level aside (k,)."""
+        seen = self.kernel if secret.recorded else latent(self.kernel)
+        base = None if seen is None else split(seen)[0]
+        if base is None:
+            return np.zeros(secret.size)
+        return np.asarray(np.abs(secret.weights) @ np.sqrt(base.diagonal(secret.times)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,13 +160,18 @@ class Observation:
     def joint(self, secret: Secret) -> Joint:
         """Data and secret as they vary together."""
         parts = self.prior.secret_parts(secret, self.mechanism, self.known)
-        return Joint(self.system, parts[0], parts[1], self.loadings, parts[2])
+        scale = self.prior.scale(secret)
+        return Joint(self.system, parts[0], parts[1], self.loadings, parts[2], scale)
 
     def posterior(self, secret: Secret) -> Posterior:
         """Var(secret | all that is observed)."""
-        joint = self.joint(secret)
-        sharp = isinstance(self.system, MarkovSystem)
-        return markov_posterior(joint, secret) if sharp else posterior(joint)
+        return conditioned_posterior(self.joint(secret), secret)
+
+
+def conditioned_posterior(joint: Joint, secret: Secret) -> Posterior:
+    """Var(secret | data), by the sharper sums of a Markov prior where the data are observed so."""
+    sharp = isinstance(joint.system, MarkovSystem)
+    return markov_posterior(joint, secret) if sharp else posterior(joint)
 
 
 def observe(
@@ -165,6 +199,11 @@ def _shifted_systems(
     parts = [part for part in (base, process) if part is not None]
     if times.size > LARGEST_DENSE and all(is_markov(part, times) for part in parts):
         return markov_rows(base, times, process, np.arange(times.size) < released).system
+    if times.size > LARGEST_FULL:
+        raise Unavailable(
+            f"a prior that is not Markov must have at most {LARGEST_FULL} points, got "
+            f"{times.size}: take a shorter series, or a Matern or integrated-ou kernel"
+        )
     matrix = np.zeros((times.size, times.size)) if base is None else base(times, times)
     if process is not None:
         matrix[:released, :released] += process(times[:released], times[:released])
@@ -183,18 +222,23 @@ def noise_variance(kernel: Kernel, times: ArrayLike) -> float:
     return float(sum(np.min(term.diagonal(times)) for term in white))
 
 
-def least_eigenvalue(own: float, added: float, known: SideInformation) -> float:
-    """A lower bound of the eigenvalues of the observed rows.
+def least_eigenvalue(own: float, added: float | None, known: SideInformation) -> float:
+    """A lower bound of the eigenvalues of the observed rows; added: None where none is released.
 
-    A released value and a known one of the same fix share its measurement noise `own`: the least
-    eigenvalue of [[own + added, own], [own, own + accuracy^2]] is at least its determinant over its
-    trace.
+    A released value and m known ones of the same fix share its measurement noise `own`. For an x of
+    them, (sum x)^2 is least where the known ones are equal: [[own + added, r], [r, m own + q]] with
+    r = sqrt(m) own and q = accuracy^2, whose least eigenvalue is at least its determinant over its
+    trace. Known ones alone have at least q.
     """
+    accurate = known.accuracy**2
+    if added is None:
+        return accurate * _LOWER
     if known.times.size == 0:
-        return own + added
-    second = own + known.accuracy**2
-    determinant = own * known.accuracy**2 + added * second
-    return determinant / (own + added + second)
+        return (own + added) * _LOWER
+    most = int(np.max(np.unique(known.times, return_counts=True)[1]))
+    second = most * own + accurate
+    determinant = own * accurate + added * second
+    return min(determinant / (own + added + second), accurate, own + added) * _LOWER
 
 
 def observed_loadings(kernel: Kernel, mechanism: Mechanism, known: SideInformation) -> FloatArray:

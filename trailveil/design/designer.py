@@ -2,20 +2,25 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
-from scipy.linalg import eigh
 from scipy.optimize import brentq
 
-from trailveil.design import baselines, closed_form
+from trailveil.design import baselines, block, closed_form
+from trailveil.design.stepping import positive, until_met
 from trailveil.errors import InvalidValue, Refused, Unavailable
 from trailveil.guarantee import tight_bound
-from trailveil.loss import Loss, losses, marginal_losses, prior_precision
-from trailveil.mechanism import Mechanism
+from trailveil.loss import Loss, largest_eigenvalue, losses, marginal_losses
+from trailveil.mechanism import Mechanism, no_noise
+from trailveil.precision import known_precision
 from trailveil.prior import Prior
 from trailveil.secrets import Secret
+
+# Traces between which the least that meets a bound is sought, in units of 1 / bound; and a worst
+# ratio of loss to bound that counts as none, so that its logarithm is finite.
+_LEAST_TRACE, _MOST_TRACE, _HARDLY_ANY = 1e-6, 1e9, 1e-30
 
 
 class Kind(StrEnum):
@@ -72,7 +77,8 @@ def design(
     Raises Unavailable for what has no closed form and no baseline; Refused where no noise of the
     kind can meet the bounds; InvalidValue for anything out of range.
     """
-    wanted = _Wanted(prior, secrets, _one_of(budget, bounds), bounds, floor)
+    wanted = _Wanted(prior, secrets, budget, bounds, floor)
+    wanted.check()
     makers = {
         Kind.OPTIMAL: _optimal,
         Kind.EXACT_BLOCK: _exact_block,
@@ -84,8 +90,14 @@ def design(
     made, bound = makers[Kind(mechanism)](wanted)
     outcomes = _outcomes(prior, secrets, made)
     reached = made.noise_trace if budget is None else max(one.effective for one in outcomes)
-    gap = None if bound is None else max(0.0, reached / bound - 1.0)
+    gap = None if bound is None else _gap(reached, bound)
     return made, Certificate(tuple(outcomes), bound, gap)
+
+
+def _gap(reached: float, bound: float) -> float:
+    if reached <= bound:
+        return 0.0
+    return reached / bound - 1.0 if bound > 0 else float("inf")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,6 +107,30 @@ class _Wanted:
     budget: float | None
     bounds: Sequence[float] | None
     floor: float
+
+    def check(self) -> None:
+        """InvalidValue for what cannot be meant."""
+        if (self.budget is None) == (self.bounds is None):
+            raise InvalidValue("give either a noise budget or bounds of the loss, not both")
+        if self.budget is not None:
+            positive(self.budget, "the noise budget")
+        if self.secrets is not None and not self.secrets:
+            raise InvalidValue("there must be at least one secret, got none")
+        count = 1 if self.secrets is None else len(self.secrets)
+        if self.bounds is not None and len(self.bounds) != count:
+            raise InvalidValue(
+                f"every secret must have a bound of its own: {count}, got {len(self.bounds)}"
+            )
+        for bound in self.bounds or ():
+            positive(bound, "the bound of the loss")
+        if not 0 <= self.floor < np.inf:
+            raise InvalidValue(f"the floor must be finite and not negative, got {self.floor}")
+
+    def worst(self, outcomes: Sequence[Outcome]) -> float:
+        """The largest loss over its bound."""
+        bounds = self.bounds or ()
+        each = bounds if self.secrets is not None else [bounds[0]] * len(outcomes)
+        return max(one.effective / bound for one, bound in zip(outcomes, each, strict=True))
 
     def single(self) -> Secret:
         """The one secret of one location, which closed forms are for."""
@@ -111,16 +147,29 @@ class _Wanted:
         return self.secrets[0]
 
     def existing(self) -> Mechanism:
-        return Mechanism(self.prior.times, np.empty((self.prior.times.size, 0)), floor=self.floor)
+        """The floor, as a mechanism."""
+        return replace(no_noise(self.prior.times), floor=self.floor)
+
+    @property
+    def bound(self) -> float:
+        """The bound of the one secret, or of every value."""
+        return (self.bounds or ())[0]
+
+    def without_floor(self) -> None:
+        """Unavailable where there is a floor."""
+        if self.floor > 0:
+            raise Unavailable(
+                "a floor must go with the optimal mechanism for one secret, got it with another: "
+                "leave --floor out"
+            )
 
 
 def _optimal(wanted: _Wanted) -> tuple[Mechanism, float | None]:
     prior, base = wanted.prior, wanted.existing()
     if wanted.secrets is None:
-        if wanted.floor > 0:
-            raise Unavailable("a floor must go with stated secrets, got it with everywhere-noise")
+        wanted.without_floor()
         count = prior.times.size
-        point = wanted.budget / count if wanted.budget else 1.0 / _bound(wanted, 0)
+        point = wanted.budget / count if wanted.budget else 1.0 / wanted.bound
         # The loss of X_i is at least 1 / Gamma_ii, whatever else is released: so this is the least.
         return closed_form.everywhere(prior, point), (
             1.0 / point if wanted.budget else count * point
@@ -130,18 +179,16 @@ def _optimal(wanted: _Wanted) -> tuple[Mechanism, float | None]:
         made = closed_form.least_loss(prior, secret, wanted.budget, existing=base)
         rest = wanted.budget - base.noise_trace
         return made, closed_form.least_possible_loss(prior, secret, rest, existing=base)
-    bound = _bound(wanted, 0)
-    made = closed_form.least_noise(prior, secret, bound, existing=base)
-    return made, closed_form.least_possible_noise(prior, secret, bound, existing=base)
+    made = closed_form.least_noise(prior, secret, wanted.bound, existing=base)
+    return made, closed_form.least_possible_noise(prior, secret, wanted.bound, existing=base)
 
 
 def _exact_block(wanted: _Wanted) -> tuple[Mechanism, float | None]:
+    wanted.without_floor()
     secret = wanted.single()
-    # What is released of the secret itself costs 1 / Gamma_ss, so no trace below 1 / bound can do.
-    least = 1.0 / _bound(wanted, 0) if wanted.bounds else None
-    return _for_budget_or_bound(
-        wanted, lambda trace: closed_form.exact_block(wanted.prior, secret, trace), least
-    ), None
+    if wanted.budget is not None:
+        return block.exact_block(wanted.prior, secret, wanted.budget), None
+    return block.exact_block_noise(wanted.prior, secret, wanted.bound), None
 
 
 def _uniform(wanted: _Wanted) -> tuple[Mechanism, float | None]:
@@ -159,35 +206,26 @@ def _concentrated(wanted: _Wanted) -> tuple[Mechanism, float | None]:
     ), None
 
 
-def _for_budget_or_bound(
-    wanted: _Wanted, make: Callable[[float], Mechanism], least: float | None = None
-) -> Mechanism:
+def _for_budget_or_bound(wanted: _Wanted, make: Callable[[float], Mechanism]) -> Mechanism:
     """make(budget), or make at the least trace that meets every bound."""
-    if wanted.floor > 0:
-        raise Unavailable("a floor must go with the optimal mechanism, got it with another one")
+    wanted.without_floor()
     if wanted.budget is not None:
         return make(wanted.budget)
-    scale = float(np.mean(wanted.prior.kernel.diagonal(wanted.prior.times)))
+
+    def worst(made: Mechanism) -> float:
+        return wanted.worst(_outcomes(wanted.prior, wanted.secrets, made))
 
     def excess(log_trace: float) -> float:
-        return float(np.log(_worst_ratio(wanted, make(float(np.exp(log_trace))))))
+        return float(np.log(max(worst(make(float(np.exp(log_trace)))), _HARDLY_ANY)))
 
-    low = np.log(least or scale * 1e-12)
-    high = np.log(scale * 1e12 * wanted.prior.times.size)
+    count, scale = wanted.prior.times.size, 1.0 / min(wanted.bounds or ())
+    low, high = np.log(scale * _LEAST_TRACE), np.log(scale * count * _MOST_TRACE)
     if excess(high) > 0:
         raise Refused("noise of this kind must be able to meet the target, got one that never does")
-    trace = float(np.exp(brentq(excess, low, high, xtol=1e-10)))
-    while _worst_ratio(wanted, made := make(trace)) > 1:
-        trace *= 1 + 1e-9
-    return made
-
-
-def _worst_ratio(wanted: _Wanted, made: Mechanism) -> float:
-    """The largest loss over its bound."""
-    outcomes = _outcomes(wanted.prior, wanted.secrets, made)
-    if wanted.secrets is None:
-        return max(one.effective for one in outcomes) / _bound(wanted, 0)
-    return max(one.effective / _bound(wanted, i) for i, one in enumerate(outcomes))
+    if excess(low) <= 0:
+        return make(float(np.exp(low)))
+    trace = float(np.exp(brentq(excess, low, high, xtol=1e-10, rtol=1e-12)))
+    return until_met(make, lambda made: worst(made) - 1.0, trace)
 
 
 def _outcomes(prior: Prior, secrets: Sequence[Secret] | None, made: Mechanism) -> list[Outcome]:
@@ -210,19 +248,5 @@ def _outcomes(prior: Prior, secrets: Sequence[Secret] | None, made: Mechanism) -
 
 
 def _deviation(prior: Prior, secret: Secret, loss: Loss) -> float:
-    precision = prior_precision(prior.variance(secret), secret.level, flat=False)
-    return 1.0 / math.sqrt(eigh(precision + loss.matrix, eigvals_only=True)[-1])
-
-
-def _one_of(budget: float | None, bounds: Sequence[float] | None) -> float | None:
-    if (budget is None) == (bounds is None):
-        raise InvalidValue("give either a noise budget or bounds of the loss, not both")
-    if budget is not None and not (np.isfinite(budget) and budget > 0):
-        raise InvalidValue(f"the noise budget must be a positive number, got {budget}")
-    return budget
-
-
-def _bound(wanted: _Wanted, index: int) -> float:
-    if wanted.bounds is None or index >= len(wanted.bounds):
-        raise InvalidValue("every secret must have a bound of its own")
-    return wanted.bounds[index]
+    precision, _ = known_precision(prior.for_secret(secret), secret)
+    return 1.0 / math.sqrt(largest_eigenvalue(precision + loss.matrix))

@@ -15,7 +15,7 @@ import numpy as np
 from trailveil.errors import NumericalError
 from trailveil.extended import LARGEST_EXTENDED, Extended, Objects, expansion, solve
 from trailveil.extended_loss import joint_covariance
-from trailveil.gaussian import TARGET_TOLERANCE, FloatArray
+from trailveil.gaussian import TARGET_TOLERANCE, UNIT_ROUNDOFF, FloatArray
 from trailveil.loss import loss_matrix
 from trailveil.mechanism import Mechanism
 from trailveil.prior import NOTHING_KNOWN, Prior
@@ -93,3 +93,19 @@ def _with_column(mechanism: Mechanism, terms: FloatArray) -> Mechanism:
     factor[mechanism.rows, -1] = terms[0]
     finer[:, mechanism.rows, -1] = terms[1:]
     return replace(mechanism, factor=factor, refinement=finer)
+
+
+def undone_by_rounding(judge: Prior, existing: Mechanism, trace: float) -> bool:
+    """Whether a direction of this size, rounded to 53 bits, may be undone by the prior."""
+    rounded = existing.rows.size * UNIT_ROUNDOFF * trace
+    return rounded > TARGET_TOLERANCE * (judge.noise_variance + existing.floor)
+
+
+def canonical(direction: FloatArray) -> FloatArray:
+    """The direction with its sign fixed: the sum positive, or the largest entry if that is about 0.
+
+    Two computers must draw the same noise from the same key.
+    """
+    total, size = float(direction.sum()), float(np.abs(direction).sum())
+    sign = total if abs(total) > 1e-6 * size else float(direction[np.argmax(np.abs(direction))])
+    return direction if sign > 0 else -direction

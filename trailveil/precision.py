@@ -1,0 +1,106 @@
+"""What an adversary knows of a secret before the release: P^-1, P = Var(s | all that is known)."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from trailveil.errors import InvalidValue, NumericalError
+from trailveil.extended import LARGEST_EXTENDED
+from trailveil.extended_loss import extended_precision
+from trailveil.gaussian import UNIT_ROUNDOFF, FloatArray, inverse_of, rounding
+from trailveil.kernels import Constant
+from trailveil.mechanism import no_noise
+from trailveil.prior import NOTHING_KNOWN, Observation, Prior, SideInformation, observe
+from trailveil.secrets import Secret
+
+# Units of rounding of a few operations with numbers of one size.
+_FEW = 16.0
+# How much larger than anything a series does a level must be for it to tell nothing.
+_FLAT = 1e6
+
+
+def known_precision(
+    judge: Prior, secret: Secret, known: SideInformation = NOTHING_KNOWN, *, flat: bool = False
+) -> tuple[FloatArray, float]:
+    """P^-1 (k, k) and a bound of the norm of its error; judge: the prior that judges the secret.
+
+    flat: the limit of an infinitely uncertain common level. Where nothing is known besides, only
+    the directions that the level does not move keep a precision: N (N^T P N)^-1 N^T with N a basis
+    of them. Raises InvalidValue where a direction has no variance: there is no secret there.
+    """
+    if known.times.size == 0:
+        return _prior_precision(judge, secret, flat=flat and bool(np.any(secret.level)))
+    before = _with_known_alone(judge, known, flat=flat).posterior(secret)
+    try:
+        found, error = inverse_of(before.covariance + before.doubt * np.eye(secret.size))
+    except NumericalError as singular:
+        raise _no_secret() from singular
+    return found, error + 2 * before.doubt * float(np.linalg.norm(found, 2)) ** 2
+
+
+def known_variances(
+    judge: Prior, secret: Secret, known: SideInformation = NOTHING_KNOWN, *, flat: bool = False
+) -> FloatArray:
+    """The diagonal of P (k,), from above; infinite where a flat level moves a location."""
+    if known.times.size:
+        before = _with_known_alone(judge, known, flat=flat).posterior(secret)
+        return np.asarray(np.diagonal(before.covariance) + before.slack)
+    caution = rounding(secret.times.size) * judge.scale(secret) ** 2
+    found = judge.variances(secret) * (1 + _FEW * UNIT_ROUNDOFF) + caution
+    return np.asarray(np.where(flat & (secret.level != 0), np.inf, found))
+
+
+def _prior_precision(judge: Prior, secret: Secret, *, flat: bool) -> tuple[FloatArray, float]:
+    base, loading = judge.spread(secret)
+    direction, variance = (secret.level, np.inf) if flat else (loading, 1.0)
+    try:
+        found, doubt = _inverse_with_level(base, direction, variance)
+    except NumericalError as error:
+        if flat or secret.times.size > LARGEST_EXTENDED:
+            raise _no_secret() from error
+        found = extended_precision(judge, secret)
+        return found, _FEW * UNIT_ROUNDOFF * float(np.linalg.norm(found, 2))
+    size = float(np.linalg.norm(found, 2))
+    # Rounding of the level by its own size, and of P0 by e I, which moves P^-1 by P^-1 e P^-1.
+    moved = rounding(secret.times.size) * float(np.sum(judge.scale(secret) ** 2)) * size**2
+    return found, doubt + _FEW * UNIT_ROUNDOFF * size + 2 * moved
+
+
+def _inverse_with_level(
+    base: FloatArray, direction: FloatArray, variance: float
+) -> tuple[FloatArray, float]:
+    """(base + variance direction direction^T)^-1 and a bound of its error; for infinite ones too.
+
+    In a basis whose last vector is the direction, so that large variances meet nothing small.
+    """
+    size = direction.size
+    if not np.any(direction):
+        return inverse_of(base)
+    if size == 1:
+        return inverse_of(base + variance * direction**2)
+    mirror = direction / np.linalg.norm(direction)
+    mirror[-1] += np.copysign(1.0, mirror[-1])
+    basis = np.eye(size) - 2 / (mirror @ mirror) * np.outer(mirror, mirror)
+    turned = basis @ base @ basis
+    if np.isinf(variance):
+        turned, basis = turned[:-1, :-1], basis[:, :-1]
+    else:
+        turned[-1, -1] += variance * (direction @ direction)
+    inverse, error = inverse_of(turned)
+    return basis @ inverse @ basis.T, error
+
+
+def _with_known_alone(judge: Prior, known: SideInformation, *, flat: bool) -> Observation:
+    """What is known, observed alone; flat: with a level of hardly any information."""
+    if flat:
+        reach = float(np.sqrt(np.max(judge.kernel.diagonal(judge.times))))
+        judge = replace(judge, kernel=judge.kernel + Constant(_FLAT * reach))
+    nothing = no_noise(judge.times).withholding(np.ones(judge.times.size, bool))
+    return observe(judge, nothing, known)
+
+
+def _no_secret() -> InvalidValue:
+    return InvalidValue(
+        "every direction of the secret must have variance, got one without: "
+        "it is known already, so there is no secret in it"
+    )
