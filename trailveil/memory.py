@@ -2,8 +2,8 @@
 
 In the user's own state folder (mode 0700, files 0600): a random key, and a file a release with
 keyed hashes of the fixes and of the request. No position, no time, no file name. The same request
-again is recognised; a different one of the same recording, or of a part of it, is refused by
-`trailveil.release` unless asked for.
+again is recognised; a different one of the same recording, or of a part of it, is for
+`trailveil.protecting` to refuse.
 """
 
 import base64
@@ -12,28 +12,32 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import Refused, UnwritableOutput
+from trailveil.formats.source import named
 from trailveil.output import write_atomically
+from trailveil.projection import microdegrees
 from trailveil.randomness import SEED_BYTES, derive, fresh_seed
-from trailveil.trace import Trace
+from trailveil.trace import NANOSECONDS, Trace
 
 VERSION = 1
-# A recording is known by at most this many fixes, those of least hash: a part of it shares some of
-# them.
-_SKETCH = 4096
-# Two recordings that share this many fixes are one, or one is part of the other.
+# A recording is known by at most this many fixes, those of least hash: a part of it shares some.
+_SKETCH = 65_536
+# Two recordings that share this many fixes are one, or one is part of the other: that the last fix
+# of one is the first of the next is not enough.
 _SHARED = 2
-# Degrees: fixes are compared at this coarseness, so that a re-export with fewer decimals is
-# recognised.
-_COARSE = 1e-4
+# Microdegrees and nanoseconds: fixes are compared at this coarseness, so that a re-export with
+# fewer decimals, or whole seconds, is recognised.
+_COARSE = 100
+_INSTANT = NANOSECONDS
+# Relative: releases of one request whose noise differs by more than this are not the same.
+_SAME_NOISE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,161 +47,212 @@ class Entry:
     request: bytes
     noise_trace: float
 
+    def is_like(self, other: "Entry") -> bool:
+        """Whether both are one release: the same request, answered with the same noise."""
+        close = abs(self.noise_trace - other.noise_trace) <= _SAME_NOISE * other.noise_trace
+        return self.request == other.request and close
+
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The state folder of one user."""
+    """The state folder of one user, and the key in it."""
 
     folder: Path
+    key: bytes = field(repr=False)
 
-    def key(self) -> bytes:
-        """The user's own key, made at first use. Refused where it is damaged or open to others."""
-        path = self.folder / "key"
-        with self._locked():
-            if not path.exists():
-                _store(path, fresh_seed(), overwrite=False)
-            key = _read(path)
-        if len(key) != SEED_BYTES:
-            raise Refused(
-                f"the key in the state folder must be {SEED_BYTES} bytes, got {len(key)}; restore "
-                "it "
-                "from a backup: without it earlier releases cannot be recognised"
-            )
-        if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
-            raise Refused("the key in the state folder must be readable by you alone; chmod 600 it")
-        return key
+    def request_id(self, parts: Iterable[bytes]) -> bytes:
+        """The keyed hash of a whole request: trace, times, design."""
+        return derive(self.key, [b"release", bytes([VERSION]), *parts])
 
-    def earlier(self, trace: Trace) -> list["Entry"]:
+    def seed(self, request: bytes) -> bytes:
+        """The seed of the noise of a request."""
+        return derive(self.key, [b"noise", request])
+
+    def earlier(self, trace: Trace) -> list[Entry]:
         """Earlier releases of this recording, or of one that shares fixes with it."""
-        own = _sketch(self.key(), trace)
+        own = _sketch(self.key, trace)
         found = []
-        for path in sorted(self._releases().glob("*.json")):
-            entry, fixes = _parse(_read(path))
-            least = min(_SHARED, own.size, fixes.size)
-            if np.intersect1d(own, fixes).size >= least:
+        for path in _records(self.folder):
+            entry, fixes = _parse(_read(path), self.key, path)
+            if np.intersect1d(own, fixes).size >= min(_SHARED, own.size, fixes.size):
                 found.append(entry)
         return found
 
-    def remember(self, trace: Trace, entry: "Entry") -> None:
-        """Record a release, durably, before its output appears."""
-        fixes = base64.b64encode(_sketch(self.key(), trace).astype("<u8").tobytes()).decode()
+    def remember(self, trace: Trace, entry: Entry) -> Path:
+        """Record a release, durably, before its output appears; the same one twice is one record.
+
+        Returns the file of the record, for `forget`.
+        """
         record = {
             "version": VERSION,
+            "key": _name_of(self.key),
             "request": entry.request.hex(),
             "noise_trace": entry.noise_trace,
-            "fixes": fixes,
+            "fixes": base64.b64encode(_sketch(self.key, trace).astype("<u8").tobytes()).decode(),
         }
-        path = self._releases() / f"{entry.request.hex()}.json"
-        _store(path, json.dumps(record).encode(), overwrite=True)
+        data = json.dumps(record).encode()
+        folder = self.folder / "releases"
+        _make(folder)
+        path = folder / f"{hashlib.sha256(data).hexdigest()[:32]}.json"
+        _store(path, data, overwrite=True)
+        return path
+
+    def forget(self, record: Path) -> None:
+        """Drop the record of a release that never appeared."""
+        with contextlib.suppress(OSError):
+            record.unlink()
 
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[None]:
         """Hold the folder while it is asked and told: two runs at once do not both see nothing."""
-        with self._locked("release.lock"):
+        with _locked(self.folder):
             yield
 
-    def _releases(self) -> Path:
-        folder = self.folder / "releases"
-        _make(folder)
-        return folder
 
-    @contextlib.contextmanager
-    def _locked(self, name: str = "key.lock") -> Iterator[None]:
-        _make(self.folder)
-        try:
-            descriptor = os.open(self.folder / name, os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise _unusable(error) from error
-        try:
-            _lock(descriptor)
-            yield
-        finally:
-            os.close(descriptor)
+def open_memory(folder: Path) -> Memory:
+    """The memory in a folder; both it and its key are made at first use.
+
+    Raises Refused where the key is damaged, open to others, or gone while releases are remembered;
+    UnwritableOutput where the folder cannot be used.
+    """
+    _make(folder)
+    path = folder / "key"
+    with _locked(folder):
+        if not _exists(path):
+            if _records(folder):
+                raise Refused(
+                    "the key of the remembered releases must be there, got none: "
+                    f"{named(path)}; restore it from a backup, or remove the folder to forget them"
+                )
+            _store(path, fresh_seed(), overwrite=False)
+        key = _read(path)
+        _check_key(path, key)
+    return Memory(folder, key)
 
 
 def user_memory() -> Memory:
     """The memory of the user: in $XDG_STATE_HOME, or %LOCALAPPDATA%, or ~/.local/state."""
     stated = os.environ.get("XDG_STATE_HOME") or os.environ.get("LOCALAPPDATA")
     if stated and Path(stated).is_absolute():
-        return Memory(Path(stated) / "trailveil")
+        return open_memory(Path(stated) / "trailveil")
     try:
-        return Memory(Path.home() / ".local" / "state" / "trailveil")
+        home = Path.home()
     except RuntimeError as error:
         raise Refused(
             "a state folder must be known to remember releases, got no home; set XDG_STATE_HOME"
         ) from error
-
-
-def request_id(key: bytes, trace: Trace, lattice: NDArray[np.int64], design: str) -> bytes:
-    """The keyed hash of a whole request: trace, times, design and format version."""
-    return derive(
-        key,
-        [b"release", bytes([VERSION]), trace.times.tobytes(), lattice.tobytes(), design.encode()],
-    )
+    return open_memory(home / ".local" / "state" / "trailveil")
 
 
 def _sketch(key: bytes, trace: Trace) -> NDArray[np.uint64]:
-    """Keyed hashes (at most 4,096, sorted) of time and coarse place of the fixes."""
-    coarse = np.floor(trace.positions / _COARSE).astype(np.int64)
-    rows = np.column_stack([trace.times, coarse]).astype("<i8")
+    """Keyed hashes (sorted, the least) of coarse time and coarse place of the fixes."""
+    places = microdegrees(trace.positions) // _COARSE
+    rows = np.column_stack([trace.times // _INSTANT, places]).astype("<i8")
     hashes = [hashlib.blake2b(row.tobytes(), key=key, digest_size=8).digest() for row in rows]
     return np.unique(np.frombuffer(b"".join(hashes), dtype="<u8"))[:_SKETCH].astype(np.uint64)
 
 
-def _parse(data: bytes) -> tuple[Entry, NDArray[np.uint64]]:
-    try:
-        entry = json.loads(data)
-        if entry["version"] != VERSION:
-            raise ValueError("version")
-        fixes = np.frombuffer(base64.b64decode(entry["fixes"], validate=True), dtype="<u8")
-        found = Entry(bytes.fromhex(entry["request"]), float(entry["noise_trace"]))
-        return found, fixes.astype(np.uint64)
-    except (ValueError, KeyError, TypeError) as error:
+def _name_of(key: bytes) -> str:
+    """What a key is recognised by."""
+    return derive(key, [b"name"]).hex()[:16]
+
+
+def _check_key(path: Path, key: bytes) -> None:
+    if len(key) != SEED_BYTES:
         raise Refused(
-            "every record in the state folder must be readable, got a damaged one or one of "
-            "another "
-            "version; restore the folder `releases` there from a backup, or remove what is damaged"
+            f"the key of the remembered releases must be {SEED_BYTES} bytes, got {len(key)}: "
+            f"{named(path)}; restore it from a backup, without it they cannot be recognised"
+        )
+    if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
+        raise Refused(
+            "the key of the remembered releases must be readable by you alone, got one open to "
+            f"others: {named(path)}; chmod 600 it"
+        )
+
+
+def _records(folder: Path) -> list[Path]:
+    """The files of releases; one that cannot be listed is an error, not an empty memory."""
+    try:
+        names = os.listdir(folder / "releases")  # noqa: PTH208  # Path.glob hides errors
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise _unusable(error, folder) from error
+    return [folder / "releases" / name for name in sorted(names) if name.endswith(".json")]
+
+
+def _parse(data: bytes, key: bytes, path: Path) -> tuple[Entry, NDArray[np.uint64]]:
+    try:
+        record = json.loads(data)
+        if record["version"] != VERSION or record["key"] != _name_of(key):
+            raise ValueError("of another version or key")
+        fixes = np.frombuffer(base64.b64decode(record["fixes"], validate=True), dtype="<u8")
+        entry = Entry(bytes.fromhex(record["request"]), float(record["noise_trace"]))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise Refused(
+            "every remembered release must be readable, got one that is damaged, or of another "
+            f"version or key: {named(path)}; restore it from a backup, or remove it to forget it"
         ) from error
+    return entry, fixes.astype(np.uint64)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    try:
+        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise _unusable(error, folder) from error
+    try:
+        _lock(descriptor, folder)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, folder: Path) -> None:
+    """An exclusive lock until the descriptor is closed, where the system has one."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: `remember` is atomic all the same
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    except OSError as error:
+        raise _unusable(error, folder) from error
 
 
 def _make(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise _unusable(error) from error
+        raise _unusable(error, folder) from error
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists() or path.is_symlink()
+    except OSError as error:
+        raise _unusable(error, path.parent) from error
 
 
 def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise _unusable(error) from error
+        raise _unusable(error, path.parent) from error
 
 
 def _store(path: Path, data: bytes, *, overwrite: bool) -> None:
-    def write(stream: BinaryIO) -> None:
-        stream.write(data)
-
     try:
-        write_atomically(path, write, overwrite=overwrite, private=True)
+        write_atomically(path, lambda out: out.write(data), overwrite=overwrite, private=True)
     except UnwritableOutput as error:
         cause = error.__cause__
-        raise _unusable(cause if isinstance(cause, OSError) else OSError()) from error
+        raise _unusable(cause if isinstance(cause, OSError) else OSError(), path.parent) from error
 
 
-def _unusable(error: OSError) -> UnwritableOutput:
+def _unusable(error: OSError, folder: Path) -> UnwritableOutput:
     reason = error.strerror or type(error).__name__
     return UnwritableOutput(
-        f"the state folder must be usable, got {reason!r}; set XDG_STATE_HOME to a folder of your "
-        "own: "
-        "what was released is remembered there"
+        f"the state folder must be usable, got the error '{reason}': {named(folder)}; set "
+        "XDG_STATE_HOME to a folder of your own: what was released is remembered there"
     )
-
-
-def _lock(descriptor: int) -> None:
-    """An exclusive lock until the descriptor is closed, where the system has one."""
-    try:
-        import fcntl
-    except ImportError:  # Windows: `remember` is atomic all the same
-        return
-    fcntl.flock(descriptor, fcntl.LOCK_EX)

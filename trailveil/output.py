@@ -3,80 +3,153 @@
 import contextlib
 import os
 import secrets
-from collections.abc import Callable
+import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from trailveil.errors import UnwritableOutput
+from trailveil.formats.source import named
+
+Put = Callable[[], None]
+"""Puts a file that is complete in its place."""
 
 
-def check_output(path: Path, source: Path | None, *, overwrite: bool) -> None:
-    """Refuse an output that exists, is the input, or has no folder: UnwritableOutput."""
-    if source is not None and _same(path, source):
-        raise UnwritableOutput(
-            f"the output must be another file than the input, got {path.name!r} for both; "
-            "choose another name with -o"
-        )
-    if path.is_dir():
-        raise UnwritableOutput(
-            f"the output must be a file, got the folder {path.name!r}; add a name"
-        )
-    if not path.parent.is_dir():
-        raise UnwritableOutput(
-            f"the output's folder must exist, got none for {path.name!r}; make it"
-        )
-    if _exists(path) and not overwrite:
-        raise UnwritableOutput(
-            f"the output must not exist yet, got {path.name!r}; choose another with -o, or "
-            "--overwrite"
-        )
+def check_output(path: Path, *others: Path, overwrite: bool, what: str = "output") -> None:
+    """Refuse a target that exists, has no folder, is no file, or is one of the other files.
 
-
-def write_atomically(
-    path: Path, write: Callable[[BinaryIO], None], *, overwrite: bool, private: bool = False
-) -> None:
-    """Write a file through a temporary one beside it that only the user can read.
-
-    private: keep it readable by the user alone. On any error, an interrupt included, nothing is
-    left behind. Raises UnwritableOutput where the file system says no, or the file appeared in the
-    meantime.
+    what: what to call it. Raises UnwritableOutput, which says what to do.
     """
-    rough = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.part")
+    with _refusing(path, what):
+        for other in others:
+            if is_same_file(path, other):
+                raise UnwritableOutput(
+                    f"the {what} must be a file of its own, got one that is named already: "
+                    f"{named(path)}; choose another name"
+                )
+        if path.is_dir():
+            raise UnwritableOutput(
+                f"the {what} must be a file, got a folder: {named(path)}; add a name"
+            )
+        if not path.parent.is_dir():
+            raise UnwritableOutput(
+                f"the {what} must be in a folder that exists, got none: {named(path)}; make it "
+                "first"
+            )
+        _check_free(path, what, overwrite=overwrite)
+
+
+def is_same_file(path: Path, other: Path) -> bool:
+    """Whether two names are of one file, by whatever links, or would be once both exist.
+
+    Names that differ in case alone count as one: on some file systems they are.
+    """
+    with contextlib.suppress(OSError):
+        return path.samefile(other)
+    here, there = (os.path.realpath(one.parent) for one in (path, other))
+    return here == there and path.name.casefold() == other.name.casefold()
+
+
+@contextlib.contextmanager
+def staged(
+    path: Path,
+    write: Callable[[BinaryIO], object],
+    *,
+    overwrite: bool,
+    private: bool = False,
+    what: str = "output",
+) -> Iterator[Put]:
+    """Write a file beside its place, where only the user can read it, and hand out the last step.
+
+    private: keep it readable by the user alone. If the last step is not taken, an interrupt
+    included, nothing is left behind. Raises UnwritableOutput where the file system says no, or the
+    file appeared in the meantime.
+    """
+    rough = path.with_name(f".trailveil-{secrets.token_hex(8)}.part")
     try:
-        descriptor = os.open(rough, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as stream:
-            write(stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if not private:
-            rough.chmod(0o666 & ~_umask())
-        _put(rough, path, overwrite=overwrite)
-        _sync_folder(path.parent)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise UnwritableOutput(
-            f"the output must be writable, got {reason!r} for {path.name!r}; choose another place "
-            "with -o"
-        ) from error
+        with _refusing(path, what):
+            _fill(rough, write)
+            if not private:
+                with contextlib.suppress(OSError):  # a file system without permissions
+                    rough.chmod(0o666 & ~_umask())
+        yield lambda: _put(rough, path, what, overwrite=overwrite)
     finally:
         with contextlib.suppress(OSError):
             rough.unlink(missing_ok=True)
 
 
-def _put(rough: Path, path: Path, *, overwrite: bool) -> None:
-    if overwrite:
-        rough.replace(path)
-        return
+def write_atomically(
+    path: Path,
+    write: Callable[[BinaryIO], object],
+    *,
+    overwrite: bool,
+    private: bool = False,
+    what: str = "output",
+) -> None:
+    """Write a file through a temporary one beside it: see `staged`."""
+    with staged(path, write, overwrite=overwrite, private=private, what=what) as put:
+        put()
+
+
+def _fill(rough: Path, write: Callable[[BinaryIO], object]) -> None:
+    descriptor = os.open(rough, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as stream:
+        write(stream)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _put(rough: Path, path: Path, what: str, *, overwrite: bool) -> None:
+    with _refusing(path, what):
+        _check_free(path, what, overwrite=overwrite)
+        if overwrite:
+            rough.replace(path)
+        else:
+            _link(rough, path, what)
+        _sync_folder(path.parent)
+
+
+def _link(rough: Path, path: Path, what: str) -> None:
+    """Give a file its name, unless that is taken."""
     try:
-        os.link(rough, path)  # atomic, and fails where the name is taken
+        path.hardlink_to(rough)  # atomic, and fails where the name is taken
     except FileExistsError:
-        raise UnwritableOutput(
-            f"the output must not exist yet, got {path.name!r}; choose another with -o, or "
-            "--overwrite"
-        ) from None
+        raise _taken(path, what) from None
     except OSError:  # a file system without links, such as that of a memory card
-        check_output(path, None, overwrite=False)
+        _check_free(path, what, overwrite=False)
         rough.replace(path)
+
+
+def _check_free(path: Path, what: str, *, overwrite: bool) -> None:
+    """Nothing is there; or, to overwrite it, a file: never a device, a pipe or a socket."""
+    exists = path.exists()
+    if exists and not stat.S_ISREG(path.stat().st_mode):
+        raise UnwritableOutput(
+            f"the {what} must be a file, got a device, pipe or socket: {named(path)}; choose "
+            "another name"
+        )
+    if (exists or path.is_symlink()) and not overwrite:
+        raise _taken(path, what)
+
+
+def _taken(path: Path, what: str) -> UnwritableOutput:
+    return UnwritableOutput(
+        f"the {what} must not exist yet, got one that does: {named(path)}; choose another name, or "
+        "add --overwrite"
+    )
+
+
+@contextlib.contextmanager
+def _refusing(path: Path, what: str) -> Iterator[None]:
+    """Turn what the file system says into one clear line."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise UnwritableOutput(
+            f"the {what} must be writable, got the error '{reason}': {named(path)}; choose another "
+            "place"
+        ) from error
 
 
 def _sync_folder(folder: Path) -> None:
@@ -93,14 +166,3 @@ def _umask() -> int:
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
-
-
-def _exists(path: Path) -> bool:
-    return path.exists() or path.is_symlink()
-
-
-def _same(path: Path, other: Path) -> bool:
-    try:
-        return path.samefile(other)
-    except OSError:
-        return path.absolute() == other.absolute()

@@ -1,25 +1,25 @@
 """From a file to a protected file: read, clean, select, plan, remember, draw, write."""
 
+import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from pathlib import Path
-from typing import BinaryIO
 from zoneinfo import ZoneInfo
 
 from trailveil.cleaning import Cleaning, clean
-from trailveil.errors import Refused
+from trailveil.errors import Refused, TrailveilError
 from trailveil.formats import read, write
-from trailveil.formats.table import format_to_write
-from trailveil.memory import Entry, Memory, request_id
-from trailveil.output import check_output, write_atomically
+from trailveil.formats.source import named
+from trailveil.memory import Entry, Memory
+from trailveil.output import Put, staged
 from trailveil.projection import frame_for
-from trailveil.randomness import derive
-from trailveil.release import Plan, Request, draw, plan
+from trailveil.release import Plan, Request, draw, identity
 from trailveil.selection import Stretch, at, between, ends, merged
 from trailveil.trace import Trace
 
-# Relative: the same request must have the same noise; more than this apart it is another design.
-_SAME_NOISE = 1e-6
+Beside = Callable[[bool], contextlib.AbstractContextManager[Put]]
+"""Stages a file that appears with the release, told whether that is a further one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,59 +42,103 @@ class Chosen:
 def load(
     source: Path, *, assume_utc: bool = False, zone: ZoneInfo | None = None
 ) -> tuple[Trace, Cleaning]:
-    """A cleaned trace from a file."""
-    return clean(read(source), assume_utc=assume_utc, zone=zone)
+    """A cleaned trace from a file, within one frame; every refusal names the file."""
+    recording = read(source)
+    with _about(source):
+        trace, cleaning = clean(recording, assume_utc=assume_utc, zone=zone)
+        frame_for(trace.positions)
+    return trace, cleaning
 
 
-def is_further(made: Plan, memory: Memory, *, again: bool) -> tuple[Entry, bool]:
-    """The entry of this release, and whether the recording was released before with other noise.
+def requested(trace: Trace, chosen: Chosen, request: Request) -> Request:
+    """The request for what was chosen of a trace."""
+    return replace(request, stretches=tuple(chosen.stretches(trace)))
 
-    Raises Refused for such a release unless `again`: it is the worst thing that can be done to a
-    recording.
+
+def check_released(memory: Memory, trace: Trace, request: Request, *, again: bool) -> None:
+    """Refuse a different release of a recording before any work is done, unless `again`."""
+    wanted = memory.request_id(identity(trace, request))
+    earlier = memory.earlier(trace)
+    if earlier and not again and all(one.request != wanted for one in earlier):
+        raise _released_before()
+
+
+def publish(
+    made: Plan,
+    memory: Memory,
+    output: Path,
+    *,
+    again: bool = False,
+    overwrite: bool = False,
+    beside: Beside | None = None,
+) -> bool:
+    """Remember the release, draw its noise and write it; True if there was another release before.
+
+    It is remembered durably first; then its file appears whole or not at all, and with it what is
+    written beside it. Raises Refused for a different release of the recording unless `again`.
     """
-    entry = Entry(
-        request_id(memory.key(), made.trace, made.lattice, made.design), made.mechanism.noise_trace
-    )
-    others = [one for one in memory.earlier(made.trace) if not _same(one, entry)]
-    if others and not again:
-        raise Refused(
-            "a recording must be released once, got one that was released before with other "
-            "noise: two "
-            "different releases together can give its protected places away to a few metres; ask "
-            "for the "
-            "same as before to get the same file again, or add --again to accept that"
-        )
-    return entry, bool(others)
-
-
-def release_to(made: Plan, entry: Entry, memory: Memory, output: Path, *, overwrite: bool) -> None:
-    """Draw and write: remembered durably first, then the file appears whole or not at all."""
-    seed = derive(memory.key(), [b"noise", entry.request])
-    trace, grid = draw(made, seed)
-
-    def emit(stream: BinaryIO) -> None:
-        write(trace, stream, output.suffix, grid=grid)
-
-    memory.remember(made.trace, entry)
-    write_atomically(output, emit, overwrite=overwrite)
+    wanted = memory.request_id(identity(made.trace, made.request))
+    entry = Entry(wanted, made.mechanism.noise_trace)
+    trace, grid = draw(made, memory.seed(wanted))
+    with memory.exclusive():
+        earlier = memory.earlier(made.trace)
+        known = any(one.is_like(entry) for one in earlier)
+        further = any(not one.is_like(entry) for one in earlier)
+        if further and not known and not again:
+            raise _released_before()
+        with (
+            _remembered(memory, made.trace, entry, known=known) as appears,
+            contextlib.ExitStack() as files,
+        ):
+            put = files.enter_context(
+                staged(
+                    output,
+                    lambda out: write(trace, out, output.suffix, grid=grid),
+                    overwrite=overwrite,
+                )
+            )
+            put_beside = files.enter_context(beside(further)) if beside else None
+            appears()
+            put()
+            if put_beside:
+                put_beside()
+    return further
 
 
 def default_output(source: Path) -> Path:
-    """ride.gpx -> ride.private.gpx."""
+    """ride.gpx -> ride.private.gpx. Raises Refused for a name that is none of a file."""
+    if not source.name:
+        raise Refused(f"the input must be a file, got a folder: {named(source)}; name the file")
     return source.with_name(f"{source.stem}.private{source.suffix}")
 
 
-def check_target(output: Path, source: Path, *, overwrite: bool) -> None:
-    """Refuse an output that cannot or must not be written, before any work is done."""
-    format_to_write(output.suffix)
-    check_output(output, source, overwrite=overwrite)
+@contextlib.contextmanager
+def _remembered(
+    memory: Memory, trace: Trace, entry: Entry, *, known: bool
+) -> Iterator[Callable[[], None]]:
+    """Remember a release; forget it again where it fails before it appears, as is told."""
+    record = None if known else memory.remember(trace, entry)
+    told = []
+    try:
+        yield lambda: told.append(True)
+    except TrailveilError:
+        if record and not told:
+            memory.forget(record)
+        raise
 
 
-def design_release(trace: Trace, chosen: Chosen, request: Request) -> Plan:
-    """Plan a release of what was chosen; the stretches of `request` are replaced by it."""
-    return plan(trace, replace(request, stretches=tuple(chosen.stretches(trace))))
+@contextlib.contextmanager
+def _about(source: Path) -> Iterator[None]:
+    """Name the file in front of what is refused about it."""
+    try:
+        yield
+    except TrailveilError as error:
+        raise type(error)(f"{named(source)}: {error}") from error
 
 
-def _same(one: Entry, other: Entry) -> bool:
-    close = abs(one.noise_trace - other.noise_trace) <= _SAME_NOISE * other.noise_trace
-    return one.request == other.request and close
+def _released_before() -> Refused:
+    return Refused(
+        "a recording must be released once, got one that was released before with other noise: two "
+        "different releases together can give its protected places away to a few metres; ask for "
+        "the same as before to get the same file again, or add --again to accept that"
+    )

@@ -7,7 +7,8 @@ see.
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +17,19 @@ from trailveil.errors import InvalidValue, Refused
 from trailveil.projection import MICRO
 from trailveil.trace import NANOSECONDS, Trace
 
-# Metres: fixes that stay this near the first (or last) one adjoin it as still.
+# A person is still who stays this near one fix (metres) for at least so long (seconds).
 STILL_WITHIN = 30.0
-_RELATIVE = re.compile(r"(start|end)(?:([+-])((?:\d+(?:\.\d+)?[hms])+))?")
+STILL_FOR = 30.0
+# Seconds from an end of the trace within which stillness adjoins it: the first fixes of a receiver
+# are often far off.
+STILL_BEGINS = 60.0
+_RELATIVE = re.compile(r"(start|end)(?:([+-])((?:\d{1,9}(?:\.\d{1,9})?[hms])+))?")
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([hms])")
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
 _UNITS = {"h": 3600, "m": 60, "s": 1}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY = 86_400 * NANOSECONDS
+_MOST_LISTED = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,31 +63,23 @@ def moment(text: str, trace: Trace, zone: tzinfo | None) -> int:
     """A time as people write it, in nanoseconds since 1970 UTC.
 
     Raises InvalidValue where it cannot be read; Refused where it is not clear which time is meant
-    (no zone, or a clock time that the recording passes more or less than once), with the
-    candidates.
+    (no zone, or a local time that was passed more or less than once), with the candidates.
     """
     text = text.strip()
-    first, last = int(trace.times[0]), int(trace.times[-1])
     if relative := _RELATIVE.fullmatch(text):
         edge, sign, amount = relative.groups()
         shift = _duration(amount) if amount else 0
-        return (first if edge == "start" else last) + (-shift if sign == "-" else shift)
+        return int(trace.times[0 if edge == "start" else -1]) + (-shift if sign == "-" else shift)
     if clock := _CLOCK.fullmatch(text):
-        return _of_the_clock(text, tuple(int(part or 0) for part in clock.groups()), trace, zone)
+        return _of_the_clock(text, clock, trace, zone)
     try:
         when = datetime.fromisoformat(text)
-    except ValueError as error:
+        return _nanoseconds(when) if when.tzinfo else _local(text, when, zone)
+    except (ValueError, OverflowError) as error:
         raise InvalidValue(
             "a time must be like 2024-05-14T08:30:00Z, start+5m, end-10m or 08:30, got "
             f"{text[:40]!r}"
         ) from error
-    if when.tzinfo is None:
-        if zone is None:
-            raise Refused(
-                f"a time must state its zone, got {text!r}; add Z or +02:00, or --tz ZONE"
-            )
-        when = when.replace(tzinfo=zone)
-    return _nanoseconds(when)
 
 
 def at(text: str, trace: Trace, zone: tzinfo | None) -> Stretch:
@@ -93,7 +93,10 @@ def between(first: str, second: str, trace: Trace, zone: tzinfo | None) -> Stret
     """A stay within the trace. InvalidValue where it ends before it begins, Refused outside."""
     begin, end = moment(first, trace, zone), moment(second, trace, zone)
     if not begin < end:
-        raise InvalidValue(f"--between must be two times in order, got {first!r} and {second!r}")
+        raise InvalidValue(
+            "--between must be two times, the earlier one first, got "
+            f"{first[:40]!r} and {second[:40]!r}"
+        )
     for text, when in ((first, begin), (second, end)):
         _check_inside(text, when, trace)
     return Stretch("between stated times", begin, end)
@@ -105,28 +108,32 @@ def ends(trace: Trace, lattice: NDArray[np.int64]) -> list[Stretch]:
     lattice: positions (n, 2) in micrometres. Widening depends on where the person was: such
     stretches say so.
     """
-    first = _still_run(lattice)
-    last = len(trace) - 1 - _still_run(lattice[::-1])
+    first = _still_until(trace.seconds, lattice)
+    last = len(trace) - 1 - _still_until((trace.seconds[-1] - trace.seconds)[::-1], lattice[::-1])
+    times = [int(time) for time in trace.times]
     if first >= last:
-        whole = Stretch(
-            "the whole recording, which stands still", *_span(trace, 0, len(trace) - 1), True
-        )
-        return [whole]
+        return [Stretch("the whole recording, which stands still", times[0], times[-1], True)]
     return [
-        Stretch("the start", *_span(trace, 0, first), by_place=first > 0),
-        Stretch("the end", *_span(trace, last, len(trace) - 1), by_place=last < len(trace) - 1),
+        Stretch("the start", times[0], times[first], by_place=first > 0),
+        Stretch("the end", times[last], times[-1], by_place=last < len(trace) - 1),
     ]
 
 
 def merged(stretches: list[Stretch]) -> list[Stretch]:
-    """In order of time, those that touch or overlap made one: one person has one clock."""
+    """In order of time, each once, and stays that overlap made one: one person has one clock."""
     found: list[Stretch] = []
-    for stretch in sorted(stretches, key=lambda one: (one.begin, one.end)):
-        if found and stretch.begin <= found[-1].end:
-            found.append(_joined(found.pop(), stretch))
+    for stay in sorted((one for one in stretches if one.is_stay), key=lambda one: one.begin):
+        if found and stay.begin < found[-1].end:
+            found.append(_joined(found.pop(), stay))
         else:
-            found.append(stretch)
-    return found
+            found.append(stay)
+    moments = {one.begin: one for one in stretches if not one.is_stay}
+    return sorted([*found, *moments.values()], key=lambda one: (one.begin, one.end))
+
+
+def in_words(when: int, zone: tzinfo | None = UTC) -> str:
+    """A time in a zone (the computer's own for None), to the second."""
+    return _shown(when, zone).strftime("%Y-%m-%d %H:%M:%S %Z")
 
 
 def _joined(one: Stretch, other: Stretch) -> Stretch:
@@ -134,33 +141,28 @@ def _joined(one: Stretch, other: Stretch) -> Stretch:
     return Stretch(label, one.begin, max(one.end, other.end), one.by_place or other.by_place)
 
 
-def in_words(when: int, zone: tzinfo | None = UTC) -> str:
-    """A time in a zone (the computer's own for None), to the second."""
-    local = (_EPOCH + timedelta(seconds=when // NANOSECONDS)).astimezone(zone)
-    return local.strftime("%Y-%m-%d %H:%M:%S %Z")
-
-
-def _still_run(lattice: NDArray[np.int64]) -> int:
-    """The index of the last fix of the run from the first that stays near it."""
-    away = np.hypot(*((lattice - lattice[0]) / MICRO).T) > STILL_WITHIN
-    return int(np.argmax(away)) - 1 if np.any(away) else len(away) - 1
-
-
-def _span(trace: Trace, first: int, last: int) -> tuple[int, int]:
-    return int(trace.times[first]), int(trace.times[last])
+def _still_until(seconds: NDArray[np.float64], lattice: NDArray[np.int64]) -> int:
+    """The last fix of those that stay near one of the first fixes for a while; 0 where none do."""
+    found = 0
+    for anchor in np.flatnonzero(seconds <= STILL_BEGINS):
+        away = np.hypot(*((lattice[anchor:] - lattice[anchor]) / MICRO).T) > STILL_WITHIN
+        last = anchor + (int(np.argmax(away)) if away.any() else away.size) - 1
+        if seconds[last] - seconds[anchor] >= STILL_FOR:
+            found = max(found, int(last))
+    return found
 
 
 def _duration(text: str) -> int:
-    parts = re.findall(r"(\d+(?:\.\d+)?)([hms])", text)
-    return round(sum(float(number) * _UNITS[unit] for number, unit in parts) * NANOSECONDS)
+    parts = _AMOUNT.findall(text)
+    return round(sum(Fraction(number) * _UNITS[unit] for number, unit in parts) * NANOSECONDS)
 
 
-def _of_the_clock(text: str, clock: tuple[int, ...], trace: Trace, zone: tzinfo | None) -> int:
-    hour, minute, second = clock
+def _of_the_clock(text: str, clock: re.Match[str], trace: Trace, zone: tzinfo | None) -> int:
+    hour, minute, second = (int(part or 0) for part in clock.groups())
     if hour > 23 or minute > 59 or second > 59:
         raise InvalidValue(f"a clock time must be from 00:00 to 23:59:59, got {text!r}")
-    candidates = _passes((hour, minute, second), trace, zone or UTC)
-    listed = ", ".join(in_words(when, zone or UTC) for when in candidates[:6]) or "none"
+    candidates = _passes(timedelta(hours=hour, minutes=minute, seconds=second), trace, zone or UTC)
+    listed = _listed(candidates, zone or UTC)
     if zone is None:
         raise Refused(
             f"a clock time must state its zone, got {text!r}; add --tz ZONE (in UTC it would be: "
@@ -169,27 +171,50 @@ def _of_the_clock(text: str, clock: tuple[int, ...], trace: Trace, zone: tzinfo 
     if len(candidates) != 1:
         raise Refused(
             f"a clock time must be passed once by the recording, got {text!r} {len(candidates)} "
-            "times "
-            f"({listed}); give the date too"
+            f"times ({listed}); state date and offset as well"
         )
     return candidates[0]
 
 
-def _passes(clock: tuple[int, int, int], trace: Trace, zone: tzinfo) -> list[int]:
+def _passes(clock: timedelta, trace: Trace, zone: tzinfo) -> list[int]:
     """The moments within the trace at which clocks in the zone show a time."""
     first, last = int(trace.times[0]), int(trace.times[-1])
-    day: date = (_EPOCH + timedelta(seconds=first // NANOSECONDS)).astimezone(zone).date()
-    found = set()
-    for offset in range((last - first) // (86_400 * NANOSECONDS) + 2):
-        naive = datetime.combine(day + timedelta(days=offset), datetime.min.time()).replace(
-            hour=clock[0], minute=clock[1], second=clock[2]
+    midnight = datetime.combine(_shown(first, zone).date(), datetime.min.time())
+    days = range((last - first) // _DAY + 2)
+    moments = [when for day in days for when in _moments(midnight + timedelta(day) + clock, zone)]
+    return [when for when in moments if first <= when <= last]
+
+
+def _moments(shown: datetime, zone: tzinfo) -> list[int]:
+    """When clocks in a zone show a local time: once, or never or twice where they are changed."""
+    found = {_nanoseconds(shown.replace(tzinfo=zone, fold=fold)) for fold in (0, 1)}
+    return sorted(when for when in found if _shown(when, zone).replace(tzinfo=None) == shown)
+
+
+def _local(text: str, shown: datetime, zone: tzinfo | None) -> int:
+    """A local time as a moment. Raises Refused where no zone is stated, or clocks were changed."""
+    if zone is None:
+        raise Refused(
+            f"a time must state its zone, got {text!r}; add Z or an offset such as +02:00, or "
+            "--tz ZONE"
         )
-        for fold in (0, 1):  # an hour that clocks pass twice in autumn
-            when = _nanoseconds(naive.replace(tzinfo=zone, fold=fold))
-            shown = (_EPOCH + timedelta(seconds=when // NANOSECONDS)).astimezone(zone)
-            if first <= when <= last and shown.replace(tzinfo=None) == naive:
-                found.add(when)
-    return sorted(found)
+    moments = _moments(shown, zone)
+    if len(moments) != 1:
+        raise Refused(
+            f"a local time must be shown once by clocks, got {text!r} {len(moments)} times "
+            f"({_listed(moments, zone)}), since they were changed; state an offset as well"
+        )
+    return moments[0]
+
+
+def _listed(moments: list[int], zone: tzinfo) -> str:
+    found = [_shown(when, zone).isoformat() for when in moments]
+    more = ", ..." if len(found) > _MOST_LISTED else ""
+    return ", ".join(found[:_MOST_LISTED]) + more or "none"
+
+
+def _shown(when: int, zone: tzinfo | None) -> datetime:
+    return (_EPOCH + timedelta(microseconds=when // 1000)).astimezone(zone)
 
 
 def _nanoseconds(when: datetime) -> int:
@@ -201,6 +226,5 @@ def _check_inside(text: str, when: int, trace: Trace) -> None:
     if not first <= when <= last:
         raise Refused(
             f"a protected time must be within the recording ({in_words(first)} to "
-            f"{in_words(last)}), "
-            f"got {text!r}"
+            f"{in_words(last)}), got {text[:40]!r}"
         )

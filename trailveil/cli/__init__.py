@@ -3,9 +3,12 @@
 Commands are imported when they are asked for, so that `trailveil --help` is quick.
 """
 
+import io
 import os
+import signal
 import sys
 from importlib import import_module
+from types import FrameType
 from typing import NoReturn
 
 import click
@@ -57,6 +60,7 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Run the command line; every error raised on purpose becomes one line on stderr."""
+    _prepare()
     try:
         cli.main(prog_name="trailveil", standalone_mode=False)
     except click.exceptions.Exit as end:
@@ -65,16 +69,34 @@ def main() -> NoReturn:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        _fail("stopped: nothing was written", 130)
+        _fail("stopped; no file was left half-written", 130)
     except TrailveilError as error:
         _fail(str(error), 1)
     except BrokenPipeError:
-        # Whoever read the output has closed it: leave quietly, and let no flush complain at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _close_output()  # whoever read the output has closed it: leave quietly
         sys.exit(1)
+    except OSError as error:
+        _close_output()
+        _fail(f"the report must be printable, got the error '{error.strerror}'", 1)
     except MemoryError:
         _fail("the computation must fit in memory, got more than this machine has: shorten it", 1)
     sys.exit(0)
+
+
+def _prepare() -> None:
+    """Print any name in any locale, and leave nothing behind when told to end."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    signal.signal(signal.SIGTERM, _end)
+
+
+def _end(number: int, _: FrameType | None) -> NoReturn:
+    sys.exit(128 + number)
+
+
+def _close_output() -> None:
+    """Let no flush complain at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, status: int) -> NoReturn:

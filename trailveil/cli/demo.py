@@ -8,13 +8,17 @@ import click
 
 from trailveil.cli.waiting import waiting
 from trailveil.datasets.day import day_plan, simulated_day
+from trailveil.errors import UnwritableOutput
 from trailveil.formats import write
-from trailveil.memory import Memory
+from trailveil.formats.source import named
+from trailveil.memory import open_memory
 from trailveil.output import write_atomically
-from trailveil.protecting import Chosen, design_release, is_further, load, release_to
-from trailveil.release import Request
+from trailveil.protecting import Chosen, load, publish, requested
+from trailveil.release import Request, plan
 from trailveil.report import record, text
 from trailveil.selection import in_words
+
+DAY = "home 35 min, ride 24 min, clinic 42 min, ride 27 min, home 30 min; one pause, one gap"
 
 
 @click.command(epilog="Example: trailveil demo -o demo-folder")
@@ -31,8 +35,7 @@ def demo(output: Path | None, *, as_json: bool) -> None:
     Nothing is read and nothing is remembered: the day is invented, at an invented place in the
     Atlantic.
     """
-    folder = output or Path(tempfile.mkdtemp(prefix="trailveil-demo-"))
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = _folder(output)
     source, released = folder / "day.gpx", folder / "day.private.gpx"
     day = simulated_day()
     write_atomically(source, lambda out: write(day, out, ".gpx"), overwrite=True)
@@ -41,20 +44,30 @@ def demo(output: Path | None, *, as_json: bool) -> None:
         in_words(when).replace(" ", "T", 1)[:19] + "Z" for when in (clinic.begin, clinic.end)
     )
     trace, cleaning = load(source)
-    chosen = Chosen(("start", "end"), ((first, last),))
+    request = requested(trace, Chosen(("start", "end"), ((first, last),)), Request(()))
     with waiting(f"designing noise for {len(trace)} fixes"):
-        made = design_release(trace, chosen, Request(()))
+        made = plan(trace, request)
     with tempfile.TemporaryDirectory(prefix="trailveil-") as state:
-        memory = Memory(Path(state))
-        entry, further = is_further(made, memory, again=False)
-        release_to(made, entry, memory, released, overwrite=True)
-    found = record(made, cleaning, output=str(released), again=further)
+        publish(made, open_memory(Path(state)), released, overwrite=True)
+    found = record(made, cleaning, output=named(released))
     if as_json:
         click.echo(json.dumps(found))
         return
     click.echo(
-        f"A made-up day: {source}\n"
-        "home 35 min, ride 24 min, clinic 42 min, ride 27 min, home 30 min; one pause, one gap.\n"
+        f"A made-up day: {named(source)}\n{DAY}.\n"
         f"$ trailveil protect day.gpx --at start --at end --between {first} {last}\n"
     )
     click.echo(text(found))
+
+
+def _folder(output: Path | None) -> Path:
+    if output is None:
+        return Path(tempfile.mkdtemp(prefix="trailveil-demo-"))
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UnwritableOutput(
+            f"the folder must be usable, got the error '{error.strerror}': {named(output)}; choose "
+            "another"
+        ) from error
+    return output

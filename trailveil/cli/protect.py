@@ -1,7 +1,7 @@
 """`trailveil protect IN`: the main job."""
 
 import json
-from datetime import tzinfo
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -9,19 +9,20 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import click
 
 from trailveil.cli.waiting import waiting
-from trailveil.errors import InvalidValue, Unavailable
+from trailveil.errors import Unavailable
+from trailveil.formats.source import named
+from trailveil.formats.table import format_to_write
 from trailveil.memory import user_memory
-from trailveil.output import check_output, write_atomically
+from trailveil.output import Put, check_output, staged
 from trailveil.protecting import (
     Chosen,
-    check_target,
+    check_released,
     default_output,
-    design_release,
-    is_further,
     load,
-    release_to,
+    publish,
+    requested,
 )
-from trailveil.release import Noise, Plan, Request
+from trailveil.release import Noise, Request, plan
 from trailveil.report import record, text
 
 POSITIVE = click.FloatRange(min=0, min_open=True)
@@ -104,17 +105,26 @@ def protect(**options: Any) -> None:
     """
     source: Path = options["source"]
     output: Path = options["output"] or default_output(source)
-    request = _request(options)
-    check_target(output, source, overwrite=options["overwrite"])
-    _check_report(options["report"], source, output, overwrite=options["overwrite"])
+    overwrite, again = options["overwrite"], options["again"]
+    wanted = _request(options)
+    check_target(output, source, overwrite=overwrite)
+    _check_report(options["report"], source, output, overwrite=overwrite)
     trace, cleaning = load(source, assume_utc=options["assume_utc"], zone=_naive_zone(options))
-    with waiting(f"designing noise for {len(trace)} fixes"):
-        made = design_release(trace, _chosen(options), request)
+    chosen = Chosen(tuple(options["at"]), tuple(options["between"]), options["zone"])
+    request = requested(trace, chosen, wanted)
     memory = user_memory()
-    with memory.exclusive():
-        entry, further = is_further(made, memory, again=options["again"])
-        release_to(made, entry, memory, output, overwrite=options["overwrite"])
-    _tell(options, made, cleaning, output, further=further)
+    check_released(memory, trace, request, again=again)
+    with waiting(f"designing noise for {len(trace)} fixes"):
+        made = plan(trace, request)
+
+    def public(further: bool) -> AbstractContextManager[Put]:
+        found = record(made, cleaning, output=output.name, further=further, private=False)
+        return _report(options["report"], found, overwrite=overwrite)
+
+    beside = public if options["report"] else None
+    further = publish(made, memory, output, again=again, overwrite=overwrite, beside=beside)
+    found = record(made, cleaning, output=named(output), further=further, zone=options["zone"])
+    click.echo(json.dumps(found) if options["as_json"] else text(found))
 
 
 def _request(options: dict[str, Any]) -> Request:
@@ -169,35 +179,23 @@ def _naive_zone(options: dict[str, Any]) -> ZoneInfo | None:
     return None if options["assume_utc"] else options["zone"]
 
 
-def _chosen(options: dict[str, Any]) -> Chosen:
-    return Chosen(tuple(options["at"]), tuple(options["between"]), options["zone"])
+def check_target(output: Path, source: Path, *, overwrite: bool) -> None:
+    """Refuse an output that cannot or must not be written, before any work is done."""
+    format_to_write(output.suffix)
+    check_output(output, source, overwrite=overwrite)
 
 
 def _check_report(report: Path | None, source: Path, output: Path, *, overwrite: bool) -> None:
     if report is None:
         return
-    if report.absolute() == output.absolute():
-        raise InvalidValue("--report must be another file than the output, got the same")
     if report.suffix.lower() in {".html", ".htm"}:
         raise Unavailable("--report must be .json or .txt in this version, got HTML")
-    check_output(report, source, overwrite=overwrite)
+    check_output(report, source, output, overwrite=overwrite, what="report")
 
 
-def _tell(
-    options: dict[str, Any], made: Plan, cleaning: Any, output: Path, *, further: bool
-) -> None:
-    zone: tzinfo | None = options["zone"]
-    found = record(made, cleaning, output=output.name, again=further, zone=zone)
-    if options["report"]:
-        public = record(made, cleaning, output=output.name, again=further, private=False)
-        as_json = options["report"].suffix.lower() == ".json"
-        body = json.dumps(public, indent=1) if as_json else text(public)
-        data = f"{body}\n".encode()
-        write_atomically(
-            options["report"], lambda out: _put(out, data), overwrite=options["overwrite"]
-        )
-    click.echo(json.dumps(found) if options["as_json"] else text(found))
-
-
-def _put(stream: Any, data: bytes) -> None:
-    stream.write(data)
+def _report(path: Path, found: dict[str, Any], *, overwrite: bool) -> AbstractContextManager[Put]:
+    """Stage the report for others, as JSON or text by its suffix."""
+    as_json = path.suffix.lower() == ".json"
+    body = json.dumps(found, indent=1) if as_json else text(found)
+    data = f"{body}\n".encode(errors="backslashreplace")
+    return staged(path, lambda out: out.write(data), overwrite=overwrite, what="report")

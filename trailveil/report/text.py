@@ -1,107 +1,134 @@
 """The report of a release in plain words. It holds no true position and no drawn noise."""
 
+from textwrap import wrap
 from typing import Any
+
+_WIDTH = 98
 
 
 def text(found: dict[str, Any]) -> str:
     """The object of `record` as lines."""
-    return "\n".join([*_head(found), *_secrets(found), *_cost(found), *_limits(found)])
+    return "\n".join(
+        [
+            f"Protected: {found['output']}",
+            *_listed("", found["recording"]["cleaning_in_words"]),
+            *_promise(found),
+            *(_secrets(found) if found["private"] else _worst(found)),
+            *_cost(found["mechanism"]),
+            "",
+            "What is not protected",
+            *_listed("- ", found["not_protected"]),
+            "",
+            "Before you publish",
+            *_listed("! ", found["warnings"]),
+        ]
+    )
 
 
-def _head(found: dict[str, Any]) -> list[str]:
-    target = found["target"]
+def _promise(found: dict[str, Any]) -> list[str]:
+    target, worst = found["target"], found["worst"]
+    right = 100 * (0.5 + worst["advantage"] / 2)
     return [
-        f"Protected: {found['output']}",
-        *(f"  {sentence}" for sentence in found["recording"]["cleaning_in_words"]),
-        f"  Promise: two places within {target['radius_m']:g} m of each other cannot be told apart "
-        "at a "
-        "protected time,",
-        f"  up to epsilon {target['epsilon']:g} (Renyi order {target['order']:g}).",
-        "  Against whom:",
-        *(f"    - who {who}" for who in found["adversaries"]),
+        "",
+        "The promise",
+        *_paragraph(
+            f"Of two places up to {target['radius_m']:g} m apart, nobody of those below can tell "
+            f"well which one it was at a protected time: epsilon {target['epsilon']:g} (Renyi "
+            "order "
+            f"{target['order']:g}). What they thought the odds were, the release changes by less "
+            f"than a factor of {worst['odds_factor_99']:.2g} in 99 of 100 cases; their best guess "
+            f"between the two is right {right:.0f} times in 100, where tossing a coin is right 50 "
+            "times. Cases are over the ways people move and the noise drawn. Against who"
+        ),
+        *_listed("- ", found["adversaries"]),
     ]
 
 
 def _secrets(found: dict[str, Any]) -> list[str]:
-    lines = ["", "What is protected, and what is left to learn"]
+    lines = ["", "What is protected, and what is left to learn (these times are for you alone)"]
     for number, secret in enumerate(found["secrets"], start=1):
-        lines += [f"  {number}. {_title(secret)}", *(f"     {line}" for line in _meaning(secret))]
+        lines += _listed(f"{number}. ", [_title(secret)])
+        lines += _listed("   - ", _left(secret, found["target"]["epsilon"]))
     return lines
+
+
+def _worst(found: dict[str, Any]) -> list[str]:
+    left = _circle(found["worst"]["circle_68_m"])
+    return ["", "What is left to learn", *_listed("", [f"At each protected time, {left}."])]
 
 
 def _title(secret: dict[str, Any]) -> str:
-    kind = "one place throughout a stay" if secret["kind"] == "stay" else "the place at one time"
-    if "label" not in secret:
-        return kind
-    when = f"{secret['begin_utc']} to {secret['end_utc']}"
-    local = f"{secret['begin_local']} to {secret['end_local']}"
-    if secret["begin_utc"] == secret["end_utc"]:
-        when, local = secret["begin_utc"], secret["begin_local"]
-    same = secret["begin_utc"] == secret["begin_local"]
-    shown = when if same else f"{when} ({local})"
+    stay = secret["kind"] == "stay"
+    kind = "one place throughout a stay" if stay else "the place at one time"
+    utc, local = (
+        f"{secret[f'begin_{zone}']} to {secret[f'end_{zone}']}" if stay else secret[f"begin_{zone}"]
+        for zone in ("utc", "local")
+    )
+    when = utc if utc == local else f"{utc} ({local})"
     held = f", {secret['withheld']} of them withheld" if secret["withheld"] else ""
-    return f"{secret['label']}: {kind}, {shown}, {_count(secret['fixes'], 'fix', 'fixes')}{held}"
+    return f"{secret['label']}: {kind}, {when}, {_count(secret['fixes'])}{held}"
 
 
-def _meaning(secret: dict[str, Any]) -> list[str]:
-    left = secret["circle_68_m"]
-    circle = "nothing at all is learnt"
-    if left is not None:
-        circle = (
-            f"a circle of {_metres(left)} holds the place with 68 % chance, no smaller one does"
-        )
-    lines = [
-        f"epsilon {secret['epsilon']:.4g}: with 99 % chance the odds between two such places move "
-        "by less "
-        f"than a factor of {secret['odds_factor_99']:.3g};",
-        f"the best guess between them is right {100 * (0.5 + secret['advantage'] / 2):.0f} times "
-        "in 100, "
-        "not 50",
-        f"to somebody with no idea of the place: {circle}",
+def _left(secret: dict[str, Any], target: float) -> list[str]:
+    better = f" (epsilon {secret['epsilon']:.2g})" if secret["epsilon"] < 0.99 * target else ""
+    lines = [f"{_circle(secret['circle_68_m'])}{better}"]
+    after = [
+        f"{one['seconds_away'] / 60:g} min away {_metres(one['circle_68_m'])}"
+        for one in secret["after_learning_a_true_place"]
     ]
-    after = secret["after_learning_a_true_place"]
     if after:
-        parts = [
-            f"{_minutes(one['seconds_away'])} away {_metres(one['circle_68_m'])}" for one in after
-        ]
-        lines.append(
-            f"but who learns one true position is left with a circle of: {', '.join(parts)}"
-        )
+        lines.append(f"who learns one true position besides, so many: {', '.join(after)}")
+    if (still := secret["circle_68_if_seen_still_m"]) is not None:
+        lines.append(f"who sees that the person stood still, to {_metres(still)}")
     return lines
 
 
-def _cost(found: dict[str, Any]) -> list[str]:
-    noise = found["mechanism"]
-    held = noise["withheld_fixes"]
+def _circle(radius: float | None) -> str:
+    if radius is None:
+        return "who has no idea of the place learns nothing at all"
+    return (
+        f"who has no idea of the place can narrow it down to {_metres(radius)} around a point, and "
+        "is right with that in 68 of 100 cases"
+    )
+
+
+def _cost(noise: dict[str, Any]) -> list[str]:
     return [
         "",
-        "What it cost",
-        f"  {_count(noise['released_fixes'], 'fix', 'fixes')} released, {held} withheld",
-        f"  moved by {_metres(noise['rms_m'])} rms over the trace, "
-        f"{_metres(noise['largest_rms_m'])} rms "
-        "where most,",
-        f"  there at most {_metres(noise['largest_99_m'])} in 99 of 100 draws",
+        "What it costs",
+        *_paragraph(
+            f"{_count(noise['released_fixes'])} released, {noise['withheld_fixes']} withheld. The "
+            f"track is moved by {_metres(noise['rms_m'])} on average over it (root mean square), "
+            f"by {_metres(noise['largest_rms_m'])} where most, and there by no more than "
+            f"{_metres(noise['largest_99_m'])} in 99 of 100 draws."
+        ),
     ]
 
 
-def _limits(found: dict[str, Any]) -> list[str]:
+def _paragraph(sentences: str) -> list[str]:
+    return wrap(sentences, _WIDTH, initial_indent="  ", subsequent_indent="  ")
+
+
+def _listed(mark: str, items: list[str]) -> list[str]:
+    """Items behind a mark, wrapped under each other; times and names stay whole."""
+    after = " " * (2 + len(mark))
     return [
-        "",
-        "What is not protected",
-        *(f"  - {line}" for line in found["not_protected"]),
-        "",
-        "Before you publish",
-        *(f"  ! {line}" for line in found["warnings"]),
+        line
+        for item in items
+        for line in wrap(
+            item,
+            _WIDTH,
+            initial_indent=f"  {mark}",
+            subsequent_indent=after,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
     ]
 
 
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"
+def _count(number: int) -> str:
+    return f"{number} fix" if number == 1 else f"{number} fixes"
 
 
 def _metres(value: float) -> str:
     return f"{value / 1000:,.1f} km" if value >= 10_000 else f"{value:,.0f} m"
-
-
-def _minutes(seconds: float) -> str:
-    return f"{seconds / 60:g} min"

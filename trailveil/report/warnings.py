@@ -1,0 +1,90 @@
+"""What a report must warn of, and what it says is not protected: in plain words, for everyone."""
+
+from trailveil.cleaning import Cleaning
+from trailveil.release import Noise, Plan
+
+
+def warnings(plan: Plan, cleaning: Cleaning | None, *, further: bool) -> list[str]:
+    """What to know before publishing; further: the recording was released before."""
+    found = [*_of_composition(plan, further=further), *_of_adversaries(plan)]
+    if any(one.stretch.by_place for one in plan.findings):
+        found.append(
+            "Some protected times were chosen by where the person stood still. That choice depends "
+            "on the recording and tells a little of it, so epsilon is a figure there and not a "
+            "guarantee. State times (--between, --at) for a guarantee."
+        )
+    if plan.components > 1:
+        found.append(
+            "The noise is a valid sum of single mechanisms, one after the other: it protects, but "
+            "it is not the least that could."
+        )
+    return [*found, *_of_cleaning(cleaning)]
+
+
+def not_protected(plan: Plan, *, private: bool) -> list[str]:
+    """What the promise does not cover. private: what concerns single stays may be told."""
+    found = [
+        "Every other part of the track: the further from a protected time, the less it is moved.",
+        "The times of the fixes, and that there was a recording; its frame (the whole degree "
+        f"nearest its middle: {plan.frame.latitude}, {plan.frame.longitude}) counts as public.",
+    ]
+    if plan.request.noise is Noise.UNIFORM:
+        found[0] = (
+            "Places at other times, and above all the means of long stays: this noise differs "
+            "between fixes and averages out."
+        )
+    ways = [one.displacement_epsilon for one in plan.findings if one.displacement_epsilon]
+    if private and ways:
+        found.append(
+            "How the person moved within a protected stay (epsilon of the way from its beginning "
+            f"to its end: up to {max(ways):.3g})."
+        )
+    return found
+
+
+def _of_composition(plan: Plan, *, further: bool) -> list[str]:
+    found = []
+    if further:
+        found.append(
+            "This recording was released before with other noise. Two different releases together "
+            "can give its protected places away to a few metres, and nothing said here holds for "
+            "both together. Choosing the nicer of two draws counts as using both."
+        )
+    found.append(
+        "Releases are not accounted together yet: publishing this ride, this place or this person "
+        "again weakens what is said here."
+    )
+    if len(plan.findings) > 1:
+        found.append(
+            "Each protected part is counted by itself. Where two of them are one place (a ride "
+            "that "
+            "ends where it began), who knows that learns more than epsilon says."
+        )
+    return found
+
+
+def _of_adversaries(plan: Plan) -> list[str]:
+    found = [
+        "Who learns one true position near a protected time can undo most of the noise. "
+        "Withholding "
+        "fixes (--withhold 600) helps against that; see what is left, where it is listed.",
+        "The prior is how people move on average: of a person who walked or stood more than that, "
+        "more is learnt than is said here.",
+    ]
+    stays = any(one.stretch.is_stay for one in plan.findings)
+    if stays and not plan.request.sees_stillness:
+        found.insert(
+            0,
+            "The noise was not made against who sees that a protected stay stands still: they "
+            "average it away. Leave --adversary plain out.",
+        )
+    return found
+
+
+def _of_cleaning(cleaning: Cleaning | None) -> list[str]:
+    if not cleaning or not (cleaning.untimed or cleaning.unset_clock or cleaning.bad_positions):
+        return []
+    return [
+        "Fixes without a usable time or place were left out. If they were the first or the last of "
+        "the recording, its start and end here are those of the fixes that remain."
+    ]
