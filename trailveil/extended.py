@@ -27,6 +27,10 @@ _ZERO_PIVOT_SHARE = 0.75
 Objects = NDArray[Any]
 
 
+class TooFewBits(Exception):  # no failure: `stable` takes more
+    """A precision cannot tell zero from what is not."""
+
+
 @dataclass(frozen=True)
 class Extended:
     """Arithmetic on object arrays of mpmath numbers with `bits` bits, in a context of its own."""
@@ -111,21 +115,19 @@ def eliminate(matrix: Objects, count: int, bits: int) -> Objects:
 
     For a joint covariance this is the covariance of the last rows given the first. A pivot that is
     zero to this precision is skipped: that value is a function of the ones before it. Only upper
-    triangles are read.
+    triangles are read. Raises TooFewBits where this precision cannot tell whether that is so.
     """
     work = matrix.copy()
     size = work.shape[0]
     zero = zero_pivot(bits)
     for i in range(count):
         pivot = work[i, i]
-        if pivot <= zero:
-            if pivot < -zero:
-                raise NumericalError(
-                    "the covariance must be positive semidefinite, got a negative pivot in "
-                    "extended precision; check the kernel and the noise"
-                )
-            continue
         row = work[i, i + 1 :]
+        if pivot <= zero:
+            # A variance of zero has covariances of zero: others are beyond this precision.
+            if pivot < -zero or any(abs(value) > zero for value in row):
+                raise TooFewBits
+            continue
         ratios = (row << bits) // pivot
         for j in range(i + 1, size):
             ratio = ratios[j - i - 1]
@@ -151,14 +153,17 @@ def solve(matrix: Objects, rhs: Objects, bits: int) -> Objects:
 
 def stable(compute: Callable[[int], FloatArray]) -> FloatArray:
     """compute(bits) at doubling precision until two results agree, else NumericalError."""
-    bits = START_BITS
-    earlier = compute(bits)
-    while bits < LAST_BITS:
-        bits *= 2
-        result = compute(bits)
-        if bool(np.all(np.abs(result - earlier) <= EXTENDED_AGREEMENT * np.abs(result).max())):
-            return result
-        earlier = result
+    bits, earlier = START_BITS, None
+    while bits <= LAST_BITS:
+        try:
+            result = compute(bits)
+        except TooFewBits:
+            result = None
+        if result is not None and earlier is not None:
+            agreed = np.abs(result - earlier) <= EXTENDED_AGREEMENT * np.abs(result).max()
+            if np.all(agreed):
+                return result
+        bits, earlier = 2 * bits, result
     raise NumericalError(
         f"the loss must be stable in extended precision, got other values up to {LAST_BITS} bits; "
         "state a measurement noise (--noise-std) or a noise floor (--floor)"

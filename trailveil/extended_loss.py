@@ -7,10 +7,25 @@ import numpy as np
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.extended import Extended, Objects, eliminate, stable, zero_pivot
 from trailveil.gaussian import FloatArray
-from trailveil.kernels import Kernel, latent
+from trailveil.kernels import (
+    RBF,
+    Constant,
+    Kernel,
+    Matern12,
+    Matern32,
+    Matern52,
+    Periodic,
+    Product,
+    Scaled,
+    Sum,
+    White,
+    latent,
+)
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.prior import NOTHING_KNOWN, Prior, SideInformation
 from trailveil.secrets import Secret
+
+_STATIONARY = (RBF, Periodic, Matern12, Matern32, Matern52, Constant, White)
 
 
 def extended_loss(
@@ -108,8 +123,32 @@ def _outer(factor: Objects, m: Extended) -> Objects:
 
 
 def _evaluate(kernel: Kernel, a: Objects, b: Objects, m: Extended) -> Objects:
-    value: Any = kernel.formula(a[:, None], b[None, :], m)
-    return np.array(np.broadcast_to(value, (a.size, b.size)), dtype=object)
+    """kernel(a, b) (n, m); a stationary kernel once for each distance."""
+    shape = (a.size, b.size)
+    if not a.size or not b.size or not _is_stationary(kernel):
+        return _array(kernel.formula(a[:, None], b[None, :], m), shape)
+    distances = abs(a[:, None] - b[None, :])
+    places: dict[Any, int] = {}
+    which = [places.setdefault(one, len(places)) for one in distances.ravel()]
+    zero = np.array([m.number(0.0)], dtype=object)
+    values = _array(kernel.formula(np.array(list(places), dtype=object), zero, m), (len(places),))
+    return np.asarray(values[which].reshape(shape))
+
+
+def _array(values: Any, shape: tuple[int, ...]) -> Objects:
+    return np.array(np.broadcast_to(values, shape), dtype=object)
+
+
+def _is_stationary(kernel: Kernel) -> bool:
+    """Whether the kernel is known to depend on the distance of its inputs alone."""
+    match kernel:
+        case Sum(parts):
+            return all(_is_stationary(part) for part in parts)
+        case Product(one, other):
+            return _is_stationary(one) and _is_stationary(other)
+        case Scaled(inner, _):
+            return _is_stationary(inner)
+    return isinstance(kernel, _STATIONARY)
 
 
 def _precision(m: Extended, fixed: Objects, *, apart: bool) -> Objects:

@@ -10,16 +10,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import block_diag, eigh
+from scipy.linalg import block_diag
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gaussian import FloatArray, cholesky_factor
+from trailveil.loss import largest_eigenvalue
 
 # Radius of the planar circle that holds 68 % of an isotropic Gaussian, in standard deviations per
 # coordinate.
 CIRCLE_68 = float(np.sqrt(-2 * np.log(1 - 0.68)))
+# The largest number whose exponential is finite.
+_LARGEST_LOG = float(np.log(np.finfo(np.float64).max))
 # Relative duality gap at which the bound for compound secrets stops: it is valid at any gap.
 _COMPOUND_GAP = 1e-10
 
@@ -38,8 +41,8 @@ class Guarantee:
         """Check the values."""
         if not self.order > 1 or not np.isfinite(self.order):
             raise InvalidValue(f"order must be a number above 1, got {self.order}")
-        if not self.mu >= 0:
-            raise InvalidValue(f"mu must be a number of at least 0, got {self.mu}")
+        if not 0 <= self.mu < np.inf:
+            raise InvalidValue(f"mu must be a finite number of at least 0, got {self.mu}")
 
     @property
     def epsilon(self) -> float:
@@ -55,7 +58,9 @@ class Guarantee:
 
         Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu). Source: Dong, Roth and Su (2022), cor. 2.13.
         """
-        if self.mu == 0:
+        if not epsilon >= 0:
+            raise InvalidValue(f"epsilon must be a number of at least 0, got {epsilon}")
+        if self.mu == 0 or epsilon == np.inf:
             return 0.0
         above = float(log_ndtr(self.mu / 2 - epsilon / self.mu))
         below = epsilon + float(log_ndtr(-self.mu / 2 - epsilon / self.mu))
@@ -63,23 +68,30 @@ class Guarantee:
 
     def odds_exceed(self, factor: float) -> float:
         """The exact probability that posterior odds move by more than `factor` (> 1) either way."""
-        t = float(np.log(factor))
+        if not factor >= 1:
+            raise InvalidValue(f"the factor must be at least 1, got {factor}")
+        return self._moved_by(float(np.log(factor)))
+
+    def _moved_by(self, t: float) -> float:
+        """The probability that log odds move by more than t >= 0: Q((t - mu^2/2)/mu) + Q(...)."""
         if self.mu == 0:
             return 0.0
-        return float(ndtr(-(t - self.mu**2 / 2) / self.mu) + ndtr(-(t + self.mu**2 / 2) / self.mu))
+        half = self.mu**2 / 2
+        return float(ndtr((half - t) / self.mu) + ndtr(-(half + t) / self.mu))
 
     def odds(self, confidence: float = 0.99) -> float:
-        """The factor that posterior odds stay within with probability `confidence`, exactly."""
+        """The factor that posterior odds stay within with probability `confidence`, exactly.
+
+        Infinite where it is beyond the largest floating-point number.
+        """
         if not 0 < confidence < 1:
             raise InvalidValue(f"confidence must be between 0 and 1, got {confidence}")
-        if self.mu == 0:
-            return 1.0
         chance = 1 - confidence
-        highest = self.mu**2 / 2 + self.mu * (1 - float(ndtri(chance / 2)))
-        if self.odds_exceed(1.0) <= chance:
+        if self._moved_by(0.0) <= chance:
             return 1.0
-        found = brentq(lambda t: self.odds_exceed(float(np.exp(t))) - chance, 0.0, highest)
-        return float(np.exp(found))
+        highest = self.mu**2 / 2 + self.mu * (1 - float(ndtri(chance / 2)))
+        found = brentq(lambda t: self._moved_by(t) - chance, 0.0, highest, xtol=1e-14)
+        return float(np.exp(found)) if found < _LARGEST_LOG else float("inf")
 
     @property
     def advantage(self) -> float:
@@ -122,15 +134,20 @@ def loss_bound_for(epsilon: float, radius: float, order: float = 5.0) -> float:
     return mu_for(epsilon, order) ** 2 / radius**2
 
 
-def paper_bound(losses: Sequence[FloatArray], radius: float) -> float:
-    """mu^2 <= S r^2 max over dimensions of maxeig(L). Source: the paper, theorem 3.4."""
-    largest = max(float(eigh(loss, eigvals_only=True)[-1]) for loss in losses)
-    return float(losses[0].shape[0] * radius**2 * max(largest, 0.0))
+def paper_bound(
+    losses: Sequence[FloatArray], radius: float, *, locations: int | None = None
+) -> float:
+    """mu^2 <= S r^2 max over dimensions of maxeig(L). Source: the paper, theorem 3.4.
+
+    locations: see `tight_bound`.
+    """
+    count = _locations(losses, locations)
+    return float(count * radius**2 * max(0.0, *(largest_eigenvalue(loss) for loss in losses)))
 
 
 def independent_dimensions_bound(parts: Sequence[FloatArray], radius: float) -> float:
     """The sum over dimensions of r^2 maxeig(L): the paper's corollary, valid and looser."""
-    return radius**2 * sum(max(0.0, float(eigh(part, eigvals_only=True)[-1])) for part in parts)
+    return radius**2 * sum(max(0.0, largest_eigenvalue(part)) for part in parts)
 
 
 def tight_bound(
@@ -143,13 +160,24 @@ def tight_bound(
     The bound is r^2 sum(y) for the least y with diag(y) >= L in every dimension, one common y:
     exact for one location, and a certificate for every feasible y. Never above the paper's.
     """
+    count = _locations(losses, locations)
+    paper = paper_bound(losses, radius, locations=count)
+    if count == 1 or paper == 0.0:
+        return paper
+    return min(paper, radius**2 * float(np.sum(_least_diagonal(losses, count))))
+
+
+def _locations(losses: Sequence[FloatArray], locations: int | None) -> int:
+    """S, of losses that belong together."""
+    if not losses:
+        raise InvalidValue("a secret must have a loss matrix in at least one dimension, got none")
     size = losses[0].shape[0]
     count = size if locations is None else locations
-    if any(loss.shape != (size, size) for loss in losses) or size % count:
+    if any(loss.shape != (size, size) for loss in losses) or count < 1 or size % count:
         raise InvalidValue("the loss matrices of a secret must all have one shape, S or S d rows")
-    if count == 1:
-        return float(paper_bound(losses, radius) / size)
-    return radius**2 * float(np.sum(_least_diagonal(losses, count)))
+    if not all(np.all(np.isfinite(loss)) for loss in losses):
+        raise InvalidValue("a loss matrix must be finite, got infinite or missing entries")
+    return count
 
 
 def _least_diagonal(losses: Sequence[FloatArray], count: int) -> FloatArray:
@@ -159,14 +187,12 @@ def _least_diagonal(losses: Sequence[FloatArray], count: int) -> FloatArray:
     at each step, so the last y is feasible and within the gap of the least.
     """
     repeat = losses[0].shape[0] // count
-    scale = max(float(np.abs(loss).max()) for loss in losses) or 1.0
+    scale = max(float(np.abs(loss).max()) for loss in losses)
     stacked = [loss / scale for loss in losses]
     rows = sum(loss.shape[0] for loss in losses)
-    y = np.full(
-        count, 1.1 * max(float(eigh(loss, eigvals_only=True)[-1]) for loss in stacked) + 0.1
-    )
+    y = np.full(count, 1.1 * max(largest_eigenvalue(loss) for loss in stacked) + 0.1)
     t = rows / float(np.sum(y))
-    while rows / t > _COMPOUND_GAP * float(np.sum(y)):
+    while rows / t > _COMPOUND_GAP * max(1.0, float(np.sum(y))):
         t *= 8.0
         y = _centre(y, t, stacked, repeat)
     return np.asarray(scale * y)

@@ -7,6 +7,7 @@ place of somebody who stands still during its window; it is judged by a prior wh
 there.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -43,6 +44,14 @@ class Secret:
             raise InvalidValue("a secret must have at least one time, and finite times and weights")
         if np.unique(times).size != times.size:
             raise InvalidValue("the times of a secret must differ, got one twice")
+        if weights.shape[0] == 0 or not np.all(np.any(weights != 0, axis=1)):
+            raise InvalidValue(
+                "every location of a secret must weigh something, got none that does"
+            )
+        if self.window is not None and not -np.inf < self.window[0] < self.window[1] < np.inf:
+            raise InvalidValue(
+                f"a window must be finite and end after it starts, got {self.window}"
+            )
         object.__setattr__(self, "times", times)
         object.__setattr__(self, "weights", weights)
 
@@ -54,7 +63,7 @@ class Secret:
     @property
     def level(self) -> FloatArray:
         """What a common level of the series adds to each location: the row sums of H, (k,)."""
-        return np.asarray(self.weights.sum(axis=1))
+        return np.array([math.fsum(row) for row in self.weights])
 
 
 def basic(time: float, *, recorded: bool = False) -> Secret:
@@ -62,7 +71,7 @@ def basic(time: float, *, recorded: bool = False) -> Secret:
     return Secret("basic", np.array([time]), np.eye(1), recorded)
 
 
-def compound(times: Sequence[float], *, recorded: bool = False) -> Secret:
+def compound(times: Sequence[float] | FloatArray, *, recorded: bool = False) -> Secret:
     """Several times at once, any combination of places (the paper's compound secret)."""
     return Secret("compound", np.asarray(times, dtype=np.float64), np.eye(len(times)), recorded)
 
