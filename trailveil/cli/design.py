@@ -11,17 +11,17 @@ import click
 import numpy as np
 
 from trailveil.cli.kernel_options import KERNELS, kernel_from
+from trailveil.cli.parameters import ABOVE_ONE, NOT_NEGATIVE, POSITIVE
 from trailveil.design import Certificate, Kind
 from trailveil.design import design as design_mechanism
 from trailveil.errors import InvalidValue, Unavailable, UnreadableInput
 from trailveil.gaussian import FloatArray
 from trailveil.guarantee import Guarantee, loss_bound_for, paper_bound
+from trailveil.kernels import Kernel
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
 from trailveil.secrets import Secret, basic, compound, difference, window_mean
 
-POSITIVE = click.FloatRange(min=0, min_open=True)
-NOT_NEGATIVE = click.FloatRange(min=0)
 EXAMPLE = (
     "Example: trailveil design --points 50 --kernel rbf --length-scale 6.1 "
     "--secret 24 --budget 0.02"
@@ -105,7 +105,7 @@ class Asked:
 )
 @click.option(
     "--order",
-    type=click.FloatRange(min=1, min_open=True),
+    type=ABOVE_ONE,
     default=5.0,
     show_default=True,
     help="Renyi order.",
@@ -136,10 +136,10 @@ def design(**options: Any) -> None:
     knowledge.
     """
     _refuse_what_is_missing(options)
-    prior = Prior(_kernel(options), _times(options))
+    times = _times(options)
+    prior = Prior(_kernel(options, times), times)
     asked = None if options["everywhere"] else _asked(options, prior)
-    if (options["budget"] is None) == (options["epsilon"] is None and not _all_own(asked)):
-        raise click.UsageError("give either --budget or --epsilon")
+    _one_target(options, asked)
     started = time.perf_counter()
     mechanism, certificate = design_mechanism(
         prior,
@@ -162,11 +162,22 @@ def _refuse_what_is_missing(options: dict[str, Any]) -> None:
         )
     if options["adversary"] == "robust":
         raise Unavailable("--adversary must be plain in this version, got robust: not in it yet")
+    if options["everywhere"] and (options["secrets"] or options["means"] or options["differences"]):
+        raise click.UsageError("give secrets or --everywhere, not both")
     if options["weights"] is not None:
         raise Unavailable("--weights must be left out in this version: all points weigh the same")
 
 
-def _kernel(options: dict[str, Any]) -> Any:
+def _one_target(options: dict[str, Any], asked: list[Asked] | None) -> None:
+    """Either a budget, or an epsilon for each secret."""
+    some = options["epsilon"] is not None or any(one.epsilon is not None for one in asked or [])
+    if options["budget"] is not None and some:
+        raise click.UsageError("give either --budget or --epsilon (or @RADIUS/EPSILON), not both")
+    if options["budget"] is None and options["epsilon"] is None and not _all_own(asked):
+        raise click.UsageError("give --budget, or --epsilon for every secret without its own")
+
+
+def _kernel(options: dict[str, Any], times: FloatArray) -> Kernel:
     return kernel_from(
         options["kernel"],
         options["length_scale"],
@@ -174,6 +185,7 @@ def _kernel(options: dict[str, Any]) -> Any:
         std=options["std"],
         noise_std=options["noise_std"],
         level_std=options["level_std"],
+        origin=float(times[0]) if times.size else 0.0,
     )
 
 

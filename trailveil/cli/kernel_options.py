@@ -26,6 +26,7 @@ def kernel_from(
     std: float = 1.0,
     noise_std: float = 0.0,
     level_std: float = 0.0,
+    origin: float = 0.0,
 ) -> Kernel:
     """The kernel of that name with measurement noise and a level where they are not zero.
 
@@ -47,7 +48,7 @@ def kernel_from(
     elif period is not None:
         kernel = Periodic(length_scale, period, std)
     elif name == "integrated-ou":
-        kernel = IntegratedOU(std, length_scale)
+        kernel = IntegratedOU(std, length_scale, origin)
     else:
         raise InvalidValue(f"kernel must be one of {', '.join(KERNELS)}, got {name}")
     if level_std > 0:
