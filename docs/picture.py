@@ -1,4 +1,7 @@
-"""Draws docs/images/day.svg: the made-up day of `trailveil demo`, before and after. Run: python docs/picture.py."""
+"""Draws docs/images/day.svg: the made-up day of `trailveil demo`, before and after. Run.
+
+Python docs/picture.py.
+"""
 
 from pathlib import Path
 
@@ -19,6 +22,7 @@ SEED = bytes(32)
 
 
 def main() -> None:
+    """Draw the picture."""
     day, stays = simulated_day(), day_plan().stays
     frame = frame_for(day.positions)
     first, last = int(day.times[0]), int(day.times[-1])
@@ -39,13 +43,20 @@ def main() -> None:
     axes.add_patch(Circle((place[0], place[1]), left, color="#0b6e99", alpha=0.12))
     axes.annotate(
         f"where an adversary must look\nfor the clinic: {1000 * left:.0f} m",
-        place - [left, 0], xytext=(-8, 0), textcoords="offset points", ha="right", va="bottom", fontsize=8,
+        place - [left, 0],
+        xytext=(-8, 0),
+        textcoords="offset points",
+        ha="right",
+        va="bottom",
+        fontsize=8,
     )
     for name, text in (("home", "home"), ("clinic", "clinic")):
         stay = next(one for one in stays if one.name == name)
         at = frame.to_lattice(np.array([[stay.latitude, stay.longitude]]))[0] / 1e9
         axes.plot(*at, marker="o", color="#b3392f", markersize=5)
-        axes.annotate(text, at, xytext=(6, 6), textcoords="offset points", fontsize=9, color="#b3392f")
+        axes.annotate(
+            text, at, xytext=(6, 6), textcoords="offset points", fontsize=9, color="#b3392f"
+        )
     axes.set_aspect("equal")
     axes.margins(0.08)
     axes.set_xlabel("km east")

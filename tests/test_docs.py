@@ -1,4 +1,7 @@
-"""Documents say what the code does: their examples run, each command has a page, the demo's output is real."""
+"""Documents say what the code does: their examples run, each command has a page.
+
+The demo's output is real.
+"""
 
 import re
 import shlex

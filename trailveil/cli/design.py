@@ -112,7 +112,7 @@ class Asked:
 )
 @click.option(
     "--mechanism",
-    type=click.Choice([*(kind.value for kind in Kind), "sdp-a", "multiple-secrets"]),
+    type=click.Choice([kind.value for kind in Kind]),
     default="optimal",
     show_default=True,
 )
@@ -155,11 +155,6 @@ def design(**options: Any) -> None:
 
 
 def _refuse_what_is_missing(options: dict[str, Any]) -> None:
-    if options["mechanism"] in {"sdp-a", "multiple-secrets"}:
-        raise Unavailable(
-            f"--mechanism must be {', '.join(Kind)} in this version, got {options['mechanism']}: "
-            "the paper's programs are not in it yet"
-        )
     if options["adversary"] == "robust":
         raise Unavailable("--adversary must be plain in this version, got robust: not in it yet")
     if options["everywhere"] and (options["secrets"] or options["means"] or options["differences"]):

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from trailveil.design import baselines, block, closed_form
+from trailveil.design import baselines, block, closed_form, paper, several
 from trailveil.design.stepping import positive, until_met
 from trailveil.errors import InvalidValue, Refused, Unavailable
 from trailveil.guarantee import tight_bound
@@ -30,6 +31,8 @@ class Kind(StrEnum):
     EXACT_BLOCK = "exact-block"
     UNIFORM = "uniform"
     CONCENTRATED = "concentrated"
+    SDP_A = "sdp-a"
+    MULTIPLE_SECRETS = "multiple-secrets"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +52,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Certificate:
-    """What is proved of a mechanism: the recomputed losses, and how far from the optimum it can be.
+    """What is proved of a mechanism: the recomputed losses.
+
+    And how far from the optimum it can be.
 
     lower_bound: of the trace (least noise) or of the loss (least loss) over all mechanisms; None
     where none is claimed. gap: how far above it this mechanism is, relative.
@@ -71,11 +76,10 @@ def design(
 ) -> tuple[Mechanism, Certificate]:
     """The Gaussian mechanism for some secrets, or (None) for every recorded value at once.
 
-    budget: trace(Gamma), for the least loss; or bounds: of mu^2 / radius^2 for each secret (one for
-    all when `secrets` is None), for the least noise. floor: variance of independent noise that must
-    be there.
-    Raises Unavailable for what has no closed form and no baseline; Refused where no noise of the
-    kind can meet the bounds; InvalidValue for anything out of range.
+    budget: trace(Gamma), for the least loss; or bounds: of mu^2 / radius^2 for each secret (one
+    for all when `secrets` is None), for the least noise. floor: variance of independent noise that
+    must be there. Raises Unavailable for what has no closed form and no baseline; Refused where no
+    noise of the kind can meet the bounds; InvalidValue for anything out of range.
     """
     wanted = _Wanted(prior, secrets, budget, bounds, floor)
     wanted.check()
@@ -84,12 +88,14 @@ def design(
         Kind.EXACT_BLOCK: _exact_block,
         Kind.UNIFORM: _uniform,
         Kind.CONCENTRATED: _concentrated,
+        Kind.SDP_A: _sdp_a,
+        Kind.MULTIPLE_SECRETS: _multiple_secrets,
     }
     if mechanism not in makers:
         raise InvalidValue(f"mechanism must be one of {', '.join(makers)}, got {mechanism}")
     made, bound = makers[Kind(mechanism)](wanted)
     outcomes = _outcomes(prior, secrets, made)
-    reached = made.noise_trace if budget is None else max(one.effective for one in outcomes)
+    reached = made.noise_trace if budget is None else max(one.loss.largest for one in outcomes)
     gap = None if bound is None else _gap(reached, bound)
     return made, Certificate(tuple(outcomes), bound, gap)
 
@@ -136,15 +142,26 @@ class _Wanted:
         """The one secret of one location, which closed forms are for."""
         if self.secrets is None or len(self.secrets) != 1:
             raise Unavailable(
-                "this mechanism must have one secret, got several; the optimum for several "
-                "secrets has no closed form: use --mechanism uniform, or one secret"
+                "this mechanism must have one secret, got several; use --mechanism optimal, or one"
             )
         if self.secrets[0].size != 1:
             raise Unavailable(
-                "the optimum must have a secret of one location, got a compound one, which has no "
-                "closed form: use --mechanism uniform or concentrated, or one index"
+                "this mechanism must have a secret of one location, got a compound one; use "
+                "--mechanism optimal, or one index"
             )
         return self.secrets[0]
+
+    def recorded(self) -> list[NDArray[np.intp]]:
+        """The indices of each secret, for the paper's programs; Unavailable for other secrets."""
+        times = self.prior.times
+        if self.secrets is None:
+            return [np.array([index]) for index in range(times.size)]
+        if any(not one.recorded or np.any(one.weights != np.eye(one.size)) for one in self.secrets):
+            raise Unavailable(
+                "the paper's programs must have recorded values for secrets, got a mean or a "
+                "difference; use --mechanism optimal"
+            )
+        return [np.searchsorted(times, one.times) for one in self.secrets]
 
     def existing(self) -> Mechanism:
         """The floor, as a mechanism."""
@@ -174,6 +191,10 @@ def _optimal(wanted: _Wanted) -> tuple[Mechanism, float | None]:
         return closed_form.everywhere(prior, point), (
             1.0 / point if wanted.budget else count * point
         )
+    if len(wanted.secrets) > 1 or wanted.secrets[0].size > 1:
+        if wanted.budget is not None:
+            return several.least_loss(prior, wanted.secrets, wanted.budget, base)
+        return several.least_noise(prior, wanted.secrets, wanted.bounds or (), base)
     secret = wanted.single()
     if wanted.budget is not None:
         made = closed_form.least_loss(prior, secret, wanted.budget, existing=base)
@@ -203,6 +224,27 @@ def _concentrated(wanted: _Wanted) -> tuple[Mechanism, float | None]:
     indices = np.flatnonzero(np.isin(prior.times, times))
     return _for_budget_or_bound(
         wanted, lambda trace: baselines.concentrated(prior, indices, trace)
+    ), None
+
+
+def _sdp_a(wanted: _Wanted) -> tuple[Mechanism, float | None]:
+    """The paper's mechanism for one secret, which optimises an approximation: no gap is claimed."""
+    indices = wanted.recorded()
+    if len(indices) != 1:
+        raise Unavailable(
+            "SDP_A must have one secret, got several; use --mechanism multiple-secrets or optimal"
+        )
+    return _for_budget_or_bound(
+        wanted, lambda trace: paper.sdp_a(wanted.prior, indices[0], trace)
+    ), None
+
+
+def _multiple_secrets(wanted: _Wanted) -> tuple[Mechanism, float | None]:
+    """The paper's Algorithm 1, all of the budget spent."""
+    indices = wanted.recorded()
+    return _for_budget_or_bound(
+        wanted,
+        lambda trace: paper.multiple_secrets(wanted.prior, indices, trace, exactly=True).mechanism,
     ), None
 
 
