@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
-from scipy.linalg import eigh, null_space
+from scipy.linalg import cho_solve, eigh
 
 from trailveil.coupled import Coupling, independent
 from trailveil.errors import InvalidValue, NumericalError
@@ -43,10 +43,11 @@ from trailveil.gaussian import (
     FloatArray,
     Joint,
     Posterior,
+    cholesky_factor,
     posterior,
 )
 from trailveil.kernels import Kernel, StoppedClock
-from trailveil.loss import Loss, prior_precision
+from trailveil.loss import Loss
 from trailveil.mechanism import Mechanism
 from trailveil.prior import NOTHING_KNOWN, SideInformation
 from trailveil.rows import (
@@ -212,17 +213,17 @@ def _in_double(scene: _Scene, *, flat: bool) -> Loss | None:
     if any(mechanism.refinement is not None for mechanism, _, _ in scene.mechanisms):
         return None
     known = known_rows(scene.known, scene.accuracy**2)
-    variance = scene.base + scene.moved @ scene.moved.T
-    if scene.known.times.size:
+    released = [released_rows(*one) for one in scene.mechanisms]
+    found = _posterior(scene, reduced(reduce(Rows.and_then, [*released, known])))
+    variance, moved = scene.base, scene.moved
+    if found is not None and scene.known.times.size and not flat:
         before = _posterior(scene, known)
         if before is None:
             return None
         variance = before.covariance + float(np.sum(before.slack)) * np.eye(scene.size)
-    released = [released_rows(*one) for one in scene.mechanisms]
-    found = _posterior(scene, reduced(reduce(Rows.and_then, [*released, known])))
-    if found is None:
-        return None
-    return _loss(found, _precision(variance, scene.moved, flat=flat))
+        moved = np.zeros((scene.size, 0))
+    precision = _precision(variance, moved, flat=flat)
+    return None if found is None or precision is None else _loss(found, *precision)
 
 
 def _posterior(scene: _Scene, rows: Rows) -> Posterior | None:
@@ -247,21 +248,41 @@ def _posterior(scene: _Scene, rows: Rows) -> Posterior | None:
     return replace(found, slack=found.slack + 3 * share * np.diagonal(found.covariance))
 
 
-def _precision(variance: FloatArray, moved: FloatArray, *, flat: bool) -> FloatArray:
-    """P^-1 (k d, k d); with flat, its limit for infinitely uncertain levels of the series.
+def _precision(
+    base: FloatArray, moved: FloatArray, *, flat: bool
+) -> tuple[FloatArray, float] | None:
+    """(base + moved moved^T)^-1 (k d, k d) and a bound of its error; None where double is lost.
 
-    moved: how the levels move the secret (k d, q). Only what they do not move keeps a precision.
+    moved: how the levels of the series move the secret (k d, q). flat: the limit of infinitely
+    uncertain levels: only what they do not move keeps a precision. In a basis that ends with the
+    directions of the levels, scaled to unit diagonal, so that a large level meets nothing small.
     """
-    basis = np.eye(variance.shape[0])
-    if flat and np.any(moved):
-        basis = null_space(moved.T)
-    inner = basis.T @ variance @ basis
-    return np.asarray(
-        basis @ prior_precision(inner, np.zeros(inner.shape[0]), flat=False) @ basis.T
-    )
+    vectors, sizes, _ = np.linalg.svd(moved, full_matrices=True)
+    rank = int(np.sum(sizes > 0)) if moved.shape[1] else 0
+    basis = np.roll(vectors, -rank, axis=1)
+    if flat:
+        basis, rank = basis[:, : basis.shape[1] - rank], 0
+    if basis.shape[1] == 0:
+        return np.zeros_like(base), 0.0
+    pulled = basis.T @ moved
+    pulled[: basis.shape[1] - rank] = 0.0  # but for rounding it is
+    inner = basis.T @ base @ basis + pulled @ pulled.T
+    spread = np.sqrt(np.diagonal(inner))
+    if not np.all(spread > 0):
+        raise _no_secret()
+    alike = inner / np.outer(spread, spread)
+    lowest, highest = eigh(alike, eigvals_only=True)[[0, -1]]
+    unit = 16 * inner.shape[0] * UNIT_ROUNDOFF
+    if lowest <= unit:
+        return None
+    inverse = np.asarray(cho_solve((cholesky_factor(alike), True), np.eye(inner.shape[0])))
+    found = basis @ (inverse / np.outer(spread, spread)) @ basis.T
+    size = float(np.linalg.norm(found, 2))
+    error = unit * highest / lowest**2 / float(np.min(spread)) ** 2
+    return found, error + unit * float(np.max(np.abs(base))) * size**2
 
 
-def _loss(found: Posterior, before: FloatArray) -> Loss | None:
+def _loss(found: Posterior, before: FloatArray, doubt: float) -> Loss | None:
     """Q^-1 - P^-1 in double precision, its numerical error bounded and taken against us."""
     size = before.shape[0]
     lowered = found.covariance - float(np.sum(found.slack)) * np.eye(size)
@@ -269,10 +290,18 @@ def _loss(found: Posterior, before: FloatArray) -> Loss | None:
     if lowest <= 0:
         return None
     scale = float(np.abs(before).max()) + 1.0 / lowest
-    caution = 8 * size * UNIT_ROUNDOFF * scale * (highest / lowest)
-    matrix = prior_precision(lowered, np.zeros(size), flat=False) - before
-    hidden = caution + float(np.sum(found.slack)) / lowest**2
-    return Loss((matrix + matrix.T) / 2 + caution * np.eye(size), hidden * lowest)
+    caution = doubt + 8 * size * UNIT_ROUNDOFF * scale * (highest / lowest)
+    after = cho_solve((cholesky_factor(lowered), True), np.eye(size))
+    matrix = (after + after.T) / 2 - before + caution * np.eye(size)
+    hidden = 2 * caution + 2 * float(np.sum(found.slack)) / lowest**2
+    return Loss((matrix + matrix.T) / 2, hidden * lowest)
+
+
+def _no_secret() -> InvalidValue:
+    return InvalidValue(
+        "every direction of the secret must have variance, got one without: "
+        "it is known already, so there is no secret in it"
+    )
 
 
 def _in_extended(scene: _Scene) -> FloatArray:
@@ -284,8 +313,15 @@ def _in_extended(scene: _Scene) -> FloatArray:
         scale = max(abs(value) for value in np.diagonal(matrix))
         fixed = m.fixed(matrix / scale)
         known, observed = scene.known.times.size, scene.released
-        after = _inverse(m, eliminate(fixed, observed + known, bits))
         before = _inverse(m, eliminate(fixed[observed:, observed:], known, bits))
+        after = _inverse(m, eliminate(fixed, observed + known, bits))
+        if before is None:
+            raise _no_secret()
+        if after is None:
+            raise NumericalError(
+                "the secret must be uncertain after the releases, got one that is known "
+                "(infinite loss)"
+            )
         return np.asarray(((after - before) / scale).astype(np.float64))
 
     return stable(compute)
@@ -309,16 +345,14 @@ def _joint_covariance(m: Extended, scene: _Scene) -> Objects:
     return np.block([[data, cross], [cross.T, weights.T.dot(inner).dot(weights)]])
 
 
-def _inverse(m: Extended, fixed: Objects) -> Objects:
-    """The inverse of a fixed-point covariance, as numbers; NumericalError where it is singular."""
+def _inverse(m: Extended, fixed: Objects) -> Objects | None:
+    """The inverse of a fixed-point covariance, as numbers; None where it is singular."""
     size, bits = fixed.shape[0], m.bits
-    # Elimination leaves the upper triangle right; the secret is determined where a pivot vanishes.
+    # Elimination leaves the upper triangle right.
     upper = np.triu(fixed) + np.triu(fixed, 1).T
     pivots = [eliminate(upper[: i + 1, : i + 1], i, bits)[0, 0] for i in range(size)]
     if min(pivots) <= zero_pivot(bits):
-        raise NumericalError(
-            "the secret must be uncertain after the releases, got one that is known (infinite loss)"
-        )
+        return None
     unit = np.full((size, size), 0, dtype=object)
     unit[np.diag_indices(size)] = 1 << bits
     columns = np.stack([solve(upper, column, bits) for column in unit.T], axis=1)

@@ -26,6 +26,8 @@ from trailveil.gaussian import UNIT_ROUNDOFF, FloatArray, check_covariance
 
 # A sum of squares needs twice the digits of what is squared.
 _BITS = 2 * START_BITS
+# Directions further apart than this are two, however ill-conditioned the noise.
+_MOST_VAGUE = 1e-8
 
 
 def parallel_sum(first: FloatArray, second: FloatArray) -> FloatArray:
@@ -33,36 +35,32 @@ def parallel_sum(first: FloatArray, second: FloatArray) -> FloatArray:
 
     Right for singular matrices: it is the limit of (A^-1 + B^-1)^-1, and x^T (A : B) x is the least
     of (x - y)^T A (x - y) + y^T B y over y. Eigenvalues below rounding count as zero, which never
-    makes the sum larger. Raises InvalidValue for what is no covariance, or of another shape.
+    makes the sum larger; directions are the same where double precision cannot tell them apart.
+    (For the noises of mechanisms, whose factors are exact, `exact_null_space` decides that.)
+    Raises InvalidValue for what is no covariance, or of another shape.
     """
-    one = covariance_factor(check_covariance(first, "the first noise"))
-    two = covariance_factor(check_covariance(second, "the second noise"))
-    if one.shape[0] != two.shape[0]:
-        raise InvalidValue(
-            f"both noises must have as many rows, got {one.shape[0]} and {two.shape[0]}"
-        )
-    left = one @ _null_space(np.hstack([one, -two]))[: one.shape[1]]
+    one, own = _spectrum(check_covariance(first, "the first noise"))
+    two, other = _spectrum(check_covariance(second, "the second noise"))
+    size = one.shape[0]
+    if two.shape[0] != size:
+        raise InvalidValue(f"both noises must have as many rows, got {size} and {two.shape[0]}")
+    if own.size == 0 or other.size == 0:
+        return np.zeros((size, size))
+    # A range that is not everything is known to the rounding of the matrix over its least value.
+    blur = max((part.max() / part.min() for part in (own, other) if part.size < size), default=1.0)
+    vague = min(_MOST_VAGUE, 8 * size * UNIT_ROUNDOFF * blur)
+    values, rows = svd(np.hstack([one, -two]), full_matrices=True)[1:]
+    common = rows[int(np.sum(values > vague)) :].T
+    weights = qr(common / np.sqrt(np.concatenate([own, other]))[:, None], mode="economic")[0]
+    left = (one * np.sqrt(own)) @ weights[: own.size]
     return np.asarray(left @ left.T)
 
 
-def covariance_factor(matrix: FloatArray) -> FloatArray:
-    """F (n, r) with F F^T = matrix (n, n), PSD, less the eigenvalues of the size of rounding."""
+def _spectrum(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Eigenvectors (n, r) and eigenvalues (r,), less those of the size of rounding."""
     values, vectors = eigh(matrix)
     kept = values > 4 * matrix.shape[0] * UNIT_ROUNDOFF * np.max(np.abs(values), initial=0.0)
-    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
-
-
-def _null_space(matrix: FloatArray) -> FloatArray:
-    """An orthonormal basis (r, q) of the null space of a matrix (n, r), to rounding."""
-    sizes = np.linalg.norm(matrix, axis=0)
-    sizes = np.where(sizes > 0, sizes, 1.0)
-    values, rows = svd(matrix / sizes, full_matrices=True)[1:]
-    rank = int(np.sum(values > 8 * max(matrix.shape) * UNIT_ROUNDOFF))
-    return _orthonormal(rows[rank:].T / sizes[:, None])
-
-
-def _orthonormal(columns: FloatArray) -> FloatArray:
-    return np.asarray(qr(columns, mode="economic")[0]) if columns.shape[1] else columns
+    return np.asarray(vectors[:, kept]), np.asarray(values[kept])
 
 
 def exact_null_space(matrix: FloatArray) -> FloatArray:
