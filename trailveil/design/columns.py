@@ -36,7 +36,8 @@ def symmetric_root(covariance: FloatArray) -> FloatArray:
     spectrum, basis = eigh((covariance + covariance.T) / 2)
     least = spectrum.size * UNIT_ROUNDOFF * max(float(spectrum[-1]), 0.0) if spectrum.size else 0.0
     kept = np.where(spectrum > least, spectrum, 0.0)
-    return np.asarray((basis * np.sqrt(kept)) @ basis.T)
+    root = (basis * np.sqrt(kept)) @ basis.T
+    return np.asarray((root + root.T) / 2)
 
 
 def turn(factor: FloatArray, reference: FloatArray) -> FloatArray:

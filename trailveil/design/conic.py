@@ -142,6 +142,7 @@ class _ProgramA:
         above = seen - beta * (self.strength / scale) >> 0
         solve(cp.Problem(cp.Maximize(beta), [above, *budget]))
         covariance = self.total * symmetric(gamma.value)
+        covariance *= min(1.0, self.total / float(np.trace(covariance)))
         found = self.rest + self.axes.T @ covariance @ self.axes
         recomputed = float(eigh(symmetric(found), self.strength, eigvals_only=True)[0])
         word = float(beta.value) * self.total / scale
