@@ -81,7 +81,9 @@ class Solution:
 
         Infinite where nothing is proved.
         """
-        return self.trace / self.least_trace - 1.0 if self.least_trace > 0 else float("inf")
+        if self.least_trace > 0:
+            return self.trace / self.least_trace - 1.0
+        return 0.0 if self.trace == 0 else float("inf")
 
 
 def least_noise_for(prior: Prior, demands: Sequence[Demand], existing: Mechanism) -> Solution:
@@ -94,7 +96,11 @@ def least_noise_for(prior: Prior, demands: Sequence[Demand], existing: Mechanism
         raise InvalidValue(
             "a stay must be designed for by itself here, got one among other secrets"
         )
-    problem = _Problem(prior, existing, tuple(_part(prior, one, existing) for one in demands))
+    parts = tuple(_part(prior, one, existing) for one in demands)
+    problem = _Problem(prior, existing, tuple(part for part in parts if part.level > 0))
+    if not problem.parts:
+        nothing = np.empty((existing.rows.size, 0))
+        return Solution(nothing, nothing, 0.0, 0, ())
     active = problem.first()
     while True:
         solution = _solve(problem, active)
@@ -110,7 +116,7 @@ class _Part:
 
     cross: C (n, k) and loading: V (k, m), so that B = cross + U V^T. solved: Sigma^-1 B. floor:
     C_i, the posterior covariance that must be left. without: Q0, what is left without noise.
-    level: the T at which white noise of variance T everywhere would do: a feasible beginning.
+    level: the T at which white noise of variance T everywhere would do, to begin with; else 0.
     """
 
     cross: FloatArray
@@ -292,7 +298,8 @@ def _part(prior: Prior, demand: Demand, existing: Mechanism) -> _Part:
     else:
         found = _posterior(prior, existing, 0.0, cross, variance, loading)
         solved, without = found.weights, found.covariance
-    level = _level(prior, existing, (cross, variance, loading), floor)
+    met = float(eigh(without - floor, eigvals_only=True)[0]) >= 0
+    level = 0.0 if met else _level(prior, existing, (cross, variance, loading), floor)
     return _Part(cross, loading, solved, floor, without, level)
 
 

@@ -41,13 +41,15 @@ def least_noise(
     single = all(secret.size == 1 for secret in secrets)
     each = [bound / secret.size for secret, bound in zip(secrets, bounds, strict=True)]
     found = _solve(prior, secrets, each, existing)
-    if not single:
+    if not single and found.trace > 0:
         each = [b * _room(prior, secrets, bounds, found, existing) for b in each]
         found = _solve(prior, secrets, each, existing)
 
     def excess(made: Mechanism) -> float:
         return _worst(prior, secrets, bounds, made) - 1.0
 
+    if found.trace == 0.0:
+        return existing, existing.noise_trace
     made = until_met(_maker(prior, secrets, found, existing), excess, found.trace)
     return made, existing.noise_trace + found.least_trace if single else None
 
