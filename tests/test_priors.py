@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -157,3 +158,27 @@ def test_what_is_not_understood_is_refused(change: Callable[[Any], None], messag
 def test_text_that_is_no_prior_is_refused(text: str) -> None:
     with pytest.raises(UnreadableInput, match=r"my\.json"):
         from_json(text, "my.json")
+
+
+def test_the_page_states_the_same_numbers() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "priors.md").read_text(encoding="utf-8")
+    rows = [[cell.strip(" `") for cell in line.split("|")[1:-1]] for line in page.splitlines()]
+    stated = {
+        row[0]: [float(cell) for cell in row[1:]]
+        for row in rows
+        if len(row) == 5 and row[0] in BUILT_IN
+    }
+    assert stated.keys() == BUILT_IN.keys()
+    for name, numbers in stated.items():
+        own, level, noise = BUILT_IN[name].kernel.terms()
+        assert isinstance(own, IntegratedOU)
+        assert isinstance(level, Constant)
+        assert isinstance(noise, White)
+        assert numbers == [own.std, own.time_constant, noise.std, level.std / 1000]
+
+
+def test_the_example_of_the_page_is_a_prior_file() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "priors.md").read_text(encoding="utf-8")
+    example = page.split("```json\n")[1].split("```")[0]
+    own, level, noise = BUILT_IN["default"].kernel.terms()
+    assert from_json(example, "x").kernel == own + noise + level

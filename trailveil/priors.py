@@ -92,7 +92,7 @@ def _moving(std: float, time_constant: float, noise_std: float) -> Kernel:
     return IntegratedOU(std, time_constant) + Constant(LEVEL_STD) + White(noise_std)
 
 
-# trailveil fit --labels MODE GEOLIFE, to three digits; see docs/priors.md.
+# What `trailveil fit --labels MODE` writes; see docs/priors.md.
 _FITTED: Final[Mapping[str, FittedOn]] = {
     "walk": FittedOn(
         files=69,
@@ -101,11 +101,11 @@ _FITTED: Final[Mapping[str, FittedOn]] = {
         seconds=59_411.0,
         how="median",
         spread={
-            "std": (0.958, 1.22, 1.80),
-            "time_constant": (9.66, 18.2, 36.1),
-            "noise_std": (1.0, 1.20, 2.02),
+            "std": (0.9583, 1.217, 1.799),
+            "time_constant": (10.08, 18.59, 36.33),
+            "noise_std": (1.0, 1.223, 2.028),
         },
-        at_bounds={"noise_std": 48, "time_constant": 2},
+        at_bounds={"noise_std": 47, "time_constant": 2},
         unfinished=0,
     ),
     "bike": FittedOn(
@@ -115,9 +115,9 @@ _FITTED: Final[Mapping[str, FittedOn]] = {
         seconds=35_613.0,
         how="median",
         spread={
-            "std": (2.19, 2.42, 2.62),
-            "time_constant": (24.2, 53.5, 91.1),
-            "noise_std": (1.17, 1.71, 2.64),
+            "std": (2.186, 2.423, 2.619),
+            "time_constant": (24.19, 53.55, 91.12),
+            "noise_std": (1.168, 1.706, 2.641),
         },
         at_bounds={"noise_std": 13},
         unfinished=0,
@@ -129,11 +129,11 @@ _FITTED: Final[Mapping[str, FittedOn]] = {
         seconds=40_003.0,
         how="median",
         spread={
-            "std": (4.49, 6.21, 8.19),
-            "time_constant": (43.5, 78.4, 145.0),
-            "noise_std": (1.0, 1.0, 1.15),
+            "std": (4.494, 6.107, 8.064),
+            "time_constant": (46.74, 78.40, 145.5),
+            "noise_std": (1.0, 1.0, 1.155),
         },
-        at_bounds={"noise_std": 56, "time_constant": 1},
+        at_bounds={"noise_std": 56},
         unfinished=0,
     ),
 }

@@ -1,6 +1,7 @@
 """`trailveil fit`: the file it writes, what it says, and what it refuses."""
 
 import json
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,9 @@ import pytest
 from tests.datasets.geolife_files import plt_text, walked, write_user
 from tests.datasets.test_sml2010 import table_text
 from trailveil import cli
+from trailveil.cli.fit import _watched
+from trailveil.datasets.day import simulated_day
+from trailveil.formats import write
 from trailveil.kernels import Constant, IntegratedOU, Matern32, White
 from trailveil.prior_file import read_prior
 
@@ -105,8 +109,8 @@ def test_nothing_is_replaced_without_being_told(run: Run, rides: list[str]) -> N
         (["."], "got a directory"),
         ([".", "--labels", "walk"], "must hold USER/Trajectory"),
         (["a.gpx", "--labels", "walk"], "must be a folder"),
-        (["b.plt", "-o", "b.plt", "--overwrite"], "another file than the input"),
-        (["b.plt", "-o", "no/mine.json"], "folder must exist"),
+        (["b.plt", "-o", "b.plt", "--overwrite"], "a file of its own"),
+        (["b.plt", "-o", "no/mine.json"], "in a folder that exists"),
     ],
 )
 def test_bad_input_is_one_clear_line(
@@ -175,6 +179,29 @@ def test_the_recipes_print_length_scales(run: Run, tmp_path: Path) -> None:
     status, _, err = run("g/000/000.plt", "--recipe", "sml2010")
     assert status == 1
     assert "table of SML2010" in err
+
+
+def test_the_examples_of_the_page_run(run: Run) -> None:
+    with Path("ride.gpx").open("wb") as out:
+        write(simulated_day(), out, ".gpx")
+    page = (Path(__file__).parents[2] / "docs" / "commands" / "fit.md").read_text(encoding="utf-8")
+    examples = [line[2:] for line in page.splitlines() if line.startswith("$ ")]
+    assert examples
+    for example in examples:
+        status, _, err = run(*shlex.split(example)[2:])
+        assert (status, err) == (0, ""), example
+
+
+@pytest.mark.parametrize("patience", [0.0, 60.0])
+def test_a_bar_appears_on_a_terminal_once_it_takes_long(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], patience: float
+) -> None:
+    monkeypatch.setattr("trailveil.cli.fit.PATIENCE", patience)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert list(_watched(iter(range(5)), 5, "Fitting")) == list(range(5))
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert ("Fitting" in captured.err and "100%" in captured.err) == (patience == 0.0)
 
 
 def test_help_has_an_example(run: Run) -> None:

@@ -1,13 +1,16 @@
 """Priors from windows: simulated motion gives back its parameters, whichever way."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from trailveil.datasets.fitting import LEAST_NOISE, fit_prior, motion_family
-from trailveil.datasets.stretches import Stretches
+from trailveil.datasets.geolife import FASTEST, labelled_traces
+from trailveil.datasets.stretches import Stretches, stretches
 from trailveil.fit import FAMILIES, Series
 from trailveil.kernels import Constant, IntegratedOU, White
-from trailveil.priors import LEVEL_STD, from_json, to_json
+from trailveil.priors import BUILT_IN, LEVEL_STD, from_json, to_json
 
 TRUTH = (2.0, 40.0, 3.0)
 
@@ -70,3 +73,19 @@ def test_other_kernels_and_the_way_to_a_file(windows: Stretches, kernel: str) ->
 
 def test_noise_below_a_metre_is_not_believed() -> None:
     assert motion_family()["noise_std"].low == LEAST_NOISE == 1.0
+
+
+@pytest.mark.slow
+def test_a_built_in_prior_is_what_its_command_gives(shared: Path) -> None:
+    # bike: all starts agree in every window, so that one is enough here.
+    parts = labelled_traces(shared / "traces" / "geolife", "bike")
+    found = stretches([trace for _, trace in parts], fastest=FASTEST["bike"])
+    made = fit_prior(found, "bike", starts=1).spec
+    built_in = BUILT_IN["bike"]
+    assert made.fitted_on is not None
+    assert built_in.fitted_on is not None
+    for name, values in built_in.fitted_on.spread.items():
+        np.testing.assert_allclose(made.fitted_on.spread[name], values, rtol=1e-3)
+    assert made.fitted_on.at_bounds == built_in.fitted_on.at_bounds
+    for count in ("files", "windows", "fixes", "seconds", "unfinished"):
+        assert getattr(made.fitted_on, count) == getattr(built_in.fitted_on, count)

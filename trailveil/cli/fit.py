@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -111,8 +111,7 @@ def fit(
         return
     if output is None:
         raise click.UsageError("Say where to write the prior: -o prior.json.")
-    for path in files:
-        check_output(output, path, overwrite=overwrite)
+    check_output(output, *files, overwrite=overwrite)
     traces = _labelled(_one(files), labels) if labels else _recorded(files)
     windows, spec = _fitted(traces, output.stem, window, labels, kernel, how, starts)
     _write(spec, output, overwrite)
@@ -125,10 +124,8 @@ def fit(
 def _write(spec: "PriorSpec", output: Path, overwrite: bool) -> None:
     from trailveil.priors import to_json
 
-    def write(stream: BinaryIO) -> None:
-        stream.write(to_json(spec).encode())
-
-    write_atomically(output, write, overwrite=overwrite)
+    content = to_json(spec).encode()
+    write_atomically(output, lambda stream: stream.write(content), overwrite=overwrite)
 
 
 def _one(files: Sequence[Path]) -> Path:
@@ -182,7 +179,10 @@ def _fitted(
 
 
 def _watched(items: Iterable[Any], count: int, label: str) -> Iterator[Any]:
-    """Pass items on, and show a progress bar on stderr once it takes long."""
+    """Pass items on, and show a progress bar on a terminal's stderr once it takes long."""
+    if not sys.stderr.isatty():
+        yield from items
+        return
     begin, bar = monotonic(), None
     with ExitStack() as open_bars:
         for done, item in enumerate(items, 1):
