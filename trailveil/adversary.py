@@ -12,10 +12,12 @@ import numpy as np
 from scipy.linalg import eigh
 
 from trailveil.errors import InvalidValue, NumericalError
-from trailveil.gaussian import FloatArray, Joint, Posterior, posterior, spectral_doubt
+from trailveil.gaussian import POINT_SLACK, FloatArray, Joint, posterior, spectral_doubt
 from trailveil.kernels import Kernel, latent, split, stopped
 from trailveil.loss import largest_eigenvalue, loss_matrix
+from trailveil.markov import MarkovSystem
 from trailveil.mechanism import Mechanism, no_noise
+from trailveil.points import points_posterior
 from trailveil.precision import known_precision
 from trailveil.prior import (
     NOTHING_KNOWN,
@@ -24,7 +26,8 @@ from trailveil.prior import (
     SideInformation,
     observe,
 )
-from trailveil.secrets import Secret
+from trailveil.residual import Points
+from trailveil.secrets import Secret, basic
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,16 +216,13 @@ def _with_each(
     the joint covariance of the two, so that one is moved by its numerical doubt to one side first:
     -1 for a result from below, 1 for one from above.
     """
-    size = secret.size
-    found = _side_by_side(observation, secret, points)
-    own, shared = found.covariance[:size, :size], found.covariance[:size, size:]
-    diagonal, results = np.diagonal(found.covariance), []
-    for index, q in enumerate(shared.T):
+    size, found = secret.size, _with_points(observation, secret, points)
+    results = []
+    for index, q in enumerate(found.shared.T):
         both = np.r_[0:size, size + index]
-        doubt = side * spectral_doubt(diagonal[both], found.slack[both])
-        lowered = own + doubt * np.eye(size)
-        spread = diagonal[size + index] + doubt + accuracy**2
-        result = lowered - np.outer(q, q) / spread
+        doubt = side * spectral_doubt(found.variances[both], found.slack[both])
+        spread = found.variances[size + index] + doubt + accuracy**2
+        result = found.own + doubt * np.eye(size) - np.outer(q, q) / spread
         if spread <= 0 or np.linalg.eigvalsh(result)[0] <= 0:
             raise NumericalError(
                 "the place must not be determined to within rounding, got one that is: "
@@ -232,26 +232,56 @@ def _with_each(
     return results
 
 
-def _side_by_side(observation: Observation, secret: Secret, points: FloatArray) -> Posterior:
-    """The joint posterior of secret and recorded values: they are one secret of two kinds."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Beside:
+    """A secret of k locations beside p recorded values, given what is observed.
+
+    own: Q (k, k). shared: (k, p). variances, slack: (k + p,), of secret and values.
+    """
+
+    own: FloatArray
+    shared: FloatArray
+    variances: FloatArray
+    slack: FloatArray
+
+
+def _with_points(observation: Observation, secret: Secret, points: FloatArray) -> _Beside:
+    if not isinstance(observation.system, MarkovSystem):
+        return _side_by_side(observation, secret, points)
+    loading = observation.joint(basic(float(points[0]), recorded=True)).secret_loadings[0]
+    found = points_posterior(observation.joint(secret), secret, Points(points, True, loading))
+    own = np.diagonal(found.secret.covariance)
+    # The values are known to rounding, with no bound of it: to what the secret is, and at least so.
+    relative = max(float(np.max(found.secret.slack / own)), POINT_SLACK)
+    return _Beside(
+        found.secret.covariance,
+        found.covariances.T,
+        np.concatenate([own, found.variances]),
+        np.concatenate([found.secret.slack, relative * found.variances]),
+    )
+
+
+def _side_by_side(observation: Observation, secret: Secret, points: FloatArray) -> _Beside:
+    """With full matrices: secret and values are one secret of two kinds."""
     known = Secret("points", points, np.eye(points.size), recorded=True)
     first, second = observation.joint(secret), observation.joint(known)
-    kernel = observation.prior.kernel
+    kernel, size = observation.prior.kernel, secret.size
     seen = kernel if secret.recorded else latent(kernel)
     base = None if seen is None else split(seen)[0]
-    between = np.zeros((secret.size, points.size))
+    between = np.zeros((size, points.size))
     if base is not None:
         between = secret.weights @ base(secret.times, points)
-    scales = [observation.prior.scale(one) for one in (secret, known)]
     joint = Joint(
         observation.system,
         np.hstack([first.cross, second.cross]),
         np.block([[first.variance, between], [between.T, second.variance]]),
         observation.loadings,
         np.vstack([first.secret_loadings, second.secret_loadings]),
-        np.concatenate(scales),
+        np.concatenate([first.size, second.size]),
     )
-    return posterior(joint)
+    found = posterior(joint)
+    own, shared = found.covariance[:size, :size], found.covariance[:size, size:]
+    return _Beside(own, shared, np.diagonal(found.covariance), found.slack)
 
 
 def first_four(

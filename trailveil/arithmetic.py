@@ -76,6 +76,8 @@ class Float64:
         """e^x - 1 - x."""
         x = np.asarray(x, dtype=np.float64)
         near = np.abs(x) < _SERIES_BELOW
+        if not np.any(near):
+            return np.expm1(x) - x
         small = np.where(near, x, 0.0)
         return np.where(near, small * small / 2 * np.polyval(_SERIES, small), np.expm1(x) - x)
 

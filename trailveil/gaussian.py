@@ -33,6 +33,8 @@ NEGATIVE_EIGENVALUE_TOLERANCE = 1e-12
 LOSS_SLACK = 1e-8
 # ... and above which, where extended precision is out of reach, no figure is given at all.
 LARGEST_LOSS_SLACK = 1e-3
+# Relative: what a variance without an error bound of its own is taken to be known to, at best.
+POINT_SLACK = 1e-9
 # Relative: an inverse less certain than this is none.
 WORST_INVERSE = 0.1
 # Steps of iterative refinement, as long as each makes the squared residual smaller by this factor.
@@ -46,6 +48,8 @@ LAST_NEWTON_STEP = 1e-6
 NEGLIGIBLE = 1e-12
 # Relative: the least step to the safe side after a solve; the loss is recomputed at each.
 SAFE_STEP = 1e-11
+# Relative: what is added to a root at once, so that the first check mostly succeeds.
+SAFE_START = 1e-9
 MOST_SAFE_STEPS = 30
 # Relative: how far below the root of its equation a lower bound is tried, in turn.
 LOWER_STEPS = (1e-10, 1e-8, 1e-6, 1e-4)
@@ -175,6 +179,12 @@ class Joint:
     secret_loadings: FloatArray
     scale: FloatArray | None = None
 
+    @property
+    def size(self) -> FloatArray:
+        """The scale, stated or of single values (k,)."""
+        own = np.sqrt(np.diagonal(self.variance)) if self.scale is None else self.scale
+        return np.asarray(own)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Posterior:
@@ -284,9 +294,7 @@ def rounding(terms: int) -> float:
 
 def _size(joint: Joint, fit: _Fit) -> FloatArray:
     """The deviations that s - W^T Z adds up, loadings aside (k,): its terms are of their square."""
-    scale = joint.scale
-    own = np.sqrt(np.diagonal(joint.variance)) if scale is None else scale
-    return np.asarray(np.sqrt(joint.system.diagonal) @ np.abs(fit.weights) + own)
+    return np.asarray(np.sqrt(joint.system.diagonal) @ np.abs(fit.weights) + joint.size)
 
 
 def _rounding_of_residual(joint: Joint, fit: _Fit) -> FloatArray:

@@ -45,8 +45,9 @@ def known_variances(
     if known.times.size:
         before = _with_known_alone(judge, known, flat=flat).posterior(secret)
         return np.asarray(np.diagonal(before.covariance) + before.slack)
-    caution = rounding(secret.times.size) * judge.scale(secret) ** 2
-    found = judge.variances(secret) * (1 + _FEW * UNIT_ROUNDOFF) + caution
+    found, scale = judge.variances(secret), judge.scale(secret)
+    found = found + rounding(secret.times.size) * (found if scale is None else scale**2)
+    found = found * (1 + _FEW * UNIT_ROUNDOFF)
     return np.asarray(np.where(flat & (secret.level != 0), np.inf, found))
 
 
@@ -62,7 +63,9 @@ def _prior_precision(judge: Prior, secret: Secret, *, flat: bool) -> tuple[Float
         return found, _FEW * UNIT_ROUNDOFF * float(np.linalg.norm(found, 2))
     size = float(np.linalg.norm(found, 2))
     # Rounding of the level by its own size, and of P0 by e I, which moves P^-1 by P^-1 e P^-1.
-    moved = rounding(secret.times.size) * float(np.sum(judge.scale(secret) ** 2)) * size**2
+    scale = judge.scale(secret)
+    spread = np.trace(base) if scale is None else np.sum(scale**2)
+    moved = rounding(secret.times.size) * float(spread) * size**2
     return found, doubt + _FEW * UNIT_ROUNDOFF * size + 2 * moved
 
 

@@ -133,13 +133,18 @@ class Prior:
 
     def variances(self, secret: Secret) -> FloatArray:
         """The diagonal of P (k,), without the rest of it where each location is one value."""
-        if not np.array_equal(secret.weights, np.eye(secret.size)):
+        if not secret.is_of_values:
             return np.diagonal(self.variance(secret))
         seen = self.kernel if secret.recorded else latent(self.kernel)
         return np.zeros(secret.size) if seen is None else seen.diagonal(secret.times)
 
-    def scale(self, secret: Secret) -> FloatArray:
-        """The deviations that each location weighs up, added up, its level aside (k,)."""
+    def scale(self, secret: Secret) -> FloatArray | None:
+        """The deviations that each location weighs up, added up, its level aside (k,).
+
+        None where each location is one value, and so of its own deviation.
+        """
+        if secret.is_of_values:
+            return None
         seen = self.kernel if secret.recorded else latent(self.kernel)
         base = None if seen is None else split(seen)[0]
         if base is None:
@@ -260,10 +265,10 @@ def secret_parts(
     seen = kernel if secret.recorded else latent(kernel)
     base, level = (None, 0.0) if seen is None else split(seen)
     weights = secret.weights.T
-    if base is None:
-        cross, variance = np.zeros((observed.size, secret.size)), np.zeros((secret.size,) * 2)
-    else:
-        cross = covariance_product(base, observed, secret.times, weights)
+    cross, variance = np.zeros((observed.size, secret.size)), np.zeros((secret.size,) * 2)
+    if base is not None:
+        if observed.size:
+            cross = covariance_product(base, observed, secret.times, weights)
         variance = weights.T @ covariance_product(base, secret.times, secret.times, weights)
     loading = np.zeros((secret.size, rank + (level > 0)))
     if level > 0:

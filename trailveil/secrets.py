@@ -61,6 +61,12 @@ class Secret:
         return int(self.weights.shape[0])
 
     @property
+    def is_of_values(self) -> bool:
+        """Whether each location is one value of the series, not a weighted sum."""
+        square = self.weights.shape[0] == self.weights.shape[1]
+        return square and bool(np.array_equal(self.weights, np.eye(self.size)))
+
+    @property
     def level(self) -> FloatArray:
         """What a common level of the series adds to each location: the row sums of H, (k,)."""
         return np.array([math.fsum(row) for row in self.weights])

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from trailveil.errors import InvalidValue, NumericalError
-from trailveil.gaussian import MOST_SAFE_STEPS, SAFE_STEP
+from trailveil.gaussian import MOST_SAFE_STEPS, SAFE_START, SAFE_STEP
 from trailveil.mechanism import Mechanism
 
 
@@ -16,12 +16,13 @@ def until_met(
 
     Steps grow, since losses may fall slowly with the trace. Raises NumericalError where none does.
     """
+    trace *= 1.0 + SAFE_START
     for attempt in range(MOST_SAFE_STEPS):
         mechanism = make(trace)
         above = excess(mechanism)
         if above <= 0.0:
             return mechanism
-        trace *= 1.0 + 4.0**attempt * max(above, SAFE_STEP)
+        trace *= 1.0 + 4.0 ** (attempt + 1) * max(above, SAFE_STEP)
     raise NumericalError("no noise was found whose recomputed loss meets the target")
 
 
