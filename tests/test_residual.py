@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.markov_cases import SMOOTH, nasty_times, relative
+from trailveil.chains import Recursion
 from trailveil.extended import Extended, eliminate
 from trailveil.gaussian import FloatArray, Joint, posterior
 from trailveil.kernels import (
@@ -23,7 +24,7 @@ from trailveil.kernels import (
 )
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Observation, Prior, SideInformation, observe
-from trailveil.residual import Sources, _total, markov_posterior
+from trailveil.residual import Sources, _slack, _total, markov_posterior
 from trailveil.secrets import Secret, basic, compound, difference, stay, window_mean
 
 PROCESS = Matern32(120.0, 900.0) + White(3.0)
@@ -189,3 +190,58 @@ def test_a_stay_is_judged_on_its_stopped_clock() -> None:
     cross[30] -= 4.0  # the place, not the value recorded there
     own = base([30.0], [30.0])[0, 0] - 4.0
     assert found == pytest.approx(own - (cross.T @ np.linalg.solve(data, cross))[0, 0], rel=1e-8)
+
+
+def test_bounds_hold_for_weights_that_are_not_the_best() -> None:
+    """The variance of a residual exceeds the posterior's by at most the slack."""
+    observation, secret = long_ride(IntegratedOU(3.0, 60.0), 300)
+    joint = observation.joint(secret)
+    best = markov_posterior(joint, secret)
+    for size in (1e-6, 1e-4, 1e-2):
+        moved = best.weights * (1 + size * np.random.default_rng(0).normal(size=(300, 1)))
+        shares = Sources(joint, secret).shares(moved)
+        variance = sum(float(one.variance[0, 0]) for one in shares)
+        excess = variance - best.covariance[0, 0]
+        assert -best.slack[0] <= excess <= _slack(shares, observation.system)[0] + best.slack[0]
+
+
+def run_in_single_precision(
+    self: Recursion, u: FloatArray, *, backwards: bool = False
+) -> FloatArray:
+    """The recursion one step after another, each rounded to 24 bits."""
+    size = self.band.shape[1]
+    z = u.astype(np.float32)
+    steps = range(u.shape[1] - 1)
+    for k in reversed(steps) if backwards else steps:
+        band = self.band[k]  # [from, size + to - from] holds -F
+        transition = np.array(
+            [[-band[start, size + to - start] for start in range(size)] for to in range(size)]
+        ).astype(np.float32)
+        if backwards:
+            z[:, k] += z[:, k + 1] @ transition
+        else:
+            z[:, k + 1] += z[:, k] @ transition.T
+    return z.astype(np.float64)
+
+
+def test_bounds_hold_in_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A series long on its way, in 24 bits: errors are large enough to be seen, and are covered."""
+    observation, secret = long_ride(IntegratedOU(3.0, 60.0, -1e9), 400)
+    joint = observation.joint(secret)
+    weights = markov_posterior(joint, secret).weights
+    sources = Sources(joint, secret)
+    exact_variance = sources.shares(weights)[0].variance[0, 0]
+    monkeypatch.setattr("trailveil.residual.UNIT_ROUNDOFF", 2.0**-24)
+    monkeypatch.setattr(Recursion, "run", run_in_single_precision)
+    series = sources.shares(weights)[0]
+    error = abs(series.variance[0, 0] - exact_variance)
+    spread, deviation = series.spread[0], np.sqrt(exact_variance)
+    assert 1e-4 * exact_variance < error <= spread * (2 * deviation + spread)
+
+
+def test_weights_are_refined_by_the_sharp_residual(monkeypatch: pytest.MonkeyPatch) -> None:
+    observation, secret = long_ride(IntegratedOU(3.0, 60.0), 20_000)
+    joint = observation.joint(secret)
+    refined = markov_posterior(joint, secret)
+    monkeypatch.setattr("trailveil.residual.MOST_REFINEMENTS", 0)
+    assert refined.slack[0] < 0.1 * markov_posterior(joint, secret).slack[0]
