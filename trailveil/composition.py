@@ -23,14 +23,15 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
-from scipy.linalg import cho_solve, eigh
 
 from trailveil.coupled import Coupling, independent
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.extended import (
     LARGEST_EXTENDED,
+    START_BITS,
     Extended,
     Objects,
+    TooFewBits,
     eliminate,
     solve,
     stable,
@@ -43,8 +44,9 @@ from trailveil.gaussian import (
     FloatArray,
     Joint,
     Posterior,
-    cholesky_factor,
+    inverse_of,
     posterior,
+    rounding,
 )
 from trailveil.kernels import Kernel, StoppedClock
 from trailveil.loss import Loss
@@ -67,6 +69,9 @@ from trailveil.rows import (
     system,
 )
 from trailveil.secrets import Secret
+
+# What vanishes in this many bits is zero.
+_DECIDED = 4 * START_BITS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,6 +170,12 @@ class _Scene:
         inner = covariance(self.prior, self.at, self.at, double, levels=False)
         return np.asarray(self.weights @ inner @ self.weights.T)
 
+    @property
+    def scale(self) -> FloatArray:
+        """The deviations that each location weighs up, added up, levels aside (k d,)."""
+        inner = covariance(self.prior, self.at, self.at, double, levels=False)
+        return np.asarray(np.abs(self.weights) @ np.sqrt(np.diagonal(inner)))
+
 
 def _scene(
     prior: Kernel | Coupling,
@@ -215,14 +226,14 @@ def _in_double(scene: _Scene, *, flat: bool) -> Loss | None:
     known = known_rows(scene.known, scene.accuracy**2)
     released = [released_rows(*one) for one in scene.mechanisms]
     found = _posterior(scene, reduced(reduce(Rows.and_then, [*released, known])))
-    variance, moved = scene.base, scene.moved
+    variance, moved, scale = scene.base, scene.moved, scene.scale
     if found is not None and scene.known.times.size and not flat:
         before = _posterior(scene, known)
         if before is None:
             return None
-        variance = before.covariance + float(np.sum(before.slack)) * np.eye(scene.size)
-        moved = np.zeros((scene.size, 0))
-    precision = _precision(variance, moved, flat=flat)
+        variance = before.covariance + before.doubt * np.eye(scene.size)
+        moved, scale = np.zeros((scene.size, 0)), np.sqrt(np.diagonal(variance))
+    precision = _precision(variance, moved, scale, flat=flat)
     return None if found is None or precision is None else _loss(found, *precision)
 
 
@@ -241,6 +252,7 @@ def _posterior(scene: _Scene, rows: Rows) -> Posterior | None:
             scene.base,
             np.hstack([levels(scene.prior, rows.points), rows.factor]),
             np.hstack([scene.moved, np.zeros((scene.size, rows.factor.shape[1]))]),
+            scene.scale,
         )
         found = posterior(joint)
     except NumericalError:
@@ -249,13 +261,14 @@ def _posterior(scene: _Scene, rows: Rows) -> Posterior | None:
 
 
 def _precision(
-    base: FloatArray, moved: FloatArray, *, flat: bool
+    base: FloatArray, moved: FloatArray, scale: FloatArray, *, flat: bool
 ) -> tuple[FloatArray, float] | None:
     """(base + moved moved^T)^-1 (k d, k d) and a bound of its error; None where double is lost.
 
-    moved: how the levels of the series move the secret (k d, q). flat: the limit of infinitely
-    uncertain levels: only what they do not move keeps a precision. In a basis that ends with the
-    directions of the levels, scaled to unit diagonal, so that a large level meets nothing small.
+    moved: how the levels of the series move the secret (k d, q). scale: (k d,), the deviations that
+    went into the base. flat: the limit of infinitely uncertain levels: only what they do not move
+    keeps a precision. In a basis that ends with the directions of the levels, so that a large level
+    meets nothing small.
     """
     vectors, sizes, _ = np.linalg.svd(moved, full_matrices=True)
     rank = int(np.sum(sizes > 0)) if moved.shape[1] else 0
@@ -266,35 +279,27 @@ def _precision(
         return np.zeros_like(base), 0.0
     pulled = basis.T @ moved
     pulled[: basis.shape[1] - rank] = 0.0  # but for rounding it is
-    inner = basis.T @ base @ basis + pulled @ pulled.T
-    spread = np.sqrt(np.diagonal(inner))
-    if not np.all(spread > 0):
-        raise _no_secret()
-    alike = inner / np.outer(spread, spread)
-    lowest, highest = eigh(alike, eigvals_only=True)[[0, -1]]
-    unit = 16 * inner.shape[0] * UNIT_ROUNDOFF
-    if lowest <= unit:
+    try:
+        inverse, error = inverse_of(basis.T @ base @ basis + pulled @ pulled.T)
+    except NumericalError:
         return None
-    inverse = np.asarray(cho_solve((cholesky_factor(alike), True), np.eye(inner.shape[0])))
-    found = basis @ (inverse / np.outer(spread, spread)) @ basis.T
-    size = float(np.linalg.norm(found, 2))
-    error = unit * highest / lowest**2 / float(np.min(spread)) ** 2
-    return found, error + unit * float(np.max(np.abs(base))) * size**2
+    size = float(np.linalg.norm(inverse, 2))
+    # Rounding of P0 by e I: P^-1 moves by P^-1 e P^-1.
+    moved_by = rounding(scale.size) * float(np.sum(scale**2)) * size**2
+    return basis @ inverse @ basis.T, error + 2 * moved_by + 16 * UNIT_ROUNDOFF * size
 
 
-def _loss(found: Posterior, before: FloatArray, doubt: float) -> Loss | None:
+def _loss(found: Posterior, before: FloatArray, hidden: float) -> Loss | None:
     """Q^-1 - P^-1 in double precision, its numerical error bounded and taken against us."""
-    size = before.shape[0]
-    lowered = found.covariance - float(np.sum(found.slack)) * np.eye(size)
-    lowest, highest = eigh(lowered, eigvals_only=True)[[0, -1]]
-    if lowest <= 0:
+    doubt, one = found.doubt, np.eye(before.shape[0])
+    try:
+        after, error = inverse_of(found.covariance - doubt * one)
+    except NumericalError:
         return None
-    scale = float(np.abs(before).max()) + 1.0 / lowest
-    caution = doubt + 8 * size * UNIT_ROUNDOFF * scale * (highest / lowest)
-    after = cho_solve((cholesky_factor(lowered), True), np.eye(size))
-    matrix = (after + after.T) / 2 - before + caution * np.eye(size)
-    hidden = 2 * caution + 2 * float(np.sum(found.slack)) / lowest**2
-    return Loss((matrix + matrix.T) / 2, hidden * lowest)
+    size = float(np.linalg.norm(after, 2))
+    caution = hidden + error + 16 * one.size * UNIT_ROUNDOFF * (size + np.linalg.norm(before))
+    matrix = after - before + float(caution) * one
+    return Loss((matrix + matrix.T) / 2, float(2 * doubt * size**2 + 2 * caution) / size)
 
 
 def _no_secret() -> InvalidValue:
@@ -315,6 +320,8 @@ def _in_extended(scene: _Scene) -> FloatArray:
         known, observed = scene.known.times.size, scene.released
         before = _inverse(m, eliminate(fixed[observed:, observed:], known, bits))
         after = _inverse(m, eliminate(fixed, observed + known, bits))
+        if (before is None or after is None) and bits < _DECIDED:
+            raise TooFewBits
         if before is None:
             raise _no_secret()
         if after is None:
