@@ -157,7 +157,9 @@ class _ProgramA:
         rest = covariance.copy()
         rest[self.at], rest[:, self.at] = 0.0, 0.0
         direct = np.sqrt(variance) * np.eye(rest.shape[0])[:, self.at]
-        return Mechanism(self.prior.times, np.hstack([direct, symmetric_root(rest / self.factor)]))
+        root = symmetric_root(rest / self.factor)
+        root[self.at] = 0.0  # not even by rounding
+        return Mechanism(self.prior.times, np.hstack([direct, root]))
 
 
 def load_cvxpy() -> Any:

@@ -29,8 +29,9 @@ from trailveil.prior import NOTHING_KNOWN, Prior
 from trailveil.secrets import Secret
 
 # Directions in which the prior varies by less than this share are seen as they are: the solver
-# could not tell them from zero. What they tell of recorded values is of that size.
-_UNSEEN = 1e-8
+# could not tell them from zero. What they tell of recorded values is of that size. Where the solver
+# is not sure of its answer, the next share is tried.
+_UNSEEN = (1e-8, 1e-7, 1e-10)
 # Share of its largest under which an eigenvalue of Gamma is the solver's rounding.
 _ROUNDING = 1e-7
 # From this many secrets on, one large cone for all is faster than one of moderate size for each.
@@ -182,9 +183,17 @@ class _ExactProgram:
         self.parts = [_conditional(prior.for_secret(secret), secret) for secret in secrets]
 
     def solve(self, shape_of: Callable[[_Kept], _Shape]) -> ConicOptimum:
+        """The optimum over noise of one shape."""
+        *others, last = self._views()
+        for kept in others:
+            try:
+                return self._solve(shape_of(kept), kept)
+            except NumericalError:
+                continue
+        return self._solve(shape_of(last), last)
+
+    def _solve(self, shape: _Shape, kept: _Kept) -> ConicOptimum:
         cp = load_cvxpy()
-        kept = self._kept()
-        shape = shape_of(kept)
         hardest = [
             float(np.linalg.norm(tall.T @ tall, 2)) / bound
             for (tall, _), bound in zip(self.parts, self.bounds, strict=True)
@@ -201,14 +210,15 @@ class _ExactProgram:
         solve(cp.Problem(cp.Minimize(ratio), [*cones, trace <= 1]))
         return self._least_loss(shape, kept, scale, float(ratio.value) * unit)
 
-    def _kept(self) -> _Kept:
+    def _views(self) -> list[_Kept]:
         """All directions; for recorded values the eigenvectors of Sigma that the solver can see."""
         size = self.prior.times.size
         if not all(secret.recorded and secret.window is None for secret in self.secrets):
-            return _Kept(np.eye(size), None)
+            return [_Kept(np.eye(size), None)]
         spectrum, basis = eigh(self.prior.covariance)
-        seen = spectrum > _UNSEEN * spectrum[-1]
-        return _Kept(basis[:, seen], spectrum[seen])
+        counts = [int(np.sum(spectrum > share * spectrum[-1])) for share in _UNSEEN]
+        distinct = list(dict.fromkeys(counts))
+        return [_Kept(basis[:, -count:], spectrum[-count:]) for count in distinct]
 
     def _cones(self, shape: _Shape, kept: _Kept, scale: float, ratio: Any) -> list[Any]:
         """loss_i <= ratio bound_i, with Gamma = scale B gamma B^T.
@@ -265,7 +275,8 @@ class _ExactProgram:
         raise NumericalError("no noise was found whose recomputed losses are within their bounds")
 
     def _least_loss(self, shape: _Shape, kept: _Kept, scale: float, value: float) -> ConicOptimum:
-        spent = float(self.weights @ np.diagonal(self._gamma(shape, scale)))
+        first = self._mechanism(shape, kept, scale)
+        spent = float(self.weights @ first.variances)
         mechanism = self._mechanism(shape, kept, scale * scale / spent)
         found = self._losses(mechanism)
         worst = max(one / bound for one, bound in zip(found, self.bounds, strict=True))
@@ -290,7 +301,9 @@ class _ExactProgram:
         gamma[shape.secret], gamma[:, shape.secret] = 0.0, 0.0
         largest = float(np.max(np.diagonal(gamma), initial=0.0))
         if kept.variances is None or not needs_digits(self.prior, largest):
-            return Mechanism(self.prior.times, np.hstack([direct, symmetric_root(gamma)]))
+            root = symmetric_root(gamma)
+            root[shape.secret] = 0.0  # not even by rounding
+            return Mechanism(self.prior.times, np.hstack([direct, root]))
         rows = kept.basis.copy()
         rows[shape.secret] = 0.0
         inner = pinv(rows, rtol=1e-6) @ self._thin_root(gamma)
