@@ -226,7 +226,7 @@ def run_in_single_precision(
 
 def test_bounds_hold_in_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
     """A series long on its way, in 24 bits: errors are large enough to be seen, and are covered."""
-    observation, secret = long_ride(IntegratedOU(3.0, 60.0, -1e9), 400)
+    observation, secret = long_ride(IntegratedOU(3.0, 60.0, -1e10), 400)
     joint = observation.joint(secret)
     weights = markov_posterior(joint, secret).weights
     sources = Sources(joint, secret)
