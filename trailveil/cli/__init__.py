@@ -20,6 +20,8 @@ from trailveil.version import __version__
 COMMANDS = {
     "protect": ("trailveil.cli.protect:protect", "Protect a recording: the main job."),
     "design": ("trailveil.cli.design:design", "What would it cost? Design noise without a trace."),
+    "fit": ("trailveil.cli.fit:fit", "Fit a prior to recordings."),
+    "reproduce": ("trailveil.cli.reproduce:reproduce", "The paper's figures, computed anew."),
     "demo": ("trailveil.cli.demo:demo", "The main job end to end, on a day it makes up."),
 }
 

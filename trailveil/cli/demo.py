@@ -3,6 +3,7 @@
 import json
 import tempfile
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import click
 
@@ -40,22 +41,21 @@ def demo(output: Path | None, *, as_json: bool) -> None:
     day = simulated_day()
     write_atomically(source, lambda out: write(day, out, ".gpx"), overwrite=True)
     clinic = day_plan().stays[1]
-    first, last = (
-        in_words(when).replace(" ", "T", 1)[:19] + "Z" for when in (clinic.begin, clinic.end)
-    )
+    first, last = (in_words(when)[11:16] for when in (clinic.begin, clinic.end))
+    stays = (("start", "start+34m"), (first, last), ("end-30m", "end"))
     trace, cleaning = load(source)
-    request = requested(trace, Chosen(("start", "end"), ((first, last),)), Request(()))
+    request = requested(trace, Chosen((), stays, ZoneInfo("UTC")), Request(()))
     with waiting(f"designing noise for {len(trace)} fixes"):
         made = plan(trace, request)
     with tempfile.TemporaryDirectory(prefix="trailveil-") as state:
         publish(made, open_memory(Path(state)), released, overwrite=True)
-    found = record(made, cleaning, output=named(released))
+    found = record(made, cleaning, output=named(released), zone=ZoneInfo("UTC"))
     if as_json:
         click.echo(json.dumps(found))
         return
+    options = " ".join(f"--between {begin} {end}" for begin, end in stays)
     click.echo(
-        f"A made-up day: {named(source)}\n{DAY}.\n"
-        f"$ trailveil protect day.gpx --at start --at end --between {first} {last}\n"
+        f"A made-up day: {named(source)}\n{DAY}.\n$ trailveil protect day.gpx {options} --tz UTC\n"
     )
     click.echo(text(found))
 

@@ -9,11 +9,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import click
 
 from trailveil.cli.waiting import waiting
-from trailveil.errors import Unavailable
+from trailveil.errors import InvalidValue, Unavailable
 from trailveil.formats.source import named
 from trailveil.formats.table import format_to_write
+from trailveil.kernels import Kernel
 from trailveil.memory import user_memory
 from trailveil.output import Put, check_output, staged
+from trailveil.prior_file import prior_named
 from trailveil.protecting import (
     Chosen,
     check_released,
@@ -75,7 +77,13 @@ def zone_named(
     show_default=True,
     help="still: sees that a stay stands still; plain: does not.",
 )
-@click.option("--prior", default="default", show_default=True, help="How people move.")
+@click.option(
+    "--prior",
+    default="default",
+    show_default=True,
+    metavar="NAME|FILE",
+    help="How people move: default, walk, bike, drive, or a file made by trailveil fit.",
+)
 @click.option(
     "--mechanism",
     type=click.Choice([kind.value for kind in Noise]),
@@ -141,23 +149,33 @@ def _request(options: dict[str, Any]) -> Request:
         withhold,
         options["adversary"] == "still",
         noise,
+        _prior(options["prior"]),
     )
+
+
+def _prior(stated: str) -> Kernel:
+    """The kernel of a built-in prior or of a prior file, in metres and with measurement noise."""
+    spec = prior_named(stated)
+    if spec.unit != "metres":
+        raise InvalidValue(f"--prior must be in metres, got one in {spec.unit}: {named(stated)}")
+    if not any(term.is_white() for term in spec.kernel.terms()):
+        raise InvalidValue(
+            f"--prior must state a measurement noise (a white term), got none: {named(stated)}"
+        )
+    return spec.kernel
 
 
 def _refuse_what_is_missing(options: dict[str, Any]) -> None:
     if options["everywhere"]:
         raise Unavailable(
             "--everywhere must have a prior of constant variance, got one of movement, whose "
-            "variance "
-            "grows; it is not in this version: state times (--at, --between)"
+            "variance grows; it is not in this version: state times (--at, --between)"
         )
     if options["near"] or options["stops"]:
         raise Unavailable(
             "--near and --stops choose times by place and are not in this version: state times "
             "(--at, --between)"
         )
-    if options["prior"] != "default":
-        raise Unavailable(f"--prior must be default in this version, got {options['prior']!r}")
 
 
 def _seconds(stated: str | None) -> float | None:

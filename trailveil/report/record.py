@@ -12,6 +12,8 @@ import numpy as np
 
 from trailveil.cleaning import Cleaning
 from trailveil.guarantee import CIRCLE_68
+from trailveil.kernels import Kernel
+from trailveil.priors import BUILT_IN
 from trailveil.release import Finding, Plan
 from trailveil.report.warnings import not_protected, warnings
 from trailveil.selection import in_words
@@ -52,7 +54,7 @@ def record(
             "epsilon": plan.request.epsilon,
             "order": plan.request.order,
         },
-        "prior": repr(plan.request.kernel),
+        "prior": _prior(plan.request.kernel),
         "frame": {
             "latitude": plan.frame.latitude,
             "longitude": plan.frame.longitude,
@@ -68,6 +70,12 @@ def record(
         found["mechanism"]["components"] = plan.components
         found["secrets"] = [_secret(one, zone) for one in plan.findings]
     return found
+
+
+def _prior(kernel: Kernel) -> dict[str, str]:
+    """The prior by its name, where it has one, and in full."""
+    names = [name for name, spec in BUILT_IN.items() if spec.kernel == kernel]
+    return {"name": names[0] if names else "stated", "kernel": repr(kernel)}
 
 
 def _adversaries(plan: Plan) -> list[str]:

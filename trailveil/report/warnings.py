@@ -1,6 +1,7 @@
 """What a report must warn of, and what it says is not protected: in plain words, for everyone."""
 
 from trailveil.cleaning import Cleaning
+from trailveil.priors import BUILT_IN
 from trailveil.release import Noise, Plan
 
 
@@ -71,6 +72,11 @@ def _of_adversaries(plan: Plan) -> list[str]:
         "The prior is how people move on average: of a person who walked or stood more than that, "
         "more is learnt than is said here.",
     ]
+    if plan.request.kernel not in [spec.kernel for spec in BUILT_IN.values()]:
+        found.append(
+            "The prior comes from a file. If it was fitted on this recording it depends on what is "
+            "protected, and epsilon is a figure and not a guarantee."
+        )
     stays = any(one.stretch.is_stay for one in plan.findings)
     if stays and not plan.request.sees_stillness:
         found.insert(
