@@ -32,7 +32,7 @@ def test_single_index_rows_of_the_reference(shared: Path, sweep: Sweep) -> None:
     rows = [case for case in content["cases"] if case["case"] == "single index"]
     assert len(rows) == 10
     for row in sweep(rows, short=4):
-        kernel = RBF(row["length_scale"])
+        kernel: Kernel = RBF(row["length_scale"])
         if row["kernel"] == "periodic":
             kernel = Periodic(row["length_scale"], row["period"])
         prior = Prior(kernel, np.arange(float(row["points"])))
