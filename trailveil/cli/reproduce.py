@@ -1,0 +1,188 @@
+"""`trailveil reproduce`: the paper's figures, as pictures and as tables of the plotted numbers."""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from trailveil.experiments.figure2 import Choice, Point
+    from trailveil.experiments.folder import Folder
+
+LETTERS = "abcdefgh"
+EXAMPLE = "Example: trailveil reproduce figure2 --panel a --scales 5 --out figures"
+
+
+def _shared(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that every figure has."""
+    options = (
+        click.option(
+            "--out",
+            type=click.Path(path_type=Path),
+            default="reproduced",
+            show_default=True,
+            help="Folder for what is made; an interrupted run goes on there.",
+        ),
+        click.option("--csv-only", is_flag=True, help="No pictures: matplotlib is not needed."),
+        click.option("--overwrite", is_flag=True, help="Replace files that no earlier run made."),
+        click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.group(epilog=EXAMPLE)
+def reproduce() -> None:
+    """Compute and draw the paper's figures anew, with our optimum beside the paper's mechanism."""
+
+
+@reproduce.command(epilog=EXAMPLE)
+@click.option(
+    "--panel",
+    "panels",
+    type=click.Choice(list(LETTERS)),
+    multiple=True,
+    help="One panel; may be given again. Default: all eight.",
+)
+@click.option("--published", is_flag=True, help="Only as published, jitter and all.")
+@click.option("--exact", is_flag=True, help="Only exact: nothing added, all digits.")
+@click.option(
+    "--scales",
+    type=click.IntRange(2, 20),
+    default=20,
+    show_default=True,
+    help="How many of the 20 length scales, evenly chosen.",
+)
+@_shared
+def figure2(
+    panels: tuple[str, ...],
+    published: bool,
+    exact: bool,
+    scales: int,
+    out: Path,
+    csv_only: bool,
+    overwrite: bool,
+    as_json: bool,
+) -> None:
+    """Posterior intervals against the effective length scale: eight panels, some minutes for all.
+
+    Both as published and exact, unless one of them is asked for. Every computed point is kept in
+    the folder: a run that was stopped goes on where it was.
+    """
+    from trailveil.experiments import figure2 as experiment
+
+    computed = tuple(
+        name for name, asked in (("published", published), ("exact", exact)) if asked
+    ) or tuple(experiment.COMPUTED)
+    letters = tuple(letter for letter in LETTERS if letter in panels) or tuple(LETTERS)
+    choice = experiment.Choice(letters, computed, scales)
+    drawn = not csv_only
+    started = time.perf_counter()
+    names = choice.files(drawn=drawn)
+    folder = _ready(out, "figure2", names, drawn=drawn, overwrite=overwrite)
+    try:
+        fresh = experiment.run(folder, choice, _watched)
+    except KeyboardInterrupt:
+        click.secho(
+            f"trailveil: stopped: what was computed is kept in {out}; "
+            "the same command goes on from there",
+            fg="red",
+            err=True,
+        )
+        raise click.exceptions.Exit(130) from None
+    experiment.write(folder, choice, drawn=drawn, overwrite=overwrite)
+    points = len(choice.points())
+    found = _described("figure2", out, names, started)
+    found |= {"points": points, "computed": fresh, "kept": points - fresh}
+    found["median"] = experiment.at_median(folder, choice)
+    _print(found, _figure2_text(found, choice), as_json=as_json)
+
+
+@reproduce.command(epilog="Example: trailveil reproduce covariances --out figures")
+@_shared
+def covariances(out: Path, csv_only: bool, overwrite: bool, as_json: bool) -> None:
+    """The noise itself: covariances as heat maps, and draws, for each kind of secret."""
+    from trailveil.experiments import covariances as experiment
+
+    _simple("covariances", experiment, out, csv_only, overwrite, as_json)
+
+
+@reproduce.command(epilog="Example: trailveil reproduce nyc --out figures")
+@_shared
+def nyc(out: Path, csv_only: bool, overwrite: bool, as_json: bool) -> None:
+    """A simulated day with three sensitive times under three releases of equal noise."""
+    from trailveil.experiments import nyc as experiment
+
+    _simple("nyc", experiment, out, csv_only, overwrite, as_json)
+
+
+def _simple(
+    name: str, experiment: Any, out: Path, csv_only: bool, overwrite: bool, as_json: bool
+) -> None:
+    """A figure that is made in one go."""
+    from trailveil.cli.waiting import waiting
+
+    started, drawn = time.perf_counter(), not csv_only
+    names = experiment.files(drawn=drawn)
+    folder = _ready(out, name, names, drawn=drawn, overwrite=overwrite)
+    with waiting(f"computing {name}"):
+        experiment.write(folder, drawn=drawn, overwrite=overwrite)
+    found = _described(name, out, names, started)
+    _print(found, [f"{name}: made in {found['seconds']:.1f} s."], as_json=as_json)
+
+
+def _ready(out: Path, name: str, names: list[str], *, drawn: bool, overwrite: bool) -> "Folder":
+    """The folder, once it is sure that what is to be computed can be drawn and written."""
+    from trailveil.experiments.folder import opened
+
+    if drawn:
+        from trailveil.plots import check_available
+
+        check_available()
+    folder = opened(out, name)
+    folder.check_free(names, overwrite=overwrite)
+    return folder
+
+
+def _watched(points: "list[Point]") -> "Iterator[Point]":
+    """Pass the points on; on a terminal, with a progress bar on stderr."""
+    if not points or not sys.stderr.isatty():
+        yield from points
+        return
+    with click.progressbar(points, label="computing", file=sys.stderr) as bar:
+        yield from bar
+
+
+def _described(name: str, out: Path, names: list[str], started: float) -> dict[str, Any]:
+    return {
+        "figure": name,
+        "out": str(out),
+        "files": names,
+        "seconds": round(time.perf_counter() - started, 3),
+    }
+
+
+def _figure2_text(found: dict[str, Any], choice: "Choice") -> list[str]:
+    lines = [
+        f"figure2: {found['computed']} points computed, {found['kept']} kept from before, "
+        f"{found['seconds']:.1f} s.",
+        "Intervals at the length scale nearest to the median of the fits:",
+    ]
+    for one in found["median"]:
+        curves = ", ".join(f"{name} {value:.3g}" for name, value in one["intervals"].items())
+        scale = one["length_scale"]
+        lines.append(f"  {one['panel']}) {one['computed']}, l = {scale:.2f}: {curves}")
+    return lines
+
+
+def _print(found: dict[str, Any], lines: list[str], *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(found))
+        return
+    named = ", ".join(found["files"])
+    click.echo("\n".join([*lines, f"Files in {found['out']}: {named}"]))

@@ -1,0 +1,1 @@
+"""The paper's figures, each by one short file on the public functions of the package."""

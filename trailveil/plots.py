@@ -1,0 +1,236 @@
+"""Pictures, by matplotlib: the only importer of it besides trailveil.report.
+
+matplotlib is optional and slow to import, so nothing here imports it before something is drawn. No
+global state is touched, and equal data give equal bytes: no dates, no random names.
+"""
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trailveil.errors import Unavailable
+from trailveil.gaussian import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito (2008): told apart by the colour-blind, too. Markers and dashes say the same again.
+LOOKS = {
+    "sdp": ("#0072B2", "o"),
+    "optimum": ("#D55E00", "s"),
+    "uniform": ("#009E73", "^"),
+    "concentrated": ("#CC79A7", "v"),
+}
+_DASHES = {1.0: "-", 0.5: "--", 1.5: ":"}
+_STYLE: Any = {
+    "font.size": 9.0,
+    "axes.titlesize": 9.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "svg.hashsalt": "trailveil",
+}
+_DPI = 160
+_ABOUT: dict[str, dict[str, Any]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Line:
+    """A curve. look: a key of LOOKS. adversary: 1, 0.5 or 1.5, drawn whole, dashed and dotted."""
+
+    label: str
+    x: FloatArray
+    y: FloatArray
+    look: str
+    adversary: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """Fitted values: a grey band from `low` to `high`, a dashed `median`. name: of the data."""
+
+    name: str
+    low: float
+    median: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chart:
+    """Curves over one axis."""
+
+    title: str
+    x_label: str
+    y_label: str
+    lines: Sequence[Line]
+    band: Band
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoiseCase:
+    """A noise covariance (n, n), draws of the noise (m, n), and the indices of the secret."""
+
+    title: str
+    covariance: FloatArray
+    samples: FloatArray
+    secret: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlaneMap:
+    """A release in the plane.
+
+    released: (n, 2). secrets: true places (k, 2). centres, radii: (k, 2) and (k,), where an
+    adversary looks for them and how widely.
+    """
+
+    title: str
+    released: FloatArray
+    secrets: FloatArray
+    centres: FloatArray
+    radii: FloatArray
+
+
+def check_available() -> None:
+    """Unavailable, with the command that installs it, where matplotlib is missing."""
+    try:
+        import matplotlib  # noqa: F401  # only whether it is there
+    except ImportError as error:
+        raise Unavailable(
+            "pictures must have matplotlib, got an installation without; say: "
+            "pip install 'trailveil[plots]', or --csv-only"
+        ) from error
+
+
+def charts(name: str, rows: Sequence[Sequence[Chart]], title: str) -> Iterator[tuple[str, bytes]]:
+    """Charts in rows that share the vertical axis, one legend below: NAME.png and NAME.svg."""
+    wide = len(rows[0])
+
+    def draw(figure: "Figure") -> None:
+        figure.suptitle(title)
+        grid = figure.subplots(len(rows), wide, sharey=True, squeeze=False)
+        for line_of_axes, row in zip(grid, rows, strict=True):
+            line_of_axes[0].set_ylabel(row[0].y_label)
+            for axes, chart in zip(line_of_axes, row, strict=True):
+                _draw_chart(axes, chart)
+        _legend_below(figure, grid.ravel().tolist(), columns=max(2, wide))
+
+    yield from _rendered(name, 3.0 * max(wide, 2) + 0.6, 2.6 * len(rows) + 1.3, draw)
+
+
+def covariances(name: str, cases: Sequence[NoiseCase], title: str) -> Iterator[tuple[str, bytes]]:
+    """Heat maps of noise covariances above draws from them, a column a case."""
+
+    def draw(figure: "Figure") -> None:
+        figure.suptitle(title)
+        grid = figure.subplots(2, len(cases), sharey="row", height_ratios=[1.0, 0.9])
+        shown: Any = None
+        for upper, lower, case in zip(*grid, cases, strict=True):
+            top = float(np.max(np.abs(case.covariance)))
+            shown = upper.imshow(case.covariance / top, cmap="RdBu_r", vmin=-1, vmax=1)
+            upper.set_title(f"{case.title}\nmax {top:.2g}")
+            for index in case.secret:
+                lower.axvline(index, color="#AAAAAA", linestyle=":", linewidth=1)
+            for sample, dashes in zip(case.samples, ("-", "--", ":"), strict=False):
+                lower.plot(sample, dashes, color=LOOKS["sdp"][0], linewidth=1)
+            lower.set_xlabel("index")
+        grid[0, 0].set_ylabel("index")
+        grid[1, 0].set_ylabel("noise")
+        bar = figure.colorbar(shown, ax=list(grid[0]), aspect=12, pad=0.01)
+        bar.set_label("covariance / max")
+
+    yield from _rendered(name, 1.55 * len(cases) + 1.2, 4.3, draw)
+
+
+def maps(
+    name: str, shown: Sequence[PlaneMap], path: FloatArray, unit: str, title: str
+) -> Iterator[tuple[str, bytes]]:
+    """One path (n, 2) under several releases, each with its circles, side by side."""
+
+    def draw(figure: "Figure") -> None:
+        figure.suptitle(title)
+        grid = figure.subplots(1, len(shown), sharex=True, sharey=True, squeeze=False)[0]
+        for axes, one in zip(grid, shown, strict=True):
+            _draw_map(axes, one, path)
+            axes.set_xlabel(f"east ({unit})")
+        grid[0].set_ylabel(f"north ({unit})")
+        _legend_below(figure, grid.tolist(), columns=5)
+
+    yield from _rendered(name, 3.6 * len(shown) + 0.6, 4.7, draw)
+
+
+def _rendered(
+    name: str, width: float, height: float, draw: Callable[["Figure"], None]
+) -> Iterator[tuple[str, bytes]]:
+    """A figure of so many inches as PNG and as SVG."""
+    check_available()
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(_STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        draw(figure)
+        for ending, about in _ABOUT.items():
+            out = io.BytesIO()
+            figure.savefig(out, format=ending, dpi=_DPI, metadata=about)
+            yield f"{name}.{ending}", out.getvalue()
+
+
+def _draw_chart(axes: "Axes", chart: Chart) -> None:
+    for line in chart.lines:
+        color, marker = LOOKS[line.look]
+        axes.plot(
+            line.x,
+            line.y,
+            color=color,
+            linestyle=_DASHES[line.adversary],
+            marker=marker,
+            markersize=3,
+            linewidth=1.3,
+            label=line.label,
+            clip_on=False,  # a marker on the axis is a value of 0, and must be seen
+            zorder=3,
+        )
+    band = chart.band
+    axes.axvspan(band.low, band.high, color="#DDDDDD", linewidth=0, label="fits: middle half")
+    axes.axvline(band.median, color="#777777", linestyle="--", linewidth=1, label="fits: median")
+    axes.set_title(chart.title, loc="left")
+    axes.set_xlabel(f"{chart.x_label} (fits: {band.name})")
+    axes.set_ylim(bottom=0)
+    axes.set_xlim(float(np.min(chart.lines[0].x)), float(np.max(chart.lines[0].x)))
+
+
+def _draw_map(axes: "Axes", one: PlaneMap, path: FloatArray) -> None:
+    from matplotlib.patches import Circle
+
+    axes.plot(*path.T, color="#777777", linewidth=1.2, label="true path (private)")
+    axes.plot(
+        *one.released.T, ".", color="#0072B2", markersize=2.5, alpha=0.7, label="released fixes"
+    )
+    for centre, radius in zip(one.centres, one.radii, strict=True):
+        circle = Circle((centre[0], centre[1]), radius, color="#D55E00", alpha=0.25, linewidth=0)
+        axes.add_patch(circle)
+    axes.plot(*one.centres.T, "+", color="#D55E00", markersize=7, label="where an adversary looks")
+    axes.plot(
+        [], [], "o", color="#D55E00", alpha=0.25, markersize=10, label="and how widely (68 %)"
+    )
+    axes.plot(
+        *one.secrets.T, "*", color="black", markersize=7, label="sensitive times: the true place"
+    )
+    axes.set_title(one.title, loc="left")
+    axes.set_aspect("equal")
+
+
+def _legend_below(figure: "Figure", every: Sequence["Axes"], columns: int) -> None:
+    found: dict[str, Any] = {}
+    for axes in every:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    figure.legend(list(found.values()), list(found), loc="outside lower center", ncols=columns)
