@@ -369,34 +369,3 @@ def renyi_divergence(
     log_cov, log_other = (float(np.linalg.slogdet(c)[1]) for c in (cov, other_cov))
     tilt = (log_mixed - (1 - order) * log_cov - order * log_other) / (2 * (1 - order))
     return order / 2 * float(pulled @ pulled) + tilt
-
-
-def increasing_root(
-    value: Callable[[float], tuple[float, float]], start: float, name: str
-) -> float:
-    """The x > 0 at which an increasing function is zero, by guarded Newton steps in log x.
-
-    value(x) gives the function and its derivative by x. 0 where it is positive however small x
-    is; NumericalError where no root is found.
-    """
-    low, high = 0.0, np.inf
-    x = start
-    for _ in range(200):
-        level, slope = value(x)
-        if level >= 0 and x <= NEGLIGIBLE * start:
-            return x  # met already, but for rounding
-        if level >= 0 and (slope <= 0 or x < LEAST_START * start):
-            return 0.0
-        low, high = (x, high) if level < 0 else (low, x)
-        step = float(np.clip(-level / (slope * x), -12.0, 12.0)) if slope > 0 else 1.0
-        proposal = x * float(np.exp(step))
-        if abs(step) <= LAST_NEWTON_STEP:
-            return proposal
-        if not low < proposal < high:
-            proposal = float(np.sqrt(low * high)) if low > 0 and high < np.inf else x * 16.0
-        if proposal in (low, high):
-            return proposal
-        x = proposal
-    raise NumericalError(
-        f"no {name} was found that meets the target; try a larger epsilon or radius"
-    )

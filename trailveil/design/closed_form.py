@@ -16,14 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from trailveil.design.refine import canonical, refined, shifted_direction, undone_by_rounding
-from trailveil.design.stepping import positive, until_met
+from trailveil.design.stepping import increasing_root, positive, until_met
 from trailveil.errors import InvalidValue, NumericalError, Refused
 from trailveil.gaussian import (
     LOWER_STEPS,
     UNIT_ROUNDOFF,
     Joint,
     conditioned,
-    increasing_root,
 )
 from trailveil.kernels import Scaled
 from trailveil.loss import loss_matrix
