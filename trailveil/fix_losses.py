@@ -55,10 +55,10 @@ def fix_losses(
     noise = np.where(released[rows], mechanism.floor, _SILENT / bound)
     smooth, noise = _smooth_part(prior, prior.times[rows], noise)
     system, diagonal = _system(smooth, prior.times[rows], noise)
-    loadings = observed_loadings(prior.kernel, heard, NOTHING_KNOWN)
+    loadings, levels = _loadings(prior, heard)
     told = system.solve(loadings)
     capacity = cholesky_factor(np.eye(loadings.shape[1]) + loadings.T @ told)
-    common = _levels(prior, loadings) - loadings + noise[:, None] * told
+    common = levels - loadings + noise[:, None] * told
     places = chosen[rows]
     pulled = triangular_solve(capacity, common[places].T)
     left = (noise - noise**2 * diagonal)[places] + np.sum(pulled**2, axis=0)
@@ -75,12 +75,18 @@ def _smooth_part(
     return None if base is None else latent(base), noise
 
 
-def _levels(prior: Prior, loadings: FloatArray) -> FloatArray:
-    """V: the loadings without the factors of the noise."""
-    found = np.zeros_like(loadings)
+def _loadings(prior: Prior, heard: Mechanism) -> tuple[FloatArray, FloatArray]:
+    """U of the rows, and V: the same without the factors of the noise.
+
+    Both are turned until the columns of U are orthogonal, which U U^T does not see: noise that is
+    alike at every row has the direction of the level, and would be lost beside it.
+    """
+    found = observed_loadings(prior.kernel, heard, NOTHING_KNOWN)
+    levels = np.zeros_like(found)
     if split(prior.kernel)[1] > 0:
-        found[:, 0] = loadings[:, 0]
-    return found
+        levels[:, 0] = found[:, 0]
+    turn = np.linalg.svd(found, full_matrices=False)[2]
+    return found @ turn.T, levels @ turn.T
 
 
 def _system(

@@ -107,14 +107,19 @@ def residual_of(sources: "Sources", joint: Joint) -> tuple[Posterior, FloatArray
 
 
 def _solver(joint: Joint) -> Callable[[FloatArray, FloatArray], FloatArray]:
-    """(C, Y) -> (S + U U^T)^-1 (C + U Y), by Woodbury around S."""
-    loadings, system = joint.loadings, joint.system
+    """(C, Y) -> (S + U U^T)^-1 (C + U Y), by Woodbury around S.
+
+    The columns of U are turned until they are orthogonal, which U U^T does not see: noise that is
+    alike at every row has the direction of the level, and would be lost beside it.
+    """
+    system, turn = joint.system, np.linalg.svd(joint.loadings, full_matrices=False)[2]
+    loadings = joint.loadings @ turn.T
     directions = system.solve(loadings)
     capacity = cholesky_factor(np.eye(loadings.shape[1]) + loadings.T @ directions)
 
     def solve(cross: FloatArray, loaded: FloatArray) -> FloatArray:
         base = system.solve(cross)
-        pulled = cho_solve((capacity, True), loaded - loadings.T @ base)
+        pulled = cho_solve((capacity, True), turn @ loaded - loadings.T @ base)
         return np.asarray(base + directions @ pulled)
 
     return solve
