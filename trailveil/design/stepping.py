@@ -5,7 +5,14 @@ from collections.abc import Callable
 import numpy as np
 
 from trailveil.errors import InvalidValue, NumericalError
-from trailveil.gaussian import MOST_SAFE_STEPS, SAFE_START, SAFE_STEP
+from trailveil.gaussian import (
+    LAST_NEWTON_STEP,
+    LEAST_START,
+    MOST_SAFE_STEPS,
+    NEGLIGIBLE,
+    SAFE_START,
+    SAFE_STEP,
+)
 from trailveil.mechanism import Mechanism
 
 
