@@ -1,0 +1,78 @@
+"""The law of a series given its secret: both precisions, secrets of several values, many fixes."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.densities import (
+    divergence,
+)
+from tests.test_misspecification import (
+    PAIRS,
+    SECRETS,
+    both,
+    given_secret,
+    law_of,
+    mechanism,
+    released,
+)
+from trailveil.conditional import Pair, apart, extended_apart, without_noise
+from trailveil.guarantee import tight_bound
+from trailveil.kernels import Constant, Matern12, White
+from trailveil.mechanism import Mechanism
+from trailveil.misspecification import divergences
+from trailveil.secrets import basic, window_mean
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+@given(SEEDS, st.integers(0, 2), st.integers(0, 3), st.floats(1.05, 12.0))
+@settings(max_examples=15)
+def test_double_and_extended_precision_agree(
+    seed: int, which: int, kind: int, order: float
+) -> None:
+    rest = White(0.3) + Constant(1e3)
+    priors = both(PAIRS[which][0] + rest, PAIRS[which][2] + rest)
+    secret, noise = SECRETS[kind][0], mechanism(seed)
+    pair = Pair(*priors, secret, noise if seed % 2 else without_noise(noise))
+    found = apart(pair, order)
+    if found is None:  # a difference leaves the level open: only more digits will do
+        assert kind == 3
+        return
+    for rough, fine in zip(found, extended_apart(pair, order), strict=True):
+        assert rough.constant == pytest.approx(fine.constant, rel=1e-5)
+        scale = float(np.abs(fine.quadratic).max())
+        assert np.allclose(rough.quadratic, fine.quadratic, rtol=0, atol=1e-5 * scale)
+        if np.isfinite(fine.constant):  # from above, by no more than it says
+            assert fine.constant <= rough.constant <= fine.constant + 3 * rough.hidden[0]
+            assert tight_bound([fine.quadratic], 1.0) <= tight_bound([rough.quadratic], 1.0)
+
+
+def test_a_mean_of_recorded_values_determines_one_of_them() -> None:
+    """Whichever is left out: the rest and the mean say the same. Where one is withheld, none is."""
+    kernel, true, other, other_true = PAIRS[0]
+    priors = both(kernel + White(0.3), other + White(0.3))
+    secret = window_mean([0.0, 1.0, 4.0], recorded=True)
+    noise = mechanism(1)
+    found = divergences(*priors, secret, noise, 3.0, confinement=1.0)
+    for rows in ([1, 2, 3], [0, 1, 2]):
+        compared = released(noise, rows, "values")
+        p, r = (law_of(one, compared, secret) for one in (true, other_true))
+        exact = divergence(given_secret(p, 1.0), given_secret(r, 1.0), 3.0)
+        assert found.believed_first == pytest.approx(float(exact), rel=1e-6)
+    partly = noise.withholding(np.array([True, False, False, False]))
+    found = divergences(*priors, secret, partly, 3.0, confinement=1.0)
+    compared = released(noise, [1, 2, 3], "values")
+    p, r = (law_of(one, compared, secret) for one in (true, other_true))
+    exact = divergence(given_secret(p, 1.0), given_secret(r, 1.0), 3.0)
+    assert found.believed_first == pytest.approx(float(exact), rel=1e-6)
+
+
+def test_many_fixes_are_compared_in_double_precision() -> None:
+    times = np.arange(0.0, 1750.0, 5.0)
+    one, other = (Matern12(100.0, std) + White(2.0) for std in (50.0, 50.5))
+    priors = both(one, other, times)
+    noise = Mechanism(times, np.zeros((350, 0)), 100.0)
+    found = divergences(*priors, basic(900.0), noise, 3.0, confinement=100.0)
+    assert 0 < found.truth_first < float("inf")

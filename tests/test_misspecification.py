@@ -1,0 +1,348 @@
+"""Theorem 3.3 against densities: its divergences, its infimum and supremum, its inequality."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.densities import (
+    Covariance,
+    Law,
+    divergence,
+    held,
+    joint,
+    kernel_exponential,
+    kernel_rbf,
+    mp,
+    shifted,
+)
+from tests.releases import TIMES, whole
+from trailveil.composition import Release
+from trailveil.design.closed_form import least_noise
+from trailveil.errors import InvalidValue, NumericalError
+from trailveil.gaussian import FloatArray
+from trailveil.guarantee import loss_bound_for
+from trailveil.kernels import RBF, Constant, IntegratedOU, Kernel, Matern12, White
+from trailveil.loss import loss_matrix
+from trailveil.mechanism import Mechanism, no_noise
+from trailveil.misspecification import Form, divergences, guarantee_under, misspecified
+from trailveil.prior import Prior
+from trailveil.secrets import Secret, basic, compound, difference, stay
+
+SEEDS = st.integers(0, 2**32 - 1)
+FORMS: tuple[Form, ...] = ("values", "release")
+PAIRS: list[tuple[Kernel, Covariance, Kernel, Covariance]] = [
+    (Matern12(3.0, 2.0), kernel_exponential(3.0, 2.0), Matern12(4.0), kernel_exponential(4.0)),
+    (RBF(2.0, 1.5), kernel_rbf(2.0, 1.5), RBF(2.2, 1.4), kernel_rbf(2.2, 1.4)),
+    (RBF(2.0, 1.5), kernel_rbf(2.0, 1.5), Matern12(3.0, 2.0), kernel_exponential(3.0, 2.0)),
+]
+# Each with the rows that are not functions of it and of the others.
+SECRETS: list[tuple[Secret, list[int]]] = [
+    (basic(1.0, recorded=True), [0, 2, 3]),
+    (basic(1.7), [0, 1, 2, 3]),
+    (compound([0.0, 2.5], recorded=True), [1, 3]),
+    (difference(1.0, 4.0), [0, 1, 2, 3]),
+]
+
+
+def mechanism(seed: int) -> Mechanism:
+    rng = np.random.default_rng(seed)
+    return Mechanism(TIMES, rng.normal(size=(TIMES.size, 2)), float(rng.uniform(0.2, 1.0)))
+
+
+def both(one: Kernel, other: Kernel, times: FloatArray = TIMES) -> tuple[Prior, Prior]:
+    """What is believed, and the truth."""
+    return Prior(one, times), Prior(other, times)
+
+
+def released(noise: Mechanism, rows: list[int], form: Form) -> Release:
+    """What is compared: the other fixes as they are, or all that is released."""
+    kept = np.isin(np.arange(TIMES.size), rows)
+    return Release(no_noise(TIMES).withholding(~kept) if form == "values" else noise)
+
+
+def law_of(true: Covariance, compared: Release, secret: Secret) -> Law:
+    return joint(whole(true, 0.3, [compared], secret))
+
+
+def given_secret(law: Law, value: Any) -> Law:
+    values = np.atleast_1d(value).tolist()
+    size = law.precision.rows
+    return held(law, list(range(size - len(values), size)), values)
+
+
+def corners(count: int, radius: float) -> list[FloatArray]:
+    signs = np.stack(np.meshgrid(*[[-1.0, 1.0]] * count), axis=-1).reshape(-1, count)
+    return [radius * one for one in signs]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(SEEDS, st.integers(0, 2), st.integers(0, 3), st.floats(1.05, 12.0), st.floats(0.0, 4.0))
+@settings(max_examples=25)
+def test_divergences_are_the_largest_over_confined_secrets(
+    form: Form, seed: int, which: int, kind: int, order: float, confinement: float
+) -> None:
+    """Means zero, so the secret is confined around zero: the largest is at a corner."""
+    kernel, true, other, other_true = PAIRS[which]
+    secret, rows = SECRETS[kind]
+    noise = mechanism(seed)
+    found = divergences(
+        *both(kernel + White(0.3), other + White(0.3)),
+        secret,
+        noise,
+        order,
+        confinement=confinement,
+        form=form,
+    )
+    compared = released(noise, rows, form)
+    p, r = law_of(true, compared, secret), law_of(other_true, compared, secret)
+    largest = [0.0, 0.0]
+    for corner in corners(secret.size, confinement):
+        one, two = given_secret(p, corner), given_secret(r, corner)
+        largest[0] = max(largest[0], float(divergence(one, two, order)))
+        largest[1] = max(largest[1], float(divergence(two, one, order)))
+    assert found.believed_first == pytest.approx(largest[0], rel=1e-6, abs=1e-9)
+    assert found.truth_first == pytest.approx(largest[1], rel=1e-6, abs=1e-9)
+    assert found.larger == max(found.believed_first, found.truth_first)
+
+
+@given(SEEDS, st.integers(0, 2), st.integers(0, 3), st.floats(1.05, 6.0))
+@settings(max_examples=25)
+def test_no_mean_of_the_class_does_better(seed: int, which: int, kind: int, order: float) -> None:
+    """The infimum: whatever the mean, some confined secret is as far apart as when centred."""
+    kernel, true, other, other_true = PAIRS[which]
+    secret, rows = SECRETS[kind]
+    found = divergences(
+        *both(kernel + White(0.3), other + White(0.3)),
+        secret,
+        mechanism(1),
+        order,
+        confinement=1.5,
+    )
+    compared = released(mechanism(1), rows, "values")
+    p, r = law_of(true, compared, secret), law_of(other_true, compared, secret)
+    by = mp.matrix((0.3 * np.random.default_rng(seed).normal(size=len(rows))).tolist())
+    largest = [0.0, 0.0]
+    for corner in corners(secret.size, 1.5):
+        one, two = shifted(given_secret(p, corner), by), given_secret(r, corner)
+        largest[0] = max(largest[0], float(divergence(one, two, order)))
+        largest[1] = max(largest[1], float(divergence(two, one, order)))
+    assert found.believed_first <= largest[0] * (1 + 1e-6) + 1e-9
+    assert found.truth_first <= largest[1] * (1 + 1e-6) + 1e-9
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(SEEDS, st.integers(0, 2), st.integers(0, 3), st.floats(1.2, 6.0))
+@settings(max_examples=25)
+def test_the_theorem_holds(form: Form, seed: int, which: int, kind: int, order: float) -> None:
+    """The divergence of releases under the truth, by densities, is at most eps', and as told."""
+    kernel, true, other, other_true = PAIRS[which]
+    secret, _ = SECRETS[kind]
+    noise, rng = mechanism(seed), np.random.default_rng(seed)
+    radius, confinement = 0.8, 2.0
+    found = misspecified(
+        *both(kernel + White(0.3), other + White(0.3)),
+        secret,
+        noise,
+        radius,
+        order,
+        confinement=confinement,
+        form=form,
+    )
+    a = rng.uniform(-confinement, confinement - radius, secret.size)
+    b = a + radius * rng.choice([-1.0, 1.0], secret.size)
+    law = law_of(other_true, Release(noise), secret)
+    exact = float(divergence(given_secret(law, a), given_secret(law, b), order))
+    assert exact <= found.true.epsilon * (1 + 1e-6)
+    assert found.true.epsilon <= found.epsilon_one_way * (1 + 1e-9)
+    assert found.epsilon_one_way <= found.epsilon
+    if secret.size == 1:
+        assert exact == pytest.approx(found.true.epsilon, rel=1e-6)
+    # The chain of the proof, for this pair and the centred member of the class.
+    p = law_of(true, Release(noise), secret)
+    one, two = given_secret(p, a), given_secret(p, b)
+    steps = (
+        (order - 0.5) / (order - 1) * divergence(given_secret(law, a), one, 2 * order)
+        + (2 * order - 1.5) / (2 * order - 2) * divergence(one, two, 4 * order - 2)
+        + divergence(two, given_secret(law, b), 4 * order - 3)
+    )
+    assert exact <= float(steps) * (1 + 1e-9)
+    assert float(steps) <= found.epsilon_one_way * (1 + 1e-6)
+
+
+def test_the_bound_is_the_papers_formula() -> None:
+    kernel, _, other, _ = PAIRS[0]
+    priors = both(kernel + White(0.3), other + White(0.3))
+    secret, noise = basic(1.0, recorded=True), mechanism(3)
+    found = misspecified(*priors, secret, noise, 0.5, 3.0, confinement=2.0)
+    parts = [divergences(*priors, secret, noise, order, confinement=2.0) for order in (6.0, 9.0)]
+    promised = 10.0 / 2 * 0.25 * loss_matrix(priors[0], secret, noise).largest
+    expected = 2.5 / 2.0 * parts[0].larger + parts[1].larger + 4.5 / 4.0 * promised
+    assert found.epsilon == pytest.approx(expected)
+    one_way = 2.5 / 2.0 * parts[0].truth_first + parts[1].believed_first + 4.5 / 4.0 * promised
+    assert found.epsilon_one_way == pytest.approx(one_way)
+
+
+def test_the_exact_figure_is_the_loss_under_the_truth_for_any_noise() -> None:
+    """Noise of one direction, made for one prior, judged by another: by densities."""
+    kernel, _, other, other_true = PAIRS[0]
+    secret, prior = basic(1.7), Prior(kernel + White(0.3), TIMES)
+    noise = least_noise(prior, secret, loss_bound_for(1.0, 2.0))
+    assert noise.factor.shape[1] == 1
+    truth = Prior(other + White(0.3), TIMES)
+    found = guarantee_under(truth, secret, noise, 2.0)
+    law = law_of(other_true, Release(noise), secret)
+    exact = float(divergence(given_secret(law, [1.3]), given_secret(law, [-0.7]), 5.0))
+    assert found.epsilon == pytest.approx(exact, rel=1e-6)
+    assert guarantee_under(prior, secret, noise, 2.0).epsilon == pytest.approx(1.0, rel=1e-6)
+    assert found.epsilon > 1.2
+
+
+@pytest.mark.parametrize("secret", [one for one, _ in SECRETS], ids=lambda one: one.kind)
+def test_without_misspecification_nothing_is_apart(secret: Secret) -> None:
+    """What is left is what the triangle inequality costs."""
+    prior = Prior(Matern12(3.0, 2.0) + White(0.3), TIMES)
+    for confinement in (2.0, float("inf")):
+        found = misspecified(prior, prior, secret, mechanism(1), 0.5, 3.0, confinement=confinement)
+        assert found.first.larger == pytest.approx(0.0, abs=1e-9)
+        assert found.epsilon == pytest.approx(4.5 / 4.0 * found.believed.epsilon_at(10.0))
+        assert found.true == found.believed
+
+
+@given(SEEDS, st.integers(0, 2), st.integers(0, 3))
+@settings(max_examples=15)
+def test_the_release_is_never_further_apart_than_the_values(
+    seed: int, which: int, kind: int
+) -> None:
+    kernel, _, other, _ = PAIRS[which]
+    priors = both(kernel + White(0.3), other + White(0.3))
+    values, release = (
+        divergences(*priors, SECRETS[kind][0], mechanism(seed), 3.0, confinement=1.0, form=form)
+        for form in FORMS
+    )
+    assert release.believed_first <= values.believed_first + 1e-9
+    assert release.truth_first <= values.truth_first + 1e-9
+
+
+def test_dimensions_add_their_shapes_and_share_one_displacement() -> None:
+    kernel, _, other, _ = PAIRS[0]
+    priors = both(kernel + White(0.3), other + White(0.3))
+    secret, _ = SECRETS[0]
+    zero, one, three = (
+        divergences(
+            *priors, secret, mechanism(1), 3.0, confinement=confinement, dimensions=dimensions
+        ).believed_first
+        for confinement, dimensions in ((0.0, 1), (2.0, 1), (2.0, 3))
+    )
+    assert three == pytest.approx(3 * zero + (one - zero))
+
+
+# --- where it is finite --------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_thousandth_off_in_length_scale_is_infinitely_off() -> None:
+    """RBF, n = 50: the smallest directions of the two priors differ by orders; by 200 digits."""
+    times, secret = np.arange(50.0), basic(24.0, recorded=True)
+    noise = Mechanism(times, np.zeros((50, 0)), 0.02)
+    priors = both(RBF(6.0), RBF(6.0 * 1.001), times)
+    found = misspecified(*priors, secret, noise, 1.0, confinement=1.0)
+    assert found.first.believed_first == found.second.believed_first == float("inf")
+    assert np.isfinite(found.first.truth_first)
+    assert found.epsilon == found.epsilon_one_way == float("inf")
+    assert found.true.epsilon == pytest.approx(found.believed.epsilon, rel=1e-3)
+    released_form = misspecified(*priors, secret, noise, 1.0, confinement=1.0, form="release")
+    promised = 8.5 / 8 * found.believed.epsilon_at(18.0)
+    assert released_form.epsilon == pytest.approx(promised, rel=1e-4)
+    digits, mp.dps = mp.dps, 200
+    try:
+        rows = np.arange(50) != 24
+        laws = []
+        for length in (6.0, 6.0 * 1.001):
+            points = [*times[rows], times[24]]
+            covariance = mp.matrix(50)
+            for i, s in enumerate(points):
+                for j, u in enumerate(points):
+                    covariance[i, j] = kernel_rbf(length)(mp.mpf(s), mp.mpf(u))
+            laws.append(held(joint(covariance), [49], [mp.mpf(1)]))
+        forward, back = (divergence(laws[i], laws[1 - i], 10.0) for i in (0, 1))
+    finally:
+        mp.dps = digits
+    assert forward == mp.inf
+    assert found.first.truth_first == pytest.approx(float(back), rel=1e-9)
+
+
+def test_a_thousandth_off_in_a_rougher_prior_is_not() -> None:
+    """What decides is how smooth the prior is: at two samples a length scale it is finite."""
+    times, secret = np.arange(50.0), basic(24.0, recorded=True)
+    noise = Mechanism(times, np.zeros((50, 0)), 0.02)
+    priors = both(RBF(2.0), RBF(2.0 * 1.001), times)
+    found = misspecified(*priors, secret, noise, 1.0, confinement=1.0)
+    assert found.true.epsilon < found.epsilon_one_way < found.epsilon < float("inf")
+
+
+def test_unconfined_secrets_need_equal_regressions() -> None:
+    """A prior of another variance alone has them; then D is in closed form."""
+    kernel, secret = Matern12(3.0, 2.0), basic(1.0, recorded=True)
+    prior = Prior(kernel, TIMES)
+    for ratio, order in ((1.3, 3.0), (0.8, 3.0), (0.5, 3.0)):
+        found = divergences(prior, Prior(ratio * kernel, TIMES), secret, mechanism(1), order)
+        spread = order * ratio + 1 - order
+        expected = float("inf")
+        if spread > 0:
+            expected = 3 * (np.log(spread) - order * np.log(ratio)) / (2 * (1 - order))
+        assert found.believed_first == pytest.approx(expected, rel=1e-12)
+    other = divergences(prior, Prior(Matern12(3.001, 2.0), TIMES), secret, mechanism(1), 3.0)
+    assert other.larger == float("inf")
+
+
+def test_a_prior_with_measurement_noise_is_infinitely_far_from_one_without() -> None:
+    kernel, place = Matern12(3.0, 2.0), basic(1.0)
+    priors = both(kernel, kernel + White(0.1))
+    assert divergences(*priors, place, mechanism(1), 3.0, confinement=1.0).larger == float("inf")
+    found = divergences(*priors, place, mechanism(1), 3.0, confinement=1.0, form="release")
+    assert 0 < found.larger < float("inf")
+
+
+def test_a_stay_is_judged_on_the_stopped_clock_of_both() -> None:
+    times = np.arange(0.0, 300.0, 10.0)
+    slow, fast = (IntegratedOU(std, 60.0) + White(2.0) for std in (3.0, 3.3))
+    priors = both(slow, fast, times)
+    noise = Mechanism(times, np.zeros((30, 0)), 100.0)
+    found, moving = (
+        divergences(*priors, secret, noise, 3.0, confinement=100.0, form="release")
+        for secret in (stay(100.0, 200.0), basic(150.0))
+    )
+    assert 0 < found.larger < moving.larger < float("inf")
+
+
+def test_a_walker_a_little_faster_than_believed() -> None:
+    """3.1 m/s for 3: the truth hardly notices; the theorem says nothing, its proof something."""
+    times = np.arange(0.0, 500.0, 5.0)
+    rest = Constant(1e5) + White(2.0)
+    priors = both(IntegratedOU(3.0, 60.0) + rest, IntegratedOU(3.1, 60.0) + rest, times)
+    secret = basic(250.0)
+    noise = least_noise(priors[0], secret, loss_bound_for(1.0, 200.0))
+    found = misspecified(*priors, secret, noise, 200.0, confinement=1000.0, dimensions=2)
+    assert found.believed.epsilon == pytest.approx(1.0, rel=1e-4)
+    assert found.true.epsilon == pytest.approx(0.989, abs=1e-3)
+    assert found.epsilon == float("inf")
+    assert found.epsilon_one_way == pytest.approx(6.82, abs=0.01)
+
+
+def test_what_is_asked_of_the_impossible_is_refused() -> None:
+    prior, noise, secret = Prior(RBF(1.0), TIMES), mechanism(1), basic(1.0, recorded=True)
+    with pytest.raises(InvalidValue, match="order must be"):
+        divergences(prior, prior, secret, noise, 1.0)
+    with pytest.raises(InvalidValue, match="confinement must be"):
+        divergences(prior, prior, secret, noise, 2.0, confinement=-1.0)
+    with pytest.raises(InvalidValue, match="same times"):
+        divergences(prior, Prior(RBF(1.0), TIMES + 1), secret, noise, 2.0)
+    with pytest.raises(InvalidValue, match="at least one dimension"):
+        divergences(prior, prior, secret, noise, 2.0, dimensions=0)
+    many = np.arange(400.0)
+    smooth = both(RBF(5.0), RBF(6.0), many)
+    with pytest.raises(NumericalError, match="measurement noise"):
+        divergences(*smooth, secret, Mechanism(many, np.zeros((400, 0)), 1.0), 2.0, confinement=1.0)
