@@ -233,7 +233,7 @@ def test_dimensions_add_their_shapes_and_share_one_displacement() -> None:
     zero, one, three = (
         divergences(
             *priors, secret, mechanism(1), 3.0, confinement=confinement, dimensions=dimensions
-        ).believed_first
+        ).truth_first
         for confinement, dimensions in ((0.0, 1), (2.0, 1), (2.0, 3))
     )
     assert three == pytest.approx(3 * zero + (one - zero))
