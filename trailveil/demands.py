@@ -25,6 +25,9 @@ LARGEST_STD = 300_000.0
 # Relative: how far the losses of many fixes at once may be below those with a bounded error, and
 # how near two fixes lose equally much: then the first is taken, on every computer.
 _CAUTION = 1e-6
+# Relative: what all noise is scaled for, rather than that another mechanism is added, and how often.
+_NEARLY = 0.02
+_MOST_STEPS = 100
 # Fixes judged at a time by the slow way: memory is this many columns of the trace.
 _CHUNK = 64
 
@@ -115,12 +118,19 @@ def _worst(prior: Prior, mechanism: Mechanism, wanted: Sequence[Demands], bound:
 def _cover_fixes(
     prior: Prior, mechanism: Mechanism, fixes: NDArray[np.bool_], bound: float
 ) -> Mechanism:
-    """Noise for the fix that loses most, until none loses too much."""
-    for _ in range(int(fixes.sum()) + 1):
+    """Noise for the fix that loses most, until none loses too much, and a little more for the rest.
+
+    The last percent would take as many single mechanisms again, one for each dip between two fixes:
+    for that, all noise is made larger.
+    """
+    for _ in range(int(fixes.sum()) + _MOST_STEPS):
         loss, at = _worst_fix(prior, mechanism, fixes, bound)
         if loss <= bound:
             return mechanism
-        mechanism = least_noise(prior, basic(at), bound, existing=mechanism, flat=True)
+        if loss <= bound * (1 + _NEARLY):
+            mechanism = mechanism.scaled(1 + 1.1 * (loss / bound - 1))
+        else:
+            mechanism = least_noise(prior, basic(at), bound, existing=mechanism, flat=True)
     raise NumericalError("noise for every fix of a stay must settle, got a fix that never does")
 
 
