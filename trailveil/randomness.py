@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from trailveil.errors import InvalidValue
@@ -50,7 +51,11 @@ def normals(seed: bytes, label: str, count: int) -> FloatArray:
     for block, start in enumerate(range(0, count, _CHUNK)):
         size = min(_CHUNK, count - start)
         stream = hashlib.shake_256(derive(seed, [label.encode(), block.to_bytes(8, "big")]))
-        words = np.frombuffer(stream.digest(8 * size), dtype="<u8")
-        tail = ((words >> np.uint64(1)).astype(np.float64) + 0.5) / 2.0**64
-        found[start : start + size] = np.where(words & np.uint64(1), 1.0, -1.0) * -ndtri(tail)
+        found[start : start + size] = deviates(np.frombuffer(stream.digest(8 * size), dtype="<u8"))
     return found
+
+
+def deviates(words: NDArray[np.uint64]) -> FloatArray:
+    """Standard normal deviates (n,) of uniform 64-bit words (n,): to 9.1 deviations either way."""
+    tail = ((words >> np.uint64(1)).astype(np.float64) + 0.5) / 2.0**64
+    return np.asarray(np.where(words & np.uint64(1), -1.0, 1.0) * ndtri(tail))
