@@ -305,6 +305,8 @@ def test_withholding_is_more_private_and_the_converse_is_not() -> None:
     some = full.withholding(np.array([False, True, False, False]))
     assert more_private(some, full)
     assert not more_private(full, some)
+    # Nor is it made up for by noise: the fix that is released tells something, however little.
+    assert not more_private(full.scaled(100.0), some)
     nothing = full.withholding(np.ones(4, bool))
     assert more_private(nothing, some)
     with pytest.raises(InvalidValue, match="of the same fixes"):
