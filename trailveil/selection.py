@@ -20,12 +20,12 @@ from trailveil.trace import NANOSECONDS, Trace
 # A person is still who stays this near one fix (metres) for at least so long (seconds).
 STILL_WITHIN = 30.0
 STILL_FOR = 30.0
-# Seconds from an end of the trace within which stillness adjoins it: the first fixes of a receiver
-# are often far off.
+# Seconds from an end of the trace (and at most a quarter of it) within which stillness adjoins: the
+# first fixes of a receiver are often far off.
 STILL_BEGINS = 60.0
-_RELATIVE = re.compile(r"(start|end)(?:([+-])((?:\d{1,9}(?:\.\d{1,9})?[hms])+))?")
+_RELATIVE = re.compile(r"(start|end)(?:([+-])((?:\d{1,9}(?:\.\d{1,9})?[hms])+))?", re.ASCII)
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([hms])")
-_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
+_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?", re.ASCII)
 _UNITS = {"h": 3600, "m": 60, "s": 1}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = 86_400 * NANOSECONDS
@@ -108,14 +108,15 @@ def ends(trace: Trace, lattice: NDArray[np.int64]) -> list[Stretch]:
     lattice: positions (n, 2) in micrometres. Widening depends on where the person was: such
     stretches say so.
     """
+    count, times = len(trace), [int(time) for time in trace.times]
     first = _still_until(trace.seconds, lattice)
-    last = len(trace) - 1 - _still_until((trace.seconds[-1] - trace.seconds)[::-1], lattice[::-1])
-    times = [int(time) for time in trace.times]
-    if first >= last:
+    if first == count - 1:
         return [Stretch("the whole recording, which stands still", times[0], times[-1], True)]
+    rest = slice(None, first, -1)  # what belongs to the start is not the end
+    last = count - 1 - _still_until(trace.seconds[-1] - trace.seconds[rest], lattice[rest])
     return [
         Stretch("the start", times[0], times[first], by_place=first > 0),
-        Stretch("the end", times[last], times[-1], by_place=last < len(trace) - 1),
+        Stretch("the end", times[last], times[-1], by_place=last < count - 1),
     ]
 
 
@@ -143,8 +144,8 @@ def _joined(one: Stretch, other: Stretch) -> Stretch:
 
 def _still_until(seconds: NDArray[np.float64], lattice: NDArray[np.int64]) -> int:
     """The last fix of those that stay near one of the first fixes for a while; 0 where none do."""
-    found = 0
-    for anchor in np.flatnonzero(seconds <= STILL_BEGINS):
+    found, latest = 0, min(STILL_BEGINS, seconds[-1] / 4)
+    for anchor in np.flatnonzero(seconds <= latest):
         away = np.hypot(*((lattice[anchor:] - lattice[anchor]) / MICRO).T) > STILL_WITHIN
         last = anchor + (int(np.argmax(away)) if away.any() else away.size) - 1
         if seconds[last] - seconds[anchor] >= STILL_FOR:
