@@ -188,6 +188,8 @@ def _parse(data: bytes, key: bytes, path: Path) -> tuple[Entry, NDArray[np.uint6
             raise ValueError("of another version or key")
         fixes = np.frombuffer(base64.b64decode(record["fixes"], validate=True), dtype="<u8")
         entry = Entry(bytes.fromhex(record["request"]), float(record["noise_trace"]))
+        if not entry.noise_trace >= 0:
+            raise ValueError("no noise")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise Refused(
             "every remembered release must be readable, got one that is damaged, or of another "
