@@ -15,17 +15,19 @@ from trailveil.design.closed_form import least_noise
 from trailveil.errors import NumericalError, Refused
 from trailveil.fix_losses import fix_losses
 from trailveil.gaussian import FloatArray
-from trailveil.loss import losses, marginal_losses
+from trailveil.loss import loss_given, losses, marginal_losses
 from trailveil.mechanism import Mechanism
-from trailveil.prior import Prior
+from trailveil.prior import Prior, observe
 from trailveil.secrets import Secret, basic, stay, window_mean
 
 # Metres: deviations above which noise would carry fixes out of the frame.
 LARGEST_STD = 300_000.0
+# Square metres: where the search for uniform noise begins.
+_LEAST_VARIANCE = 1e-4
 # Relative: how far the losses of many fixes at once may be below those with a bounded error, and
 # how near two fixes lose equally much: then the first is taken, on every computer.
 _CAUTION = 1e-6
-# Relative: what all noise is scaled for, rather than that another mechanism is added, and how often.
+# Relative: for less than this all noise is scaled, and no mechanism added; how often at most.
 _NEARLY = 0.02
 _MOST_STEPS = 100
 # Fixes judged at a time by the slow way: memory is this many columns of the trace.
@@ -63,7 +65,7 @@ def loss_of(prior: Prior, mechanism: Mechanism, demand: Demands, bound: float) -
 
     bound: what it will be compared with; what is far below it may be overstated.
     """
-    single = [one.largest for one in losses(prior, demand.single, mechanism, flat=True)]
+    single = _single_losses(prior, mechanism, demand.single)
     return float(max([*single, _worst_fix(prior, mechanism, demand.fixes, bound)[0]]))
 
 
@@ -85,13 +87,15 @@ def uniform(prior: Prior, base: Mechanism, wanted: Sequence[Demands], bound: flo
         mechanism = replace(base, floor=float(np.exp(log_variance)))
         return float(np.log(_worst(prior, mechanism, wanted, bound) / bound))
 
-    low, high = np.log(1e-4), np.log(LARGEST_STD**2)
-    if excess(high) > 0:
-        raise Refused(
-            "uniform noise of less than 300 km must meet the target, got a target beyond that: "
-            "leave --mechanism out"
-        )
-    found = float(brentq(excess, low, high, xtol=1e-9)) if excess(low) > 0 else float(low)
+    low = high = float(np.log(_LEAST_VARIANCE))
+    while excess(high) > 0:
+        low, high = high, high + float(np.log(100.0))
+        if high > 2 * np.log(LARGEST_STD):
+            raise Refused(
+                f"uniform noise must meet the target with less than {LARGEST_STD / 1000:g} km, got "
+                "a target beyond that: leave --mechanism out"
+            )
+    found = float(brentq(excess, low, high, xtol=1e-9)) if low < high else high
     while excess(found) > 0:
         found += 1e-8
     return replace(base, floor=float(np.exp(found)))
@@ -121,17 +125,36 @@ def _cover_fixes(
     """Noise for the fix that loses most, until none loses too much, and a little more for the rest.
 
     The last percent would take as many single mechanisms again, one for each dip between two fixes:
-    for that, all noise is made larger.
+    for that, all noise is made larger, as long as that helps.
     """
+    nearly = _NEARLY
     for _ in range(int(fixes.sum()) + _MOST_STEPS):
         loss, at = _worst_fix(prior, mechanism, fixes, bound)
-        if loss <= bound:
+        excess = loss / bound - 1
+        if excess <= 0:
             return mechanism
-        if loss <= bound * (1 + _NEARLY):
-            mechanism = mechanism.scaled(1 + 1.1 * (loss / bound - 1))
+        if excess <= nearly:
+            mechanism, nearly = mechanism.scaled(1 + 1.1 * excess), excess / 2
         else:
             mechanism = least_noise(prior, basic(at), bound, existing=mechanism, flat=True)
+            nearly = _NEARLY
     raise NumericalError("noise for every fix of a stay must settle, got a fix that never does")
+
+
+def _single_losses(prior: Prior, mechanism: Mechanism, secrets: Sequence[Secret]) -> list[float]:
+    """The loss of each secret, in double precision where that will do: its error is against us."""
+    try:
+        plain = observe(prior, mechanism)
+        return [
+            loss_given(
+                plain if one.window is None else observe(prior.for_secret(one), mechanism),
+                one,
+                flat=True,
+            ).largest
+            for one in secrets
+        ]
+    except NumericalError:
+        return [one.largest for one in losses(prior, secrets, mechanism, flat=True)]
 
 
 def _worst_fix(

@@ -11,6 +11,7 @@ floor, other mechanisms) counts into Sigma.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,16 +20,17 @@ from trailveil.design.refine import canonical, refined, shifted_direction, undon
 from trailveil.design.stepping import increasing_root, positive, until_met
 from trailveil.errors import InvalidValue, NumericalError, Refused
 from trailveil.gaussian import (
+    LARGEST_LOSS_SLACK,
     LOWER_STEPS,
     UNIT_ROUNDOFF,
     Joint,
     conditioned,
 )
 from trailveil.kernels import Scaled
-from trailveil.loss import loss_matrix
+from trailveil.loss import loss_given, loss_matrix
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.precision import known_precision
-from trailveil.prior import NOTHING_KNOWN, Prior, conditioned_posterior
+from trailveil.prior import NOTHING_KNOWN, Prior, conditioned_posterior, observe
 from trailveil.secrets import Secret
 
 
@@ -196,6 +198,12 @@ def _meets(prior: Prior, secret: Secret, mechanism: Mechanism, bound: float, *, 
     silent = not mechanism.factor.shape[1] and not mechanism.floor and mechanism.process is None
     if silent and np.all(mechanism.released):
         return False
+    if mechanism.refinement is None:
+        # Extended precision takes seconds, and what is far above the bound needs none.
+        with suppress(NumericalError):
+            rough = loss_given(observe(prior.for_secret(secret), mechanism), secret, flat=flat)
+            if rough.largest > bound * (1 + 2 * LARGEST_LOSS_SLACK):
+                return False
     try:
         return loss_matrix(prior, secret, mechanism, flat=flat).largest <= bound
     except NumericalError:
