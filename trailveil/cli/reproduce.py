@@ -87,6 +87,7 @@ def figure2(
     folder = _ready(out, "figure2", names, drawn=drawn, overwrite=overwrite)
     try:
         fresh = experiment.run(folder, choice, _watched)
+        experiment.write(folder, choice, drawn=drawn, overwrite=overwrite)
     except KeyboardInterrupt:
         click.secho(
             f"trailveil: stopped: what was computed is kept in {out}; "
@@ -94,8 +95,7 @@ def figure2(
             fg="red",
             err=True,
         )
-        raise click.exceptions.Exit(130) from None
-    experiment.write(folder, choice, drawn=drawn, overwrite=overwrite)
+        sys.exit(130)
     points = len(choice.points())
     found = _described("figure2", out, names, started)
     found |= {"points": points, "computed": fresh, "kept": points - fresh}

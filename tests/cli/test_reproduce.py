@@ -1,0 +1,210 @@
+"""`trailveil reproduce`: what it writes and says, going on after a stop, and what it refuses."""
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from trailveil import cli
+from trailveil.cli import reproduce as command
+from trailveil.experiments import figure2
+
+Run = Callable[..., tuple[int, str, str]]
+FAST = ("figure2", "--panel", "c", "--scales", "2", "--published", "--csv-only")
+
+# As started from a terminal, even where whoever runs the tests ignores interrupts.
+PROGRAM = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from trailveil.cli import main
+main()
+"""
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """Run the command in a folder of its own: exit status, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def once(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["trailveil", "reproduce", *arguments])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        status = end.value.code
+        captured = capsys.readouterr()
+        return status if isinstance(status, int) else -1, captured.out, captured.err
+
+    return once
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def is_picture(path: Path) -> bool:
+    if path.suffix == ".png":
+        return path.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    return ElementTree.parse(path).getroot().tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_a_panel_is_a_table_and_two_pictures(run: Run, tmp_path: Path) -> None:
+    status, out, err = run("figure2", "--panel", "g", "--scales", "3", "--out", "made")
+    assert (status, err) == (0, "")
+    assert out.startswith("figure2: 18 points computed, 0 kept from before, ")
+    assert "g) exact, l = 1.14: sdp 0.564, optimum 0.83, uniform 0.321" in out
+    names = {"figure2-g.csv", "figure2-g.png", "figure2-g.svg", "figure2-bands.csv"}
+    assert names | {"figure2.run.jsonl"} == set(contents(tmp_path / "made"))
+    assert is_picture(tmp_path / "made" / "figure2-g.png")
+    assert is_picture(tmp_path / "made" / "figure2-g.svg")
+    found = rows(tmp_path / "made" / "figure2-g.csv")
+    assert [row["computed"] for row in found] == ["as published"] * 3 + ["exact"] * 3
+    assert [float(row["length_scale"]) for row in found[:3]] == [0.5, 1.141328865, 1.5]
+    assert float(found[0]["sdp"]) == pytest.approx(0.7613113, rel=1e-5)
+    bands = rows(tmp_path / "made" / "figure2-bands.csv")
+    assert bands == [
+        {"kernel": "periodic", "source": "SML2010", "low": "1.04", "median": "1.097"}
+        | {"high": "1.145"}
+    ]
+
+
+def test_json_is_one_object_and_the_second_run_computes_nothing(run: Run) -> None:
+    first: dict[str, Any] = json.loads(run(*FAST, "--json")[1])
+    assert first["points"] == first["computed"] == 6
+    assert first["files"] == ["figure2-c.csv", "figure2-bands.csv"]
+    assert first["out"] == "reproduced"
+    again: dict[str, Any] = json.loads(run(*FAST, "--json")[1])
+    assert (again["computed"], again["kept"]) == (0, 6)
+    assert again["median"] == first["median"]
+    more: dict[str, Any] = json.loads(run(*FAST, "--scales", "3", "--json")[1])
+    assert (more["computed"], more["kept"]) == (3, 6)
+
+
+def test_all_panels_have_two_sheets(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figure2, "compute", lambda _: {"interval": 0.5, "noise_trace": 1.0})
+    status, out, _ = run("figure2", "--scales", "2")
+    assert status == 0
+    made = contents(tmp_path / "reproduced")
+    for letter in "abcdefgh":
+        assert {f"figure2-{letter}.{end}" for end in ("csv", "png", "svg")} <= set(made)
+    for sheet in ("figure2-published", "figure2-exact"):
+        for ending in ("png", "svg"):
+            assert is_picture(tmp_path / "reproduced" / f"{sheet}.{ending}")
+            assert f"{sheet}.{ending}" in out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT])
+def test_a_stopped_run_goes_on_and_ends_with_the_same_files(tmp_path: Path, stop: int) -> None:
+    ask = ["figure2", "--panel", "a", "--panel", "c", "--scales", "3", "--json"]
+    line = [sys.executable, "-c", PROGRAM, "reproduce", *ask, "--out"]
+    whole = subprocess.run([*line, "whole"], cwd=tmp_path, check=True, capture_output=True)
+    count = json.loads(whole.stdout)["computed"]
+    record = tmp_path / "stopped" / "figure2.run.jsonl"
+    with subprocess.Popen(
+        [*line, "stopped"], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as process:
+        while not (record.exists() and record.read_bytes().count(b"\n") >= 5):
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(stop)
+        said = process.communicate()[1].decode()
+    assert process.returncode == (130 if stop == signal.SIGINT else -signal.SIGKILL)
+    if stop == signal.SIGINT:
+        assert "stopped: what was computed is kept in stopped" in said
+    assert list(contents(tmp_path / "stopped")) == ["figure2.run.jsonl"]
+    kept = record.read_bytes().count(b"\n")
+    again = subprocess.run([*line, "stopped"], cwd=tmp_path, check=True, capture_output=True)
+    found = json.loads(again.stdout)
+    assert (found["kept"], found["computed"]) == (kept, count - kept)
+    assert contents(tmp_path / "whole") == contents(tmp_path / "stopped")
+
+
+def test_a_foreign_file_is_refused_before_anything_is_computed(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "reproduced").mkdir()
+    (tmp_path / "reproduced" / "figure2-c.csv").write_text("mine")
+    with monkeypatch.context() as patch:
+        patch.setattr(figure2, "compute", lambda _: pytest.fail("computed"))
+        status, out, err = run(*FAST)
+    assert (status, out) == (1, "")
+    assert "another 'figure2-c.csv'; choose another folder with --out, or --overwrite" in err
+    assert (tmp_path / "reproduced" / "figure2-c.csv").read_text() == "mine"
+    assert run(*FAST, "--overwrite")[0] == 0
+    assert (tmp_path / "reproduced" / "figure2-c.csv").read_text().startswith("computed,")
+
+
+def test_without_matplotlib_there_are_tables(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for figure in ("figure2", "covariances", "nyc"):
+        status, out, err = run(figure)
+        assert (status, out) == (1, "")
+        assert "pip install 'trailveil[plots]', or --csv-only" in err
+    assert not (tmp_path / "reproduced").exists()
+    assert run(*FAST)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [
+        (("figure2", "--panel", "z"), 2, "'z' is not one of"),
+        (("figure2", "--scales", "1"), 2, "--scales"),
+        (("figure3",), 2, "No such command"),
+        ((*FAST, "--out", "file"), 1, "--out must be a folder"),
+        ((*FAST, "--out", "file/below"), 1, "--out must be a folder"),
+    ],
+)
+def test_what_is_refused(
+    run: Run, tmp_path: Path, arguments: tuple[str, ...], status: int, says: str
+) -> None:
+    (tmp_path / "file").write_text("x")
+    found, out, err = run(*arguments)
+    assert (found, out) == (status, "")
+    assert says in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("figure", ["covariances", "nyc"])
+def test_the_other_figures_are_written_whole(run: Run, tmp_path: Path, figure: str) -> None:
+    status, out, _ = run(figure, "--json")
+    assert status == 0
+    names = json.loads(out)["files"]
+    assert set(names) | {f"{figure}.run.jsonl"} == set(contents(tmp_path / "reproduced"))
+    for name in names:
+        path = tmp_path / "reproduced" / name
+        assert rows(path) if path.suffix == ".csv" else is_picture(path)
+    before = contents(tmp_path / "reproduced")
+    assert run(figure)[0] == 0
+    assert contents(tmp_path / "reproduced") == before
+
+
+def test_progress_is_shown_on_a_terminal_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    points = figure2.Choice(panels=("c",), scales=2).points()
+    assert list(command._watched(points)) == points
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert list(command._watched(points)) == points
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "computing" in captured.err
+    assert "100%" in captured.err

@@ -1,0 +1,42 @@
+"""The covariance figure: what is drawn is the noise of those mechanisms, and draws of it."""
+
+import numpy as np
+import pytest
+
+from trailveil.experiments.covariances import DESIGNS, cases
+from trailveil.plots import NoiseCase
+
+
+@pytest.fixture(scope="module")
+def drawn() -> dict[str, list[NoiseCase]]:
+    return {design: cases(design) for design in DESIGNS}
+
+
+@pytest.mark.slow
+def test_every_case_has_the_same_noise_in_both_designs(drawn: dict[str, list[NoiseCase]]) -> None:
+    for one, other in zip(drawn["paper"], drawn["optimum"], strict=True):
+        assert one.title == other.title
+        assert np.trace(one.covariance) == pytest.approx(np.trace(other.covariance), rel=1e-9)
+    traces = [float(np.trace(one.covariance)) for one in drawn["paper"]]
+    assert traces[:4] == pytest.approx([1.0] * 4)
+    assert traces[5:7] == pytest.approx([0.96] * 2)
+
+
+@pytest.mark.slow
+def test_the_paper_keeps_noise_on_the_secret_apart_and_the_optimum_does_not(
+    drawn: dict[str, list[NoiseCase]],
+) -> None:
+    for column, pair in ((2, (24, 23)), (5, (24, 23)), (6, (16, 15))):
+        assert drawn["paper"][column].covariance[pair] == 0.0
+        assert drawn["optimum"][column].covariance[pair] > 0.01
+
+
+@pytest.mark.slow
+def test_draws_lie_in_the_noise(drawn: dict[str, list[NoiseCase]]) -> None:
+    """As many as were asked for, of the size of the deviations, none where there is no noise."""
+    for columns in drawn.values():
+        for one in columns:
+            deviation = np.sqrt(np.maximum(np.diagonal(one.covariance), 0.0))
+            assert one.samples.shape == (3, deviation.size)
+            assert np.all(np.abs(one.samples) <= 5 * deviation + 1e-7)
+            assert np.max(np.abs(one.samples)) > 0.2 * np.max(deviation)

@@ -1,0 +1,39 @@
+"""The day in the plane: circles and estimates against plain conditioning, and who hides best."""
+
+import numpy as np
+import pytest
+
+from trailveil.experiments.nyc import COUNT, NOISE, SENSITIVE, Release, prior, releases
+from trailveil.gaussian import FloatArray
+
+Made = tuple[FloatArray, dict[str, Release]]
+
+
+@pytest.fixture(scope="module")
+def made() -> Made:
+    return releases()
+
+
+@pytest.mark.slow
+def test_every_release_has_the_same_noise(made: Made) -> None:
+    for one in made[1].values():
+        assert one.mechanism.noise_trace == pytest.approx(COUNT * NOISE**2, rel=1e-9)
+        assert one.released.shape == made[0].shape == (COUNT, 2)
+
+
+@pytest.mark.slow
+def test_circles_are_the_posterior_of_who_knows_the_prior(made: Made) -> None:
+    sigma, at = prior().covariance, list(SENSITIVE)
+    for one in made[1].values():
+        gain = np.linalg.solve(sigma + one.mechanism.covariance(), sigma[:, at])
+        left = np.diagonal(sigma[np.ix_(at, at)] - sigma[at] @ gain)
+        assert one.deviations == pytest.approx(np.sqrt(left), rel=1e-5)
+        assert one.estimates == pytest.approx(gain.T @ one.released, rel=1e-4, abs=0.1)
+        assert np.array_equal(one.secrets, made[0][at])
+
+
+@pytest.mark.slow
+def test_the_optimum_hides_best_and_its_worst_place_as_well_as_its_best(made: Made) -> None:
+    least = {name: float(np.min(one.deviations)) for name, one in made[1].items()}
+    assert least["optimum"] > 1.5 * least["paper"] > 3 * least["independent"]
+    assert np.ptp(made[1]["optimum"].deviations) < 1e-3
