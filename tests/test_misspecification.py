@@ -24,7 +24,7 @@ from trailveil.design.closed_form import least_noise
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gaussian import FloatArray
 from trailveil.guarantee import loss_bound_for
-from trailveil.kernels import RBF, Constant, IntegratedOU, Kernel, Matern12, White
+from trailveil.kernels import RBF, Constant, IntegratedOU, Kernel, Matern12, StoppedClock, White
 from trailveil.loss import loss_matrix
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.misspecification import Form, divergences, guarantee_under, misspecified
@@ -307,14 +307,20 @@ def test_a_prior_with_measurement_noise_is_infinitely_far_from_one_without() -> 
 
 
 def test_a_stay_is_judged_on_the_stopped_clock_of_both() -> None:
-    times = np.arange(0.0, 300.0, 10.0)
+    times, window = np.arange(0.0, 300.0, 10.0), (100.0, 200.0)
     slow, fast = (IntegratedOU(std, 60.0) + White(2.0) for std in (3.0, 3.3))
-    priors = both(slow, fast, times)
-    noise = Mechanism(times, np.zeros((30, 0)), 100.0)
-    found, moving = (
-        divergences(*priors, secret, noise, 3.0, confinement=100.0, form="release")
-        for secret in (stay(100.0, 200.0), basic(150.0))
+    priors, noise = both(slow, fast, times), Mechanism(times, np.zeros((30, 0)), 100.0)
+    clock = StoppedClock((window,))
+    stopped = both(slow.warp(clock), fast.warp(clock), times)
+    found, place, moving = (
+        divergences(*judges, secret, noise, 3.0, confinement=100.0, form="release")
+        for judges, secret in (
+            (priors, stay(*window)),
+            (stopped, basic(window[0])),
+            (priors, basic(window[0])),
+        )
     )
+    assert found == place
     assert 0 < found.larger < moving.larger < float("inf")
 
 
