@@ -1,9 +1,13 @@
 """The day in the plane: circles and estimates against plain conditioning, and who hides best."""
 
+import csv
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from trailveil.experiments.nyc import COUNT, NOISE, SENSITIVE, Release, prior, releases
+from trailveil.experiments.folder import opened
+from trailveil.experiments.nyc import COUNT, NOISE, SENSITIVE, Release, prior, releases, write
 from trailveil.gaussian import FloatArray
 
 Made = tuple[FloatArray, dict[str, Release]]
@@ -37,3 +41,20 @@ def test_the_optimum_hides_best_and_its_worst_place_as_well_as_its_best(made: Ma
     least = {name: float(np.min(one.deviations)) for name, one in made[1].items()}
     assert least["optimum"] > 1.5 * least["paper"] > 3 * least["independent"]
     assert np.ptp(made[1]["optimum"].deviations) < 1e-3
+
+
+@pytest.mark.slow
+def test_the_table_has_circles_that_hold_68_in_100(made: Made, tmp_path: Path) -> None:
+    write(opened(tmp_path, "nyc"), drawn=False, overwrite=False)
+    with (tmp_path / "nyc-circles.csv").open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    assert [row["release"] for row in rows] == [name for name in made[1] for _ in SENSITIVE]
+    deviations = np.concatenate([one.deviations for one in made[1].values()])
+    radii = np.array([float(row["radius"]) for row in rows])
+    assert 1 - np.exp(-((radii / deviations) ** 2) / 2) == pytest.approx(0.68, abs=1e-5)
+    away = [
+        np.hypot(float(row["east"]) - float(row["true_east"]), float(row["north"]) - north)
+        for row in rows
+        for north in [float(row["true_north"])]
+    ]
+    assert 3 <= int(np.sum(np.array(away) < radii)) <= 9
