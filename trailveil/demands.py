@@ -14,8 +14,8 @@ from scipy.optimize import brentq
 from trailveil.design.closed_form import least_noise
 from trailveil.errors import NumericalError, Refused
 from trailveil.fix_losses import fix_losses
-from trailveil.gaussian import FloatArray
-from trailveil.loss import loss_given, losses, marginal_losses
+from trailveil.gaussian import LARGEST_LOSS_SLACK, FloatArray
+from trailveil.loss import loss_given, loss_matrix, marginal_losses
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior, observe
 from trailveil.secrets import Secret, basic, stay, window_mean
@@ -60,12 +60,34 @@ def demands(
     return Demands((*still, *mean, basic(begin), basic(end)), inside)
 
 
+def single_losses(
+    prior: Prior, mechanism: Mechanism, secrets: Sequence[Secret], bound: float
+) -> list[float]:
+    """The loss of each secret, its error against us; quick, unless it is near the bound."""
+    found = [_quick_loss(prior, mechanism, secret) for secret in secrets]
+    return [
+        loss_matrix(prior, secret, mechanism, flat=True).largest
+        if loss is None or bound < loss < bound * (1 + 2 * LARGEST_LOSS_SLACK)
+        else loss
+        for secret, loss in zip(secrets, found, strict=True)
+    ]
+
+
+def _quick_loss(prior: Prior, mechanism: Mechanism, secret: Secret) -> float | None:
+    """The loss in double precision, where that will do."""
+    try:
+        observation = observe(prior.for_secret(secret), mechanism)
+        return loss_given(observation, secret, flat=True).largest
+    except NumericalError:
+        return None
+
+
 def loss_of(prior: Prior, mechanism: Mechanism, demand: Demands, bound: float) -> float:
     """The largest loss of anything demanded, recomputed from the mechanism itself.
 
     bound: what it will be compared with; what is far below it may be overstated.
     """
-    single = _single_losses(prior, mechanism, demand.single)
+    single = single_losses(prior, mechanism, demand.single, bound)
     return float(max([*single, _worst_fix(prior, mechanism, demand.fixes, bound)[0]]))
 
 
@@ -139,22 +161,6 @@ def _cover_fixes(
             mechanism = least_noise(prior, basic(at), bound, existing=mechanism, flat=True)
             nearly = _NEARLY
     raise NumericalError("noise for every fix of a stay must settle, got a fix that never does")
-
-
-def _single_losses(prior: Prior, mechanism: Mechanism, secrets: Sequence[Secret]) -> list[float]:
-    """The loss of each secret, in double precision where that will do: its error is against us."""
-    try:
-        plain = observe(prior, mechanism)
-        return [
-            loss_given(
-                plain if one.window is None else observe(prior.for_secret(one), mechanism),
-                one,
-                flat=True,
-            ).largest
-            for one in secrets
-        ]
-    except NumericalError:
-        return [one.largest for one in losses(prior, secrets, mechanism, flat=True)]
 
 
 def _worst_fix(

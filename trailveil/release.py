@@ -21,13 +21,13 @@ from trailveil.demands import (
     loss_of,
     only_withheld,
     optimal,
+    single_losses,
     uniform,
 )
 from trailveil.errors import InvalidValue, NumericalError, Refused
 from trailveil.gaussian import TARGET_TOLERANCE, FloatArray
 from trailveil.guarantee import Guarantee, loss_bound_for
 from trailveil.kernels import Kernel
-from trailveil.loss import loss_matrix
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.prior import Prior, observe
 from trailveil.priors import BUILT_IN
@@ -42,6 +42,8 @@ DEFAULT_KERNEL = BUILT_IN["default"].kernel
 
 # Raised whenever the same request would get other noise: draws are never shared between designs.
 DESIGN_VERSION = 1
+# Metres per coordinate: the most that an adversary can be left with, well below the prior's level.
+_MOST_UNSURE = 20_000.0
 # Seconds to a true place that somebody learns, and how well (metres), for the report's warning.
 KNOWN_AWAY = (60.0, 300.0, 600.0, 1200.0)
 _KNOWN_ACCURACY = 10.0
@@ -162,6 +164,11 @@ def plan(trace: Trace, request: Request) -> Plan:
     """
     if not request.stretches:
         raise InvalidValue("something must be protected, got nothing: state a time or a stay")
+    if request.bound**-0.5 > _MOST_UNSURE:
+        raise Refused(
+            f"an adversary must be left with at most {_MOST_UNSURE / 1000:g} km, got "
+            f"{request.bound**-0.5 / 1000:.4g} km: state a smaller radius or a larger epsilon"
+        )
     frame = frame_for(trace.positions)
     prior = Prior(request.kernel, trace.seconds)
     base = no_noise(prior.times).withholding(_withheld(trace, request))
@@ -240,12 +247,11 @@ def _finding(prior: Prior, made: Plan, stretch: Stretch, demand: Demands) -> Fin
 def _with_stay(prior: Prior, made: Plan, found: Finding, begin: float, end: float) -> Finding:
     """What is reported of a stay besides: the way within it, and what stillness would tell."""
     request, mechanism = made.request, made.mechanism
-    way = loss_matrix(prior, difference(begin, end), mechanism, flat=True).largest
-    still = None
-    if not request.sees_stillness:
-        still = loss_matrix(prior, stay(begin, end), mechanism, flat=True).left
+    secrets = [difference(begin, end), stay(begin, end)]
+    way, still = single_losses(prior, mechanism, secrets, request.bound)
     epsilon = Guarantee(_radius(request) * float(np.sqrt(way)), request.order).epsilon
-    return replace(found, seen_still=still, displacement_epsilon=epsilon)
+    unmade = None if request.sees_stillness else float(still**-0.5)
+    return replace(found, seen_still=unmade, displacement_epsilon=epsilon)
 
 
 def _radius(request: Request) -> float:

@@ -98,17 +98,18 @@ def test_local_metres_are_not_the_papers_coordinates(folder: Path) -> None:
     assert np.abs(metres.first.values / paper.first.values - 1).max() > 0.05
 
 
-def test_long_files_are_thinned_by_whole_steps(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("count", "period"), [(900, 1.0), (60, 7.0)])
+def test_long_files_are_cut_and_thinned_by_whole_steps(
+    tmp_path: Path, count: int, period: float
+) -> None:
     # 321 fixes of the first 320 s: every sixth, from the sixth to the 300th: 299 s, median 6 s.
-    for number in (0, 1):
-        text = plt_text(*walked(900, seed=number, period=1.0))
-        place = tmp_path / "000"
-        place.mkdir(exist_ok=True)
-        (place / f"{number}.plt").write_text(text)
-        assert len(retold(text)) == 2
+    # 60 fixes every 7 s: the 46 of the first 320 s.
+    write_user(tmp_path / "000", [2, 3], count=count, period=period)
     found = geolife_scales(tmp_path, projection="paper", fewest=2, workers=1)
-    expected = [retold((tmp_path / "000" / f"{n}.plt").read_text())[0] for n in (0, 1)]
-    np.testing.assert_allclose(found.first.values, expected, rtol=1e-5)
+    expected = [retold((tmp_path / "000" / f"00{n}.plt").read_text()) for n in (0, 1)]
+    np.testing.assert_allclose(found.first.values, [one[0] for one in expected], rtol=1e-5)
+    np.testing.assert_allclose(found.second.values, [one[1] for one in expected], rtol=1e-5)
+    assert found.second.at_bound == 0.0
 
 
 def test_of_many_files_the_first_fifty_count(tmp_path: Path) -> None:

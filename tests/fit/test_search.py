@@ -166,11 +166,14 @@ def test_no_value_nearby_is_likelier(pool: list[Series], found: Fit) -> None:
             assert fit(pool, moved, level_std=LEVEL).log_likelihood < found.log_likelihood
 
 
-def test_a_bound_that_holds_a_parameter_is_named(pool: list[Series], found: Fit) -> None:
-    low = MOTION.set(time_constant=(1.0, 2.0, found["time_constant"] / 2))
-    held = fit(pool, low, level_std=LEVEL)
+@pytest.mark.parametrize("side", ["low", "high"])
+def test_a_bound_that_holds_a_parameter_is_named(pool: list[Series], found: Fit, side: str) -> None:
+    best = found["time_constant"]
+    limits = (1.0, 2.0, best / 2) if side == "high" else (best * 2, best * 3, 1000.0)
+    bound = limits[2] if side == "high" else limits[0]
+    held = fit(pool, MOTION.set(time_constant=limits), level_std=LEVEL)
     assert held.at_bounds == ("time_constant",)
-    assert held["time_constant"] == pytest.approx(found["time_constant"] / 2, rel=1e-12)
+    assert held["time_constant"] == pytest.approx(bound, rel=1e-12)
     assert np.isnan(held.standard_errors[1])
     assert np.isfinite(held.standard_errors[0])
     assert held.log_likelihood < found.log_likelihood
