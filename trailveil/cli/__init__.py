@@ -64,9 +64,8 @@ def main() -> NoReturn:
     """Run the command line; every error raised on purpose becomes one line on stderr."""
     _prepare()
     try:
-        cli.main(prog_name="trailveil", standalone_mode=False)
-    except click.exceptions.Exit as end:
-        sys.exit(end.exit_code)
+        # Without standalone mode click returns the status of an Exit in place of raising it.
+        status = cli.main(prog_name="trailveil", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -82,7 +81,7 @@ def main() -> NoReturn:
         _fail(f"the report must be printable, got the error '{error.strerror}'", 1)
     except MemoryError:
         _fail("the computation must fit in memory, got more than this machine has: shorten it", 1)
-    sys.exit(0)
+    sys.exit(status if isinstance(status, int) else 0)
 
 
 def _prepare() -> None:
