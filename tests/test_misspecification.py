@@ -151,7 +151,7 @@ def test_the_theorem_holds(form: Form, seed: int, which: int, kind: int, order: 
         confinement=confinement,
         form=form,
     )
-    a = rng.uniform(-confinement, confinement - radius, secret.size)
+    a = rng.uniform(radius - confinement, confinement - radius, secret.size)
     b = a + radius * rng.choice([-1.0, 1.0], secret.size)
     law = law_of(other_true, Release(noise), secret)
     exact = float(divergence(given_secret(law, a), given_secret(law, b), order))
