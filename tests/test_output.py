@@ -105,6 +105,14 @@ def test_file_systems_without_links(place: Path, monkeypatch: pytest.MonkeyPatch
         output._link(place / "b", place / "a", "output")
 
 
+def test_a_name_that_is_taken_at_the_last_moment_stays(place: Path) -> None:
+    (place / "rough").write_bytes(b"new")
+    (place / "a").write_bytes(b"theirs")
+    with pytest.raises(UnwritableOutput, match="must not exist yet"):
+        output._link(place / "rough", place / "a", "output")
+    assert (place / "a").read_bytes() == b"theirs"
+
+
 def test_a_full_disk_is_one_line_and_no_file(place: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))

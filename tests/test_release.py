@@ -20,7 +20,7 @@ from trailveil.loss import loss_matrix
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.prior import Prior, SideInformation, observe
 from trailveil.projection import MICRO, Frame
-from trailveil.release import Noise, Plan, Request, draw, identity, noise_of, plan
+from trailveil.release import Noise, Plan, Request, draw, identity, noise_of, on_lattice, plan
 from trailveil.secrets import Secret, stay, window_mean
 from trailveil.selection import Stretch
 from trailveil.trace import NANOSECONDS, Trace
@@ -102,13 +102,19 @@ def test_noise_meets_coordinates_as_integers() -> None:
     assert np.array_equal(grid, MADE.frame.to_degrees(np.array(exact, dtype=np.int64)))
 
 
-@given(st.integers(-(10**13), 10**13), st.floats(-1e12, 1e12))
-def test_rounding_noise_is_rounding_the_sum(place: int, noise: float) -> None:
-    rounded = int(np.floor(np.float64(noise) + 0.5)) if abs(noise) < 2**51 else floor(noise)
-    exact = floor(Fraction(place) + Fraction(noise) + Fraction(1, 2))
-    assert place + rounded == exact or abs(noise) % 1 == np.nextafter(
-        0.5, 0
-    )  # in which x + 1/2 = 1
+@given(st.integers(-(10**13), 10**13), st.integers(-(10**12), 10**12), st.integers(-3, 3))
+def test_rounding_noise_is_rounding_the_sum(place: int, whole: int, eighths: int) -> None:
+    """For noise of whole micrometres and eighths of one, which are exact in floating point."""
+    micrometres = whole + Fraction(eighths, 8) + Fraction(1, 2)
+    metres = np.array([float(micrometres) / MICRO])
+    if Fraction(float(metres[0] * MICRO)) == micrometres:
+        rounded = int(on_lattice(metres)[0])
+        assert place + rounded == floor(place + micrometres + Fraction(1, 2))
+
+
+def test_halves_are_rounded_up_on_both_sides() -> None:
+    halves = np.array([-1.5, -1.0, -0.5, -0.25, 0.25, 0.5, 1.5, 2.5]) / 2**20 * (2**20 / MICRO)
+    assert on_lattice(halves).tolist() == [-1, -1, 0, 0, 0, 1, 2, 3]
 
 
 def test_what_is_released_lies_on_the_grid_and_nowhere_else() -> None:

@@ -74,8 +74,11 @@ def staged(
                     rough.chmod(0o666 & ~_umask())
         yield lambda: _put(rough, path, what, overwrite=overwrite)
     finally:
-        with contextlib.suppress(OSError):
-            rough.unlink(missing_ok=True)
+        try:
+            _remove(rough)
+        except BaseException:  # interrupted in the act
+            _remove(rough)
+            raise
 
 
 def write_atomically(
@@ -97,6 +100,11 @@ def _fill(rough: Path, write: Callable[[BinaryIO], object]) -> None:
         write(stream)
         stream.flush()
         os.fsync(stream.fileno())
+
+
+def _remove(rough: Path) -> None:
+    with contextlib.suppress(OSError):
+        rough.unlink(missing_ok=True)
 
 
 def _put(rough: Path, path: Path, what: str, *, overwrite: bool) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from trailveil.cleaning import Cleaning, clean
-from trailveil.errors import Refused, TrailveilError
+from trailveil.errors import Refused, TrailveilError, UnwritableOutput
 from trailveil.formats import read, write
 from trailveil.formats.source import named
+from trailveil.formats.table import format_to_write
 from trailveil.memory import Entry, Memory
 from trailveil.output import Put, staged
 from trailveil.projection import frame_for
@@ -106,9 +107,16 @@ def publish(
 
 
 def default_output(source: Path) -> Path:
-    """ride.gpx -> ride.private.gpx. Raises Refused for a name that is none of a file."""
+    """ride.gpx -> ride.private.gpx; GPX, too, where a suffix is none that is written.
+
+    Raises Refused for a name that is none of a file.
+    """
     if not source.name:
         raise Refused(f"the input must be a file, got a folder: {named(source)}; name the file")
+    try:
+        format_to_write(source.suffix)
+    except UnwritableOutput:
+        return source.with_name(f"{source.name}.private.gpx")
     return source.with_name(f"{source.stem}.private{source.suffix}")
 
 

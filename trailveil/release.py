@@ -198,10 +198,15 @@ def draw(made: Plan, seed: bytes) -> tuple[Trace, NDArray[np.int64]]:
     seed: 32 secret bytes that belong to this plan alone. Positions of the trace are those released.
     """
     noise = np.column_stack([noise_of(made.mechanism, seed, axis) for axis in ("east", "north")])
-    moved = made.lattice + np.floor(noise * MICRO + 0.5).astype(np.int64)
+    moved = made.lattice + on_lattice(noise)
     grid = made.frame.to_degrees(moved[made.mechanism.rows])
     kept = made.trace.only(np.asarray(made.mechanism.released))
     return replace(kept, positions=grid / MICRO), grid
+
+
+def on_lattice(noise: FloatArray) -> NDArray[np.int64]:
+    """Metres in whole micrometres: floor(x + 1/2), a function of the noise alone."""
+    return np.floor(noise * MICRO + 0.5).astype(np.int64)
 
 
 def noise_of(mechanism: Mechanism, seed: bytes, axis: str) -> FloatArray:

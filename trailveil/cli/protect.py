@@ -115,9 +115,9 @@ def protect(**options: Any) -> None:
     output: Path = options["output"] or default_output(source)
     overwrite, again = options["overwrite"], options["again"]
     wanted = _request(options)
+    trace, cleaning = load(source, assume_utc=options["assume_utc"], zone=_naive_zone(options))
     check_target(output, source, overwrite=overwrite)
     _check_report(options["report"], source, output, overwrite=overwrite)
-    trace, cleaning = load(source, assume_utc=options["assume_utc"], zone=_naive_zone(options))
     chosen = Chosen(tuple(options["at"]), tuple(options["between"]), options["zone"])
     request = requested(trace, chosen, wanted)
     memory = user_memory()
