@@ -1,0 +1,233 @@
+"""Reports say what is true, warn of what they must, and tell no place, draw or (to others) time."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pytest
+
+from tests.conftest import ROOT
+from tests.rides import gpx, ride
+from trailveil.cleaning import clean
+from trailveil.formats.gpx import read
+from trailveil.guarantee import CIRCLE_68
+from trailveil.kernels import Constant, IntegratedOU, White
+from trailveil.release import Noise, Plan, Request, draw, plan
+from trailveil.report import record, text
+from trailveil.selection import Stretch
+
+TRACE = ride(60, 30.0, still=(20, 35))
+SEED = bytes(range(32))
+
+
+def stretch(first: int, last: int, *, by_place: bool = False, label: str = "Aunt Ida") -> Stretch:
+    return Stretch(label, int(TRACE.times[first]), int(TRACE.times[last]), by_place)
+
+
+START, STAY = stretch(0, 0), stretch(20, 35)
+MADE = plan(TRACE, Request((START, STAY)))
+PLANS = {
+    "times and a stay": MADE,
+    "a time": plan(TRACE, Request((START,))),
+    "by place": plan(TRACE, Request((stretch(0, 0, by_place=True),))),
+    "plain": plan(TRACE, Request((STAY,), sees_stillness=False)),
+    "uniform": plan(TRACE, Request((START,), noise=Noise.UNIFORM)),
+    "withheld": plan(TRACE, Request((START, STAY), withhold=90.0)),
+    "other prior": plan(
+        TRACE, Request((START,), kernel=IntegratedOU(1.0, 30.0) + Constant(1e5) + White(3.0))
+    ),
+}
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for one in value:
+            yield from leaves(one)
+    else:
+        yield value
+
+
+def keys(value: Any) -> Iterator[str]:
+    for one in value.values() if isinstance(value, dict) else value:
+        if isinstance(one, dict | list):
+            yield from keys(one)
+    if isinstance(value, dict):
+        yield from value
+
+
+@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("private", [True, False])
+def test_reports_are_finite_json_and_plain_lines(name: str, private: bool) -> None:
+    found = record(PLANS[name], None, output="out.gpx", private=private)
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    shown = text(found)
+    assert shown.isascii()
+    assert max(len(line) for line in shown.splitlines()) <= 98
+    assert not re.search(r"\d\.\d{5}", shown)  # numbers for people
+    assert "None" not in shown
+    assert "nan" not in shown.lower().split()
+
+
+def test_figures_are_those_of_the_design() -> None:
+    found = record(MADE, None, output="out.gpx")
+    noise = found["mechanism"]
+    spread = np.sqrt(2 * MADE.mechanism.variances)
+    assert noise["rms_m"] == pytest.approx(np.sqrt(np.mean(spread**2)))
+    assert noise["largest_rms_m"] == pytest.approx(spread.max())
+    assert (noise["released_fixes"], noise["withheld_fixes"]) == (60, 0)
+    for secret, finding in zip(found["secrets"], MADE.findings, strict=True):
+        assert secret["epsilon"] == finding.guarantee.epsilon
+        assert secret["odds_factor_99"] == finding.guarantee.odds(0.99)
+        assert secret["circle_68_m"] == pytest.approx(CIRCLE_68 * finding.deviation)
+    assert found["worst"]["mu"] == max(one.guarantee.mu for one in MADE.findings)
+
+
+def test_99_of_100_draws_stay_below_what_is_said() -> None:
+    at = int(np.argmax(MADE.mechanism.variances))
+    moved = []
+    for i in range(2000):
+        _, grid = draw(MADE, i.to_bytes(32, "big"))
+        there = (MADE.frame.to_lattice(grid[at : at + 1] / 1e6) - MADE.lattice[at]) / 1e6
+        moved.append(float(np.hypot(*there[0])))
+    limit = record(MADE, None, output="")["mechanism"]["largest_99_m"]
+    # 20 of 2,000 beyond, give or take 4.5: six deviations are a false alarm of 1e-8 or so.
+    assert abs(np.sum(np.array(moved) > limit) - 20) < 27
+
+
+def test_no_report_holds_a_place_or_what_a_draw_moved() -> None:
+    _, grid = draw(MADE, SEED)
+    moved = (MADE.frame.to_lattice(grid / 1e6) - MADE.lattice) / 1e6
+    secret = {*TRACE.positions.ravel(), *moved.ravel(), *np.hypot(*moved.T)}
+    for private in (True, False):
+        found = record(MADE, None, output="out.gpx", private=private)
+        numbers = {one for one in leaves(found) if isinstance(one, float)}
+        assert all(abs(one - other) > 1e-9 * other for one in numbers for other in secret if other)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_report_for_others_tells_no_protected_time(name: str) -> None:
+    made = PLANS[name]
+    found = record(made, None, output="out.gpx", private=False)
+    shown = json.dumps(found) + text(found)
+    assert "Aunt Ida" not in shown
+    assert not re.search(r"\d\d:\d\d|20\d\d-", shown)
+    assert "secrets" not in found
+    assert "components" not in found["mechanism"]
+    told = set(keys(found))
+    assert not told & {"fixes_in_it", "label", "begin_utc", "withheld", "kind", "seconds_away"}
+
+
+def test_where_the_protected_part_lies_does_not_change_a_report_for_others() -> None:
+    """Of two parts of one length, each met in full, the entries that differ are of noise alone."""
+    even = replace(TRACE, times=TRACE.times[0] + np.arange(60) * 30 * 10**9)
+    parts = [Stretch("x", int(even.times[i]), int(even.times[i])) for i in (20, 40)]
+    one, other = (
+        record(plan(even, Request((part,))), None, output="out.gpx", private=False)
+        for part in parts
+    )
+    for found in (one, other):
+        del found["mechanism"], found["worst"]
+    assert one == other
+
+
+def test_times_are_shown_in_both_zones() -> None:
+    found = record(MADE, None, output="out.gpx", zone=ZoneInfo("Asia/Kolkata"))
+    assert found["secrets"][0]["begin_utc"] == "2024-05-14 07:40:00 UTC"
+    assert found["secrets"][0]["begin_local"] == "2024-05-14 13:10:00 IST"
+    shown = " ".join(text(found).split())
+    assert "2024-05-14 07:40:00 UTC (2024-05-14 13:10:00 IST)" in shown
+    assert "one place throughout a stay" in shown
+    assert "16 fixes" in shown
+    same = text(record(MADE, None, output="out.gpx", zone=ZoneInfo("UTC")))
+    assert "(2024" not in same
+
+
+WARNED = {
+    "times and a stay": [
+        "one true position",
+        "not accounted together",
+        "are one place",
+        "on average",
+    ],
+    "a time": ["one true position", "not accounted together", "on average"],
+    "by place": ["a figure there and not a guarantee"],
+    "plain": ["stands still: they average it away"],
+    "other prior": ["The prior comes from a file"],
+}
+
+
+def warned(made: Plan, **more: Any) -> str:
+    return " ".join(record(made, None, output="", **more)["warnings"])
+
+
+@pytest.mark.parametrize("name", WARNED)
+def test_what_must_be_warned_of_is(name: str) -> None:
+    for private in (True, False):
+        found = record(PLANS[name], None, output="out.gpx", private=private)
+        warnings = " ".join(found["warnings"])
+        assert all(part in warnings for part in WARNED[name])
+        shown = " ".join(text(found).split())
+        assert all(" ".join(one.split()) in shown.replace("! ", "") for one in found["warnings"])
+
+
+def test_what_need_not_be_warned_of_is_not() -> None:
+    assert "a figure there" not in warned(MADE)
+    assert "average it away" not in warned(MADE)
+    assert "comes from a file" not in warned(MADE)
+    assert "are one place" not in warned(PLANS["a time"])
+    assert "released before" not in warned(MADE)
+    assert "released before" in warned(MADE, further=True)
+    assert "both together" in warned(MADE, further=True)
+
+
+def test_adversaries_are_named_once_each() -> None:
+    assert len(record(MADE, None, output="")["adversaries"]) == 2
+    assert len(record(PLANS["a time"], None, output="")["adversaries"]) == 1
+    assert len(record(PLANS["plain"], None, output="")["adversaries"]) == 1
+
+
+def test_who_sees_stillness_is_told_where_noise_was_not_made_for_them() -> None:
+    found = record(PLANS["plain"], None, output="")
+    assert found["secrets"][0]["circle_68_if_seen_still_m"] < found["secrets"][0]["circle_68_m"]
+    assert "who sees that the person stood still" in text(found)
+    assert "who sees that the person stood still" not in text(record(MADE, None, output=""))
+
+
+def test_what_cleaning_left_out_is_told() -> None:
+    data = gpx(TRACE).replace(b"<time>2024-05-14T07:40:00Z</time>", b"", 1)
+    trace, cleaning = clean(read(data, "ride.gpx"))
+    made = plan(trace, Request((Stretch("x", int(trace.times[0]), int(trace.times[0])),)))
+    found = record(made, cleaning, output="out.gpx")
+    assert found["recording"]["cleaning"]["untimed"] == 1
+    assert "59 of 60 recorded fixes are used." in text(found)
+    assert "were left out" in " ".join(found["warnings"])
+    _, whole = clean(read(gpx(TRACE), "ride.gpx"))
+    assert "were left out" not in " ".join(record(MADE, whole, output="")["warnings"])
+
+
+def test_withholding_is_told() -> None:
+    found = record(PLANS["withheld"], None, output="out.gpx")
+    assert found["mechanism"]["withheld_fixes"] > 16
+    assert "16 of them withheld" in " ".join(text(found).split())
+
+
+def test_a_place_of_which_nothing_is_learnt_is_told_so() -> None:
+    found = record(MADE, None, output="out.gpx")
+    found["secrets"][0]["circle_68_m"] = None
+    assert "learns nothing at all" in text(found)
+
+
+def test_every_entry_has_its_description() -> None:
+    described = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
+    inner = {"cleaning", "cleaning_in_words", "latitude", "longitude", "scale_error", "kernel"}
+    found = record(PLANS["plain"], None, output="")
+    for name in set(keys(found)) - inner:
+        if name.startswith(("begin_", "end_", "0.01", "1e-05")):
+            continue
+        assert f"`{name}`" in described or name in {"fixes", "seconds_away"}, name

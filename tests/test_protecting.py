@@ -1,0 +1,220 @@
+"""A recording is released once: the same again is the same file, another is refused."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.rides import ride, written
+from trailveil.errors import Refused, UnreadableInput, UnwritableOutput
+from trailveil.formats import read
+from trailveil.memory import Memory, open_memory
+from trailveil.output import Put
+from trailveil.protecting import (
+    Chosen,
+    check_released,
+    default_output,
+    load,
+    publish,
+    requested,
+)
+from trailveil.release import Plan, Request, plan
+from trailveil.trace import Trace
+
+TRACE = ride(30, 30.0)
+
+
+def planned(trace: Trace = TRACE, at: str = "start+5m", **more: float) -> Plan:
+    return plan(trace, requested(trace, Chosen((at,)), Request((), **more)))  # type: ignore[arg-type]  # numbers all
+
+
+MADE, OTHER = planned(), planned(epsilon=2.0)
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Memory:
+    return open_memory(tmp_path / "state")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    folder = tmp_path / "place"
+    folder.mkdir()
+    return folder
+
+
+def records(memory: Memory) -> int:
+    return len(list((memory.folder / "releases").glob("*.json")))
+
+
+def test_the_same_again_is_the_same_file(memory: Memory, place: Path) -> None:
+    for name in ("a", "b"):
+        assert not publish(MADE, open_memory(memory.folder), place / f"{name}.gpx")
+    assert (place / "a.gpx").read_bytes() == (place / "b.gpx").read_bytes()
+    assert records(memory) == 1
+
+
+def test_two_first_releases_differ(memory: Memory, place: Path) -> None:
+    publish(MADE, memory, place / "a.gpx")
+    publish(MADE, open_memory(memory.folder.parent / "other"), place / "b.gpx")
+    assert (place / "a.gpx").read_bytes() != (place / "b.gpx").read_bytes()
+
+
+def test_the_order_of_points_in_the_file_does_not_matter(memory: Memory, place: Path) -> None:
+    lines = written(place / "a.in.gpx", TRACE).read_bytes().split(b"\n")
+    (place / "b.in.gpx").write_bytes(b"\n".join([lines[0], *lines[1:-2][::-1], *lines[-2:]]))
+    for name in ("a", "b"):
+        trace, _ = load(place / f"{name}.in.gpx")
+        publish(planned(trace), memory, place / f"{name}.gpx")
+    assert (place / "a.gpx").read_bytes() == (place / "b.gpx").read_bytes()
+
+
+def test_another_release_is_refused_before_the_work_and_after_it(
+    memory: Memory, place: Path
+) -> None:
+    check_released(memory, TRACE, MADE.request, again=False)
+    publish(MADE, memory, place / "a.gpx")
+    check_released(memory, TRACE, MADE.request, again=False)
+    check_released(memory, TRACE, OTHER.request, again=True)
+    with pytest.raises(Refused, match="must be released once"):
+        check_released(memory, TRACE, OTHER.request, again=False)
+    with pytest.raises(Refused, match="must be released once"):
+        publish(OTHER, memory, place / "b.gpx")
+    assert not (place / "b.gpx").exists()
+
+
+def test_an_accepted_second_release_is_recorded_and_told(memory: Memory, place: Path) -> None:
+    publish(MADE, memory, place / "a.gpx")
+    assert publish(OTHER, memory, place / "b.gpx", again=True)
+    assert records(memory) == 2
+    # Either may be asked for again, and the report still warns.
+    assert publish(MADE, memory, place / "c.gpx")
+    assert publish(OTHER, memory, place / "d.gpx")
+    assert (place / "a.gpx").read_bytes() == (place / "c.gpx").read_bytes()
+    with pytest.raises(Refused):
+        publish(planned(epsilon=3.0), memory, place / "e.gpx")
+
+
+def test_a_part_of_the_recording_is_the_recording(memory: Memory, place: Path) -> None:
+    publish(MADE, memory, place / "a.gpx")
+    part = TRACE.only(np.arange(30) < 20)
+    with pytest.raises(Refused):
+        check_released(memory, part, planned(part).request, again=False)
+    elsewhere = replace(TRACE, positions=TRACE.positions + 1)
+    check_released(memory, elsewhere, planned(elsewhere).request, again=False)
+
+
+def test_other_noise_for_the_same_request_is_another_release(memory: Memory, place: Path) -> None:
+    """As a later version of the program might design it."""
+    publish(MADE, memory, place / "a.gpx")
+    louder = replace(MADE, mechanism=MADE.mechanism.scaled(1.001))
+    with pytest.raises(Refused):
+        publish(louder, memory, place / "b.gpx")
+    rounded = replace(MADE, mechanism=MADE.mechanism.scaled(1 + 1e-9))
+    publish(rounded, memory, place / "c.gpx")
+
+
+def test_it_is_remembered_before_it_appears(memory: Memory, place: Path) -> None:
+    seen: list[int] = []
+
+    @contextmanager
+    def beside(further: bool) -> Iterator[Put]:
+        assert not further
+        seen.append(records(memory))
+        assert not (place / "a.gpx").exists()
+        yield lambda: seen.append(int((place / "a.gpx").exists()))
+
+    publish(MADE, memory, place / "a.gpx", beside=beside)
+    assert seen == [1, 1]
+
+
+@pytest.mark.parametrize("failure", [UnwritableOutput("no room"), Refused("no")])
+def test_what_failed_before_it_appeared_is_forgotten(
+    memory: Memory, place: Path, failure: Exception
+) -> None:
+    @contextmanager
+    def beside(_: bool) -> Iterator[Put]:
+        raise failure
+        yield lambda: None
+
+    with pytest.raises(type(failure)):
+        publish(MADE, memory, place / "a.gpx", beside=beside)
+    assert list(place.iterdir()) == []
+    assert records(memory) == 0
+    publish(OTHER, memory, place / "a.gpx")
+
+
+def test_an_interrupted_run_is_remembered_and_can_be_repeated(memory: Memory, place: Path) -> None:
+    @contextmanager
+    def beside(_: bool) -> Iterator[Put]:
+        raise KeyboardInterrupt
+        yield lambda: None
+
+    with pytest.raises(KeyboardInterrupt):
+        publish(MADE, memory, place / "a.gpx", beside=beside)
+    assert list(place.iterdir()) == []
+    assert records(memory) == 1
+    with pytest.raises(Refused):
+        publish(OTHER, memory, place / "a.gpx")
+    assert not publish(MADE, memory, place / "a.gpx")
+
+
+def test_a_failure_after_it_appeared_does_not_forget_it(memory: Memory, place: Path) -> None:
+    def fail() -> None:
+        raise UnwritableOutput("the report was in the way")
+
+    @contextmanager
+    def beside(_: bool) -> Iterator[Put]:
+        yield fail
+
+    with pytest.raises(UnwritableOutput):
+        publish(MADE, memory, place / "a.gpx", beside=beside)
+    assert (place / "a.gpx").exists()
+    assert records(memory) == 1
+
+
+def test_a_repeated_release_that_fails_is_not_forgotten(memory: Memory, place: Path) -> None:
+    publish(MADE, memory, place / "a.gpx")
+    with pytest.raises(UnwritableOutput, match="must not exist yet"):
+        publish(MADE, memory, place / "a.gpx")
+    assert records(memory) == 1
+
+
+def test_refusals_name_the_file(place: Path) -> None:
+    path = place / "my ride.gpx"
+    once = TRACE.only(np.arange(30) < 1)
+    with pytest.raises(UnreadableInput, match=r"my ride\.gpx: a trace must have two fixes"):
+        load(written(path, once))
+    far = replace(TRACE, positions=TRACE.positions + np.linspace(0, 20, 30)[:, None])
+    with pytest.raises(Refused, match=r"my ride\.gpx: a trace must stay within"):
+        load(written(path, far))
+    path.write_bytes(path.read_bytes().replace(b"Z</time>", b"</time>"))
+    with pytest.raises(Refused, match=r"my ride\.gpx: times must say their zone"):
+        load(path)
+
+
+def test_without_a_choice_both_ends_are_protected() -> None:
+    found = Chosen().stretches(TRACE)
+    assert [one.label for one in found] == ["the start", "the end"]
+    chosen = Chosen(("end", "end"), (("start+1m", "start+3m"), ("start+2m", "start+4m")))
+    assert [one.seconds(TRACE) for one in chosen.stretches(TRACE)] == [(60, 240), (870, 870)]
+
+
+def test_names_of_outputs() -> None:
+    assert default_output(Path("a/ride.gpx")) == Path("a/ride.private.gpx")
+    assert default_output(Path("ride.of.may.GPX")) == Path("ride.of.may.private.GPX")
+    assert default_output(Path("ride")) == Path("ride.private.gpx")
+    assert default_output(Path("ride.xml")) == Path("ride.xml.private.gpx")
+    for name in (".", "/", ""):
+        with pytest.raises(Refused, match="must be a file, got a folder"):
+            default_output(Path(name))
+
+
+def test_what_is_written_is_what_is_remembered(memory: Memory, place: Path) -> None:
+    publish(MADE, memory, place / "a.gpx")
+    released = read(place / "a.gpx")
+    assert np.array_equal(released.times.astype(np.int64), TRACE.times)
+    assert not np.array_equal(released.positions, TRACE.positions)
