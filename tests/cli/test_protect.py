@@ -96,7 +96,7 @@ def test_a_run_that_is_stopped_at_any_step(number: int, source: Path, sweep: Swe
     data, output = source.read_bytes(), source.with_name("ride.private.gpx")
     whole = None
     steps = 0
-    for step in sweep(range(1, MOST_STEPS), short=6):
+    for step in sweep(range(1, MOST_STEPS), short=16):
         output.unlink(missing_ok=True)
         found = stopped_at(step, number, source)
         assert source.read_bytes() == data
