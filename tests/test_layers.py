@@ -19,7 +19,7 @@ ROWS = """
  2  kernels secrets mechanism
  3  statespace > chains > filtering > markov > residual > points > prior
  4  extended_loss parallel coupled fix_losses > precision > loss rows conditional
- 4  guarantee composition > adversary fit priors misspecification theorems
+ 4  stationary > anytime guarantee composition > adversary fit priors misspecification theorems
  5  design/
  6  trace > projection > cleaning stops formats/ > datasets/ prior_file
  7  output selection > memory demands > release > protecting > scan ledger places attacks/

@@ -33,6 +33,9 @@ from trailveil.precision import known_precision
 from trailveil.prior import NOTHING_KNOWN, Prior, conditioned_posterior, observe
 from trailveil.secrets import Secret
 
+# Relative: variances that differ by no more are one.
+CONSTANT = 1e-12
+
 
 def least_noise(
     prior: Prior,
@@ -180,7 +183,7 @@ def everywhere(prior: Prior, per_point: float) -> Mechanism:
     Raises Refused where the prior variance is not constant or holds a level.
     """
     variances = prior.kernel.diagonal(prior.times)
-    if float(np.ptp(variances)) > 1e-12 * float(variances.max()):
+    if float(np.ptp(variances)) > CONSTANT * float(variances.max()):
         raise Refused(
             "everywhere-noise must have a prior of constant variance, got one that grows with "
             "time or holds a level; choose secrets (--secret) or a stationary kernel (matern32)"

@@ -1,6 +1,7 @@
 """Roots for the noise, and from a root to the safe side: the recomputed loss meets its target."""
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 
@@ -13,12 +14,11 @@ from trailveil.gaussian import (
     SAFE_START,
     SAFE_STEP,
 )
-from trailveil.mechanism import Mechanism
+
+Made = TypeVar("Made")
 
 
-def until_met(
-    make: Callable[[float], Mechanism], excess: Callable[[Mechanism], float], trace: float
-) -> Mechanism:
+def until_met(make: Callable[[float], Made], excess: Callable[[Made], float], trace: float) -> Made:
     """make(trace), or with a little more, so that its excess (loss / bound - 1) is not above 0.
 
     Steps grow, since losses may fall slowly with the trace. Raises NumericalError where none does.
