@@ -8,7 +8,8 @@ Var(s)^-1 and Ct = Cov(X | s), the loss is L = At^T (Ct + Gamma)^-1 At, so that
 linear in Gamma and in l. Where the noise on a secret of recorded values is sigma_s^2 I, independent
 of the rest, its rows drop out and l - 1 / sigma_s^2 takes the place of l (the direct loss is then 1
 / sigma_s^2). Seconds at 50 points: the oracle for faster solvers. The loss of the noise that is
-returned is computed again by trailveil.loss, and held against the solver's word.
+returned is computed again by trailveil.loss, and held against the solver's word. Sets of
+adversaries, a floor and the tight bound are for trailveil.design.exact_set.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,8 +19,10 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_solve, eigh, pinv, qr
 
+from trailveil.adversary import PLAIN, Adversary
 from trailveil.design.columns import needs_digits, spanned, symmetric_root, turn
 from trailveil.design.conic import AGREEMENT, inverse, load_cvxpy, solve, symmetric
+from trailveil.design.exact_set import ConicOptimum, exact_set
 from trailveil.design.paper import Indices, check_indices, positive
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gaussian import FloatArray, check_covariance, cholesky_factor
@@ -38,19 +41,6 @@ _ROUNDING = 1e-7
 _MANY = 5
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ConicOptimum:
-    """The optimum of an exact program.
-
-    value: the solver's word: the least trace(W Gamma), or the least of the largest loss / bound.
-    losses: the largest eigenvalue of each secret's loss matrix, recomputed from the mechanism.
-    """
-
-    mechanism: Mechanism
-    value: float
-    losses: tuple[float, ...]
-
-
 def exact_sdp(
     prior: Prior,
     secrets: Sequence[Secret],
@@ -58,16 +48,32 @@ def exact_sdp(
     bounds: Sequence[float] | None = None,
     budget: float | None = None,
     weights: FloatArray | None = None,
+    adversaries: Sequence[Adversary] = (PLAIN,),
+    floor: float = 0.0,
+    tight: bool = False,
 ) -> ConicOptimum:
-    """The optimum over all Gamma >= 0, for any secrets of one prior: nothing is approximated.
+    """The optimum over all Gamma >= floor I, for any secrets: nothing is approximated.
 
     With a budget: the least of the largest loss / bound, at trace(W Gamma) <= budget (bounds 1
     where not given). Without: the least trace(W Gamma) at which every loss is within its bound.
-    bounds: of the largest eigenvalue of each loss matrix, in 1 / unit^2. weights: the diagonal of W
-    (n,), default 1. Raises InvalidValue for what is out of range, NumericalError where the solver
-    does not say "optimal", or where its noise does not keep its word (priors without measurement
-    noise, for secrets that are not recorded values).
+    bounds: of the largest eigenvalue of each loss matrix, in 1 / unit^2; or (tight) of the tight
+    bound mu^2 / radius^2. weights: the diagonal of W (n,), default 1. adversaries: each secret is
+    held to its bound against every one of them. floor: of independent noise that is there at any
+    rate, and counts in trace(W Gamma). Raises InvalidValue for what is out of range, NumericalError
+    where the solver does not say "optimal", or where its noise does not keep its word (priors
+    without measurement noise, for secrets that are not recorded values).
     """
+    if tuple(adversaries) != (PLAIN,) or floor or tight:
+        return exact_set(
+            prior,
+            secrets,
+            bounds=bounds,
+            budget=budget,
+            weights=weights,
+            adversaries=adversaries,
+            floor=floor,
+            tight=tight,
+        )
     return _ExactProgram(prior, secrets, bounds, budget, weights).solve(
         lambda kept: _free(kept, len(secrets))
     )

@@ -1,0 +1,215 @@
+"""The oracle for sets of adversaries: held against closed forms, other programs, and exposures."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from trailveil.adversary import (
+    PLAIN,
+    Adversary,
+    believes,
+    exposure,
+    knows_a_point,
+    knows_the_path,
+    left,
+    stood_still,
+)
+from trailveil.design import closed_form, exact_set
+from trailveil.design.exact import exact_sdp
+from trailveil.design.exact_set import requirements
+from trailveil.errors import InvalidValue, NumericalError
+from trailveil.guarantee import tight_bound
+from trailveil.kernels import RBF, Constant, IntegratedOU, Matern32, White
+from trailveil.loss import losses
+from trailveil.mechanism import no_noise
+from trailveil.prior import Prior
+from trailveil.secrets import Secret, basic, compound, difference, stay, window_mean
+
+SECRETS = [
+    basic(4.0, recorded=True),
+    basic(3.4),
+    compound([2.0, 6.0]),
+    window_mean([3.0, 4.0, 5.0], recorded=True),
+    difference(2.0, 7.0),
+    stay(3.0, 5.0),
+]
+ADVERSARIES = [
+    PLAIN,
+    stood_still([(3.5, 6.0)]),
+    knows_a_point(2.0, 0.3),
+    knows_the_path(3.0, 0.2),
+    stood_still([(0.0, 1.0), (3.0, 5.0)]) & knows_a_point(2.0, 0.3) & knows_the_path(4.0, 0.4),
+    believes("slower", Matern32(3.0) + White(0.2)),
+]
+EACH = pytest.mark.parametrize("adversary", ADVERSARIES, ids=lambda one: one.name)
+
+
+def prior(count: int = 9) -> Prior:
+    times = np.arange(float(count)) + 0.1 * np.sin(np.arange(count))
+    times[2:8] = np.arange(2.0, 8.0)
+    return Prior(Matern32(2.0) + White(0.2), times)
+
+
+@EACH
+@pytest.mark.parametrize("tight", [False, True])
+def test_every_exposure_to_the_noise_is_within_its_bound_and_one_is_at_it(
+    adversary: Adversary, tight: bool
+) -> None:
+    of, bounds = prior(), [1.0, 2.0, 3.0, 1.5, 1.0, 0.8]
+    made = exact_sdp(of, SECRETS, bounds=bounds, adversaries=[adversary], tight=tight, floor=0.05)
+    shares = []
+    for secret, bound, loss in zip(SECRETS, bounds, made.losses, strict=True):
+        seen = exposure(of, secret, made.mechanism, adversary)
+        assert loss == pytest.approx(seen.loss, rel=1e-7)
+        shares.append((tight_bound([seen.learnt], 1.0) if tight else seen.loss) / bound)
+        if not tight:
+            assert left(of, secret, made.mechanism, adversary, bound) >= 1 - 1e-9
+    # With a tight bound, the largest eigenvalue and the largest sum(y) may be at two known places.
+    assert 1 - 1e-4 <= max(shares) <= 1 + 1e-7
+    assert made.value == pytest.approx(made.mechanism.noise_trace, rel=1e-6)
+
+
+@EACH
+def test_a_budget_is_spent_on_the_worst_exposure(adversary: Adversary) -> None:
+    of, weights, secrets = prior(), np.linspace(0.5, 2.0, 9), SECRETS[1:4]
+    both = list(dict.fromkeys([adversary, PLAIN]))
+    made = exact_sdp(of, secrets, budget=4.0, weights=weights, adversaries=both, floor=0.1)
+    assert float(weights @ made.mechanism.variances) == pytest.approx(4.0, rel=1e-9)
+    seen = [exposure(of, s, made.mechanism, one).loss for s in secrets for one in both]
+    assert max(seen) == pytest.approx(made.value, rel=1e-5)
+    back = exact_sdp(
+        of, secrets, bounds=[made.value] * 3, weights=weights, adversaries=both, floor=0.1
+    )
+    assert back.value == pytest.approx(4.0, rel=1e-5)
+
+
+@pytest.mark.parametrize("secret", [one for one in SECRETS if one.size == 1], ids=lambda s: s.kind)
+@pytest.mark.parametrize("floor", [0.0, 0.02])
+def test_one_secret_and_one_adversary_are_the_closed_form(secret: Secret, floor: float) -> None:
+    existing = replace(no_noise(prior().times), floor=floor)
+    for adversary in (PLAIN, believes("other", RBF(2.5) + White(0.3)), stood_still([(1.0, 4.5)])):
+        of = adversary.prior(prior())
+        if secret.window and adversary.still:
+            continue  # two stopped clocks: one secret in the eyes of the closed form is another
+        least = closed_form.least_possible_loss(of, secret, 0.8 - 9 * floor, existing=existing)
+        found = exact_sdp(prior(), [secret], budget=0.8, adversaries=[adversary], floor=floor)
+        assert found.value == pytest.approx(least, rel=1e-6)
+        trace = closed_form.least_possible_noise(of, secret, 1.3 * least, existing=existing)
+        back = exact_sdp(
+            prior(), [secret], bounds=[1.3 * least], adversaries=[adversary], floor=floor
+        )
+        assert back.value == pytest.approx(trace, rel=1e-6)
+
+
+def test_one_known_value_is_the_closed_form_of_the_prior_that_is_left() -> None:
+    """One far fix known: whoever knows any one true place, and whoever knows that path."""
+    of, secret = prior(), basic(7.0, recorded=True)
+    (index,) = np.flatnonzero(of.times <= secret.times[0] - 7.0)
+    sigma = of.covariance
+    sigma = sigma - np.outer(sigma[index], sigma[index]) / (sigma[index, index] + 0.3**2)
+    at = int(np.searchsorted(of.times, 7.0))
+    inner = np.linalg.inv(sigma + 0.9 * np.eye(9))
+    least = 1 / (sigma[at, at] - sigma[at] @ inner @ sigma[at]) - 1 / sigma[at, at]
+    path = exact_sdp(of, [secret], budget=0.9, adversaries=[knows_the_path(7.0, 0.3)])
+    assert path.value == pytest.approx(least, rel=1e-6)
+    needed = requirements(of, [secret], [1.0], [knows_a_point(7.0, 0.3)])
+    assert len(needed) == 2
+    gamma = path.mechanism.covariance()
+    assert needed[1].loss(gamma)[0, 0] == pytest.approx(least, rel=1e-6)
+
+
+def test_it_is_the_program_for_one_prior() -> None:
+    of, weights = prior(), np.linspace(1.0, 3.0, 9)
+    for secrets, bounds in ((SECRETS[:3], [1.0, 2.0, 3.0]), (SECRETS[3:], [1.5, 1.0, 0.8])):
+        one = exact_sdp(of, secrets, bounds=bounds, weights=weights)
+        other = exact_set.exact_set(of, secrets, bounds=bounds, weights=weights)
+        assert other.value == pytest.approx(one.value, rel=1e-6)
+        one = exact_sdp(of, secrets, budget=2.0, bounds=bounds, weights=weights)
+        other = exact_set.exact_set(of, secrets, budget=2.0, bounds=bounds, weights=weights)
+        assert other.value == pytest.approx(one.value, rel=1e-6)
+        np.testing.assert_allclose(
+            other.losses, [one.largest for one in losses(of, secrets, other.mechanism)], rtol=1e-8
+        )
+
+
+def test_more_adversaries_never_cost_less() -> None:
+    of, bounds = prior(), [1.0] * 6
+    alone = [exact_sdp(of, SECRETS, bounds=bounds, adversaries=[a]).value for a in ADVERSARIES[:4]]
+    both = exact_sdp(of, SECRETS, bounds=bounds, adversaries=ADVERSARIES[:4]).value
+    assert both >= max(alone) * (1 - 1e-7)
+
+
+def _least_with_shares(of: Prior, secret: Secret, bound: float) -> float:
+    """The least noise with L <= diag(y), y1 + y2 = bound, by the program of the largest eigenvalue.
+
+    L <= diag(y) says that the loss of the locations times sqrt(y) has no eigenvalue above 1.
+    """
+
+    def least(share: float) -> float:
+        y = bound * np.array([share, 1 - share])
+        scaled = replace(secret, weights=np.diag(np.sqrt(y)) @ secret.weights)
+        return exact_sdp(of, [scaled], bounds=[1.0]).value
+
+    found = minimize_scalar(least, bounds=(0.05, 0.95), method="bounded", options={"xatol": 1e-3})
+    return float(found.fun)
+
+
+def test_the_tight_bound_of_compound_secrets_is_minimised_with_the_noise() -> None:
+    of = Prior(Matern32(2.0) + White(0.2), np.arange(5.0))
+    secret = compound([0.0, 3.0], recorded=True)
+    made = exact_sdp(of, [secret], bounds=[2.0], tight=True)
+    (loss,) = losses(of, [secret], made.mechanism)
+    assert tight_bound([loss.matrix], 1.0) == pytest.approx(2.0, rel=1e-5)
+    equal = exact_sdp(of, [secret], bounds=[1.0])  # y = (1, 1) is allowed, and not the least
+    assert made.value < equal.value * 0.999
+    assert made.value == pytest.approx(_least_with_shares(of, secret, 2.0), rel=1e-5)
+
+
+def test_a_level_of_3_km_and_bounds_far_apart() -> None:
+    times = np.arange(0.0, 150.0, 15.0)
+    of = Prior(IntegratedOU(3.0, 60.0) + Constant(3e3) + White(2.0), times)
+    adversaries = [PLAIN, stood_still([(30.0, 60.0)]) & knows_a_point(30.0, 10.0)]
+    secrets, bounds = [basic(75.0), difference(45.0, 105.0), stay(30.0, 60.0)], [1e-4, 1e-2, 1e-5]
+    made = exact_sdp(of, secrets, bounds=bounds, adversaries=adversaries)
+    seen = [
+        exposure(of, secret, made.mechanism, one).loss / bound
+        for secret, bound in zip(secrets, bounds, strict=True)
+        for one in adversaries
+    ]
+    assert max(seen) == pytest.approx(1.0, rel=1e-4)
+
+
+def test_a_bound_that_is_met_gets_the_floor_alone() -> None:
+    made = exact_sdp(prior(), SECRETS, bounds=[100.0] * 6, floor=0.3)
+    assert made.value == pytest.approx(2.7)
+    np.testing.assert_array_equal(made.mechanism.covariance(), 0.3 * np.eye(9))
+
+
+def test_the_noise_of_the_solver_must_keep_its_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact_set, "AGREEMENT", 1e-16)
+    wanted: list[dict[str, Any]] = [{"bounds": [1.0] * 6}, {"budget": 1.0}]
+    for options in wanted:
+        with pytest.raises(NumericalError, match="must be what it says"):
+            exact_sdp(prior(), SECRETS, adversaries=ADVERSARIES[1:3], **options)
+
+
+def test_bad_input_is_refused() -> None:
+    one = [SECRETS[0]]
+    cases: list[tuple[list[Secret], dict[str, Any]]] = [
+        ([], {"budget": 1.0}),
+        (one, {}),
+        (one, {"bounds": [1.0, 1.0]}),
+        (one, {"bounds": [0.0]}),
+        (one, {"bounds": [1.0], "adversaries": []}),
+        (one, {"budget": 1.0, "tight": True}),
+        (one, {"budget": 0.9, "floor": 0.1}),
+        (one, {"bounds": [1.0], "floor": -1.0}),
+        (one, {"bounds": [1.0], "weights": np.zeros(9)}),
+        (one, {"bounds": [1.0], "weights": np.ones(8)}),
+    ]
+    for secrets, options in cases:
+        with pytest.raises(InvalidValue):
+            exact_sdp(prior(), secrets, **{"floor": 0.1, **options})

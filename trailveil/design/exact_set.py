@@ -1,0 +1,316 @@
+"""The exact programs against a set of adversaries, by a conic solver: the oracle for faster ones.
+
+An adversary is one more prior of a secret s, conditioned on what it knows; whoever knows any one
+true place is as many of them as there are places. Each is a requirement of its own, with At =
+Cov(X, s) Var(s)^-1 and Ct = Cov(X | s), both given what is known, and a floor f of noise:
+
+    L = At^T (Ct + f I + Gamma)^-1 At <= diag(y)
+    iff   [[Ct + f I + Gamma, At], [At^T, diag(y)]] >= 0,
+
+linear in Gamma and y. The tight bound of a compound secret is sum(y), with a y for each
+requirement, and is minimised together with Gamma. All of this is written with full matrices, and
+shares nothing with the faster solvers but kernels, and what secrets and adversaries state.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh
+
+from trailveil.adversary import PLAIN, Adversary
+from trailveil.design.columns import symmetric_root
+from trailveil.design.conic import AGREEMENT, load_cvxpy, solve, symmetric
+from trailveil.design.stepping import positive
+from trailveil.errors import InvalidValue, NumericalError
+from trailveil.gaussian import FloatArray
+from trailveil.guarantee import tight_bound
+from trailveil.kernels import Kernel, latent, stopped
+from trailveil.mechanism import Mechanism, no_noise
+from trailveil.prior import Prior
+from trailveil.secrets import Secret
+
+# Where the answer is under this share of the unit of the program, it is solved again in its own.
+_SMALL = 0.1
+# Where the solver is not sure of its answer, it is asked again in units so many times as large.
+_UNITS = (1.0, 0.3, 3.0, 0.1)
+# Variances, in units of the noise, above which the solver sees no more than that they are large.
+_HUGE = 1e4
+# A loss so many times its bound is not worth a tight bound, which is no less.
+_FAR = 1e3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConicOptimum:
+    """The optimum of an exact program.
+
+    value: the solver's word: the least trace(W Gamma), a floor included, or the least of the
+    largest loss / bound.
+    losses: the largest eigenvalue of each secret's loss matrix, recomputed from the mechanism; the
+    largest of all adversaries.
+    """
+
+    mechanism: Mechanism
+    value: float
+    losses: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Requirement:
+    """One secret (by number) against one adversary who knows one set of things.
+
+    tall: At (n, k). rest: Ct (n, n), the floor included. bound: of the largest eigenvalue of the
+    loss, or (tight) of sum(y).
+    """
+
+    secret: int
+    tall: FloatArray
+    rest: FloatArray
+    bound: float
+    tight: bool
+
+    def loss(self, gamma: FloatArray) -> FloatArray:
+        """L (k, k) under this noise."""
+        found = self.tall.T @ np.linalg.solve(self.rest + gamma, self.tall)
+        return np.asarray(symmetric(found))
+
+    def share(self, gamma: FloatArray) -> float:
+        """The loss of this noise over its bound."""
+        try:
+            loss = self.loss(gamma)
+        except np.linalg.LinAlgError:  # recorded values, released as they are
+            return float("inf")
+        largest = float(np.linalg.norm(loss, 2)) / self.bound
+        if not self.tight or largest > _FAR:
+            return largest
+        return tight_bound([loss], 1.0) / self.bound
+
+
+def requirements(
+    prior: Prior,
+    secrets: Sequence[Secret],
+    bounds: Sequence[float],
+    adversaries: Sequence[Adversary] = (PLAIN,),
+    *,
+    floor: float = 0.0,
+    tight: bool = False,
+) -> list[Requirement]:
+    """Every secret against every adversary, for each thing that it may know."""
+    found = []
+    for number, (secret, bound) in enumerate(zip(secrets, bounds, strict=True)):
+        for adversary in adversaries:
+            for joint in _joints(prior, secret, adversary):
+                count = prior.times.size
+                sigma, cross = joint[:count, :count], joint[:count, count:]
+                tall = np.asarray(np.linalg.solve(joint[count:, count:], cross.T).T, np.float64)
+                rest = symmetric(sigma - tall @ cross.T) + floor * np.eye(count)
+                found.append(Requirement(number, tall, rest, bound, tight and secret.size > 1))
+    return found
+
+
+def exact_set(
+    prior: Prior,
+    secrets: Sequence[Secret],
+    *,
+    bounds: Sequence[float] | None = None,
+    budget: float | None = None,
+    weights: FloatArray | None = None,
+    adversaries: Sequence[Adversary] = (PLAIN,),
+    floor: float = 0.0,
+    tight: bool = False,
+) -> ConicOptimum:
+    """The optimum over all Gamma >= floor I, every secret against each of the adversaries.
+
+    Arguments, result and errors as trailveil.design.exact.exact_sdp.
+    """
+    given = [1.0] * len(secrets) if bounds is None else [positive(b, "a bound") for b in bounds]
+    if not secrets or not adversaries or len(given) != len(secrets):
+        raise InvalidValue("there must be secrets, a bound for each if any, and adversaries")
+    if (bounds is None and budget is None) or (tight and budget is not None):
+        raise InvalidValue("there must be bounds or a noise budget; a budget is of eigenvalues")
+    if not 0 <= floor < np.inf:
+        raise InvalidValue(f"the floor must be finite and not negative, got {floor}")
+    count = prior.times.size
+    cost = np.ones(count) if weights is None else np.asarray(weights, dtype=np.float64)
+    if cost.shape != (count,) or not np.all(np.isfinite(cost) & (cost > 0)):
+        raise InvalidValue(f"there must be {count} positive utility weights, got {cost.shape}")
+    needed = requirements(prior, secrets, given, adversaries, floor=floor, tight=tight)
+    program = _Program(prior, needed, cost, floor)
+    if budget is None:
+        return program.least_noise()
+    rest = positive(budget, "the noise budget") - floor * float(np.sum(cost))
+    return program.least_loss(positive(rest, "what the floor leaves of the noise budget"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Program:
+    prior: Prior
+    needed: Sequence[Requirement]
+    cost: FloatArray
+    floor: float
+
+    def least_noise(self) -> ConicOptimum:
+        """The least trace(W Gamma) at which everything is within its bound."""
+        count = self.cost.size
+        fixed, mean = self.floor * float(np.sum(self.cost)), float(np.mean(self.cost))
+        if self.worst(np.zeros((count, count))) <= 1:
+            return self.found(np.zeros((count, count)), fixed)
+        # A noise of this variance everywhere is enough.
+        scale = max(float(np.linalg.norm(one.tall, 2)) ** 2 / one.bound for one in self.needed)
+        gamma, scale, spent = self._sure(self._noise_in, scale)
+        if spent < _SMALL:
+            gamma, scale, spent = self._sure(self._noise_in, scale * max(spent, 1e-6))
+        value, noise = spent * scale * mean, scale * gamma
+        if abs(self.worst(noise) - 1) > AGREEMENT:
+            raise _broken(self.worst(noise), 1.0)
+        for _ in range(20):
+            if (worst := self.worst(noise)) <= 1:
+                return self.found(noise, fixed + value)
+            noise *= 1 + 1.5 * (worst - 1) + 1e-15  # to the safe side, and check again
+        raise NumericalError("no noise was found whose recomputed losses are within their bounds")
+
+    def least_loss(self, rest: float) -> ConicOptimum:
+        """The least of the largest loss / bound, at trace(W Gamma) <= rest besides the floor."""
+        count = self.cost.size
+        mean = float(np.mean(self.cost))
+        scale = rest / mean
+        unit = self.worst(scale / count * np.eye(count))  # within reach
+        solved = partial(self._loss_in, scale)
+        noise, unit, ratio = self._sure(solved, unit)
+        if ratio < _SMALL:
+            noise, unit, ratio = self._sure(solved, unit * max(ratio, 1e-6))
+        value = ratio * unit
+        noise *= rest / float(self.cost @ np.diagonal(noise))
+        if abs(self.worst(noise) - value) > AGREEMENT * value:
+            raise _broken(self.worst(noise), value)
+        return self.found(noise, value)
+
+    def _noise_in(self, scale: float) -> tuple[FloatArray, float]:
+        """Gamma / scale of the least trace, and that trace by the mean weight."""
+        cp, count = load_cvxpy(), self.cost.size
+        gamma = cp.Variable((count, count), PSD=True)
+        trace = cp.sum(cp.multiply(self.cost / np.mean(self.cost), cp.diag(gamma)))
+        cones = [cone for one in self.needed for cone in _cones(one, gamma, scale, 1.0)]
+        solve(cp.Problem(cp.Minimize(trace), cones))
+        return np.asarray(symmetric(gamma.value)), float(trace.value)
+
+    def _loss_in(self, scale: float, unit: float) -> tuple[FloatArray, float]:
+        """Gamma / scale of the least loss, and that loss / unit."""
+        cp, count = load_cvxpy(), self.cost.size
+        gamma, ratio = cp.Variable((count, count), PSD=True), cp.Variable()
+        trace = cp.sum(cp.multiply(self.cost / np.mean(self.cost), cp.diag(gamma)))
+        cones = [cone for one in self.needed for cone in _cones(one, gamma, scale, unit, ratio)]
+        solve(cp.Problem(cp.Minimize(ratio), [*cones, trace <= 1]))
+        return np.asarray(symmetric(gamma.value)), float(ratio.value)
+
+    @staticmethod
+    def _sure(
+        solved: Callable[[float], tuple[FloatArray, float]], unit: float
+    ) -> tuple[FloatArray, float, float]:
+        """Gamma, unit and value in the first unit in which the solver says "optimal"."""
+        for times in _UNITS[:-1]:
+            try:
+                gamma, value = solved(unit * times)
+            except NumericalError:
+                continue
+            return gamma, unit * times, value
+        gamma, value = solved(unit * _UNITS[-1])
+        return gamma, unit * _UNITS[-1], value
+
+    def worst(self, gamma: FloatArray) -> float:
+        """The largest loss over its bound."""
+        return max(one.share(gamma) for one in self.needed)
+
+    def found(self, gamma: FloatArray, value: float) -> ConicOptimum:
+        """The noise as a mechanism, with the losses that are recomputed from it."""
+        made = Mechanism(self.prior.times, symmetric_root(gamma), self.floor)
+        if not np.any(gamma):
+            made = replace(no_noise(self.prior.times), floor=self.floor)
+        worst = [0.0] * (1 + max(one.secret for one in self.needed))
+        for one in self.needed:
+            largest = float(np.linalg.norm(one.loss(gamma), 2))
+            worst[one.secret] = max(worst[one.secret], largest)
+        return ConicOptimum(made, value, tuple(worst))
+
+
+def _cones(
+    one: Requirement, gamma: Any, scale: float, unit: float, ratio: Any = 1.0
+) -> Iterator[Any]:
+    """L <= unit ratio bound, with Gamma = scale gamma; rows over their deviations with this noise.
+
+    What varies by far more than all noise (a level) would hide the rest: it is made smaller first.
+    """
+    cp, size = load_cvxpy(), one.tall.shape[1]
+    rest, turned = one.rest / scale, np.eye(one.tall.shape[0])
+    spectrum, axes = eigh(rest)
+    if spectrum[-1] > _HUGE:
+        turned = (axes / np.sqrt(np.maximum(spectrum / _HUGE, 1.0))) @ axes.T
+        rest = (axes * np.minimum(spectrum, _HUGE)) @ axes.T
+    rows = np.diag(1.0 / np.sqrt(np.diagonal(rest) + 1.0))
+    seen = rows @ (rest + turned @ gamma @ turned.T) @ rows
+    across = rows @ turned @ one.tall / np.sqrt(one.bound * unit * scale)
+    if one.tight:
+        told = cp.Variable(size)
+        yield cp.sum(told) <= ratio
+        allowed = cp.diag(told)
+    else:
+        allowed = ratio * np.eye(size)
+    yield symmetric(cp.bmat([[seen, across], [across.T, allowed]])) >> 0
+
+
+def _joints(prior: Prior, secret: Secret, adversary: Adversary) -> Iterator[FloatArray]:
+    """Cov([X, s]) (n + k, n + k) given what is known: alone, and with each one true value."""
+    kernel = prior.kernel if adversary.kernel is None else adversary.kernel
+    if windows := adversary.still + (() if secret.window is None else (secret.window,)):
+        kernel = kernel.warp(stopped(windows))
+    joint = _joint(kernel, prior.times, secret)
+    start, end = _span(secret, adversary)
+    times = prior.times
+    if adversary.path is not None:
+        away = adversary.path.away
+        far = np.flatnonzero((times <= start - away) | (times >= end + away))
+        if far.size:
+            joint = _given(joint, far, adversary.path.accuracy)
+    yield joint
+    if adversary.point is not None:
+        away = adversary.point.away
+        for one in np.flatnonzero((times <= start - away) | (times >= end + away)):
+            yield _given(joint, np.array([one]), adversary.point.accuracy)
+
+
+def _joint(kernel: Kernel, times: FloatArray, secret: Secret) -> FloatArray:
+    """Cov([X, s]) under a kernel; a true place has none of the measurement noise."""
+    seen = kernel if secret.recorded else latent(kernel)
+    if seen is None:
+        raise InvalidValue("a true place must vary, got a prior of measurement noise alone")
+    cross = seen(times, secret.times) @ secret.weights.T
+    variance = secret.weights @ seen(secret.times, secret.times) @ secret.weights.T
+    return np.block([[kernel(times, times), cross], [cross.T, variance]])
+
+
+def _span(secret: Secret, adversary: Adversary) -> tuple[float, float]:
+    """The time of the secret, over all of every window of standing still that it meets."""
+    start, end = secret.window or (float(np.min(secret.times)), float(np.max(secret.times)))
+    for first, last in sorted(adversary.still):
+        if first <= end and start <= last:
+            start, end = min(start, first), max(end, last)
+    return start, end
+
+
+def _given(joint: FloatArray, rows: Any, accuracy: float) -> FloatArray:
+    """What is left of a joint covariance once these values are known to an accuracy."""
+    own = joint[np.ix_(rows, rows)] + accuracy**2 * np.eye(rows.size)
+    left = joint - joint[:, rows] @ np.linalg.solve(own, joint[rows])
+    return np.asarray(symmetric(left))
+
+
+def _broken(found: float, word: float) -> NumericalError:
+    return NumericalError(
+        f"the loss of the solver's noise must be what it says, got {found:.6g} for {word:.6g}; "
+        "state a measurement noise (--noise-std)"
+    )
+
+
+__all__ = ["ConicOptimum", "Requirement", "exact_set", "requirements"]
