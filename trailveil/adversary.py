@@ -18,7 +18,7 @@ from trailveil.loss import largest_eigenvalue, loss_matrix
 from trailveil.markov import MarkovSystem
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.points import points_posterior
-from trailveil.precision import known_precision
+from trailveil.precision import given_one_value, known_precision
 from trailveil.prior import (
     NOTHING_KNOWN,
     Observation,
@@ -108,7 +108,7 @@ class Exposure:
 
     loss: maxeig of L against what it knew. before, after: the smallest standard deviation in any
     direction of the secret, without and with the release, in the unit of the series. known: P^-1
-    (k, k), what it knew. learnt: L (k, k).
+    (k, k), what it knew. learnt: L (k, k). at: the time of the one true value that it knew, if any.
     """
 
     adversary: str
@@ -117,6 +117,7 @@ class Exposure:
     after: float
     known: FloatArray
     learnt: FloatArray
+    at: float | None = None
 
     def required(self, bound: float) -> float:
         """The deviation this adversary must be left with for the loss to be at most `bound`."""
@@ -135,7 +136,7 @@ def exposure(prior: Prior, secret: Secret, mechanism: Mechanism, adversary: Adve
     The worst over what it may know. Raises NumericalError where no trustworthy figure can be
     computed.
     """
-    return max(_exposures(prior, secret, mechanism, adversary), key=lambda one: one.loss)
+    return max(exposures(prior, secret, mechanism, adversary), key=lambda one: one.loss)
 
 
 def left(
@@ -145,11 +146,16 @@ def left(
 
     The least over what it may know, and over directions of the secret.
     """
-    found = _exposures(prior, secret, mechanism, adversary)
-    return min(one.share(bound) for one in found)
+    found = exposures(prior, secret, mechanism, adversary)
+    shares = [one.share(bound) for one in found]
+    each = _each_value(_judged(prior, secret, adversary), mechanism, adversary)
+    if each is not None and secret.size == 1:
+        known, learnt = each.known[:, 0, 0], each.learnt[:, 0, 0]
+        shares.append(float(np.sqrt(np.min((known + bound) / (known + learnt)))))
+    return min(shares)
 
 
-def _span(secret: Secret, adversary: Adversary) -> tuple[float, float]:
+def span_of(secret: Secret, adversary: Adversary) -> tuple[float, float]:
     """The time of the secret; a place inside a window of standing still extends over all of it."""
     start, end = secret.window or (float(secret.times.min()), float(secret.times.max()))
     for window in adversary.still:
@@ -158,41 +164,100 @@ def _span(secret: Secret, adversary: Adversary) -> tuple[float, float]:
     return start, end
 
 
-def _far(prior: Prior, span: tuple[float, float], away: float) -> FloatArray:
+def far_from(prior: Prior, span: tuple[float, float], away: float) -> FloatArray:
     """The times of fixes at least `away` seconds from the secret."""
     times = prior.times
     return times[(times <= span[0] - away) | (times >= span[1] + away)]
 
 
-def _known_path(prior: Prior, span: tuple[float, float], adversary: Adversary) -> SideInformation:
+def known_path(prior: Prior, span: tuple[float, float], adversary: Adversary) -> SideInformation:
+    """All that an adversary knows of the path, for a secret of this span."""
     if adversary.path is None:
         return NOTHING_KNOWN
-    far = _far(prior, span, adversary.path.away)
+    far = far_from(prior, span, adversary.path.away)
     return SideInformation(far, adversary.path.accuracy) if far.size else NOTHING_KNOWN
 
 
-def _exposures(
+def exposures(
     prior: Prior, secret: Secret, mechanism: Mechanism, adversary: Adversary
 ) -> list[Exposure]:
-    """The exposure without any single known point, and with each."""
-    judge = adversary.prior(prior).for_secret(secret)
-    span = _span(secret, adversary)
-    place = replace(secret, window=None)  # its clock is stopped in the judge: once is enough
-    known = _known_path(judge, span, adversary)
-    learnt = loss_matrix(judge, place, mechanism, known=known).matrix
-    found = [_exposed(adversary, known_precision(judge, place, known)[0], learnt)]
-    if adversary.point is None:
+    """What an adversary learns and is left with, for each thing that it may know.
+
+    Without any single known value first. Then with each; for a secret of one location, with the
+    value of which the loss is largest. Raises as `exposure` does.
+    """
+    judged = _judged(prior, secret, adversary)
+    learnt = loss_matrix(judged.prior, judged.place, mechanism, known=judged.known).matrix
+    before = known_precision(judged.prior, judged.place, judged.known)[0]
+    found = [_exposed(adversary, before, learnt)]
+    each = _each_value(judged, mechanism, adversary)
+    if each is None:
         return found
-    points = _far(judge, span, adversary.point.away)
-    if points.size:
-        accuracy = adversary.point.accuracy
-        after = _with_each(observe(judge, mechanism, known), place, points, accuracy, -1.0)
+    which = range(each.times.size)
+    if secret.size == 1:
+        which = range((at := int(np.argmax(each.learnt))), at + 1)
+    return found + [each.exposure(adversary, i) for i in which]
+
+
+def value_losses(
+    prior: Prior, secret: Secret, mechanism: Mechanism, adversary: Adversary
+) -> tuple[FloatArray, FloatArray]:
+    """The times (p,) of the values an adversary may know one of, and the largest loss with each."""
+    each = _each_value(_judged(prior, secret, adversary), mechanism, adversary)
+    if each is None:
+        return np.empty(0), np.empty(0)
+    return each.times, np.array([largest_eigenvalue(one) for one in each.learnt])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Judged:
+    """Who judges: the adversary's prior, the place with no window of its own, what is known."""
+
+    prior: Prior
+    place: Secret
+    span: tuple[float, float]
+    known: SideInformation
+
+
+def _judged(prior: Prior, secret: Secret, adversary: Adversary) -> _Judged:
+    judge = adversary.prior(prior).for_secret(secret)
+    span = span_of(secret, adversary)
+    # The clock of a stay is stopped in the judge: once is enough.
+    place = replace(secret, window=None)
+    return _Judged(judge, place, span, known_path(judge, span, adversary))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _EachValue:
+    """What is known (p, k, k) and learnt (p, k, k) with each of p values known besides."""
+
+    times: FloatArray
+    known: FloatArray
+    learnt: FloatArray
+
+    def exposure(self, adversary: Adversary, index: int) -> Exposure:
+        """That of one value."""
+        made = _exposed(adversary, self.known[index], self.learnt[index])
+        return replace(made, at=float(self.times[index]))
+
+
+def _each_value(judged: _Judged, mechanism: Mechanism, adversary: Adversary) -> _EachValue | None:
+    """None for an adversary who knows no single value, or where there is none to know."""
+    if adversary.point is None:
+        return None
+    judge, place, known = judged.prior, judged.place, judged.known
+    points = far_from(judge, judged.span, adversary.point.away)
+    if not points.size:
+        return None
+    accuracy = adversary.point.accuracy
+    after = _with_each(observe(judge, mechanism, known), place, points, accuracy, -1.0)
+    if known.times.size:
         nothing = no_noise(judge.times).withholding(np.ones(judge.times.size, bool))
         before = _with_each(observe(judge, nothing, known), place, points, accuracy, 1.0)
-        for one, other in zip(after, before, strict=True):
-            precision = np.asarray(np.linalg.inv(other))
-            found.append(_exposed(adversary, precision, np.asarray(np.linalg.inv(one)) - precision))
-    return found
+    else:
+        before = given_one_value(judge, place, points, accuracy)
+    precision = np.asarray(np.linalg.inv(before))
+    return _EachValue(points, precision, np.asarray(np.linalg.inv(after)) - precision)
 
 
 def _exposed(adversary: Adversary, known: FloatArray, learnt: FloatArray) -> Exposure:
@@ -209,27 +274,39 @@ def _exposed(adversary: Adversary, known: FloatArray, learnt: FloatArray) -> Exp
 
 def _with_each(
     observation: Observation, secret: Secret, points: FloatArray, accuracy: float, side: float
-) -> list[FloatArray]:
-    """Var(secret | observed, one more recorded value known to an accuracy), for each of the points.
+) -> FloatArray:
+    """Var(secret | observed, one more recorded value known to an accuracy) (p, k, k), for each.
 
     Q - q q^T / (Q_kk + accuracy^2), q the posterior covariance of secret and point. It grows with
     the joint covariance of the two, so that one is moved by its numerical doubt to one side first:
     -1 for a result from below, 1 for one from above.
     """
     size, found = secret.size, _with_points(observation, secret, points)
-    results = []
-    for index, q in enumerate(found.shared.T):
-        both = np.r_[0:size, size + index]
-        doubt = side * spectral_doubt(found.variances[both], found.slack[both])
-        spread = found.variances[size + index] + doubt + accuracy**2
-        result = found.own + doubt * np.eye(size) - np.outer(q, q) / spread
-        if spread <= 0 or np.linalg.eigvalsh(result)[0] <= 0:
-            raise NumericalError(
-                "the place must not be determined to within rounding, got one that is: "
-                "state a measurement noise, or withhold fewer fixes"
+    doubts = side * _doubts(found, size)
+    spread = found.variances[size:] + doubts + accuracy**2
+    shared = found.shared.T
+    told = shared[:, :, None] * shared[:, None, :] / spread[:, None, None]
+    results = found.own + doubts[:, None, None] * np.eye(size) - told
+    if np.any(spread <= 0) or np.any(np.linalg.eigvalsh(results)[:, 0] <= 0):
+        raise NumericalError(
+            "the place must not be determined to within rounding, got one that is: "
+            "state a measurement noise, or withhold fewer fixes"
+        )
+    return np.asarray(results)
+
+
+def _doubts(found: "_Beside", size: int) -> FloatArray:
+    """The spectral doubt of secret and one point together (p,), for each of the points."""
+    own = slice(0, size)
+    return np.array(
+        [
+            spectral_doubt(
+                np.append(found.variances[own], found.variances[size + i]),
+                np.append(found.slack[own], found.slack[size + i]),
             )
-        results.append(result)
-    return results
+            for i in range(found.variances.size - size)
+        ]
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -303,9 +380,11 @@ __all__ = [
     "Known",
     "believes",
     "exposure",
+    "exposures",
     "first_four",
     "knows_a_point",
     "knows_the_path",
     "left",
     "stood_still",
+    "value_losses",
 ]

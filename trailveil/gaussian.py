@@ -236,9 +236,16 @@ class _Fit:
         return np.asarray((covariance + covariance.T) / 2)
 
 
-def conditioned(joint: Joint) -> tuple[FloatArray, FloatArray]:
-    """Var(s | Z) (k, k) and the weights (n, k), with no bound of their error: to search with."""
-    fit = _fit(joint, _regression(joint)(joint.cross, joint.secret_loadings.T))
+Regression = Callable[[FloatArray, FloatArray], FloatArray]
+
+
+def conditioned(joint: Joint, solve: Regression | None = None) -> tuple[FloatArray, FloatArray]:
+    """Var(s | Z) (k, k) and the weights (n, k), with no bound of their error: to search with.
+
+    solve: `regression(joint)`, where it is at hand.
+    """
+    solve = solve or regression(joint)
+    fit = _fit(joint, solve(joint.cross, joint.secret_loadings.T))
     return fit.variance(joint), fit.weights
 
 
@@ -250,7 +257,7 @@ def posterior(joint: Joint) -> Posterior:
     so Q is the variance of the actual residual less what R makes of it, and the rounding of
     evaluating both, kernel values included, is bounded by the sizes of the terms.
     """
-    solve = _regression(joint)
+    solve = regression(joint)
     fit = _fit(joint, solve(joint.cross, joint.secret_loadings.T))
     # Iterative refinement: eliminating a large level costs each solve digits, but not all of them.
     for _ in range(MOST_REFINEMENTS):
@@ -267,7 +274,7 @@ def _fit(joint: Joint, weights: FloatArray) -> _Fit:
     return _Fit(weights, applied, misfit, joint.cross + joint.loadings @ misfit - applied)
 
 
-def _regression(joint: Joint) -> Callable[[FloatArray, FloatArray], FloatArray]:
+def regression(joint: Joint) -> Regression:
     """(C, Y) -> (S + U U^T)^-1 (C + U Y), by Woodbury around S."""
     loadings, system = joint.loadings, joint.system
     if loadings.shape[1] == 0:

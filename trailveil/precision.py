@@ -8,7 +8,8 @@ from trailveil.errors import InvalidValue, NumericalError
 from trailveil.extended import LARGEST_EXTENDED
 from trailveil.extended_loss import extended_precision
 from trailveil.gaussian import UNIT_ROUNDOFF, FloatArray, inverse_of, rounding
-from trailveil.kernels import Constant
+from trailveil.kernels import Constant, latent, split
+from trailveil.markov import covariance_product
 from trailveil.mechanism import no_noise
 from trailveil.prior import NOTHING_KNOWN, Observation, Prior, SideInformation, observe
 from trailveil.secrets import Secret
@@ -49,6 +50,36 @@ def known_variances(
     found = found + rounding(secret.times.size) * (found if scale is None else scale**2)
     found = found * (1 + _FEW * UNIT_ROUNDOFF)
     return np.asarray(np.where(flat & (secret.level != 0), np.inf, found))
+
+
+def given_one_value(judge: Prior, secret: Secret, times: FloatArray, accuracy: float) -> FloatArray:
+    """Var(s | one recorded value known to an accuracy) (p, k, k), for each of p times, from above.
+
+    With x the value and s = v x + e, v the level of the secret, a common level is in x alone and
+    cancels nothing:  Var(x) = a + l,  Cov(e, x) = c,  Var(e) = D,  T = a + l + accuracy^2,
+
+        Var(s | y) = D - c c^T / T + (v c^T + c v^T) accuracy^2 / T + v v^T (a + l) accuracy^2 / T
+    """
+    seen = judge.kernel if secret.recorded else latent(judge.kernel)
+    base, level = (None, 0.0) if seen is None else split(seen)
+    values, _ = split(judge.kernel)
+    own, _ = judge.spread(secret)
+    alone = np.zeros(times.size) if values is None else values.diagonal(times)
+    shared = np.zeros((times.size, secret.size))
+    if base is not None:
+        shared = covariance_product(base, times, secret.times, secret.weights.T)
+    v = secret.level if level > 0 else np.zeros(secret.size)
+    c = shared - alone[:, None] * v
+    crossed = shared[:, :, None] * v + v[:, None] * shared[:, None, :]
+    d = own - crossed + alone[:, None, None] * np.outer(v, v)
+    total = (alone + level + accuracy**2)[:, None, None]
+    mixed = c[:, :, None] * v + v[:, None] * c[:, None, :]
+    kept = accuracy**2 / total
+    found = d - c[:, :, None] * c[:, None, :] / total + kept * mixed
+    found = found + kept * (alone + level)[:, None, None] * np.outer(v, v)
+    size = np.trace(own) + alone * (1 + np.sum(v**2)) + np.sum(np.abs(shared), axis=1)
+    doubt = rounding(secret.times.size) * size + _FEW * UNIT_ROUNDOFF * accuracy**2
+    return np.asarray(found + doubt[:, None, None] * np.eye(secret.size))
 
 
 def _prior_precision(judge: Prior, secret: Secret, *, flat: bool) -> tuple[FloatArray, float]:

@@ -91,18 +91,23 @@ class Prior:
         """The prior that judges this secret: for a stay, with the clock stopped in its window."""
         return self if secret.window is None else self.on_clock(StoppedClock((secret.window,)))
 
-    def systems(self, mechanism: Mechanism, known: SideInformation) -> Callable[[float], System]:
-        """T -> the system of observed rows with independent noise T more on released ones."""
+    def systems(
+        self, mechanism: Mechanism, known: SideInformation
+    ) -> Callable[[float | FloatArray], System]:
+        """T -> the system of observed rows with independent noise T more on released ones.
+
+        T: one variance for all of them, or one for each.
+        """
         rows = mechanism.rows
         times = np.concatenate([self.times[rows], known.times])
         base, _ = split(self.kernel)
         shifted = _shifted_systems(base, times, mechanism.process, rows.size)
         own = noise_variance(self.kernel, times) if times.size else 0.0
 
-        def system(independent: float) -> System:
+        def system(independent: float | FloatArray) -> System:
             extra = np.full(times.size, known.accuracy**2)
             extra[: rows.size] = mechanism.floor + independent
-            added = mechanism.floor + independent if rows.size else None
+            added = mechanism.floor + float(np.min(independent)) if rows.size else None
             least = least_eigenvalue(own, added, known)
             if least <= 0.0:
                 raise NumericalError("the observed values have no independent noise of their own")

@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from trailveil.adversary import PLAIN, Adversary, Exposure, exposures
 from trailveil.design import baselines, block, closed_form, paper, several
+from trailveil.design.requirements import Demand
 from trailveil.design.stepping import positive, until_met
 from trailveil.errors import InvalidValue, Refused, Unavailable
+from trailveil.gaussian import FloatArray
 from trailveil.guarantee import tight_bound
 from trailveil.loss import Loss, largest_eigenvalue, losses, marginal_losses
 from trailveil.mechanism import Mechanism, no_noise
@@ -24,6 +27,8 @@ from trailveil.secrets import Secret
 _LEAST_TRACE, _MOST_TRACE, _HARDLY_ANY = 1e-6, 1e9, 1e-30
 
 
+# Above this gap nobody should call a mechanism the best.
+LARGEST_GAP = 1e-3
 # The paper's programs are solved at so many times the budget and scaled down, as its authors do for
 # compound secrets: at the budget itself neighbours can be left with next to no noise.
 _PAPER_FACTOR = 1_000.0
@@ -44,15 +49,17 @@ class Kind(StrEnum):
 class Outcome:
     """What one secret loses under the mechanism that is returned, recomputed from it.
 
-    loss: the loss matrix, an upper bound. effective: mu^2 / radius^2, the tight bound for several
-    locations.
-    deviation: the least posterior standard deviation in any direction, under the prior.
+    All of the adversary who learns most. loss: the loss matrix, an upper bound. effective: mu^2 /
+    radius^2, the tight bound for several locations. deviation: the least posterior standard
+    deviation in any direction, under that adversary's prior. exposures: what each adversary learns
+    and is left with, in their order, for the worst of what it may know.
     """
 
     secret: Secret
     loss: Loss
     effective: float
     deviation: float
+    exposures: tuple[Exposure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,13 +68,18 @@ class Certificate:
 
     And how far from the optimum it can be.
 
-    lower_bound: of the trace (least noise) or of the loss (least loss) over all mechanisms; None
-    where none is claimed. gap: how far above it this mechanism is, relative.
+    lower_bound: of trace(W Gamma) (least noise) or of the loss (least loss) over all mechanisms;
+    None where none is claimed. gap: how far above it this mechanism is, relative.
     """
 
     outcomes: tuple[Outcome, ...]
     lower_bound: float | None
     gap: float | None
+
+    @property
+    def proved(self) -> bool:
+        """Whether the mechanism is proved to be the best there is, but for a thousandth."""
+        return self.gap is not None and self.gap <= LARGEST_GAP
 
 
 def design(
@@ -78,15 +90,23 @@ def design(
     bounds: Sequence[float] | None = None,
     mechanism: str = Kind.OPTIMAL,
     floor: float = 0.0,
+    adversaries: Sequence[Adversary] = (PLAIN,),
+    weights: FloatArray | None = None,
+    withheld: NDArray[np.bool_] | None = None,
 ) -> tuple[Mechanism, Certificate]:
     """The Gaussian mechanism for some secrets, or (None) for every recorded value at once.
 
-    budget: trace(Gamma), for the least loss; or bounds: of mu^2 / radius^2 for each secret (one
+    budget: trace(W Gamma), for the least loss; or bounds: of mu^2 / radius^2 for each secret (one
     for all when `secrets` is None), for the least noise. floor: variance of independent noise that
-    must be there. Raises Unavailable for what has no closed form and no baseline; Refused where no
-    noise of the kind can meet the bounds; InvalidValue for anything out of range.
+    must be there. adversaries: each bound holds against each of them, and the worst loss is the
+    worst against any. weights: W (n,) > 0, the cost of a unit of noise variance at each point; None
+    for 1 everywhere. withheld: (n,) booleans, points of which nothing is released. Raises
+    Unavailable for what has no closed form and no baseline; Refused where no noise of the kind can
+    meet the bounds; InvalidValue for anything out of range.
     """
-    wanted = _Wanted(prior, secrets, budget, bounds, floor)
+    cost = np.ones(prior.times.size) if weights is None else np.array(weights, dtype=np.float64)
+    silent = np.zeros(prior.times.size, bool) if withheld is None else np.asarray(withheld, bool)
+    wanted = _Wanted(prior, secrets, budget, bounds, floor, tuple(adversaries), cost, silent)
     wanted.check()
     makers = {
         Kind.OPTIMAL: _optimal,
@@ -99,8 +119,9 @@ def design(
     if mechanism not in makers:
         raise InvalidValue(f"mechanism must be one of {', '.join(makers)}, got {mechanism}")
     made, bound = makers[Kind(mechanism)](wanted)
-    outcomes = _outcomes(prior, secrets, made)
-    reached = made.noise_trace if budget is None else max(one.loss.largest for one in outcomes)
+    outcomes = _outcomes(prior, secrets, made, wanted.adversaries)
+    worst = max(one.loss.largest for one in outcomes)
+    reached = float(cost @ made.variances) if budget is None else worst
     gap = None if bound is None else _gap(reached, bound)
     return made, Certificate(tuple(outcomes), bound, gap)
 
@@ -118,6 +139,16 @@ class _Wanted:
     budget: float | None
     bounds: Sequence[float] | None
     floor: float
+    adversaries: tuple[Adversary, ...]
+    weights: FloatArray
+    withheld: NDArray[np.bool_]
+
+    @property
+    def simple(self) -> bool:
+        """Whether all points cost alike, all are released, and the adversary is the plain one."""
+        alike = bool(np.all(self.weights == self.weights[0]))
+        plain = self.adversaries == (PLAIN,)
+        return alike and plain and not np.any(self.withheld)
 
     def check(self) -> None:
         """InvalidValue for what cannot be meant."""
@@ -134,6 +165,18 @@ class _Wanted:
             )
         for bound in self.bounds or ():
             positive(bound, "the bound of the loss")
+        count = self.prior.times.size
+        if self.weights.shape != (count,) or not np.all(
+            (self.weights > 0) & np.isfinite(self.weights)
+        ):
+            raise InvalidValue(
+                f"weights must be {count} positive numbers, one a point, got others; a point whose "
+                "noise costs nothing is better withheld"
+            )
+        if self.withheld.shape != (count,) or np.all(self.withheld):
+            raise InvalidValue(f"withheld must be {count} booleans, and not all true")
+        if not self.adversaries:
+            raise InvalidValue("there must be at least one adversary, got none")
         if not 0 <= self.floor < np.inf:
             raise InvalidValue(f"the floor must be finite and not negative, got {self.floor}")
 
@@ -170,7 +213,8 @@ class _Wanted:
 
     def existing(self) -> Mechanism:
         """The floor, as a mechanism."""
-        return replace(no_noise(self.prior.times), floor=self.floor)
+        bare = replace(no_noise(self.prior.times), floor=self.floor)
+        return bare.withholding(self.withheld)
 
     @property
     def bound(self) -> float:
@@ -178,11 +222,12 @@ class _Wanted:
         return (self.bounds or ())[0]
 
     def without_floor(self) -> None:
-        """Unavailable where there is a floor."""
-        if self.floor > 0:
+        """Unavailable where there is a floor, or anything else that baselines know nothing of."""
+        if self.floor > 0 or not self.simple:
             raise Unavailable(
-                "a floor must go with the optimal mechanism for one secret, got it with another: "
-                "leave --floor out"
+                "a floor, weights, withheld points and adversaries must go with the optimal "
+                "mechanism for stated secrets, got them with another: leave them out, or use "
+                "--mechanism optimal"
             )
 
 
@@ -196,10 +241,13 @@ def _optimal(wanted: _Wanted) -> tuple[Mechanism, float | None]:
         return closed_form.everywhere(prior, point), (
             1.0 / point if wanted.budget else count * point
         )
-    if len(wanted.secrets) > 1 or wanted.secrets[0].size > 1:
+    if len(wanted.secrets) > 1 or wanted.secrets[0].size > 1 or not wanted.simple:
+        bounds = wanted.bounds or [1.0] * len(wanted.secrets)
+        demands = tuple(Demand(*pair) for pair in zip(wanted.secrets, bounds, strict=True))
+        whole = several.Wanted(prior, demands, wanted.adversaries, wanted.weights, base)
         if wanted.budget is not None:
-            return several.least_loss(prior, wanted.secrets, wanted.budget, base)
-        return several.least_noise(prior, wanted.secrets, wanted.bounds or (), base)
+            return several.least_loss(whole, wanted.budget)
+        return several.least_noise(whole)
     secret = wanted.single()
     if wanted.budget is not None:
         made = closed_form.least_loss(prior, secret, wanted.budget, existing=base)
@@ -279,23 +327,47 @@ def _for_budget_or_bound(wanted: _Wanted, make: Callable[[float], Mechanism]) ->
     return until_met(make, lambda made: worst(made) - 1.0, trace)
 
 
-def _outcomes(prior: Prior, secrets: Sequence[Secret] | None, made: Mechanism) -> list[Outcome]:
+def _outcomes(
+    prior: Prior,
+    secrets: Sequence[Secret] | None,
+    made: Mechanism,
+    adversaries: Sequence[Adversary] = (PLAIN,),
+) -> list[Outcome]:
     if secrets is None:
         every = Secret("every", prior.times, np.eye(prior.times.size), recorded=True)
         found = marginal_losses(prior, every, made)
         alone = [
             Secret("basic", prior.times[i : i + 1], np.eye(1), True) for i in range(found.size)
         ]
-        pairs = [
-            (secret, Loss(np.array([[loss]]), 0.0))
+        return [
+            _outcome(prior, secret, Loss(np.array([[loss]]), 0.0))
             for secret, loss in zip(alone, found, strict=True)
         ]
-    else:
-        pairs = list(zip(secrets, losses(prior, secrets, made), strict=True))
-    return [
-        Outcome(secret, loss, tight_bound([loss.matrix], 1.0), _deviation(prior, secret, loss))
-        for secret, loss in pairs
-    ]
+    if tuple(adversaries) == (PLAIN,):
+        pairs = zip(secrets, losses(prior, secrets, made), strict=True)
+        return [_outcome(prior, secret, loss) for secret, loss in pairs]
+    return [_against(prior, secret, made, adversaries) for secret in secrets]
+
+
+def _outcome(prior: Prior, secret: Secret, loss: Loss) -> Outcome:
+    effective = tight_bound([loss.matrix], 1.0)
+    return Outcome(secret, loss, effective, _deviation(prior, secret, loss))
+
+
+def _against(
+    prior: Prior, secret: Secret, made: Mechanism, adversaries: Sequence[Adversary]
+) -> Outcome:
+    """The worst of what adversaries learn of one secret, by the tight bound."""
+    found, worst = [], []
+    for adversary in adversaries:
+        seen = exposures(prior, secret, made, adversary)
+        bounds = [tight_bound([one.learnt], 1.0) for one in seen]
+        at = int(np.argmax(bounds))
+        found.append(seen[at])
+        worst.append(bounds[at])
+    most = int(np.argmax(worst))
+    one = found[most]
+    return Outcome(secret, Loss(one.learnt, 0.0), worst[most], one.after, tuple(found))
 
 
 def _deviation(prior: Prior, secret: Secret, loss: Loss) -> float:

@@ -1,27 +1,34 @@
 """The reduced problem and its interior-point solver: second-order steps on a p x p matrix.
 
-With Gamma = E K E^T, E (n, p) orthonormal, everything a prior j says about a secret is in a few
-small matrices: N_j = E^T Sigma_j^-1 E, G = E^T Sigma_j^-1 B, and Q0, the posterior covariance
-without noise:
+With Gamma = D K D^T, D (n, p), everything a prior j says about a secret is in a few small matrices:
+N_j = D^T Sigma_j^-1 D, G = D^T Sigma_j^-1 B, and Q0, the posterior covariance without noise:
 
     Q(K) = Q0 + G^T (K^-1 + N_j)^-1 G,        concave in K
-    min trace(K)   s.t.   Q_i(K) >= C_i for all i,   K >= 0
 
-solved by Newton steps on t trace(K) - log det K - sum_i log det(Q_i(K) - C_i) for growing t. At
-its minimum the weights W_i = (Q_i - C_i)^-1 / t are feasible for the dual, and (rows of all
-constraints and of K together) / t is the gap. Source: Boyd and Vandenberghe, Convex Optimization,
-chapter 11.
+What may be lost of a secret is written in a few numbers z >= 0: the loss is at most diag(a + A z),
+where Q(K) >= C(z) = (P^-1 + diag(a + A z))^-1, which is convex in z. So all of this is convex:
+
+    min  c trace(M K) + d^T z
+    s.t. Q_i(K) >= C_i(z) for all i,   K >= 0,   e + E z + f trace(M K) > 0
+
+Least noise for single locations has no z; a compound secret has one number a location, of a given
+sum (the tight bound); the least loss has a single z and a given trace.
+
+Solved by Newton steps on t objective - log det K - sum_i log det(Q_i - C_i) - sum log(linear) for
+growing t, in coordinates in which each stage begins at K = I: the eigenvalues of K grow apart by
+many orders, and its Hessian by their square. M = I to begin with. At its minimum the weights W_i =
+(Q_i - C_i)^-1 / t are feasible for the dual, and (rows of all constraints and of K together) / t is
+the gap. Source: Boyd and Vandenberghe, Convex Optimization, chapter 11.
 """
 
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import solve_triangular
 
+from trailveil.design.triangle import quadratic, triangle
 from trailveil.errors import NumericalError
-from trailveil.gaussian import FloatArray, cholesky_factor
+from trailveil.gaussian import FloatArray, cholesky_factor, cholesky_solve, triangular_solve
 
 # The barrier grows by this factor once half the squared Newton decrement is below the second; where
 # it ends, weights are read off, which asks for the third.
@@ -31,59 +38,119 @@ _MOST_STEPS, _SUFFICIENT, _SHORTEST = 100, 0.1, 1e-6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constraint:
-    """Q0 + G^T (K^-1 + N)^-1 G >= C for the prior number `prior`: G (p, k), Q0 and C (k, k)."""
+    """Q0 + G^T (K^-1 + N)^-1 G >= (P^-1 + diag(a + A z))^-1 for the information number `prior`.
+
+    pull: G (p, k). without: Q0 (k, k). precision: P^-1 (k, k). allowed: a (k,). by: A (k, q).
+    """
 
     prior: int
     pull: FloatArray
     without: FloatArray
-    floor: FloatArray
+    precision: FloatArray
+    allowed: FloatArray
+    by: FloatArray
+
+    def floor(self, z: FloatArray) -> FloatArray:
+        """C(z) (k, k); NumericalError where z lets a loss be negative."""
+        inverse = self.precision + np.diag(self.allowed + self.by @ z)
+        return cholesky_solve(cholesky_factor(inverse), np.eye(len(inverse)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Linear:
+    """e + E z + f trace(M K) > 0, one row each: e (r,), E (r, q), f (r,)."""
+
+    base: FloatArray
+    by: FloatArray
+    by_trace: FloatArray
+
+    def at(self, trace: float, z: FloatArray) -> FloatArray:
+        """The values (r,), which must be positive."""
+        return np.asarray(self.base + self.by @ z + self.by_trace * trace)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reduced:
-    """informations: N_j (p, p) of each prior. constraints: one for each secret and prior."""
+    """roots: S_j (p, p) with N_j = S_j S_j^T. constraints: one for each secret and adversary.
 
-    informations: tuple[FloatArray, ...]
+    cost_of_trace: c. cost: d (q,). metric: M (p, p).
+    """
+
+    roots: tuple[FloatArray, ...]
     constraints: tuple[Constraint, ...]
+    linear: Linear
+    cost_of_trace: float
+    cost: FloatArray
+    metric: FloatArray
+
+    def trace(self, noise: FloatArray) -> float:
+        """The trace of M K."""
+        return float(np.sum(self.metric * noise))
+
+    def on(self, basis: FloatArray) -> "Reduced":
+        """The same problem for K' with K = R K' R^T: R (p, p)."""
+        return replace(
+            self,
+            roots=tuple(basis.T @ s for s in self.roots),
+            constraints=tuple(replace(c, pull=basis.T @ c.pull) for c in self.constraints),
+            metric=basis.T @ self.metric @ basis,
+        )
 
     @property
     def rows(self) -> int:
         """Rows of all matrices that must stay positive: the gap is this over t."""
-        return len(self.informations[0]) + sum(len(c.floor) for c in self.constraints)
+        own = len(self.metric) + sum(len(c.precision) for c in self.constraints)
+        return own + len(self.linear.base)
+
+    def objective(self, noise: FloatArray, z: FloatArray) -> float:
+        """What is minimised."""
+        return float(self.cost_of_trace * self.trace(noise) + self.cost @ z)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Interior:
-    """Where the solver stopped: K (p, p), strictly feasible; W_i (k, k) for each constraint."""
+    """Where the solver stopped: K (p, p) and z (q,), strictly feasible.
+
+    weights: W_i (k, k) for each constraint. prices: (r,) of each linear one. steps: taken in all.
+    """
 
     noise: FloatArray
+    z: FloatArray
     weights: tuple[FloatArray, ...]
+    prices: FloatArray
     steps: int
 
 
-def minimise(problem: Reduced, start: FloatArray, begin: float, gap: float) -> Interior:
-    """The K of least trace to a relative gap.
-
-    From a strictly feasible one whose gap is `begin` or so.
+def minimise(
+    problem: Reduced, start: FloatArray, z: FloatArray, begin: float, gap: float
+) -> Interior:
+    """The least objective to a relative gap, from a strictly feasible start of gap `begin` or so.
 
     Raises NumericalError where the start is not feasible or the steps do not settle.
     """
-    noise, steps = start, 0
-    t = problem.rows / (begin * float(np.trace(noise)))
+    noise, steps, eye = start, 0, np.eye(start.shape[0])
+    t = problem.rows / (begin * problem.objective(noise, z))
     while True:
-        last = problem.rows / t <= gap * float(np.trace(noise))
-        noise, taken = _centre(problem, noise, t, _EXACTLY if last else _CENTRED)
+        last = problem.rows / t <= gap * problem.objective(noise, z)
+        basis = cholesky_factor(noise)
+        here = problem.on(basis)
+        scaled, z, taken = _centre(here, (eye, z), t, _EXACTLY if last else _CENTRED)
+        noise = basis @ scaled @ basis.T
         steps += taken
         if last:
-            weights = tuple(inverse / t for inverse in _evaluate(problem, noise).slacks)
-            return Interior(noise, weights, steps)
+            point = _evaluate(here, scaled, z)
+            weights = tuple(inverse / t for inverse in point.inverses)
+            return Interior(noise, z, weights, 1.0 / (t * point.linear), steps)
         t *= _GROWTH
 
 
-def slack(problem: Reduced, noise: FloatArray) -> list[FloatArray]:
-    """Q_i(K) - C_i for each constraint."""
-    hidden = [hidden_part(noise, information) for information in problem.informations]
-    return [c.without + c.pull.T @ hidden[c.prior] @ c.pull - c.floor for c in problem.constraints]
+def feasible(problem: Reduced, noise: FloatArray, z: FloatArray) -> bool:
+    """Whether K (p, p) and z (q,) meet every constraint strictly."""
+    try:
+        _evaluate(problem, noise, z)
+    except NumericalError:
+        return False
+    return True
 
 
 def hidden_part(noise: FloatArray, information: FloatArray) -> FloatArray:
@@ -94,125 +161,170 @@ def hidden_part(noise: FloatArray, information: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Point:
-    """The barrier at K less t trace(K), (Q_i - C_i)^-1, and (I + K N_j)^-1."""
+    """The barrier at K and z less t objective, and what its derivatives are made of.
+
+    floors: C_i. inverses: (Q_i - C_i)^-1. pulled: (I + N_j K)^-1 G_i. linear: (r,).
+    """
 
     value: float
-    slacks: list[FloatArray]
-    damped: list[FloatArray]
-    inverse: FloatArray
+    floors: list[FloatArray]
+    inverses: list[FloatArray]
+    pulled: list[FloatArray]
+    noise: FloatArray
+    factor: FloatArray
+    linear: FloatArray
 
 
-def _evaluate(problem: Reduced, noise: FloatArray) -> _Point:
-    """Raises NumericalError where K or any slack is not positive definite."""
-    eye = np.eye(noise.shape[0])
-    damped = [np.asarray(np.linalg.solve(eye + noise @ n, eye)) for n in problem.informations]
-    hidden = [(z @ noise + (z @ noise).T) / 2 for z in damped]
-    factor = cholesky_factor(noise)
-    value = -2 * float(np.sum(np.log(np.diagonal(factor))))
-    slacks: list[FloatArray] = []
+def _evaluate(problem: Reduced, noise: FloatArray, z: FloatArray) -> _Point:
+    """Raises NumericalError where anything that must be positive (definite) is not."""
+    linear = problem.linear.at(problem.trace(noise), z)
+    if not np.all(linear > 0):
+        raise NumericalError("a linear constraint must hold strictly, got one that does not")
+    # K = C C^T and M = C^T S: (K^-1 + N)^-1 = C (I + M M^T)^-1 C^T, with nothing to cancel.
+    factor, eye = cholesky_factor(noise), np.eye(noise.shape[0])
+    turned = [factor.T @ root for root in problem.roots]
+    damped = [cholesky_factor(eye + m @ m.T) for m in turned]
+    value = -2 * float(np.sum(np.log(np.diagonal(factor)))) - float(np.sum(np.log(linear)))
+    floors, inverses, pulled = [], [], []
     for c in problem.constraints:
-        left = c.without + c.pull.T @ hidden[c.prior] @ c.pull - c.floor
+        floor, seen = c.floor(z), triangular_solve(damped[c.prior], factor.T @ c.pull)
+        left = c.without + seen.T @ seen - floor
         root = cholesky_factor((left + left.T) / 2)
         value -= 2 * float(np.sum(np.log(np.diagonal(root))))
-        slacks.append(np.asarray(cho_solve((root, True), np.eye(left.shape[0]))))
-    return _Point(value, slacks, damped, np.asarray(cho_solve((factor, True), eye)))
+        floors.append(floor)
+        inverses.append(np.asarray(cholesky_solve(root, np.eye(left.shape[0]))))
+        pulled.append(_upper_solve(factor, _upper_solve(damped[c.prior], seen)))
+    return _Point(value, floors, inverses, pulled, noise, factor, linear)
+
+
+def _upper_solve(factor: FloatArray, rhs: FloatArray) -> FloatArray:
+    """factor^-T rhs for a lower triangular factor."""
+    return np.asarray(solve_triangular(factor, rhs, lower=True, trans=1, check_finite=False))
 
 
 def _centre(
-    problem: Reduced, noise: FloatArray, t: float, centred: float
-) -> tuple[FloatArray, int]:
-    point = _evaluate(problem, noise)
+    problem: Reduced, at: tuple[FloatArray, FloatArray], t: float, centred: float
+) -> tuple[FloatArray, FloatArray, int]:
+    noise, z = at
+    point = _evaluate(problem, noise, z)
     for taken in range(1, _MOST_STEPS + 1):
-        gradient, hessian = _derivatives(problem, point, t)
-        step, decrement = _newton(gradient, hessian, noise.shape[0])
+        step, decrement = _newton(_derivatives(problem, point, t), noise.shape[0])
         if decrement / 2 <= (centred if taken < _MOST_STEPS else _CENTRED):
-            return noise, taken
-        moved = _line_search(problem, noise, step, t, (point.value, decrement))
+            return noise, z, taken
+        moved = _line_search(problem, (noise, z), step, t, (point.value, decrement))
         if moved is None:
-            return noise, taken
-        noise, point = moved
+            return noise, z, taken
+        noise, z, point = moved
     raise NumericalError("the design must settle, got Newton steps that do not; loosen a target")
 
 
 def _line_search(
     problem: Reduced,
-    noise: FloatArray,
-    step: FloatArray,
+    at: tuple[FloatArray, FloatArray],
+    step: tuple[FloatArray, FloatArray],
     t: float,
     now: tuple[float, float],
-) -> tuple[FloatArray, _Point] | None:
-    """The first of K + step, K + step / 2, ... that is feasible and low enough; None for none."""
+) -> tuple[FloatArray, FloatArray, _Point] | None:
+    """The first of step, step / 2, ... that is feasible and low enough; None for none."""
     value, decrement = now
+    slope = problem.objective(*step)
     size = 1.0
     while size >= _SHORTEST:
-        trial = noise + size * step
+        trial = at[0] + size * step[0], at[1] + size * step[1]
         try:
-            point = _evaluate(problem, trial)
+            point = _evaluate(problem, *trial)
         except NumericalError:
             size /= 2
             continue
-        change = t * size * float(np.trace(step)) + point.value - value
-        if change <= -_SUFFICIENT * size * decrement:
-            return trial, point
+        if t * size * slope + point.value - value <= -_SUFFICIENT * size * decrement:
+            return *trial, point
         size /= 2
     return None
 
 
-def _derivatives(problem: Reduced, point: _Point, t: float) -> tuple[FloatArray, FloatArray]:
-    """Gradient (p, p) and Hessian over the lower triangle of K."""
-    size = point.inverse.shape[0]
-    gradient = t * np.eye(size) - point.inverse
-    pulls = [np.zeros((size, size)) for _ in problem.informations]
+@dataclass(frozen=True, slots=True, eq=False)
+class _Slopes:
+    """Gradient g and Hessian H + F^T F over the lower triangle of K, then z.
+
+    F: what constraints that nearly bind make of it, larger than the rest by many orders.
+    """
+
+    gradient: FloatArray
+    hessian: FloatArray
+    binding: FloatArray
+
+
+def _derivatives(problem: Reduced, point: _Point, t: float) -> _Slopes:
+    size, count = len(point.noise), problem.cost.size
+    inverse_noise = cholesky_solve(point.factor, np.eye(size))
+    slope = t * problem.cost_of_trace - float(problem.linear.by_trace @ (1 / point.linear))
+    matrix = slope * problem.metric - inverse_noise
+    numbers = t * problem.cost - problem.linear.by.T @ (1 / point.linear)
+    pulls = [np.zeros((size, size)) for _ in problem.roots]
+    curved = np.zeros((count, count))
     forms = []
-    for c, inverse in zip(problem.constraints, point.slacks, strict=True):
-        seen = point.damped[c.prior].T @ c.pull @ np.linalg.cholesky(inverse)
+    parts = zip(problem.constraints, point.floors, point.inverses, point.pulled, strict=True)
+    for c, floor, inverse, pulled in parts:
+        root = np.linalg.cholesky(inverse)
+        seen = pulled @ root
         pulls[c.prior] += seen @ seen.T
-        forms.append(_products(seen))
-    flat = np.concatenate(forms)
-    hessian = _quadratic(point.inverse, point.inverse) + flat.T @ flat
-    for pull, n, z in zip(pulls, problem.informations, point.damped, strict=True):
-        bent = n @ z
-        hessian += 2 * _quadratic(pull, (bent + bent.T) / 2)
-    return gradient - sum(pulls), hessian
+        told = floor @ root
+        numbers = numbers - c.by.T @ np.sum(told**2, axis=1)
+        forms.append(np.hstack([_products(seen), _outer(told, c.by)]))
+        if count:
+            curved += 2 * c.by.T @ (floor * (told @ told.T)) @ c.by
+    rows, columns, weights = triangle(size)
+    shares = np.hstack(
+        [
+            np.outer(problem.linear.by_trace, 2 * weights * problem.metric[rows, columns]),
+            problem.linear.by,
+        ]
+    )
+    flat = np.concatenate([*forms, shares / point.linear[:, None]])
+    hessian = np.zeros((flat.shape[1], flat.shape[1]))
+    pairs = [(inverse_noise, inverse_noise)]
+    for pull, root in zip(pulls, problem.roots, strict=True):
+        # N (I + K N)^-1 = S (I + S^T K S)^-1 S^T
+        damped = cholesky_factor(np.eye(root.shape[1]) + root.T @ point.noise @ root)
+        bent = triangular_solve(damped, root.T)
+        pairs.append((2 * pull, bent.T @ bent))
+    hessian[: rows.size, : rows.size] = quadratic(pairs)
+    hessian[rows.size :, rows.size :] = curved
+    matrix = matrix - sum(pulls)
+    gradient = np.concatenate([2 * weights * matrix[rows, columns], numbers])
+    return _Slopes(gradient, hessian, flat)
 
 
 def _products(seen: FloatArray) -> FloatArray:
     """Rows that map the lower triangle of D to r_a^T D r_b, for all columns r of `seen` (p, k)."""
-    rows, columns, weights = _triangle(seen.shape[0])
+    rows, columns, weights = triangle(seen.shape[0])
     first, second = seen[rows], seen[columns]
     both = first[:, :, None] * second[:, None, :] + second[:, :, None] * first[:, None, :]
     return np.asarray((both * weights[:, None, None]).reshape(rows.size, -1).T)
 
 
-def _quadratic(p: FloatArray, q: FloatArray) -> FloatArray:
-    """The form trace(D P D Q) over the lower triangle of a symmetric D, symmetric in P and Q."""
-    rows, columns, weights = _triangle(p.shape[0])
-    near = p[np.ix_(columns, rows)] * q[np.ix_(rows, columns)]
-    far = p[np.ix_(columns, columns)] * q[np.ix_(rows, rows)]
-    if p is not q:
-        near = (near + q[np.ix_(columns, rows)] * p[np.ix_(rows, columns)]) / 2
-        far = (far + q[np.ix_(columns, columns)] * p[np.ix_(rows, rows)]) / 2
-    return np.asarray((near + near.T + far + far.T) * (weights[:, None] * weights))
+def _outer(told: FloatArray, by: FloatArray) -> FloatArray:
+    """Rows that map dz to the entries of R^T dC R, less its sign: told = C R (k, k), by (k, q)."""
+    outer = told[:, :, None] * told[:, None, :]
+    return np.asarray(np.tensordot(outer, by, axes=(0, 0)).reshape(told.shape[1] ** 2, by.shape[1]))
 
 
-def _newton(gradient: FloatArray, hessian: FloatArray, size: int) -> tuple[FloatArray, float]:
-    """The Newton step (p, p) and its squared decrement."""
-    rows, columns, weights = _triangle(size)
-    flat = 2 * weights * gradient[rows, columns]
-    scale = 1.0 / np.sqrt(np.diagonal(hessian))
-    factor = cho_factor(hessian * np.outer(scale, scale), lower=True, check_finite=False)
-    flat_step = -scale * cho_solve(factor, scale * flat, check_finite=False)
-    step = np.zeros((size, size))
-    step[rows, columns] = flat_step
-    step[columns, rows] = flat_step
-    return step, float(-flat @ flat_step)
+def _newton(slopes: _Slopes, size: int) -> tuple[tuple[FloatArray, FloatArray], float]:
+    """The Newton step, of K (p, p) and of z, and its squared decrement.
 
-
-@lru_cache(maxsize=64)
-def _triangle(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
-    """Rows and columns of the lower triangle; 1/2 on the diagonal.
-
-    Which occurs once and not twice.
+    x = -H^-1 (g + F^T y),  (I + F H^-1 F^T) y = -F H^-1 g: H is never drowned in F^T F.
     """
-    rows, columns = np.tril_indices(size)
-    return rows, columns, np.where(rows == columns, 0.5, 1.0)
+    rows, columns, _ = triangle(size)
+    scale = 1.0 / np.sqrt(np.diagonal(slopes.hessian))
+    factor = cholesky_factor(slopes.hessian * np.outer(scale, scale))
+    both = np.column_stack([scale * slopes.gradient, scale[:, None] * slopes.binding.T])
+    half = triangular_solve(factor, both)
+    pulled, told = half[:, 0], half[:, 1:]
+    inner = cholesky_factor(np.eye(told.shape[1]) + told.T @ told)
+    y = -cholesky_solve(inner, told.T @ pulled)
+    reduced = pulled + told @ y
+    flat_step = -scale * _upper_solve(factor, reduced)
+    step = np.zeros((size, size))
+    step[rows, columns] = flat_step[: rows.size]
+    step[columns, rows] = flat_step[: rows.size]
+    return (step, flat_step[rows.size :]), float(-slopes.gradient @ flat_step)

@@ -1,0 +1,218 @@
+"""What a design must meet: every secret against every adversary, for all that it may know.
+
+An adversary who knows any one true place is as many requirements as there are places it may know.
+A few of them stand for all while the noise is sought; every one is judged afterwards.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.adversary import Adversary, far_from, known_path, span_of
+from trailveil.design.views import View, view
+from trailveil.gaussian import FloatArray
+from trailveil.kernels import Kernel
+from trailveil.mechanism import Mechanism, no_noise
+from trailveil.precision import given_one_value, known_precision
+from trailveil.prior import Prior, SideInformation
+from trailveil.secrets import Secret
+
+# Known places that stand for all: the first this far away on each side, in units of the least time.
+_AWAY = tuple(1.25**i for i in range(14))
+# So few that all of them are taken.
+ALL = 32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Demand:
+    """One secret whose mu^2 / radius^2 must be at most `bound`: for one location, its loss."""
+
+    secret: Secret
+    bound: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Requirement:
+    """One secret against one adversary who knows one set of things.
+
+    family: the demand and the adversary, by number. at: the time of the true value that is known
+    besides, or None. view: by number. own: the secret's columns (k,)
+    in the view. point: the column of that value, and how well it is
+    known.
+    precision: P^-1 (k, k), all that is known counted in. bound: of mu^2 / radius^2. target: what
+    the design aims at, a little less where only some of the values that may be known are looked at.
+    """
+
+    family: tuple[int, int]
+    at: float | None
+    view: int
+    own: NDArray[np.intp]
+    point: int | None
+    accuracy: float
+    precision: FloatArray
+    bound: float
+    target: float
+
+
+@dataclass(slots=True, eq=False)
+class _Sketch:
+    """A view before it is made: places and points are gathered first."""
+
+    prior: Prior
+    known: SideInformation
+    places: list[Secret]
+    points: list[float]
+
+    def place(self, secret: Secret) -> int:
+        """The number of a place, added where it is new."""
+        for index, one in enumerate(self.places):
+            alike = one.recorded == secret.recorded and np.array_equal(one.times, secret.times)
+            if alike and np.array_equal(one.weights, secret.weights):
+                return index
+        self.places.append(secret)
+        return len(self.places) - 1
+
+    def point(self, time: float) -> int:
+        """The number of a known value, added where it is new."""
+        if time not in self.points:
+            self.points.append(time)
+        return self.points.index(time)
+
+    def made(self, existing: Mechanism, cost: FloatArray) -> View:
+        """The view of all of them: places first, the points as one quantity after them."""
+        times = np.array(self.points)
+        points = [Secret("points", times, np.eye(times.size), recorded=True)] if times.size else []
+        return view(self.prior, existing, self.known, (*self.places, *points), cost)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pending:
+    """A requirement whose view is not made yet: place and point by number."""
+
+    family: tuple[int, int]
+    sketch: int
+    place: int
+    point: int | None
+    accuracy: float
+    bound: float
+    flat: bool
+
+
+def posed(
+    prior: Prior,
+    demands: Sequence[Demand],
+    adversaries: Sequence[Adversary],
+    existing: Mechanism,
+    cost: FloatArray,
+    *,
+    flat: bool = False,
+    beside: Sequence[tuple[int, int, float]] = (),
+    margin: float = 0.0,
+) -> tuple[tuple[View, ...], tuple[Requirement, ...]]:
+    """All views, and all requirements on them.
+
+    cost: W (n,) of the released rows. flat: against adversaries with no idea of a common level.
+    beside: known values to count in besides those that stand for all: demand, adversary, time.
+    margin: how far below the bounds to aim, relative.
+    """
+    sketches: dict[tuple[Kernel, bytes, float], _Sketch] = {}
+    pending: list[_Pending] = []
+    for i, demand in enumerate(demands):
+        for j, adversary in enumerate(adversaries):
+            more = [time for a, b, time in beside if (a, b) == (i, j)]
+            pending += _against(prior, (i, j), demand, adversary, sketches, more, flat=flat)
+    order = list(sketches.values())
+    views = tuple(sketch.made(existing, cost) for sketch in order)
+    return views, tuple(
+        _requirement(one, order[one.sketch], views[one.sketch], margin) for one in pending
+    )
+
+
+def _against(
+    prior: Prior,
+    family: tuple[int, int],
+    demand: Demand,
+    adversary: Adversary,
+    sketches: dict[tuple[Kernel, bytes, float], _Sketch],
+    more: Sequence[float],
+    *,
+    flat: bool,
+) -> list[_Pending]:
+    """The requirements of one secret against one adversary."""
+    judge = adversary.prior(prior).for_secret(demand.secret)
+    span = span_of(demand.secret, adversary)
+    known = known_path(judge, span, adversary)
+    key = (judge.kernel, known.times.tobytes(), known.accuracy)
+    sketch = sketches.setdefault(key, _Sketch(judge, known, [], []))
+    number = list(sketches).index(key)
+    place = sketch.place(replace(demand.secret, window=None))
+    found = [_Pending(family, number, place, None, 1.0, demand.bound, flat)]
+    if adversary.point is not None:
+        accuracy = adversary.point.accuracy
+        far = far_from(judge, span, adversary.point.away)
+        for time in sorted({*_standing_for_all(far, span, adversary.point.away), *more}):
+            point = sketch.point(time)
+            found.append(_Pending(family, number, place, point, accuracy, demand.bound, flat))
+    return found
+
+
+def _standing_for_all(far: FloatArray, span: tuple[float, float], away: float) -> list[float]:
+    """Of the times (n,) that may be known, some on each side: the nearest and ever further ones."""
+    if far.size <= ALL:
+        return [float(time) for time in far]
+    found: list[float] = []
+    unit = max(away, 1.0)
+    for share in _AWAY:
+        before, after = far[far <= span[0] - share * unit], far[far >= span[1] + share * unit]
+        found += [*before[-1:].tolist(), *after[:1].tolist()]
+    return found
+
+
+def _requirement(pending: _Pending, sketch: _Sketch, made: View, margin: float) -> Requirement:
+    place = sketch.places[pending.place]
+    own = made.columns_of(pending.place)
+    flat = pending.flat
+    if pending.point is None:
+        precision = known_precision(made.prior, place, made.known, flat=flat)[0]
+        point = None
+    else:
+        point = int(made.columns_of(len(sketch.places))[pending.point])
+        precision = np.asarray(
+            np.linalg.inv(_given_point(made, place, own, point, pending.accuracy))
+        )
+    at = None if pending.point is None else sketch.points[pending.point]
+    return Requirement(
+        pending.family,
+        at,
+        pending.sketch,
+        own,
+        point,
+        pending.accuracy,
+        precision,
+        pending.bound,
+        pending.bound * (1 - margin),
+    )
+
+
+def _without_release(made: View) -> FloatArray:
+    """The covariance of all quantities of a view given the path that is known, and nothing else."""
+    silent = no_noise(made.prior.times).withholding(np.ones(made.prior.times.size, bool))
+    return view(made.prior, silent, made.known, made.quantities, np.empty(0)).at(0.0).covariance
+
+
+def _given_point(
+    made: View, place: Secret, own: NDArray[np.intp], point: int, accuracy: float
+) -> FloatArray:
+    """Var(secret | the path as far as it is known, one recorded value to an accuracy) (k, k)."""
+    if made.known.times.size:
+        before = _without_release(made)
+        told = before[own, point]
+        return np.asarray(
+            before[np.ix_(own, own)] - np.outer(told, told) / (before[point, point] + accuracy**2)
+        )
+    time = np.array(
+        [made.quantities[-1].times[point - made.columns_of(len(made.quantities) - 1)[0]]]
+    )
+    return np.asarray(given_one_value(made.prior, place, time, accuracy)[0])
