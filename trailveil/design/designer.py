@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from trailveil.adversary import PLAIN, Adversary, Exposure, exposures
-from trailveil.design import baselines, block, closed_form, paper, several
+from trailveil.design import baselines, block, closed_form, everywhere, paper, several
 from trailveil.design.requirements import Demand
 from trailveil.design.stepping import positive, until_met
 from trailveil.errors import InvalidValue, Refused, Unavailable
@@ -238,7 +238,7 @@ def _optimal(wanted: _Wanted) -> tuple[Mechanism, float | None]:
         count = prior.times.size
         point = wanted.budget / count if wanted.budget else 1.0 / wanted.bound
         # The loss of X_i is at least 1 / Gamma_ii, whatever else is released: so this is the least.
-        return closed_form.everywhere(prior, point), (
+        return everywhere.every_value(prior, point, budget=wanted.budget is not None), (
             1.0 / point if wanted.budget else count * point
         )
     if len(wanted.secrets) > 1 or wanted.secrets[0].size > 1 or not wanted.simple:
