@@ -22,7 +22,8 @@ ROWS = """
  4  stationary > anytime guarantee composition > adversary fit priors misspecification theorems
  5  design/
  6  trace > projection > cleaning stops formats/ > datasets/ prior_file
- 7  output selection > memory demands > release > protecting > scan ledger places attacks/
+ 7  output selection > memory demands > release > everywhere protecting
+ 7  scan ledger places attacks/
  8  plots > report/
  9  batch experiments/
 10  cli/ __init__ > __main__

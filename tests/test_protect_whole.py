@@ -174,7 +174,6 @@ BAD_OPTIONS: list[tuple[int, tuple[str, ...]]] = [
     (1, ("--between", "start+9m", "start+2m")),
     (1, ("--at", "08:10")),
     (1, ("--at", "yesterday")),
-    (1, ("--everywhere",)),
     (1, ("--near", "46,-33,100")),
     (1, ("--stops", "auto")),
     (1, ("--withhold", "auto")),

@@ -14,6 +14,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from trailveil.anytime import Worst
+from trailveil.chains import normals_needed, sample_process
 from trailveil.demands import (
     LARGEST_STD,
     Demands,
@@ -55,6 +57,8 @@ class Noise(StrEnum):
     OPTIMAL = "optimal"
     UNIFORM = "uniform"
     WITHHOLD = "withhold"
+    EVERYWHERE = "everywhere"
+    """For every place at once: see trailveil.everywhere, which plans such a release."""
 
 
 _MAKERS: dict[Noise, Callable[[Prior, Mechanism, Sequence[Demands], float], Mechanism]] = {
@@ -133,6 +137,7 @@ class Plan:
     """A designed release, before any noise is drawn. It holds the true trace: keep it private.
 
     lattice: the places (n, 2) in micrometres. mechanism: the noise of each coordinate.
+    everywhere: of noise for every place at once, the worst case of each kind of adversary.
     """
 
     trace: Trace
@@ -141,6 +146,7 @@ class Plan:
     request: Request
     mechanism: Mechanism
     findings: tuple[Finding, ...]
+    everywhere: tuple[Worst, ...] = ()
 
     @property
     def components(self) -> int:
@@ -162,13 +168,9 @@ def plan(trace: Trace, request: Request) -> Plan:
     Raises Refused where nothing would be left to release or the kind of noise cannot meet the
     target; InvalidValue where nothing is to be protected.
     """
-    if not request.stretches:
+    if not request.stretches or request.noise is Noise.EVERYWHERE:
         raise InvalidValue("something must be protected, got nothing: state a time or a stay")
-    if request.bound**-0.5 > _MOST_UNSURE:
-        raise Refused(
-            f"an adversary must be left with at most {_MOST_UNSURE / 1000:g} km, got "
-            f"{request.bound**-0.5 / 1000:.4g} km: state a smaller radius or a larger epsilon"
-        )
+    check_target(request)
     frame = frame_for(trace.positions)
     prior = Prior(request.kernel, trace.seconds)
     base = no_noise(prior.times).withholding(_withheld(trace, request))
@@ -192,6 +194,15 @@ def plan(trace: Trace, request: Request) -> Plan:
     return replace(made, findings=tuple(_finding(prior, made, *pair) for pair in pairs))
 
 
+def check_target(request: Request) -> None:
+    """Refuse a target that would leave adversaries with more than the prior's level allows for."""
+    if request.bound**-0.5 > _MOST_UNSURE:
+        raise Refused(
+            f"an adversary must be left with at most {_MOST_UNSURE / 1000:g} km, got "
+            f"{request.bound**-0.5 / 1000:.4g} km: state a smaller radius or a larger epsilon"
+        )
+
+
 def draw(made: Plan, seed: bytes) -> tuple[Trace, NDArray[np.int64]]:
     """The released fixes: their trace, and their places in whole microdegrees (n, 2).
 
@@ -210,13 +221,21 @@ def on_lattice(noise: FloatArray) -> NDArray[np.int64]:
 
 
 def noise_of(mechanism: Mechanism, seed: bytes, axis: str) -> FloatArray:
-    """One draw of G (n,), in the unit of the series, for one coordinate."""
-    if mechanism.process is not None or mechanism.refinement is not None:
-        raise InvalidValue("noise to release must be a factor and a floor in double precision")
+    """One draw of G (n,), in the unit of the series, for one coordinate; O(n) for a process.
+
+    A process is part of the name of its normals: two of them never share a draw, and their
+    difference is no multiple of it. Raises InvalidValue for a process that is not Markov.
+    """
+    if mechanism.refinement is not None:
+        raise InvalidValue("noise to release must be in double precision, got finer noise")
     columns = normals(seed, f"{axis} factor", mechanism.factor.shape[1])
     total = mechanism.factor @ columns
     if mechanism.floor > 0:
         total = total + np.sqrt(mechanism.floor) * normals(seed, f"{axis} floor", total.size)
+    if mechanism.process is not None:
+        shape = (total.size, normals_needed(mechanism.process))
+        kicks = normals(seed, f"{axis} process {mechanism.process!r}", shape[0] * shape[1])
+        total = total + sample_process(mechanism.process, mechanism.times, kicks.reshape(shape))
     return np.asarray(total)
 
 

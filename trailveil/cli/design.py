@@ -10,11 +10,12 @@ from typing import Any
 import click
 import numpy as np
 
+from trailveil.adversary import PLAIN, knows_a_point, knows_the_path
 from trailveil.cli.kernel_options import KERNELS, kernel_from
 from trailveil.cli.parameters import ABOVE_ONE, NOT_NEGATIVE, POSITIVE
-from trailveil.design import Certificate, Kind
+from trailveil.design import LARGEST_GAP, Certificate, Kind
 from trailveil.design import design as design_mechanism
-from trailveil.errors import InvalidValue, Unavailable, UnreadableInput
+from trailveil.errors import InvalidValue, UnreadableInput
 from trailveil.gaussian import FloatArray
 from trailveil.guarantee import Guarantee, loss_bound_for, paper_bound
 from trailveil.kernels import Kernel
@@ -26,6 +27,12 @@ EXAMPLE = (
     "Example: trailveil design --points 50 --kernel rbf --length-scale 6.1 "
     "--secret 24 --budget 0.02"
 )
+
+
+_ADVERSARIES = {
+    "plain": (PLAIN,),
+    "robust": (PLAIN, PLAIN & knows_a_point(), PLAIN & knows_the_path()),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +124,17 @@ class Asked:
     show_default=True,
 )
 @click.option(
-    "--adversary", type=click.Choice(["plain", "robust"]), default="plain", show_default=True
+    "--adversary",
+    type=click.Choice(["plain", "robust"]),
+    default="plain",
+    show_default=True,
+    help="robust: also any one value 60 or more away, and all of them 300 or more away, to 10.",
 )
-@click.option("--weights", type=click.Path(path_type=Path), help="Utility weights, one a line.")
+@click.option(
+    "--weights",
+    type=click.Path(path_type=Path),
+    help="What noise costs at each point, one positive number a line.",
+)
 @click.option(
     "--floor",
     type=NOT_NEGATIVE,
@@ -132,10 +147,9 @@ def design(**options: Any) -> None:
     """Design the noise for secrets of a series of which only times and kernel are known.
 
     Give either --budget (the least privacy loss for that much noise) or --epsilon (the least noise
-    for that privacy loss). Indices count from 0. The prior is plain: no adversary with side
-    knowledge.
+    for that privacy loss). Indices count from 0.
     """
-    _refuse_what_is_missing(options)
+    _not_both(options)
     times = _times(options)
     prior = Prior(_kernel(options, times), times)
     asked = None if options["everywhere"] else _asked(options, prior)
@@ -148,19 +162,17 @@ def design(**options: Any) -> None:
         bounds=None if options["budget"] is not None else _bounds(options, asked),
         mechanism=options["mechanism"],
         floor=options["floor"] ** 2,
+        adversaries=_ADVERSARIES[options["adversary"]],
+        weights=_numbers(options["weights"], "--weights"),
     )
     seconds = time.perf_counter() - started
     found = _described(options, prior, asked, mechanism, certificate, seconds)
     click.echo(json.dumps(found) if options["as_json"] else _text(found))
 
 
-def _refuse_what_is_missing(options: dict[str, Any]) -> None:
-    if options["adversary"] == "robust":
-        raise Unavailable("--adversary must be plain in this version, got robust: not in it yet")
+def _not_both(options: dict[str, Any]) -> None:
     if options["everywhere"] and (options["secrets"] or options["means"] or options["differences"]):
         raise click.UsageError("give secrets or --everywhere, not both")
-    if options["weights"] is not None:
-        raise Unavailable("--weights must be left out in this version: all points weigh the same")
 
 
 def _one_target(options: dict[str, Any], asked: list[Asked] | None) -> None:
@@ -189,12 +201,20 @@ def _times(options: dict[str, Any]) -> FloatArray:
         raise click.UsageError("give either --points or --times")
     if options["times"] is None:
         return np.arange(options["points"], dtype=np.float64)
+    found = _numbers(options["times"], "--times")
+    return np.empty(0) if found is None else found
+
+
+def _numbers(path: Path | None, option: str) -> FloatArray | None:
+    """The numbers of a file, one a line; None for no file."""
+    if path is None:
+        return None
     try:
-        text = options["times"].read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
         return np.array([float(word) for word in text.split()], dtype=np.float64)
     except (OSError, ValueError) as error:
         raise UnreadableInput(
-            f"--times must be a readable file of one number a line, got {options['times'].name!r}"
+            f"{option} must be a readable file of one number a line, got {path.name!r}"
         ) from error
 
 
@@ -297,6 +317,7 @@ def _described(
                 "epsilon": tight.epsilon,
                 "epsilon_paper": paper,
                 "interval": 2 * outcome.deviation,
+                "left": {one.adversary: one.after for one in outcome.exposures},
             }
         )
     return {
@@ -320,7 +341,8 @@ def _text(found: dict[str, Any]) -> str:
         f"trace {found['noise_trace']:.6g}",
     ]
     if found["gap"] is not None:
-        lines.append(f"  within {found['gap']:.1e} (relative) of what any mechanism can do")
+        proved = "" if found["gap"] <= LARGEST_GAP else "not proved optimal: "
+        lines.append(f"  {proved}within {found['gap']:.1e} (relative) of what any mechanism can do")
     shown = found["secrets"][:10]
     for secret in shown:
         indices = ",".join(map(str, secret["indices"][:6]))
@@ -329,6 +351,7 @@ def _text(found: dict[str, Any]) -> str:
             f"(the paper's bound {secret['epsilon_paper']:.6g}), loss {secret['loss']:.6g}, "
             f"2-sigma interval {secret['interval']:.6g}"
         )
+        lines += [f"    left to who {who}: {std:.6g}" for who, std in secret["left"].items()]
     if len(found["secrets"]) > len(shown):
         lines.append(f"  and {len(found['secrets']) - len(shown)} more secrets (--json lists all)")
     if found["beyond_double_precision"]:

@@ -10,6 +10,7 @@ import click
 
 from trailveil.cli.waiting import waiting
 from trailveil.errors import InvalidValue, Unavailable
+from trailveil.everywhere import plan_everywhere
 from trailveil.formats.source import named
 from trailveil.formats.table import format_to_write
 from trailveil.kernels import Kernel
@@ -59,7 +60,7 @@ def zone_named(
 @click.option("--between", nargs=2, multiple=True, metavar="T1 T2", help="Protect a stay.")
 @click.option("--near", metavar="LAT,LON,METRES", help="Not in this version.")
 @click.option("--stops", type=click.Choice(["auto"]), help="Not in this version.")
-@click.option("--everywhere", is_flag=True, help="Not in this version.")
+@click.option("--everywhere", is_flag=True, help="Protect every place, at any time.")
 @click.option("--radius", type=POSITIVE, default=200.0, show_default=True, help="Metres.")
 @click.option("--epsilon", type=POSITIVE, default=1.0, show_default=True, help="Privacy loss.")
 @click.option(
@@ -86,7 +87,7 @@ def zone_named(
 )
 @click.option(
     "--mechanism",
-    type=click.Choice([kind.value for kind in Noise]),
+    type=click.Choice([kind.value for kind in Noise if kind is not Noise.EVERYWHERE]),
     default="optimal",
     show_default=True,
 )
@@ -109,7 +110,8 @@ def zone_named(
 def protect(**options: Any) -> None:
     """Protect a recording and say what can still be learnt from it.
 
-    Without --at or --between both ends of the recording are protected: share a ride, not a home.
+    Without --at, --between or --everywhere both ends of the recording are protected: share a ride,
+    not a home.
     """
     source: Path = options["source"]
     output: Path = options["output"] or default_output(source)
@@ -118,12 +120,13 @@ def protect(**options: Any) -> None:
     trace, cleaning = load(source, assume_utc=options["assume_utc"], zone=_naive_zone(options))
     check_target(output, source, overwrite=overwrite)
     _check_report(options["report"], source, output, overwrite=overwrite)
+    everywhere = wanted.noise is Noise.EVERYWHERE
     chosen = Chosen(tuple(options["at"]), tuple(options["between"]), options["zone"])
-    request = requested(trace, chosen, wanted)
+    request = wanted if everywhere else requested(trace, chosen, wanted)
     memory = user_memory()
     check_released(memory, trace, request, again=again)
     with waiting(f"designing noise for {len(trace)} fixes"):
-        made = plan(trace, request)
+        made = plan_everywhere(trace, request) if everywhere else plan(trace, request)
 
     def public(further: bool) -> AbstractContextManager[Put]:
         found = record(made, cleaning, output=output.name, further=further, private=False)
@@ -137,7 +140,7 @@ def protect(**options: Any) -> None:
 
 def _request(options: dict[str, Any]) -> Request:
     _refuse_what_is_missing(options)
-    noise = Noise(options["mechanism"])
+    noise = Noise.EVERYWHERE if options["everywhere"] else Noise(options["mechanism"])
     withhold = _seconds(options["withhold"])
     if noise is Noise.WITHHOLD and withhold is None:
         raise click.UsageError("--mechanism withhold must come with --withhold SECONDS")
@@ -166,10 +169,13 @@ def _prior(stated: str) -> Kernel:
 
 
 def _refuse_what_is_missing(options: dict[str, Any]) -> None:
-    if options["everywhere"]:
-        raise Unavailable(
-            "--everywhere must have a prior of constant variance, got one of movement, whose "
-            "variance grows; it is not in this version: state times (--at, --between)"
+    others = [name for name in ("at", "between", "withhold") if options[name]]
+    if options["mechanism"] != Noise.OPTIMAL.value:
+        others.append("mechanism")
+    if options["everywhere"] and others:
+        raise click.UsageError(
+            f"--everywhere must come alone, got --{others[0]} as well: protect every place, or "
+            "state what to protect"
         )
     if options["near"] or options["stops"]:
         raise Unavailable(

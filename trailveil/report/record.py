@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from trailveil.cleaning import Cleaning
-from trailveil.guarantee import CIRCLE_68
+from trailveil.guarantee import CIRCLE_68, Guarantee
 from trailveil.kernels import Kernel
 from trailveil.priors import BUILT_IN
 from trailveil.release import Finding, Plan
+from trailveil.report import everywhere
 from trailveil.report.warnings import not_protected, warnings
 from trailveil.selection import in_words
 from trailveil.version import __version__
@@ -62,11 +63,13 @@ def record(
         },
         "adversaries": _adversaries(plan),
         "mechanism": _mechanism(plan),
-        "worst": _meaning(max(plan.findings, key=lambda one: one.guarantee.mu)),
+        "worst": _worst(plan),
         "warnings": warnings(plan, cleaning, further=further),
         "not_protected": not_protected(plan, private=private),
     }
-    if private:
+    if plan.everywhere:
+        found["everywhere"] = everywhere.left(plan)
+    elif private:
         found["mechanism"]["components"] = plan.components
         found["secrets"] = [_secret(one, zone) for one in plan.findings]
     return found
@@ -79,6 +82,8 @@ def _prior(kernel: Kernel) -> dict[str, str]:
 
 
 def _adversaries(plan: Plan) -> list[str]:
+    if plan.everywhere:
+        return everywhere.adversaries(plan)
     stays = any(one.stretch.is_stay for one in plan.findings)
     found = ["knows how people move (the prior) and how the noise was made, but no place"]
     if stays and plan.request.sees_stillness:
@@ -99,8 +104,14 @@ def _mechanism(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _meaning(finding: Finding) -> dict[str, Any]:
-    guarantee = finding.guarantee
+def _worst(plan: Plan) -> dict[str, Any]:
+    if plan.everywhere:
+        return _meaning(*everywhere.promise(plan))
+    worst = max(plan.findings, key=lambda one: one.guarantee.mu)
+    return _meaning(worst.guarantee, worst.deviation)
+
+
+def _meaning(guarantee: Guarantee, deviation: float) -> dict[str, Any]:
     return {
         "mu": guarantee.mu,
         "epsilon": guarantee.epsilon,
@@ -108,7 +119,7 @@ def _meaning(finding: Finding) -> dict[str, Any]:
         "odds_factor_99": guarantee.odds(CONFIDENCE),
         "advantage": guarantee.advantage,
         "paper_gap": {f"{delta:g}": guarantee.paper_gap(delta) for delta in _DELTAS},
-        "circle_68_m": _circle(finding.deviation),
+        "circle_68_m": _circle(deviation),
     }
 
 
@@ -124,7 +135,7 @@ def _secret(finding: Finding, zone: tzinfo | None) -> dict[str, Any]:
         "end_local": in_words(stretch.end, zone),
         "fixes": finding.fixes,
         "withheld": finding.withheld,
-        **_meaning(finding),
+        **_meaning(finding.guarantee, finding.deviation),
         "after_learning_a_true_place": [
             {"seconds_away": away, "circle_68_m": _circle(left)}
             for away, left in finding.after_learning

@@ -13,7 +13,7 @@ def text(found: dict[str, Any]) -> str:
             f"Protected: {found['output']}",
             *_listed("", found["recording"]["cleaning_in_words"]),
             *_promise(found),
-            *(_secrets(found) if found["private"] else _worst(found)),
+            *_left_to_learn(found),
             *_cost(found["mechanism"]),
             "",
             "What is not protected",
@@ -25,15 +25,44 @@ def text(found: dict[str, Any]) -> str:
     )
 
 
+def _left_to_learn(found: dict[str, Any]) -> list[str]:
+    if "everywhere" in found:
+        lines = [_everywhere(one) for one in found["everywhere"]["left"]]
+        return ["", "What is left to learn, where most can be", *_listed("- ", lines)]
+    return _secrets(found) if found["private"] else _worst(found)
+
+
+def _everywhere(one: dict[str, Any]) -> str:
+    """What one kind of adversary is left with."""
+    before = one["circle_68_before_m"]
+    known = "any idea of it" if before is None else f"and knew it to {_metres(before)} before"
+    without = "without " if before is None else ""
+    moving = f"somebody who moves at {one['speed_m_s']:g} m/s"
+    if one["stay_s"] > 0:
+        moving += f" and is seen to stand still for {_duration(one['stay_s'])}"
+    return (
+        f"who {one['knows']}, {without}{known}: the place to {_metres(one['circle_68_m'])} "
+        f"(epsilon {one['epsilon']:.2g}), of {moving}"
+    )
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("h", 3600.0), ("min", 60.0)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
 def _promise(found: dict[str, Any]) -> list[str]:
     target, worst = found["target"], found["worst"]
     right = 100 * (0.5 + worst["advantage"] / 2)
+    when = "any time of the recording" if "everywhere" in found else "a protected time"
     return [
         "",
         "The promise",
         *_paragraph(
             f"Of two places up to {target['radius_m']:g} m apart, nobody of those below can tell "
-            f"well which one it was at a protected time: epsilon {target['epsilon']:g} (Renyi "
+            f"well which one it was at {when}: epsilon {target['epsilon']:g} (Renyi "
             "order "
             f"{target['order']:g}). What they thought the odds were, the release changes by less "
             f"than a factor of {worst['odds_factor_99']:.2g} in 99 of 100 cases; their best guess "

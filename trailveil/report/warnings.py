@@ -1,12 +1,15 @@
 """What a report must warn of, and what it says is not protected: in plain words, for everyone."""
 
 from trailveil.cleaning import Cleaning
-from trailveil.priors import BUILT_IN
 from trailveil.release import Noise, Plan
+from trailveil.report import everywhere
 
 
 def warnings(plan: Plan, cleaning: Cleaning | None, *, further: bool) -> list[str]:
     """What to know before publishing; further: the recording was released before."""
+    if plan.everywhere:
+        of_prior = everywhere.warnings(plan)
+        return [*_of_composition(plan, further=further), *of_prior, *_of_cleaning(cleaning)]
     found = [*_of_composition(plan, further=further), *_of_adversaries(plan)]
     if any(one.stretch.by_place for one in plan.findings):
         found.append(
@@ -24,6 +27,8 @@ def warnings(plan: Plan, cleaning: Cleaning | None, *, further: bool) -> list[st
 
 def not_protected(plan: Plan, *, private: bool) -> list[str]:
     """What the promise does not cover. private: what concerns single stays may be told."""
+    if plan.everywhere:
+        return everywhere.not_protected(plan)
     found = [
         "Every other part of the track: the further from a protected time, the less it is moved.",
         "The times of the fixes, and that there was a recording; its frame (the whole degree "
@@ -72,11 +77,7 @@ def _of_adversaries(plan: Plan) -> list[str]:
         "The prior is how people move on average: of a person who walked or stood more than that, "
         "more is learnt than is said here.",
     ]
-    if plan.request.kernel not in [spec.kernel for spec in BUILT_IN.values()]:
-        found.append(
-            "The prior comes from a file. If it was fitted on this recording it depends on what is "
-            "protected, and epsilon is a figure and not a guarantee."
-        )
+    found += everywhere.of_prior(plan)
     stays = any(one.stretch.is_stay for one in plan.findings)
     if stays and not plan.request.sees_stillness:
         found.insert(

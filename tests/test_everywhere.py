@@ -1,0 +1,103 @@
+"""Every place at once: what the release promises, against dense algebra and real processes."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.rides import ride, run, written
+from trailveil.adversary import (
+    PLAIN,
+    Adversary,
+    believes,
+    exposure,
+    knows_a_point,
+    knows_the_path,
+    stood_still,
+)
+from trailveil.errors import InvalidValue
+from trailveil.everywhere import plan_everywhere
+from trailveil.kernels import Constant, IntegratedOU, White
+from trailveil.prior import Prior
+from trailveil.release import DEFAULT_KERNEL, Noise, Plan, Request, draw, noise_of
+from trailveil.secrets import basic, stay
+
+
+@pytest.fixture(scope="module")
+def made() -> Plan:
+    return plan_everywhere(ride(200, 10.0), Request((), noise=Noise.EVERYWHERE))
+
+
+def kernel_at(speed: float) -> Adversary:
+    kernel = IntegratedOU(speed, 60.0) + Constant(1e5) + White(2.0)
+    return believes(f"{speed:g} m/s", kernel)
+
+
+@pytest.mark.parametrize("speed", [1.0, 3.0, 10.0])
+@pytest.mark.parametrize("knows", [PLAIN, knows_a_point(), knows_the_path()])
+def test_no_adversary_learns_more_than_is_said(made: Plan, speed: float, knows: Adversary) -> None:
+    prior = Prior(DEFAULT_KERNEL, made.trace.seconds)
+    said = max(one.loss for one in made.everywhere)
+    assert said <= made.request.bound
+    middle = float(prior.times[100])
+    window = (middle - 150.0, middle + 150.0)
+    still = kernel_at(speed) & stood_still([window]) & knows
+    for secret, adversary in (
+        (basic(middle), kernel_at(speed) & knows),
+        (basic(float(prior.times[0])), kernel_at(speed) & knows),
+        (stay(*window), still),
+    ):
+        assert exposure(prior, secret, made.mechanism, adversary).loss <= said
+
+
+def test_the_noise_drawn_has_the_covariance_of_the_design() -> None:
+    made = plan_everywhere(ride(4, 100.0), Request((), noise=Noise.EVERYWHERE))
+    count = 1_500
+    draws = np.array(
+        [noise_of(made.mechanism, i.to_bytes(32, "big"), "east") for i in range(count)]
+    )
+    truth = made.mechanism.covariance()
+    scale = np.sqrt(np.diagonal(truth))
+    off = (draws.T @ draws / count - truth) / np.outer(scale, scale)
+    # An entry has a standard error of at most sqrt(2 / count): 6 of them, a chance of 1e-8 in all.
+    assert np.max(np.abs(off)) < 6 * np.sqrt(2 / count)
+
+
+def test_a_seed_gives_one_release_and_another_seed_another(made: Plan) -> None:
+    first, again, other = (draw(made, bytes([i]) * 32)[1] for i in (1, 1, 2))
+    assert np.array_equal(first, again)
+    assert not np.any(np.all(first == other, axis=1))
+
+
+def test_stretches_are_refused() -> None:
+    with pytest.raises(InvalidValue, match="not both"):
+        plan_everywhere(ride(), Request((), noise=Noise.EVERYWHERE, withhold=60.0))
+
+
+def test_the_command_end_to_end(tmp_path: Path) -> None:
+    source = written(tmp_path / "ride.gpx", ride(120, 5.0))
+    env = {"XDG_STATE_HOME": str(tmp_path / "state")}
+    report = tmp_path / "report.json"
+    done = run("protect", source, "--everywhere", "--json", "--report", report, env=env)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["worst"]["epsilon"] <= 1.0
+    assert {one["adversary"] for one in found["everywhere"]["left"]} >= {"plain", "point", "path"}
+    assert found["mechanism"]["withheld_fixes"] == 0
+    assert json.loads(report.read_text())["everywhere"] == found["everywhere"]
+    released = (tmp_path / "ride.private.gpx").read_bytes()
+    again = run("protect", source, "--everywhere", "--overwrite", env=env)
+    assert again.returncode == 0, again.stderr
+    assert (tmp_path / "ride.private.gpx").read_bytes() == released
+    assert "any time of the recording" in " ".join(again.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "also", [("--at", "start"), ("--between", "start", "end"), ("--withhold", "60")]
+)
+def test_it_must_come_alone(tmp_path: Path, also: tuple[str, ...]) -> None:
+    source = written(tmp_path / "ride.gpx", ride())
+    done = run("protect", source, "--everywhere", *also)
+    assert done.returncode == 2
+    assert "--everywhere must come alone" in done.stderr

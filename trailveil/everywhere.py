@@ -1,0 +1,61 @@
+"""Every place of a recording at once: the release of who cannot say what is sensitive.
+
+The noise looks at no position, so that it tells nothing of where somebody stood; of the times it
+needs the length of the recording alone, for the longest stay there can be.
+"""
+
+from trailveil.anytime import Assumed, movement_of
+from trailveil.demands import LARGEST_STD
+from trailveil.design.everywhere import alone, noise_everywhere
+from trailveil.errors import InvalidValue, Refused
+from trailveil.projection import frame_for
+from trailveil.release import (
+    DEFAULT_KERNEL,
+    Noise,
+    Plan,
+    Request,
+    check_target,
+)
+from trailveil.trace import Trace
+
+LONGEST_STAY = 8 * 3600.0
+"""Seconds: a night, or a day at work. No stay is reckoned to be longer."""
+
+SPEEDS = (1.0, 3.0, 10.0)
+"""Metres per second: the default prior is an average over people who walk, ride and drive."""
+
+
+def assumed(trace: Trace, request: Request) -> Assumed:
+    """Who is reckoned with: of a prior of one mode of movement no other speeds."""
+    person = movement_of(request.kernel)
+    if not request.sees_stillness:
+        return alone(person)
+    speeds = SPEEDS if request.kernel == DEFAULT_KERNEL else (person.std,)
+    length = float(trace.seconds[-1] - trace.seconds[0])
+    return Assumed(speeds, min(LONGEST_STAY, length))
+
+
+def plan_everywhere(trace: Trace, request: Request) -> Plan:
+    """Design the noise for every place of a trace, and compute what it guarantees; O(n).
+
+    Raises Refused for a prior that is none of movement or too much noise; InvalidValue for a
+    request with stretches or withheld fixes, or of another kind of noise.
+    """
+    if request.noise is not Noise.EVERYWHERE or request.stretches or request.withhold is not None:
+        raise InvalidValue(
+            "a release that protects every place must have no stretches and withhold nothing, got "
+            "some: state times or --everywhere, not both"
+        )
+    check_target(request)
+    if len(trace) < 2:
+        raise Refused("at least two fixes must be there to be released, got one: nothing to share")
+    frame = frame_for(trace.positions)
+    found = noise_everywhere(movement_of(request.kernel), assumed(trace, request), request.bound)
+    mechanism = found.mechanism(trace.seconds)
+    if mechanism.max_std > LARGEST_STD:
+        raise Refused(
+            f"the noise must stay below {LARGEST_STD / 1000:g} km, got more: state a smaller "
+            "radius or a larger epsilon"
+        )
+    lattice = frame.to_lattice(trace.positions)
+    return Plan(trace, frame, lattice, request, mechanism, (), found.worst)

@@ -1,0 +1,118 @@
+"""What is said of noise for every place at once: who was reckoned with, what each is left with."""
+
+from typing import Any
+
+import numpy as np
+
+from trailveil.anytime import Assumed
+from trailveil.everywhere import assumed
+from trailveil.guarantee import CIRCLE_68, Guarantee
+from trailveil.priors import BUILT_IN
+from trailveil.projection import Frame
+from trailveil.release import Plan
+
+
+def promise(plan: Plan) -> tuple[Guarantee, float]:
+    """The guarantee at any time against all; metres left to who has no idea of the place."""
+    loss = max(one.loss for one in plan.everywhere)
+    plain = next(one for one in plan.everywhere if one.kind == "plain")
+    return _guarantee(plan, loss), float(plain.loss**-0.5)
+
+
+def left(plan: Plan) -> dict[str, Any]:
+    """The longest stay, and the worst case of each kind of adversary."""
+    who = assumed(plan.trace, plan.request)
+    return {
+        "longest_stay_s": who.longest_stay,
+        "speeds_m_s": list(who.speeds),
+        "left": [
+            {
+                "adversary": one.kind,
+                "knows": _knows(one.kind, who),
+                "epsilon": _guarantee(plan, one.loss).epsilon,
+                "speed_m_s": one.speed,
+                "stay_s": one.stay,
+                "circle_68_m": CIRCLE_68 * one.after,
+                "circle_68_before_m": CIRCLE_68 * one.before if np.isfinite(one.before) else None,
+            }
+            for one in plan.everywhere
+        ],
+    }
+
+
+def adversaries(plan: Plan) -> list[str]:
+    """Who was reckoned with, in words."""
+    who = assumed(plan.trace, plan.request)
+    speeds = ", ".join(f"{one:g}" for one in who.speeds)
+    found = [
+        f"knows how people move (the prior, at {speeds} m/s) and how the noise was made, but no "
+        "place"
+    ]
+    if who.know:
+        found += [_knows(kind, who) for kind in ("point", "path")]
+    if who.longest_stay > 0:
+        found.append(
+            "is any of these, and sees besides that the person stood still, for any time up to "
+            f"{who.longest_stay / 3600:.3g} h"
+        )
+    return found
+
+
+def _knows(kind: str, who: Assumed) -> str:
+    known = {
+        "plain": "knows no place",
+        "point": f"knows one true place {who.point_away:g} s or more away, to {who.accuracy:g} m",
+        "path": (
+            f"knows the true path but for {who.path_away / 60:g} min before and after, to "
+            f"{who.accuracy:g} m every second"
+        ),
+    }
+    return known[kind]
+
+
+def warnings(plan: Plan) -> list[str]:
+    """What to know of the adversaries and the prior before publishing."""
+    who = assumed(plan.trace, plan.request)
+    found = [
+        "The prior is how people move on average: of a person who moves otherwise, more may be "
+        "learnt than is said here."
+    ]
+    if not who.know:
+        found.insert(
+            0,
+            "The noise was not made against who knows a true place, the path, another speed, or "
+            "sees that the person stood still: they learn far more. Leave --adversary plain out.",
+        )
+    return [*found, *of_prior(plan)]
+
+
+def of_prior(plan: Plan) -> list[str]:
+    """What a prior from a file calls for."""
+    if plan.request.kernel in [spec.kernel for spec in BUILT_IN.values()]:
+        return []
+    return [
+        "The prior comes from a file. If it was fitted on this recording it depends on what is "
+        "protected, and epsilon is a figure and not a guarantee."
+    ]
+
+
+def not_protected(plan: Plan) -> list[str]:
+    """What the promise does not cover."""
+    who = assumed(plan.trace, plan.request)
+    found = [
+        "What several times tell together: the way from one to another, the mean of a longer time, "
+        "a place that was visited more than once.",
+        "Places to who knows two true places or more near them.",
+    ]
+    if who.longest_stay > 0:
+        found.insert(0, f"A stay of more than {who.longest_stay / 3600:.3g} h at one place.")
+    return [
+        *found,
+        "The times of the fixes, and that there was a recording; its frame (the whole degree "
+        f"nearest its middle: {plan.frame.latitude}, {plan.frame.longitude}) counts as public.",
+    ]
+
+
+def _guarantee(plan: Plan, loss: float) -> Guarantee:
+    radius = plan.request.radius * (1 + Frame.SCALE_ERROR)
+    return Guarantee(radius * float(np.sqrt(loss)), plan.request.order)
