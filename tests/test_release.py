@@ -15,7 +15,7 @@ from tests.rides import ride
 from trailveil.design.closed_form import least_noise
 from trailveil.errors import InvalidValue, Refused
 from trailveil.guarantee import mu_for
-from trailveil.kernels import Constant, IntegratedOU, White
+from trailveil.kernels import RBF, Constant, IntegratedOU, White
 from trailveil.loss import loss_matrix
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.prior import Prior, SideInformation, observe
@@ -358,9 +358,14 @@ def test_what_learning_a_place_leaves() -> None:
 
 
 def test_noise_that_cannot_be_drawn_is_refused() -> None:
-    process = replace(no_noise(TRACE.seconds), process=IntegratedOU(1.0, 1.0))
-    with pytest.raises(InvalidValue, match="a factor and a floor"):
+    process = replace(no_noise(TRACE.seconds), process=RBF(60.0))
+    with pytest.raises(InvalidValue, match="Markov"):
         noise_of(process, SEED, "east")
+    finer = Mechanism(
+        TRACE.seconds, np.ones((len(TRACE), 1)), refinement=np.ones((1, len(TRACE), 1))
+    )
+    with pytest.raises(InvalidValue, match="double precision"):
+        noise_of(finer, SEED, "east")
 
 
 def test_a_plan_shows_no_place() -> None:

@@ -12,7 +12,7 @@ mechanism is below, and trailveil.design.several, where losses are recomputed.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -26,8 +26,10 @@ from trailveil.errors import NumericalError
 from trailveil.gaussian import FloatArray
 
 # Relative gaps of the interior-point steps: in rounds that only look for requirements, afterwards
-# (for a lone adversary and for several of them), and for a lower bound.
-_ROUGH, _FINE, _FINE_OF_SEVERAL, _BELOW = 1e-2, 1e-8, 1e-7, 1e-6
+# (for a lone adversary and for several of them).
+_ROUGH, _FINE, _FINE_OF_SEVERAL = 1e-2, 1e-8, 1e-7
+# The same for a lower bound: nearer the constraints, weights are known to fewer digits.
+_BELOW = (1e-6, 1e-5, 1e-4)
 # Rounds end at this gap between what is reached and the bound, and for several adversaries, whose
 # rounds take seconds, at another one where there are more columns than so many; or after so many.
 _PROVED, _PROVED_OF_SEVERAL, _QUICK, _ROUNDS = 1e-6, 8e-4, 24, 20
@@ -180,11 +182,18 @@ def _below(problem: Problem, made: _Round) -> _Below:
     noise, z = inflated(found.noise, _ABOVE), found.z
     if problem.goal is Goal.LOSS:
         noise, z = noise * (problem.trace / _ABOVE / float(np.trace(noise))), _ABOVE**3 * found.z
-    better = minimise(easier, noise, z, 4 * (_ABOVE - 1), _BELOW)
-    weights = dual_weights(problem, better)
-    one = pulled(problem, space, better.noise, weights, active, delta)
-    least = lower_bound(problem, better, active, one, weights)
-    return _Below(least, one.columns, weights, better.steps)
+    best, steps = _Below(0.0, np.empty((problem.cost.size, 0)), [], 0), 0
+    for gap in _BELOW:
+        better = minimise(easier, noise, z, 4 * (_ABOVE - 1), gap)
+        weights = dual_weights(problem, better)
+        one = pulled(problem, space, better.noise, weights, active, delta)
+        least = lower_bound(problem, better, active, one, weights)
+        steps += better.steps
+        if least > best.least or not best.weights:
+            best = _Below(least, one.columns, weights, steps)
+        if least > (1 - 10 * gap) * _reached(problem, made):
+            break
+    return replace(best, steps=steps)
 
 
 def _reached(problem: Problem, made: _Round) -> float:

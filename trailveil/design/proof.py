@@ -138,7 +138,7 @@ def _least_noise(
         one = problem.requirements[i]
         y = numbers.get(i, np.array([one.bound]))
         floor = np.linalg.inv(one.precision + np.diag(y))
-        slopes = np.sum((floor @ weight) * floor, axis=0)
+        slopes = np.diagonal(floor @ weight @ floor)
         # Convex in y: at least its tangent, least where all of the sum is at the steepest.
         total += float(np.sum(weight * floor)) + float(slopes @ y) - one.bound * slopes.max()
     return total / size
