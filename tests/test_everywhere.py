@@ -53,7 +53,7 @@ def test_no_adversary_learns_more_than_is_said(made: Plan, speed: float, knows: 
 
 def test_the_noise_drawn_has_the_covariance_of_the_design() -> None:
     made = plan_everywhere(ride(4, 100.0), Request((), noise=Noise.EVERYWHERE))
-    count = 1_500
+    count = 2_500
     draws = np.array(
         [noise_of(made.mechanism, i.to_bytes(32, "big"), "east") for i in range(count)]
     )
@@ -62,6 +62,9 @@ def test_the_noise_drawn_has_the_covariance_of_the_design() -> None:
     off = (draws.T @ draws / count - truth) / np.outer(scale, scale)
     # An entry has a standard error of at most sqrt(2 / count): 6 of them, a chance of 1e-8 in all.
     assert np.max(np.abs(off)) < 6 * np.sqrt(2 / count)
+    # Whitened, all squares together are chi-square: noise a twentieth too small fails.
+    white = np.linalg.solve(np.linalg.cholesky(truth), draws.T)
+    assert np.mean(white**2) == pytest.approx(1, abs=6 * np.sqrt(2 / white.size))
 
 
 def test_a_seed_gives_one_release_and_another_seed_another(made: Plan) -> None:

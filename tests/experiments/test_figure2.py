@@ -124,11 +124,7 @@ def test_exact_is_what_mpmath_finds(letter: str, sweep: Sweep) -> None:
             judge = oracle.covariance(scene.kernel, count, scale * curve.adversary)
             expected = oracle.interval(judge, noise[curve.mechanism], scene.secret)
             found = interval(panel.scene, scale, curve, "exact")
-            # What a compound optimum leaves has no closed form, and moves more than its loss does.
-            near = pytest.approx(
-                expected, rel=2e-5 if curve.mechanism == "optimum" else 1e-8, abs=1e-100
-            )
-            assert found == near, (scale, curve.name)
+            assert found == pytest.approx(expected, rel=1e-8, abs=1e-100), (scale, curve.name)
 
 
 @pytest.mark.slow

@@ -30,11 +30,11 @@ from trailveil.gaussian import FloatArray
 _ROUGH, _FINE, _FINE_OF_SEVERAL = 1e-2, 1e-8, 1e-7
 # The same for a lower bound: nearer the constraints, weights are known to fewer digits.
 _BELOW = (1e-6, 1e-5, 1e-4)
-# Rounds end at this gap between what is reached and the bound, and for several adversaries, whose
-# rounds take seconds, at another one where there are more columns than so many; or after so many.
-_PROVED, _PROVED_OF_SEVERAL, _QUICK, _ROUNDS = 1e-6, 8e-4, 24, 20
-# ... or when a round leaves more than this share of the gap.
-_GAINING = 0.5
+# Rounds end at this gap between what is reached and the bound; where there are more columns than so
+# many, and rounds take seconds, at others for a lone adversary and for several; or after so many.
+_PROVED, _PROVED_WIDE, _PROVED_OF_SEVERAL, _QUICK, _ROUNDS = 1e-8, 1e-6, 8e-4, 24, 20
+# ... or when a round leaves more than this share of the gap, and what is reached falls by less.
+_GAINING, _STILL_FALLING = 0.5, 1e-9
 # How much more noise the lower bound begins with, and its free noise, in units of the largest
 # eigenvalue of Gamma.
 _ABOVE, _FREE = 1.02, 0.3
@@ -90,6 +90,16 @@ class Solution:
             return max(self.reached / self.least - 1.0, 0.0)
         return 0.0 if self.reached == 0 else float("inf")
 
+    def gains_on(self, other: "Solution", *, wide: bool) -> bool:
+        """Whether another round is worth it: the gap halves, or what is reached still falls."""
+        falls = not wide and self.reached < other.reached * (1 - _STILL_FALLING)
+        return falls or self.gap < _GAINING * other.gap
+
+    def with_better(self, other: "Solution") -> "Solution":
+        """What is reached by the better of two answers, with the better of their bounds."""
+        better = other if other.reached <= self.reached else self
+        return replace(better, least=max(self.least, other.least), steps=other.steps)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Round:
@@ -135,8 +145,10 @@ def solve(
         steps += found.steps
         made = _round(problem, space, found, active)
         wanting = _wanting(problem, made, gap)
-        wide = space.columns.shape[1] > _QUICK and not problem.alone
-        enough = _PROVED_OF_SEVERAL if wide else _PROVED
+        wide = space.columns.shape[1] > _QUICK
+        enough = _PROVED
+        if wide:
+            enough = _PROVED_WIDE if problem.alone else _PROVED_OF_SEVERAL
         if not wanting and depth is (Depth.ROUGH if gap == _ROUGH else Depth.FINE):
             return _solution(problem, made, _Below(0.0, made.final.columns, [], 0), steps)
         if wanting or gap == _ROUGH:
@@ -146,8 +158,8 @@ def solve(
         below = _below(problem, made)
         steps += below.steps
         solution = _solution(problem, made, below, steps)
-        gained = best is None or solution.gap < _GAINING * best.gap
-        best = solution if best is None or solution.gap < best.gap else best
+        gained = best is None or solution.gains_on(best, wide=wide)
+        best = solution if best is None else best.with_better(solution)
         if best.gap <= enough or not gained:
             break
         space, start = _finer(problem, made, below)
@@ -175,7 +187,7 @@ def _below(problem: Problem, made: _Round) -> _Below:
         weights = dual_weights(problem, found)
         one = pulled(problem, space, found.noise, weights, active, 0.0)
         least = lower_bound(problem, found, active, one, weights)
-        if least > (1 - _PROVED) * _reached(problem, made):
+        if least > (1 - _PROVED_WIDE) * _reached(problem, made):
             return _Below(least, one.columns, weights, 0)
     delta = _FREE * float(made.spectrum[-1])
     easier = eased(problem, space, active, delta)

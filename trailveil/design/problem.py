@@ -19,7 +19,7 @@ from trailveil.guarantee import tight_bound
 _LARGER = (1.02, 1.1, 1.5, 3.0, 10.0)
 # Of the allowance of a compound secret, each location has its even share but for this.
 _INSIDE = 1.02
-# The white noise that would do is sought by this factor, from and to these shares of a variance.
+# The white noise that would do is sought by this factor, up to so many times where it begins.
 _GRID, _MOST = 4.0, 1e40
 # Where columns are looked for first: these shares of the white noise that would do.
 _SPREAD = (3.0, 0.2, 0.015, 0.001)

@@ -38,9 +38,8 @@ class Requirement:
     """One secret against one adversary who knows one set of things.
 
     family: the demand and the adversary, by number. at: the time of the true value that is known
-    besides, or None. view: by number. own: the secret's columns (k,)
-    in the view. point: the column of that value, and how well it is
-    known.
+    besides, or None. view: by number. own: the secret's columns (k,) in the view. point: the column
+    of that value. accuracy: how well it is known.
     precision: P^-1 (k, k), all that is known counted in. bound: of mu^2 / radius^2. target: what
     the design aims at, a little less where only some of the values that may be known are looked at.
     """
@@ -97,7 +96,6 @@ class _Pending:
     point: int | None
     accuracy: float
     bound: float
-    flat: bool
 
 
 def posed(
@@ -107,13 +105,12 @@ def posed(
     existing: Mechanism,
     cost: FloatArray,
     *,
-    flat: bool = False,
     beside: Sequence[tuple[int, int, float]] = (),
     margin: float = 0.0,
 ) -> tuple[tuple[View, ...], tuple[Requirement, ...]]:
     """All views, and all requirements on them.
 
-    cost: W (n,) of the released rows. flat: against adversaries with no idea of a common level.
+    cost: W (n,) of the released rows.
     beside: known values to count in besides those that stand for all: demand, adversary, time.
     margin: how far below the bounds to aim, relative.
     """
@@ -122,7 +119,7 @@ def posed(
     for i, demand in enumerate(demands):
         for j, adversary in enumerate(adversaries):
             more = [time for a, b, time in beside if (a, b) == (i, j)]
-            pending += _against(prior, (i, j), demand, adversary, sketches, more, flat=flat)
+            pending += _against(prior, (i, j), demand, adversary, sketches, more)
     order = list(sketches.values())
     views = tuple(sketch.made(existing, cost) for sketch in order)
     return views, tuple(
@@ -137,8 +134,6 @@ def _against(
     adversary: Adversary,
     sketches: dict[tuple[Kernel, bytes, float], _Sketch],
     more: Sequence[float],
-    *,
-    flat: bool,
 ) -> list[_Pending]:
     """The requirements of one secret against one adversary."""
     judge = adversary.prior(prior).for_secret(demand.secret)
@@ -148,13 +143,13 @@ def _against(
     sketch = sketches.setdefault(key, _Sketch(judge, known, [], []))
     number = list(sketches).index(key)
     place = sketch.place(replace(demand.secret, window=None))
-    found = [_Pending(family, number, place, None, 1.0, demand.bound, flat)]
+    found = [_Pending(family, number, place, None, 1.0, demand.bound)]
     if adversary.point is not None:
         accuracy = adversary.point.accuracy
         far = far_from(judge, span, adversary.point.away)
         for time in sorted({*_standing_for_all(far, span, adversary.point.away), *more}):
             point = sketch.point(time)
-            found.append(_Pending(family, number, place, point, accuracy, demand.bound, flat))
+            found.append(_Pending(family, number, place, point, accuracy, demand.bound))
     return found
 
 
@@ -173,9 +168,8 @@ def _standing_for_all(far: FloatArray, span: tuple[float, float], away: float) -
 def _requirement(pending: _Pending, sketch: _Sketch, made: View, margin: float) -> Requirement:
     place = sketch.places[pending.place]
     own = made.columns_of(pending.place)
-    flat = pending.flat
     if pending.point is None:
-        precision = known_precision(made.prior, place, made.known, flat=flat)[0]
+        precision = known_precision(made.prior, place, made.known)[0]
         point = None
     else:
         point = int(made.columns_of(len(sketch.places))[pending.point])

@@ -20,13 +20,12 @@ from trailveil.design.views import View
 from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
 from trailveil.guarantee import tight_bound
-from trailveil.loss import largest_eigenvalue, losses
+from trailveil.loss import losses
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
 
-# Known values are missed where more is lost with them than allowed by this, relative, at the end
-# and while they are only looked for; so many are counted in at a time for one secret and
-# adversary, and so often.
+# While known values are only looked for, they are missed where more is lost with them than allowed
+# by this, relative; so many are counted in at a time for one secret and adversary, and so often.
 _ROUGHLY, _OF_ONE, _ROUNDS = 1e-2, 4, 12
 # So much less than allowed is aimed at where only some of the values are looked at: far cheaper
 # than to make all noise larger in the end.
@@ -168,12 +167,6 @@ def _solved(
             depths.pop(0)
         beside += fresh
         binding |= {((i, j), time) for i, j, time in fresh}
-
-
-def worst_share(wanted: Wanted, mechanism: Mechanism) -> float:
-    """The largest eigenvalue of any loss over the share of its demand."""
-    found = wanted.matrices(mechanism)
-    return max(largest_eigenvalue(matrix) / demand.bound for demand, matrix in found)
 
 
 def _maker(wanted: Wanted, found: Solution) -> Callable[[float], Mechanism]:
