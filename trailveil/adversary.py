@@ -78,6 +78,12 @@ class Adversary:
         believed = prior if self.kernel is None else replace(prior, kernel=self.kernel)
         return believed.on_clock(stopped(self.still)) if self.still else believed
 
+    def judging(self, prior: Prior, secret: Secret) -> Prior:
+        """The same prior, for a secret: its clock stops, besides, while a stay lasts."""
+        if secret.window is None or secret.window in self.still:
+            return self.prior(prior)
+        return replace(self, still=tuple(sorted({*self.still, secret.window}))).prior(prior)
+
 
 PLAIN = Adversary("plain")
 
@@ -220,7 +226,7 @@ class _Judged:
 
 
 def _judged(prior: Prior, secret: Secret, adversary: Adversary) -> _Judged:
-    judge = adversary.prior(prior).for_secret(secret)
+    judge = adversary.judging(prior, secret)
     span = span_of(secret, adversary)
     # The clock of a stay is stopped in the judge: once is enough.
     place = replace(secret, window=None)

@@ -1,19 +1,18 @@
-"""The best noise for any list of secrets against any set of adversaries: reduced, solved, proved.
+"""The best noise for any list of secrets against one prior: reduced, solved, proved.
 
 Gamma = D K D^T. At an optimum the range of Gamma is spanned by columns W^-1 V, with V_i = (Sigma_j
 + Gamma)^-1 B_i W_i^1/2 of each requirement i (a secret against an adversary with prior j) and its
 dual weight W_i; for one prior, by (W Sigma + theta I)^-1 B c with theta an eigenvalue of Gamma. So
 the n x n problem is solved in the span of such columns for a first guess, better columns are read
 off its answer, and again, until nothing is gained. Few requirements bind: the rest are added when
-they are found violated.
+they are found violated. Against several adversaries: trailveil.design.robust.
 
 What is returned does not rest on any of this: see trailveil.design.proof for the bound that no
 mechanism is below, and trailveil.design.several, where losses are recomputed.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 
 import numpy as np
 from scipy.linalg import eigh, svd
@@ -25,14 +24,13 @@ from trailveil.design.spaces import Space, orthonormal, root
 from trailveil.errors import NumericalError
 from trailveil.gaussian import FloatArray
 
-# Relative gaps of the interior-point steps: in rounds that only look for requirements, afterwards
-# (for a lone adversary and for several of them).
-_ROUGH, _FINE, _FINE_OF_SEVERAL = 1e-2, 1e-8, 1e-7
+# Relative gaps of the interior-point steps: in rounds that only look for requirements, afterwards.
+_ROUGH, _FINE = 1e-2, 1e-8
 # The same for a lower bound: nearer the constraints, weights are known to fewer digits.
 _BELOW = (1e-6, 1e-5, 1e-4)
 # Rounds end at this gap between what is reached and the bound; where there are more columns than so
-# many, and rounds take seconds, at others for a lone adversary and for several; or after so many.
-_PROVED, _PROVED_WIDE, _PROVED_OF_SEVERAL, _QUICK, _ROUNDS = 1e-8, 1e-6, 8e-4, 24, 20
+# many, and rounds take seconds, at the second one; or after so many.
+_PROVED, _PROVED_WIDE, _QUICK, _ROUNDS = 1e-8, 1e-6, 24, 20
 # ... or when a round leaves more than this share of the gap, and what is reached falls by less.
 _GAINING, _STILL_FALLING = 0.5, 1e-9
 # How much more noise the lower bound begins with, and its free noise, in units of the largest
@@ -48,14 +46,6 @@ _WORTH = 1e-5
 _MISSED = 1e-6
 # Requirements that are taken into the problem at a time, in all and of one family.
 _ADDED, _OF_ONE = 12, 4
-
-
-class Depth(Enum):
-    """How far a solution goes: to a hundredth, to what can be had, or with a proof of it."""
-
-    ROUGH = "rough"
-    FINE = "fine"
-    PROVED = "proved"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +92,7 @@ class Solution:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Round:
+class Round:
     """One answer: Gamma = D D^T of `final`, its eigenvalues, and the space it was found in."""
 
     active: tuple[int, ...]
@@ -113,7 +103,7 @@ class _Round:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Below:
+class Below:
     """A lower bound, the V (n, m) that prove it, and their weights."""
 
     least: float
@@ -124,40 +114,30 @@ class _Below:
 
 def solve(
     problem: Problem,
-    binding: Collection[tuple[tuple[int, int], float | None]] = (),
-    *,
-    depth: Depth = Depth.PROVED,
 ) -> Solution:
-    """The best noise there is for a problem.
+    """The best noise there is for a problem of one prior and nothing known besides.
 
-    binding: requirements to begin with, by family and time of a known value. depth: how far to
-    go. Raises NumericalError where it is not found.
+    Raises NumericalError where it is not found.
     """
-    active = problem.first(binding)
+    active = problem.first()
     if not active:
-        nothing = np.empty((problem.cost.size, 0))
-        return Solution(nothing, None, nothing, 0.0, None, 0.0, 0, ())
+        return nothing(problem)
     space, start = problem.beginning(active)
     best, steps, gap = None, 0, _ROUGH
-    fine = _FINE if problem.alone else _FINE_OF_SEVERAL
     for _ in range(_ROUNDS):
         found = minimise(problem.reduced(space, active), start.noise, start.z, start.gap, gap)
         steps += found.steps
-        made = _round(problem, space, found, active)
-        wanting = _wanting(problem, made, gap)
+        made = rounded(problem, space, found, active)
+        missed = wanting(problem, made, _ROUGH if gap == _ROUGH else _MISSED)
         wide = space.columns.shape[1] > _QUICK
-        enough = _PROVED
-        if wide:
-            enough = _PROVED_WIDE if problem.alone else _PROVED_OF_SEVERAL
-        if not wanting and depth is (Depth.ROUGH if gap == _ROUGH else Depth.FINE):
-            return _solution(problem, made, _Below(0.0, made.final.columns, [], 0), steps)
-        if wanting or gap == _ROUGH:
-            gap = _ROUGH if wanting else fine
-            space, start, active = _wider(problem, made, wanting, rough=gap == _ROUGH)
+        enough = _PROVED_WIDE if wide else _PROVED
+        if missed or gap == _ROUGH:
+            gap = _ROUGH if missed else _FINE
+            space, start, active = _wider(problem, made, missed, rough=gap == _ROUGH)
             continue
-        below = _below(problem, made)
+        below = bound_below(problem, made)
         steps += below.steps
-        solution = _solution(problem, made, below, steps)
+        solution = solution_of(problem, made, below, steps)
         gained = best is None or solution.gains_on(best, wide=wide)
         best = solution if best is None else best.with_better(solution)
         if best.gap <= enough or not gained:
@@ -168,7 +148,16 @@ def solve(
     return best
 
 
-def _round(problem: Problem, space: Space, found: Interior, active: Sequence[int]) -> _Round:
+NO_BOUND = Below(0.0, np.empty((0, 0)), [], 0)
+
+
+def nothing(problem: Problem) -> Solution:
+    """No noise, where none is needed."""
+    none = np.empty((problem.cost.size, 0))
+    return Solution(none, None, none, 0.0, None, 0.0, 0, ())
+
+
+def rounded(problem: Problem, space: Space, found: Interior, active: Sequence[int]) -> Round:
     """Columns of Gamma without those that are the barrier's.
 
     There is an optimum of at most as many columns as the secrets have locations.
@@ -177,44 +166,45 @@ def _round(problem: Problem, space: Space, found: Interior, active: Sequence[int
     kept = spectrum > _NEGLIGIBLE * spectrum[-1]
     kept[: -problem.most(active) or None] = False
     final = space.combined(basis[:, kept] * np.sqrt(spectrum[kept]))
-    return _Round(tuple(active), space, found, final, spectrum[kept])
+    return Round(tuple(active), space, found, final, spectrum[kept])
 
 
-def _below(problem: Problem, made: _Round) -> _Below:
-    """The bound that no noise is below."""
+def bound_below(problem: Problem, made: Round, gaps: Sequence[float] = _BELOW) -> Below:
+    """The bound that no noise is below; gaps: of the steps, until one will do."""
     space, found, active = made.space, made.found, made.active
     if problem.alone:
         weights = dual_weights(problem, found)
         one = pulled(problem, space, found.noise, weights, active, 0.0)
         least = lower_bound(problem, found, active, one, weights)
-        if least > (1 - _PROVED_WIDE) * _reached(problem, made):
-            return _Below(least, one.columns, weights, 0)
+        if least > (1 - _PROVED_WIDE) * reached(problem, made):
+            return Below(least, one.columns, weights, 0)
     delta = _FREE * float(made.spectrum[-1])
     easier = eased(problem, space, active, delta)
     noise, z = inflated(found.noise, _ABOVE), found.z
     if problem.goal is Goal.LOSS:
         noise, z = noise * (problem.trace / _ABOVE / float(np.trace(noise))), _ABOVE**3 * found.z
-    best, steps = _Below(0.0, np.empty((problem.cost.size, 0)), [], 0), 0
-    for gap in _BELOW:
+    best, steps = Below(0.0, np.empty((problem.cost.size, 0)), [], 0), 0
+    for gap in gaps:
         better = minimise(easier, noise, z, 4 * (_ABOVE - 1), gap)
         weights = dual_weights(problem, better)
         one = pulled(problem, space, better.noise, weights, active, delta)
         least = lower_bound(problem, better, active, one, weights)
         steps += better.steps
         if least > best.least or not best.weights:
-            best = _Below(least, one.columns, weights, steps)
-        if least > (1 - 10 * gap) * _reached(problem, made):
+            best = Below(least, one.columns, weights, steps)
+        if least > (1 - 10 * gap) * reached(problem, made):
             break
     return replace(best, steps=steps)
 
 
-def _reached(problem: Problem, made: _Round) -> float:
+def reached(problem: Problem, made: Round) -> float:
     """What was minimised: the noise of the columns that are kept, or the loss."""
     noise = problem.goal is Goal.NOISE
     return float(np.sum(made.spectrum)) if noise else float(made.found.z[0])
 
 
-def _solution(problem: Problem, made: _Round, below: _Below, steps: int) -> Solution:
+def solution_of(problem: Problem, made: Round, below: Below, steps: int) -> Solution:
+    """An answer and its bound as what is handed on."""
     final = made.final
     columns = np.hstack([one.columns for one in problem.directions(made.active)])
     reference = columns[:, : final.columns.shape[1]]
@@ -223,49 +213,53 @@ def _solution(problem: Problem, made: _Round, below: _Below, steps: int) -> Solu
         final.spanned[0] if problem.alone else None,
         reference / np.linalg.norm(reference, axis=0),
         float(np.sum(made.spectrum)),
-        None if problem.goal is Goal.NOISE else _reached(problem, made),
+        None if problem.goal is Goal.NOISE else reached(problem, made),
         below.least,
         steps,
         made.active,
     )
 
 
-def _wanting(problem: Problem, made: _Round, gap: float) -> list[int]:
-    """The requirements outside the problem that are missed, the worst few of each family."""
+def wanting(problem: Problem, made: Round, allowed: float) -> list[int]:
+    """The requirements outside the problem that are missed, the worst few of each family.
+
+    allowed: by how much, relative, they may be.
+    """
     ratios = problem.ratios(made.final, made.found.z)
     ratios[list(made.active)] = 0.0
     taken: dict[tuple[int, int], int] = {}
     found: list[int] = []
     for i in np.argsort(ratios)[::-1]:
         family = problem.requirements[i].family
-        allowed = 1 + (gap if gap == _ROUGH else _MISSED)
-        if ratios[i] > allowed and taken.get(family, 0) < _OF_ONE and len(found) < _ADDED:
+        if ratios[i] > 1 + allowed and taken.get(family, 0) < _OF_ONE and len(found) < _ADDED:
             taken[family] = taken.get(family, 0) + 1
             found.append(int(i))
     return found
 
 
 def _wider(
-    problem: Problem, made: _Round, wanting: Sequence[int], *, rough: bool
+    problem: Problem, made: Round, wanting: Sequence[int], *, rough: bool
 ) -> tuple[Space, Start, list[int]]:
     """The space with columns for requirements that were missed, and a start in it."""
     pieces = [made.final, made.space, *problem.directions(wanting if rough else made.active)]
-    space = orthonormal(problem.views, problem.cost, pieces, alone=problem.alone, rough=rough)
+    space = orthonormal(problem.views, problem.cost, pieces, alone=problem.alone)
     together = sorted({*made.active, *wanting})
     before = problem.by_requirement(made.found.z, made.active)
     return space, problem.start(space, made.final, before, together, wanting), together
 
 
-def _finer(problem: Problem, made: _Round, below: _Below) -> tuple[Space, Start]:
+def _finer(problem: Problem, made: Round, below: Below) -> tuple[Space, Start]:
     """A space in which the gap is smaller, and a start in it."""
     pieces = [made.final, made.space]
-    pieces += _fixed_points(problem, made, below) if problem.alone else [_worth(problem, below)]
+    pieces += (
+        _fixed_points(problem, made, below) if problem.alone else [worth(problem, below.columns)]
+    )
     space = orthonormal(problem.views, problem.cost, pieces, alone=problem.alone)
     before = problem.by_requirement(made.found.z, made.active)
     return space, problem.start(space, made.final, before, made.active, ())
 
 
-def _fixed_points(problem: Problem, made: _Round, below: _Below) -> list[Space]:
+def _fixed_points(problem: Problem, made: Round, below: Below) -> list[Space]:
     """(W Sigma + theta I)^-1 B c for each eigenvalue theta of Gamma, c from the dual weights."""
     found = []
     for k in np.flatnonzero(made.spectrum > _TELLING * made.spectrum[-1]):
@@ -282,9 +276,9 @@ def _fixed_points(problem: Problem, made: _Round, below: _Below) -> list[Space]:
     return found
 
 
-def _worth(problem: Problem, below: _Below) -> Space:
-    """The columns W^-1 V, without combinations that are hardly in any of them."""
-    scaled = below.columns / np.sqrt(problem.cost)[:, None]
+def worth(problem: Problem, columns: FloatArray, most: int | None = None) -> Space:
+    """W^-1 V (n, m), without combinations that are hardly in any column; `most` of them at most."""
+    scaled = columns / np.sqrt(problem.cost)[:, None]
     left, sizes, _ = svd(scaled, full_matrices=False)
-    kept = left[:, sizes > _WORTH * sizes[0]]
+    kept = left[:, sizes > _WORTH * sizes[0]][:, :most]
     return Space(kept / np.sqrt(problem.cost)[:, None], ())

@@ -16,7 +16,7 @@ from trailveil.gaussian import FloatArray
 from trailveil.guarantee import tight_bound
 
 # How much larger than the last answer the noise is with which a round begins: the first that does.
-_LARGER = (1.02, 1.1, 1.5, 3.0, 10.0)
+_LARGER = (1.02, 1.1, 1.5, 3.0, 10.0, 1e2, 1e3, 1e4, 1e6, 1e8)
 # Of the allowance of a compound secret, each location has its even share but for this.
 _INSIDE = 1.02
 # The white noise that would do is sought by this factor, up to so many times where it begins.
@@ -104,9 +104,7 @@ class Problem:
 
     def beginning(self, active: Sequence[int]) -> tuple[Space, Start]:
         """Columns for a few theta, and a start in them."""
-        space = orthonormal(
-            self.views, self.cost, self.directions(active), alone=self.alone, rough=True
-        )
+        space = orthonormal(self.views, self.cost, self.directions(active), alone=self.alone)
         nothing = space.combined(np.empty((space.columns.shape[1], 0)))
         return space, self.start(space, nothing, {}, active, active)
 

@@ -120,6 +120,7 @@ def posed(
         for j, adversary in enumerate(adversaries):
             more = [time for a, b, time in beside if (a, b) == (i, j)]
             pending += _against(prior, (i, j), demand, adversary, sketches, more)
+    pending = _once(pending)
     order = list(sketches.values())
     views = tuple(sketch.made(existing, cost) for sketch in order)
     return views, tuple(
@@ -136,7 +137,7 @@ def _against(
     more: Sequence[float],
 ) -> list[_Pending]:
     """The requirements of one secret against one adversary."""
-    judge = adversary.prior(prior).for_secret(demand.secret)
+    judge = adversary.judging(prior, demand.secret)
     span = span_of(demand.secret, adversary)
     known = known_path(judge, span, adversary)
     key = (judge.kernel, known.times.tobytes(), known.accuracy)
@@ -151,6 +152,16 @@ def _against(
             point = sketch.point(time)
             found.append(_Pending(family, number, place, point, accuracy, demand.bound))
     return found
+
+
+def _once(pending: Sequence[_Pending]) -> list[_Pending]:
+    """Each only once: of a stay, an adversary who sees it and one who does not ask the same."""
+    found: dict[tuple[int, int, int | None, float], _Pending] = {}
+    for one in pending:
+        key = (one.sketch, one.place, one.point, one.accuracy)
+        if key not in found or one.bound < found[key].bound:
+            found[key] = one
+    return list(found.values())
 
 
 def _standing_for_all(far: FloatArray, span: tuple[float, float], away: float) -> list[float]:

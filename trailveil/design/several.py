@@ -5,31 +5,34 @@ that are recomputed from it meet every bound, and the dual bound says how far fr
 be.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from trailveil.adversary import PLAIN, Adversary, exposures, value_losses
+from trailveil.adversary import PLAIN, Adversary, exposures, span_of, value_losses
+from trailveil.design import robust
 from trailveil.design.columns import needs_digits, spanned, turn
-from trailveil.design.optimal import Depth, Solution, solve
+from trailveil.design.optimal import NO_BOUND, Solution, nothing, solution_of, solve
 from trailveil.design.problem import Problem, least_loss_problem, least_noise_problem
-from trailveil.design.requirements import ALL, Demand, Requirement, posed
+from trailveil.design.requirements import Demand, Requirement, posed
+from trailveil.design.robust import ROUGHLY, THOROUGHLY, Effort
+from trailveil.design.splines import splines
 from trailveil.design.stepping import until_met
 from trailveil.design.views import View
-from trailveil.errors import InvalidValue
+from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gaussian import FloatArray
 from trailveil.guarantee import tight_bound
+from trailveil.kernels import split
 from trailveil.loss import losses
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
 
-# While known values are only looked for, they are missed where more is lost with them than allowed
-# by this, relative; so many are counted in at a time for one secret and adversary, and so often.
-_ROUGHLY, _OF_ONE, _ROUNDS = 1e-2, 4, 12
-# So much less than allowed is aimed at where only some of the values are looked at: far cheaper
-# than to make all noise larger in the end.
-_MARGIN = 2e-5
+# So many missed values are counted in at a time for one secret and adversary; this often at most.
+_OF_ONE, _ROUNDS = 4, 40
+
+Pose = Callable[[tuple[View, ...], tuple[Requirement, ...]], Problem]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +42,7 @@ class Wanted:
     demands: secrets with what mu^2 / radius^2 may be, or, for a budget, with their shares of the
     common loss. adversaries: all of them, each against each secret. weights: W (n,) > 0, the cost
     of a unit of noise variance at each row. existing: noise and withheld rows that are there.
+    effort: against several adversaries.
     """
 
     prior: Prior
@@ -46,6 +50,50 @@ class Wanted:
     adversaries: tuple[Adversary, ...]
     weights: FloatArray
     existing: Mechanism
+
+    effort: Effort = THOROUGHLY
+
+    def columns(self, *, coarse: bool) -> FloatArray:
+        """Where the noise is sought (released rows, p): splines that suit every secret."""
+        times = self.prior.times[self.existing.rows]
+        spans = {
+            span_of(demand.secret, adversary)
+            for demand in self.demands
+            for adversary in self.adversaries
+        }
+        knows = [known for one in self.adversaries for known in (one.point, one.path) if known]
+        away = {known.away for known in knows}
+        return splines(times, sorted(spans), self.lag, sorted(away), coarse=coarse)
+
+    @property
+    def lag(self) -> float:
+        """Seconds within which the series moves by what is to be left of the first secret."""
+        base, _ = split(self.prior.kernel)
+        times = self.prior.times
+        left = 1.0 / math.sqrt(max(demand.bound for demand in self.demands))
+        begin, length = float(times[times.size // 2]), float(times[-1] - times[0])
+        if base is None or length <= 0:
+            return max(length, 1.0)
+        lags = np.geomspace(length * 1e-4, length, 200)
+        here, there = np.array([begin]), begin + lags
+        shared = base(there, here)[:, 0]
+        moved = base.diagonal(there) + base.diagonal(here) - 2 * shared
+        enough = np.flatnonzero(moved >= left**2)
+        return float(lags[enough[0]]) if enough.size else float(lags[np.argmax(moved)])
+
+    def posed(
+        self, beside: Sequence[tuple[int, int, float]], margin: float
+    ) -> tuple[tuple[View, ...], tuple[Requirement, ...]]:
+        """All views and requirements; see trailveil.design.requirements."""
+        return posed(
+            self.prior,
+            self.demands,
+            self.adversaries,
+            self.existing,
+            self.cost,
+            beside=beside,
+            margin=margin,
+        )
 
     @property
     def cost(self) -> FloatArray:
@@ -128,45 +176,52 @@ def least_loss(wanted: Wanted, budget: float) -> tuple[Mechanism, float | None]:
     return make(rest), found.least if found.least > 0 else None
 
 
-def _solved(
-    wanted: Wanted, pose: Callable[[tuple[View, ...], tuple[Requirement, ...]], Problem]
+def _solved(wanted: Wanted, pose: Pose) -> tuple[Solution, Callable[[float], Mechanism]]:
+    """The best noise against all that adversaries may know, and trace -> that much of its kind."""
+    views, needs = wanted.posed((), 0.0)
+    problem = pose(views, needs)
+    if problem.alone:
+        found = solve(problem)
+        return found, _maker(wanted, found)
+    return _robust(wanted, pose, problem)
+
+
+def _robust(
+    wanted: Wanted, pose: Pose, problem: Problem
 ) -> tuple[Solution, Callable[[float], Mechanism]]:
-    """The best noise against all that adversaries may know, and trace -> that much of its kind.
+    """The same against several adversaries.
 
     Of the values that an adversary may know one of, a few stand for all; those that are missed by
     the answer are counted in, and it is sought again.
     """
+    space = robust.begin(problem, wanted.columns(coarse=True))
     beside: list[tuple[int, int, float]] = []
     binding: set[tuple[tuple[int, int], float | None]] = set()
-    values = any(adversary.point is not None for adversary in wanted.adversaries)
-    depths = [Depth.ROUGH, Depth.FINE, Depth.PROVED] if values else [Depth.PROVED]
-    partly = values and wanted.existing.rows.size > ALL
-    rounds = 0
-    while True:
-        views, needs = posed(
-            wanted.prior,
-            wanted.demands,
-            wanted.adversaries,
-            wanted.existing,
-            wanted.cost,
-            beside=beside,
-            margin=_MARGIN if partly else 0.0,
-        )
-        depth = depths[0] if rounds < _ROUNDS else Depth.PROVED
-        found = solve(pose(views, needs), binding, depth=depth)
-        make, rounds = _maker(wanted, found), rounds + 1
-        if found.trace == 0.0 or not values or rounds > _ROUNDS:
-            return found, make
-        binding = {(needs[i].family, needs[i].at) for i in found.active}
-        common = 1.0 if found.loss is None else found.loss
-        allowed = common * (1 + (_ROUGHLY if depth is Depth.ROUGH else 0.0))
-        fresh = [one for one in wanted.missed(make(found.trace), allowed) if one not in beside]
-        if not fresh and depth is Depth.PROVED:
-            return found, make
-        if not fresh:
-            depths.pop(0)
-        beside += fresh
-        binding |= {((i, j), time) for i, j, time in fresh}
+    found, effort, widened = None, ROUGHLY, 0
+    for _ in range(_ROUNDS):
+        found = robust.settle(problem, space, binding, effort, found)
+        if found is None:
+            none = nothing(problem)
+            return none, _maker(wanted, none)
+        binding |= found.binding(problem)
+        here = solution_of(problem, found.made, NO_BOUND, found.steps)
+        common = 1.0 if here.loss is None else here.loss
+        allowed = common * (1 + (effort.missed if effort == ROUGHLY else 0.0))
+        missed = wanted.missed(_maker(wanted, here)(here.trace), allowed)
+        fresh = [one for one in missed if one not in beside]
+        if fresh:
+            beside += fresh
+            binding |= {((i, j), time) for i, j, time in fresh}
+            problem = pose(*wanted.posed(beside, wanted.effort.missed))
+            continue
+        if effort == ROUGHLY:
+            effort, space = wanted.effort, robust.begin(problem, wanted.columns(coarse=False))
+            continue
+        answer, below = robust.proved(problem, found)
+        if answer.gap <= effort.enough(space.columns.shape[1]) or widened == effort.widened:
+            return answer, _maker(wanted, answer)
+        space, widened = robust.wider(problem, found, below), widened + 1
+    raise NumericalError("the design must settle, got known values that keep being missed")
 
 
 def _maker(wanted: Wanted, found: Solution) -> Callable[[float], Mechanism]:

@@ -12,8 +12,6 @@ from trailveil.gaussian import FloatArray
 # Directions with a Gram eigenvalue below this share of the largest are combinations of others: for
 # one prior, which spans them itself, and for several, which must each solve for them.
 _DEPENDENT, _DEPENDENT_OF_SEVERAL = 1e-9, 1e-8
-# The same where columns are only to find what binds.
-_ROUGHLY_DEPENDENT = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,21 +38,19 @@ def orthonormal(
     pieces: Sequence[Space],
     *,
     alone: bool,
-    rough: bool = False,
 ) -> Space:
     """One space with D^T W D = I for several, W the costs (n,) of the rows.
 
     What depends on others to rounding is dropped. alone: for one prior and nothing known, pieces
-    come with what they are
-    spanned by (a prior without measurement noise could not solve for it); for several it is solved
-    for. rough: with fewer columns, to find what binds.
+    come with what they are spanned by (a prior without measurement noise could not solve for it);
+    for several it is solved for.
     """
     columns = np.hstack([piece.columns for piece in pieces])
     sizes = np.sqrt(cost @ columns**2)
     columns = columns[:, sizes > 0] / sizes[sizes > 0]
     gram, basis = eigh(columns.T @ (cost[:, None] * columns))
     least = _DEPENDENT if alone else _DEPENDENT_OF_SEVERAL
-    kept = gram > (_ROUGHLY_DEPENDENT if rough and not alone else least) * gram[-1]
+    kept = gram > least * gram[-1]
     turn = basis[:, kept] / np.sqrt(gram[kept])
     columns = columns @ turn
     if alone:

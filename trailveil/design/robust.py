@@ -1,0 +1,148 @@
+"""The best noise against several adversaries: sought in one space of splines, and proved.
+
+What one adversary's optimum is spanned by is found by trailveil.design.optimal; with many of them
+that takes too many columns. Here the space is laid out beforehand (trailveil.design.splines), and
+all rounds take place in it: with the requirements that bind, the rest added when they are missed.
+Where the bound of trailveil.design.proof shows that more is to be had, the columns of the dual are
+added and it begins again from where it was.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from trailveil.design.interior import minimise
+from trailveil.design.optimal import (
+    Below,
+    Round,
+    Solution,
+    bound_below,
+    reached,
+    rounded,
+    solution_of,
+    wanting,
+    worth,
+)
+from trailveil.design.problem import Problem
+from trailveil.design.proof import dual_weights, pulled
+from trailveil.design.spaces import Space, orthonormal
+from trailveil.errors import NumericalError
+from trailveil.gaussian import FloatArray
+
+Binding = Collection[tuple[tuple[int, int], float | None]]
+
+# A requirement that has this share of all dual weights, or less, does not bind.
+_IDLE = 1e-7
+_ROUNDS = 40
+# Gaps to the lower bound that end it: where there are at most so many columns, and where rounds
+# take seconds.
+_NEAR, _QUICK, _PROVED = 2e-5, 45, 8e-4
+# So many columns are added to a space at a time.
+_MORE = 12
+# The gaps of the steps for a bound, until one will do.
+_BELOW, _HARDLY = (2e-5, 1e-4), 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How near to the best an answer is to be.
+
+    gap: of the steps, relative. missed: a requirement is missed where more is lost than allowed by
+    this, relative. widened: how often columns are added to come nearer.
+    """
+
+    gap: float
+    missed: float
+    widened: int
+
+    def enough(self, width: int) -> float:
+        """The gap to the lower bound that is good enough in a space of so many columns."""
+        return _NEAR if width <= _QUICK else _PROVED
+
+
+ROUGHLY, QUICKLY, THOROUGHLY = Effort(1e-2, 1e-2, 0), Effort(2e-5, 2e-4, 0), Effort(1e-5, 2e-5, 2)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """An answer in a space, from which others begin: Gamma = D D^T of `made.final`."""
+
+    made: Round
+    steps: int
+
+    @property
+    def space(self) -> Space:
+        """The columns it was sought in."""
+        return self.made.space
+
+    def binding(self, problem: Problem) -> set[tuple[tuple[int, int], float | None]]:
+        """The requirements that matter to it, by family and time of a known value."""
+        weights = [float(np.trace(weight)) for weight in self.made.found.weights]
+        least = _IDLE * sum(weights)
+        pairs = zip(self.made.active, weights, strict=True)
+        chosen = [problem.requirements[i] for i, weight in pairs if weight > least]
+        return {(one.family, one.at) for one in chosen}
+
+
+def begin(problem: Problem, columns: FloatArray) -> Space:
+    """The space of some columns (n, p), for every view of a problem."""
+    return orthonormal(problem.views, problem.cost, [Space(columns, ())], alone=False)
+
+
+def settle(
+    problem: Problem,
+    space: Space,
+    binding: Binding,
+    effort: Effort,
+    before: Found | None = None,
+) -> Found | None:
+    """The best noise in a space that meets every requirement; None where none is needed.
+
+    binding: requirements to begin with. effort: how near to the best. before: an answer to begin
+    from.
+    Raises NumericalError where it is not found.
+    """
+    active = problem.first(binding)
+    if not active:
+        return None
+    steps = 0
+    numbers: dict[int, FloatArray] = {}
+    everywhere = space.combined(np.sqrt(problem.level) * np.eye(space.columns.shape[1]))
+    final = everywhere if before is None else before.made.final
+    for _ in range(_ROUNDS):
+        start = problem.start(space, final, numbers, active, [])
+        first = 1.0 if final is everywhere else start.gap
+        found = minimise(problem.reduced(space, active), start.noise, start.z, first, effort.gap)
+        steps += found.steps
+        made = rounded(problem, space, found, active)
+        missed = wanting(problem, made, effort.missed)
+        if not missed:
+            return Found(made, steps)
+        numbers = problem.by_requirement(found.z, active)
+        kept = [
+            i
+            for i, weight in zip(active, found.weights, strict=True)
+            if np.trace(weight) > _IDLE * sum(float(np.trace(w)) for w in found.weights)
+        ]
+        active = sorted({*kept, *missed})
+        final = made.final
+    raise NumericalError("the design must settle, got adversaries that keep being missed")
+
+
+def proved(problem: Problem, found: Found) -> tuple[Solution, Below]:
+    """The answer with a lower bound of all others, and what proves it."""
+    below = bound_below(problem, found.made, _BELOW[:1])
+    if below.least < _HARDLY * reached(problem, found.made):
+        below = bound_below(problem, found.made, _BELOW[1:])
+    return solution_of(problem, found.made, below, found.steps + below.steps), below
+
+
+def wider(problem: Problem, found: Found, below: Below) -> Space:
+    """The space with the columns that the bound, and the answer itself, would rather have."""
+    made = found.made
+    weights = dual_weights(problem, made.found)
+    own = pulled(problem, made.space, made.found.noise, weights, made.active, 0.0)
+    both = np.hstack([below.columns, own.columns])
+    pieces = [made.final, made.space, worth(problem, both, _MORE)]
+    return orthonormal(problem.views, problem.cost, pieces, alone=False)
