@@ -19,10 +19,11 @@ ROWS = """
  2  kernels secrets mechanism
  3  statespace > chains > filtering > markov > residual > points > prior
  4  extended_loss parallel coupled fix_losses > precision > loss rows conditional
- 4  stationary > anytime guarantee composition > adversary fit priors misspecification theorems
+ 4  stationary > anytime guarantee composition > adversary > adversaries marginals fit priors
+ 4  misspecification theorems
  5  design/
  6  trace > projection > cleaning stops formats/ > datasets/ prior_file
- 7  output selection > memory demands > release > everywhere protecting
+ 7  output selection > memory crops > demands > designing > withholding > release > everywhere protecting
  7  scan ledger places attacks/
  8  plots > report/
  9  batch experiments/

@@ -52,6 +52,7 @@ class Adversary:
 
     still: windows (start, end) in seconds in which the person is known to have stood still. point:
     knows any one true fix. path: knows the whole recorded path. kernel: believes in another kernel.
+    unseen: windows that are secret as a whole: what is known of a secret in one is away from all.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Adversary:
     point: Known | None = None
     path: Known | None = None
     kernel: Kernel | None = None
+    unseen: tuple[tuple[float, float], ...] = ()
 
     def __and__(self, other: "Adversary") -> "Adversary":
         """Both at once; where both say something of one kind, InvalidValue."""
@@ -71,6 +73,7 @@ class Adversary:
             self.point or other.point,
             self.path or other.path,
             self.kernel or other.kernel,
+            tuple(sorted({*self.unseen, *other.unseen})),
         )
 
     def prior(self, prior: Prior) -> Prior:
@@ -86,11 +89,12 @@ class Adversary:
 
 
 PLAIN = Adversary("plain")
+SEES_STILLNESS = "sees standing still"
 
 
 def stood_still(windows: Sequence[tuple[float, float]]) -> Adversary:
     """Sees that the person stood still in each window."""
-    return Adversary("sees standing still", still=tuple(windows))
+    return Adversary(SEES_STILLNESS, still=tuple(windows))
 
 
 def knows_a_point(away: float = 60.0, accuracy: float = 10.0) -> Adversary:
@@ -162,9 +166,9 @@ def left(
 
 
 def span_of(secret: Secret, adversary: Adversary) -> tuple[float, float]:
-    """The time of the secret; a place inside a window of standing still extends over all of it."""
+    """The time of the secret; one in a window of standing still, or unseen, is as long as that."""
     start, end = secret.window or (float(secret.times.min()), float(secret.times.max()))
-    for window in adversary.still:
+    for window in (*adversary.still, *adversary.unseen):
         if window[0] <= end and start <= window[1]:
             start, end = min(start, window[0]), max(end, window[1])
     return start, end
@@ -287,7 +291,7 @@ def _with_each(
     the joint covariance of the two, so that one is moved by its numerical doubt to one side first:
     -1 for a result from below, 1 for one from above.
     """
-    size, found = secret.size, _with_points(observation, secret, points)
+    size, found = secret.size, beside_values(observation, secret, points)
     doubts = side * _doubts(found, size)
     spread = found.variances[size:] + doubts + accuracy**2
     shared = found.shared.T
@@ -301,7 +305,7 @@ def _with_each(
     return np.asarray(results)
 
 
-def _doubts(found: "_Beside", size: int) -> FloatArray:
+def _doubts(found: "Beside", size: int) -> FloatArray:
     """The spectral doubt of secret and one point together (p,), for each of the points."""
     own = slice(0, size)
     return np.array(
@@ -316,7 +320,7 @@ def _doubts(found: "_Beside", size: int) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Beside:
+class Beside:
     """A secret of k locations beside p recorded values, given what is observed.
 
     own: Q (k, k). shared: (k, p). variances, slack: (k + p,), of secret and values.
@@ -328,7 +332,8 @@ class _Beside:
     slack: FloatArray
 
 
-def _with_points(observation: Observation, secret: Secret, points: FloatArray) -> _Beside:
+def beside_values(observation: Observation, secret: Secret, points: FloatArray) -> Beside:
+    """A secret beside the recorded values at some times (p,), given what is observed."""
     if not isinstance(observation.system, MarkovSystem):
         return _side_by_side(observation, secret, points)
     loading = observation.joint(basic(float(points[0]), recorded=True)).secret_loadings[0]
@@ -336,7 +341,7 @@ def _with_points(observation: Observation, secret: Secret, points: FloatArray) -
     own = np.diagonal(found.secret.covariance)
     # The values are known to rounding, with no bound of it: to what the secret is, and at least so.
     relative = max(float(np.max(found.secret.slack / own)), POINT_SLACK)
-    return _Beside(
+    return Beside(
         found.secret.covariance,
         found.covariances.T,
         np.concatenate([own, found.variances]),
@@ -344,7 +349,7 @@ def _with_points(observation: Observation, secret: Secret, points: FloatArray) -
     )
 
 
-def _side_by_side(observation: Observation, secret: Secret, points: FloatArray) -> _Beside:
+def _side_by_side(observation: Observation, secret: Secret, points: FloatArray) -> Beside:
     """With full matrices: secret and values are one secret of two kinds."""
     known = Secret("points", points, np.eye(points.size), recorded=True)
     first, second = observation.joint(secret), observation.joint(known)
@@ -364,33 +369,4 @@ def _side_by_side(observation: Observation, secret: Secret, points: FloatArray) 
     )
     found = posterior(joint)
     own, shared = found.covariance[:size, :size], found.covariance[:size, size:]
-    return _Beside(own, shared, np.diagonal(found.covariance), found.slack)
-
-
-def first_four(
-    windows: Sequence[tuple[float, float]] = (),
-    *,
-    point: Adversary | None = None,
-    path: Adversary | None = None,
-) -> list[Adversary]:
-    """Plain and standing still, each alone, with one known place, and with the known path."""
-    knows = [point or knows_a_point(), path or knows_the_path()]
-    bases = [PLAIN, *([stood_still(windows)] if windows else [])]
-    return [adversary for base in bases for adversary in (base, *(base & other for other in knows))]
-
-
-__all__ = [
-    "PLAIN",
-    "Adversary",
-    "Exposure",
-    "Known",
-    "believes",
-    "exposure",
-    "exposures",
-    "first_four",
-    "knows_a_point",
-    "knows_the_path",
-    "left",
-    "stood_still",
-    "value_losses",
-]
+    return Beside(own, shared, np.diagonal(found.covariance), found.slack)

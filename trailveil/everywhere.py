@@ -4,9 +4,10 @@ The noise looks at no position, so that it tells nothing of where somebody stood
 needs the length of the recording alone, for the longest stay there can be.
 """
 
+from trailveil.adversaries import Named
 from trailveil.anytime import Assumed, movement_of
-from trailveil.demands import LARGEST_STD
 from trailveil.design.everywhere import alone, noise_everywhere
+from trailveil.designing import LARGEST_STD
 from trailveil.errors import InvalidValue, Refused
 from trailveil.projection import frame_for
 from trailveil.release import (
@@ -28,7 +29,7 @@ SPEEDS = (1.0, 3.0, 10.0)
 def assumed(trace: Trace, request: Request) -> Assumed:
     """Who is reckoned with: of a prior of one mode of movement no other speeds."""
     person = movement_of(request.kernel)
-    if not request.sees_stillness:
+    if request.who == (Named.PLAIN,):
         return alone(person)
     speeds = SPEEDS if request.kernel == DEFAULT_KERNEL else (person.std,)
     length = float(trace.seconds[-1] - trace.seconds[0])
@@ -58,4 +59,4 @@ def plan_everywhere(trace: Trace, request: Request) -> Plan:
             "radius or a larger epsilon"
         )
     lattice = frame.to_lattice(trace.positions)
-    return Plan(trace, frame, lattice, request, mechanism, (), found.worst)
+    return Plan(trace, frame, lattice, request, mechanism, (), everywhere=found.worst)

@@ -14,41 +14,42 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from trailveil.adversaries import DEFAULT, Named
+from trailveil.adversary import PLAIN, Adversary, knows_a_point, stood_still
 from trailveil.anytime import Worst
 from trailveil.chains import normals_needed, sample_process
-from trailveil.demands import (
-    LARGEST_STD,
-    Demands,
-    demands,
-    loss_of,
-    only_withheld,
-    optimal,
-    single_losses,
-    uniform,
-)
-from trailveil.errors import InvalidValue, NumericalError, Refused
-from trailveil.gaussian import TARGET_TOLERANCE, FloatArray
-from trailveil.guarantee import Guarantee, loss_bound_for
+from trailveil.crops import Crop, crops
+from trailveil.demands import Left, Target
+from trailveil.designing import LARGEST_STD, Designed, only_withheld, optimal, part_of, uniform
+from trailveil.errors import InvalidValue, Refused
+from trailveil.gaussian import FloatArray
+from trailveil.guarantee import CIRCLE_68, Guarantee, loss_bound_for
 from trailveil.kernels import Kernel
+from trailveil.marginals import seen
 from trailveil.mechanism import Mechanism, no_noise
-from trailveil.prior import Prior, observe
 from trailveil.priors import BUILT_IN
 from trailveil.projection import MICRO, Frame, frame_for
 from trailveil.randomness import normals
-from trailveil.secrets import Secret, basic, difference, stay
+from trailveil.secrets import basic, difference
 from trailveil.selection import Stretch
 from trailveil.trace import NANOSECONDS, Trace
+from trailveil.withholding import Price, cheapest, price
 
 DEFAULT_KERNEL = BUILT_IN["default"].kernel
 """The prior of movement where none is stated; metres and seconds."""
 
 # Raised whenever the same request would get other noise: draws are never shared between designs.
-DESIGN_VERSION = 1
+DESIGN_VERSION = 2
 # Metres per coordinate: the most that an adversary can be left with, well below the prior's level.
 _MOST_UNSURE = 20_000.0
 # Seconds to a true place that somebody learns, and how well (metres), for the report's warning.
 KNOWN_AWAY = (60.0, 300.0, 600.0, 1200.0)
 _KNOWN_ACCURACY = 10.0
+AUTO = "auto"
+"""To withhold as long as is cheapest."""
+
+RATE = 500.0
+"""Metres: a minute of which nothing is released is as bad as a minute moved by so many."""
 
 
 class Noise(StrEnum):
@@ -61,7 +62,7 @@ class Noise(StrEnum):
     """For every place at once: see trailveil.everywhere, which plans such a release."""
 
 
-_MAKERS: dict[Noise, Callable[[Prior, Mechanism, Sequence[Demands], float], Mechanism]] = {
+_MAKERS: dict[Noise, Callable[[Sequence[Crop], Mechanism, Target], Designed]] = {
     Noise.OPTIMAL: optimal,
     Noise.UNIFORM: uniform,
     Noise.WITHHOLD: only_withheld,
@@ -73,35 +74,57 @@ class Request:
     """What is wanted of a release.
 
     stretches: what to protect. radius: metres. withhold: None, or the seconds around each stretch
-    within which nothing is released. sees_stillness: whether adversaries see that a stay stands
-    still. Raises InvalidValue for numbers out of range.
+    within which nothing is released, or AUTO for what is cheapest at the exchange rate: metres that
+    a minute may be moved by to be as bad as one withheld. who: the adversaries, by name. leave:
+    metres around the true place, the 68 % circle that each of them must be left with, in place of
+    epsilon. Raises InvalidValue for numbers out of range.
     """
 
     stretches: tuple[Stretch, ...]
     radius: float = 200.0
     epsilon: float = 1.0
     order: float = 5.0
-    withhold: float | None = None
-    sees_stillness: bool = True
+    withhold: float | str | None = None
+    who: tuple[Named, ...] = DEFAULT
     noise: Noise = Noise.OPTIMAL
     kernel: Kernel = DEFAULT_KERNEL
+    leave: float | None = None
+    rate: float = RATE
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        for name, least in (("radius", 0.0), ("epsilon", 0.0), ("order", 1.0)):
+        for name, least in (
+            ("radius", 0.0),
+            ("epsilon", 0.0),
+            ("order", 1.0),
+            ("rate", 0.0),
+            ("leave", 0.0),
+        ):
+            if getattr(self, name) is None:
+                continue
             value = float(getattr(self, name))
             if not least < value < 1e9:
                 raise InvalidValue(f"{name} must be a number above {least:g}, got {value:g}")
             object.__setattr__(self, name, value)
-        if self.withhold is not None:
+        if self.withhold is not None and self.withhold != AUTO:
             object.__setattr__(self, "withhold", float(self.withhold))
-            if not 0 <= self.withhold < 1e9:
-                raise InvalidValue(f"withhold must be seconds of 0 or more, got {self.withhold:g}")
+            if not 0 <= float(self.withhold) < 1e9:
+                raise InvalidValue(f"withhold must be seconds of 0 or more, got {self.withhold}")
+        if self.withhold == AUTO and self.noise is not Noise.OPTIMAL:
+            raise InvalidValue("withhold must be seconds with noise of this kind, got auto")
 
     @property
     def bound(self) -> float:
         """The most that the loss of one location may be, 1 / m^2, at the frame's worst scale."""
         return loss_bound_for(self.epsilon, self.radius * (1 + Frame.SCALE_ERROR), self.order)
+
+    @property
+    def target(self) -> Target:
+        """What the design must meet: speeds are those around the average of the default prior."""
+        average = self.kernel == DEFAULT_KERNEL
+        who = tuple(one for one in self.who if one is not Named.SPEEDS or average)
+        left = None if self.leave is None else self.leave / CIRCLE_68
+        return Target(self.bound, who, left)
 
     @property
     def design(self) -> str:
@@ -115,11 +138,12 @@ class Request:
 class Finding:
     """What the release guarantees of one stretch, and what it leaves.
 
-    fixes: recorded in it. withheld: of those. guarantee: against the adversaries of the request.
-    deviation: metres per coordinate that an adversary with no idea of the place is left with.
-    after_learning: (seconds away, metres) for somebody who learns one true place that far away.
-    seen_still: metres left to who sees that a stay stands still, where noise was not made for them.
-    displacement_epsilon: of the way from begin to end of a stay, reported and not constrained.
+    fixes: recorded in it. withheld: of those. guarantee: against all adversaries of the request.
+    deviation: metres per coordinate that an adversary with no idea of the place is left with. left:
+    what each adversary is left with. after_learning: (seconds away, metres) for somebody who learns
+    one true place that far away, where noise was not made for them; seen_still: the same of who
+    sees that a stay stands still. displacement_epsilon: of the way from begin to end of a stay,
+    reported and not constrained.
     """
 
     stretch: Stretch
@@ -127,6 +151,7 @@ class Finding:
     withheld: int
     guarantee: Guarantee
     deviation: float
+    left: tuple[Left, ...] = ()
     after_learning: tuple[tuple[float, float], ...] = ()
     seen_still: float | None = None
     displacement_epsilon: float | None = None
@@ -137,6 +162,8 @@ class Plan:
     """A designed release, before any noise is drawn. It holds the true trace: keep it private.
 
     lattice: the places (n, 2) in micrometres. mechanism: the noise of each coordinate.
+    gap: how far above the least noise it may be, or None where no bound is claimed. withheld_for:
+    seconds around each stretch of which nothing is released, and the prices it was chosen by.
     everywhere: of noise for every place at once, the worst case of each kind of adversary.
     """
 
@@ -146,6 +173,9 @@ class Plan:
     request: Request
     mechanism: Mechanism
     findings: tuple[Finding, ...]
+    gap: float | None = None
+    withheld_for: float | None = None
+    prices: tuple[Price, ...] = ()
     everywhere: tuple[Worst, ...] = ()
 
     @property
@@ -171,35 +201,58 @@ def plan(trace: Trace, request: Request) -> Plan:
     if not request.stretches or request.noise is Noise.EVERYWHERE:
         raise InvalidValue("something must be protected, got nothing: state a time or a stay")
     check_target(request)
-    frame = frame_for(trace.positions)
-    prior = Prior(request.kernel, trace.seconds)
-    base = no_noise(prior.times).withholding(_withheld(trace, request))
+    frame, target = frame_for(trace.positions), request.target
+    spans = [one.seconds(trace) for one in request.stretches]
+    found = crops(request.kernel, trace.seconds, spans, target.deviation)
+    seconds, prices = _how_long(trace, request, found)
+    base = no_noise(trace.seconds).withholding(_withheld(trace, request, seconds))
     if base.rows.size < 2:
         raise Refused(
             "at least two fixes must remain to be released, got fewer: protect or withhold a "
             "shorter part"
         )
-    wanted = [
-        demands(prior, one.rows(trace), *one.seconds(trace), sees_stillness=request.sees_stillness)
-        for one in request.stretches
-    ]
-    mechanism = _MAKERS[request.noise](prior, base, wanted, request.bound)
+    designed = _MAKERS[request.noise](found, base, target)
+    mechanism = designed.mechanism
     if mechanism.max_std > LARGEST_STD:
         raise Refused(
             f"the noise must stay below {LARGEST_STD / 1000:g} km, got more: state a smaller "
             "radius, a larger epsilon, or shorter parts"
         )
-    made = Plan(trace, frame, frame.to_lattice(trace.positions), request, mechanism, ())
-    pairs = zip(request.stretches, wanted, strict=True)
-    return replace(made, findings=tuple(_finding(prior, made, *pair) for pair in pairs))
+    if prices:
+        prices = (*prices[:-1], price("both", seconds, mechanism, request.rate))
+    lattice = frame.to_lattice(trace.positions)
+    made = Plan(trace, frame, lattice, request, mechanism, (), designed.gap, seconds, prices)
+    where = {part: (crop, i) for crop in found for i, part in enumerate(crop.parts)}
+    findings = [
+        _finding(made, stretch, designed.left[part], *where[part])
+        for part, stretch in enumerate(request.stretches)
+    ]
+    return replace(made, findings=tuple(findings))
+
+
+def _how_long(
+    trace: Trace, request: Request, found: Sequence[Crop]
+) -> tuple[float | None, tuple[Price, ...]]:
+    """The seconds to withhold around each stretch, and what the ways to choose from cost."""
+    if request.withhold != AUTO:
+        return None if request.withhold is None else float(request.withhold), ()
+    prices = cheapest(
+        found,
+        no_noise(trace.seconds),
+        request.target,
+        lambda seconds: _withheld(trace, request, seconds),
+        request.rate,
+    )
+    return min(prices, key=lambda one: one.total).seconds, prices
 
 
 def check_target(request: Request) -> None:
     """Refuse a target that would leave adversaries with more than the prior's level allows for."""
-    if request.bound**-0.5 > _MOST_UNSURE:
+    deviation = max(request.bound**-0.5, request.target.deviation)
+    if deviation > _MOST_UNSURE:
         raise Refused(
             f"an adversary must be left with at most {_MOST_UNSURE / 1000:g} km, got "
-            f"{request.bound**-0.5 / 1000:.4g} km: state a smaller radius or a larger epsilon"
+            f"{deviation / 1000:.4g} km: state a smaller radius or a larger epsilon"
         )
 
 
@@ -239,75 +292,61 @@ def noise_of(mechanism: Mechanism, seed: bytes, axis: str) -> FloatArray:
     return np.asarray(total)
 
 
-def _withheld(trace: Trace, request: Request) -> NDArray[np.bool_]:
+def _withheld(trace: Trace, request: Request, seconds: float | None) -> NDArray[np.bool_]:
     """The fixes within the stated seconds of any stretch, (n,)."""
     found = np.zeros(len(trace), dtype=np.bool_)
-    if request.withhold is not None:
-        around = round(request.withhold * NANOSECONDS)
+    if seconds is not None:
+        around = round(seconds * NANOSECONDS)
         for one in request.stretches:
             found |= (trace.times >= one.begin - around) & (trace.times <= one.end + around)
     return found
 
 
-def _finding(prior: Prior, made: Plan, stretch: Stretch, demand: Demands) -> Finding:
+def _finding(
+    made: Plan, stretch: Stretch, left: tuple[Left, ...], crop: Crop, number: int
+) -> Finding:
     request, mechanism = made.request, made.mechanism
-    loss = loss_of(prior, mechanism, demand, request.bound)
-    if loss > request.bound * (1 + TARGET_TOLERANCE):
-        raise NumericalError("a designed release must meet its own target, got one that does not")
     inside = stretch.rows(made.trace)
-    begin, end = stretch.seconds(made.trace)
-    place = stay(begin, end) if stretch.is_stay and request.sees_stillness else basic(begin)
+    loss = max(one.loss for one in left)
+    plain = next(one for one in left if one.adversary == PLAIN.name)
     found = Finding(
         stretch,
         int(inside.sum()),
         int((inside & ~np.asarray(mechanism.released)).sum()),
         Guarantee(_radius(request) * float(np.sqrt(loss)), request.order),
-        float("inf") if loss == 0 else loss**-0.5,
-        _after_learning(prior, mechanism, place),
+        plain.after if plain.loss > 0 else float("inf"),
+        left,
     )
-    return _with_stay(prior, made, found, begin, end) if stretch.is_stay else found
+    return _with_what_was_not_asked(made, found, crop, number)
 
 
-def _with_stay(prior: Prior, made: Plan, found: Finding, begin: float, end: float) -> Finding:
-    """What is reported of a stay besides: the way within it, and what stillness would tell."""
-    request, mechanism = made.request, made.mechanism
-    secrets = [difference(begin, end), stay(begin, end)]
-    way, still = single_losses(prior, mechanism, secrets, request.bound)
-    epsilon = Guarantee(_radius(request) * float(np.sqrt(way)), request.order).epsilon
-    unmade = None if request.sees_stillness else float(still**-0.5)
-    return replace(found, seen_still=unmade, displacement_epsilon=epsilon)
+def _with_what_was_not_asked(made: Plan, found: Finding, crop: Crop, number: int) -> Finding:
+    """What is reported besides: the way within a stay, and what others would learn."""
+    request, (begin, end) = made.request, crop.spans[number]
+    mechanism = part_of(made.mechanism, crop)
+
+    def left_to(adversary: Adversary) -> float:
+        place = [basic(begin)]
+        return float(seen(crop.prior, place, mechanism, adversary, edges=crop.edges).after[0])
+
+    window = [(begin, end)] if begin < end else []
+    still = [stood_still(window)] if window and Named.STILL in request.who else []
+    if Named.POINT not in request.who:
+        base = still[0] if still else Adversary(PLAIN.name, unseen=tuple(window))
+        after = [
+            (away, left_to(base & knows_a_point(away, _KNOWN_ACCURACY)))
+            for away in KNOWN_AWAY
+            if crop.prior.times[0] <= begin - away or end + away <= crop.prior.times[-1]
+        ]
+        found = replace(found, after_learning=tuple(after))
+    if not window:
+        return found
+    if not still:
+        found = replace(found, seen_still=left_to(stood_still(window)))
+    way = seen(crop.prior, [difference(begin, end)], mechanism, PLAIN, edges=crop.edges)
+    epsilon = Guarantee(_radius(request) * float(np.sqrt(way.losses[0])), request.order).epsilon
+    return replace(found, displacement_epsilon=epsilon)
 
 
 def _radius(request: Request) -> float:
     return request.radius * (1 + Frame.SCALE_ERROR)
-
-
-def _after_learning(
-    prior: Prior, mechanism: Mechanism, secret: Secret
-) -> tuple[tuple[float, float], ...]:
-    """What is left of the place to who learns one true place some time before or after it.
-
-    Q - q^2 / (Q_kk + accuracy^2), Q the joint posterior covariance of the place and such places.
-    """
-    start, end = secret.window or (float(secret.times[0]), float(secret.times[0]))
-    known = [
-        (away, float(time))
-        for away in KNOWN_AWAY
-        for time in (
-            *prior.times[prior.times <= start - away][-1:],
-            *prior.times[prior.times >= end + away][:1],
-        )
-    ]
-    points = np.unique([time for _, time in known])
-    if points.size == 0:
-        return ()
-    times = np.concatenate([secret.times, points])
-    places = Secret("place and others", times, np.eye(times.size))
-    found = observe(prior.for_secret(secret), mechanism).posterior(places).covariance
-    told = found[0, 1:] ** 2 / (np.diagonal(found)[1:] + _KNOWN_ACCURACY**2)
-    left = dict(zip(points.tolist(), np.sqrt(np.maximum(found[0, 0] - told, 0.0)), strict=True))
-    return tuple(
-        (away, min(float(left[time]) for other, time in known if other == away))
-        for away in KNOWN_AWAY
-        if any(other == away for other, _ in known)
-    )

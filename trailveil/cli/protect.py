@@ -7,11 +7,13 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
+from click.core import ParameterSource
 
+from trailveil.adversaries import Named, named
 from trailveil.cli.waiting import waiting
 from trailveil.errors import InvalidValue, Unavailable
 from trailveil.everywhere import plan_everywhere
-from trailveil.formats.source import named
+from trailveil.formats.source import named as file_named
 from trailveil.formats.table import format_to_write
 from trailveil.kernels import Kernel
 from trailveil.memory import user_memory
@@ -25,7 +27,7 @@ from trailveil.protecting import (
     publish,
     requested,
 )
-from trailveil.release import Noise, Request, plan
+from trailveil.release import AUTO, RATE, Noise, Request, plan
 from trailveil.report import record, text
 
 POSITIVE = click.FloatRange(min=0, min_open=True)
@@ -70,13 +72,31 @@ def zone_named(
     show_default=True,
     help="Renyi order.",
 )
-@click.option("--withhold", metavar="SECONDS", help="Release nothing this near a protected time.")
+@click.option(
+    "--leave",
+    type=POSITIVE,
+    metavar="METRES",
+    help="In place of --epsilon: the 68 % circle around the place that everyone is left with.",
+)
+@click.option(
+    "--withhold",
+    metavar="auto|SECONDS",
+    help="Release nothing this near a protected time; auto: as long as is cheapest.",
+)
+@click.option(
+    "--metres-a-minute",
+    "rate",
+    type=POSITIVE,
+    default=RATE,
+    show_default=True,
+    help="For --withhold auto: a minute moved so far is as bad as a minute withheld.",
+)
 @click.option(
     "--adversary",
-    type=click.Choice(["still", "plain"]),
-    default="still",
-    show_default=True,
-    help="still: sees that a stay stands still; plain: does not.",
+    "who",
+    multiple=True,
+    type=click.Choice(["default", *Named]),
+    help="Whom the noise is made against, besides the plain one; may be repeated. Default: all.",
 )
 @click.option(
     "--prior",
@@ -134,7 +154,7 @@ def protect(**options: Any) -> None:
 
     beside = public if options["report"] else None
     further = publish(made, memory, output, again=again, overwrite=overwrite, beside=beside)
-    found = record(made, cleaning, output=named(output), further=further, zone=options["zone"])
+    found = record(made, cleaning, output=file_named(output), further=further, zone=options["zone"])
     click.echo(json.dumps(found) if options["as_json"] else text(found))
 
 
@@ -142,6 +162,8 @@ def _request(options: dict[str, Any]) -> Request:
     _refuse_what_is_missing(options)
     noise = Noise.EVERYWHERE if options["everywhere"] else Noise(options["mechanism"])
     withhold = _seconds(options["withhold"])
+    if options["leave"] and _was_given("epsilon"):
+        raise click.UsageError("--leave must come without --epsilon: state one of them")
     if noise is Noise.WITHHOLD and withhold is None:
         raise click.UsageError("--mechanism withhold must come with --withhold SECONDS")
     return Request(
@@ -150,9 +172,11 @@ def _request(options: dict[str, Any]) -> Request:
         options["epsilon"],
         options["order"],
         withhold,
-        options["adversary"] == "still",
+        named(options["who"] or ("default",)),
         noise,
         _prior(options["prior"]),
+        options["leave"],
+        options["rate"],
     )
 
 
@@ -160,16 +184,18 @@ def _prior(stated: str) -> Kernel:
     """The kernel of a built-in prior or of a prior file, in metres and with measurement noise."""
     spec = prior_named(stated)
     if spec.unit != "metres":
-        raise InvalidValue(f"--prior must be in metres, got one in {spec.unit}: {named(stated)}")
+        raise InvalidValue(
+            f"--prior must be in metres, got one in {spec.unit}: {file_named(stated)}"
+        )
     if not any(term.is_white() for term in spec.kernel.terms()):
         raise InvalidValue(
-            f"--prior must state a measurement noise (a white term), got none: {named(stated)}"
+            f"--prior must state a measurement noise (a white term), got none: {file_named(stated)}"
         )
     return spec.kernel
 
 
 def _refuse_what_is_missing(options: dict[str, Any]) -> None:
-    others = [name for name in ("at", "between", "withhold") if options[name]]
+    others = [name for name in ("at", "between", "withhold", "leave") if options[name]]
     if options["mechanism"] != Noise.OPTIMAL.value:
         others.append("mechanism")
     if options["everywhere"] and others:
@@ -184,17 +210,23 @@ def _refuse_what_is_missing(options: dict[str, Any]) -> None:
         )
 
 
-def _seconds(stated: str | None) -> float | None:
-    if stated is None:
-        return None
-    if stated == "auto":
-        raise Unavailable("--withhold must be a number of seconds in this version, got auto")
+def _was_given(option: str) -> bool:
+    """Whether an option was stated, and is not a default."""
+    source = click.get_current_context().get_parameter_source(option)
+    return source is not None and source is not ParameterSource.DEFAULT
+
+
+def _seconds(stated: str | None) -> float | str | None:
+    if stated is None or stated == AUTO:
+        return stated
     try:
         seconds = float(stated)
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds < 1e9:  # 30 years
-        raise click.BadParameter(f"must be a number of seconds of at least 0, got {stated!r}")
+        raise click.BadParameter(
+            f"must be auto, or a number of seconds of at least 0, got {stated!r}"
+        )
     return seconds
 
 

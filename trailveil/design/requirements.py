@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from trailveil.adversary import Adversary, far_from, known_path, span_of
 from trailveil.design.views import View, view
+from trailveil.errors import Refused
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import Kernel
 from trailveil.mechanism import Mechanism, no_noise
@@ -27,10 +28,35 @@ ALL = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Demand:
-    """One secret whose mu^2 / radius^2 must be at most `bound`: for one location, its loss."""
+    """One secret whose mu^2 / radius^2 must be at most `bound`: for one location, its loss.
+
+    against: the adversaries that count, by number; None for all. left: the standard deviation that
+    each must be left with, whatever it knew: for one location, in place of the bound.
+    """
 
     secret: Secret
     bound: float
+    against: tuple[int, ...] | None = None
+    left: float | None = None
+
+    def counts(self, number: int) -> bool:
+        """Whether the adversary of this number counts."""
+        return self.against is None or number in self.against
+
+    def allowed(self, precision: float) -> float:
+        """The most that may be lost by who knows the secret to this precision already.
+
+        Raises Refused where that is more than it must be left with.
+        """
+        if self.left is None:
+            return self.bound
+        if self.left**2 * precision >= 1:
+            raise Refused(
+                f"what an adversary is left with must be below the {precision**-0.5:.4g} that one "
+                f"knows of a secret without any release, got {self.left:.4g}: ask for less, or "
+                "leave that adversary out"
+            )
+        return self.left**-2 - precision
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +121,7 @@ class _Pending:
     place: int
     point: int | None
     accuracy: float
-    bound: float
+    demand: Demand
 
 
 def posed(
@@ -118,6 +144,8 @@ def posed(
     pending: list[_Pending] = []
     for i, demand in enumerate(demands):
         for j, adversary in enumerate(adversaries):
+            if not demand.counts(j):
+                continue
             more = [time for a, b, time in beside if (a, b) == (i, j)]
             pending += _against(prior, (i, j), demand, adversary, sketches, more)
     pending = _once(pending)
@@ -144,13 +172,13 @@ def _against(
     sketch = sketches.setdefault(key, _Sketch(judge, known, [], []))
     number = list(sketches).index(key)
     place = sketch.place(replace(demand.secret, window=None))
-    found = [_Pending(family, number, place, None, 1.0, demand.bound)]
+    found = [_Pending(family, number, place, None, 1.0, demand)]
     if adversary.point is not None:
         accuracy = adversary.point.accuracy
         far = far_from(judge, span, adversary.point.away)
         for time in sorted({*_standing_for_all(far, span, adversary.point.away), *more}):
             point = sketch.point(time)
-            found.append(_Pending(family, number, place, point, accuracy, demand.bound))
+            found.append(_Pending(family, number, place, point, accuracy, demand))
     return found
 
 
@@ -159,7 +187,7 @@ def _once(pending: Sequence[_Pending]) -> list[_Pending]:
     found: dict[tuple[int, int, int | None, float], _Pending] = {}
     for one in pending:
         key = (one.sketch, one.place, one.point, one.accuracy)
-        if key not in found or one.bound < found[key].bound:
+        if key not in found or one.demand.bound < found[key].demand.bound:
             found[key] = one
     return list(found.values())
 
@@ -188,6 +216,7 @@ def _requirement(pending: _Pending, sketch: _Sketch, made: View, margin: float) 
             np.linalg.inv(_given_point(made, place, own, point, pending.accuracy))
         )
     at = None if pending.point is None else sketch.points[pending.point]
+    allowed = pending.demand.allowed(float(precision[0, 0]))
     return Requirement(
         pending.family,
         at,
@@ -196,8 +225,8 @@ def _requirement(pending: _Pending, sketch: _Sketch, made: View, margin: float) 
         point,
         pending.accuracy,
         precision,
-        pending.bound,
-        pending.bound * (1 - margin),
+        allowed,
+        allowed * (1 - margin),
     )
 
 

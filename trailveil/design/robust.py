@@ -49,19 +49,22 @@ class Effort:
     """How near to the best an answer is to be.
 
     gap: of the steps, relative. missed: a requirement is missed where more is lost than allowed by
-    this, relative. widened: how often columns are added to come nearer.
+    this, relative. widened: how often columns are added to come nearer. proved:
+    whether there is to be a bound.
     """
 
     gap: float
     missed: float
     widened: int
+    proved: bool = True
 
     def enough(self, width: int) -> float:
         """The gap to the lower bound that is good enough in a space of so many columns."""
         return _NEAR if width <= _QUICK else _PROVED
 
 
-ROUGHLY, QUICKLY, THOROUGHLY = Effort(1e-2, 1e-2, 0), Effort(2e-5, 2e-4, 0), Effort(1e-5, 2e-5, 2)
+ROUGHLY, ESTIMATED = Effort(1e-2, 1e-2, 0), Effort(1e-2, 1e-2, 0, proved=False)
+QUICKLY, THOROUGHLY = Effort(5e-5, 2e-4, 0), Effort(1e-5, 2e-5, 2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

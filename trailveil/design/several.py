@@ -18,7 +18,7 @@ from trailveil.design.optimal import NO_BOUND, Solution, nothing, solution_of, s
 from trailveil.design.problem import Problem, least_loss_problem, least_noise_problem
 from trailveil.design.requirements import Demand, Requirement, posed
 from trailveil.design.robust import ROUGHLY, THOROUGHLY, Effort
-from trailveil.design.splines import splines
+from trailveil.design.splines import FINEST, lag_of, splines
 from trailveil.design.stepping import until_met
 from trailveil.design.views import View
 from trailveil.errors import InvalidValue, NumericalError
@@ -31,6 +31,8 @@ from trailveil.prior import Prior
 
 # So many missed values are counted in at a time for one secret and adversary; this often at most.
 _OF_ONE, _ROUNDS = 4, 40
+# Up to so many rows every row has a column of its own: no spline is better than that.
+_FEW_ROWS = 40
 
 Pose = Callable[[tuple[View, ...], tuple[Requirement, ...]], Problem]
 
@@ -42,7 +44,7 @@ class Wanted:
     demands: secrets with what mu^2 / radius^2 may be, or, for a budget, with their shares of the
     common loss. adversaries: all of them, each against each secret. weights: W (n,) > 0, the cost
     of a unit of noise variance at each row. existing: noise and withheld rows that are there.
-    effort: against several adversaries.
+    effort, sought_in (a few columns, and more, at the released rows): against several adversaries.
     """
 
     prior: Prior
@@ -52,10 +54,15 @@ class Wanted:
     existing: Mechanism
 
     effort: Effort = THOROUGHLY
+    sought_in: tuple[FloatArray, FloatArray] | None = None
 
     def columns(self, *, coarse: bool) -> FloatArray:
         """Where the noise is sought (released rows, p): splines that suit every secret."""
         times = self.prior.times[self.existing.rows]
+        if self.sought_in is not None:
+            return self.sought_in[0 if coarse else 1]
+        if times.size <= _FEW_ROWS:
+            return np.eye(times.size)
         spans = {
             span_of(demand.secret, adversary)
             for demand in self.demands
@@ -63,7 +70,9 @@ class Wanted:
         }
         knows = [known for one in self.adversaries for known in (one.point, one.path) if known]
         away = {known.away for known in knows}
-        return splines(times, sorted(spans), self.lag, sorted(away), coarse=coarse)
+        lag = max(self.lag, float(np.median(np.diff(times))) / FINEST)
+        reach = float(times[0]), float(times[-1])
+        return splines(reach, sorted(spans), lag, sorted(away), coarse=coarse).at(times)
 
     @property
     def lag(self) -> float:
@@ -71,15 +80,7 @@ class Wanted:
         base, _ = split(self.prior.kernel)
         times = self.prior.times
         left = 1.0 / math.sqrt(max(demand.bound for demand in self.demands))
-        begin, length = float(times[times.size // 2]), float(times[-1] - times[0])
-        if base is None or length <= 0:
-            return max(length, 1.0)
-        lags = np.geomspace(length * 1e-4, length, 200)
-        here, there = np.array([begin]), begin + lags
-        shared = base(there, here)[:, 0]
-        moved = base.diagonal(there) + base.diagonal(here) - 2 * shared
-        enough = np.flatnonzero(moved >= left**2)
-        return float(lags[enough[0]]) if enough.size else float(lags[np.argmax(moved)])
+        return lag_of(base, float(times[times.size // 2]), left, float(times[-1] - times[0]))
 
     def posed(
         self, beside: Sequence[tuple[int, int, float]], margin: float
@@ -106,17 +107,20 @@ class Wanted:
 
     def matrices(self, mechanism: Mechanism) -> list[tuple[Demand, FloatArray]]:
         """Every loss matrix of every demand, recomputed from the mechanism, errors against us."""
-        plain = [one for one in self.adversaries if one == PLAIN]
+        all_count = all(demand.against is None for demand in self.demands)
+        plain = [one for one in self.adversaries if one == PLAIN and all_count]
         found = []
         if plain:
             secrets = [demand.secret for demand in self.demands]
             made = losses(self.prior, secrets, mechanism)
             pairs = zip(self.demands, made, strict=True)
             found += [(demand, loss.matrix) for demand, loss in pairs]
-        for adversary in self.adversaries:
-            if adversary == PLAIN:
+        for j, adversary in enumerate(self.adversaries):
+            if adversary in plain:
                 continue
             for demand in self.demands:
+                if not demand.counts(j):
+                    continue
                 seen = exposures(self.prior, demand.secret, mechanism, adversary)
                 found += [(demand, one.learnt) for one in seen]
         return found
@@ -129,7 +133,7 @@ class Wanted:
         found = []
         for j, adversary in enumerate(self.adversaries):
             for i, demand in enumerate(self.demands):
-                if adversary.point is None:
+                if adversary.point is None or not demand.counts(j):
                     continue
                 times, losses = value_losses(self.prior, demand.secret, mechanism, adversary)
                 ratios = np.pad(losses / (demand.bound * common), 1)
@@ -146,9 +150,7 @@ def least_noise(wanted: Wanted) -> tuple[Mechanism, float]:
     And a lower bound of trace(W Gamma). Raises as trailveil.design.optimal.solve does.
     """
     there = wanted.spent(wanted.existing)
-    found, make = _solved(
-        wanted, lambda views, needs: least_noise_problem(views, needs, wanted.cost)
-    )
+    found, make = sought(wanted)
     if found.reached == 0.0:
         return wanted.existing, there
 
@@ -174,6 +176,14 @@ def least_loss(wanted: Wanted, budget: float) -> tuple[Mechanism, float | None]:
         wanted, lambda views, needs: least_loss_problem(views, needs, wanted.cost, rest)
     )
     return make(rest), found.least if found.least > 0 else None
+
+
+def sought(wanted: Wanted) -> tuple[Solution, Callable[[float], Mechanism]]:
+    """The least noise for a design as it was found, and trace -> that much of it.
+
+    Its losses are not recomputed, and may be a little too large. Raises as least_noise does.
+    """
+    return _solved(wanted, lambda views, needs: least_noise_problem(views, needs, wanted.cost))
 
 
 def _solved(wanted: Wanted, pose: Pose) -> tuple[Solution, Callable[[float], Mechanism]]:
@@ -214,6 +224,8 @@ def _robust(
             binding |= {((i, j), time) for i, j, time in fresh}
             problem = pose(*wanted.posed(beside, wanted.effort.missed))
             continue
+        if not wanted.effort.proved:
+            return here, _maker(wanted, here)
         if effort == ROUGHLY:
             effort, space = wanted.effort, robust.begin(problem, wanted.columns(coarse=False))
             continue

@@ -3,65 +3,88 @@
 One adversary's optimum is spanned by the columns of trailveil.design.optimal; that of many by
 combinations nobody knows beforehand. But noise finer than the series itself moves is wasted, and
 what is far from a secret need not be told apart: so cubic splines, whose knots are dense where a
-secret begins and ends, and ever wider apart from there.
+secret begins and ends, and ever wider apart from there. They are functions of time, so that noise
+designed at some of the fixes is noise at all of them.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from scipy.interpolate import BSpline
 
 from trailveil.gaussian import FloatArray
+from trailveil.kernels import Kernel
 
-# Rows up to which every row has a column of its own: no spline is better than that.
-FEW_ROWS = 40
 # Knots are this far apart at a secret's edges, in units of the lag within which the series moves
-# by what is to be left; further away, by this share of the distance besides; within a stay, where
-# noise is nearly constant, at least by this share of its length.
-_FINEST, _WIDENING, _WITHIN = 0.14, 0.25, 0.5
+# by what is to be left; further away, by this share of the distance besides, and by another within
+# a stay, where noise is nearly constant.
+FINEST = 0.14
+_FINE = (FINEST, 0.25, 1.0)
 # The same where columns are only to find what binds.
-_COARSE = (0.4, 0.6, 0.5)
+_COARSE = (0.4, 0.6, 2.0)
 # Splines are continuous, and no more, at the edges of a stay: a clock stops there.
 _AT_EDGES, _DEGREE = 3, 3
 # More knots than so many are never laid: they are laid less densely instead.
 _MOST_KNOTS = 72
+# Where noise must end, it does so with its slope: without the last splines, as many as this.
+_ENDING = 2
+_GRID = 200
+# The lag is looked for on so many lags, the least of them this share of the longest.
+_LAGS, _LEAST_LAG = 400, 1e-5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Splines:
+    """Cubic splines on some knots (k,), seconds; zero outside of them.
+
+    ends: how many are left out at the beginning and at the end, so that noise fades to nothing.
+    """
+
+    knots: FloatArray
+    ends: tuple[int, int]
+
+    def at(self, times: FloatArray) -> FloatArray:
+        """Their values (n, p) at times (n,)."""
+        count = self.knots.size - _DEGREE - 1
+        found = np.zeros((times.size, count))
+        inside = (times >= self.knots[0]) & (times <= self.knots[-1])
+        if np.any(inside):
+            found[inside] = BSpline.design_matrix(times[inside], self.knots, _DEGREE).toarray()
+        return found[:, self.ends[0] : count - self.ends[1]]
 
 
 def splines(
-    times: FloatArray,
+    reach: tuple[float, float],
     spans: Sequence[tuple[float, float]],
     lag: float,
     away: Sequence[float] = (),
     *,
     coarse: bool = False,
-) -> FloatArray:
-    """Columns (n, p) at times (n,) seconds, for secrets that last over some spans (start, end).
+    fading: tuple[bool, bool] = (False, False),
+) -> Splines:
+    """Splines on a stretch of time (from, to), for secrets that last over some spans (start, end).
 
     lag: seconds within which the series moves by the deviation that is to be left. away: what is
     known of the series begins this far (seconds) from each span, and so may a bend of the noise.
-    coarse: fewer of them, to find what binds.
+    coarse: fewer of them, to find what binds. fading: whether noise must end at either end.
     """
-    if times.size <= FEW_ROWS:
-        return np.eye(times.size)
-    first, last = float(times[0]), float(times[-1])
+    first, last = reach
     edges = np.unique(np.clip(np.array(spans), first, last))
-    known = [
-        edge + side * far for a, b in spans for far in away for edge, side in ((a, -1), (b, 1))
-    ]
+    both = [(a, -1.0) for a, _ in spans] + [(b, 1.0) for _, b in spans]
+    known = [edge + side * far for edge, side in both for far in away]
     anchors = np.unique(np.clip([first, last, *edges, *known], first, last))
-    share, widening, within = _COARSE if coarse else (_FINEST, _WIDENING, _WITHIN)
-    finest = max(share * lag, float(np.min(np.diff(times))))
-    inside, between = [], np.zeros(0)
-    while True:
-        between = _between(anchors, edges, spans, (finest, widening, within))
-        inside = [edge for edge in edges if first < edge < last]
-        if between.size + len(inside) <= _MOST_KNOTS:
-            break
+    share, widening, within = _COARSE if coarse else _FINE
+    inside = edges[(edges > first) & (edges < last)]
+    finest = share * lag
+    between = _between(anchors, edges, spans, (finest, widening, within))
+    while between.size + inside.size > _MOST_KNOTS and finest < last - first:
         finest *= 1.5
-    kinks = np.repeat(np.array(inside), _AT_EDGES - 1)
-    knots = np.sort(np.concatenate([between, kinks, np.repeat([first, last], _DEGREE)]))
-    return np.asarray(BSpline.design_matrix(times, knots, _DEGREE).toarray())
+        between = _between(anchors, edges, spans, (finest, widening, within))
+    ends = np.repeat([first, last], _DEGREE)
+    knots = np.sort(np.concatenate([between, np.repeat(inside, _AT_EDGES - 1), ends]))
+    return Splines(knots, (_ENDING * fading[0], _ENDING * fading[1]))
 
 
 def _between(
@@ -74,14 +97,26 @@ def _between(
     finest, widening, within = density
     found = [anchors[:1]]
     for start, end in pairwise(anchors):
-        grid = np.linspace(start, end, 200)
-        nearest = np.min(np.abs(grid[:, None] - edges), axis=1) if edges.size else np.zeros(200)
-        widths = finest + widening * nearest
-        for a, b in spans:
-            if a <= start and end <= b and a < b:
-                widths = np.maximum(widths, within * (b - a))
+        grid = np.linspace(start, end, _GRID)
+        inside = any(a <= start and end <= b for a, b in spans)
+        nearest = np.min(np.abs(grid[:, None] - edges), axis=1)
+        widths = finest + (within if inside else widening) * nearest
         steps = np.concatenate([[0.0], np.cumsum(np.diff(grid) * 2 / (widths[1:] + widths[:-1]))])
         count = max(1, int(np.ceil(steps[-1])))
-        at = np.interp(np.linspace(0, steps[-1], count + 1)[1:-1], steps, grid)
-        found += [at, np.array([end])]
+        found.append(np.interp(np.linspace(0, steps[-1], count + 1)[1:], steps, grid))
     return np.concatenate(found)
+
+
+def lag_of(base: Kernel | None, begin: float, deviation: float, longest: float) -> float:
+    """Seconds within which a series moves by a deviation from time `begin` on; `longest` at most.
+
+    base: the kernel without measurement noise and level. Where it never does: when it has moved
+    furthest.
+    """
+    if base is None or longest <= 0:
+        return max(longest, 1.0)
+    lags = np.geomspace(longest * _LEAST_LAG, longest, _LAGS)
+    here, there = np.array([begin]), begin + lags
+    moved = base.diagonal(there) + base.diagonal(here) - 2 * base(there, here)[:, 0]
+    enough = np.flatnonzero(moved >= deviation**2)
+    return float(lags[enough[0] if enough.size else np.argmax(moved)])

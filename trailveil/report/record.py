@@ -10,7 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from trailveil.adversaries import Named
+from trailveil.adversary import PLAIN, SEES_STILLNESS
 from trailveil.cleaning import Cleaning
+from trailveil.demands import Left
 from trailveil.guarantee import CIRCLE_68, Guarantee
 from trailveil.kernels import Kernel
 from trailveil.priors import BUILT_IN
@@ -19,9 +22,12 @@ from trailveil.report import everywhere
 from trailveil.report.warnings import not_protected, warnings
 from trailveil.selection import in_words
 from trailveil.version import __version__
+from trailveil.withholding import Price
 
 CONFIDENCE = 0.99
 _DELTAS = (1e-2, 1e-5)
+# Metres: who knew a place no better than this had no idea of it.
+NO_IDEA = 50_000.0
 # Standard deviations per coordinate within which 99 % of planar displacements are.
 _PLANAR_99 = float(np.sqrt(-2 * np.log(0.01)))
 
@@ -54,6 +60,9 @@ def record(
             "radius_m": plan.request.radius,
             "epsilon": plan.request.epsilon,
             "order": plan.request.order,
+            "leave_m": plan.request.leave,
+            "withhold": plan.request.withhold,
+            "metres_a_minute": plan.request.rate,
         },
         "prior": _prior(plan.request.kernel),
         "frame": {
@@ -63,6 +72,7 @@ def record(
         },
         "adversaries": _adversaries(plan),
         "mechanism": _mechanism(plan),
+        "prices": [_price(one) for one in plan.prices],
         "worst": _worst(plan),
         "warnings": warnings(plan, cleaning, further=further),
         "not_protected": not_protected(plan, private=private),
@@ -71,7 +81,7 @@ def record(
         found["everywhere"] = everywhere.left(plan)
     elif private:
         found["mechanism"]["components"] = plan.components
-        found["secrets"] = [_secret(one, zone) for one in plan.findings]
+        found["secrets"] = [_secret(one, zone, plan.request.order) for one in plan.findings]
     return found
 
 
@@ -84,10 +94,13 @@ def _prior(kernel: Kernel) -> dict[str, str]:
 def _adversaries(plan: Plan) -> list[str]:
     if plan.everywhere:
         return everywhere.adversaries(plan)
-    stays = any(one.stretch.is_stay for one in plan.findings)
     found = ["knows how people move (the prior) and how the noise was made, but no place"]
-    if stays and plan.request.sees_stillness:
-        found.append("sees, besides, that the person stood still during a protected stay")
+    for one in dict.fromkeys(left.adversary for part in plan.findings for left in part.left):
+        if one != PLAIN.name and not one.endswith(SEES_STILLNESS):
+            found.append(f"{one} besides")
+    stays = any(one.stretch.is_stay for one in plan.findings)
+    if stays and Named.STILL in plan.request.who:
+        found.append("is any of these, and sees besides that the person stood still in a stay")
     return found
 
 
@@ -96,6 +109,8 @@ def _mechanism(plan: Plan) -> dict[str, Any]:
     released = int(mechanism.rows.size)
     return {
         "name": plan.request.noise.value,
+        "withheld_s_around": plan.withheld_for,
+        "gap_where_sought": plan.gap,
         "released_fixes": released,
         "withheld_fixes": len(plan.trace) - released,
         "rms_m": float(np.sqrt(2) * mechanism.rms),
@@ -123,7 +138,7 @@ def _meaning(guarantee: Guarantee, deviation: float) -> dict[str, Any]:
     }
 
 
-def _secret(finding: Finding, zone: tzinfo | None) -> dict[str, Any]:
+def _secret(finding: Finding, zone: tzinfo | None, order: float) -> dict[str, Any]:
     stretch = finding.stretch
     return {
         "kind": "stay" if stretch.is_stay else "time",
@@ -142,6 +157,29 @@ def _secret(finding: Finding, zone: tzinfo | None) -> dict[str, Any]:
         ],
         "circle_68_if_seen_still_m": _circle(finding.seen_still),
         "displacement_epsilon": finding.displacement_epsilon,
+        "left": [_left(finding, one, order) for one in finding.left],
+    }
+
+
+def _left(finding: Finding, one: Left, order: float) -> dict[str, Any]:
+    """What one adversary is left with, and what it knew before."""
+    share = float(np.sqrt(one.loss / max(left.loss for left in finding.left)))
+    before = CIRCLE_68 * one.before
+    return {
+        "adversary": one.adversary,
+        "epsilon": Guarantee(finding.guarantee.mu * share, order).epsilon,
+        "circle_68_m": _circle(one.after),
+        "circle_68_before_m": before if before < NO_IDEA else None,
+    }
+
+
+def _price(one: Price) -> dict[str, Any]:
+    return {
+        "kind": one.kind,
+        "withheld_s_around": one.seconds,
+        "minutes_withheld": one.withheld,
+        "minutes_for_noise": one.moved,
+        "minutes": one.total,
     }
 
 

@@ -15,6 +15,7 @@ def text(found: dict[str, Any]) -> str:
             *_promise(found),
             *_left_to_learn(found),
             *_cost(found["mechanism"]),
+            *_prices(found["prices"], found["target"]["metres_a_minute"]),
             "",
             "What is not protected",
             *_listed("- ", found["not_protected"]),
@@ -101,6 +102,7 @@ def _title(secret: dict[str, Any]) -> str:
 def _left(secret: dict[str, Any], target: float) -> list[str]:
     better = f" (epsilon {secret['epsilon']:.2g})" if secret["epsilon"] < 0.99 * target else ""
     lines = [f"{_circle(secret['circle_68_m'])}{better}"]
+    lines += [_of_adversary(one) for one in secret["left"][1:]]
     after = [
         f"{one['seconds_away'] / 60:g} min away {_metres(one['circle_68_m'])}"
         for one in secret["after_learning_a_true_place"]
@@ -110,6 +112,38 @@ def _left(secret: dict[str, Any], target: float) -> list[str]:
     if (still := secret["circle_68_if_seen_still_m"]) is not None:
         lines.append(f"who sees that the person stood still, to {_metres(still)}")
     return lines
+
+
+def _of_adversary(one: dict[str, Any]) -> str:
+    """What one adversary who knows more is left with."""
+    before = one["circle_68_before_m"]
+    knew = "" if before is None else f", who knew it to {_metres(before)} before"
+    left = "nothing of it" if one["circle_68_m"] is None else f"to {_metres(one['circle_68_m'])}"
+    return f"who {one['adversary']}{knew}: {left} (epsilon {one['epsilon']:.2g})"
+
+
+def _prices(prices: list[dict[str, Any]], rate: float) -> list[str]:
+    """What the ways to meet the target cost, side by side."""
+    if not prices:
+        return []
+    names = {"noise": "noise alone", "withholding": "withholding alone", "both": "both"}
+    lines = [
+        f"{names[one['kind']]}: {one['minutes']:,.0f} min"
+        + (
+            f" ({one['minutes_withheld']:,.0f} withheld, {one['minutes_for_noise']:,.0f} for noise;"
+            f" {_duration(one['withheld_s_around'] or 0.0)} around each part)"
+            if one["kind"] == "both"
+            else ""
+        )
+        for one in prices
+    ]
+    missing = [name for kind, name in names.items() if kind not in {p["kind"] for p in prices}]
+    lines += [f"{name}: cannot reach the target" for name in missing]
+    return [
+        "",
+        f"What there was to choose from (a minute moved by {rate:g} m counts as one withheld)",
+        *_listed("- ", lines),
+    ]
 
 
 def _circle(radius: float | None) -> str:

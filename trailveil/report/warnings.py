@@ -1,5 +1,6 @@
 """What a report must warn of, and what it says is not protected: in plain words, for everyone."""
 
+from trailveil.adversaries import Named
 from trailveil.cleaning import Cleaning
 from trailveil.release import Noise, Plan
 from trailveil.report import everywhere
@@ -17,10 +18,14 @@ def warnings(plan: Plan, cleaning: Cleaning | None, *, further: bool) -> list[st
             "on the recording and tells a little of it, so epsilon is a figure there and not a "
             "guarantee. State times (--between, --at) for a guarantee."
         )
-    if plan.components > 1:
+    if plan.request.noise is Noise.OPTIMAL and plan.mechanism.noise_trace > 0:
         found.append(
-            "The noise is a valid sum of single mechanisms, one after the other: it protects, but "
-            "it is not the least that could."
+            "The noise is not proved to be the least that protects"
+            + (
+                "."
+                if plan.gap is None
+                else f": of that sought at some of the fixes, it is within {100 * plan.gap:.2g} %."
+            )
         )
     return [*found, *_of_cleaning(cleaning)]
 
@@ -70,20 +75,30 @@ def _of_composition(plan: Plan, *, further: bool) -> list[str]:
 
 
 def _of_adversaries(plan: Plan) -> list[str]:
-    found = [
-        "Who learns one true position near a protected time can undo most of the noise. "
-        "Withholding "
-        "fixes (--withhold 600) helps against that; see what is left, where it is listed.",
-        "The prior is how people move on average: of a person who walked or stood more than that, "
-        "more is learnt than is said here.",
-    ]
+    who = plan.request.target.who
+    found = []
+    if Named.POINT in who:
+        found.append(
+            "The noise is made against who learns one true position, outside of what is protected: "
+            "who learns two of them near it, or one within it, can undo most of the noise."
+        )
+    else:
+        found.append(
+            "Who learns one true position near a protected time can undo most of the noise: it was "
+            "not made against them. Leave --adversary out."
+        )
+    if Named.SPEEDS not in who:
+        found.append(
+            "The prior is how people move on average: of a person who walked or stood more than "
+            "that, more is learnt than is said here."
+        )
     found += everywhere.of_prior(plan)
     stays = any(one.stretch.is_stay for one in plan.findings)
-    if stays and not plan.request.sees_stillness:
+    if stays and Named.STILL not in who:
         found.insert(
             0,
             "The noise was not made against who sees that a protected stay stands still: they "
-            "average it away. Leave --adversary plain out.",
+            "average it away. Leave --adversary out.",
         )
     return found
 

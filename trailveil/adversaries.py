@@ -1,0 +1,98 @@
+"""The sets of adversaries that a release is made against, by name.
+
+The default is the first five of the design document, of somebody who may be seen to stand still:
+knows nothing but how people move, one true place besides, the path but for some minutes around the
+secret, and that this person walks, or drives. Whoever names some of them gets those and the plain
+one.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from enum import StrEnum
+
+from trailveil.adversary import (
+    PLAIN,
+    Adversary,
+    believes,
+    knows_a_point,
+    knows_the_path,
+    stood_still,
+)
+from trailveil.errors import InvalidValue
+from trailveil.kernels import IntegratedOU, Kernel, Sum
+
+Window = tuple[float, float]
+
+SPEEDS = (1.0, 10.0)
+"""Metres per second: people who walk, and who drive, beside the average of the default prior."""
+
+
+class Named(StrEnum):
+    """What an adversary may know besides how people move."""
+
+    PLAIN = "plain"
+    STILL = "still"
+    POINT = "point"
+    PATH = "path"
+    SPEEDS = "speeds"
+
+
+DEFAULT = tuple(Named)
+
+
+def named(stated: Iterable[str]) -> tuple[Named, ...]:
+    """Adversaries by their names, the plain one among them; "default" is all of them."""
+    found = {Named.PLAIN}
+    for name in stated:
+        if name == "default":
+            return DEFAULT
+        if name not in set(Named):
+            raise InvalidValue(f"an adversary must be default, {', '.join(Named)}, got {name!r}")
+        found.add(Named(name))
+    return tuple(one for one in Named if one in found)
+
+
+def moving(who: Sequence[Named], kernel: Kernel, unseen: Sequence[Window] = ()) -> list[Adversary]:
+    """Adversaries who do not know that the person stood still, each by itself.
+
+    kernel: of the prior; who knows the speed believes in another one. unseen: windows that are
+    secret as a whole.
+    """
+    found = [PLAIN]
+    if Named.POINT in who:
+        found.append(knows_a_point())
+    if Named.PATH in who:
+        found.append(knows_the_path())
+    if Named.SPEEDS in who:
+        found += [
+            believes(f"knows that the speed is {speed:g} m/s", other)
+            for speed in SPEEDS
+            for other in [at_speed(kernel, speed)]
+            if other is not None and other != kernel
+        ]
+    around = Adversary(PLAIN.name, unseen=tuple(unseen))
+    return [around & one if unseen else one for one in found]
+
+
+def seeing_stillness(
+    who: Sequence[Named], kernel: Kernel, windows: Sequence[Window]
+) -> list[Adversary]:
+    """The same, each of whom sees besides that the person stood still in the windows."""
+    if Named.STILL not in who or not windows:
+        return []
+    return [one & stood_still(windows) for one in moving(who, kernel)]
+
+
+def every(who: Sequence[Named], kernel: Kernel, windows: Sequence[Window] = ()) -> list[Adversary]:
+    """All of a set: those who see that the person stood still in the windows, and the others."""
+    return [*moving(who, kernel), *seeing_stillness(who, kernel, windows)]
+
+
+def at_speed(kernel: Kernel, speed: float) -> Kernel | None:
+    """The same movement at another speed (metres per second); None for a prior that has none."""
+    parts = kernel.parts if isinstance(kernel, Sum) else (kernel,)
+    if sum(isinstance(part, IntegratedOU) for part in parts) != 1:
+        return None
+    return Sum(
+        tuple(replace(one, std=speed) if isinstance(one, IntegratedOU) else one for one in parts)
+    )

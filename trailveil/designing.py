@@ -1,0 +1,235 @@
+"""Noise for the protected parts of a recording: sought at few fixes, judged at all.
+
+Each crop has noise of its own: splines in time with coefficients drawn together. It is sought at
+few of the fixes (trailveil.crops), made at all of them, judged there by its recomputed losses, and
+made larger until all is met.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from trailveil.adversary import Adversary
+from trailveil.crops import Crop
+from trailveil.demands import Left, Target, demanded, judged
+from trailveil.design.requirements import Demand
+from trailveil.design.robust import ESTIMATED, QUICKLY, Effort
+from trailveil.design.several import Wanted, sought
+from trailveil.design.splines import Splines, splines
+from trailveil.errors import NumericalError, Refused
+from trailveil.gaussian import FloatArray
+from trailveil.mechanism import Mechanism
+from trailveil.prior import Prior
+
+# Metres: deviations above which noise would carry fixes out of the frame.
+LARGEST_STD = 300_000.0
+# Protected parts whose noise is sought together; more of them one after the other.
+_TOGETHER = 2
+# How much more noise is tried, in units of what is missing, and how often.
+_MORE, _MOST_STEPS = 1.2, 40
+# Square metres: where the search for uniform noise begins; relative: how near it comes.
+_LEAST_VARIANCE, _NEAR = 1e-4, 1e-3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Designed:
+    """The noise of a whole recording, and what each adversary is left with of each part, in order.
+
+    gap: how far above the least noise at the fixes that were looked at, or None where no bound is
+    claimed.
+    """
+
+    mechanism: Mechanism
+    left: tuple[tuple[Left, ...], ...]
+    gap: float | None
+
+
+def optimal(found: Sequence[Crop], base: Mechanism, target: Target) -> Designed:
+    """The least noise that meets a target in every crop, beside the withheld rows of `base`.
+
+    Raises Refused for a target beyond what an adversary knows without any release.
+    """
+    factors: list[tuple[Crop, FloatArray]] = []
+    left: dict[int, tuple[Left, ...]] = {}
+    gaps: list[float | None] = []
+    for crop in found:
+        mechanism, gap = _optimal_of(crop, part_of(base, crop), target, QUICKLY)
+        mechanism, seen = _until_met(crop, mechanism, target)
+        factors.append((crop, mechanism.factor))
+        left.update(zip(crop.parts, seen, strict=True))
+        gaps.append(gap)
+    whole = np.zeros((base.times.size, sum(factor.shape[1] for _, factor in factors)))
+    used = 0
+    for crop, factor in factors:
+        whole[crop.rows, used : used + factor.shape[1]] = factor
+        used += factor.shape[1]
+    gap = gaps[0] if len(gaps) == 1 else None
+    return Designed(replace(base, factor=whole), tuple(left[i] for i in sorted(left)), gap)
+
+
+def estimated(found: Sequence[Crop], base: Mechanism, target: Target) -> Mechanism:
+    """About as much noise as `optimal` has, to a few percent, for its price: never release it.
+
+    Raises as `optimal` does.
+    """
+    variances = np.zeros(base.times.size)
+    for crop in found:
+        made, _ = _optimal_of(crop, part_of(base, crop), target, ESTIMATED)
+        variances[crop.rows] += made.variances
+    return replace(base, factor=np.sqrt(variances)[:, None])
+
+
+def uniform(found: Sequence[Crop], base: Mechanism, target: Target) -> Designed:
+    """Independent noise of one variance at every released fix: what people use, for comparison."""
+
+    def excess(log_variance: float) -> float:
+        mechanism = replace(base, floor=float(np.exp(log_variance)))
+        return float(np.log(max(_missed(one, mechanism, target) for one in found)))
+
+    low = high = float(np.log(_LEAST_VARIANCE))
+    while excess(high) > 0:
+        low, high = high, high + float(np.log(100.0))
+        if high > 2 * np.log(LARGEST_STD):
+            raise Refused(
+                f"uniform noise must meet the target with less than {LARGEST_STD / 1000:g} km, got "
+                "a target beyond that: leave --mechanism out"
+            )
+    root = float(brentq(excess, low, high, xtol=_NEAR)) if low < high else high
+    while excess(root) > 0:
+        root += _NEAR
+    return _as_it_is(found, replace(base, floor=float(np.exp(root))), target)
+
+
+def only_withheld(found: Sequence[Crop], base: Mechanism, target: Target) -> Designed:
+    """No noise at all: what is withheld must be enough."""
+    made = _as_it_is(found, base, target)
+    worst = max(_missed(one, base, target) for one in found)
+    if worst > 1:
+        raise Refused(
+            f"withholding alone must reach the target, got {worst:.3g} times what may be lost; "
+            "withhold longer (--withhold SECONDS), or leave --mechanism out to add the noise that "
+            "is missing"
+        )
+    return made
+
+
+def _as_it_is(found: Sequence[Crop], mechanism: Mechanism, target: Target) -> Designed:
+    left: dict[int, tuple[Left, ...]] = {}
+    for crop in found:
+        own = part_of(mechanism, crop)
+        left.update(
+            {part: tuple(judged(crop, own, i, target)) for i, part in enumerate(crop.parts)}
+        )
+    return Designed(mechanism, tuple(left[i] for i in sorted(left)), None)
+
+
+def _missed(crop: Crop, mechanism: Mechanism, target: Target) -> float:
+    own = part_of(mechanism, crop)
+    return max(target.missed(judged(crop, own, i, target)) for i in range(len(crop.parts)))
+
+
+def part_of(mechanism: Mechanism, crop: Crop) -> Mechanism:
+    """The mechanism at the rows of a crop."""
+    return Mechanism(
+        crop.prior.times,
+        mechanism.factor[crop.rows],
+        mechanism.floor,
+        mechanism.process,
+        np.asarray(mechanism.released)[crop.rows],
+    )
+
+
+def _until_met(
+    crop: Crop, mechanism: Mechanism, target: Target
+) -> tuple[Mechanism, list[tuple[Left, ...]]]:
+    """The noise, or a little more of it, that meets the target, and what all are left with."""
+    for step in range(_MOST_STEPS):
+        seen = [tuple(judged(crop, mechanism, i, target)) for i in range(len(crop.parts))]
+        excess = max(target.missed(one) for one in seen) - 1.0
+        if excess <= 0:
+            return mechanism, seen
+        mechanism = mechanism.scaled(1.0 + (_MORE + 0.3 * step) * max(excess, 1e-9))
+    raise NumericalError("a designed release must meet its own target, got one that does not")
+
+
+def _optimal_of(
+    crop: Crop, base: Mechanism, target: Target, effort: Effort
+) -> tuple[Mechanism, float | None]:
+    """The noise of one crop as it was sought, and how far it is above the least at these fixes."""
+    gaps = []
+    for i in range(0, len(crop.parts), _TOGETHER):
+        numbers = range(i, min(i + _TOGETHER, len(crop.parts)))
+        factor, gap = _sought(crop, base, numbers, target, effort)
+        base = base.plus(Mechanism(base.times, factor, released=base.released))
+        gaps.append(gap)
+    return base, gaps[0] if len(gaps) == 1 else None
+
+
+def _sought(
+    crop: Crop, base: Mechanism, numbers: Sequence[int], target: Target, effort: Effort
+) -> tuple[FloatArray, float | None]:
+    """Columns (n, r) for some parts of a crop, beside the noise of `base`."""
+    together: list[Adversary] = []
+    few_of = [demanded(crop, crop.prior, i, target) for i in numbers]
+    away = sorted(
+        {
+            known.away
+            for part in few_of
+            for _, who in part
+            for one in who
+            for known in (one.point, one.path)
+            if known
+        }
+    )
+    rows = crop.few(away)
+    prior = Prior(crop.prior.kernel, crop.prior.times[rows])
+    demands: list[Demand] = []
+    for i in numbers:
+        for demand, who in demanded(crop, prior, i, target):
+            together += [one for one in who if one not in together]
+            demands.append(replace(demand, against=tuple(together.index(one) for one in who)))
+    spans = [crop.spans[i] for i in numbers]
+    made = [
+        splines(crop.reach, spans, crop.lag, away, coarse=coarse, fading=crop.fading)
+        for coarse in (True, False)
+    ]
+    existing = Mechanism(
+        prior.times, base.factor[rows], base.floor, base.process, np.asarray(base.released)[rows]
+    )
+    heard = existing.rows
+    wanted = Wanted(
+        prior,
+        tuple(demands),
+        tuple(together),
+        _stand_for(crop, rows),
+        existing,
+        effort,
+        (_columns(made[0], prior.times[heard]), _columns(made[1], prior.times[heard])),
+    )
+    found, make = sought(wanted)
+    if found.trace == 0.0:
+        return np.zeros((crop.prior.times.size, 0)), 0.0
+    factor = make(found.trace).factor[heard, existing.factor.shape[1] :]
+    return _everywhere(crop, made[1], prior.times[heard], factor), found.gap
+
+
+def _columns(made: Splines, times: FloatArray) -> FloatArray:
+    """The splines that are anything at all at some times (n, p)."""
+    found = made.at(times)
+    return found[:, np.any(found != 0, axis=0)]
+
+
+def _everywhere(crop: Crop, made: Splines, times: FloatArray, factor: FloatArray) -> FloatArray:
+    """Columns at every row of a crop, that were found as combinations of splines at some times."""
+    coefficients = np.linalg.lstsq(made.at(times), factor, rcond=1e-10)[0]
+    return made.at(crop.prior.times) @ coefficients
+
+
+def _stand_for(crop: Crop, rows: NDArray[np.intp]) -> FloatArray:
+    """How many rows of the crop each of some stands for (m,)."""
+    middles = (rows[1:] + rows[:-1]) / 2.0
+    bounds = np.concatenate([[-0.5], middles, [crop.prior.times.size - 0.5]])
+    return np.maximum(np.diff(bounds), 0.5)

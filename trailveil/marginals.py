@@ -1,0 +1,171 @@
+"""What one adversary learns of many places, each by itself, for the price of a few.
+
+As trailveil.adversary has it for one secret, with every numerical error against us. Of a crop of a
+longer recording, what lies beyond is counted in as well: a series that is Markov and known at an
+edge, with how it changes there, makes all that is beyond superfluous.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from trailveil.adversary import (
+    Adversary,
+    Beside,
+    beside_values,
+    far_from,
+    known_path,
+    span_of,
+)
+from trailveil.errors import InvalidValue, NumericalError
+from trailveil.gaussian import FloatArray
+from trailveil.kernels import split
+from trailveil.mechanism import Mechanism
+from trailveil.precision import given_one_value, known_variances
+from trailveil.prior import Prior, observe
+from trailveil.secrets import Secret
+
+# Seconds over which the change of the series at an edge of a crop is known.
+_MOMENT = 1.0
+# That change is not quite the speed: what an edge tells is counted so many times.
+_EDGES_TELL = 2.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """Of k places: losses (k,), and the deviations (k,) that are left with the release and without.
+
+    The worst over what the adversary may know; at: the time of the value it knew then, or None. A
+    common level of the prior counts as flat: of a place, all that is lost is at least what is said.
+    """
+
+    losses: FloatArray
+    before: FloatArray
+    after: FloatArray
+    at: tuple[float | None, ...]
+
+
+def seen(
+    prior: Prior,
+    places: Sequence[Secret],
+    mechanism: Mechanism,
+    adversary: Adversary,
+    *,
+    edges: Sequence[float] = (),
+) -> Seen:
+    """What an adversary learns of places of one location each, all within one span.
+
+    edges: times at which a longer recording was cut. Raises InvalidValue for places that are apart,
+    or an adversary who knows a value and the path; NumericalError where a place is left with
+    nothing.
+    """
+    spans = {span_of(place, adversary) for place in places}
+    if len(spans) != 1 or any(place.size != 1 for place in places):
+        raise InvalidValue("places that are judged together must be single and in one span")
+    if adversary.point is not None and adversary.path is not None:
+        raise InvalidValue("an adversary must not know a value and the path here, got both")
+    span, judge = next(iter(spans)), adversary.prior(prior)
+    if places[0].window is not None:
+        judge = adversary.judging(prior, places[0])
+    known = known_path(judge, span, adversary)
+    together, count = _together(places, edges), len(places)
+    observation = observe(judge, mechanism, known)
+    found = observation.posterior(together)
+    told = _beyond(found.covariance, count)
+    left = np.diagonal(found.covariance)[:count] - found.slack[:count] - told
+    before = known_variances(judge, together, known)[:count]
+    losses, at = _losses(left, before), [None] * count
+    seen_alone = Seen(losses, np.sqrt(before), np.sqrt(left), tuple(at))
+    level = split(judge.kernel)[1]
+    flat = 1.0 / level if level > 0 else 0.0
+    if adversary.point is not None:
+        points = far_from(judge, span, adversary.point.away)
+        if points.size:
+            beside = beside_values(observation, _together(places, ()), points)
+            given = [
+                given_one_value(judge, _alone(one), points, adversary.point.accuracy)[:, 0, 0]
+                for one in places
+            ]
+            seen_alone = _worst(
+                seen_alone, beside, np.array(given), points, adversary.point.accuracy, told
+            )
+    return Seen(seen_alone.losses + flat, seen_alone.before, seen_alone.after, seen_alone.at)
+
+
+def _together(places: Sequence[Secret], edges: Sequence[float]) -> Secret:
+    """The places as one secret, and after them what is known at each edge."""
+    pieces = [(place.times, place.weights) for place in places]
+    for edge in edges:
+        pieces.append((np.array([edge]), np.ones((1, 1))))
+        pieces.append((np.array([edge, edge + _MOMENT]), np.array([[-1.0, 1.0]])))
+    times = np.unique(np.concatenate([one for one, _ in pieces]))
+    weights = np.zeros((len(pieces), times.size))
+    for row, (one, weight) in enumerate(pieces):
+        weights[row, np.searchsorted(times, one)] = weight[0]
+    return Secret("places", times, weights, places[0].recorded)
+
+
+def _alone(place: Secret) -> Secret:
+    return Secret(place.kind, place.times, place.weights, place.recorded)
+
+
+def _beyond(covariance: FloatArray, count: int) -> FloatArray:
+    """How much more of each place (count,) is known with the edges known."""
+    if covariance.shape[0] == count:
+        return np.zeros(count)
+    shared = covariance[:count, count:]
+    told = np.linalg.solve(covariance[count:, count:], shared.T)
+    return np.asarray(_EDGES_TELL * np.sum(shared * told.T, axis=1))
+
+
+def _losses(left: FloatArray, before: FloatArray) -> FloatArray:
+    if not np.all(left > 0):
+        raise NumericalError(
+            "the place must not be determined to within rounding, got one that is: "
+            "state a measurement noise, or withhold fewer fixes"
+        )
+    return np.asarray(np.maximum(1.0 / left - 1.0 / before, 0.0))
+
+
+def _worst(
+    alone: Seen,
+    beside: Beside,
+    before: FloatArray,
+    points: FloatArray,
+    accuracy: float,
+    beyond: FloatArray,
+) -> Seen:
+    """The worst of nothing known, and each of the values (p,) known to an accuracy.
+
+    before: (k, p). Q - q^2 / (Q_pp + accuracy^2), from below: see trailveil.adversary.
+    """
+    count = before.shape[0]
+    own, spread = np.diagonal(beside.own)[:, None], beside.variances[count:]
+    doubts = _doubts(own, spread, beside.slack[:count, None], beside.slack[count:])
+    told = beside.shared**2 / (spread - doubts + accuracy**2)
+    left = own - doubts - told - beyond[:, None]
+    losses = _losses(left, before)
+    worst = np.argmax(losses, axis=1)
+    rows = np.arange(count)
+    more = losses[rows, worst] > alone.losses
+    return Seen(
+        np.where(more, losses[rows, worst], alone.losses),
+        np.where(more, np.sqrt(before[rows, worst]), alone.before),
+        np.where(more, np.sqrt(left[rows, worst]), alone.after),
+        tuple(float(points[at]) if one else None for one, at in zip(more, worst, strict=True)),
+    )
+
+
+def _doubts(
+    own: FloatArray, other: FloatArray, own_slack: FloatArray, other_slack: FloatArray
+) -> FloatArray:
+    """trailveil.gaussian.spectral_doubt of each pair (k, p) of a place and a point."""
+    sizes = np.sqrt(own + other)
+
+    def moved(variance: FloatArray, slack: FloatArray) -> FloatArray:
+        deviation = np.sqrt(variance)
+        return np.asarray(slack / (np.sqrt(variance + slack) + deviation))
+
+    error = np.sqrt(moved(own, own_slack) ** 2 + moved(other, other_slack) ** 2)
+    return np.asarray(own_slack + other_slack + 2 * sizes * error + error**2)
