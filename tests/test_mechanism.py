@@ -122,6 +122,7 @@ def made(name: str) -> tuple[Mechanism, Certificate]:
     return design(case.prior, case.secrets, mechanism=case.mechanism, **target, **case.more)
 
 
+@pytest.mark.slow
 def test_every_kind_has_a_row() -> None:
     assert {case.mechanism for case in CASES.values()} == set(Kind)
     kinds = [made(name)[0] for name in CASES]
