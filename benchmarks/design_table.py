@@ -210,6 +210,8 @@ def run(number: int, maker: str, limit: float, memory: float) -> dict[str, Any]:
     except subprocess.TimeoutExpired:
         return {"why": f"over {limit:g} s"}
     if done.returncode != 0:
+        if "memory allocation" in done.stderr:  # where what is not Python runs out of it
+            return {"why": f"more than {memory:g} GiB"}
         last = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
         return {"why": f"failed: {last[:80]}"}
     found: dict[str, Any] = json.loads(done.stdout)
