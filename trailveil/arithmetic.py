@@ -40,10 +40,10 @@ class Arithmetic(Protocol):
         """What is left of x after whole periods, exactly; of the sign of x."""
 
 
-# Below this the series is used: its first term left out is below x^9/9! of x^2/2, far under
-# rounding.
-_SERIES_BELOW = 0.02
-_SERIES = np.array([2.0 / np.prod(np.arange(1.0, k + 1)) for k in range(8, 1, -1)])
+# Below this the series is used: its first term left out is x^14/14!, under 2e-18 of x^2/2. Above it
+# the difference cancels at most three bits; at a tenth of it, six.
+_SERIES_BELOW = 0.25
+_SERIES = np.array([2.0 / np.prod(np.arange(1.0, k + 1)) for k in range(13, 1, -1)])
 
 
 @dataclass(frozen=True)
@@ -76,10 +76,10 @@ class Float64:
         """e^x - 1 - x."""
         x = np.asarray(x, dtype=np.float64)
         near = np.abs(x) < _SERIES_BELOW
-        if not np.any(near):
-            return np.expm1(x) - x
-        small = np.where(near, x, 0.0)
-        return np.where(near, small * small / 2 * np.polyval(_SERIES, small), np.expm1(x) - x)
+        value = np.array(np.expm1(x) - x)
+        small = x[near]
+        value[near] = small * small / 2 * np.polyval(_SERIES, small)
+        return value
 
     def remainder(self, x: NDArray[np.float64], period: float) -> Any:
         """What is left of x after whole periods."""

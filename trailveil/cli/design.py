@@ -12,7 +12,7 @@ import numpy as np
 
 from trailveil.adversary import PLAIN, knows_a_point, knows_the_path
 from trailveil.cli.kernel_options import KERNELS, kernel_from
-from trailveil.cli.parameters import ABOVE_ONE, NOT_NEGATIVE, POSITIVE
+from trailveil.cli.parameters import ABOVE_ONE, NOT_NEGATIVE, POSITIVE, OneOf
 from trailveil.design import LARGEST_GAP, Certificate, Kind
 from trailveil.design import design as design_mechanism
 from trailveil.errors import InvalidValue, UnreadableInput
@@ -48,7 +48,7 @@ class Asked:
 @click.command(epilog=EXAMPLE)
 @click.option("--points", type=click.IntRange(1), help="Number of points, one unit of time apart.")
 @click.option("--times", type=click.Path(path_type=Path), help="File of times, one number a line.")
-@click.option("--kernel", type=click.Choice(KERNELS), required=True, help="How the series varies.")
+@click.option("--kernel", type=OneOf(KERNELS), required=True, help="How the series varies.")
 @click.option(
     "--length-scale", type=POSITIVE, required=True, help="Or time constant (integrated-ou)."
 )

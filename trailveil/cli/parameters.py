@@ -19,6 +19,14 @@ class FiniteRange(click.FloatRange):
         return number
 
 
+class OneOf(click.Choice):  # type: ignore[type-arg]  # takes an argument only from click 8.2 on
+    """One of some words; a missing one is asked for in one line."""
+
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """What there is to choose from."""
+        return f"Choose from {', '.join(self.choices)}."
+
+
 POSITIVE = FiniteRange(min=0, min_open=True)
 NOT_NEGATIVE = FiniteRange(min=0)
 ABOVE_ONE = FiniteRange(min=1, min_open=True)

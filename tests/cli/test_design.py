@@ -1,0 +1,230 @@
+"""The contract of `trailveil design`: its JSON for every mechanism and kernel, and its refusals."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from trailveil import cli
+from trailveil.cli.kernel_options import KERNELS
+from trailveil.design import Kind
+
+Run = Callable[..., tuple[int, str, str]]
+
+MORE = {"periodic": ("--period", "24"), "integrated-ou": ("--level-std", "100")}
+SERIES = ("--points", "12", "--length-scale", "3", "--noise-std", "0.2")
+NUMBER, WHOLE = (float,), (int,)
+KEYS: dict[str, tuple[type, ...]] = {
+    "mechanism": (str,),
+    "points": WHOLE,
+    "noise_trace": NUMBER,
+    "rms": NUMBER,
+    "max_std": NUMBER,
+    "secrets": (list,),
+    "gap": (float, type(None)),
+    "seconds": NUMBER,
+}
+SECRET_KEYS: dict[str, tuple[type, ...]] = {
+    "indices": (list,),
+    "loss": NUMBER,
+    "mu": NUMBER,
+    "epsilon": NUMBER,
+    "epsilon_paper": NUMBER,
+    "interval": NUMBER,
+}
+# A mechanism, the secrets it is for, as options, and the indices that are reported.
+MECHANISMS: dict[str, tuple[str, tuple[str, ...], list[list[int]]]] = {
+    "optimal": ("optimal", ("--secret", "5"), [[5]]),
+    "optimal, compound": ("optimal", ("--secret", "5,7"), [[5, 7]]),
+    "optimal, mean": ("optimal", ("--mean", "3:5"), [[3, 4, 5]]),
+    "optimal, difference": ("optimal", ("--difference", "3:8"), [[3, 8]]),
+    "optimal, several": ("optimal", ("--secret", "2@2/0.5", "--secret", "9"), [[2], [9]]),
+    "optimal, everywhere": ("optimal", ("--everywhere",), [[i] for i in range(12)]),
+    "optimal, floor": ("optimal", ("--secret", "5", "--floor", "0.1"), [[5]]),
+    "exact-block": ("exact-block", ("--secret", "5"), [[5]]),
+    "uniform": ("uniform", ("--secret", "5", "--secret", "2"), [[5], [2]]),
+    "concentrated": ("concentrated", ("--secret", "5"), [[5]]),
+    "sdp-a": ("sdp-a", ("--secret", "5,6"), [[5, 6]]),
+    "multiple-secrets": ("multiple-secrets", ("--secret", "2", "--secret", "9"), [[2], [9]]),
+}
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """Run the command in a folder of its own: exit status, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def once(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["trailveil", "design", *arguments])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        status = 0 if end.value.code is None else end.value.code
+        captured = capsys.readouterr()
+        return status if isinstance(status, int) else -1, captured.out, captured.err
+
+    return once
+
+
+def of_kind(found: dict[str, Any], keys: dict[str, tuple[type, ...]]) -> None:
+    for key, kinds in keys.items():
+        assert type(found[key]) in kinds, key
+        if type(found[key]) is float:
+            assert np.isfinite(found[key]), key
+            assert found[key] >= 0, key
+
+
+def check(found: dict[str, Any], mechanism: str, indices: list[list[int]]) -> None:
+    """Every key, its type, and what follows from the others."""
+    of_kind(found, KEYS)
+    assert found["mechanism"] == mechanism
+    assert found["points"] == 12
+    assert found["rms"] == pytest.approx((found["noise_trace"] / 12) ** 0.5, rel=1e-12)
+    assert found["rms"] <= found["max_std"] * (1 + 1e-12)
+    assert (found["gap"] is None) == (mechanism != "optimal")
+    assert [one["indices"] for one in found["secrets"]] == indices
+    for one in found["secrets"]:
+        of_kind(one, SECRET_KEYS)
+        assert all(type(index) is int for index in one["indices"])
+        assert one["epsilon"] == pytest.approx(2.5 * one["mu"] ** 2, rel=1e-9)
+        assert one["epsilon"] <= one["epsilon_paper"] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("target", [("--budget", "0.3"), ("--epsilon", "40")])
+def test_json_of_every_mechanism(run: Run, name: str, target: tuple[str, str]) -> None:
+    mechanism, secrets, indices = MECHANISMS[name]
+    if "@" in "".join(secrets) and target[0] == "--budget":
+        target = ("--epsilon", "40")
+    if mechanism == "concentrated" and target[0] == "--epsilon":
+        target = ("--epsilon", "4000")  # less than this is told by the neighbours
+    words = [*SERIES, "--kernel", "matern32", *secrets, "--mechanism", mechanism, *target, "--json"]
+    status, out, err = run(*words)
+    assert (status, err) == (0, "")
+    assert out.count("\n") == 1
+    found = json.loads(out)
+    check(found, mechanism, indices)
+    if target[0] == "--budget":
+        assert found["noise_trace"] == pytest.approx(0.3 * 12, rel=1e-9)
+        return
+    for one in found["secrets"]:
+        most = 0.5 if one["indices"] == [2] and "several" in name else float(target[1])
+        assert one["epsilon"] <= most * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("secrets", [("--secret", "5"), ("--secret", "3,8"), ("--everywhere",)])
+def test_json_of_every_kernel(run: Run, kernel: str, secrets: tuple[str, ...]) -> None:
+    words = [*SERIES, "--kernel", kernel, *MORE.get(kernel, ()), *secrets, "--epsilon", "2"]
+    status, out, err = run(*words, "--json")
+    assert (status, err) == (0, "")
+    indices = {"--everywhere": [[i] for i in range(12)], "5": [[5]], "3,8": [[3, 8]]}[secrets[-1]]
+    check(json.loads(out), "optimal", indices)
+    status, out, err = run(*words)
+    assert (status, err) == (0, "")
+    assert out.startswith("optimal mechanism for 12 points")
+
+
+def test_text_and_json_tell_the_same(run: Run) -> None:
+    words = [*SERIES, "--kernel", "rbf", "--secret", "5", "--budget", "0.3"]
+    found, text = json.loads(run(*words, "--json")[1]), run(*words)[1]
+    assert f"epsilon {found['secrets'][0]['epsilon']:.6g}" in text
+    assert f"trace {found['noise_trace']:.6g}" in text
+
+
+GOOD = (*SERIES, "--kernel", "rbf")
+ONE = (*GOOD, "--secret", "5")
+BAD: dict[str, tuple[int, tuple[str, ...]]] = {
+    "nothing": (2, ()),
+    "no kernel": (2, (*SERIES, "--secret", "5", "--budget", "1")),
+    "unknown kernel": (2, (*SERIES, "--kernel", "cubic", "--secret", "5", "--budget", "1")),
+    "no length scale": (2, ("--points", "9", "--kernel", "rbf", "--secret", "5", "--budget", "1")),
+    "no points": (2, ("--kernel", "rbf", "--length-scale", "3", "--secret", "5", "--budget", "1")),
+    "points and times": (2, (*ONE, "--times", "times.txt", "--budget", "1")),
+    "zero points": (2, (*ONE, "--points", "0", "--budget", "1")),
+    "half a point": (2, (*ONE, "--points", "1.5", "--budget", "1")),
+    "no secret": (2, (*GOOD, "--budget", "1")),
+    "secret and everywhere": (2, (*ONE, "--everywhere", "--budget", "1")),
+    "no target": (2, ONE),
+    "two targets": (2, (*ONE, "--budget", "1", "--epsilon", "1")),
+    "own and budget": (2, (*GOOD, "--secret", "5@1/1", "--budget", "1")),
+    "no epsilon for all": (2, (*ONE, "--secret", "2@1/1")),
+    "negative budget": (2, (*ONE, "--budget", "-1")),
+    "infinite budget": (2, (*ONE, "--budget", "inf")),
+    "budget of nan": (2, (*ONE, "--budget", "nan")),
+    "zero epsilon": (2, (*ONE, "--epsilon", "0")),
+    "negative radius": (2, (*ONE, "--epsilon", "1", "--radius", "-1")),
+    "order of one": (2, (*ONE, "--epsilon", "1", "--order", "1")),
+    "negative floor": (2, (*ONE, "--epsilon", "1", "--floor", "-1")),
+    "negative noise": (2, (*ONE, "--budget", "1", "--noise-std", "-1")),
+    "unknown mechanism": (2, (*ONE, "--budget", "1", "--mechanism", "magic")),
+    "unknown adversary": (2, (*ONE, "--budget", "1", "--adversary", "everyone")),
+    "unknown option": (2, (*ONE, "--budget", "1", "--colour")),
+    "a word too many": (2, (*ONE, "--budget", "1", "more")),
+    "period of rbf": (1, (*ONE, "--budget", "1", "--period", "3")),
+    "periodic without": (1, (*SERIES, "--kernel", "periodic", "--secret", "5", "--budget", "1")),
+    "index beyond": (1, (*GOOD, "--secret", "12", "--budget", "1")),
+    "index below": (1, (*GOOD, "--secret", "-1", "--budget", "1")),
+    "index twice": (1, (*GOOD, "--secret", "5,5", "--budget", "1")),
+    "index no number": (1, (*GOOD, "--secret", "five", "--budget", "1")),
+    "empty index": (1, (*GOOD, "--secret", "", "--budget", "1")),
+    "huge index": (1, (*GOOD, "--secret", "9" * 30, "--budget", "1")),
+    "mean of one": (1, (*GOOD, "--mean", "5", "--budget", "1")),
+    "mean backwards": (1, (*GOOD, "--mean", "7:5", "--budget", "1")),
+    "difference of three": (1, (*GOOD, "--difference", "1:2:3", "--budget", "1")),
+    "own without epsilon": (1, (*GOOD, "--secret", "5@3", "--epsilon", "1")),
+    "own radius of zero": (1, (*GOOD, "--secret", "5@0/1", "--epsilon", "1")),
+    "own epsilon of nan": (1, (*GOOD, "--secret", "5@1/nan", "--epsilon", "1")),
+    "no such times": (1, ("--times", "no.txt", *ONE[2:], "--budget", "1")),
+    "times of words": (1, ("--times", "words.txt", *ONE[2:], "--budget", "1")),
+    "times backwards": (1, ("--times", "backwards.txt", *ONE[2:], "--budget", "1")),
+    "times of nothing": (1, ("--times", "empty.txt", *ONE[2:], "--budget", "1")),
+    "times of bytes": (1, ("--times", "bytes.txt", *ONE[2:], "--budget", "1")),
+    "times of a folder": (1, ("--times", ".", *ONE[2:], "--budget", "1")),
+    "no such weights": (1, (*ONE, "--budget", "1", "--weights", "no.txt")),
+    "weights of others": (1, (*ONE, "--budget", "1", "--weights", "backwards.txt")),
+    "floor above budget": (1, (*ONE, "--budget", "1", "--floor", "2")),
+    "two for sdp-a": (1, (*ONE, "--secret", "2", "--budget", "1", "--mechanism", "sdp-a")),
+    "two for exact-block": (
+        1,
+        (*ONE, "--secret", "2", "--budget", "1", "--mechanism", "exact-block"),
+    ),
+    "compound for exact-block": (
+        1,
+        (*GOOD, "--secret", "2,3", "--budget", "1", "--mechanism", "exact-block"),
+    ),
+    "mean for sdp-a": (1, (*GOOD, "--mean", "2:3", "--budget", "1", "--mechanism", "sdp-a")),
+    "everywhere concentrated": (
+        1,
+        (*GOOD, "--everywhere", "--budget", "1", "--mechanism", "concentrated"),
+    ),
+    "everywhere with a floor": (1, (*GOOD, "--everywhere", "--budget", "1", "--floor", "0.1")),
+    "floor for uniform": (1, (*ONE, "--budget", "1", "--floor", "0.1", "--mechanism", "uniform")),
+    "concentrated cannot": (1, (*ONE, "--epsilon", "0.01", "--mechanism", "concentrated")),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_refused_in_one_line(run: Run, tmp_path: Path, name: str) -> None:
+    for file, content in (
+        ("words.txt", b"one\ntwo\n"),
+        ("backwards.txt", b"3\n2\n1\n"),
+        ("empty.txt", b""),
+        ("bytes.txt", b"\xff\xfe\x00"),
+    ):
+        (tmp_path / file).write_bytes(content)
+    expected, words = BAD[name]
+    status, out, err = run(*words)
+    assert status == expected, err
+    assert out == ""
+    assert "Traceback" not in err
+    told = [line for line in err.splitlines() if not line.startswith(("Usage:", "Try "))]
+    assert len([line for line in told if line.strip()]) == 1, err
+    assert len(told[-1]) > 10
+
+
+def test_every_mechanism_and_kernel_is_met() -> None:
+    assert {mechanism for mechanism, _, _ in MECHANISMS.values()} == {kind.value for kind in Kind}
