@@ -24,8 +24,9 @@ Span = tuple[float, float]
 # for; fixes are released as they are at least so many seconds, and so many of them, beyond.
 _REACH, _MARGIN, _MARGIN_FIXES = 20.0, 600.0, 60
 # Fixes that are looked at while noise is sought are this far apart, in lags and as a share of the
-# distance from the nearest edge; so many of the first that may be known are all looked at.
-_SPACING, _WIDENING, _FIRST_KNOWN = 0.03, 0.05, 3
+# distance from the nearest edge, outside and within; so many of the first that may be known are
+# all looked at.
+_SPACING, _WIDENING, _WITHIN, _FIRST_KNOWN = 0.03, 0.05, 0.025, 3
 # Full matrices: 0.2 GB each, and a design in minutes.
 LARGEST_FULL_MATRIX = 5_000
 
@@ -55,18 +56,22 @@ class Crop:
         """The rows, of those of the recording."""
         return slice(self.first, self.last)
 
-    def few(self, away: Sequence[float]) -> NDArray[np.intp]:
+    def few(self, away: Sequence[float], places: Sequence[float] = ()) -> NDArray[np.intp]:
         """The rows to look at while noise is sought, of those of the crop.
 
         away: seconds from a protected part at which what is known of the recording begins.
+        places: more times (seconds) that matter.
         """
         times = self.prior.times
-        edges = np.array([edge for span in self.spans for edge in span])
+        edges = np.array([*(edge for span in self.spans for edge in span), *places])
         known = [(a - far, -1) for a, _ in self.spans for far in away]
         known += [(b + far, 1) for _, b in self.spans for far in away]
         anchors = np.concatenate([edges, [time for time, _ in known]])
         near = np.min(np.abs(times[:, None] - anchors), axis=1)
-        steps = _SPACING * self.lag + _WIDENING * near
+        inside = np.zeros(times.size, dtype=np.bool_)
+        for a, b in self.spans:
+            inside |= (times >= a) & (times <= b)
+        steps = _SPACING * self.lag + np.where(inside, _WITHIN, _WIDENING) * near
         kept = [0, times.size - 1]
         passed = times[0]
         for row in range(times.size):

@@ -23,7 +23,9 @@ from trailveil.secrets import Secret, basic, window_mean
 
 # Fixes of a stay that are judged against who knows a place or the path: so many, evenly; against
 # the rest all are.
-_SAMPLED = 24
+_SAMPLED = 12
+# Those that noise is sought for are these shares of the way into the stay.
+_WITHIN = (0.05, 0.25, 0.5, 0.75, 0.95)
 # Relative: how far the losses of many fixes at once may be below those with a bounded error.
 _CAUTION = 1e-6
 
@@ -55,8 +57,9 @@ class Target:
 class Left:
     """What one adversary is left with of one protected part, where it learns most.
 
-    loss: 1 / m^2. before, after: metres per coordinate, without the release and with it; at:
-    seconds since the first fix of the value that it knew besides, if any.
+    loss: 1 / m^2. before, after: metres per coordinate, without the release and with it. at:
+    seconds since the first fix of the value that it knew besides, if any. place: of the place, if
+    it is that of one time.
     """
 
     adversary: str
@@ -64,6 +67,32 @@ class Left:
     before: float
     after: float
     at: float | None
+    place: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Aims:
+    """What a design aims at besides: lower, where it missed at fixes that were not looked at.
+
+    tight: how much lower, by adversary. places: times within a stay (seconds, of the crop), each a
+    place by itself.
+    """
+
+    tight: tuple[tuple[str, float], ...] = ()
+    places: tuple[float, ...] = ()
+
+    def after(self, crop: Crop, target: Target, left: "Sequence[Left]") -> "Aims":
+        """The aims that would have met what these have missed."""
+        tight, places = dict(self.tight), set(self.places)
+        for one in left:
+            missed = target.missed([one])
+            place = None if one.place is None else one.place - crop.start
+            edges = {edge for span in crop.spans for edge in span}
+            if missed > 1 and place is not None and place not in places | edges:
+                places.add(place)
+            elif missed > 1:
+                tight[one.adversary] = tight.get(one.adversary, 1.0) * missed
+        return Aims(tuple(tight.items()), tuple(sorted(places)))
 
 
 def adversaries_of(
@@ -80,24 +109,31 @@ def adversaries_of(
 
 
 def demanded(
-    crop: Crop, prior: Prior, number: int, target: Target
-) -> list[tuple[Demand, list[Adversary]]]:
-    """The demands of a part that noise is sought for, each with those it must hold against.
+    crop: Crop, prior: Prior, number: int, target: Target, aims: Aims
+) -> list[tuple[Demand, Adversary]]:
+    """The demands of a part that noise is sought for, each with whom it must hold against.
 
     prior: at the fixes that are looked at. The fixes within a stay are judged afterwards.
     """
     begin, end = crop.spans[number]
     passing, still = adversaries_of(crop, number, target)
 
-    def demand(secret: Secret) -> Demand:
-        return Demand(secret, target.bound, left=target.left)
+    def demand(secret: Secret, who: Sequence[Adversary]) -> list[tuple[Demand, Adversary]]:
+        found = []
+        for one in who:
+            lower = dict(aims.tight).get(one.name, 1.0)
+            left = None if target.left is None else target.left * lower**0.5
+            found.append((Demand(secret, target.bound / lower, left=left), one))
+        return found
 
     if begin == end:
-        return [(demand(basic(begin)), [*passing, *still])]
+        return demand(basic(begin), [*passing, *still])
     times = prior.times[(prior.times >= begin) & (prior.times <= end)]
-    places = [basic(begin), basic(end)] + ([window_mean(times)] if times.size > 1 else [])
-    found = [(demand(place), passing) for place in places]
-    return found + ([(demand(basic(begin)), still)] if still else [])
+    some = np.quantile(times, _WITHIN, method="nearest").tolist() if times.size else []
+    places = [basic(time) for time in sorted({begin, end, *some, *aims.places})]
+    places += [window_mean(times)] if times.size > 1 else []
+    found = [one for place in places for one in demand(place, passing)]
+    return found + demand(basic(begin), still)
 
 
 def judged(crop: Crop, mechanism: Mechanism, number: int, target: Target) -> list[Left]:
@@ -110,7 +146,7 @@ def judged(crop: Crop, mechanism: Mechanism, number: int, target: Target) -> lis
     prior, edges = crop.prior, crop.edges
     if begin == end:
         return [
-            _left(crop, one, seen(prior, [basic(begin)], mechanism, one, edges=edges))
+            _left(crop, one, seen(prior, [basic(begin)], mechanism, one, edges=edges), [begin])
             for one in [*passing, *still]
         ]
     inside = (prior.times >= begin) & (prior.times <= end)
@@ -120,16 +156,18 @@ def judged(crop: Crop, mechanism: Mechanism, number: int, target: Target) -> lis
         if times.size
         else times
     )
-    places = [basic(float(time)) for time in np.unique([begin, *some, end])]
+    moments = [float(time) for time in np.unique([begin, *some, end])]
+    places = [basic(time) for time in moments]
     places += [window_mean(times)] if times.size > 1 else []
     found = []
     for one in passing:
         here = seen(prior, places, mechanism, one, edges=edges)
         if one.point is None and one.path is None and times.size > _SAMPLED:
             here = _with_every_fix(crop, mechanism, one, target, here)
-        found.append(_left(crop, one, here))
+        found.append(_left(crop, one, here, moments))
     for one in still:
-        found.append(_left(crop, one, seen(prior, [basic(begin)], mechanism, one, edges=edges)))
+        here = seen(prior, [basic(begin)], mechanism, one, edges=edges)
+        found.append(_left(crop, one, here, [begin]))
     return found
 
 
@@ -154,7 +192,7 @@ def _with_every_fix(
     )
 
 
-def _left(crop: Crop, adversary: Adversary, found: Seen) -> Left:
+def _left(crop: Crop, adversary: Adversary, found: Seen, moments: Sequence[float]) -> Left:
     worst = int(np.argmax(found.losses))
     at = found.at[worst]
     return Left(
@@ -163,4 +201,5 @@ def _left(crop: Crop, adversary: Adversary, found: Seen) -> Left:
         float(found.before[worst]),
         float(found.after[worst]),
         None if at is None else at + crop.start,
+        moments[worst] + crop.start if worst < len(moments) else None,
     )

@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 
 from trailveil.adversary import Adversary
 from trailveil.crops import Crop
-from trailveil.demands import Left, Target, demanded, judged
+from trailveil.demands import Aims, Left, Target, demanded, judged
 from trailveil.design.requirements import Demand
 from trailveil.design.robust import ESTIMATED, QUICKLY, Effort
 from trailveil.design.several import Wanted, sought
@@ -26,8 +26,8 @@ from trailveil.prior import Prior
 
 # Metres: deviations above which noise would carry fixes out of the frame.
 LARGEST_STD = 300_000.0
-# Protected parts whose noise is sought together; more of them one after the other.
-_TOGETHER = 2
+# How often noise is sought, and what it may miss by (relative) to be made larger instead.
+_SOUGHT, _NEARLY = 3, 0.02
 # How much more noise is tried, in units of what is missing, and how often.
 _MORE, _MOST_STEPS = 1.2, 40
 # Square metres: where the search for uniform noise begins; relative: how near it comes.
@@ -160,38 +160,47 @@ def _optimal_of(
 ) -> tuple[Mechanism, float | None]:
     """The noise of one crop as it was sought, and how far it is above the least at these fixes."""
     gaps = []
-    for i in range(0, len(crop.parts), _TOGETHER):
-        numbers = range(i, min(i + _TOGETHER, len(crop.parts)))
-        factor, gap = _sought(crop, base, numbers, target, effort)
-        base = base.plus(Mechanism(base.times, factor, released=base.released))
+    if len(crop.parts) > 1:
+        effort = replace(effort, below=None)
+    for number in range(len(crop.parts)):
+        base, gap = _with_noise_for(crop, base, number, target, effort)
         gaps.append(gap)
     return base, gaps[0] if len(gaps) == 1 else None
 
 
+def _with_noise_for(
+    crop: Crop, base: Mechanism, number: int, target: Target, effort: Effort
+) -> tuple[Mechanism, float | None]:
+    """The noise there is, and that for one part more; sought again where it misses by much."""
+    aims = Aims()
+    for attempt in range(_SOUGHT):
+        factor, gap = _sought(crop, base, number, target, effort, aims)
+        made = base.plus(Mechanism(base.times, factor, released=base.released))
+        if effort == ESTIMATED or attempt == _SOUGHT - 1:
+            return made, gap
+        left = judged(crop, made, number, target)
+        if target.missed(left) <= 1 + _NEARLY:
+            return made, gap
+        aims = aims.after(crop, target, left)
+    raise NumericalError("a design must be sought at least once")
+
+
 def _sought(
-    crop: Crop, base: Mechanism, numbers: Sequence[int], target: Target, effort: Effort
+    crop: Crop, base: Mechanism, number: int, target: Target, effort: Effort, aims: Aims
 ) -> tuple[FloatArray, float | None]:
-    """Columns (n, r) for some parts of a crop, beside the noise of `base`."""
-    together: list[Adversary] = []
-    few_of = [demanded(crop, crop.prior, i, target) for i in numbers]
-    away = sorted(
-        {
-            known.away
-            for part in few_of
-            for _, who in part
-            for one in who
-            for known in (one.point, one.path)
-            if known
-        }
-    )
-    rows = crop.few(away)
+    """Columns (n, r) for one part of a crop, beside the noise of `base`."""
+    who = [one for _, one in demanded(crop, crop.prior, number, target, aims)]
+    knows = [known for one in who for known in (one.point, one.path) if known]
+    away = sorted({known.away for known in knows})
+    rows = crop.few(away, aims.places)
     prior = Prior(crop.prior.kernel, crop.prior.times[rows])
+    together: list[Adversary] = []
     demands: list[Demand] = []
-    for i in numbers:
-        for demand, who in demanded(crop, prior, i, target):
-            together += [one for one in who if one not in together]
-            demands.append(replace(demand, against=tuple(together.index(one) for one in who)))
-    spans = [crop.spans[i] for i in numbers]
+    for demand, one in demanded(crop, prior, number, target, aims):
+        if one not in together:
+            together.append(one)
+        demands.append(replace(demand, against=(together.index(one),)))
+    spans = [crop.spans[number]]
     made = [
         splines(crop.reach, spans, crop.lag, away, coarse=coarse, fading=crop.fading)
         for coarse in (True, False)

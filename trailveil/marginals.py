@@ -141,7 +141,7 @@ def _worst(
     before: (k, p). Q - q^2 / (Q_pp + accuracy^2), from below: see trailveil.adversary.
     """
     count = before.shape[0]
-    own, spread = np.diagonal(beside.own)[:, None], beside.variances[count:]
+    own, spread = np.diagonal(beside.own)[:, None], np.maximum(beside.variances[count:], 0.0)
     doubts = _doubts(own, spread, beside.slack[:count, None], beside.slack[count:])
     told = beside.shared**2 / (spread - doubts + accuracy**2)
     left = own - doubts - told - beyond[:, None]
@@ -165,7 +165,8 @@ def _doubts(
 
     def moved(variance: FloatArray, slack: FloatArray) -> FloatArray:
         deviation = np.sqrt(variance)
-        return np.asarray(slack / (np.sqrt(variance + slack) + deviation))
+        least = np.finfo(np.float64).tiny
+        return np.asarray(slack / np.maximum(np.sqrt(variance + slack) + deviation, least))
 
     error = np.sqrt(moved(own, own_slack) ** 2 + moved(other, other_slack) ** 2)
     return np.asarray(own_slack + other_slack + 2 * sizes * error + error**2)

@@ -38,10 +38,12 @@ _ROUNDS = 40
 # Gaps to the lower bound that end it: where there are at most so many columns, and where rounds
 # take seconds.
 _NEAR, _QUICK, _PROVED = 2e-5, 45, 8e-4
+# A requirement of which so much is used may soon bind.
+_NEARLY = 0.97
 # So many columns are added to a space at a time.
 _MORE = 12
-# The gaps of the steps for a bound, until one will do.
-_BELOW, _HARDLY = (2e-5, 1e-4), 0.9
+# The gap of the steps for a bound, where another one gave hardly any.
+_BELOW, _HARDLY = 1e-4, 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +51,22 @@ class Effort:
     """How near to the best an answer is to be.
 
     gap: of the steps, relative. missed: a requirement is missed where more is lost than allowed by
-    this, relative. widened: how often columns are added to come nearer. proved:
-    whether there is to be a bound.
+    this, relative. widened: how often columns are added to come nearer. below: the
+    gap of the steps for a bound; None for no bound.
     """
 
     gap: float
     missed: float
     widened: int
-    proved: bool = True
+    below: float | None = 2e-5
 
     def enough(self, width: int) -> float:
         """The gap to the lower bound that is good enough in a space of so many columns."""
         return _NEAR if width <= _QUICK else _PROVED
 
 
-ROUGHLY, ESTIMATED = Effort(1e-2, 1e-2, 0), Effort(1e-2, 1e-2, 0, proved=False)
-QUICKLY, THOROUGHLY = Effort(5e-5, 2e-4, 0), Effort(1e-5, 2e-5, 2)
+ROUGHLY, ESTIMATED = Effort(1e-2, 1e-2, 0), Effort(1e-2, 1e-2, 0, None)
+QUICKLY, THOROUGHLY = Effort(2e-4, 3e-3, 0, 1e-3), Effort(1e-5, 2e-5, 2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,11 +135,18 @@ def settle(
     raise NumericalError("the design must settle, got adversaries that keep being missed")
 
 
-def proved(problem: Problem, found: Found) -> tuple[Solution, Below]:
+def nearly(problem: Problem, found: Found) -> set[tuple[tuple[int, int], float | None]]:
+    """The requirements of which nearly all that is allowed is used, by family and time."""
+    ratios = problem.ratios(found.made.final, found.made.found.z)
+    chosen = [problem.requirements[int(i)] for i in np.flatnonzero(ratios > _NEARLY)]
+    return {(one.family, one.at) for one in chosen}
+
+
+def proved(problem: Problem, found: Found, effort: Effort) -> tuple[Solution, Below]:
     """The answer with a lower bound of all others, and what proves it."""
-    below = bound_below(problem, found.made, _BELOW[:1])
+    below = bound_below(problem, found.made, (effort.below or _BELOW,))
     if below.least < _HARDLY * reached(problem, found.made):
-        below = bound_below(problem, found.made, _BELOW[1:])
+        below = bound_below(problem, found.made, (_BELOW,))
     return solution_of(problem, found.made, below, found.steps + below.steps), below
 
 

@@ -224,12 +224,13 @@ def _robust(
             binding |= {((i, j), time) for i, j, time in fresh}
             problem = pose(*wanted.posed(beside, wanted.effort.missed))
             continue
-        if not wanted.effort.proved:
+        if wanted.effort == effort and effort.below is None:
             return here, _maker(wanted, here)
         if effort == ROUGHLY:
+            binding |= robust.nearly(problem, found)
             effort, space = wanted.effort, robust.begin(problem, wanted.columns(coarse=False))
             continue
-        answer, below = robust.proved(problem, found)
+        answer, below = robust.proved(problem, found, effort)
         if answer.gap <= effort.enough(space.columns.shape[1]) or widened == effort.widened:
             return answer, _maker(wanted, answer)
         space, widened = robust.wider(problem, found, below), widened + 1
