@@ -12,7 +12,6 @@ import numpy as np
 
 from trailveil.adversary import (
     Adversary,
-    Beside,
     beside_values,
     far_from,
     known_path,
@@ -23,7 +22,7 @@ from trailveil.gaussian import FloatArray
 from trailveil.kernels import split
 from trailveil.mechanism import Mechanism
 from trailveil.precision import given_one_value, known_variances
-from trailveil.prior import Prior, observe
+from trailveil.prior import Observation, Prior, SideInformation, observe
 from trailveil.secrets import Secret
 
 # Seconds over which the change of the series at an edge of a crop is known.
@@ -60,37 +59,52 @@ def seen(
     or an adversary who knows a value and the path; NumericalError where a place is left with
     nothing.
     """
-    spans = {span_of(place, adversary) for place in places}
-    if len(spans) != 1 or any(place.size != 1 for place in places):
-        raise InvalidValue("places that are judged together must be single and in one span")
-    if adversary.point is not None and adversary.path is not None:
-        raise InvalidValue("an adversary must not know a value and the path here, got both")
-    span, judge = next(iter(spans)), adversary.prior(prior)
-    if places[0].window is not None:
-        judge = adversary.judging(prior, places[0])
-    known = known_path(judge, span, adversary)
+    judge, span, known = _judge(prior, places, adversary)
     together, count = _together(places, edges), len(places)
     observation = observe(judge, mechanism, known)
     found = observation.posterior(together)
     told = _beyond(found.covariance, count)
     left = np.diagonal(found.covariance)[:count] - found.slack[:count] - told
     before = known_variances(judge, together, known)[:count]
-    losses, at = _losses(left, before), [None] * count
-    seen_alone = Seen(losses, np.sqrt(before), np.sqrt(left), tuple(at))
+    alone = Seen(_losses(left, before), np.sqrt(before), np.sqrt(left), (None,) * count)
     level = split(judge.kernel)[1]
     flat = 1.0 / level if level > 0 else 0.0
     if adversary.point is not None:
         points = far_from(judge, span, adversary.point.away)
         if points.size:
-            beside = beside_values(observation, _together(places, ()), points)
-            given = [
-                given_one_value(judge, _alone(one), points, adversary.point.accuracy)[:, 0, 0]
-                for one in places
-            ]
-            seen_alone = _worst(
-                seen_alone, beside, np.array(given), points, adversary.point.accuracy, told
-            )
-    return Seen(seen_alone.losses + flat, seen_alone.before, seen_alone.after, seen_alone.at)
+            each = _each(observation, places, points, adversary.point.accuracy, told)
+            alone = _worst(alone, points, *each)
+    return Seen(alone.losses + flat, alone.before, alone.after, alone.at)
+
+
+def value_losses(
+    prior: Prior, places: Sequence[Secret], mechanism: Mechanism, adversary: Adversary
+) -> tuple[FloatArray, FloatArray]:
+    """The times (p,) of the values an adversary may know one of, and the losses (k, p) with each.
+
+    Raises as `seen` does.
+    """
+    judge, span, known = _judge(prior, places, adversary)
+    points = far_from(judge, span, adversary.point.away) if adversary.point else np.empty(0)
+    if adversary.point is None or not points.size:
+        return np.empty(0), np.empty((len(places), 0))
+    observation = observe(judge, mechanism, known)
+    nothing = np.zeros(len(places))
+    left, before = _each(observation, places, points, adversary.point.accuracy, nothing)
+    return points, _losses(left, before)
+
+
+def _judge(
+    prior: Prior, places: Sequence[Secret], adversary: Adversary
+) -> tuple[Prior, tuple[float, float], SideInformation]:
+    """The adversary's prior, the span of the places, and what is known of the path."""
+    spans = {span_of(place, adversary) for place in places}
+    if len(spans) != 1 or any(place.size != 1 for place in places):
+        raise InvalidValue("places that are judged together must be single and in one span")
+    if adversary.point is not None and adversary.path is not None:
+        raise InvalidValue("an adversary must not know a value and the path here, got both")
+    span, judge = next(iter(spans)), adversary.judging(prior, places[0])
+    return judge, span, known_path(judge, span, adversary)
 
 
 def _together(places: Sequence[Secret], edges: Sequence[float]) -> Secret:
@@ -104,10 +118,6 @@ def _together(places: Sequence[Secret], edges: Sequence[float]) -> Secret:
     for row, (one, weight) in enumerate(pieces):
         weights[row, np.searchsorted(times, one)] = weight[0]
     return Secret("places", times, weights, places[0].recorded)
-
-
-def _alone(place: Secret) -> Secret:
-    return Secret(place.kind, place.times, place.weights, place.recorded)
 
 
 def _beyond(covariance: FloatArray, count: int) -> FloatArray:
@@ -128,26 +138,30 @@ def _losses(left: FloatArray, before: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(1.0 / left - 1.0 / before, 0.0))
 
 
-def _worst(
-    alone: Seen,
-    beside: Beside,
-    before: FloatArray,
+def _each(
+    observation: Observation,
+    places: Sequence[Secret],
     points: FloatArray,
     accuracy: float,
     beyond: FloatArray,
-) -> Seen:
-    """The worst of nothing known, and each of the values (p,) known to an accuracy.
+) -> tuple[FloatArray, FloatArray]:
+    """What is left and what was there (k, p) with each of the values known to an accuracy.
 
-    before: (k, p). Q - q^2 / (Q_pp + accuracy^2), from below: see trailveil.adversary.
+    Q - q^2 / (Q_pp + accuracy^2), from below: see trailveil.adversary.
     """
-    count = before.shape[0]
+    together, count = _together(places, ()), len(places)
+    beside = beside_values(observation, together, points)
     own, spread = np.diagonal(beside.own)[:, None], np.maximum(beside.variances[count:], 0.0)
     doubts = _doubts(own, spread, beside.slack[:count, None], beside.slack[count:])
     told = beside.shared**2 / (spread - doubts + accuracy**2)
-    left = own - doubts - told - beyond[:, None]
+    before = given_one_value(observation.prior, together, points, accuracy)
+    return own - doubts - told - beyond[:, None], np.diagonal(before, axis1=1, axis2=2).T
+
+
+def _worst(alone: Seen, points: FloatArray, left: FloatArray, before: FloatArray) -> Seen:
+    """The worst of nothing known, and each of the values (p,) known: left, before (k, p)."""
     losses = _losses(left, before)
-    worst = np.argmax(losses, axis=1)
-    rows = np.arange(count)
+    worst, rows = np.argmax(losses, axis=1), np.arange(left.shape[0])
     more = losses[rows, worst] > alone.losses
     return Seen(
         np.where(more, losses[rows, worst], alone.losses),

@@ -151,8 +151,14 @@ def posed(
     pending = _once(pending)
     order = list(sketches.values())
     views = tuple(sketch.made(existing, cost) for sketch in order)
+    given: dict[tuple[int, int, float], FloatArray] = {}
+    for one in pending:
+        key = (one.sketch, one.place, one.accuracy)
+        if one.point is not None and key not in given:
+            made, sketch = views[one.sketch], order[one.sketch]
+            given[key] = _given_each(made, sketch, one.place, one.accuracy)
     return views, tuple(
-        _requirement(one, order[one.sketch], views[one.sketch], margin) for one in pending
+        _requirement(one, order[one.sketch], views[one.sketch], given, margin) for one in pending
     )
 
 
@@ -204,7 +210,13 @@ def _standing_for_all(far: FloatArray, span: tuple[float, float], away: float) -
     return found
 
 
-def _requirement(pending: _Pending, sketch: _Sketch, made: View, margin: float) -> Requirement:
+def _requirement(
+    pending: _Pending,
+    sketch: _Sketch,
+    made: View,
+    given: dict[tuple[int, int, float], FloatArray],
+    margin: float,
+) -> Requirement:
     place = sketch.places[pending.place]
     own = made.columns_of(pending.place)
     if pending.point is None:
@@ -212,9 +224,8 @@ def _requirement(pending: _Pending, sketch: _Sketch, made: View, margin: float) 
         point = None
     else:
         point = int(made.columns_of(len(sketch.places))[pending.point])
-        precision = np.asarray(
-            np.linalg.inv(_given_point(made, place, own, point, pending.accuracy))
-        )
+        before = given[(pending.sketch, pending.place, pending.accuracy)]
+        precision = np.asarray(np.linalg.inv(before[pending.point]))
     at = None if pending.point is None else sketch.points[pending.point]
     allowed = pending.demand.allowed(float(precision[0, 0]))
     return Requirement(
@@ -236,17 +247,15 @@ def _without_release(made: View) -> FloatArray:
     return view(made.prior, silent, made.known, made.quantities, np.empty(0)).at(0.0).covariance
 
 
-def _given_point(
-    made: View, place: Secret, own: NDArray[np.intp], point: int, accuracy: float
-) -> FloatArray:
-    """Var(secret | the path as far as it is known, one recorded value to an accuracy) (k, k)."""
-    if made.known.times.size:
-        before = _without_release(made)
-        told = before[own, point]
-        return np.asarray(
-            before[np.ix_(own, own)] - np.outer(told, told) / (before[point, point] + accuracy**2)
-        )
-    time = np.array(
-        [made.quantities[-1].times[point - made.columns_of(len(made.quantities) - 1)[0]]]
+def _given_each(made: View, sketch: _Sketch, place: int, accuracy: float) -> FloatArray:
+    """Var(secret | the path as far as it is known, one recorded value to an accuracy) (p, k, k)."""
+    if not made.known.times.size:
+        times = np.array(sketch.points)
+        return given_one_value(made.prior, sketch.places[place], times, accuracy)
+    before, own = _without_release(made), made.columns_of(place)
+    points = made.columns_of(len(sketch.places))
+    told = before[np.ix_(points, own)]
+    spread = np.diagonal(before)[points] + accuracy**2
+    return np.asarray(
+        before[np.ix_(own, own)] - told[:, :, None] * told[:, None, :] / spread[:, None, None]
     )
-    return np.asarray(given_one_value(made.prior, place, time, accuracy)[0])

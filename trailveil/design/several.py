@@ -26,6 +26,7 @@ from trailveil.gaussian import FloatArray
 from trailveil.guarantee import tight_bound
 from trailveil.kernels import split
 from trailveil.loss import losses
+from trailveil.marginals import value_losses as losses_with_values
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
 
@@ -132,15 +133,35 @@ class Wanted:
         """
         found = []
         for j, adversary in enumerate(self.adversaries):
-            for i, demand in enumerate(self.demands):
-                if adversary.point is None or not demand.counts(j):
-                    continue
-                times, losses = value_losses(self.prior, demand.secret, mechanism, adversary)
-                ratios = np.pad(losses / (demand.bound * common), 1)
+            if adversary.point is None:
+                continue
+            counting = [i for i, demand in enumerate(self.demands) if demand.counts(j)]
+            for i, times, lost in self._with_values(mechanism, counting, adversary):
+                ratios = np.pad(lost / (self.demands[i].bound * common), 1)
                 top = (ratios[1:-1] >= ratios[:-2]) & (ratios[1:-1] >= ratios[2:])
                 worst = np.flatnonzero(top & (ratios[1:-1] > 1))
                 best = worst[np.argsort(ratios[1:-1][worst])[::-1][:_OF_ONE]]
                 found += [(i, j, float(times[k])) for k in best]
+        return found
+
+    def _with_values(
+        self, mechanism: Mechanism, counting: Sequence[int], adversary: Adversary
+    ) -> list[tuple[int, FloatArray, FloatArray]]:
+        """Of each demand, the times of the values one of which may be known, and the losses."""
+        groups: dict[tuple[float, float, object], list[int]] = {}
+        for i in counting:
+            secret = self.demands[i].secret
+            alone = i if secret.size > 1 or adversary.path is not None else secret.window
+            groups.setdefault((*span_of(secret, adversary), alone), []).append(i)
+        found = []
+        for numbers in groups.values():
+            secrets = [self.demands[i].secret for i in numbers]
+            if secrets[0].size > 1 or adversary.path is not None:
+                pairs = [value_losses(self.prior, one, mechanism, adversary) for one in secrets]
+            else:
+                times, each = losses_with_values(self.prior, secrets, mechanism, adversary)
+                pairs = [(times, losses) for losses in each]
+            found += [(i, *pair) for i, pair in zip(numbers, pairs, strict=True)]
         return found
 
 
