@@ -21,6 +21,7 @@ many orders, and its Hessian by their square. M = I to begin with. At its minimu
 the gap. Source: Boyd and Vandenberghe, Convex Optimization, chapter 11.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -53,6 +54,10 @@ class Constraint:
     def floor(self, z: FloatArray) -> FloatArray:
         """C(z) (k, k); NumericalError where z lets a loss be negative."""
         inverse = self.precision + np.diag(self.allowed + self.by @ z)
+        if inverse.size == 1:
+            if not inverse[0, 0] > 0:
+                raise NumericalError("a loss must not be negative, got one that is")
+            return 1.0 / inverse
         return cholesky_solve(cholesky_factor(inverse), np.eye(len(inverse)))
 
 
@@ -185,16 +190,39 @@ def _evaluate(problem: Reduced, noise: FloatArray, z: FloatArray) -> _Point:
     turned = [factor.T @ root for root in problem.roots]
     damped = [cholesky_factor(eye + m @ m.T) for m in turned]
     value = -2 * float(np.sum(np.log(np.diagonal(factor)))) - float(np.sum(np.log(linear)))
-    floors, inverses, pulled = [], [], []
-    for c in problem.constraints:
-        floor, seen = c.floor(z), triangular_solve(damped[c.prior], factor.T @ c.pull)
+    floors, inverses, pulled = [], [], _pulled(problem, factor, damped)
+    for c, (seen, _) in zip(problem.constraints, pulled, strict=True):
+        floor = c.floor(z)
         left = c.without + seen.T @ seen - floor
-        root = cholesky_factor((left + left.T) / 2)
-        value -= 2 * float(np.sum(np.log(np.diagonal(root))))
+        if left.size == 1:
+            if not left[0, 0] > 0:
+                raise NumericalError("a constraint must hold strictly, got one that does not")
+            value -= float(np.log(left[0, 0]))
+            inverses.append(1.0 / left)
+        else:
+            root = cholesky_factor((left + left.T) / 2)
+            value -= 2 * float(np.sum(np.log(np.diagonal(root))))
+            inverses.append(np.asarray(cholesky_solve(root, np.eye(left.shape[0]))))
         floors.append(floor)
-        inverses.append(np.asarray(cholesky_solve(root, np.eye(left.shape[0]))))
-        pulled.append(_upper_solve(factor, _upper_solve(damped[c.prior], seen)))
-    return _Point(value, floors, inverses, pulled, noise, factor, linear)
+    return _Point(value, floors, inverses, [one for _, one in pulled], noise, factor, linear)
+
+
+def _pulled(
+    problem: Reduced, factor: FloatArray, damped: Sequence[FloatArray]
+) -> list[tuple[FloatArray, FloatArray]]:
+    """(I + M M^T)^-1/2 C^T G and (I + N K)^-1 G of each constraint."""
+    found: dict[int, tuple[FloatArray, FloatArray]] = {}
+    for number, one in enumerate(damped):
+        own = [i for i, c in enumerate(problem.constraints) if c.prior == number]
+        if not own:
+            continue
+        pulls = [problem.constraints[i].pull for i in own]
+        seen = triangular_solve(one, factor.T @ np.hstack(pulls))
+        back = _upper_solve(factor, _upper_solve(one, seen))
+        ends = np.cumsum([0, *(pull.shape[1] for pull in pulls)])
+        for i, a, b in zip(own, ends[:-1], ends[1:], strict=True):
+            found[i] = seen[:, a:b], back[:, a:b]
+    return [found[i] for i in range(len(problem.constraints))]
 
 
 def _upper_solve(factor: FloatArray, rhs: FloatArray) -> FloatArray:
@@ -265,14 +293,16 @@ def _derivatives(problem: Reduced, point: _Point, t: float) -> _Slopes:
     forms = []
     parts = zip(problem.constraints, point.floors, point.inverses, point.pulled, strict=True)
     for c, floor, inverse, pulled in parts:
-        root = np.linalg.cholesky(inverse)
+        root = np.sqrt(inverse) if inverse.size == 1 else np.linalg.cholesky(inverse)
         seen = pulled @ root
         pulls[c.prior] += seen @ seen.T
+        if not count:
+            forms.append(_products(seen))
+            continue
         told = floor @ root
         numbers = numbers - c.by.T @ np.sum(told**2, axis=1)
         forms.append(np.hstack([_products(seen), _outer(told, c.by)]))
-        if count:
-            curved += 2 * c.by.T @ (floor * (told @ told.T)) @ c.by
+        curved += 2 * c.by.T @ (floor * (told @ told.T)) @ c.by
     rows, columns, weights = triangle(size)
     shares = np.hstack(
         [
@@ -299,6 +329,8 @@ def _products(seen: FloatArray) -> FloatArray:
     """Rows that map the lower triangle of D to r_a^T D r_b, for all columns r of `seen` (p, k)."""
     rows, columns, weights = triangle(seen.shape[0])
     first, second = seen[rows], seen[columns]
+    if seen.shape[1] == 1:
+        return np.asarray((2 * first * second * weights[:, None]).T)
     both = first[:, :, None] * second[:, None, :] + second[:, :, None] * first[:, None, :]
     return np.asarray((both * weights[:, None, None]).reshape(rows.size, -1).T)
 
