@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import svd
 from scipy.optimize import brentq
 
 from trailveil.adversary import Adversary
 from trailveil.crops import Crop
 from trailveil.demands import Aims, Left, Target, demanded, judged
+from trailveil.design.columns import turn
 from trailveil.design.requirements import Demand
 from trailveil.design.robust import ESTIMATED, QUICKLY, Effort
 from trailveil.design.several import Wanted, sought
@@ -28,6 +30,9 @@ from trailveil.prior import Prior
 LARGEST_STD = 300_000.0
 # How often noise is sought, and what it may miss by (relative) to be made larger instead.
 _SOUGHT, _NEARLY = 3, 0.02
+# Columns of less than this share of the noise are left out; splines that others make up for, at the
+# fixes that were looked at, are worth no more than this.
+_HARDLY_ANY, _DEPENDENT = 1e-6, 1e-10
 # How much more noise is tried, in units of what is missing, and how often.
 _MORE, _MOST_STEPS = 1.2, 40
 # Square metres: where the search for uniform noise begins; relative: how near it comes.
@@ -152,7 +157,10 @@ def _until_met(
         if excess <= 0:
             return mechanism, seen
         mechanism = mechanism.scaled(1.0 + (_MORE + 0.3 * step) * max(excess, 1e-9))
-    raise NumericalError("a designed release must meet its own target, got one that does not")
+    raise NumericalError(
+        "a designed release must meet its own target, got one that does not: ask for less, or "
+        "withhold the protected part (--withhold)"
+    )
 
 
 def _optimal_of(
@@ -218,6 +226,8 @@ def _sought(
         effort,
         (_columns(made[0], prior.times[heard]), _columns(made[1], prior.times[heard])),
     )
+    if not all(np.any(one) for one in wanted.sought_in or ()):
+        return np.zeros((crop.prior.times.size, 0)), None  # nothing recorded where noise could be
     found, make = sought(wanted)
     if found.trace == 0.0:
         return np.zeros((crop.prior.times.size, 0)), 0.0
@@ -232,9 +242,21 @@ def _columns(made: Splines, times: FloatArray) -> FloatArray:
 
 
 def _everywhere(crop: Crop, made: Splines, times: FloatArray, factor: FloatArray) -> FloatArray:
-    """Columns at every row of a crop, that were found as combinations of splines at some times."""
-    coefficients = np.linalg.lstsq(made.at(times), factor, rcond=1e-10)[0]
-    return made.at(crop.prior.times) @ coefficients
+    """Columns at every row of a crop, that were found as combinations of splines at some times.
+
+    Those that hardly add to the noise are left out; the rest are turned against splines in the
+    order of their distance from what is protected, which no library's rounding changes.
+    """
+    _, sizes, basis = svd(factor, full_matrices=False)
+    kept = basis[sizes**2 > _HARDLY_ANY * np.sum(sizes**2)].T
+    columns = made.at(times)
+    coefficients = np.linalg.lstsq(columns, factor @ kept, rcond=_DEPENDENT)[0]
+    whole = made.at(crop.prior.times)
+    middle = float(np.mean(crop.spans))
+    peaks = np.abs(crop.prior.times[np.argmax(whole, axis=0)] - middle)
+    reference = whole[:, np.argsort(peaks, kind="stable")[: kept.shape[1]]]
+    found = whole @ coefficients
+    return found @ turn(found, reference)
 
 
 def _stand_for(crop: Crop, rows: NDArray[np.intp]) -> FloatArray:
