@@ -29,7 +29,7 @@ from trailveil.prior import Prior
 # Metres: deviations above which noise would carry fixes out of the frame.
 LARGEST_STD = 300_000.0
 # How often noise is sought, and what it may miss by (relative) to be made larger instead.
-_SOUGHT, _NEARLY = 3, 0.02
+_SOUGHT, _NEARLY = 2, 0.03
 # Columns of less than this share of the noise are left out; splines that others make up for, at the
 # fixes that were looked at, are worth no more than this.
 _HARDLY_ANY, _DEPENDENT = 1e-6, 1e-10

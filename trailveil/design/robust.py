@@ -66,7 +66,7 @@ class Effort:
 
 
 ROUGHLY, ESTIMATED = Effort(1e-2, 1e-2, 0), Effort(1e-2, 1e-2, 0, None)
-QUICKLY, THOROUGHLY = Effort(2e-4, 3e-3, 0, 1e-3), Effort(1e-5, 2e-5, 2)
+QUICKLY, THOROUGHLY = Effort(2e-4, 5e-3, 0, 1e-4), Effort(1e-5, 2e-5, 2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
