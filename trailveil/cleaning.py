@@ -45,6 +45,9 @@ _BESIDE = {
     "misplaced_points": "points outside of any segment",
     "unreadable_times": "times that could not be read",
     "impossible_years": "times of a year before 1678 or after 2261",
+    "without_position": "records that state no position",
+    "other_fields": "further fields of fixes (such as elevation), kinds",
+    "other_records": "other records or shapes",
 }
 _SENTENCES = {
     **{name: f"Left out because they had {text}: {{}} fixes." for name, text in _LOST.items()},
@@ -53,6 +56,7 @@ _SENTENCES = {
         name: f"The file also held {text}: {{}}; none is released."
         for name, text in _BESIDE.items()
     },
+    "wrong_checksums": "Parts of the file with a wrong checksum, which may be damaged: {}.",
 }
 
 

@@ -161,7 +161,7 @@ def test_elements_of_the_same_name_elsewhere_are_not_taken_for_fixes() -> None:
     )
     assert recording.positions.tolist() == [[12.5, -33.25]]
     assert recording.times[0] == np.datetime64("2024-05-01T00:00:03")
-    assert recording.seen == Seen(misplaced_points=2)
+    assert recording.seen == Seen(misplaced_points=2, other_fields=2)
 
 
 @pytest.mark.parametrize(
