@@ -67,11 +67,32 @@ def _begins(mark: bytes) -> Callable[[bytes], bool]:
     return lambda head: head.lstrip().startswith(mark)
 
 
+def _is_geojson(head: bytes) -> bool:
+    marks = (b'"feature', b'"coordinates"', b'"geometry"', b'"temporalgeometry"')
+    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") and _holds(*marks)(head)
+
+
+def _is_table(head: bytes) -> bool:
+    from trailveil.formats.delimited import looks_like_table
+
+    return looks_like_table(head)
+
+
 FORMATS: tuple[Format, ...] = (
     Format("GPX", (".gpx",), _holds(b"<gpx", b":gpx"), _reader("gpx"), _writer("gpx")),
     Format("FIT", (".fit",), lambda head: b".fit" in head[:14], _reader("fit")),
     Format("TCX", (".tcx",), _holds(b"trainingcenterdatabase"), _reader("tcx")),
     Format("GeoLife", (".plt",), _begins(b"geolife trajectory"), _reader("plt")),
+    Format("GeoJSON", (".geojson", ".json"), _is_geojson, _reader("geojson"), _writer("geojson")),
+    Format(
+        "GeoParquet",
+        (".parquet", ".geoparquet"),
+        _begins(b"par1"),
+        _reader("parquet"),
+        _writer("parquet"),
+    ),
+    Format("CSV", (".csv",), _is_table, _reader("delimited"), _writer("delimited")),
+    Format("TSV", (".tsv",), _is_table, _reader("delimited"), _writer("delimited", "write_tabs")),
 )
 
 

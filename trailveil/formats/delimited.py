@@ -1,0 +1,189 @@
+"""CSV and its kin: tables of text with names in the first line; times and positions in and out.
+
+The delimiter (comma, semicolon, tab or bar) is the one with which a line names a latitude, a
+longitude and a time. Read are UTF-8, UTF-16 with a mark, else Windows-1252; decimal commas; a
+hemisphere before or after a number; lines that begin with # are comments. The standard library's
+csv takes the lines apart: it goes row by row, so memory stays bounded, and it guesses no types, as
+pandas does, which rounds long numbers and makes a column text for one bad cell.
+"""
+
+import codecs
+import csv
+import io
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, Final
+
+from numpy.typing import ArrayLike
+
+from trailveil.errors import UnreadableInput
+from trailveil.formats.collect import number
+from trailveil.formats.columns import Columns, columns_of
+from trailveil.formats.grid import degrees, rows_of
+from trailveil.formats.moments import format_moments
+from trailveil.formats.tabular import Rows
+from trailveil.trace import Recording, Trace
+
+_DELIMITERS = ",;\t|"
+_HEAD = 8192  # bytes in which the line of names must be
+_HEADER_LINES = 30
+_MARKS: Final = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_POSITION = re.compile(
+    r"([NSEW]?) ?([+-]?\d+(?:[.,]\d*)?)(?: ?\u00b0)? ?([NSEW]?)", re.IGNORECASE | re.ASCII
+)
+_CHUNK = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """Where the names stand (line, from 0), how cells are parted, and what the columns are."""
+
+    line: int
+    delimiter: str
+    columns: Columns
+    width: int
+
+
+def looks_like_table(head: bytes) -> bool:
+    """Whether the beginning of a file names a latitude and a longitude in one line."""
+    return _header(head.decode("latin-1")) is not None
+
+
+def read(data: bytes, where: str) -> Recording:
+    """The fixes of a table, in file order; `where` names it in messages.
+
+    Raises UnreadableInput where no line names the columns, a row has more cells than there are
+    names, or no row has a position.
+    """
+    encoding, head = _decoded(data[:_HEAD])
+    header = _header(head)
+    if header is None or header.columns.time is None:
+        raise UnreadableInput(
+            f"input must have a line that names latitude, longitude and time, got none: {where}; "
+            "name the columns so, with a comma, semicolon, tab or bar between"
+        )
+    stream = io.TextIOWrapper(io.BytesIO(data), encoding, errors="replace", newline="")
+    for _ in range(header.line + 1):
+        stream.readline()
+    rows = Rows(header.columns, where)
+    try:
+        for index, cells in enumerate(csv.reader(stream, delimiter=header.delimiter), 1):
+            _take(cells, index, header, rows, where)
+    except csv.Error:
+        raise UnreadableInput(
+            f"input must be a table with cells of at most 128 KiB, got a longer one: {where}; a "
+            "quotation mark may be missing"
+        ) from None
+    return rows.recording()
+
+
+def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
+    """Write times of a trace at positions `grid`, (n, 2) whole microdegrees, as CSV.
+
+    Columns: time, latitude, longitude; where there is more than one segment, track and segment.
+    Raises InvalidValue for a grid that does not fit.
+    """
+    _write(trace, grid, stream, ",")
+
+
+def write_tabs(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
+    """Write as `write` does, with tabs between."""
+    _write(trace, grid, stream, "\t")
+
+
+def _write(trace: Trace, grid: ArrayLike, stream: BinaryIO, delimiter: str) -> None:
+    rows = rows_of(trace, grid)
+    several = len(rows.starts) > 2
+    names = ["time", "latitude", "longitude", *(["track", "segment"] if several else [])]
+    stream.write(f"{delimiter.join(names)}\n".encode())
+    for start in range(0, len(rows.times), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        lines = []
+        for time, point, track, segment in zip(
+            format_moments(rows.times[part]),
+            rows.points[part].tolist(),
+            rows.tracks[part].tolist(),
+            rows.segments[part].tolist(),
+            strict=True,
+        ):
+            cells = [time, degrees(point[0]), degrees(point[1])]
+            cells += [str(track), str(segment)] if several else []
+            lines.append(f"{delimiter.join(cells)}\n")
+        stream.write("".join(lines).encode())
+
+
+def _decoded(head: bytes) -> tuple[str, str]:
+    """The encoding of a file, and its beginning as text."""
+    encoding = next((name for mark, name in _MARKS.items() if head.startswith(mark)), "utf-8")
+    try:
+        return encoding, codecs.getincrementaldecoder(encoding)().decode(head)
+    except UnicodeDecodeError:
+        return "cp1252", head.decode("cp1252", errors="replace")
+
+
+def _header(head: str) -> _Header | None:
+    """The first line that names a position; among delimiters, the one that gives most."""
+    for line, text in enumerate(_lines(head)):
+        found = [_named(line, text, delimiter) for delimiter in _DELIMITERS]
+        sound = [header for header in found if header]
+        if sound:
+            return max(sound, key=lambda one: (one.columns.time is not None, one.width))
+    return None
+
+
+def _lines(head: str) -> Iterator[str]:
+    stream = io.StringIO(head, newline="")
+    for _ in range(_HEADER_LINES):
+        yield stream.readline()
+
+
+def _named(line: int, text: str, delimiter: str) -> _Header | None:
+    try:
+        names = next(csv.reader([text.lstrip("\ufeff# ")], delimiter=delimiter), [])
+    except csv.Error:
+        return None
+    columns = columns_of(names)
+    return None if columns is None else _Header(line, delimiter, columns, len(names))
+
+
+def _take(cells: list[str], index: int, header: _Header, rows: Rows, where: str) -> None:
+    if not cells or cells[0].startswith("#"):
+        rows.other_records += bool(cells)
+        return
+    if len(cells) > header.width and any(cells[header.width :]):
+        raise UnreadableInput(
+            f"rows must have {header.width} cells, as the line of names has, got {len(cells)} in "
+            f"row {index}: {where}; where commas are decimal, put semicolons between cells"
+        )
+    columns = header.columns
+    get = _getter(cells)
+    latitude, longitude = get(columns.latitude), get(columns.longitude)
+    if not latitude.strip() and not longitude.strip():
+        rows.without_position()
+        return
+    per_latitude, per_longitude = columns.per_degree
+    rows.position(_degrees(latitude) / per_latitude, _degrees(longitude) / per_longitude)
+    rows.stamps.text(get(columns.time), get(columns.date))
+    rows.keys(get(columns.track), get(columns.segment), get(columns.person) or None)
+
+
+def _getter(cells: list[str]) -> Callable[[int | None], str]:
+    return lambda index: "" if index is None or index >= len(cells) else cells[index]
+
+
+def _degrees(text: str) -> float:
+    """A number as it stands, or with a decimal comma or a hemisphere; NaN for anything else."""
+    value = number(text)
+    if not math.isnan(value):
+        return value
+    match = _POSITION.fullmatch(text.strip())
+    if match is None or (match[1] and match[3]):
+        return float("nan")
+    value = float(match[2].replace(",", "."))
+    return -value if (match[1] or match[3]).upper() in {"S", "W"} else value
