@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trailveil.errors import Unavailable, UnreadableInput
+from trailveil.formats.collect import number
 from trailveil.formats.columns import Columns, columns_beside, columns_of
 from trailveil.formats.grid import rows_of
 from trailveil.formats.tabular import Rows, add_arrays
@@ -184,9 +185,8 @@ def _plain(column: Any) -> list[Any]:
 
 def _numbers(column: Any) -> NDArray[np.float64]:
     if hasattr(column, "dictionary"):  # numbers as text
-        return np.array(
-            [np.nan if value is None else float(value) for value in _plain(column)], dtype=float
-        )
+        cells = _plain(column)
+        return np.array([number(cell) if isinstance(cell, str) else np.nan for cell in cells])
     return np.array(column.cast("float64").to_numpy(zero_copy_only=False), dtype=float)
 
 
