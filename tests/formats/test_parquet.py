@@ -17,6 +17,7 @@ from tests.formats.traces import TRACE, written
 from trailveil.errors import Unavailable, UnreadableInput
 from trailveil.formats import parquet
 from trailveil.formats.parquet import read
+from trailveil.formats.table import format_to_write
 from trailveil.trace import Recording, Seen
 
 COUNT = len(TRACE)
@@ -173,3 +174,5 @@ def test_without_pyarrow_one_line_says_what_to_install(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(Unavailable, match=r"pip install 'trailveil\[parquet\]'"):
         read(b"PAR1", "x")
+    with pytest.raises(Unavailable, match=r"pip install 'trailveil\[parquet\]'"):
+        format_to_write(".parquet")

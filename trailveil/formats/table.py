@@ -6,13 +6,14 @@ A new format is a module with `read`, and `write` where it can be written, and a
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from os import PathLike, fspath
 from pathlib import PurePath
 from typing import BinaryIO
 
 from numpy.typing import ArrayLike
 
-from trailveil.errors import UnreadableInput, UnwritableOutput
+from trailveil.errors import Unavailable, UnreadableInput, UnwritableOutput
 from trailveil.formats.source import named
 from trailveil.trace import Recording, Trace
 
@@ -29,7 +30,8 @@ _HEAD = 4096
 class Format:
     """A row of the table. `looks_like` judges the first 4 KiB, lower case, without zero bytes.
 
-    write: None where files of the format are only read.
+    write: None where files of the format are only read. needs: a package that is not always there,
+    and the extra that brings it.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Format:
     looks_like: Callable[[bytes], bool]
     read: Reader
     write: Writer | None = None
+    needs: tuple[str, str] | None = None
 
 
 def _reader(module: str) -> Reader:
@@ -90,6 +93,7 @@ FORMATS: tuple[Format, ...] = (
         _begins(b"par1"),
         _reader("parquet"),
         _writer("parquet"),
+        needs=("pyarrow", "parquet"),
     ),
     Format("CSV", (".csv",), _is_table, _reader("delimited"), _writer("delimited")),
     Format("TSV", (".tsv",), _is_table, _reader("delimited"), _writer("delimited", "write_tabs")),
@@ -116,23 +120,36 @@ def format_of(path: str | PathLike[str], data: bytes) -> Format:
 
 
 def format_to_write(suffix: str) -> Format:
-    """The format that writes files of a suffix such as ".gpx". Raises UnwritableOutput for none."""
+    """The format that writes files of a suffix such as ".gpx".
+
+    Raises UnwritableOutput for none, Unavailable for one whose package is not installed.
+    """
     return _to_write(suffix)[0]
 
 
 def writer_of(suffix: str) -> Writer:
-    """What writes files of a suffix such as ".gpx". Raises UnwritableOutput for none."""
+    """What writes files of a suffix such as ".gpx". Raises as `format_to_write` does."""
     return _to_write(suffix)[1]
 
 
 def _to_write(suffix: str) -> tuple[Format, Writer]:
     for row in FORMATS:
         if suffix.lower() in row.suffixes and row.write is not None:
+            _check_installed(row)
             return row, row.write
     raise UnwritableOutput(
         f"output must be of a format that is written ({_names(row for row in FORMATS if row.write)}"
         f"), got the suffix '{named(suffix)}': choose another name"
     )
+
+
+def _check_installed(row: Format) -> None:
+    """Refuse at once, and not after the noise has been made."""
+    if row.needs is not None and find_spec(row.needs[0]) is None:
+        raise Unavailable(
+            f"{row.name} must be written with {row.needs[0]}, which is not installed: pip install "
+            f"'trailveil[{row.needs[1]}]', or choose GPX, GeoJSON or CSV"
+        )
 
 
 def _suffix(path: str | PathLike[str]) -> str:
