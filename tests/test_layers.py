@@ -21,7 +21,7 @@ ROWS = """
  4  extended_loss parallel coupled fix_losses > precision > loss rows conditional
  4  stationary > anytime guarantee composition > adversary fit priors misspecification theorems
  5  design/
- 6  trace > projection > cleaning stops formats/ > datasets/ prior_file frames
+ 6  trace > readings projection > cleaning stops formats/ > datasets/ prior_file frames
  7  output selection > memory demands > release > everywhere protecting
  7  scan ledger places attacks/
  8  plots > report/

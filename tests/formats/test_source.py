@@ -1,6 +1,7 @@
 """Files that cannot be opened, are no files, or hold nothing: one clear line each."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from trailveil.formats import source
 from trailveil.formats.source import load, named
 from trailveil.formats.table import FORMATS, format_of, format_to_write
 
+ROOT = Path(__file__).parents[2]
 MINIMAL = b"<gpx></gpx>"
 
 
@@ -112,3 +114,15 @@ def test_suffixes_are_lower_case_start_with_a_dot_and_belong_to_one_format() -> 
             if row.write:
                 assert format_to_write(suffix.upper()) is row
     assert issubclass(UnwritableOutput, TrailveilError)
+
+
+def test_what_is_large_or_rare_is_imported_on_use_alone() -> None:
+    program = (
+        "import sys, trailveil.cli.protect, trailveil.formats, trailveil.frames\n"
+        "trailveil.formats.table.format_of('a.gpx', b'<gpx>')\n"
+        "print(*({'pyarrow', 'pandas', 'geopandas', 'shapely', 'fitdecode'} & {*sys.modules}))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, cwd=ROOT
+    )
+    assert found.stdout.strip() == ""

@@ -12,7 +12,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Final
 
@@ -40,19 +40,23 @@ _POSITION = re.compile(
 _CHUNK = 10_000
 
 
+Roles = Callable[[Sequence[str]], Columns | None]
+"""What columns of these names are, None where they are no line of names."""
+
+
 @dataclass(frozen=True, slots=True)
-class _Header:
+class Header:
     """Where the names stand (line, from 0), how cells are parted, and what the columns are."""
 
     line: int
     delimiter: str
     columns: Columns
-    width: int
+    names: tuple[str, ...]
 
 
 def looks_like_table(head: bytes) -> bool:
     """Whether the beginning of a file names a latitude and a longitude in one line."""
-    return _header(head.decode("latin-1")) is not None
+    return _header(head.decode("latin-1"), columns_of) is not None
 
 
 def read(data: bytes, where: str) -> Recording:
@@ -61,26 +65,50 @@ def read(data: bytes, where: str) -> Recording:
     Raises UnreadableInput where no line names the columns, a row has more cells than there are
     names, or no row has a position.
     """
+    header, lines = table_of(data, columns_of, "latitude, longitude and time", where)
+    rows = Rows(header.columns, where)
+    for cells in lines:
+        _take(cells, header.columns, rows)
+    return rows.recording()
+
+
+def table_of(
+    data: bytes, roles: Roles, wanted: str, where: str
+) -> tuple[Header, Iterator[list[str]]]:
+    """The header of a table of text, and its rows; a comment is an empty row.
+
+    wanted: what the line of names must name, besides a time, in words. Raises UnreadableInput where
+    no line does, and, while rows are taken, for one that has more cells than there are names.
+    """
     encoding, head = _decoded(data[:_HEAD])
-    header = _header(head)
+    header = _header(head, roles)
     if header is None or header.columns.time is None:
         raise UnreadableInput(
-            f"input must have a line that names latitude, longitude and time, got none: {where}; "
-            "name the columns so, with a comma, semicolon, tab or bar between"
+            f"input must have a line that names {wanted}, got none: {where}; name the columns so, "
+            "with a comma, semicolon, tab or bar between"
         )
     stream = io.TextIOWrapper(io.BytesIO(data), encoding, errors="replace", newline="")
     for _ in range(header.line + 1):
         stream.readline()
-    rows = Rows(header.columns, where)
+    return header, _rows(stream, header, where)
+
+
+def _rows(stream: io.TextIOWrapper, header: Header, where: str) -> Iterator[list[str]]:
+    width = len(header.names)
     try:
         for index, cells in enumerate(csv.reader(stream, delimiter=header.delimiter), 1):
-            _take(cells, index, header, rows, where)
+            if len(cells) > width and any(cells[width:]):
+                raise UnreadableInput(
+                    f"rows must have {width} cells, as the line of names has, got {len(cells)} in "
+                    f"row {index}: {where}; where commas are decimal, put semicolons between cells"
+                )
+            if cells:
+                yield [] if cells[0].startswith("#") else cells
     except csv.Error:
         raise UnreadableInput(
             f"input must be a table with cells of at most 128 KiB, got a longer one: {where}; a "
             "quotation mark may be missing"
         ) from None
-    return rows.recording()
 
 
 def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
@@ -127,13 +155,13 @@ def _decoded(head: bytes) -> tuple[str, str]:
         return "cp1252", head.decode("cp1252", errors="replace")
 
 
-def _header(head: str) -> _Header | None:
-    """The first line that names a position; among delimiters, the one that gives most."""
+def _header(head: str, roles: Roles) -> Header | None:
+    """The first line that has the roles; among delimiters, the one that gives most."""
     for line, text in enumerate(_lines(head)):
-        found = [_named(line, text, delimiter) for delimiter in _DELIMITERS]
+        found = [_named(line, text, delimiter, roles) for delimiter in _DELIMITERS]
         sound = [header for header in found if header]
         if sound:
-            return max(sound, key=lambda one: (one.columns.time is not None, one.width))
+            return max(sound, key=lambda one: (one.columns.time is not None, len(one.names)))
     return None
 
 
@@ -143,26 +171,20 @@ def _lines(head: str) -> Iterator[str]:
         yield stream.readline()
 
 
-def _named(line: int, text: str, delimiter: str) -> _Header | None:
+def _named(line: int, text: str, delimiter: str, roles: Roles) -> Header | None:
     try:
         names = next(csv.reader([text.lstrip("\ufeff# ")], delimiter=delimiter), [])
     except csv.Error:
         return None
-    columns = columns_of(names)
-    return None if columns is None else _Header(line, delimiter, columns, len(names))
+    columns = roles(names)
+    return None if columns is None else Header(line, delimiter, columns, tuple(names))
 
 
-def _take(cells: list[str], index: int, header: _Header, rows: Rows, where: str) -> None:
-    if not cells or cells[0].startswith("#"):
-        rows.other_records += bool(cells)
+def _take(cells: list[str], columns: Columns, rows: Rows) -> None:
+    if not cells:
+        rows.other_records += 1
         return
-    if len(cells) > header.width and any(cells[header.width :]):
-        raise UnreadableInput(
-            f"rows must have {header.width} cells, as the line of names has, got {len(cells)} in "
-            f"row {index}: {where}; where commas are decimal, put semicolons between cells"
-        )
-    columns = header.columns
-    get = _getter(cells)
+    get = cell_getter(cells)
     latitude, longitude = get(columns.latitude), get(columns.longitude)
     if not latitude.strip() and not longitude.strip():
         rows.without_position()
@@ -173,7 +195,8 @@ def _take(cells: list[str], index: int, header: _Header, rows: Rows, where: str)
     rows.keys(get(columns.track), get(columns.segment), get(columns.person) or None)
 
 
-def _getter(cells: list[str]) -> Callable[[int | None], str]:
+def cell_getter(cells: list[str]) -> Callable[[int | None], str]:
+    """The text of a cell by the index of its column, empty where the row or the role has none."""
     return lambda index: "" if index is None or index >= len(cells) else cells[index]
 
 
