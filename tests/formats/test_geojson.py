@@ -117,8 +117,11 @@ def test_what_is_unreadable_loses_only_its_fix() -> None:
 
 def test_two_people_are_not_mixed_up() -> None:
     points = [feature("Point", PLACES[0], time=TIMES[0], user_id=who) for who in ("a", "b")]
-    with pytest.raises(UnreadableInput, match="of one person and one device"):
-        recorded(collection(*points))
+    lines = [feature("LineString", PLACES, times=TIMES, deviceId=who) for who in (1, 2)]
+    for features in (points, lines):
+        with pytest.raises(UnreadableInput, match="of one person and one device"):
+            recorded(collection(*features))
+        assert len(recorded(collection(features[0], features[0]))) == 2 * len(recorded(features[0]))
 
 
 DEEP = 100_000

@@ -9,7 +9,6 @@ the time. A wrong checksum is counted, as software that writes it wrongly is abo
 
 import io
 import struct
-import warnings
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -59,16 +58,12 @@ def read(data: bytes, where: str) -> Recording:
 def _frames(data: bytes) -> Iterator[Any]:
     from fitdecode import CrcCheck, ErrorHandling, FitReader
 
-    with (
-        warnings.catch_warnings(),
-        FitReader(
-            io.BytesIO(data),
-            processor=None,
-            check_crc=CrcCheck.READONLY,
-            error_handling=ErrorHandling.IGNORE,
-        ) as reader,
-    ):
-        warnings.simplefilter("ignore")
+    with FitReader(
+        io.BytesIO(data),
+        processor=None,
+        check_crc=CrcCheck.READONLY,
+        error_handling=ErrorHandling.IGNORE,
+    ) as reader:
         yield from reader
 
 

@@ -33,6 +33,7 @@ _GEOMETRIES: Final = {
     "GeometryCollection",
 }
 _WGS84: Final = ("CRS84", "EPSG:4326", "EPSG::4326")
+_MOST_ROLES = 1000
 _NO_NAMES: Final = columns_beside([])
 
 
@@ -163,8 +164,7 @@ class _Reader:
         return self._rows.recording(other_fields=len(self._names), **self._counts)
 
     def _point(self, place: Any, properties: Mapping[str, Any]) -> None:
-        names = tuple(properties)
-        roles = self._roles.get(names) or self._roles.setdefault(names, columns_beside(names))
+        names, roles = tuple(properties), self._roles_of(properties)
         if roles.time is None:
             self._counts["waypoints"] += 1
             return
@@ -218,10 +218,22 @@ class _Reader:
         self._names.update(name for name in properties if name not in _TAKEN)
         named = properties.get("track"), properties.get("segment")
         keys = tuple(_key(value) for value in named)
+        who = self._roles_of(properties).person
+        person = None if who is None else _key(list(properties.values())[who])
         for place, stamp in zip(places, stamps, strict=True):
             self._rows.position(*_position(place))
             self._stamp(stamp)
-            self._rows.keys(keys[0] or track or ("line", own), keys[1] or ("line", own), None)
+            self._rows.keys(keys[0] or track or ("line", own), keys[1] or ("line", own), person)
+
+    def _roles_of(self, properties: Mapping[str, Any]) -> Columns:
+        """What the properties are, by their names; most features have the same."""
+        names = tuple(properties)
+        found = self._roles.get(names)
+        if found is None:
+            found = columns_beside(names)
+            if len(self._roles) < _MOST_ROLES:
+                self._roles[names] = found
+        return found
 
     def _stamp(self, value: Any, date: str = "") -> None:
         if isinstance(value, int | float) and not isinstance(value, bool):
