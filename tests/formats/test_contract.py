@@ -56,6 +56,15 @@ def test_each_row_has_a_sample() -> None:
 
 
 @all_formats
+def test_the_documents_list_it(row: Format) -> None:
+    root = Path(__file__).parents[2]
+    page = (root / "docs/formats.md").read_text(encoding="utf-8")
+    assert row.name in page
+    assert all(f"`{suffix}`" in page for suffix in row.suffixes)
+    assert row.name in (root / "README.md").read_text(encoding="utf-8")
+
+
+@all_formats
 def test_the_sample_is_read_as_it_is(row: Format) -> None:
     recording = row.read(SAMPLES[row.name], "x")
     step = EXACT.get(row.name, 0.0)

@@ -80,7 +80,11 @@ def test_positions_of_any_kind() -> None:
         name: pyarrow.array(values).cast(pyarrow.decimal128(12, 6))
         for name, values in (("lat", LATITUDES), ("lon", LONGITUDES))
     }
-    for columns in (e7, text, decimal):
+    encoded = {
+        name: pyarrow.array(values).dictionary_encode()
+        for name, values in (("lat", LATITUDES), ("lon", LONGITUDES))
+    }
+    for columns in (e7, text, decimal, encoded):
         same(read(file({**columns, "time": TIMES}), "x"), atol=1e-14)
 
 

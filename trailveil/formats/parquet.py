@@ -145,7 +145,14 @@ def _batches(
     wanted = {names[index] for index in indices if index is not None and index >= 0}
     wanted |= {geometry} if geometry is not None else set()
     for batch in file.iter_batches(_BATCH, columns=sorted(wanted)):
-        yield dict(zip(batch.schema.names, batch.columns, strict=True))
+        plain = [_plain_unless_text(column) for column in batch.columns]
+        yield dict(zip(batch.schema.names, plain, strict=True))
+
+
+def _plain_unless_text(column: Any) -> Any:
+    """Numbers and times that a file holds as a dictionary, one by one."""
+    kept = not hasattr(column, "dictionary") or str(column.dictionary.type) in _TEXT
+    return column if kept else column.dictionary_decode()
 
 
 def _take(
