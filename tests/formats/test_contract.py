@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.formats.traces import PLACES, SAMPLES, SECONDS, TRACE, fit, plt, tcx, traces, written
 from trailveil.cleaning import clean
 from trailveil.errors import InvalidValue, TrailveilError, UnreadableInput
-from trailveil.formats import read, write
+from trailveil.formats import collect, read, tabular, write
 from trailveil.formats.table import FORMATS, Format, format_of
 from trailveil.trace import Recording, Seen, Trace
 
@@ -152,6 +152,16 @@ def test_a_file_that_is_cut_off_is_refused_or_whole_up_to_its_end(row: Format) -
         whole = len(found) - 1
         np.testing.assert_array_equal(found.positions[:whole], PLACES[:whole])
         np.testing.assert_array_equal(found.times[:whole].astype(np.int64), TRACE.times[:whole])
+
+
+@all_formats
+def test_the_number_of_fixes_is_bounded(row: Format, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (collect, tabular):
+        monkeypatch.setattr(module, "MOST_FIXES", len(SECONDS))
+    assert len(row.read(SAMPLES[row.name], "x")) == len(SECONDS)
+    for module in (collect, tabular):
+        monkeypatch.setattr(module, "MOST_FIXES", len(SECONDS) - 1)
+    assert "must hold at most" in refusal(row, SAMPLES[row.name])
 
 
 def huge(name: str) -> bytes:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.formats.traces import TRACE, written
 from trailveil.errors import UnreadableInput
+from trailveil.formats import tabular
 from trailveil.formats.delimited import read
 from trailveil.trace import Recording, Seen, Trace
 
@@ -93,6 +94,16 @@ def test_tracks_and_segments_are_those_that_are_named() -> None:
     recording = table(text)
     assert recording.segments.tolist() == [0, 1, 2, 0]
     assert recording.tracks == (0, 1, 0)
+
+
+def test_the_number_of_segments_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tabular, "_MOST_SEGMENTS", 2)
+    text = "segment,lat,lon,time\n" + "".join(
+        f"{i % 2},46,7,{1_715_688_000 + i}\n" for i in range(9)
+    )
+    assert table(text).tracks == (0, 0)
+    with pytest.raises(UnreadableInput, match="at most 2 segments"):
+        table(text + "2,46,7,1715688010\n")
 
 
 def test_two_people_are_not_mixed_up() -> None:

@@ -17,6 +17,9 @@ from trailveil.trace import Recording, Seen
 NO_TIME: Final = int(np.datetime64("NaT", "ns").astype(np.int64))
 """How a fix without a time is held among integers: as NumPy does."""
 
+MOST_FIXES: Final = 20_000_000
+"""Fixes that are read at most: eight months of one a second. Memory is bounded by it."""
+
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _MOST_FIELDS = 1000  # a file that makes up a name for each fix must not fill the memory
 
@@ -27,9 +30,10 @@ def number(text: str | None) -> float:
 
 
 class Fixes:
-    """Collects fixes in file order."""
+    """Collects fixes in file order; `where` names the file in messages."""
 
-    def __init__(self) -> None:
+    def __init__(self, where: str) -> None:
+        self._where: Final = where
         self._times = array("q")
         self._naive = bytearray()
         self._positions = array("d")
@@ -53,7 +57,12 @@ class Fixes:
             self.count("empty_segments")
 
     def fix(self, latitude: float, longitude: float) -> None:
-        """A fix, in degrees, NaN where unreadable, as yet without a time."""
+        """A fix, in degrees, NaN where unreadable, as yet without a time.
+
+        Raises UnreadableInput for more fixes than are read.
+        """
+        if len(self._times) >= MOST_FIXES:
+            raise too_many(self._where)
         if self._new_segment:  # only now is it known that the segment, and the track, have a fix
             last = self._tracks[-1] if self._tracks else -1
             self._tracks.append(last + self._new_track)
@@ -84,10 +93,10 @@ class Fixes:
         if len(self._fields) < _MOST_FIELDS:
             self._fields.add(name)
 
-    def recording(self, where: str) -> Recording:
-        """What was collected. Raises UnreadableInput, naming `where`, where that is nothing."""
+    def recording(self) -> Recording:
+        """What was collected. Raises UnreadableInput where that is nothing."""
         if not self._times:
-            raise UnreadableInput(nothing(self._counts, where))
+            raise UnreadableInput(nothing(self._counts, self._where))
         return Recording(
             np.array(self._times, dtype=np.int64).view("datetime64[ns]"),
             np.frombuffer(self._naive, dtype=np.bool_),
@@ -96,6 +105,13 @@ class Fixes:
             tuple(self._tracks),
             Seen(**self._counts | {"other_fields": len(self._fields)}),
         )
+
+
+def too_many(where: str) -> UnreadableInput:
+    """The refusal of more fixes than are read."""
+    return UnreadableInput(
+        f"input must hold at most {MOST_FIXES} fixes, got more: {where}; split it first"
+    )
 
 
 def nothing(counts: dict[str, int], where: str) -> str:

@@ -43,7 +43,7 @@ def read(data: bytes, where: str) -> Recording:
     """
     from fitdecode import FitError
 
-    fixes = Fixes()
+    fixes = Fixes(where)
     try:
         for frame in _frames(data):
             _take(frame, fixes)
@@ -52,7 +52,7 @@ def read(data: bytes, where: str) -> Recording:
             f"input must be a whole FIT file, got one that is damaged or cut off: {where}; export "
             "the recording again"
         ) from None
-    return fixes.recording(where)
+    return fixes.recording()
 
 
 def _frames(data: bytes) -> Iterator[Any]:

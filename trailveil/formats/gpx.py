@@ -36,7 +36,7 @@ def read(data: bytes, where: str) -> Recording:
     """
     handler = _Tracks(where)
     parse(data, handler, where)
-    return handler.fixes.recording(where)
+    return handler.fixes.recording()
 
 
 def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
@@ -68,7 +68,7 @@ class _Tracks(ContentHandler):
 
     def __init__(self, where: str) -> None:
         super().__init__()
-        self.fixes: Final = Fixes()
+        self.fixes: Final = Fixes(where)
         self._where: Final = where
         self._prefix = ""
         self._path: list[str] = []

@@ -16,15 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trailveil.errors import Unavailable, UnreadableInput
-from trailveil.formats.collect import number
+from trailveil.formats.collect import MOST_FIXES, number, too_many
 from trailveil.formats.columns import Columns, columns_beside, columns_of
 from trailveil.formats.grid import rows_of
 from trailveil.formats.tabular import Rows, add_arrays
 from trailveil.projection import MICRO
 from trailveil.trace import Recording, Trace
-
-MOST_ROWS = 20_000_000
-"""Rows that are read at most: eight months of a fix a second."""
 
 _BATCH = 65_536
 _LONGEST = 1000  # bytes of a time, a name or a point
@@ -129,11 +126,8 @@ def _roles(names: list[str], geometry: str | None, where: str) -> Columns:
 
 
 def _check_size(file: Any, where: str) -> None:
-    if file.metadata.num_rows > MOST_ROWS:
-        raise UnreadableInput(
-            f"input must have at most {MOST_ROWS} rows, got {file.metadata.num_rows}: {where}; "
-            "split it first"
-        )
+    if file.metadata.num_rows > MOST_FIXES:  # before the first batch unfolds
+        raise too_many(where)
 
 
 def _batches(

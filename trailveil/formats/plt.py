@@ -46,9 +46,9 @@ def numbers(rows: list[list[str]]) -> NDArray[np.float64]:
 
 def read(data: bytes, where: str) -> Recording:
     """The recording in a .plt file of GeoLife. Raises UnreadableInput for anything else."""
-    fixes = Fixes()
+    fixes = Fixes(where)
     fixes.field("altitude")
     for row in fields(data, where):
         fixes.fix(*(number(text) for text in [*row, "", ""][:2]))
         fixes.time(parse_moment(f"{row[5]}T{row[6]}Z" if len(row) == _FIELDS else ""))
-    return fixes.recording(where)
+    return fixes.recording()

@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import UnreadableInput
-from trailveil.formats.collect import nothing
+from trailveil.formats.collect import MOST_FIXES, nothing, too_many
 from trailveil.formats.columns import Columns
 from trailveil.formats.stamps import Stamps
 from trailveil.trace import Recording, Seen
+
+_MOST_SEGMENTS = 100_000
 
 Cell = Hashable
 """Of a column that names segments, tracks or people."""
@@ -38,7 +40,12 @@ class Rows:
         self.other_records = 0
 
     def position(self, latitude: float, longitude: float) -> None:
-        """Where a fix is, in degrees, NaN where unreadable; its time goes to `stamps`."""
+        """Where a fix is, in degrees, NaN where unreadable; its time goes to `stamps`.
+
+        Raises UnreadableInput for more fixes than are read.
+        """
+        if len(self._positions) >= 2 * MOST_FIXES:
+            raise too_many(self._where)
         self._positions.extend((latitude, longitude))
 
     def without_position(self, count: int = 1) -> None:
@@ -52,6 +59,11 @@ class Rows:
         key = (track, segment)
         number = self._numbers.get(key)
         if number is None:
+            if len(self._numbers) >= _MOST_SEGMENTS:
+                raise UnreadableInput(
+                    f"input must have at most {_MOST_SEGMENTS} segments, got more: {self._where}; "
+                    "the column that names them may be of something else"
+                )
             number = self._numbers[key] = len(self._numbers)
             self._owners.append(self._tracks.setdefault(track, len(self._tracks)))
         self._segments.append(number)

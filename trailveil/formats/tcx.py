@@ -31,7 +31,7 @@ def read(data: bytes, where: str) -> Recording:
     """
     handler = _Activities(where)
     parse(data, handler, where)
-    return handler.fixes.recording(where)
+    return handler.fixes.recording()
 
 
 class _Activities(ContentHandler):
@@ -39,7 +39,7 @@ class _Activities(ContentHandler):
 
     def __init__(self, where: str) -> None:
         super().__init__()
-        self.fixes: Final = Fixes()
+        self.fixes: Final = Fixes(where)
         self._where: Final = where
         self._path: list[str] = []
         self._point: dict[str, str] | None = None
