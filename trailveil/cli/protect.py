@@ -156,6 +156,8 @@ def protect(**options: Any) -> None:
     further = publish(made, memory, output, again=again, overwrite=overwrite, beside=beside)
     found = record(made, cleaning, output=file_named(output), further=further, zone=options["zone"])
     click.echo(json.dumps(found) if options["as_json"] else text(found))
+    if options["output"] is None and output.suffix.lower() != source.suffix.lower():
+        click.echo(f"Written as GPX: files such as {named(source.name)} are only read.", err=True)
 
 
 def _request(options: dict[str, Any]) -> Request:
