@@ -29,7 +29,7 @@ from trailveil.prior import Prior
 # Metres: deviations above which noise would carry fixes out of the frame.
 LARGEST_STD = 300_000.0
 # Where this share of what may be lost is lost already, the noise is made larger, if at all.
-_AS_GOOD = 1 + 1e-6
+_AS_GOOD = 1 + 1e-4
 # How often noise is sought, and what it may miss by (relative) to be made larger instead.
 _SOUGHT, _NEARLY = 2, 0.03
 # Columns of less than this share of the noise are left out; splines that others make up for, at the

@@ -211,7 +211,7 @@ def _solved(wanted: Wanted, pose: Pose) -> tuple[Solution, Callable[[float], Mec
     """The best noise against all that adversaries may know, and trace -> that much of its kind."""
     views, needs = wanted.posed((), 0.0)
     problem = pose(views, needs)
-    if problem.alone:
+    if problem.alone and wanted.sought_in is None:
         found = solve(problem)
         return found, _maker(wanted, found)
     return _robust(wanted, pose, problem)
