@@ -31,8 +31,9 @@ _MOST_KNOTS = 72
 # Where noise must end, it does so with its slope: without the last splines, as many as this.
 _ENDING = 2
 _GRID = 200
-# The lag is looked for on so many lags, the least of them this share of the longest.
-_LAGS, _LEAST_LAG = 400, 1e-5
+# The lag is looked for on so many lags, the least of them (seconds) at most this share of the
+# longest.
+_LAGS, _LEAST_LAG, _LEAST_SHARE = 1000, 0.1, 1e-5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +116,7 @@ def lag_of(base: Kernel | None, begin: float, deviation: float, longest: float) 
     """
     if base is None or longest <= 0:
         return max(longest, 1.0)
-    lags = np.geomspace(longest * _LEAST_LAG, longest, _LAGS)
+    lags = np.geomspace(min(_LEAST_LAG, longest * _LEAST_SHARE), longest, _LAGS)
     here, there = np.array([begin]), begin + lags
     moved = base.diagonal(there) + base.diagonal(here) - 2 * base(there, here)[:, 0]
     enough = np.flatnonzero(moved >= deviation**2)
