@@ -230,7 +230,14 @@ def _robust(
     binding: set[tuple[tuple[int, int], float | None]] = set()
     found, effort, widened = None, ROUGHLY, 0
     for _ in range(_ROUNDS):
-        found = robust.settle(problem, space, binding, effort, found)
+        try:
+            found = robust.settle(problem, space, binding, effort, found)
+        except NumericalError:
+            if effort != ROUGHLY:
+                raise
+            # Too coarse for any noise to meet it all: go on with more columns at once.
+            effort, space = wanted.effort, robust.begin(problem, wanted.columns(coarse=False))
+            continue
         if found is None:
             none = nothing(problem)
             return none, _maker(wanted, none)

@@ -24,6 +24,9 @@ FINEST = 0.14
 _FINE = (FINEST, 0.25, 1.0)
 # The same where columns are only to find what binds.
 _COARSE = (0.4, 0.6, 2.0)
+# Whatever the lag, knots at the edges are this near (in the shares above) compared with how near
+# something may be known.
+_OF_KNOWN = 1.75
 # Splines are continuous, and no more, at the edges of a stay: a clock stops there.
 _AT_EDGES, _DEGREE = 3, 3
 # More knots than so many are never laid: they are laid less densely instead.
@@ -78,7 +81,7 @@ def splines(
     anchors = np.unique(np.clip([first, last, *edges, *known], first, last))
     share, widening, within = _COARSE if coarse else _FINE
     inside = edges[(edges > first) & (edges < last)]
-    finest = share * lag
+    finest = min([share * lag, *(_OF_KNOWN * share * far for far in away if far > 0)])
     between = _between(anchors, edges, spans, (finest, widening, within))
     while between.size + inside.size > _MOST_KNOTS and finest < last - first:
         finest *= 1.5
