@@ -27,7 +27,7 @@ from trailveil.secrets import Secret, basic, window_mean
 # the rest all are.
 _SAMPLED = 12
 # Those that noise is sought for are these shares of the way into the stay.
-_WITHIN = (0.05, 0.25, 0.5, 0.75, 0.95)
+_WITHIN = (0.03, 0.08, 0.2, 0.5, 0.8, 0.92, 0.97)
 # Relative: how far the losses of many fixes at once may be below those with a bounded error.
 _CAUTION = 1e-6
 

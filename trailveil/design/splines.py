@@ -21,12 +21,12 @@ from trailveil.kernels import Kernel
 # by what is to be left; further away, by this share of the distance besides, and by another within
 # a stay, where noise is nearly constant.
 FINEST = 0.14
-_FINE = (FINEST, 0.25, 1.0)
+_FINE = (FINEST, 0.33, 1.0)
 # The same where columns are only to find what binds.
 _COARSE = (0.4, 0.6, 2.0)
 # Whatever the lag, knots at the edges are this near (in the shares above) compared with how near
 # something may be known.
-_OF_KNOWN = 1.75
+_OF_KNOWN = 2.5
 # Splines are continuous, and no more, at the edges of a stay: a clock stops there.
 _AT_EDGES, _DEGREE = 3, 3
 # More knots than so many are never laid: they are laid less densely instead.
