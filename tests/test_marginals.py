@@ -234,7 +234,7 @@ def test_losses_with_each_value_known(
     places = places_in_the_stay(prior)
     points, losses = value_losses(prior, places, mechanism, hidden)
     assert losses.shape == (len(places), points.size)
-    assert np.array_equal(points, TIMES[(TIMES <= STAY[0] - 60) | (TIMES >= STAY[1] + 60)])
+    assert np.array_equal(points, TIMES[(STAY[0] - 60 >= TIMES) | (STAY[1] + 60 <= TIMES)])
     for i, place in enumerate(places):
         times, expected = values_of_one(prior, place, mechanism, hidden)
         assert np.array_equal(points, times)
@@ -267,7 +267,10 @@ def test_what_cannot_be_judged_together_is_refused() -> None:
         seen(prior, [basic(AT)], mechanism, knows_a_point() & knows_the_path())
 
 
-def test_a_place_that_is_told_exactly_has_no_figure() -> None:
+def test_a_place_that_is_told_nearly_exactly_is_judged_with_more_digits() -> None:
     prior = Prior(IntegratedOU(3.0, 60.0) + White(1e-9) + Constant(1e5), TIMES)
+    place = basic(float(TIMES[20]))
+    found = seen(prior, [place], no_noise(TIMES), PLAIN)
+    assert found.losses[0] == pytest.approx(1e18, rel=0.1)
     with pytest.raises(NumericalError, match="the place must not be determined to within rounding"):
-        seen(prior, [basic(float(TIMES[20]))], no_noise(TIMES), PLAIN)
+        seen(prior, [place], no_noise(TIMES), PLAIN, edges=[0.0])

@@ -10,8 +10,8 @@ from tests.markov_cases import relative
 from trailveil.adversary import (
     PLAIN,
     Adversary,
-    Exposure,
     Beside,
+    Exposure,
     believes,
     exposures,
     knows_a_point,
