@@ -95,7 +95,7 @@ def test_demands_are_of_the_place_its_mean_and_some_fixes() -> None:
 
 
 def left(loss: float, before: float, after: float, place: float | None = None) -> Left:
-    return Left("plain", loss, before, after, None, place)
+    return Left("plain", loss, before, after, None, place, before, after, place)
 
 
 def test_what_is_missed() -> None:
@@ -103,6 +103,8 @@ def test_what_is_missed() -> None:
     metres = replace(TARGET, left=300.0)
     assert metres.deviation == 300
     assert metres.missed([left(1.0, 400, 150), left(1.0, 500, 300)]) == pytest.approx(4)
+    weak = replace(left(1.0, 400, 350), known=310.0, least=200.0)  # where less is lost
+    assert metres.missed([weak]) == pytest.approx(2.25)
     with pytest.raises(BeyondPrior, match="below the 290 that one knows") as caught:
         metres.missed([left(1.0, 290, 150)])
     assert caught.value.most == 290
