@@ -65,7 +65,7 @@ def test_metres_can_be_asked_for_in_place_of_epsilon() -> None:
     left = [CIRCLE_68 * one.after for one in made.findings[0].left]
     assert min(left) == pytest.approx(200, rel=5e-3)
     assert min(left) >= 200 * (1 - 1e-9)
-    with pytest.raises(Refused, match=r"must be left with less than 2\d\d m of the place"):
+    with pytest.raises(Refused, match=r"metres to leave must be below 2\d\d, got 300"):
         plan(TRACE, replace(request, leave=300.0))
 
 
