@@ -66,9 +66,10 @@ def _promise(found: dict[str, Any]) -> list[str]:
         "The promise",
         *_paragraph(
             f"Of two places up to {target['radius_m']:g} m apart, nobody of those below can tell "
-            f"well which one it was at {when}: {asked}. What they thought the odds were, the release "
-            f"changes by less than a factor of {worst['odds_factor_99']:.2g} in 99 of 100 cases; their best guess "
-            f"between the two is right {right:.0f} times in 100, where tossing a coin is right 50 "
+            f"well which one it was at {when}: {asked}. What they thought the odds were, the "
+            f"release changes by less than a factor of {worst['odds_factor_99']:.2g} in 99 of 100 "
+            f"cases; their best guess between the two is right {right:.0f} times in 100, where "
+            "tossing a coin is right 50 "
             "times. Cases are over the ways people move and the noise drawn. Against who"
         ),
         *_listed("- ", found["adversaries"]),
