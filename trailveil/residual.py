@@ -92,10 +92,11 @@ def residual_of(sources: "Sources", joint: Joint) -> tuple[Posterior, FloatArray
     """The posterior, and the posterior covariance of secret and points (p, k)."""
     solve, count = _solver(joint), joint.system.size
     weights = solve(joint.cross, joint.secret_loadings.T)
+    nothing = np.zeros_like(joint.secret_loadings.T)
     shares = sources.shares(weights)
     for _ in range(MOST_REFINEMENTS):
         residual = _total(shares)[:count]
-        finer = weights + solve(residual, np.zeros_like(joint.secret_loadings.T))
+        finer = weights + solve(residual, nothing)
         trial = sources.shares(finer)
         if not np.sum(_total(trial)[:count] ** 2) < REFINEMENT_GAIN * np.sum(residual**2):
             break
@@ -103,7 +104,7 @@ def residual_of(sources: "Sources", joint: Joint) -> tuple[Posterior, FloatArray
     covariance = np.sum([share.variance for share in shares], axis=0)
     covariance = (covariance + covariance.T) / 2  # both halves are the same sums, rounded apart
     found = Posterior(covariance, _slack(shares, joint.system), weights)
-    return found, _total(shares)[count:]
+    return found, _total(shares)[count:] - sources.told(solve(_total(shares)[:count], nothing))
 
 
 def _solver(joint: Joint) -> Callable[[FloatArray, FloatArray], FloatArray]:
@@ -184,6 +185,12 @@ class Sources:
             recorded = secret * self.secret.recorded
             found.append(self._measured(np.concatenate([-weights, between, recorded])[self.order]))
         return [*found, self._own(weights, between)]
+
+    def told(self, weights: FloatArray) -> FloatArray:
+        """The covariance of the points with W^T Z (p, k), for weights W (n, k)."""
+        unsought = np.zeros((self.secret.times.size, weights.shape[1]))
+        own = _total(self.own_shares(weights, unsought))[self.system.size :]
+        return self.points.loading @ (self.joint.loadings.T @ weights) - own
 
     def _placed(self, share: _Share) -> _Share:
         cross, slip = share.cross[self.place], share.slip[self.place]
