@@ -22,8 +22,9 @@ ROWS = """
  4  stationary > anytime guarantee composition > adversary > adversaries marginals fit priors
  4  misspecification theorems
  5  design/
- 6  trace > projection > cleaning stops formats/ > datasets/ prior_file
- 7  output selection > memory crops > demands > designing > withholding > release > everywhere protecting
+ 6  trace > readings projection > cleaning stops formats/ > datasets/ prior_file frames
+ 7  output selection > memory crops > demands > designing > withholding > release
+ 7  everywhere protecting
  7  scan ledger places attacks/
  8  plots > report/
  9  batch experiments/

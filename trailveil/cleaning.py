@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue, Refused, UnreadableInput
+from trailveil.readings import Readings, RecordedReadings
 from trailveil.trace import Recording, Seen, Trace
 
 _CLOCK_FROM = np.datetime64("1980-01-07", "ns")  # GPS began on the 6th: so reads an unset clock
@@ -27,6 +28,7 @@ _CLOCK_TO = np.datetime64("2100-01-01", "ns")
 # In order of precedence: a fix that is lost for two reasons counts under the first.
 _LOST = {
     "bad_positions": "no position on the globe",
+    "bad_values": "no readable value",
     "null_positions": "latitude 0 and longitude 0, which stands for no position",
     "untimed": "no usable time",
     "unclear_clock": "a local time that its zone has twice or never",
@@ -45,6 +47,9 @@ _BESIDE = {
     "misplaced_points": "points outside of any segment",
     "unreadable_times": "times that could not be read",
     "impossible_years": "times of a year before 1678 or after 2261",
+    "without_position": "records that state no position",
+    "other_fields": "further fields of fixes (such as elevation), kinds",
+    "other_records": "other records or shapes",
 }
 _SENTENCES = {
     **{name: f"Left out because they had {text}: {{}} fixes." for name, text in _LOST.items()},
@@ -53,6 +58,7 @@ _SENTENCES = {
         name: f"The file also held {text}: {{}}; none is released."
         for name, text in _BESIDE.items()
     },
+    "wrong_checksums": "Parts of the file with a wrong checksum, which may be damaged: {}.",
 }
 
 
@@ -61,14 +67,15 @@ class Cleaning:
     """What cleaning did, in numbers of fixes.
 
     `recorded` came in, `kept` went on. Each that did not is in exactly one of bad_positions,
-    null_positions, untimed, unclear_clock, unset_clock, duplicates and equal_times. Beside that,
-    out_of_order were sorted, assumed_zone had their zone from the caller, and `seen` is what the
-    reader met.
+    bad_values (of readings, which have no positions), null_positions, untimed, unclear_clock,
+    unset_clock, duplicates and equal_times. Beside that, out_of_order were sorted, assumed_zone had
+    their zone from the caller, and `seen` is what the reader met.
     """
 
     recorded: int
     kept: int
     bad_positions: int
+    bad_values: int
     null_positions: int
     untimed: int
     unclear_clock: int
@@ -104,18 +111,7 @@ def clean(
     times, unclear = _in_utc(recording, assume_utc, zone)
     fates = _Fates(len(recording))
     _judge_positions(recording.positions, fates)
-    _judge_times(times, unclear, fates)
-    out_of_order = _out_of_order(times[fates.kept])
-    _judge_repeats(times, recording.positions, fates)
-    cleaning = Cleaning(
-        recorded=len(recording),
-        out_of_order=out_of_order,
-        assumed_zone=int(recording.naive.sum()),
-        seen=recording.seen,
-        **fates.counts(),
-    )
-    _check_rest(cleaning)
-    rows = fates.kept[np.argsort(times[fates.kept], kind="stable")]
+    rows, cleaning = _sorted_out(recording, times, unclear, recording.positions, fates)
     trace = Trace(
         times[rows].astype(np.int64),
         recording.positions[rows],
@@ -123,6 +119,50 @@ def clean(
         recording.tracks,
     )
     return trace, cleaning
+
+
+def clean_readings(
+    recorded: RecordedReadings, *, assume_utc: bool = False, zone: ZoneInfo | None = None
+) -> tuple[Readings, Cleaning]:
+    """The cleaned readings of a time series, and what it took.
+
+    What is said of times, repeats and refusals is as for `clean`; a reading without a readable
+    value is dropped, and refused where they are most.
+    """
+    times, unclear = _in_utc(recorded, assume_utc, zone)
+    fates = _Fates(len(recorded))
+    bad = ~np.isfinite(recorded.values)
+    if 2 * bad.sum() > len(recorded):
+        raise UnreadableInput(
+            f"most readings must have a number as value, got {bad.sum()} of {len(recorded)} "
+            "without: name the right column"
+        )
+    fates.lose("bad_values", bad)
+    rows, cleaning = _sorted_out(recorded, times, unclear, recorded.values[:, None], fates)
+    readings = Readings(times[rows].astype(np.int64), recorded.values[rows], recorded.unit)
+    return readings, cleaning
+
+
+def _sorted_out(
+    recorded: Recording | RecordedReadings,
+    times: NDArray[np.datetime64],
+    unclear: NDArray[np.bool_],
+    values: NDArray[np.float64],
+    fates: "_Fates",
+) -> tuple[NDArray[np.intp], Cleaning]:
+    """The rows that are kept, by time, once what is wrong with values is known."""
+    _judge_times(times, unclear, fates)
+    out_of_order = _out_of_order(times[fates.kept])
+    _judge_repeats(times, values, fates)
+    cleaning = Cleaning(
+        recorded=len(recorded),
+        out_of_order=out_of_order,
+        assumed_zone=int(recorded.naive.sum()),
+        seen=recorded.seen,
+        **fates.counts(),
+    )
+    _check_rest(cleaning)
+    return fates.kept[np.argsort(times[fates.kept], kind="stable")], cleaning
 
 
 class _Fates:
@@ -149,7 +189,7 @@ class _Fates:
 
 
 def _in_utc(
-    recording: Recording, assume_utc: bool, zone: ZoneInfo | None
+    recording: Recording | RecordedReadings, assume_utc: bool, zone: ZoneInfo | None
 ) -> tuple[NDArray[np.datetime64], NDArray[np.bool_]]:
     """Times in UTC, NaT where none is known, and where that is because of the zone."""
     if assume_utc and zone is not None:

@@ -15,7 +15,9 @@ from trailveil.adversaries import Named, moving, seeing_stillness
 from trailveil.adversary import Adversary
 from trailveil.crops import Crop
 from trailveil.design.requirements import Demand
+from trailveil.errors import BeyondPrior
 from trailveil.fix_losses import fix_losses
+from trailveil.kernels import split
 from trailveil.marginals import Seen, seen
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
@@ -25,7 +27,7 @@ from trailveil.secrets import Secret, basic, window_mean
 # the rest all are.
 _SAMPLED = 12
 # Those that noise is sought for are these shares of the way into the stay.
-_WITHIN = (0.05, 0.25, 0.5, 0.75, 0.95)
+_WITHIN = (0.03, 0.08, 0.2, 0.5, 0.8, 0.92, 0.97)
 # Relative: how far the losses of many fixes at once may be below those with a bounded error.
 _CAUTION = 1e-6
 
@@ -47,9 +49,14 @@ class Target:
         return self.bound**-0.5 if self.left is None else self.left
 
     def missed(self, found: "Sequence[Left]") -> float:
-        """The largest loss over what is allowed: at most 1 is met."""
+        """The largest loss over what is allowed: at most 1 is met.
+
+        Raises BeyondPrior where one knows more without the release than it must be left with.
+        """
         if self.left is None:
             return max(one.loss for one in found) / self.bound
+        if (least := min(one.before for one in found)) <= self.left:
+            raise BeyondPrior(least)
         return max(self.left**2 / one.after**2 for one in found)
 
 
@@ -117,13 +124,16 @@ def demanded(
     """
     begin, end = crop.spans[number]
     passing, still = adversaries_of(crop, number, target)
+    level = split(crop.prior.kernel)[1]
 
     def demand(secret: Secret, who: Sequence[Adversary]) -> list[tuple[Demand, Adversary]]:
         found = []
         for one in who:
             lower = dict(aims.tight).get(one.name, 1.0)
             left = None if target.left is None else target.left * lower**0.5
-            found.append((Demand(secret, target.bound / lower, left=left), one))
+            # What counts as flat is a level of the prior: a little more is lost than against it.
+            bound = target.bound / lower - (1.0 / level if level > 0 else 0.0)
+            found.append((Demand(secret, bound, left=left), one))
         return found
 
     if begin == end:

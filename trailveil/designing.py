@@ -28,8 +28,10 @@ from trailveil.prior import Prior
 
 # Metres: deviations above which noise would carry fixes out of the frame.
 LARGEST_STD = 300_000.0
+# Where this share of what may be lost is lost already, the noise is made larger, if at all.
+_AS_GOOD = 1 + 1e-4
 # How often noise is sought, and what it may miss by (relative) to be made larger instead.
-_SOUGHT, _NEARLY = 3, 0.02
+_SOUGHT, _NEARLY = 2, 0.03
 # Columns of less than this share of the noise are left out; splines that others make up for, at the
 # fixes that were looked at, are worth no more than this.
 _HARDLY_ANY, _DEPENDENT = 1e-6, 1e-10
@@ -180,6 +182,8 @@ def _with_noise_for(
     crop: Crop, base: Mechanism, number: int, target: Target, effort: Effort
 ) -> tuple[Mechanism, float | None]:
     """The noise there is, and that for one part more; sought again where it misses by much."""
+    if base.factor.shape[1] and target.missed(judged(crop, base, number, target)) <= _AS_GOOD:
+        return base, None
     aims = Aims()
     for attempt in range(_SOUGHT):
         factor, gap = _sought(crop, base, number, target, effort, aims)

@@ -5,6 +5,7 @@
     |-- UnreadableInput       a file cannot be read as what it claims to be
     |-- UnwritableOutput      a file cannot be written, or must not be
     |-- Refused               going on could cost privacy, so nothing was done
+    |   `-- BeyondPrior       somebody knows more already than they are to be left with
     |-- Unavailable           a valid request that this version or installation cannot serve
     `-- NumericalError        a computation whose result cannot be trusted, so none is given
 
@@ -31,6 +32,21 @@ class UnwritableOutput(TrailveilError):
 
 class Refused(TrailveilError):
     """Going on could cost privacy, so nothing was done."""
+
+
+class BeyondPrior(Refused):
+    """An adversary cannot be left with so much: it knows more without any release.
+
+    most: the least deviation that any of them knows the secret to, in the unit of the series.
+    """
+
+    def __init__(self, most: float) -> None:
+        """State the most that can be had."""
+        super().__init__(
+            f"what an adversary is left with must be below the {most:.4g} that one knows a secret "
+            "to without any release, got more: ask for less, or leave that adversary out"
+        )
+        self.most = most
 
 
 class Unavailable(TrailveilError):

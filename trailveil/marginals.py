@@ -13,6 +13,7 @@ import numpy as np
 from trailveil.adversary import (
     Adversary,
     beside_values,
+    exposure,
     far_from,
     known_path,
     span_of,
@@ -59,6 +60,21 @@ def seen(
     or an adversary who knows a value and the path; NumericalError where a place is left with
     nothing.
     """
+    try:
+        return _seen(prior, places, mechanism, adversary, edges)
+    except NumericalError:
+        if edges:
+            raise
+        return _one_by_one(prior, places, mechanism, adversary)
+
+
+def _seen(
+    prior: Prior,
+    places: Sequence[Secret],
+    mechanism: Mechanism,
+    adversary: Adversary,
+    edges: Sequence[float],
+) -> Seen:
     judge, span, known = _judge(prior, places, adversary)
     together, count = _together(places, edges), len(places)
     observation = observe(judge, mechanism, known)
@@ -75,6 +91,20 @@ def seen(
             each = _each(observation, places, points, adversary.point.accuracy, told)
             alone = _worst(alone, points, *each)
     return Seen(alone.losses + flat, alone.before, alone.after, alone.at)
+
+
+def _one_by_one(
+    prior: Prior, places: Sequence[Secret], mechanism: Mechanism, adversary: Adversary
+) -> Seen:
+    """The same with the digits that a hard problem needs."""
+    worst = [exposure(prior, place, mechanism, adversary) for place in places]
+    level = split(prior.kernel)[1]
+    return Seen(
+        np.array([one.loss for one in worst]) + (1.0 / level if level > 0 else 0.0),
+        np.array([one.before for one in worst]),
+        np.array([one.after for one in worst]),
+        tuple(one.at for one in worst),
+    )
 
 
 def value_losses(

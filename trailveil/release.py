@@ -21,7 +21,7 @@ from trailveil.chains import normals_needed, sample_process
 from trailveil.crops import Crop, crops
 from trailveil.demands import Left, Target
 from trailveil.designing import LARGEST_STD, Designed, only_withheld, optimal, part_of, uniform
-from trailveil.errors import InvalidValue, Refused
+from trailveil.errors import BeyondPrior, InvalidValue, Refused
 from trailveil.gaussian import FloatArray
 from trailveil.guarantee import CIRCLE_68, Guarantee, loss_bound_for
 from trailveil.kernels import Kernel
@@ -211,7 +211,7 @@ def plan(trace: Trace, request: Request) -> Plan:
             "at least two fixes must remain to be released, got fewer: protect or withhold a "
             "shorter part"
         )
-    designed = _MAKERS[request.noise](found, base, target)
+    designed = _designed(found, base, request)
     mechanism = designed.mechanism
     if mechanism.max_std > LARGEST_STD:
         raise Refused(
@@ -230,19 +230,38 @@ def plan(trace: Trace, request: Request) -> Plan:
     return replace(made, findings=tuple(findings))
 
 
+def _designed(found: Sequence[Crop], base: Mechanism, request: Request) -> Designed:
+    try:
+        return _MAKERS[request.noise](found, base, request.target)
+    except BeyondPrior as error:
+        raise _too_much(request, error) from error
+
+
+def _too_much(request: Request, error: BeyondPrior) -> Refused:
+    most = CIRCLE_68 * error.most
+    return Refused(
+        f"everyone must be left with less than {most:.0f} m of the place, which is what one of "
+        f"those that the noise is made against knows without any release, got "
+        f"{request.leave:g} m: ask for less (--leave), or leave that one out (--adversary)"
+    )
+
+
 def _how_long(
     trace: Trace, request: Request, found: Sequence[Crop]
 ) -> tuple[float | None, tuple[Price, ...]]:
     """The seconds to withhold around each stretch, and what the ways to choose from cost."""
     if request.withhold != AUTO:
         return None if request.withhold is None else float(request.withhold), ()
-    prices = cheapest(
-        found,
-        no_noise(trace.seconds),
-        request.target,
-        lambda seconds: _withheld(trace, request, seconds),
-        request.rate,
-    )
+    try:
+        prices = cheapest(
+            found,
+            no_noise(trace.seconds),
+            request.target,
+            lambda seconds: _withheld(trace, request, seconds),
+            request.rate,
+        )
+    except BeyondPrior as error:
+        raise _too_much(request, error) from error
     return min(prices, key=lambda one: one.total).seconds, prices
 
 

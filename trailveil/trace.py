@@ -24,6 +24,9 @@ class Seen:
 
     All are counts. `unreadable_times` had text that is no time, `impossible_years` named a year
     that 64-bit nanoseconds cannot hold (before 1677, after 2262); both arrive as NaT.
+    `without_position` are records that claim no position, such as a heart rate between two fixes;
+    `other_fields` the kinds of further fields that fixes had; `other_records` what else the file
+    held (laps, areas, ...); `wrong_checksums` parts whose checksum does not fit.
     """
 
     routes: int = 0
@@ -32,6 +35,10 @@ class Seen:
     misplaced_points: int = 0
     unreadable_times: int = 0
     impossible_years: int = 0
+    without_position: int = 0
+    other_fields: int = 0
+    other_records: int = 0
+    wrong_checksums: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from trailveil.crops import Crop
 from trailveil.demands import Target
 from trailveil.designing import estimated, only_withheld
-from trailveil.errors import InvalidValue, NumericalError, Refused
+from trailveil.errors import BeyondPrior, InvalidValue, NumericalError, Refused
 from trailveil.gaussian import FloatArray
 from trailveil.mechanism import Mechanism
 
@@ -73,6 +73,8 @@ def cheapest(
             break
         try:
             made = estimated(found, left, target)
+        except BeyondPrior:
+            raise
         except (Refused, NumericalError, InvalidValue):
             continue
         both.append(price("both", seconds, made, rate))
@@ -93,6 +95,8 @@ def cheapest(
 def _noise(found: Sequence[Crop], base: Mechanism, target: Target, rate: float) -> list[Price]:
     try:
         return [price("noise", None, estimated(found, base, target), rate)]
+    except BeyondPrior:
+        raise
     except (Refused, NumericalError):
         return []
 
@@ -108,6 +112,8 @@ def _alone(
             return False
         try:
             only_withheld(found, left, target)
+        except BeyondPrior:
+            raise
         except Refused:
             return False
         return True

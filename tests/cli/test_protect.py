@@ -45,6 +45,9 @@ MOST_STEPS = 24
 
 pytestmark = pytest.mark.slow
 
+# Few adversaries: what is tested here is what happens around a design.
+QUICK = ("--adversary", "still")
+
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
@@ -82,7 +85,16 @@ def refused(found: subprocess.CompletedProcess[str], status: int = 1) -> str:
 
 def stopped_at(step: int, number: int, source: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", STOPPED, str(step), str(number), "protect", os.fspath(source)],
+        [
+            sys.executable,
+            "-c",
+            STOPPED,
+            str(step),
+            str(number),
+            "protect",
+            os.fspath(source),
+            *QUICK,
+        ],
         env=environment(),
         capture_output=True,
         text=True,
@@ -116,7 +128,7 @@ def test_a_run_that_is_stopped_at_any_step(number: int, source: Path, sweep: Swe
             break
         steps += 1
     assert steps >= 3  # it was stopped in earnest
-    assert run("protect", source, "--overwrite").returncode == 0
+    assert run("protect", source, *QUICK, "--overwrite").returncode == 0
     assert whole in (None, output.read_bytes())
 
 
@@ -124,7 +136,7 @@ def test_of_two_different_runs_at_once_one_wins(source: Path) -> None:
     outputs = [source.with_name(f"{i}.gpx") for i in (1, 2)]
     runs = [
         subprocess.Popen(
-            command("protect", source, "-o", output, "--epsilon", str(i)),
+            command("protect", source, *QUICK, "-o", output, "--epsilon", str(i)),
             env=environment(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -148,7 +160,7 @@ def test_of_two_different_runs_at_once_one_wins(source: Path) -> None:
 def test_names_and_locales(name: str, locale: dict[str, str], source: Path) -> None:
     path = source.with_name(name)
     path.write_bytes(source.read_bytes())
-    words = [os.fsencode(one) for one in ("protect", "--json", "--", os.fspath(path))]
+    words = [os.fsencode(one) for one in ("protect", "--json", *QUICK, "--", os.fspath(path))]
     for wanted in (0, 1):
         found = subprocess.run(
             [os.fsencode(one) for one in command()] + words,
@@ -170,7 +182,7 @@ def test_text_is_printed_whatever_the_locale(source: Path) -> None:
     path = source.with_name("\u00fc.gpx")
     path.write_bytes(source.read_bytes())
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    found = run("protect", path, env=plain)
+    found = run("protect", path, *QUICK, env=plain)
     assert found.returncode == 0, found.stderr
     assert "What is not protected" in found.stdout
 
@@ -179,7 +191,10 @@ def test_a_reader_that_has_gone(source: Path) -> None:
     for target, status in (("| true", 0), (">/dev/full", 1), (">&-", 0)):
         output = source.with_name("out.gpx")
         line = " ".join(
-            [f"'{word}'" for word in command("protect", source, "-o", output, "--overwrite")]
+            [
+                f"'{word}'"
+                for word in command("protect", source, *QUICK, "-o", output, "--overwrite")
+            ]
         )
         found = subprocess.run(
             ["bash", "-c", f"{line} {target}"],
@@ -198,7 +213,14 @@ def test_a_reader_that_has_gone(source: Path) -> None:
 def test_a_disk_that_is_full(source: Path) -> None:
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500)); "
     found = subprocess.run(
-        [sys.executable, "-c", limit + "from trailveil.cli import main; main()", "protect", source],
+        [
+            sys.executable,
+            "-c",
+            limit + "from trailveil.cli import main; main()",
+            "protect",
+            source,
+            *QUICK,
+        ],
         env=environment(),
         capture_output=True,
         text=True,
@@ -208,7 +230,7 @@ def test_a_disk_that_is_full(source: Path) -> None:
     assert "File too large" in refused(found)
     assert [one.name for one in source.parent.iterdir()] == ["ride.gpx"]
     # What never appeared is not remembered: another release is no second one.
-    assert run("protect", source, "--epsilon", "2").returncode == 0
+    assert run("protect", source, *QUICK, "--epsilon", "2").returncode == 0
 
 
 def test_places_that_are_none(source: Path, tmp_path: Path, call: Call) -> None:
@@ -243,16 +265,16 @@ def test_no_home(source: Path, tmp_path: Path) -> None:
         {"XDG_STATE_HOME": os.fspath(tmp_path / "file" / "x")},
         {"XDG_STATE_HOME": "/proc/x"},
     ):
-        assert "the state folder must be usable" in refused(run("protect", source, env=env))
+        assert "the state folder must be usable" in refused(run("protect", source, *QUICK, env=env))
     bare = {"XDG_STATE_HOME": "", "LOCALAPPDATA": "", "HOME": os.fspath(tmp_path / "new")}
-    assert run("protect", source, env=bare).returncode == 0
+    assert run("protect", source, *QUICK, env=bare).returncode == 0
     assert (tmp_path / "new" / ".local" / "state" / "trailveil" / "key").exists()
 
 
 @pytest.mark.parametrize("option", ["--radius", "--epsilon", "--order", "--withhold"])
 @pytest.mark.parametrize("value", ["nan", "inf", "-1", "x", "1e400"])
 def test_numbers_that_are_none(option: str, value: str, source: Path, call: Call) -> None:
-    found = call("protect", source, option, value)
+    found = call("protect", source, *QUICK, option, value)
     assert found.returncode in (1, 2)
     assert "Traceback" not in found.stderr
     assert not source.with_name("ride.private.gpx").exists()
@@ -260,7 +282,7 @@ def test_numbers_that_are_none(option: str, value: str, source: Path, call: Call
 
 def test_a_report_for_others(source: Path) -> None:
     report = source.with_name("report.json")
-    found = run("protect", source, "--at", "start+5m", "--report", report, "--json")
+    found = run("protect", source, *QUICK, "--at", "start+5m", "--report", report, "--json")
     assert found.returncode == 0, found.stderr
     public, private = json.loads(report.read_bytes()), json.loads(found.stdout)
     assert not public["private"]
@@ -268,7 +290,7 @@ def test_a_report_for_others(source: Path) -> None:
     assert "2024-05-14" not in report.read_text(encoding="utf-8")
     assert "2024-05-14" in found.stdout
     assert "must not exist yet" in refused(
-        run("protect", source, "-o", source.with_name("b.gpx"), "--report", report)
+        run("protect", source, *QUICK, "-o", source.with_name("b.gpx"), "--report", report)
     )
 
 

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from tests.datasets.geolife_files import (
-    DAYS,
-    HEADER,
     LABEL_HEADER,
     MORNING,
     plt_text,
@@ -19,60 +17,13 @@ from trailveil.datasets.geolife import (
     FASTEST,
     MODES,
     Label,
-    fields,
     labelled,
     labelled_traces,
-    numbers,
     read_labels,
-    read_plt,
     users,
 )
 from trailveil.errors import InvalidValue, UnreadableInput
-
-
-def test_a_file_is_read_as_it_was_written() -> None:
-    seconds, degrees = walked(12, seed=1)
-    data = plt_text(seconds, degrees).encode()
-    recording = read_plt(data, "x.plt")
-    expected = MORNING + seconds.astype("timedelta64[s]")
-    np.testing.assert_array_equal(recording.times, expected.astype("datetime64[ns]"))
-    np.testing.assert_allclose(recording.positions, degrees, atol=5.1e-7, rtol=0)
-    assert not recording.naive.any()
-    table = numbers(fields(data, "x.plt"))
-    np.testing.assert_array_equal(table[:, :2], recording.positions)
-    np.testing.assert_allclose((table[:, 2] - DAYS) * 86_400, seconds, atol=1e-4)
-
-
-def test_broken_rows_are_kept_and_counted_not_guessed() -> None:
-    rows = [
-        "10.5,20.5,0,-777,39937.25,2009-05-04,06:00:00",
-        "ten,20.5,0,-777,39937.25,2009-05-04,06:00:05",
-        "10.5,20.5,0,-777,39937.25,2009-05-04",
-        "10.5,20.5,0,-777,39937.25,2009-13-04,06:00:10",
-        "10.5,20.5,0,-777,39937.25,4096-05-04,06:00:10",
-        "10.5",
-    ]
-    recording = read_plt((HEADER + "\r\n".join(rows)).encode(), "x.plt")
-    assert len(recording) == 6
-    assert np.isnan(recording.positions).any(axis=1).tolist() == [0, 1, 0, 0, 0, 1]
-    assert np.isnat(recording.times).tolist() == [0, 0, 1, 1, 1, 1]
-    assert (recording.seen.unreadable_times, recording.seen.impossible_years) == (3, 1)
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        b"\0\1\2",
-        b"<gpx></gpx>",
-        b"OziExplorer Track Point File Version 2.1\r\n",
-        HEADER.encode(),
-    ],
-)
-def test_what_is_no_file_of_geolife_is_refused_without_its_text(data: bytes) -> None:
-    with pytest.raises(UnreadableInput, match=r"^input must .*: x\.plt") as caught:
-        read_plt(data, "x.plt")
-    assert "gpx" not in str(caught.value)
+from trailveil.formats import plt
 
 
 @pytest.mark.parametrize("layout", ["Data/{}/Trajectory", "{}/Trajectory", "{}", "GeoLife/Data/{}"])
@@ -126,7 +77,7 @@ def test_labels_that_are_none_are_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_only_what_was_labelled_so_is_taken() -> None:
-    trace, _ = clean(read_plt(plt_text(*walked(60, seed=2)).encode(), "x"))
+    trace, _ = clean(plt.read(plt_text(*walked(60, seed=2)).encode(), "x"))
     start = int(trace.times[0])
     labels = (
         Label(start, start + 20 * 10**9, "car"),
@@ -165,7 +116,7 @@ def test_the_real_folder_is_read_whole(shared: Path) -> None:
     assert sum(len(user.files) for user in people) == 262
     assert sum(user.labels is not None for user in people) == 27
     recordings = [
-        read_plt(file.read_bytes(), file.name) for user in people for file in user.files[:1]
+        plt.read(file.read_bytes(), file.name) for user in people for file in user.files[:1]
     ]
     assert all(len(recording) > 1 for recording in recordings)
     assert not any(np.isnat(recording.times).any() for recording in recordings)

@@ -1,6 +1,5 @@
 """GPX in and out: what is read, what is refused in one line, and that nothing else is written."""
 
-import io
 from xml.etree import ElementTree
 
 import gpxpy
@@ -9,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.formats.traces import traces, written
 from trailveil.errors import InvalidValue, TrailveilError, UnreadableInput
-from trailveil.formats import write
 from trailveil.formats.gpx import read
 from trailveil.projection import MICRO
 from trailveil.trace import Recording, Seen, Trace
@@ -161,7 +160,7 @@ def test_elements_of_the_same_name_elsewhere_are_not_taken_for_fixes() -> None:
     )
     assert recording.positions.tolist() == [[12.5, -33.25]]
     assert recording.times[0] == np.datetime64("2024-05-01T00:00:03")
-    assert recording.seen == Seen(misplaced_points=2)
+    assert recording.seen == Seen(misplaced_points=2, other_fields=2)
 
 
 @pytest.mark.parametrize(
@@ -283,56 +282,10 @@ def test_agrees_with_gpxpy() -> None:
     assert seconds == [p.time and p.time.timestamp() for p, _ in points]
 
 
-LATITUDES = st.integers(-90 * MICRO, 90 * MICRO)
-LONGITUDES = st.integers(-180 * MICRO, 180 * MICRO - 1)
-MOMENTS = st.integers(-(2**62), 2**62)
-
-
-@st.composite
-def traces(draw: st.DrawFn) -> tuple[Trace, np.ndarray]:
-    """A trace whose segments all have fixes, interleaved in time, and its positions as integers."""
-    times = sorted(draw(st.sets(MOMENTS, min_size=1, max_size=12)))
-    count = len(times)
-    grid = np.array(
-        draw(st.lists(st.tuples(LATITUDES, LONGITUDES), min_size=count, max_size=count))
-    )
-    parts = draw(st.integers(1, count))
-    rest = draw(st.lists(st.integers(0, parts - 1), min_size=count - parts, max_size=count - parts))
-    segments = draw(st.permutations([*range(parts), *rest]))
-    steps = draw(st.lists(st.booleans(), min_size=parts - 1, max_size=parts - 1))
-    tracks = tuple(int(number) for number in np.cumsum([0, *steps]))
-    return Trace(np.array(times), grid / MICRO, np.array(segments), tracks), grid
-
-
-def written(trace: Trace, grid: np.ndarray | None = None) -> bytes:
-    stream = io.BytesIO()
-    write(trace, stream, ".gpx", grid=grid)
-    return stream.getvalue()
-
-
-@given(traces())
-def test_what_is_written_reads_back(case: tuple[Trace, np.ndarray]) -> None:
-    trace, grid = case
-    recording = parse(written(trace))
-    order = np.argsort(recording.times)
-    assert recording.times[order].astype(np.int64).tolist() == trace.times.tolist()
-    assert recording.positions[order].tolist() == (grid / MICRO).tolist()
-    assert recording.segments[order].tolist() == trace.segments.tolist()
-    assert recording.tracks == trace.tracks
-    assert not recording.naive.any()
-    assert recording.seen == Seen()
-
-
-@given(traces())
-def test_writing_is_the_same_from_integers_and_from_degrees(case: tuple[Trace, np.ndarray]) -> None:
-    trace, grid = case
-    assert written(trace) == written(trace, grid)
-
-
 @given(traces())
 def test_gpxpy_reads_what_is_written(case: tuple[Trace, np.ndarray]) -> None:
     trace, grid = case
-    tracks = gpxpy.parse(written(trace).decode()).tracks
+    tracks = gpxpy.parse(written(trace, ".gpx").decode()).tracks
     points = [p for track in tracks for part in track.segments for p in part.points]
     assert sorted((p.latitude, p.longitude) for p in points) == sorted(
         (a / MICRO, b / MICRO) for a, b in grid.tolist()
@@ -349,7 +302,7 @@ EXAMPLE = Trace(
 
 
 def test_the_bytes_are_these() -> None:
-    assert written(EXAMPLE).decode() == (
+    assert written(EXAMPLE, ".gpx").decode() == (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         '<gpx version="1.1" creator="trailveil" xmlns="http://www.topografix.com/GPX/1/1">\n'
         "<trk>\n"
@@ -369,7 +322,7 @@ def test_the_bytes_are_these() -> None:
 
 
 def test_nothing_but_tracks_positions_and_times_is_written() -> None:
-    root = ElementTree.fromstring(written(EXAMPLE))
+    root = ElementTree.fromstring(written(EXAMPLE, ".gpx"))
     names = {element.tag.removeprefix(f"{{{NAMESPACE}}}") for element in root.iter()}
     assert names == {"gpx", "trk", "trkseg", "trkpt", "time"}
     assert {name for element in root.iter() for name in element.attrib} == {
@@ -380,18 +333,8 @@ def test_nothing_but_tracks_positions_and_times_is_written() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "grid", [np.zeros((2, 2), dtype=np.int64), np.zeros((3, 2)), np.zeros(3, dtype=np.int64)]
-)
-def test_a_grid_that_does_not_fit_is_refused_before_anything_is_written(grid: np.ndarray) -> None:
-    stream = io.BytesIO()
-    with pytest.raises(InvalidValue, match="whole microdegrees"):
-        write(EXAMPLE, stream, ".gpx", grid=grid)
-    assert stream.getvalue() == b""
-
-
 @pytest.mark.parametrize("wrong", [[90 * MICRO + 1, 0], [0, 180 * MICRO], [0, -180 * MICRO - 1]])
 def test_a_grid_off_the_globe_is_refused(wrong: list[int]) -> None:
     grid = np.array([[0, 0], [0, 0], wrong])
     with pytest.raises(InvalidValue, match="on the globe"):
-        written(EXAMPLE, grid)
+        written(EXAMPLE, ".gpx", grid)

@@ -1,6 +1,7 @@
 """Files that cannot be opened, are no files, or hold nothing: one clear line each."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from trailveil.formats import source
 from trailveil.formats.source import load, named
 from trailveil.formats.table import FORMATS, format_of, format_to_write
 
+ROOT = Path(__file__).parents[2]
 MINIMAL = b"<gpx></gpx>"
 
 
@@ -81,27 +83,46 @@ def test_suffix_then_content_tells_the_format(name: str) -> None:
         assert format_of(name, content).name == "GPX"
 
 
-def test_the_suffix_is_believed_first() -> None:
+def test_the_suffix_is_believed_unless_the_content_looks_like_another() -> None:
     assert format_of("a.gpx", b"no such thing").name == "GPX"
+    assert format_of("a.gpx", b"<TrainingCenterDatabase>").name == "TCX"
+    assert format_of("a.fit", b"<gpx>").name == "GPX"
+    assert format_of("a.tcx", b"\x0e\x10\xd9\x07\0\0\0\0.FIT").name == "FIT"
 
 
-@pytest.mark.parametrize("name", ["a.fit", "a", "gpx", "a.gpx.gz"])
+@pytest.mark.parametrize("name", ["a.kml", "a", "gpx", "a.gpx.gz"])
 def test_an_unknown_format_is_refused_with_what_can_be_read(name: str) -> None:
-    with pytest.raises(UnreadableInput, match=r"\(GPX \.gpx\), got another: .*; convert it first"):
+    with pytest.raises(UnreadableInput, match=r"\(GPX \.gpx, .*\), got another: .*; convert it"):
         format_of(name, b"\x0e\x10\xd9\x07")
 
 
 @pytest.mark.parametrize("suffix", [".fit", "", "gpx", ".gpx\n"])
 def test_an_unknown_format_is_not_written(suffix: str) -> None:
-    with pytest.raises(UnwritableOutput, match=r"\(GPX \.gpx\)") as caught:
+    with pytest.raises(UnwritableOutput, match=r"\(GPX \.gpx.*\), got the suffix") as caught:
         format_to_write(suffix)
     assert "\n" not in str(caught.value)
+    assert "FIT" not in str(caught.value)
 
 
 def test_suffixes_are_lower_case_start_with_a_dot_and_belong_to_one_format() -> None:
     suffixes = [suffix for row in FORMATS for suffix in row.suffixes]
     assert len(set(suffixes)) == len(suffixes)
     assert all(suffix == suffix.lower() and suffix[0] == "." for suffix in suffixes)
-    for suffix in suffixes:
-        assert format_to_write(suffix.upper()) is format_of("x" + suffix, b"")
+    for row in FORMATS:
+        for suffix in row.suffixes:
+            assert format_of("x" + suffix, b"") is row
+            if row.write:
+                assert format_to_write(suffix.upper()) is row
     assert issubclass(UnwritableOutput, TrailveilError)
+
+
+def test_what_is_large_or_rare_is_imported_on_use_alone() -> None:
+    program = (
+        "import sys, trailveil.cli.protect, trailveil.formats, trailveil.frames\n"
+        "trailveil.formats.table.format_of('a.gpx', b'<gpx>')\n"
+        "print(*({'pyarrow', 'pandas', 'geopandas', 'shapely', 'fitdecode'} & {*sys.modules}))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, cwd=ROOT
+    )
+    assert found.stdout.strip() == ""

@@ -12,6 +12,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.rides import gpx, ride
+from trailveil.adversaries import Named
 from trailveil.cleaning import clean
 from trailveil.formats.gpx import read
 from trailveil.guarantee import CIRCLE_68
@@ -29,16 +30,20 @@ def stretch(first: int, last: int, *, by_place: bool = False, label: str = "Aunt
 
 
 START, STAY = stretch(0, 0), stretch(20, 35)
-MADE = plan(TRACE, Request((START, STAY)))
+STILL = (Named.PLAIN, Named.STILL)
+MADE = plan(TRACE, Request((START, STAY), who=STILL))
 PLANS = {
     "times and a stay": MADE,
-    "a time": plan(TRACE, Request((START,))),
-    "by place": plan(TRACE, Request((stretch(0, 0, by_place=True),))),
-    "plain": plan(TRACE, Request((STAY,), sees_stillness=False)),
-    "uniform": plan(TRACE, Request((START,), noise=Noise.UNIFORM)),
-    "withheld": plan(TRACE, Request((START, STAY), withhold=90.0)),
+    "a time": plan(TRACE, Request((START,), who=STILL)),
+    "everyone": plan(TRACE, Request((STAY,))),
+    "priced": plan(TRACE, Request((STAY,), who=STILL, withhold="auto")),
+    "by place": plan(TRACE, Request((stretch(0, 0, by_place=True),), who=STILL)),
+    "plain": plan(TRACE, Request((STAY,), who=(Named.PLAIN,))),
+    "uniform": plan(TRACE, Request((START,), noise=Noise.UNIFORM, who=STILL)),
+    "withheld": plan(TRACE, Request((START, STAY), withhold=90.0, who=STILL)),
     "other prior": plan(
-        TRACE, Request((START,), kernel=IntegratedOU(1.0, 30.0) + Constant(1e5) + White(3.0))
+        TRACE,
+        Request((START,), who=STILL, kernel=IntegratedOU(1.0, 30.0) + Constant(1e5) + White(3.0)),
     ),
 }
 
@@ -128,7 +133,7 @@ def test_where_the_protected_part_lies_does_not_change_a_report_for_others() -> 
     even = replace(TRACE, times=TRACE.times[0] + np.arange(60) * 30 * 10**9)
     parts = [Stretch("x", int(even.times[i]), int(even.times[i])) for i in (20, 40)]
     one, other = (
-        record(plan(even, Request((part,))), None, output="out.gpx", private=False)
+        record(plan(even, Request((part,), who=STILL)), None, output="out.gpx", private=False)
         for part in parts
     )
     for found in (one, other):
@@ -156,6 +161,7 @@ WARNED = {
         "on average",
     ],
     "a time": ["one true position", "not accounted together", "on average"],
+    "everyone": ["outside of what is protected: who learns two of them"],
     "by place": ["a figure there and not a guarantee"],
     "plain": ["stands still: they average it away"],
     "other prior": ["The prior comes from a file"],
@@ -188,6 +194,7 @@ def test_what_need_not_be_warned_of_is_not() -> None:
 
 def test_adversaries_are_named_once_each() -> None:
     assert len(record(MADE, None, output="")["adversaries"]) == 2
+    assert len(record(PLANS["everyone"], None, output="")["adversaries"]) == 6
     assert len(record(PLANS["a time"], None, output="")["adversaries"]) == 1
     assert len(record(PLANS["plain"], None, output="")["adversaries"]) == 1
 
@@ -202,7 +209,9 @@ def test_who_sees_stillness_is_told_where_noise_was_not_made_for_them() -> None:
 def test_what_cleaning_left_out_is_told() -> None:
     data = gpx(TRACE).replace(b"<time>2024-05-14T07:40:00Z</time>", b"", 1)
     trace, cleaning = clean(read(data, "ride.gpx"))
-    made = plan(trace, Request((Stretch("x", int(trace.times[0]), int(trace.times[0])),)))
+    made = plan(
+        trace, Request((Stretch("x", int(trace.times[0]), int(trace.times[0])),), who=STILL)
+    )
     found = record(made, cleaning, output="out.gpx")
     assert found["recording"]["cleaning"]["untimed"] == 1
     assert "59 of 60 recorded fixes are used." in text(found)

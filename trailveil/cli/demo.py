@@ -31,7 +31,7 @@ DAY = "home 35 min, ride 24 min, clinic 42 min, ride 27 min, home 30 min; one pa
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def demo(output: Path | None, *, as_json: bool) -> None:
-    """Make up a day (home, ride, clinic, ride, home), protect it, and say what can still be learnt.
+    """Make up a day (home, ride, clinic, ride, home), protect the clinic, and say what is still told.
 
     Nothing is read and nothing is remembered: the day is invented, at an invented place in the
     Atlantic.
@@ -42,7 +42,7 @@ def demo(output: Path | None, *, as_json: bool) -> None:
     write_atomically(source, lambda out: write(day, out, ".gpx"), overwrite=True)
     clinic = day_plan().stays[1]
     first, last = (in_words(when)[11:16] for when in (clinic.begin, clinic.end))
-    stays = (("start", "start+34m"), (first, last), ("end-30m", "end"))
+    stays = ((first, last),)
     trace, cleaning = load(source)
     request = requested(trace, Chosen((), stays, ZoneInfo("UTC")), Request(()))
     with waiting(f"designing noise for {len(trace)} fixes"):

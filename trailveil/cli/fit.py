@@ -139,14 +139,12 @@ def _one(files: Sequence[Path]) -> Path:
 def _recorded(files: Sequence[Path]) -> list["Trace"]:
     """The traces of recordings. Only lengths of time matter here, so any zone will do."""
     from trailveil.cleaning import clean
-    from trailveil.datasets.geolife import read_plt
     from trailveil.formats import read
-    from trailveil.formats.source import load, named
+    from trailveil.formats.source import named
 
     traces = []
     for path in files:
-        plt = path.suffix.lower() == ".plt"
-        recording = read_plt(load(path), named(path)) if plt else read(path)
+        recording = read(path)
         try:
             traces.append(clean(recording, assume_utc=True)[0])
         except UnreadableInput as error:

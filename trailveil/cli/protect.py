@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import click
 from click.core import ParameterSource
 
-from trailveil.adversaries import Named, named
+from trailveil.adversaries import Named
+from trailveil.adversaries import named as known_as
 from trailveil.cli.waiting import waiting
 from trailveil.errors import InvalidValue, Unavailable
 from trailveil.everywhere import plan_everywhere
@@ -95,7 +96,7 @@ def zone_named(
     "--adversary",
     "who",
     multiple=True,
-    type=click.Choice(["default", *Named]),
+    type=click.Choice(["default", *(one.value for one in Named)]),
     help="Whom the noise is made against, besides the plain one; may be repeated. Default: all.",
 )
 @click.option(
@@ -156,6 +157,10 @@ def protect(**options: Any) -> None:
     further = publish(made, memory, output, again=again, overwrite=overwrite, beside=beside)
     found = record(made, cleaning, output=file_named(output), further=further, zone=options["zone"])
     click.echo(json.dumps(found) if options["as_json"] else text(found))
+    if options["output"] is None and output.suffix.lower() != source.suffix.lower():
+        click.echo(
+            f"Written as GPX: files such as {file_named(source.name)} are only read.", err=True
+        )
 
 
 def _request(options: dict[str, Any]) -> Request:
@@ -172,7 +177,7 @@ def _request(options: dict[str, Any]) -> Request:
         options["epsilon"],
         options["order"],
         withhold,
-        named(options["who"] or ("default",)),
+        known_as(options["who"] or ("default",)),
         noise,
         _prior(options["prior"]),
         options["leave"],

@@ -8,19 +8,18 @@ level above, and in a flat one, USER/*.plt.
 
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trailveil.cleaning import clean
 from trailveil.errors import InvalidValue, UnreadableInput
+from trailveil.formats import plt
 from trailveil.formats.moments import Trouble, parse_moment
 from trailveil.formats.source import load, named
-from trailveil.trace import Recording, Seen, Trace
+from trailveil.trace import Trace
 
 MODES: Final = {"walk": ("walk",), "bike": ("bike",), "drive": ("car", "taxi")}
 """The modes that have a prior, and the labels of GeoLife that count as each."""
@@ -28,7 +27,6 @@ MODES: Final = {"walk": ("walk",), "bike": ("bike",), "drive": ("car", "taxi")}
 FASTEST: Final = {"walk": 4.0, "bike": 10.0, "drive": 40.0}
 """Metres a second: where half of the steps of a window are faster, its label is wrong."""
 
-_HEADER_LINES = 6
 _LABEL_HEADER = "Start Time\tEnd Time\tTransportation Mode"
 
 
@@ -83,55 +81,6 @@ def _users_in(root: Path) -> tuple[User, ...]:
     return tuple(found)
 
 
-def fields(data: bytes, where: str) -> list[list[str]]:
-    """The rows of a .plt file of GeoLife, one or more, split at commas.
-
-    A sound row has latitude, longitude, 0, altitude in feet, days since 1899-12-30, date and time.
-    Raises UnreadableInput for anything else. No message holds text of the file.
-    """
-    lines = data.decode("latin-1").splitlines()
-    if not lines or not lines[0].lower().startswith("geolife trajectory"):
-        raise UnreadableInput(
-            f"input must be a .plt file of GeoLife, got another kind: {where}; export the "
-            "recording as GPX"
-        )
-    rows = [line.split(",") for line in islice(lines, _HEADER_LINES, None) if line.strip()]
-    if not rows:
-        raise UnreadableInput(f"input must hold a recorded track, got none: {where}")
-    return rows
-
-
-def numbers(rows: list[list[str]]) -> NDArray[np.float64]:
-    """Latitude and longitude in degrees and days since 1899-12-30, (n, 3); NaN where unreadable."""
-    return np.array([_numbers(row) for row in rows])
-
-
-def _numbers(row: list[str]) -> tuple[float, float, float]:
-    try:
-        return float(row[0]), float(row[1]), float(row[4])
-    except (IndexError, ValueError):
-        return np.nan, np.nan, np.nan
-
-
-def read_plt(data: bytes, where: str) -> Recording:
-    """The recording in a .plt file of GeoLife. Raises UnreadableInput for anything else."""
-    rows = fields(data, where)
-    count = len(rows)
-    moments = [parse_moment(f"{row[5]}T{row[6]}Z" if len(row) == 7 else "") for row in rows]
-    stamps = ["NaT" if isinstance(m, Trouble) else m.nanoseconds for m in moments]
-    return Recording(
-        np.array(stamps, dtype="datetime64[ns]"),
-        np.zeros(count, dtype=np.bool_),
-        numbers(rows)[:, :2],
-        np.zeros(count, dtype=np.intp),
-        (0,),
-        Seen(
-            unreadable_times=moments.count(Trouble.UNREADABLE),
-            impossible_years=moments.count(Trouble.IMPOSSIBLE),
-        ),
-    )
-
-
 def read_labels(path: str | PathLike[str]) -> tuple[Label, ...]:
     """The labels of a user. Raises UnreadableInput for a file that is no table of labels."""
     lines = load(path).decode("latin-1").splitlines()
@@ -171,7 +120,7 @@ def labelled_traces(folder: str | PathLike[str], mode: str) -> list[tuple[str, T
         for path in user.files if labels else ():
             try:
                 data = load(path)
-                trace, _ = clean(read_plt(data, named(path)))
+                trace, _ = clean(plt.read(data, named(path)))
             except UnreadableInput:
                 continue
             digest = sha256(data).digest()

@@ -25,10 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.datasets.effective import EffectiveScales, Task, collected, fitted
-from trailveil.datasets.geolife import fields, numbers, users
+from trailveil.datasets.geolife import users
 from trailveil.datasets.workers import Watch, mapped, unwatched
 from trailveil.errors import InvalidValue, Refused, UnreadableInput
 from trailveil.fit import FAMILIES, Series
+from trailveil.formats.plt import fields, numbers
 from trailveil.formats.source import load, named
 from trailveil.gaussian import FloatArray
 from trailveil.projection import MICRO, frame_for

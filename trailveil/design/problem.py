@@ -290,7 +290,9 @@ def least_noise_problem(
     """
     draft = Problem(views, requirements, cost, Goal.NOISE, np.inf, 0.0)
     met = frozenset(
-        i for i in range(len(requirements)) if _meets(draft, i, draft.told(i).covariance)
+        i
+        for i, one in enumerate(requirements)
+        if _meets(draft, i, draft.told(i).covariance, one.bound)
     )
     level = _level(draft, [i for i in range(len(requirements)) if i not in met])
     return Problem(views, requirements, cost, Goal.NOISE, np.inf, level, met)
@@ -303,10 +305,10 @@ def least_loss_problem(
     return Problem(views, requirements, cost, Goal.LOSS, trace, trace)
 
 
-def _meets(problem: Problem, number: int, left: FloatArray) -> bool:
+def _meets(problem: Problem, number: int, left: FloatArray, bound: float) -> bool:
     """Whether this covariance (k, k) is left of a secret whose locations all may lose alike."""
     one = problem.requirements[number]
-    allowed = one.target / one.own.size / _INSIDE
+    allowed = bound / one.own.size / _INSIDE
     if one.own.size == 1:
         return float(left[0, 0]) * (float(one.precision[0, 0]) + allowed) >= 1
     floor = np.linalg.inv(one.precision + allowed * np.eye(one.own.size))
@@ -325,7 +327,11 @@ def _level(problem: Problem, sought: Sequence[int]) -> float:
     most = level * _MOST
     for view in range(len(problem.views)):
         own = [i for i in sought if problem.requirements[i].view == view]
-        while not all(_meets(problem, i, problem.told(i, level).covariance) for i in own):
+        targets = [problem.requirements[i].target for i in own]
+        while not all(
+            _meets(problem, i, problem.told(i, level).covariance, target)
+            for i, target in zip(own, targets, strict=True)
+        ):
             level *= _GRID
             if level > most:
                 raise InvalidValue(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from trailveil.adversary import Adversary, far_from, known_path, span_of
 from trailveil.design.views import View, view
-from trailveil.errors import Refused
+from trailveil.errors import BeyondPrior
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import Kernel
 from trailveil.mechanism import Mechanism, no_noise
@@ -46,17 +46,9 @@ class Demand:
     def allowed(self, precision: float) -> float:
         """The most that may be lost by who knows the secret to this precision already.
 
-        Raises Refused where that is more than it must be left with.
+        Not positive where it knows more than it must be left with.
         """
-        if self.left is None:
-            return self.bound
-        if self.left**2 * precision >= 1:
-            raise Refused(
-                f"what an adversary is left with must be below the {precision**-0.5:.4g} that one "
-                f"knows of a secret without any release, got {self.left:.4g}: ask for less, or "
-                "leave that adversary out"
-            )
-        return self.left**-2 - precision
+        return self.bound if self.left is None else self.left**-2 - precision
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,9 +149,12 @@ def posed(
         if one.point is not None and key not in given:
             made, sketch = views[one.sketch], order[one.sketch]
             given[key] = _given_each(made, sketch, one.place, one.accuracy)
-    return views, tuple(
+    needs = tuple(
         _requirement(one, order[one.sketch], views[one.sketch], given, margin) for one in pending
     )
+    if any(one.bound <= 0 for one in needs):
+        raise BeyondPrior(max(float(one.precision[0, 0]) for one in needs) ** -0.5)
+    return views, needs
 
 
 def _against(

@@ -66,7 +66,7 @@ class Effort:
 
 
 ROUGHLY, ESTIMATED = Effort(1e-2, 1e-2, 0), Effort(1e-2, 1e-2, 0, None)
-QUICKLY, THOROUGHLY = Effort(2e-4, 3e-3, 0, 1e-3), Effort(1e-5, 2e-5, 2)
+QUICKLY, THOROUGHLY = Effort(2e-4, 5e-3, 0, 1e-4), Effort(1e-5, 2e-5, 2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,7 +145,8 @@ def nearly(problem: Problem, found: Found) -> set[tuple[tuple[int, int], float |
 def proved(problem: Problem, found: Found, effort: Effort) -> tuple[Solution, Below]:
     """The answer with a lower bound of all others, and what proves it."""
     below = bound_below(problem, found.made, (effort.below or _BELOW,))
-    if below.least < _HARDLY * reached(problem, found.made):
+    hardly = below.least < _HARDLY * reached(problem, found.made)
+    if hardly and (effort.below or _BELOW) < _BELOW:
         below = bound_below(problem, found.made, (_BELOW,))
     return solution_of(problem, found.made, below, found.steps + below.steps), below
 

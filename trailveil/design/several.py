@@ -211,7 +211,7 @@ def _solved(wanted: Wanted, pose: Pose) -> tuple[Solution, Callable[[float], Mec
     """The best noise against all that adversaries may know, and trace -> that much of its kind."""
     views, needs = wanted.posed((), 0.0)
     problem = pose(views, needs)
-    if problem.alone:
+    if problem.alone and wanted.sought_in is None:
         found = solve(problem)
         return found, _maker(wanted, found)
     return _robust(wanted, pose, problem)
@@ -230,7 +230,14 @@ def _robust(
     binding: set[tuple[tuple[int, int], float | None]] = set()
     found, effort, widened = None, ROUGHLY, 0
     for _ in range(_ROUNDS):
-        found = robust.settle(problem, space, binding, effort, found)
+        try:
+            found = robust.settle(problem, space, binding, effort, found)
+        except NumericalError:
+            if effort != ROUGHLY:
+                raise
+            # Too coarse for any noise to meet it all: go on with more columns at once.
+            effort, space = wanted.effort, robust.begin(problem, wanted.columns(coarse=False))
+            continue
         if found is None:
             none = nothing(problem)
             return none, _maker(wanted, none)

@@ -21,9 +21,12 @@ from trailveil.kernels import Kernel
 # by what is to be left; further away, by this share of the distance besides, and by another within
 # a stay, where noise is nearly constant.
 FINEST = 0.14
-_FINE = (FINEST, 0.25, 1.0)
+_FINE = (FINEST, 0.33, 1.0)
 # The same where columns are only to find what binds.
 _COARSE = (0.4, 0.6, 2.0)
+# Whatever the lag, knots at the edges are this near (in the shares above) compared with how near
+# something may be known.
+_OF_KNOWN = 2.5
 # Splines are continuous, and no more, at the edges of a stay: a clock stops there.
 _AT_EDGES, _DEGREE = 3, 3
 # More knots than so many are never laid: they are laid less densely instead.
@@ -31,8 +34,9 @@ _MOST_KNOTS = 72
 # Where noise must end, it does so with its slope: without the last splines, as many as this.
 _ENDING = 2
 _GRID = 200
-# The lag is looked for on so many lags, the least of them this share of the longest.
-_LAGS, _LEAST_LAG = 400, 1e-5
+# The lag is looked for on so many lags, the least of them (seconds) at most this share of the
+# longest.
+_LAGS, _LEAST_LAG, _LEAST_SHARE = 1000, 0.1, 1e-5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +81,7 @@ def splines(
     anchors = np.unique(np.clip([first, last, *edges, *known], first, last))
     share, widening, within = _COARSE if coarse else _FINE
     inside = edges[(edges > first) & (edges < last)]
-    finest = share * lag
+    finest = min([share * lag, *(_OF_KNOWN * share * far for far in away if far > 0)])
     between = _between(anchors, edges, spans, (finest, widening, within))
     while between.size + inside.size > _MOST_KNOTS and finest < last - first:
         finest *= 1.5
@@ -115,7 +119,7 @@ def lag_of(base: Kernel | None, begin: float, deviation: float, longest: float) 
     """
     if base is None or longest <= 0:
         return max(longest, 1.0)
-    lags = np.geomspace(longest * _LEAST_LAG, longest, _LAGS)
+    lags = np.geomspace(min(_LEAST_LAG, longest * _LEAST_SHARE), longest, _LAGS)
     here, there = np.array([begin]), begin + lags
     moved = base.diagonal(there) + base.diagonal(here) - 2 * base(there, here)[:, 0]
     enough = np.flatnonzero(moved >= deviation**2)

@@ -1,8 +1,9 @@
 """Files in, files out: which format a file has, and who reads and writes it.
 
-The formats are rows of one table, `trailveil.formats.table`. A reader returns a `Recording`, in
-which nothing has been repaired; a writer gets a cleaned `Trace` and writes its times and positions
-and nothing else.
+Read are GPX, FIT, TCX, GeoLife's .plt, GeoJSON, (Geo)Parquet, CSV and TSV; docs/formats.md says
+what of each. The formats are rows of one table, `trailveil.formats.table`. A reader returns a
+`Recording`, in which nothing has been repaired; a writer gets a cleaned `Trace` and writes its
+times and positions and nothing else.
 """
 
 from os import PathLike
@@ -11,7 +12,7 @@ from typing import BinaryIO
 from numpy.typing import ArrayLike
 
 from trailveil.formats.source import load, named
-from trailveil.formats.table import format_of, format_to_write
+from trailveil.formats.table import format_of, writer_of
 from trailveil.projection import microdegrees
 from trailveil.trace import Recording, Trace
 
@@ -19,7 +20,7 @@ __all__ = ["read", "write"]
 
 
 def read(path: str | PathLike[str]) -> Recording:
-    """The recording in a file, by its suffix, and by its content where the suffix says nothing.
+    """The recording in a file, of the format that its suffix and its content say.
 
     Positions are degrees (WGS84), times UTC where the file gives a zone. Raises UnreadableInput,
     in one line, for a file that is missing, empty, no regular file, too large, of a format that
@@ -38,5 +39,5 @@ def write(trace: Trace, stream: BinaryIO, suffix: str, *, grid: ArrayLike | None
     Raises UnwritableOutput for a suffix that cannot be written, InvalidValue for a grid that does
     not fit the trace.
     """
-    target = format_to_write(suffix)
-    target.write(trace, microdegrees(trace.positions) if grid is None else grid, stream)
+    put = writer_of(suffix)
+    put(trace, microdegrees(trace.positions) if grid is None else grid, stream)

@@ -1,17 +1,19 @@
 """One row a format: its name, its suffixes, what its content looks like, who reads and writes it.
 
-A new format is a module with `read` and `write`, two lines that import it on demand, and a row.
+A new format is a module with `read`, and `write` where it can be written, and a row.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from os import PathLike, fspath
 from pathlib import PurePath
 from typing import BinaryIO
 
 from numpy.typing import ArrayLike
 
-from trailveil.errors import UnreadableInput, UnwritableOutput
+from trailveil.errors import Unavailable, UnreadableInput, UnwritableOutput
 from trailveil.formats.source import named
 from trailveil.trace import Recording, Trace
 
@@ -26,62 +28,133 @@ _HEAD = 4096
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A row of the table. `looks_like` judges the first 4 KiB, lower case, without zero bytes."""
+    """A row of the table. `looks_like` judges the first 4 KiB, lower case, without zero bytes.
+
+    write: None where files of the format are only read. needs: a package that is not always there,
+    and the extra that brings it.
+    """
 
     name: str
     suffixes: tuple[str, ...]
     looks_like: Callable[[bytes], bool]
     read: Reader
-    write: Writer
+    write: Writer | None = None
+    needs: tuple[str, str] | None = None
 
 
-def _read_gpx(data: bytes, where: str) -> Recording:
-    from trailveil.formats.gpx import read
+def _reader(module: str) -> Reader:
+    """The `read` of a module, which is imported when it is first needed."""
 
-    return read(data, where)
+    def read(data: bytes, where: str) -> Recording:
+        found: Reader = import_module(f"trailveil.formats.{module}").read
+        return found(data, where)
+
+    return read
 
 
-def _write_gpx(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
-    from trailveil.formats.gpx import write
+def _writer(module: str, name: str = "write") -> Writer:
+    """The `write` of a module, which is imported when it is first needed."""
 
-    write(trace, grid, stream)
+    def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
+        found: Writer = getattr(import_module(f"trailveil.formats.{module}"), name)
+        found(trace, grid, stream)
+
+    return write
+
+
+def _holds(*marks: bytes) -> Callable[[bytes], bool]:
+    return lambda head: any(mark in head for mark in marks)
+
+
+def _begins(mark: bytes) -> Callable[[bytes], bool]:
+    return lambda head: head.lstrip().startswith(mark)
+
+
+def _is_geojson(head: bytes) -> bool:
+    marks = (b'"feature', b'"coordinates"', b'"geometry"', b'"temporalgeometry"')
+    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") and _holds(*marks)(head)
+
+
+def _is_table(head: bytes) -> bool:
+    from trailveil.formats.delimited import looks_like_table
+
+    return looks_like_table(head)
 
 
 FORMATS: tuple[Format, ...] = (
-    Format("GPX", (".gpx",), lambda head: b"<gpx" in head, _read_gpx, _write_gpx),
+    Format("GPX", (".gpx",), _holds(b"<gpx", b":gpx"), _reader("gpx"), _writer("gpx")),
+    Format("FIT", (".fit",), lambda head: b".fit" in head[:14], _reader("fit")),
+    Format("TCX", (".tcx",), _holds(b"trainingcenterdatabase"), _reader("tcx")),
+    Format("GeoLife", (".plt",), _begins(b"geolife trajectory"), _reader("plt")),
+    Format("GeoJSON", (".geojson", ".json"), _is_geojson, _reader("geojson"), _writer("geojson")),
+    Format(
+        "GeoParquet",
+        (".parquet", ".geoparquet"),
+        _begins(b"par1"),
+        _reader("parquet"),
+        _writer("parquet"),
+        needs=("pyarrow", "parquet"),
+    ),
+    Format("CSV", (".csv",), _is_table, _reader("delimited"), _writer("delimited")),
+    Format("TSV", (".tsv",), _is_table, _reader("delimited"), _writer("delimited", "write_tabs")),
 )
 
 
 def format_of(path: str | PathLike[str], data: bytes) -> Format:
-    """The format of a file: by suffix, else by content. Raises UnreadableInput for none."""
+    """The format of a file: that of its suffix, unless its content looks like another.
+
+    Raises UnreadableInput where neither says one.
+    """
     suffix = _suffix(path)
     head = data[:_HEAD].replace(b"\0", b"").lower()  # UTF-16 without its zeros reads as ASCII
-    for row in FORMATS:
-        if suffix in row.suffixes:
-            return row
-    for row in FORMATS:
+    by_suffix = [row for row in FORMATS if suffix in row.suffixes]
+    for row in (*by_suffix, *FORMATS):
         if row.looks_like(head):
             return row
+    if by_suffix:
+        return by_suffix[0]
     raise UnreadableInput(
-        f"input must be of a format that is read ({_names()}), got another: {named(path)}; "
+        f"input must be of a format that is read ({_names(FORMATS)}), got another: {named(path)}; "
         "convert it first"
     )
 
 
 def format_to_write(suffix: str) -> Format:
-    """The format that writes files of a suffix such as ".gpx". Raises UnwritableOutput for none."""
+    """The format that writes files of a suffix such as ".gpx".
+
+    Raises UnwritableOutput for none, Unavailable for one whose package is not installed.
+    """
+    return _to_write(suffix)[0]
+
+
+def writer_of(suffix: str) -> Writer:
+    """What writes files of a suffix such as ".gpx". Raises as `format_to_write` does."""
+    return _to_write(suffix)[1]
+
+
+def _to_write(suffix: str) -> tuple[Format, Writer]:
     for row in FORMATS:
-        if suffix.lower() in row.suffixes:
-            return row
+        if suffix.lower() in row.suffixes and row.write is not None:
+            _check_installed(row)
+            return row, row.write
     raise UnwritableOutput(
-        f"output must be of a format that is written ({_names()}), got the suffix "
-        f"'{named(suffix)}': choose another name"
+        f"output must be of a format that is written ({_names(row for row in FORMATS if row.write)}"
+        f"), got the suffix '{named(suffix)}': choose another name"
     )
+
+
+def _check_installed(row: Format) -> None:
+    """Refuse at once, and not after the noise has been made."""
+    if row.needs is not None and find_spec(row.needs[0]) is None:
+        raise Unavailable(
+            f"{row.name} must be written with {row.needs[0]}, which is not installed: pip install "
+            f"'trailveil[{row.needs[1]}]', or choose GPX, GeoJSON or CSV"
+        )
 
 
 def _suffix(path: str | PathLike[str]) -> str:
     return PurePath(fspath(path)).suffix.lower()
 
 
-def _names() -> str:
-    return ", ".join(f"{row.name} {' '.join(row.suffixes)}" for row in FORMATS)
+def _names(rows: Iterable[Format]) -> str:
+    return ", ".join(f"{row.name} {' '.join(row.suffixes)}" for row in rows)

@@ -72,15 +72,17 @@ def record(
         },
         "adversaries": _adversaries(plan),
         "mechanism": _mechanism(plan),
-        "prices": [_price(one) for one in plan.prices],
         "worst": _worst(plan),
-        "warnings": warnings(plan, cleaning, further=further),
+        "warnings": warnings(plan, cleaning, further=further, private=private),
         "not_protected": not_protected(plan, private=private),
     }
     if plan.everywhere:
         found["everywhere"] = everywhere.left(plan)
     elif private:
         found["mechanism"]["components"] = plan.components
+        found["mechanism"]["gap_where_sought"] = plan.gap
+        found["mechanism"]["withheld_s_around"] = plan.withheld_for
+        found["prices"] = [_price(one) for one in plan.prices]
         found["secrets"] = [_secret(one, zone, plan.request.order) for one in plan.findings]
     return found
 
@@ -109,8 +111,6 @@ def _mechanism(plan: Plan) -> dict[str, Any]:
     released = int(mechanism.rows.size)
     return {
         "name": plan.request.noise.value,
-        "withheld_s_around": plan.withheld_for,
-        "gap_where_sought": plan.gap,
         "released_fixes": released,
         "withheld_fixes": len(plan.trace) - released,
         "rms_m": float(np.sqrt(2) * mechanism.rms),

@@ -15,7 +15,7 @@ def text(found: dict[str, Any]) -> str:
             *_promise(found),
             *_left_to_learn(found),
             *_cost(found["mechanism"]),
-            *_prices(found["prices"], found["target"]["metres_a_minute"]),
+            *_prices(found.get("prices", []), found["target"]["metres_a_minute"]),
             "",
             "What is not protected",
             *_listed("- ", found["not_protected"]),

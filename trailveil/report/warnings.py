@@ -6,8 +6,12 @@ from trailveil.release import Noise, Plan
 from trailveil.report import everywhere
 
 
-def warnings(plan: Plan, cleaning: Cleaning | None, *, further: bool) -> list[str]:
-    """What to know before publishing; further: the recording was released before."""
+def warnings(plan: Plan, cleaning: Cleaning | None, *, further: bool, private: bool) -> list[str]:
+    """What to know before publishing.
+
+    further: the recording was released before. private: what depends on where the protected times
+    lie may be told.
+    """
     if plan.everywhere:
         of_prior = everywhere.warnings(plan)
         return [*_of_composition(plan, further=further), *of_prior, *_of_cleaning(cleaning)]
@@ -23,7 +27,7 @@ def warnings(plan: Plan, cleaning: Cleaning | None, *, further: bool) -> list[st
             "The noise is not proved to be the least that protects"
             + (
                 "."
-                if plan.gap is None
+                if plan.gap is None or not private
                 else f": of that sought at some of the fixes, it is within {100 * plan.gap:.2g} %."
             )
         )

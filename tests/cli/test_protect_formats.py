@@ -1,0 +1,66 @@
+"""`trailveil protect` on every format: its output is in the format of the input where it can be."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.formats.traces import SAMPLES, TRACE, written
+from trailveil.cli import cli
+from trailveil.formats import read
+from trailveil.formats.table import FORMATS, Format
+
+pytestmark = pytest.mark.slow
+
+
+def protect(*words: str | Path) -> Result:
+    return CliRunner().invoke(cli, ["protect", *map(str, words)], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("row", FORMATS, ids=[row.name for row in FORMATS])
+def test_each_format_goes_in_and_its_own_or_gpx_comes_out(row: Format, tmp_path: Path) -> None:
+    source = tmp_path / f"ride{row.suffixes[0]}"
+    source.write_bytes(SAMPLES[row.name])
+    found = protect(source, "--at", "start+1m", "--json")
+    assert found.exit_code == 0, found.output
+    name = f"ride.private{row.suffixes[0]}" if row.write else f"{source.name}.private.gpx"
+    assert json.loads(found.stdout)["output"].endswith(name)
+    assert ("Written as GPX" in found.stderr) == (row.write is None)
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == sorted(
+        [source.name, name]
+    )
+    released = read(tmp_path / name)
+    np.testing.assert_array_equal(released.times.astype(np.int64), TRACE.times)
+    moved = np.abs(released.positions - TRACE.positions).max(axis=1)
+    assert moved.max() > 1e-5
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".geojson", ".json", ".parquet", ".geoparquet"])
+def test_any_format_may_be_asked_for(suffix: str, tmp_path: Path) -> None:
+    source = tmp_path / "ride.gpx"
+    source.write_bytes(written(TRACE, ".gpx"))
+    output = tmp_path / f"out{suffix}"
+    found = protect(source, "-o", output, "--at", "start+1m")
+    assert found.exit_code == 0, found.output
+    assert found.stderr == ""
+    assert len(read(output)) == len(TRACE)
+
+
+def test_the_report_says_what_was_dropped(tmp_path: Path) -> None:
+    source = tmp_path / "ride.csv"
+    lines = written(TRACE, ".csv").decode().splitlines()
+    text = "\n".join([f"{lines[0]},heart rate,cadence", *(f"{line},90,80" for line in lines[1:])])
+    source.write_text(f"{text}\n2024-05-01T09:00:00Z,,,91,80\n", encoding="utf-8")
+    found = protect(source, "--at", "start+1m")
+    assert found.exit_code == 0, found.output
+    assert "further fields of fixes (such as elevation), kinds: 2; none is released" in " ".join(
+        found.stdout.split()
+    )
+    assert "records that state no position: 1" in " ".join(found.stdout.split())
+    assert (
+        (tmp_path / "ride.private.csv")
+        .read_text(encoding="utf-8")
+        .startswith("time,latitude,longitude\n")
+    )

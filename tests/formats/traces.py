@@ -1,0 +1,92 @@
+"""Traces to write, drawn by hypothesis or made, and a sample file of each format."""
+
+import io
+
+import numpy as np
+from hypothesis import strategies as st
+
+from tests.datasets.geolife_files import HEADER
+from tests.formats.fit_files import DEFINITIONS, framed, record, semicircles
+from trailveil.formats import write
+from trailveil.projection import MICRO
+from trailveil.trace import Trace
+
+LATITUDES = st.integers(-90 * MICRO, 90 * MICRO)
+LONGITUDES = st.integers(-180 * MICRO, 180 * MICRO - 1)
+MOMENTS = st.integers(-(2**62), 2**62)
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> tuple[Trace, np.ndarray]:
+    """A trace whose segments all have fixes, interleaved in time, and its positions as integers."""
+    times = sorted(draw(st.sets(MOMENTS, min_size=1, max_size=12)))
+    count = len(times)
+    grid = np.array(
+        draw(st.lists(st.tuples(LATITUDES, LONGITUDES), min_size=count, max_size=count))
+    )
+    parts = draw(st.integers(1, count))
+    rest = draw(st.lists(st.integers(0, parts - 1), min_size=count - parts, max_size=count - parts))
+    segments = draw(st.permutations([*range(parts), *rest]))
+    steps = draw(st.lists(st.booleans(), min_size=parts - 1, max_size=parts - 1))
+    tracks = tuple(int(number) for number in np.cumsum([0, *steps]))
+    return Trace(np.array(times), grid / MICRO, np.array(segments), tracks), grid
+
+
+def written(trace: Trace, suffix: str, grid: np.ndarray | None = None) -> bytes:
+    """What a format writes of a trace."""
+    stream = io.BytesIO()
+    write(trace, stream, suffix, grid=grid)
+    return stream.getvalue()
+
+
+START = 1_714_548_600  # 2024-05-01T07:30:00Z
+COUNT = 40
+SECONDS = START + 5 * np.arange(COUNT)
+PLACES = np.array([[46_123_456 + 100 * i, 7_654_321 + 200 * i] for i in range(COUNT)]) / MICRO
+TRACE = Trace(SECONDS * 10**9, PLACES, np.zeros(COUNT, dtype=np.intp), (0,))
+
+
+def tcx(places: list[tuple[str, str]]) -> bytes:
+    """TCX of positions as text, one at each of SECONDS."""
+    points = "".join(
+        f"<Trackpoint><Time>{np.datetime64(int(second), 's')}Z</Time><Position><LatitudeDegrees>"
+        f"{latitude}</LatitudeDegrees><LongitudeDegrees>{longitude}</LongitudeDegrees></Position>"
+        "</Trackpoint>\n"
+        for second, (latitude, longitude) in zip(SECONDS, places, strict=True)
+    )
+    return (
+        "<TrainingCenterDatabase><Activities><Activity><Lap><Track>\n"
+        f"{points}</Track></Lap></Activity></Activities></TrainingCenterDatabase>"
+    ).encode()
+
+
+def plt(places: list[tuple[str, str]]) -> bytes:
+    """GeoLife's .plt of positions as text, one at each of SECONDS."""
+    stamps = [str(np.datetime64(int(second), "s")).replace("T", ",") for second in SECONDS]
+    rows = [f"{a},{b},0,-777,0,{at}" for (a, b), at in zip(places, stamps, strict=True)]
+    return (HEADER + "\r\n".join(rows)).encode()
+
+
+def fit(places: list[tuple[int, int]]) -> bytes:
+    """FIT of positions in semicircles, one at each of SECONDS."""
+    rows = zip(SECONDS.tolist(), places, strict=True)
+    return framed(DEFINITIONS + b"".join(record(at, *place) for at, place in rows))
+
+
+TEXT = [(f"{a:.6f}", f"{b:.6f}") for a, b in PLACES]
+SAMPLES = {
+    "FIT": fit([(semicircles(a), semicircles(b)) for a, b in PLACES.tolist()]),
+    "TCX": tcx(TEXT),
+    "GeoLife": plt(TEXT),
+    **{
+        name: written(TRACE, suffix)
+        for name, suffix in (
+            ("GPX", ".gpx"),
+            ("GeoJSON", ".geojson"),
+            ("GeoParquet", ".parquet"),
+            ("CSV", ".csv"),
+            ("TSV", ".tsv"),
+        )
+    },
+}
+"""TRACE in each format, by the name of its row in the table."""

@@ -1,0 +1,125 @@
+"""Fixes as they come out of a file, one by one, until they are a recording.
+
+Tracks and segments get a number when their first fix comes; what has none is counted. Names of
+further fields (heart rate, elevation, ...) are counted and forgotten: they are text of the file.
+"""
+
+import re
+from array import array
+from typing import Final
+
+import numpy as np
+
+from trailveil.errors import UnreadableInput
+from trailveil.formats.moments import Moment, Trouble
+from trailveil.trace import Recording, Seen
+
+NO_TIME: Final = int(np.datetime64("NaT", "ns").astype(np.int64))
+"""How a fix without a time is held among integers: as NumPy does."""
+
+MOST_FIXES: Final = 20_000_000
+"""Fixes that are read at most: eight months of one a second. Memory is bounded by it."""
+
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_MOST_FIELDS = 1000  # a file that makes up a name for each fix must not fill the memory
+
+
+def number(text: str | None) -> float:
+    """A decimal number as it stands, NaN for any other text: no underscore, no word, no comma."""
+    return float(text) if text and _NUMBER.fullmatch(text := text.strip()) else float("nan")
+
+
+class Fixes:
+    """Collects fixes in file order; `where` names the file in messages."""
+
+    def __init__(self, where: str) -> None:
+        self._where: Final = where
+        self._times = array("q")
+        self._naive = bytearray()
+        self._positions = array("d")
+        self._segments = array("q")
+        self._tracks: list[int] = []
+        self._new_track = self._new_segment = True
+        self._counts = dict.fromkeys(Seen.__dataclass_fields__, 0)
+        self._fields: set[str] = set()
+
+    def begin_track(self) -> None:
+        """What follows belongs to another track, and so to another segment."""
+        self._new_track = self._new_segment = True
+
+    def begin_segment(self) -> None:
+        """What follows belongs to another segment."""
+        self._new_segment = True
+
+    def end_segment(self) -> None:
+        """A segment that has begun ends here; it is counted where it had no fix."""
+        if self._new_segment:
+            self.count("empty_segments")
+
+    def fix(self, latitude: float, longitude: float) -> None:
+        """A fix, in degrees, NaN where unreadable, as yet without a time.
+
+        Raises UnreadableInput for more fixes than are read.
+        """
+        if len(self._times) >= MOST_FIXES:
+            raise too_many(self._where)
+        if self._new_segment:  # only now is it known that the segment, and the track, have a fix
+            last = self._tracks[-1] if self._tracks else -1
+            self._tracks.append(last + self._new_track)
+            self._new_track = self._new_segment = False
+        self._positions.extend((latitude, longitude))
+        self._times.append(NO_TIME)
+        self._naive.append(False)
+        self._segments.append(len(self._tracks) - 1)
+
+    def time(self, moment: Moment | Trouble) -> None:
+        """The time of the latest fix; of two the first counts."""
+        if isinstance(moment, Trouble):
+            self.trouble(moment)
+        elif self._times[-1] == NO_TIME:
+            self._times[-1], self._naive[-1] = moment
+
+    def trouble(self, trouble: Trouble) -> None:
+        """Count a time that is none."""
+        unreadable = trouble is Trouble.UNREADABLE
+        self.count("unreadable_times" if unreadable else "impossible_years")
+
+    def count(self, what: str, times: int = 1) -> None:
+        """Count something that is not taken, by its name in `trailveil.trace.Seen`."""
+        self._counts[what] += times
+
+    def field(self, name: str) -> None:
+        """A further field of fixes, which is not taken: each name counts once."""
+        if len(self._fields) < _MOST_FIELDS:
+            self._fields.add(name)
+
+    def recording(self) -> Recording:
+        """What was collected. Raises UnreadableInput where that is nothing."""
+        if not self._times:
+            raise UnreadableInput(nothing(self._counts, self._where))
+        return Recording(
+            np.array(self._times, dtype=np.int64).view("datetime64[ns]"),
+            np.frombuffer(self._naive, dtype=np.bool_),
+            np.array(self._positions).reshape(-1, 2),
+            np.array(self._segments, dtype=np.intp),
+            tuple(self._tracks),
+            Seen(**self._counts | {"other_fields": len(self._fields)}),
+        )
+
+
+def too_many(where: str) -> UnreadableInput:
+    """The refusal of more fixes than are read."""
+    return UnreadableInput(
+        f"input must hold at most {MOST_FIXES} fixes, got more: {where}; split it first"
+    )
+
+
+def nothing(counts: dict[str, int], where: str) -> str:
+    """The message for a file without a fix: what there was instead."""
+    found = ", ".join(
+        f"{what.replace('_', ' ')}: {count}" for what, count in counts.items() if count
+    )
+    return (
+        f"input must hold a recorded track, got {found or 'none'}: {where}; export the "
+        "recorded activity, not a plan or a list of places"
+    )

@@ -1,0 +1,179 @@
+"""Which column of a table is what, by its name: latitude, longitude, time, and how they are stated.
+
+Names are cut into words (at capitals, too), in lower case and without accents: "latitudeE7",
+"Latitude (deg)", "location-lat" and "Breitengrad" are all latitudes. Words such as "e7", "ms" or
+"utc" tell the unit. What is not named is not guessed: x and y could be anything.
+"""
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from trailveil.errors import UnreadableInput
+
+LATITUDES: Final = {"lat", "latitude", "latitud", "latitudine", "breite", "breitengrad"}
+LONGITUDES: Final = {
+    *("lon", "long", "lng", "longitude", "longitud", "longitudine"),
+    *("lange", "laenge", "langengrad", "laengengrad"),
+}
+# In order of preference, where a table has several.
+TIMES: Final = (
+    *("trackedat", "fixtime", "recordedat", "timestamp", "datetime", "dateandtime"),
+    *("time", "gpstime", "devicetime", "eventtime", "trackpointtime", "epoch", "epochtime"),
+    *("unix", "unixtime", "unixtimestamp", "zeitstempel", "zeitpunkt", "zeit", "horodatage"),
+    *("fechahora", "datumzeit", "datumuhrzeit", "dateheure", "t", "utc", "gmt"),
+)
+DATES: Final = ("date", "datum", "fecha", "utcd")
+CLOCKS: Final = ("time", "uhrzeit", "clock", "hora", "heure", "timeofday", "utct", "zeit")
+SEGMENTS: Final = ("segment", "segmentid", "trkseg")
+TRACKS: Final = ("track", "trackid", "trip", "tripid", "trajectory", "trajectoryid", "trajid")
+PEOPLE: Final = (
+    *("userid", "user", "deviceid", "device", "objectid", "individualid", "personid", "person"),
+    *("individuallocalidentifier", "vehicleid", "vehicle", "animalid", "mmsi", "imei", "trackerid"),
+)
+
+_PER_DEGREE: Final = {
+    "e7": 1e7,
+    **dict.fromkeys(("e6", "micro", "microdegrees"), 1e6),
+    **dict.fromkeys(("rad", "radians"), math.radians(1)),
+    "semicircles": 2**31 / 180,
+}
+_PLAIN: Final = {"deg", "degree", "degrees", "dd", "decimal", "wgs", "84", "n", "s", "e", "w"}
+_BEFORE: Final = {"gps", "location", "position", "geo", "point", "geographische", "start"}
+_PER_SECOND: Final = {
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1),
+    **dict.fromkeys(("ms", "msec", "millis", "millisecond", "milliseconds"), 10**3),
+    **dict.fromkeys(("us", "micros", "microsecond", "microseconds"), 10**6),
+    **dict.fromkeys(("ns", "nanos", "nanosecond", "nanoseconds"), 10**9),
+}
+_UTC: Final = {"utc", "gmt", "z"}
+_WORDS = re.compile(r"[eE][67](?![a-zA-Z0-9])|[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]*|\d+")
+_LONGEST_NAME = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Which column is what, by its index; None where there is none.
+
+    per_degree: what one degree is in the columns of latitude and longitude.
+    date: a column of dates, where `time` holds the clock alone.
+    per_second: what one second is in a column of numbers, None where its name does not say.
+    utc: whether the name of the time says that it is UTC.
+    others: how many further columns there are.
+    """
+
+    latitude: int
+    longitude: int
+    per_degree: tuple[float, float]
+    time: int | None
+    date: int | None
+    per_second: int | None
+    utc: bool
+    segment: int | None
+    track: int | None
+    person: int | None
+    others: int
+
+
+def columns_of(names: Sequence[object]) -> Columns | None:
+    """The roles of columns of these names, None without a latitude and a longitude."""
+    cut = [_words(name) for name in names]
+    latitude, longitude = _position(cut, LATITUDES), _position(cut, LONGITUDES)
+    if latitude is None or longitude is None:
+        return None
+    return _with_rest(cut, latitude, longitude)
+
+
+def columns_beside(names: Sequence[object]) -> Columns:
+    """The roles of columns where positions come from elsewhere: their index is -1 here."""
+    return _with_rest([_words(name) for name in names], (-1, 1.0), (-1, 1.0))
+
+
+def needed_columns(what: str, where: str) -> UnreadableInput:
+    """The refusal of a table without a column of latitudes, longitudes or times."""
+    return UnreadableInput(
+        f"input must have columns of latitude, longitude and time, got none of {what}: {where}; "
+        "name them latitude, longitude and time in the first line"
+    )
+
+
+def _with_rest(
+    cut: list[list[str]], latitude: tuple[int, float], longitude: tuple[int, float]
+) -> Columns:
+    time, unit, utc = _time(cut)
+    date, clock = _first(cut, DATES, drop=_UTC), _first(cut, CLOCKS, drop=_UTC)
+    if date is not None and clock is not None and time in (clock, None):
+        time, unit, utc = clock, None, bool(_UTC & {*cut[clock], *cut[date]})
+    elif time is None:
+        time, date = date, None
+    else:
+        date = None
+    found = {
+        "time": time,
+        "segment": _first(cut, SEGMENTS),
+        "track": _first(cut, TRACKS),
+        "person": _first(cut, PEOPLE),
+    }
+    taken = [latitude[0], longitude[0], date, *found.values()]
+    used = {index for index in taken if index is not None and index >= 0}
+    return Columns(
+        latitude=latitude[0],
+        longitude=longitude[0],
+        per_degree=(latitude[1], longitude[1]),
+        date=date,
+        per_second=unit,
+        utc=utc,
+        others=len(cut) - len(used),
+        **found,
+    )
+
+
+def _words(name: object) -> list[str]:
+    """The words of a name: "latitudeE7" and "LATITUDE (e7)" are both latitude, e7."""
+    if not isinstance(name, str) or len(name) > _LONGEST_NAME:
+        return []
+    plain = unicodedata.normalize("NFKD", name)
+    text = "".join(c for c in plain if not unicodedata.combining(c))
+    words = [word.lower() for word in _WORDS.findall(text)]
+    if words[-1:] in (["6"], ["7"]) and words[0][:-1] in LATITUDES | LONGITUDES:  # "latitudee7"
+        words = [words[0][:-1], f"e{words[-1]}"]
+    return words
+
+
+def _position(cut: list[list[str]], names: set[str]) -> tuple[int, float] | None:
+    """The first column of these names, and what one degree is in it."""
+    for index, words in enumerate(cut):
+        own = words[1:] if len(words) > 1 and words[0] in _BEFORE else words
+        if own and own[0] in names:
+            rest = own[1:]
+            if all(word in _PER_DEGREE or word in _PLAIN for word in rest):
+                return index, next((_PER_DEGREE[w] for w in rest if w in _PER_DEGREE), 1.0)
+    return None
+
+
+def _time(cut: list[list[str]]) -> tuple[int | None, int | None, bool]:
+    """The column of times that is preferred, its unit, and whether it says that it is UTC."""
+    best: tuple[int, int, int | None, bool] | None = None
+    for index, words in enumerate(cut):
+        units = [_PER_SECOND[word] for word in words[1:] if word in _PER_SECOND]
+        key = "".join(w for i, w in enumerate(words) if not (i and w in _PER_SECOND))
+        utc = bool(_UTC & {*words})
+        bare = "".join(w for w in words if w not in _UTC and w not in _PER_SECOND)
+        rank = min((TIMES.index(k) for k in (key, bare) if k in TIMES), default=None)
+        if rank is not None and (best is None or rank < best[0]):
+            best = (rank, index, units[0] if units else None, utc)
+    return (None, None, False) if best is None else best[1:]
+
+
+def _first(cut: list[list[str]], names: Iterable[str], drop: set[str] | None = None) -> int | None:
+    """The first column whose words, but for some, make one of these names; by order of names."""
+    keys = ["".join(word for word in words if not drop or word not in drop) for words in cut]
+    whole = ["".join(words) for words in cut]
+    for name in names:
+        for index in range(len(cut)):
+            if name in (keys[index], whole[index]):
+                return index
+    return None

@@ -1,0 +1,117 @@
+"""FIT (Garmin and others): fixes of recorded activities in; nothing is written.
+
+Read are `record` messages with position_lat and position_long, in units of 180/2^31 degree, and
+timestamp, in seconds since 1989-12-31 UTC; each start of the timer begins a segment, each file of a
+chain a track. A record without a position is one of something else (a heart rate indoors) and no
+fix. fitdecode takes the file apart; its decoding of values is left out, which would take half of
+the time. A wrong checksum is counted, as software that writes it wrongly is about.
+"""
+
+import io
+import struct
+from collections.abc import Iterator
+from typing import Any, Final
+
+from trailveil.errors import UnreadableInput
+from trailveil.formats.collect import Fixes
+from trailveil.formats.moments import Moment, Trouble
+from trailveil.trace import NANOSECONDS, Recording
+
+_RECORD, _EVENT = 20, 21  # numbers of messages
+_LATITUDE, _LONGITUDE, _TIMESTAMP = 0, 1, 253  # numbers of fields of a record
+_TIMER, _START = 0, 0  # values of event and event_type, which are fields 0 and 1 of an event
+_SEMICIRCLES = 2**31 / 180
+_EPOCH = 631_065_600  # 1989-12-31T00:00:00Z, in seconds since 1970
+_LEAST_TIME = 0x10000000  # what is less counts from when the device was switched on
+
+# What the parser may stumble over in a damaged file: it checks some things by assertion.
+_DAMAGE: Final = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
+
+
+def read(data: bytes, where: str) -> Recording:
+    """The fixes of all activities of a FIT file or chain of them; `where` names it in messages.
+
+    Raises UnreadableInput where it is no FIT, is damaged or cut off, or holds no recorded fix.
+    """
+    from fitdecode import FitError
+
+    fixes = Fixes(where)
+    try:
+        for frame in _frames(data):
+            _take(frame, fixes)
+    except (FitError, *_DAMAGE):
+        raise UnreadableInput(
+            f"input must be a whole FIT file, got one that is damaged or cut off: {where}; export "
+            "the recording again"
+        ) from None
+    return fixes.recording()
+
+
+def _frames(data: bytes) -> Iterator[Any]:
+    from fitdecode import CrcCheck, ErrorHandling, FitReader
+
+    with FitReader(
+        io.BytesIO(data),
+        processor=None,
+        check_crc=CrcCheck.READONLY,
+        error_handling=ErrorHandling.IGNORE,
+    ) as reader:
+        yield from reader
+
+
+def _take(frame: Any, fixes: Fixes) -> None:
+    from fitdecode import FIT_FRAME_CRC, FIT_FRAME_DATA, FIT_FRAME_HEADER
+
+    if frame.frame_type == FIT_FRAME_HEADER:
+        fixes.begin_track()
+    elif frame.frame_type == FIT_FRAME_CRC:
+        fixes.count("wrong_checksums", int(not frame.matched))
+    elif frame.frame_type != FIT_FRAME_DATA:
+        return
+    elif frame.global_mesg_num == _RECORD:
+        _take_record(frame, fixes)
+    elif frame.global_mesg_num == _EVENT:
+        values = _values(frame)
+        if (values.get(0), values.get(1)) == (_TIMER, _START):
+            fixes.begin_segment()
+
+
+def _values(frame: Any) -> dict[int, Any]:
+    """Raw values by the number of their field; what a developer added has no number here."""
+    own = {field.def_num: field.raw_value for field in frame.fields if not _is_added(field)}
+    return {number: value for number, value in own.items() if value is not None}
+
+
+def _is_added(field: Any) -> bool:
+    return field.field_def is not None and field.field_def.is_dev
+
+
+def _take_record(frame: Any, fixes: Fixes) -> None:
+    values = _values(frame)
+    for name in values.keys() - {_LATITUDE, _LONGITUDE, _TIMESTAMP}:
+        fixes.field(str(name))
+    latitude, longitude = values.get(_LATITUDE), values.get(_LONGITUDE)
+    if latitude is None and longitude is None:
+        fixes.count("without_position")
+        return
+    fixes.fix(_degrees(latitude), _degrees(longitude))
+    if (stamp := values.get(_TIMESTAMP)) is not None:
+        fixes.time(_moment(stamp))
+
+
+def _degrees(semicircles: object) -> float:
+    return semicircles / _SEMICIRCLES if isinstance(semicircles, int) else float("nan")
+
+
+def _moment(stamp: object) -> Moment | Trouble:
+    if not isinstance(stamp, int) or stamp < _LEAST_TIME:
+        return Trouble.UNREADABLE
+    return Moment((stamp + _EPOCH) * NANOSECONDS, naive=False)

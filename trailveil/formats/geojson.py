@@ -1,0 +1,271 @@
+"""GeoJSON (RFC 7946): fixes in, times and positions out.
+
+The format has no place for times, so several habits are read: lines whose properties give a time
+for each position (coordTimes, coordinateProperties.times, times, ...), points with a time among
+their properties, MovingPoint of OGC Moving Features, and lines whose positions have a Unix time in
+fourth place. Lines without times are plans; they, points without times and areas are counted. The
+standard library's json takes the text apart, in C, and refuses what is too deep; its tree needs up
+to thirty times the room of the text, so the size is bounded more tightly than that of others.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, Final
+
+from numpy.typing import ArrayLike
+
+from trailveil.errors import UnreadableInput
+from trailveil.formats.collect import number
+from trailveil.formats.columns import Columns, columns_beside
+from trailveil.formats.grid import degrees, rows_of
+from trailveil.formats.moments import format_moments
+from trailveil.formats.tabular import Rows
+from trailveil.trace import Recording, Trace
+
+LARGEST = 64 * 2**20
+"""Bytes of GeoJSON that are read at most."""
+
+_TIMES: Final = ("coordTimes", "times", "timestamps", "datetimes", "time", "timestamp")
+_TAKEN: Final = {*_TIMES, "coordinateProperties", "track", "segment"}
+_GEOMETRIES: Final = {
+    *("Point", "MultiPoint", "LineString", "MultiLineString", "Polygon", "MultiPolygon"),
+    "GeometryCollection",
+}
+_WGS84: Final = ("CRS84", "EPSG:4326", "EPSG::4326")
+_MOST_ROLES = 1000
+_NO_NAMES: Final = columns_beside([])
+
+
+def read(data: bytes, where: str) -> Recording:
+    """The fixes of a GeoJSON text, in file order; `where` names it in messages.
+
+    Raises UnreadableInput where it is no GeoJSON, not in degrees (WGS84), or has no timed position.
+    """
+    if len(data) > LARGEST:
+        raise UnreadableInput(
+            f"GeoJSON must be at most {LARGEST // 2**20} MiB, got more: {where}; split it first"
+        )
+    root = _parsed(data, where)
+    reader = _Reader(where)
+    for feature in _features(root, where):
+        reader.feature(feature)
+    return reader.recording()
+
+
+def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
+    """Write times of a trace at positions `grid`, (n, 2) whole microdegrees, as GeoJSON.
+
+    A segment is a LineString with coordTimes, or a Point with a time where it has one fix alone;
+    where there is more than one, each says its track and segment. Raises InvalidValue for a grid
+    that does not fit.
+    """
+    rows = rows_of(trace, grid)
+    several = len(rows.starts) > 2
+    stream.write(b'{"type":"FeatureCollection","features":[')
+    for index, (start, end) in enumerate(
+        zip(rows.starts[:-1].tolist(), rows.starts[1:].tolist(), strict=True)
+    ):
+        places = [
+            f"[{degrees(lon)},{degrees(lat)}]" for lat, lon in rows.points[start:end].tolist()
+        ]
+        times = [f'"{time}"' for time in format_moments(rows.times[start:end])]
+        owner = f'"track":{rows.tracks[start]},"segment":{index},' if several else ""
+        if len(places) > 1:
+            kind, shape = "LineString", f"[{','.join(places)}]"
+            stated = f'"coordTimes":[{",".join(times)}]'
+        else:
+            kind, shape, stated = "Point", places[0], f'"time":{times[0]}'
+        stream.write(
+            f'{"," if index else ""}\n{{"type":"Feature","properties":{{{owner}{stated}}},'
+            f'"geometry":{{"type":"{kind}","coordinates":{shape}}}}}'.encode()
+        )
+    stream.write(b"\n]}\n")
+
+
+def _parsed(data: bytes, where: str) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):  # no JSON, no UTF-8, numbers of thousands of digits
+        raise UnreadableInput(
+            f"input must be well-formed JSON, got something else: {where}; the file is damaged or "
+            "cut off, export the recording again"
+        ) from None
+
+
+def _features(root: Any, where: str) -> Iterator[Mapping[str, Any]]:
+    """The features of a text: of a collection, of a list under "locations", itself, a geometry."""
+    if isinstance(root, dict):
+        _check_reference(root.get("crs"), where)
+        inner = root.get("features", root.get("locations"))
+        if isinstance(inner, list):
+            yield from (feature for feature in inner if isinstance(feature, dict))
+            return
+        if root.get("type") in _GEOMETRIES:
+            yield {"type": "Feature", "geometry": root}
+            return
+        if root.get("type") == "Feature":
+            yield root
+            return
+    raise UnreadableInput(
+        f"input must be GeoJSON, got JSON of another kind: {where}; export the recording as GPX or "
+        "GeoJSON"
+    )
+
+
+def _check_reference(reference: Any, where: str) -> None:
+    """Old GeoJSON could state a reference system; RFC 7946 knows degrees (WGS84) alone."""
+    if reference is None:
+        return
+    name = json.dumps(reference).upper()
+    if not any(known in name for known in _WGS84):
+        raise UnreadableInput(
+            f"positions must be degrees (WGS84), got another reference system: {where}; convert "
+            "them first"
+        )
+
+
+class _Reader:
+    """Collects the fixes of features."""
+
+    def __init__(self, where: str) -> None:
+        self._where: Final = where
+        self._rows = Rows(_NO_NAMES, where)
+        self._lines = 0
+        self._names: set[str] = set()
+        self._roles: dict[tuple[str, ...], Columns] = {}
+        self._counts = {"routes": 0, "waypoints": 0}
+        self._shapes: dict[str, Callable[[Any, Mapping[str, Any]], None]] = {
+            "Point": self._point,
+            "LineString": self._line,
+            "MultiPoint": self._line,
+            "MovingPoint": self._line,
+            "MultiLineString": self._several,
+        }
+
+    def feature(self, feature: Mapping[str, Any]) -> None:
+        """Take what a feature has of fixes; count what it has else."""
+        stated = feature.get("properties")
+        properties = stated if isinstance(stated, dict) else {}
+        geometry = feature.get("temporalGeometry", feature.get("geometry"))
+        if not isinstance(geometry, dict):
+            self._rows.without_position()
+            return
+        take = self._shapes.get(str(geometry.get("type")))
+        if take is None:
+            self._rows.other_records += 1
+            return
+        if isinstance(times := geometry.get("datetimes"), list):
+            properties = {**properties, "datetimes": times}
+        take(geometry.get("coordinates"), properties)
+
+    def recording(self) -> Recording:
+        """What was collected. Raises UnreadableInput where that is nothing."""
+        return self._rows.recording(other_fields=len(self._names), **self._counts)
+
+    def _point(self, place: Any, properties: Mapping[str, Any]) -> None:
+        names, roles = tuple(properties), self._roles_of(properties)
+        if roles.time is None:
+            self._counts["waypoints"] += 1
+            return
+        values = list(properties.values())
+        used = {roles.time, roles.date, roles.track, roles.segment, roles.person}
+        self._names.update(name for index, name in enumerate(names) if index not in used)
+        self._rows.position(*_position(place))
+        self._rows.stamps.per_second = roles.per_second or self._rows.stamps.per_second
+        date = "" if roles.date is None else values[roles.date]
+        self._stamp(values[roles.time], date if isinstance(date, str) else "")
+        track, segment, person = (
+            None if index is None else _key(values[index])
+            for index in (roles.track, roles.segment, roles.person)
+        )
+        self._rows.keys(track, segment, person)
+
+    def _several(self, lines: Any, properties: Mapping[str, Any]) -> None:
+        """Lines of one track: the times are in a list for each, or all in one."""
+        if not isinstance(lines, list):
+            self._rows.other_records += 1
+            return
+        times = _times(properties)
+        flat = bool(times) and not isinstance(times[0], list)
+        done = 0
+        for index, line in enumerate(lines):
+            count = len(line) if isinstance(line, list) else 0
+            own = times[done : done + count] if flat else times[index : index + 1]
+            done += count
+            inner = own if flat else own[0] if own and isinstance(own[0], list) else []
+            self._line(line, properties, inner, track=("several", self._lines - index))
+
+    def _line(
+        self,
+        places: Any,
+        properties: Mapping[str, Any],
+        times: Sequence[Any] | None = None,
+        *,
+        track: tuple[str, int] | None = None,
+    ) -> None:
+        own = self._lines
+        self._lines += 1
+        if not isinstance(places, list):
+            self._rows.other_records += 1
+            return
+        stamps = _times(properties) if times is None else times
+        if not stamps:
+            stamps = [place[3] for place in places if isinstance(place, list) and len(place) > 3]
+        if len(stamps) != len(places):
+            self._counts["routes"] += 1
+            return
+        self._names.update(name for name in properties if name not in _TAKEN)
+        named = properties.get("track"), properties.get("segment")
+        keys = tuple(_key(value) for value in named)
+        who = self._roles_of(properties).person
+        person = None if who is None else _key(list(properties.values())[who])
+        for place, stamp in zip(places, stamps, strict=True):
+            self._rows.position(*_position(place))
+            self._stamp(stamp)
+            self._rows.keys(keys[0] or track or ("line", own), keys[1] or ("line", own), person)
+
+    def _roles_of(self, properties: Mapping[str, Any]) -> Columns:
+        """What the properties are, by their names; most features have the same."""
+        names = tuple(properties)
+        found = self._roles.get(names)
+        if found is None:
+            found = columns_beside(names)
+            if len(self._roles) < _MOST_ROLES:
+                self._roles[names] = found
+        return found
+
+    def _stamp(self, value: Any, date: str = "") -> None:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            self._rows.stamps.numbers([value])
+        else:
+            self._rows.stamps.text(value if isinstance(value, str) else "", date)
+
+
+def _times(properties: Mapping[str, Any]) -> list[Any]:
+    """The list of times among properties, empty where there is none."""
+    holder = properties.get("coordinateProperties")
+    for found in (properties, holder if isinstance(holder, dict) else {}):
+        for name in _TIMES:
+            if isinstance(times := found.get(name), list):
+                return times
+    return []
+
+
+def _position(place: Any) -> tuple[float, float]:
+    """Latitude and longitude of a position, NaN where it is none; numbers as text are read."""
+    if not isinstance(place, list) or len(place) < 2:
+        return math.nan, math.nan
+    return _number(place[1]), _number(place[0])
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, str):
+        return number(value)
+    usable = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if usable and abs(value) < 1e9 else math.nan
+
+
+def _key(value: Any) -> str | None:
+    """A name of a track, a segment or a person, None where nothing is said."""
+    return None if value is None else json.dumps(value)

@@ -1,0 +1,225 @@
+"""Parquet and GeoParquet: times and positions in and out, by pyarrow, which is an optional extra.
+
+Read is either a column of points (WKB, as GeoParquet has it) or columns of latitude and longitude,
+and one of times. Columns are known by their names, as in tables of text; only those needed are
+read, in batches, so that a small file cannot unfold in memory beyond what its columns need. Text
+and geometry are read as dictionaries: a long value repeated a million times is held once.
+"""
+
+import io
+import json
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from trailveil.errors import Unavailable, UnreadableInput
+from trailveil.formats.collect import MOST_FIXES, number, too_many
+from trailveil.formats.columns import Columns, columns_beside, columns_of
+from trailveil.formats.grid import rows_of
+from trailveil.formats.tabular import Rows, add_arrays
+from trailveil.projection import MICRO
+from trailveil.trace import Recording, Trace
+
+_BATCH = 65_536
+_LONGEST = 1000  # bytes of a time, a name or a point
+_TEXT: Final = ("string", "large_string", "binary", "large_binary")
+_DEGREES: Final = ("OGC", "CRS84", "EPSG", 4326, "4326")
+_POINT = 21  # bytes of a point in WKB: order, kind, x and y
+_KINDS: Final = {1, 1001, 2001, 3001, 0x80000001, 0x40000001, 0xC0000001}
+
+
+def read(data: bytes, where: str) -> Recording:
+    """The fixes of a Parquet file, in file order; `where` names it in messages.
+
+    Raises UnreadableInput where it is no Parquet, has no columns of positions and times, or is not
+    in degrees (WGS84); Unavailable without pyarrow.
+    """
+    arrow = _arrow()
+    try:
+        file = arrow.parquet.ParquetFile(io.BytesIO(data))
+        names = file.schema_arrow.names
+        geometry = _geometry(file, where)
+        roles = _roles(names, geometry, where)
+        texts = [f.name for f in file.schema_arrow if str(f.type) in _TEXT]
+        file = arrow.parquet.ParquetFile(io.BytesIO(data), read_dictionary=texts)
+        _check_size(file, where)
+        rows = Rows(roles, where)
+        for columns in _batches(file, names, geometry, roles):
+            _take(columns, geometry, roles, rows, where)
+    except (arrow.ArrowException, OSError, ValueError, TypeError, LookupError, OverflowError):
+        raise UnreadableInput(
+            f"input must be a whole Parquet file, got one that is damaged or cut off: {where}; "
+            "export the recording again"
+        ) from None
+    return rows.recording(other_fields=roles.others - (geometry is not None))
+
+
+def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
+    """Write times of a trace at positions `grid`, (n, 2) whole microdegrees, as GeoParquet 1.1.
+
+    Columns: time, geometry; where there is more than one segment, track and segment. Raises
+    InvalidValue for a grid that does not fit, Unavailable without pyarrow.
+    """
+    arrow = _arrow()
+    rows = rows_of(trace, grid)
+    wkb = np.zeros(len(rows.times), dtype=[("order", "u1"), ("kind", "<u4"), ("xy", "<f8", 2)])
+    wkb["order"], wkb["kind"] = 1, 1
+    wkb["xy"] = rows.points[:, ::-1] / MICRO
+    columns = {
+        "time": arrow.array(rows.times, type=arrow.timestamp("ns", tz="UTC")),
+        "geometry": arrow.array([row.tobytes() for row in wkb], type=arrow.binary()),
+    }
+    if len(rows.starts) > 2:
+        columns |= {"track": arrow.array(rows.tracks), "segment": arrow.array(rows.segments)}
+    about = {"encoding": "WKB", "geometry_types": ["Point"]}  # no crs: degrees, OGC:CRS84
+    geo = {"version": "1.1.0", "primary_column": "geometry", "columns": {"geometry": about}}
+    table = arrow.table(columns).replace_schema_metadata({"geo": json.dumps(geo)})
+    arrow.parquet.write_table(table, stream)
+
+
+def _arrow() -> ModuleType:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise Unavailable(
+            "Parquet must be read and written with pyarrow, which is not installed: "
+            "pip install 'trailveil[parquet]', or use GPX, GeoJSON or CSV"
+        ) from None
+    found: ModuleType = pyarrow
+    return found
+
+
+def _geometry(file: Any, where: str) -> str | None:
+    """The column of points that a GeoParquet file names, after a look at its reference system."""
+    stated = (file.schema_arrow.metadata or {}).get(b"geo")
+    if stated is None:
+        return None
+    geo = json.loads(stated)
+    name = str(geo["primary_column"])
+    column = geo["columns"][name]
+    if column.get("encoding") != "WKB":
+        raise _refused("points as WKB", "another encoding", where)
+    reference = column.get("crs")
+    if reference is not None:
+        known = reference.get("id", {})
+        if known.get("authority") not in _DEGREES or known.get("code") not in _DEGREES:
+            raise _refused("positions in degrees (WGS84)", "another reference system", where)
+    return name
+
+
+def _refused(wanted: str, found: str, where: str) -> UnreadableInput:
+    return UnreadableInput(f"input must have {wanted}, got {found}: {where}; convert it first")
+
+
+def _roles(names: list[str], geometry: str | None, where: str) -> Columns:
+    roles = columns_of(names) if geometry is None else columns_beside(names)
+    if roles is None or roles.time is None or roles.date is not None:
+        raise UnreadableInput(
+            "input must have columns of time, and of latitude and longitude or of points (as "
+            f"GeoParquet), got others: {where}; name the columns so"
+        )
+    return roles
+
+
+def _check_size(file: Any, where: str) -> None:
+    if file.metadata.num_rows > MOST_FIXES:  # before the first batch unfolds
+        raise too_many(where)
+
+
+def _batches(
+    file: Any, names: list[str], geometry: str | None, roles: Columns
+) -> Iterator[dict[str, Any]]:
+    """The columns that are needed, batch by batch."""
+    indices = [roles.latitude, roles.longitude, roles.time]
+    indices += [roles.track, roles.segment, roles.person]
+    wanted = {names[index] for index in indices if index is not None and index >= 0}
+    wanted |= {geometry} if geometry is not None else set()
+    for batch in file.iter_batches(_BATCH, columns=sorted(wanted)):
+        plain = [_plain_unless_text(column) for column in batch.columns]
+        yield dict(zip(batch.schema.names, plain, strict=True))
+
+
+def _plain_unless_text(column: Any) -> Any:
+    """Numbers and times that a file holds as a dictionary, one by one."""
+    kept = not hasattr(column, "dictionary") or str(column.dictionary.type) in _TEXT
+    return column if kept else column.dictionary_decode()
+
+
+def _take(
+    columns: dict[str, Any], geometry: str | None, roles: Columns, rows: Rows, where: str
+) -> None:
+    names = list(columns)
+    held = columns_of(names) if geometry is None else columns_beside(names)
+    if held is None or held.time is None:
+        raise LookupError
+    if geometry is None:
+        degrees = [
+            _numbers(columns[names[index]]) / per
+            for index, per in zip((held.latitude, held.longitude), held.per_degree, strict=True)
+        ]
+        positions = np.stack(degrees, axis=1)
+    else:
+        positions = _points(columns[geometry])
+    count = len(positions)
+    times, naive = _times(columns[names[held.time]])
+    keys = [
+        [None] * count if index is None else _plain(columns[names[index]])
+        for index in (held.track, held.segment, held.person)
+    ]
+    add_arrays(rows, positions, times, (keys[0], keys[1], keys[2]), naive=naive)
+
+
+def _plain(column: Any) -> list[Any]:
+    """The values of a column, none of them longer than a name or a time may be."""
+    if hasattr(column, "dictionary"):
+        values = column.dictionary
+        if max((len(value) for value in values.to_pylist() if value is not None), default=0) > (
+            _LONGEST
+        ):
+            raise ValueError
+    return list(column.to_pylist())
+
+
+def _numbers(column: Any) -> NDArray[np.float64]:
+    if hasattr(column, "dictionary"):  # numbers as text
+        cells = _plain(column)
+        return np.array([number(cell) if isinstance(cell, str) else np.nan for cell in cells])
+    return np.array(column.cast("float64").to_numpy(zero_copy_only=False), dtype=float)
+
+
+def _times(column: Any) -> tuple[NDArray[Any], bool]:
+    """Times as pyarrow holds them, NaT or NaN where there is none; whether they have no zone."""
+    kind = column.type
+    if str(kind).startswith("timestamp"):
+        moments = column.to_numpy(zero_copy_only=False)
+        return moments, getattr(kind, "tz", None) is None
+    if str(kind).startswith(("int", "uint")) and not column.null_count:
+        return column.to_numpy(), False
+    return np.array(_plain(column), dtype=object), False
+
+
+def _points(column: Any) -> NDArray[np.float64]:
+    """Latitude and longitude of points in WKB, NaN for null and for empty points."""
+    if not hasattr(column, "dictionary"):
+        column = column.dictionary_encode()
+    known = np.array([_point(value) for value in column.dictionary.to_pylist()]).reshape(-1, 2)
+    index = column.indices.to_numpy(zero_copy_only=False)
+    gone = np.isnan(index) if index.dtype.kind == "f" else np.zeros(len(index), dtype=np.bool_)
+    known = np.vstack([known, [np.nan, np.nan]])
+    return known[np.where(gone, -1, index).astype(np.intp)]
+
+
+def _point(value: bytes | None) -> tuple[float, float]:
+    if value is None:
+        return np.nan, np.nan
+    order = "<" if value[0] else ">"
+    kind = int(np.frombuffer(value, f"{order}u4", 1, 1)[0])
+    if kind not in _KINDS or len(value) < _POINT:
+        raise ValueError
+    start = 9 if kind & 0x20000000 else 5
+    x, y = np.frombuffer(value, f"{order}f8", 2, start).tolist()
+    return y, x

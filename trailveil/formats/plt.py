@@ -1,0 +1,54 @@
+"""GeoLife's .plt: a header of six lines, then a fix a line, all times in GMT.
+
+Altitude (in feet), and the time once more as days since 1899-12-30, are not taken. Python's own
+split is the parser: the format has no quotes and no variants. The files of OziExplorer have the
+same suffix and another header, and are refused.
+"""
+
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.errors import UnreadableInput
+from trailveil.formats.collect import Fixes, number
+from trailveil.formats.moments import parse_moment
+from trailveil.trace import Recording
+
+_HEADER_LINES = 6
+_FIELDS = 7
+
+
+def fields(data: bytes, where: str) -> list[list[str]]:
+    """The rows of a .plt file of GeoLife, one or more, split at commas.
+
+    A sound row has latitude, longitude, 0, altitude in feet, days since 1899-12-30, date and time.
+    Raises UnreadableInput for anything else. No message holds text of the file.
+    """
+    lines = data.decode("latin-1").splitlines()
+    if not lines or not lines[0].lower().startswith("geolife trajectory"):
+        raise UnreadableInput(
+            f"input must be a .plt file of GeoLife, got another kind: {where}; export the "
+            "recording as GPX"
+        )
+    rows = [line.split(",") for line in islice(lines, _HEADER_LINES, None) if line.strip()]
+    if not rows:
+        raise UnreadableInput(f"input must hold a recorded track, got none: {where}")
+    return rows
+
+
+def numbers(rows: list[list[str]]) -> NDArray[np.float64]:
+    """Latitude and longitude in degrees and days since 1899-12-30, (n, 3); NaN where unreadable."""
+    return np.array(
+        [[number(row[i]) if i < len(row) else np.nan for i in (0, 1, 4)] for row in rows]
+    )
+
+
+def read(data: bytes, where: str) -> Recording:
+    """The recording in a .plt file of GeoLife. Raises UnreadableInput for anything else."""
+    fixes = Fixes(where)
+    fixes.field("altitude")
+    for row in fields(data, where):
+        fixes.fix(*(number(text) for text in [*row, "", ""][:2]))
+        fixes.time(parse_moment(f"{row[5]}T{row[6]}Z" if len(row) == _FIELDS else ""))
+    return fixes.recording()

@@ -1,0 +1,132 @@
+"""Rows of a table become a recording: what tables of text, of Parquet and in memory share."""
+
+from array import array
+from collections.abc import Hashable, Iterable
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.errors import UnreadableInput
+from trailveil.formats.collect import MOST_FIXES, nothing, too_many
+from trailveil.formats.columns import Columns
+from trailveil.formats.stamps import Stamps
+from trailveil.trace import Recording, Seen
+
+_MOST_SEGMENTS = 100_000
+
+Cell = Hashable
+"""Of a column that names segments, tracks or people."""
+
+
+class Rows:
+    """Collects the rows of a table in their order.
+
+    A row that states neither latitude nor longitude is no fix, and counted. Segments and tracks are
+    those that are named, else one. Two people in one table would be mixed up: they are refused.
+    """
+
+    def __init__(self, columns: Columns, where: str) -> None:
+        self._columns: Final = columns
+        self._where: Final = where
+        self.stamps: Final = Stamps(per_second=columns.per_second, utc=columns.utc)
+        self._positions = array("d")
+        self._segments = array("q")
+        self._numbers: dict[tuple[Cell, Cell], int] = {}
+        self._tracks: dict[Cell, int] = {}
+        self._owners: list[int] = []
+        self._person: Cell = None
+        self._without_position = 0
+        self.other_records = 0
+
+    def position(self, latitude: float, longitude: float) -> None:
+        """Where a fix is, in degrees, NaN where unreadable; its time goes to `stamps`.
+
+        Raises UnreadableInput for more fixes than are read.
+        """
+        if len(self._positions) >= 2 * MOST_FIXES:
+            raise too_many(self._where)
+        self._positions.extend((latitude, longitude))
+
+    def without_position(self, count: int = 1) -> None:
+        """Count rows that state no position."""
+        self._without_position += count
+
+    def keys(self, track: Cell, segment: Cell, person: Cell) -> None:
+        """What the row says of its track, segment and person; None where it says nothing."""
+        if person is not None:
+            self._check(person)
+        key = (track, segment)
+        number = self._numbers.get(key)
+        if number is None:
+            if len(self._numbers) >= _MOST_SEGMENTS:
+                raise UnreadableInput(
+                    f"input must have at most {_MOST_SEGMENTS} segments, got more: {self._where}; "
+                    "the column that names them may be of something else"
+                )
+            number = self._numbers[key] = len(self._numbers)
+            self._owners.append(self._tracks.setdefault(track, len(self._tracks)))
+        self._segments.append(number)
+
+    def recording(self, **more: int) -> Recording:
+        """What was collected, with further counts of `trailveil.trace.Seen`.
+
+        Raises UnreadableInput where that is nothing, or cannot be read.
+        """
+        times, naive = self.stamps.finished(self._where)
+        counts = {
+            **self.stamps.counts,
+            "without_position": self._without_position,
+            "other_records": self.other_records,
+            **more,
+        }
+        if not len(times):
+            raise UnreadableInput(nothing(counts, self._where))
+        return Recording(
+            times,
+            naive,
+            np.array(self._positions).reshape(-1, 2),
+            np.array(self._segments, dtype=np.intp),
+            tuple(self._owners),
+            Seen(**{"other_fields": self._columns.others, **counts}),
+        )
+
+    def _check(self, person: Cell) -> None:
+        if self._person is None:
+            self._person = person
+        elif person != self._person:
+            raise UnreadableInput(
+                "a recording must be of one person and one device, got several (a column such as "
+                f"user_id says so): {self._where}; make a file for each"
+            )
+
+
+def add_arrays(
+    rows: Rows,
+    positions: NDArray[np.float64],
+    times: NDArray[Any],
+    keys: tuple[Iterable[Cell], Iterable[Cell], Iterable[Cell]],
+    *,
+    naive: bool,
+) -> None:
+    """Add rows of columns in memory: positions (n, 2) in degrees, times (n,) of any kind.
+
+    times: datetime64 (`naive` says that they have no zone), numbers, or text. keys: for track,
+    segment and person what each row says.
+    """
+    stated = ~(np.isnan(positions[:, 0]) & np.isnan(positions[:, 1]))
+    rows.without_position(int((~stated).sum()))
+    for latitude, longitude in positions[stated].tolist():
+        rows.position(latitude, longitude)
+    chosen = times[stated]
+    if chosen.dtype.kind == "M":
+        rows.stamps.moments(chosen, naive=naive)
+    elif chosen.dtype.kind in "iuf":
+        rows.stamps.numbers(chosen.tolist())
+    else:
+        for value in chosen.tolist():
+            rows.stamps.text("" if value is None else str(value))
+    tracks, segments, people = keys
+    for keep, *named in zip(stated, tracks, segments, people, strict=True):
+        if keep:
+            rows.keys(*named)
