@@ -1,158 +1,217 @@
-"""What is demanded of a protected part is met, recomputed one by one, in every kind of noise."""
+"""What is said of a protected part is the worst of its places, recomputed by its definition."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from tests.exposed import exposed
 from tests.rides import ride
-from trailveil import demands as module
-from trailveil.demands import Demands, demands, loss_of, only_withheld, optimal, uniform
-from trailveil.errors import NumericalError, Refused
-from trailveil.loss import loss_matrix, marginal_losses
+from trailveil.adversaries import DEFAULT, Named
+from trailveil.adversary import exposures, knows_a_point
+from trailveil.crops import Crop, crops
+from trailveil.demands import Aims, Left, Target, adversaries_of, demanded, judged
+from trailveil.errors import BeyondPrior
+from trailveil.gaussian import FloatArray
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.prior import Prior
 from trailveil.release import DEFAULT_KERNEL
-from trailveil.secrets import Secret, basic, stay, window_mean
+from trailveil.secrets import basic
 
-PRIOR = Prior(DEFAULT_KERNEL, ride(61, 20.0).seconds)
-NOTHING = no_noise(PRIOR.times)
+TIMES = ride(61, 20.0).seconds
+PRIOR = Prior(DEFAULT_KERNEL, TIMES)
+FLAT = 1e-10
 BOUND = 1e-5
-
-
-def part(begin: float, end: float, *, still: bool = True, prior: Prior = PRIOR) -> Demands:
-    inside = (prior.times >= begin) & (prior.times <= end)
-    return demands(prior, inside, begin, end, sees_stillness=still)
-
-
-def each(prior: Prior, mechanism: Mechanism, begin: float, end: float, still: bool) -> list[float]:
-    """Every loss that is demanded of a part, from its definition."""
-    times = prior.times[(prior.times >= begin) & (prior.times <= end)]
-    single = [basic(begin), basic(end), *([stay(begin, end)] if still and begin < end else [])]
-    if begin < end and times.size > 1:
-        single.append(window_mean(times))
-    found = [loss_matrix(prior, one, mechanism, flat=True).largest for one in single]
-    if begin < end and times.size:
-        fixes = Secret("fixes", times, np.eye(times.size))
-        found += list(marginal_losses(prior, fixes, mechanism, flat=True))
-    return found
-
-
-PARTS = {
+PLAIN, STILL = (Named.PLAIN,), (Named.PLAIN, Named.STILL)
+SPANS = {
     "a time": (400.0, 400.0),
     "a time without a fix": (405.0, 405.0),
     "the first fix": (0.0, 0.0),
     "the last fix": (1200.0, 1200.0),
-    "a stay": (300.0, 700.0),
-    "a stay at the beginning": (0.0, 300.0),
+    "a stay": (300.0, 500.0),
+    "a stay between fixes": (295.0, 511.0),
     "a stay with one fix": (395.0, 405.0),
     "a stay without a fix": (402.0, 412.0),
-    "all of it": (0.0, 1200.0),
 }
 
 
-@pytest.mark.parametrize("name", PARTS)
-@pytest.mark.parametrize("still", [True, False])
-@pytest.mark.parametrize("withheld", [None, 0.0, 60.0])
-def test_the_optimal_sum_meets_everything(name: str, still: bool, withheld: float | None) -> None:
-    begin, end = PARTS[name]
-    base = NOTHING
-    if withheld is not None:
-        near = (PRIOR.times >= begin - withheld) & (PRIOR.times <= end + withheld)
-        base = NOTHING.withholding(near)
-    if base.rows.size < 2:
-        return
-    wanted = part(begin, end, still=still)
-    mechanism = optimal(PRIOR, base, [wanted], BOUND)
-    found = each(PRIOR, mechanism, begin, end, still)
-    assert max(found) <= BOUND * (1 + 1e-9)
-    assert loss_of(PRIOR, mechanism, wanted, BOUND) == pytest.approx(max(found), rel=2e-4)
-    assert loss_of(PRIOR, mechanism, wanted, BOUND) >= max(found) * (1 - 1e-12)
-    if withheld is None:
-        assert max(found) > 0.95 * BOUND  # and not by far too much
+def crop_of(*spans: tuple[float, float], times: FloatArray = TIMES) -> Crop:
+    (found,) = crops(DEFAULT_KERNEL, times, spans, BOUND**-0.5)
+    return found
 
 
-def test_several_parts_at_once() -> None:
-    spans = [(0.0, 0.0), (200.0, 400.0), (380.0, 520.0), (1200.0, 1200.0)]
-    mechanism = optimal(PRIOR, NOTHING, [part(*one) for one in spans], BOUND)
-    for begin, end in spans:
-        assert max(each(PRIOR, mechanism, begin, end, True)) <= BOUND * (1 + 1e-9)
+def noise(seed: int, times: FloatArray = TIMES) -> Mechanism:
+    """Smooth columns of some hundred metres around the stay, and a tenth of the fixes withheld."""
+    random = np.random.default_rng(seed)
+    middles, widths = random.uniform(200, 600, 3), random.uniform(100, 400, 3)
+    factor = 400 * np.exp(-(((times[:, None] - middles) / widths) ** 2))
+    return Mechanism(times, factor, released=random.uniform(size=times.size) > 0.1)
 
 
-def test_a_long_stay_against_who_does_not_see_it_is_covered_fix_by_fix() -> None:
-    prior = Prior(DEFAULT_KERNEL, ride(241, 10.0).seconds)
-    wanted = part(300.0, 2100.0, still=False, prior=prior)
-    mechanism = optimal(prior, no_noise(prior.times), [wanted], BOUND)
-    assert max(each(prior, mechanism, 300.0, 2100.0, False)) <= BOUND * (1 + 1e-9)
-    assert mechanism.factor.shape[1] > 3
+def left(**values: float | str | None) -> Left:
+    made = Left("plain", 1e-6, 1000.0, 500.0, None, None, 900.0, 400.0, None)
+    return replace(made, **values)  # type: ignore[arg-type]  # names of its fields
 
 
-def test_uniform_noise_meets_the_target_and_hardly_more() -> None:
-    wanted = [part(0.0, 0.0), part(300.0, 700.0)]
-    mechanism = uniform(PRIOR, NOTHING, wanted, BOUND)
-    assert mechanism.factor.shape[1] == 0
-    worst = max(max(each(PRIOR, mechanism, *one, True)) for one in ((0.0, 0.0), (300.0, 700.0)))
-    assert 0.999 * BOUND < worst <= BOUND * (1 + 1e-9)
+@pytest.mark.parametrize("name", SPANS)
+def test_each_adversary_is_left_with_the_worst_of_all_places(name: str) -> None:
+    """With full matrices that share nothing with the package: see tests.exposed.
+
+    Numerical errors are bounded by 1e-8 of the precision, known values by about 1e-7 of it.
+    """
+    span, mechanism = SPANS[name], noise(len(name))
+    crop = crop_of(span)
+    found = judged(crop, mechanism, 0, Target(BOUND, DEFAULT))
+    expected = exposed(PRIOR, mechanism, span, DEFAULT)
+    assert [one.adversary for one in found] == list(expected)
+    for one in found:
+        loss, least = expected[one.adversary]
+        assert loss + FLAT - 1e-9 * least**-2 <= one.loss <= loss + FLAT + 2e-5 * least**-2
+        assert one.least == pytest.approx(least, rel=1e-5)
+        assert one.least <= one.after < one.before
+        assert one.known <= one.before
+        assert one.place is None or span[0] <= one.place <= span[1]
+        assert one.at is None or one.at in TIMES
 
 
-def test_uniform_noise_has_an_end() -> None:
-    with pytest.raises(Refused, match="with less than 300 km, got"):
-        uniform(PRIOR, NOTHING, [part(0.0, 1200.0)], 1e-11)
-    nearly_all = NOTHING.withholding(PRIOR.times > 30)
-    enough = uniform(PRIOR, nearly_all, [part(1200.0, 1200.0)], 1e-3)
-    assert enough.floor == pytest.approx(1e-4)  # nothing is missing: as good as none
-
-
-def test_withholding_alone() -> None:
-    near = (PRIOR.times >= 300) & (PRIOR.times <= 1100)
-    base = NOTHING.withholding(near)
-    assert only_withheld(PRIOR, base, [part(700.0, 700.0)], BOUND) is base
-    with pytest.raises(Refused, match=r"got \d[\d.e+]* times its epsilon; withhold longer"):
-        only_withheld(PRIOR, base, [part(320.0, 320.0)], BOUND)
-
-
-def test_a_loss_far_below_the_bound_needs_no_noise() -> None:
-    base = NOTHING.withholding(PRIOR.times < 1100)
-    assert optimal(PRIOR, base, [part(0.0, 300.0)], BOUND) is base
-
-
-def test_losses_at_once_that_come_out_too_small_are_not_trusted(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    wanted = replace(part(300.0, 700.0), single=())
-    # Less and less noise: the first fix is within the bound, the others are not.
-    mechanism = Mechanism(PRIOR.times, (400 * np.exp(-PRIOR.times / 2000))[:, None])
-    times = PRIOR.times[wanted.fixes]
-    found = marginal_losses(PRIOR, Secret("x", times, np.eye(21)), mechanism, flat=True)
-    assert found[0] == found.min() < 0.9 * found.max()
-    monkeypatch.setattr(module, "fix_losses", lambda *_: np.full(21, 1e-12))
-    loss = loss_of(PRIOR, mechanism, wanted, 1.01 * float(found[0]))
-    assert loss == pytest.approx(found.max(), rel=1e-9)
-
-
-def test_of_fixes_that_lose_alike_the_first_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rounding differs between computers; which fix gets noise first must not."""
-    wanted = part(300.0, 700.0)
-    for tilt in (1e-12, -1e-12):
-        monkeypatch.setattr(
-            module, "fix_losses", lambda *_, tilt=tilt: 1e-3 * (1 + tilt * np.arange(21))
+def test_the_same_by_the_adversaries_of_the_package() -> None:
+    crop, mechanism = crop_of((300.0, 500.0)), noise(1)
+    passing, still = adversaries_of(crop, 0, Target(BOUND, STILL))
+    assert passing[0].unseen == still[0].still == ((300.0, 500.0),)
+    assert still[0].unseen == ()
+    for one, by in zip(judged(crop, mechanism, 0, Target(BOUND, STILL)), [*passing, *still]):
+        places = [300.0] if by.still else TIMES[15:26].tolist()
+        worst = max(
+            (each for time in places for each in exposures(PRIOR, basic(time), mechanism, by)),
+            key=lambda each: each.loss,
         )
-        _, at = module._worst_fix(PRIOR, NOTHING, wanted.fixes, 1e-12)
-        assert at == 300.0
+        assert one.loss >= worst.loss * (1 - 1e-6)
 
 
-def test_scaling_that_does_not_help_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fix without noise of its own, a little above the bound: scaling nothing changes nothing."""
-    base = NOTHING.withholding((PRIOR.times >= 240) & (PRIOR.times <= 760))
-    wanted = replace(part(300.0, 700.0), single=())
-    worst = loss_of(PRIOR, base, wanted, 1e-9)
-    bound = worst / 1.01
-    mechanism = optimal(PRIOR, base, [wanted], bound)
-    assert mechanism.factor.shape[1] >= 1
-    assert loss_of(PRIOR, mechanism, wanted, bound) <= bound
+@pytest.mark.parametrize("bare", [17, 25, 31, 40])
+def test_every_fix_of_a_stay_counts(bare: int) -> None:
+    """One inner fix without noise, of many, is found out: also one that is not of the sample."""
+    times = np.arange(61) * 20.0
+    crop, target = crop_of((300.0, 1000.0), times=times), Target(BOUND, PLAIN)
+    factor = np.full((61, 1), 400.0)
+    covered = judged(crop, Mechanism(times, factor), 0, target)
+    assert target.missed(covered) < 1
+    factor[bare] = 0.0
+    (found,) = judged(crop, Mechanism(times, factor), 0, target)
+    assert target.missed([found]) > 1000
+    worst, _ = exposed(Prior(DEFAULT_KERNEL, times), Mechanism(times, factor), (300, 1000), PLAIN)[
+        "plain"
+    ]
+    assert found.loss == pytest.approx(worst, rel=1e-5)
 
 
-def test_what_never_settles_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "least_noise", lambda *_, existing, **__: existing)
-    with pytest.raises(NumericalError, match="must settle"):
-        optimal(PRIOR, NOTHING, [part(300.0, 700.0)], BOUND)
+def test_stays_of_one_crop_are_seen_together() -> None:
+    spans = [(200.0, 400.0), (500.0, 500.0), (700.0, 900.0)]
+    crop, target = crop_of(*spans), Target(BOUND, STILL)
+    for i, span in enumerate(crop.spans):
+        passing, still = adversaries_of(crop, i, target)
+        assert [one.still for one in still] == [(spans[0], spans[2])]
+        assert [one.unseen for one in passing] == [() if i == 1 else (span,)]
+        expected = exposed(PRIOR, noise(3), span, STILL, stays=[spans[0], spans[2]])
+        for one in judged(crop, noise(3), i, target):
+            assert one.loss == pytest.approx(expected[one.adversary][0] + FLAT, rel=2e-5)
+
+
+def test_times_are_those_of_the_recording() -> None:
+    times = np.arange(2_000) * 20.0
+    span = (20_000.0, 20_400.0)
+    crop = crop_of(span, times=times)
+    assert crop.start > 1000
+    near = np.exp(-(((crop.prior.times - crop.spans[0][0]) / 300) ** 2))
+    mechanism = Mechanism(crop.prior.times, 400 * near[:, None])
+    (_, point) = judged(crop, mechanism, 0, Target(BOUND, (Named.PLAIN, Named.POINT)))
+    assert point.place is None or span[0] <= point.place <= span[1]
+    assert point.at is None or point.at <= span[0] - 60 or point.at >= span[1] + 60
+    assert point.weakest is not None
+    assert span[0] <= point.weakest <= span[1]
+
+
+def test_what_is_missed_of_a_bound() -> None:
+    target = Target(BOUND, PLAIN)
+    assert target.deviation == pytest.approx(BOUND**-0.5)
+    assert target.missed([left(loss=1e-5), left(loss=2e-6)]) == pytest.approx(1.0)
+    assert target.missed([left(loss=1e-6), left(loss=3e-5)]) == pytest.approx(3.0)
+
+
+def test_what_is_missed_of_what_each_must_be_left_with() -> None:
+    target = Target(BOUND, PLAIN, left=200.0)
+    assert target.deviation == 200.0
+    assert target.missed([left(least=400.0), left(least=200.0)]) == pytest.approx(1.0)
+    assert target.missed([left(least=400.0), left(least=100.0)]) == pytest.approx(4.0)
+    assert target.missed([left(loss=1.0, least=400.0)]) == pytest.approx(0.25)
+    with pytest.raises(BeyondPrior) as caught:
+        target.missed([left(), left(known=180.0)])
+    assert caught.value.most == 180.0
+
+
+def test_what_is_left_is_the_least_whatever_is_known_not_where_most_is_learnt() -> None:
+    """Who knows a near value learns little from the release, and is left with little.
+
+    Noise that is alike for all fixes tells nothing of a place to who knows no value: the loss is
+    largest without one. Who knows the fix 60 s away is left with at most what it knew: 155 m.
+    """
+    mechanism = Mechanism(TIMES, np.full((61, 1), 200.0))
+    crop, target = crop_of((400.0, 400.0)), Target(BOUND, (Named.PLAIN, Named.POINT), left=140.0)
+    plain, point = judged(crop, mechanism, 0, target)
+    knows = [one for one in exposures(PRIOR, basic(400.0), mechanism, knows_a_point())]
+    expected = exposed(PRIOR, mechanism, (400.0, 400.0), target.who)[point.adversary]
+    assert len(knows) == 2
+    assert point.least == pytest.approx(expected[1], rel=1e-6)
+    assert point.least < 20.0 < 140.0 < plain.least
+    assert target.missed([plain]) < 1 < target.missed([plain, point])
+
+
+def test_demands_are_the_places_that_noise_is_sought_for() -> None:
+    crop, target = crop_of((300.0, 700.0)), Target(BOUND, STILL)
+    found = demanded(crop, crop.prior, 0, target, Aims(places=(333.0,)))
+    passing = [demand for demand, one in found if not one.still]
+    still = [demand for demand, one in found if one.still]
+    times = {float(one.secret.times[0]) for one in passing if one.secret.kind == "basic"}
+    assert {300.0, 333.0, 500.0, 700.0} <= times
+    assert [one.secret.kind for one in passing].count("mean") == 1
+    assert [(one.secret.kind, float(one.secret.times[0])) for one in still] == [("basic", 300.0)]
+    # A little less than the bound: the level of the prior counts as flat.
+    assert all(one.bound == pytest.approx(BOUND - FLAT) for one, _ in found)
+    assert all(one.left is None for one, _ in found)
+    (only,) = demanded(crop_of((400.0, 400.0)), PRIOR, 0, Target(BOUND, PLAIN), Aims())
+    assert only[0].secret.times == np.array([400.0])
+
+
+def test_aims_are_lower_where_a_design_has_missed() -> None:
+    crop, target = crop_of((300.0, 700.0)), Target(BOUND, PLAIN)
+    aims = Aims().after(crop, target, [left(loss=0.9e-5, place=500.0)])
+    assert aims == Aims()
+    inner = left(loss=1.2e-5, place=500.0)
+    aims = aims.after(crop, target, [inner])
+    assert aims == Aims((), (500.0,))
+    # The same again, an edge, and a mean: lower for that adversary, by what was missed.
+    for missed in (inner, left(loss=1.2e-5, place=300.0), left(loss=1.2e-5)):
+        lower = aims.after(crop, target, [missed])
+        assert lower.places == (500.0,)
+        assert dict(lower.tight) == pytest.approx({"plain": 1.2})
+        twice = lower.after(crop, target, [missed])
+        assert dict(twice.tight) == pytest.approx({"plain": 1.44})
+        demands = demanded(crop, crop.prior, 0, target, lower)
+        assert all(one.bound == pytest.approx(BOUND / 1.2 - FLAT) for one, _ in demands)
+
+
+def test_aims_at_what_must_be_left() -> None:
+    crop, target = crop_of((300.0, 700.0)), Target(BOUND, PLAIN, left=200.0)
+    weak = left(least=100.0, place=500.0, weakest=540.0)
+    aims = Aims().after(crop, target, [weak])
+    assert aims == Aims((), (540.0,))
+    again = aims.after(crop, target, [weak])
+    assert dict(again.tight) == pytest.approx({"plain": 4.0})
+    demands = demanded(crop, crop.prior, 0, target, again)
+    assert all(one.left == pytest.approx(400.0) for one, _ in demands)
+
+
+def test_without_noise_a_part_is_told() -> None:
+    (found,) = judged(crop_of((400.0, 400.0)), no_noise(TIMES), 0, Target(BOUND, PLAIN))
+    assert found.least < 2.0
+    assert found.loss == pytest.approx(found.least**-2, rel=1e-4)

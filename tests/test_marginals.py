@@ -26,7 +26,8 @@ from trailveil.gaussian import FloatArray
 from trailveil.kernels import RBF, Constant, IntegratedOU, Kernel, Matern32, White, split
 from trailveil.marginals import Seen, seen, value_losses
 from trailveil.mechanism import Mechanism, no_noise
-from trailveil.prior import Prior, SideInformation
+from trailveil.precision import given_one_value
+from trailveil.prior import NOTHING_KNOWN, Prior, SideInformation
 from trailveil.secrets import Secret, basic, compound, window_mean
 
 WALK = IntegratedOU(3.0, 60.0) + White(2.0)
@@ -268,7 +269,49 @@ def test_what_cannot_be_judged_together_is_refused() -> None:
         seen(prior, [basic(AT)], mechanism, knows_a_point() & knows_the_path())
 
 
-def test_a_place_that_is_told_exactly_has_no_figure() -> None:
-    prior = Prior(IntegratedOU(3.0, 60.0) + White(1e-9) + Constant(1e5), TIMES)
+def test_what_double_precision_cannot_say_is_said_one_by_one() -> None:
+    times, level = TIMES[::2], 1e5
+    prior = Prior(IntegratedOU(3.0, 60.0) + White(1e-9) + Constant(level), times)
+    place = basic(float(times[10]))
+    found = seen(prior, [place], no_noise(times), PLAIN)
+    truth = extended_loss(prior, place, no_noise(times), NOTHING_KNOWN)[0, 0]
+    assert found.losses[0] == pytest.approx(truth, rel=1e-9)
+    assert found.least == found.after == pytest.approx(truth**-0.5, rel=1e-9)
+    assert found.known == found.before == pytest.approx(level, rel=0.01)
+    # Of a crop there is no such way.
     with pytest.raises(NumericalError, match="the place must not be determined to within rounding"):
-        seen(prior, [basic(float(TIMES[20]))], no_noise(TIMES), PLAIN)
+        seen(prior, [place], no_noise(times), PLAIN, edges=[float(times[0])])
+
+
+@pytest.mark.parametrize("one", [PLAIN, knows_a_point(), knows_the_path()], ids=lambda x: x.name)
+def test_one_by_one_is_the_same(one: Adversary, monkeypatch: pytest.MonkeyPatch) -> None:
+    prior, hidden = Prior(WALK + Constant(1e3), TIMES), Adversary("plain", unseen=(STAY,)) & one
+    places, mechanism = places_in_the_stay(prior), noise(3, True)
+    expected = seen(prior, places, mechanism, hidden)
+
+    def fails(*_: object) -> None:
+        raise NumericalError("too hard")
+
+    monkeypatch.setattr("trailveil.marginals._seen", fails)
+    found = seen(prior, places, mechanism, hidden)
+    for name in ("losses", "before", "after", "known", "least"):
+        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=2e-5), name
+    assert found.at == expected.at
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_least_that_is_left_whatever_is_known(
+    form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Most is learnt where little is known; least is left where much is."""
+    kernel = in_form(form, monkeypatch)
+    prior, mechanism = Prior(kernel, TIMES), noise(2, False)
+    found = seen(prior, [basic(AT)], mechanism, knows_a_point())
+    points, losses = values_of_one(prior, basic(AT), mechanism, knows_a_point())
+    before = given_one_value(prior, basic(AT), points, 10.0)[:, 0, 0]
+    alone = seen(prior, [basic(AT)], mechanism, PLAIN)
+    least = min(float(np.min((1 / before + losses) ** -0.5)), float(alone.after[0]))
+    assert found.least[0] == pytest.approx(least, rel=1e-6)
+    assert found.known[0] == pytest.approx(float(np.sqrt(before.min())), rel=1e-6)
+    assert found.least[0] <= found.after[0]
+    assert found.known[0] < 0.1 * alone.before[0]

@@ -55,9 +55,9 @@ class Target:
         """
         if self.left is None:
             return max(one.loss for one in found) / self.bound
-        if (least := min(one.before for one in found)) <= self.left:
+        if (least := min(one.known for one in found)) <= self.left:
             raise BeyondPrior(least)
-        return max(self.left**2 / one.after**2 for one in found)
+        return max(self.left**2 / one.least**2 for one in found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,8 @@ class Left:
 
     loss: 1 / m^2. before, after: metres per coordinate, without the release and with it. at:
     seconds since the first fix of the value that it knew besides, if any. place: of the place, if
-    it is that of one time.
+    it is that of one time. known, least: the least deviations without the release and with it,
+    wherever and whatever it knew besides; weakest: the place of that, as `place`.
     """
 
     adversary: str
@@ -75,6 +76,9 @@ class Left:
     after: float
     at: float | None
     place: float | None
+    known: float
+    least: float
+    weakest: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,8 @@ class Aims:
         tight, places = dict(self.tight), set(self.places)
         for one in left:
             missed = target.missed([one])
-            place = None if one.place is None else one.place - crop.start
+            worst = one.place if target.left is None else one.weakest
+            place = None if worst is None else worst - crop.start
             edges = {edge for span in crop.spans for edge in span}
             if missed > 1 and place is not None and place not in places | edges:
                 places.add(place)
@@ -199,17 +204,24 @@ def _with_every_fix(
         np.append(here.before, more.before),
         np.append(here.after, more.after),
         (*here.at, *more.at),
+        np.append(here.known, more.known),
+        np.append(here.least, more.least),
     )
 
 
 def _left(crop: Crop, adversary: Adversary, found: Seen, moments: Sequence[float]) -> Left:
-    worst = int(np.argmax(found.losses))
+    worst, weakest = int(np.argmax(found.losses)), int(np.argmin(found.least))
     at = found.at[worst]
+    places = [time + crop.start for time in moments]
+    places += [None] * (found.losses.size - len(moments))
     return Left(
         adversary.name,
         float(found.losses[worst]),
         float(found.before[worst]),
         float(found.after[worst]),
         None if at is None else at + crop.start,
-        moments[worst] + crop.start if worst < len(moments) else None,
+        places[worst],
+        float(np.min(found.known)),
+        float(found.least[weakest]),
+        places[weakest],
     )

@@ -6,18 +6,19 @@ edge, with how it changes there, makes all that is beyond superfluous.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from trailveil.adversary import (
     Adversary,
     beside_values,
-    exposure,
+    exposures,
     far_from,
     known_path,
     span_of,
 )
+from trailveil.adversary import value_losses as losses_of_one
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import split
@@ -38,12 +39,15 @@ class Seen:
 
     The worst over what the adversary may know; at: the time of the value it knew then, or None. A
     common level of the prior counts as flat: of a place, all that is lost is at least what is said.
+    known, least: the least deviations (k,) without the release and with it, whatever it knew then.
     """
 
     losses: FloatArray
     before: FloatArray
     after: FloatArray
     at: tuple[float | None, ...]
+    known: FloatArray
+    least: FloatArray
 
 
 def seen(
@@ -82,7 +86,8 @@ def _seen(
     told = _beyond(found.covariance, count)
     left = np.diagonal(found.covariance)[:count] - found.slack[:count] - told
     before = known_variances(judge, together, known)[:count]
-    alone = Seen(_losses(left, before), np.sqrt(before), np.sqrt(left), (None,) * count)
+    losses, (known, least) = _losses(left, before), np.sqrt([before, left])
+    alone = Seen(losses, known, least, (None,) * count, known, least)
     level = split(judge.kernel)[1]
     flat = 1.0 / level if level > 0 else 0.0
     if adversary.point is not None:
@@ -90,20 +95,33 @@ def _seen(
         if points.size:
             each = _each(observation, places, points, adversary.point.accuracy, told)
             alone = _worst(alone, points, *each)
-    return Seen(alone.losses + flat, alone.before, alone.after, alone.at)
+    return replace(alone, losses=alone.losses + flat)
 
 
 def _one_by_one(
     prior: Prior, places: Sequence[Secret], mechanism: Mechanism, adversary: Adversary
 ) -> Seen:
     """The same with the digits that a hard problem needs."""
-    worst = [exposure(prior, place, mechanism, adversary) for place in places]
+    found = [exposures(prior, place, mechanism, adversary) for place in places]
+    worst = [max(each, key=lambda one: one.loss) for each in found]
     level = split(prior.kernel)[1]
+    known = np.array([min(one.before for one in each) for each in found])
+    least = np.array([min(one.after for one in each) for each in found])
+    judge, span, _ = _judge(prior, places, adversary)
+    points = far_from(judge, span, adversary.point.away) if adversary.point else np.empty(0)
+    if adversary.point is not None and points.size:
+        given = given_one_value(judge, _together(places, ()), points, adversary.point.accuracy)
+        before = np.diagonal(given, axis1=1, axis2=2).T
+        learnt = [losses_of_one(prior, place, mechanism, adversary)[1] for place in places]
+        known = np.minimum(known, np.sqrt(before.min(axis=1)))
+        least = np.minimum(least, np.min((1.0 / before + learnt) ** -0.5, axis=1))
     return Seen(
         np.array([one.loss for one in worst]) + (1.0 / level if level > 0 else 0.0),
         np.array([one.before for one in worst]),
         np.array([one.after for one in worst]),
         tuple(one.at for one in worst),
+        known,
+        least,
     )
 
 
@@ -198,6 +216,8 @@ def _worst(alone: Seen, points: FloatArray, left: FloatArray, before: FloatArray
         np.where(more, np.sqrt(before[rows, worst]), alone.before),
         np.where(more, np.sqrt(left[rows, worst]), alone.after),
         tuple(float(points[at]) if one else None for one, at in zip(more, worst, strict=True)),
+        np.minimum(alone.known, np.sqrt(before.min(axis=1))),
+        np.minimum(alone.least, np.sqrt(left.min(axis=1))),
     )
 
 
