@@ -14,7 +14,7 @@ from trailveil.release import DEFAULT_KERNEL
 
 LEFT = 316.0
 STEP = 10.0
-DAY = np.arange(8_641) * STEP
+DAY = np.arange(8_641.0) * STEP
 MIDDLE = 43_200.0
 SMOOTH = RBF(300.0, 300.0) + White(2.0) + Constant(1e5)
 AWAY = (60.0, 300.0)
@@ -49,7 +49,7 @@ def test_one_part_in_the_middle() -> None:
 
 
 def test_where_fixes_are_rare_there_are_enough_of_them_beyond() -> None:
-    times = np.arange(2_000) * 60.0
+    times = np.arange(2_000.0) * 60.0
     (crop,) = of((60_000.0, 60_000.0), times=times)
     before = crop.prior.times < crop.reach[0]
     after = crop.prior.times > crop.reach[1]
@@ -78,7 +78,7 @@ def test_noise_fades_where_the_recording_goes_on(span: Span, ends: tuple[bool, b
 
 
 def test_all_of_a_short_recording_is_one_crop_without_edges() -> None:
-    times = np.arange(61) * 20.0
+    times = np.arange(61.0) * 20.0
     (crop,) = of((0.0, 0.0), (1200.0, 1200.0), times=times)
     assert (crop.first, crop.last, crop.edges, crop.parts) == (0, 61, (), (0, 1))
     assert crop.fading[0] is crop.fading[1] is False
@@ -104,7 +104,7 @@ def test_parts_are_near_what_they_are_joined_to_and_a_long_one_counts_to_its_end
 
 
 def test_a_prior_that_is_not_markov_is_not_cropped() -> None:
-    times = np.arange(400) * 60.0
+    times = np.arange(400.0) * 60.0
     (crop,) = crops(SMOOTH, times, [(20_000.0, 20_060.0), (60.0, 60.0)], LEFT)
     assert (crop.first, crop.last, crop.edges, crop.fading) == (0, 400, (), (False, False))
     assert crop.parts == (1, 0)
@@ -112,7 +112,7 @@ def test_a_prior_that_is_not_markov_is_not_cropped() -> None:
 
 
 def test_a_prior_that_is_not_markov_has_its_limit() -> None:
-    times = np.arange(LARGEST_FULL_MATRIX + 1) * 1.0
+    times = np.arange(LARGEST_FULL_MATRIX + 1.0)
     assert len(crops(SMOOTH, times[:-1], [(60.0, 60.0)], LEFT)) == 1
     with pytest.raises(Unavailable) as caught:
         crops(SMOOTH, times, [(60.0, 60.0)], LEFT)
@@ -123,7 +123,7 @@ def test_a_prior_that_is_not_markov_has_its_limit() -> None:
 
 
 def test_of_many_fixes_few_are_looked_at_and_they_are_dense_at_the_edges() -> None:
-    (crop,) = of((MIDDLE, MIDDLE + 600), times=np.arange(86_401) * 1.0)
+    (crop,) = of((MIDDLE, MIDDLE + 600), times=np.arange(86_401.0) * 1.0)
     few = crop.few(AWAY)
     times = crop.prior.times[few]
     assert few.size < 0.2 * crop.prior.times.size

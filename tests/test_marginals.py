@@ -314,4 +314,4 @@ def test_the_least_that_is_left_whatever_is_known(
     assert found.least[0] == pytest.approx(least, rel=1e-6)
     assert found.known[0] == pytest.approx(float(np.sqrt(before.min())), rel=1e-6)
     assert found.least[0] <= found.after[0]
-    assert found.known[0] < 0.1 * alone.before[0]
+    assert found.known[0] < 0.5 * alone.before[0]
