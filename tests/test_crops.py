@@ -1,4 +1,4 @@
-"""Crops of a long recording: which parts share one, how far it reaches, which fixes are looked at."""
+"""Crops of a long recording: which parts share one, how far it goes, what is looked at."""
 
 import numpy as np
 import pytest

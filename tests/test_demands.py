@@ -79,7 +79,8 @@ def test_the_same_by_the_adversaries_of_the_package() -> None:
     passing, still = adversaries_of(crop, 0, Target(BOUND, STILL))
     assert passing[0].unseen == still[0].still == ((300.0, 500.0),)
     assert still[0].unseen == ()
-    for one, by in zip(judged(crop, mechanism, 0, Target(BOUND, STILL)), [*passing, *still]):
+    found = judged(crop, mechanism, 0, Target(BOUND, STILL))
+    for one, by in zip(found, [*passing, *still], strict=True):
         places = [300.0] if by.still else TIMES[15:26].tolist()
         worst = max(
             (each for time in places for each in exposures(PRIOR, basic(time), mechanism, by)),

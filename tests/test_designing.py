@@ -1,4 +1,4 @@
-"""Noise of whole recordings: every demand is met when recomputed by its definition, and hardly more.
+"""Noise of whole recordings: every demand is met when it is recomputed, and hardly more than that.
 
 Of the whole recording, not of the crop it was designed on; with full matrices that share nothing
 with the package (tests.exposed).
@@ -188,7 +188,7 @@ def test_withheld_rows_hold_no_noise_and_the_rest_is_still_enough() -> None:
     base = no_noise(TIMES).withholding(withheld)
     designed = made_for(spans, BASIC, base=base)
     mechanism = designed.mechanism
-    assert np.array_equal(mechanism.released, ~withheld)
+    assert np.array_equal(mechanism.rows, np.flatnonzero(~withheld))
     assert np.all(mechanism.factor[withheld] == 0.0)
     assert mechanism.noise_trace > 0
     check(designed, spans, BASIC)
@@ -267,9 +267,9 @@ def test_an_estimate_is_near() -> None:
 def test_the_part_of_a_mechanism_at_a_crop() -> None:
     found = found_in(APART, BASIC, LONG)
     released = np.arange(LONG.size) % 7 > 0
-    mechanism = Mechanism(LONG, np.arange(LONG.size)[:, None] + 1.0, 3.0, released=released)
+    mechanism = Mechanism(LONG, LONG[:, None] + 1.0, 3.0, released=released)
     for crop in found:
         own = part_of(mechanism, crop)
         assert np.array_equal(own.times, crop.prior.times)
         assert np.array_equal(own.variances, mechanism.variances[crop.rows])
-        assert np.array_equal(own.released, released[crop.rows])
+        assert np.array_equal(own.rows, np.flatnonzero(released[crop.rows]))
