@@ -5,6 +5,7 @@ with the package (tests.exposed).
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from tests.rides import ride
 from trailveil.adversaries import DEFAULT, Named
 from trailveil.crops import Crop, crops
 from trailveil.demands import Target
+from trailveil.design.splines import Splines, splines
 from trailveil.designing import Designed, estimated, only_withheld, optimal, part_of, uniform
 from trailveil.errors import BeyondPrior, Refused
 from trailveil.gaussian import FloatArray
@@ -158,6 +160,20 @@ def test_noise_fades_to_nothing_where_the_recording_goes_on() -> None:
     assert crop.reach[0] <= reach[0]
     assert reach[1] <= crop.reach[1]
     assert max(deviations[rows[0]], deviations[rows[-1]]) < 1e-3 * deviations.max()
+
+
+@pytest.mark.parametrize("span", [(0.0, 0.0), (15_000.0, 15_000.0), (29_980.0, 29_980.0)])
+def test_noise_is_sought_where_it_must_fade(span: Span, monkeypatch: pytest.MonkeyPatch) -> None:
+    (crop,) = found_in([span], BARE, LONG)
+    seen = []
+
+    def noted(*arguments: Any, **options: Any) -> Splines:
+        seen.append(options["fading"])
+        return splines(*arguments, **options)
+
+    monkeypatch.setattr("trailveil.designing.splines", noted)
+    made_for([span], BARE, LONG)
+    assert set(seen) == {crop.fading} == {(span[0] > 0, span[0] < LONG[-1])}
 
 
 def test_noise_is_the_same_with_more_of_the_recording_far_away() -> None:

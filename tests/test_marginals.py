@@ -11,6 +11,7 @@ from trailveil.adversaries import DEFAULT, every
 from trailveil.adversary import (
     PLAIN,
     Adversary,
+    beside_values,
     exposures,
     far_from,
     known_path,
@@ -27,7 +28,7 @@ from trailveil.kernels import RBF, Constant, IntegratedOU, Kernel, Matern32, Whi
 from trailveil.marginals import Seen, seen, value_losses
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.precision import given_one_value
-from trailveil.prior import NOTHING_KNOWN, Prior, SideInformation
+from trailveil.prior import NOTHING_KNOWN, Prior, SideInformation, observe
 from trailveil.secrets import Secret, basic, compound, window_mean
 
 WALK = IntegratedOU(3.0, 60.0) + White(2.0)
@@ -155,6 +156,22 @@ def test_never_optimistic(number: int, form: str, monkeypatch: pytest.MonkeyPatc
     assert found.losses[0] == pytest.approx(max(truth) + flat(prior, one), rel=1e-4)
 
 
+@pytest.mark.parametrize("one", [PLAIN, knows_a_point()], ids=lambda x: x.name)
+def test_numerical_doubt_is_counted_against_us(one: Adversary) -> None:
+    """Full matrices beside a level of 100 km: the doubt is far more than rounding."""
+    prior, mechanism, place = Prior(MOVING, TIMES), noise(2, True), basic(AT)
+    observation = observe(prior, mechanism)
+    own = observation.posterior(place)
+    left, doubt = own.covariance[0, 0], own.slack[0]
+    if one.point is not None:
+        beside = beside_values(observation, place, far_from(prior, (AT, AT), one.point.away))
+        told = beside.shared[0] ** 2 / (beside.variances[1:] + one.point.accuracy**2)
+        left -= told.max()
+    assert doubt > 1e-9 * left
+    least = seen(prior, [place], mechanism, one).least[0]
+    assert left - 1e-3 * left < least**2 <= left - doubt * (1 - 1e-6)
+
+
 def cut(times: FloatArray, rows: slice) -> tuple[FloatArray, float]:
     own = times[rows]
     return own - own[0], float(own[0])
@@ -218,6 +235,13 @@ def test_a_crop_is_said_to_tell_at_least_as_much_as_the_whole(
 def test_a_crop_with_long_margins_says_the_same(number: int) -> None:
     losses, found, precision = of_the_whole_and_of_a_crop(number, number, 60, 20.0)
     assert found.losses - 1e-10 == pytest.approx(losses, abs=float(1e-6 * precision.max()))
+
+
+@pytest.mark.parametrize("number", [0, 5, 8])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_crop_without_a_margin_relies_on_its_edges(seed: int, number: int) -> None:
+    losses, found, _ = of_the_whole_and_of_a_crop(seed, number, 1, 5.0)
+    assert np.all(found.losses >= losses)
 
 
 def test_without_its_edges_a_short_crop_would_say_less() -> None:
