@@ -15,10 +15,7 @@ from trailveil.guarantee import loss_bound_for
 from trailveil.kernels import RBF, Constant, IntegratedOU, White
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
-from trailveil.release import Request, plan
 from trailveil.secrets import basic, compound
-from trailveil.selection import Stretch
-from trailveil.trace import NANOSECONDS, Trace
 
 BOUND = loss_bound_for(1.0, 200.0)
 ENOUGH = 0.5  # seconds of repetitions
@@ -35,19 +32,6 @@ def median(function: Callable[[], object]) -> float:
     return statistics.median(taken)
 
 
-def ride(count: int) -> tuple[Trace, Request]:
-    """A ride of one fix a second along a line.
-
-    With both ends and one stay of 40 minutes to protect.
-    """
-    times = np.arange(count, dtype=np.int64) * NANOSECONDS
-    positions = np.column_stack([np.full(count, 46.2), -33.0 + 5e-5 * np.arange(count)])
-    trace = Trace(times, positions, np.zeros(count, np.intp), (0,))
-    ends = [Stretch("an end", int(times[row]), int(times[row])) for row in (0, -1)]
-    middle = Stretch("a stay", int(times[count // 3]), int(times[count // 3]) + 2400 * NANOSECONDS)
-    return trace, Request((ends[0], middle, ends[1]))
-
-
 def rows() -> dict[str, Callable[[], object]]:
     """What is timed, by name."""
     noisy = Prior(RBF(6.1) + White(0.1), np.arange(50.0))
@@ -58,7 +42,6 @@ def rows() -> dict[str, Callable[[], object]]:
     )
     one, two = basic(24.0, recorded=True), compound([24.0, 25.0], recorded=True)
     three = [basic(at, recorded=True) for at in (12.0, 24.0, 36.0)]
-    trace, request = ride(10_800)
     every = [[index] for index in range(50)]
 
     def secret(prior: Prior) -> Mechanism:
@@ -78,7 +61,6 @@ def rows() -> dict[str, Callable[[], object]]:
         "compound of two, n = 50, proved": lambda: design(noisy, [two], bounds=[8.0]),
         "three secrets, n = 50, proved": lambda: design(noisy, three, bounds=[8.0] * 3),
         "Multiple Secrets (SDP_A, SDP_B), 50 of 50": lambda: multiple_secrets(noisy, every, 1.0),
-        "protect: 10,800 fixes, two ends and a stay": lambda: plan(trace, request),
     }
 
 

@@ -5,12 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trailveil.adversaries import Named
+from trailveil.adversary import PLAIN, exposures, knows_a_point, knows_the_path
 from trailveil.crops import LARGEST_FULL_MATRIX, Crop, Span, crops
+from trailveil.demands import Target, judged
 from trailveil.design.splines import lag_of
 from trailveil.errors import Unavailable
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import RBF, Constant, IntegratedOU, Matern32, White, split
+from trailveil.mechanism import Mechanism
+from trailveil.prior import Prior
 from trailveil.release import DEFAULT_KERNEL
+from trailveil.secrets import basic
 
 LEFT = 316.0
 STEP = 10.0
@@ -172,3 +178,27 @@ def test_the_lag_is_that_of_the_prior() -> None:
     (slow,) = crops(IntegratedOU(1.0, 60.0) + White(2.0), DAY, [(MIDDLE, MIDDLE)], LEFT)
     assert fast.lag < lag() < slow.lag
     assert fast.last - fast.first < slow.last - slow.first
+
+
+@pytest.mark.parametrize("begin", [20_000.0, 20_004.0])
+def test_what_is_said_of_a_crop_holds_of_the_recording(begin: float) -> None:
+    times = np.arange(10_000.0, 31_000.0, 10.0) - 10_000.0
+    begin -= 10_000.0
+    (one,) = crops(DEFAULT_KERNEL, times, [(begin, begin)], 100.0)
+    assert one.prior.times.size < times.size / 2
+    own = one.prior.times + one.start
+    bump = 300 * np.exp(-(((own - begin) / 300) ** 2))[:, None]
+    bump[np.abs(own - begin) > 1000] = 0.0
+    whole = np.zeros((times.size, 1))
+    whole[one.rows] = bump
+    target = Target(1e-5, (Named.PLAIN, Named.POINT, Named.PATH))
+    found = judged(one, Mechanism(one.prior.times, bump), 0, target)
+    prior, mechanism = Prior(DEFAULT_KERNEL, times), Mechanism(times, whole)
+    for left, who in zip(found, [PLAIN, knows_a_point(), knows_the_path()], strict=True):
+        seen = exposures(prior, basic(begin), mechanism, who)
+        truth = max(seen, key=lambda exposure: exposure.loss)
+        # With a known value the O(n) form of the whole adds 1e-9 of the value's variance against
+        # itself, ten thousand times what it is after all that is told: 1e-5 of the loss.
+        assert left.loss >= truth.loss * (1 - (1e-5 if who.point else 0.0))
+        # The adversary is granted what lies beyond the crop, and a level counts as flat.
+        assert left.loss == pytest.approx(truth.loss, rel=1e-5)

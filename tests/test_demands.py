@@ -229,3 +229,10 @@ def test_without_noise_a_part_is_told() -> None:
     (found,) = judged(crop_of((400.0, 400.0)), no_noise(TIMES), 0, Target(BOUND, PLAIN))
     assert found.least < 2.0
     assert found.loss == pytest.approx(found.least**-2, rel=1e-4)
+
+
+def test_nothing_released_tells_nothing() -> None:
+    silent = no_noise(TIMES).withholding(np.ones(61, dtype=np.bool_))
+    (found,) = judged(crop_of((400.0, 400.0)), silent, 0, Target(BOUND, PLAIN))
+    assert found.loss == pytest.approx(FLAT, rel=0.1)
+    assert found.least == pytest.approx(found.known)

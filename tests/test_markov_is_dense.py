@@ -10,8 +10,8 @@ from tests.markov_cases import relative
 from trailveil.adversary import (
     PLAIN,
     Adversary,
+    Beside,
     Exposure,
-    _Beside,
     believes,
     exposures,
     knows_a_point,
@@ -98,7 +98,7 @@ def apart(one: Exposure, other: Exposure) -> float:
     return max(abs(a / b - 1) for a, b in pairs)
 
 
-def no_doubts(found: _Beside, size: int) -> FloatArray:
+def no_doubts(found: Beside, size: int) -> FloatArray:
     """None: each form adds its own numerical doubt, and the figures themselves are compared."""
     return np.zeros(found.variances.size - size)
 

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.rides import ride
-from trailveil.adversaries import DEFAULT, Named, every
+from trailveil.adversaries import Named
 from trailveil.adversary import exposures, knows_a_point, stood_still
 from trailveil.design.closed_form import least_noise
 from trailveil.errors import InvalidValue, Refused
-from trailveil.guarantee import CIRCLE_68, mu_for
+from trailveil.guarantee import mu_for
 from trailveil.kernels import RBF, Constant, IntegratedOU, White
 from trailveil.loss import loss_matrix
 from trailveil.mechanism import Mechanism, no_noise
@@ -360,69 +360,6 @@ def test_what_learning_a_place_leaves() -> None:
         assert left == pytest.approx(min(one.after for one in seen), rel=1e-6)
     whole = plan(TRACE, Request((stretch(TRACE, 0, -1),), who=STILL))
     assert whole.findings[0].after_learning == ()
-
-
-@pytest.mark.slow
-def test_everyone_of_the_default_set_is_left_with_what_the_target_demands() -> None:
-    """A stay of 10 minutes in an hour: about 450 m of noise, recomputed from the mechanism."""
-    trace = ride(181, 20.0, still=(75, 105))
-    request = Request((stretch(trace, 75, 105),))
-    made = plan(trace, request)
-    (found,) = made.findings
-    assert [one.adversary for one in found.left] == [
-        "plain",
-        "knows one true place 60 s or more away",
-        "knows the path 300 s or more away",
-        "knows that the speed is 1 m/s",
-        "knows that the speed is 10 m/s",
-        "sees standing still",
-        "knows one true place 60 s or more away, sees standing still",
-        "knows the path 300 s or more away, sees standing still",
-        "knows that the speed is 1 m/s, sees standing still",
-        "knows that the speed is 10 m/s, sees standing still",
-    ]
-    prior, (begin, end) = Prior(request.kernel, trace.seconds), (1500.0, 2100.0)
-    inside = trace.seconds[75:106]
-    fixes = [*(basic(float(time)) for time in inside[::5]), window_mean(inside)]
-    for who in every(DEFAULT, request.kernel, [(begin, end)]):
-        one = who if who.still else replace(who, unseen=((begin, end),))
-        places = [basic(begin)] if who.still else fixes
-        for place in places:
-            for seen in exposures(prior, place, made.mechanism, one):
-                assert seen.loss <= request.bound * (1 + 1e-9)
-                assert seen.after >= seen.required(request.bound) * (1 - 1e-9)
-    assert made.mechanism.rms == pytest.approx(470, rel=0.02)
-    assert made.gap is not None
-    assert made.gap < 0.03
-
-
-@pytest.mark.slow
-def test_metres_can_be_asked_for_in_place_of_epsilon() -> None:
-    request = Request((stretch(TRACE, 20, 35),), leave=200.0)
-    made = plan(TRACE, request)
-    left = [CIRCLE_68 * one.after for one in made.findings[0].left]
-    assert min(left) == pytest.approx(200, rel=5e-3)
-    assert min(left) >= 200 * (1 - 1e-9)
-    with pytest.raises(Refused, match=r"must be left with less than 2\d\d m of the place"):
-        plan(TRACE, replace(request, leave=300.0))
-
-
-@pytest.mark.slow
-def test_as_long_as_is_cheapest_is_withheld() -> None:
-    trace = ride(181, 20.0, still=(75, 105))
-    request = Request((stretch(trace, 75, 105),), withhold="auto", who=STILL)
-    made = plan(trace, request)
-    kinds = [one.kind for one in made.prices]
-    assert kinds == ["noise", "withholding", "both"]
-    noise, alone, both = made.prices
-    assert both.total <= min(noise.total, alone.total) * 1.05
-    assert made.withheld_for == both.seconds
-    kept = plan(trace, replace(request, withhold=made.withheld_for))
-    assert np.array_equal(kept.mechanism.factor, made.mechanism.factor)
-    dear = plan(trace, replace(request, rate=1e6))
-    assert dear.mechanism.rows.size == 181
-    cheap = plan(trace, replace(request, rate=1.0))
-    assert cheap.mechanism.noise_trace == 0
 
 
 def test_noise_that_cannot_be_drawn_is_refused() -> None:

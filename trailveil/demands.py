@@ -212,8 +212,8 @@ def _with_every_fix(
 def _left(crop: Crop, adversary: Adversary, found: Seen, moments: Sequence[float]) -> Left:
     worst, weakest = int(np.argmax(found.losses)), int(np.argmin(found.least))
     at = found.at[worst]
-    none = [None] * (found.losses.size - len(moments))
-    places = [*(time + crop.start for time in moments), *none]
+    places: list[float | None] = [time + crop.start for time in moments]
+    places += [None] * (found.losses.size - len(moments))
     return Left(
         adversary.name,
         float(found.losses[worst]),

@@ -240,9 +240,9 @@ def _designed(found: Sequence[Crop], base: Mechanism, request: Request) -> Desig
 def _too_much(request: Request, error: BeyondPrior) -> Refused:
     most = CIRCLE_68 * error.most
     return Refused(
-        f"everyone must be left with less than {most:.0f} m of the place, which is what one of "
-        f"those that the noise is made against knows without any release, got "
-        f"{request.leave:g} m: ask for less (--leave), or leave that one out (--adversary)"
+        f"metres to leave must be below {most:.0f}, got {request.leave:g}: somebody whom the noise "
+        "is made against knows the place that well without any release; ask for less (--leave), or "
+        "for fewer adversaries (--adversary)"
     )
 
 

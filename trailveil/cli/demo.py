@@ -31,7 +31,7 @@ DAY = "home 35 min, ride 24 min, clinic 42 min, ride 27 min, home 30 min; one pa
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def demo(output: Path | None, *, as_json: bool) -> None:
-    """Make up a day (home, ride, clinic, ride, home), protect the clinic, and say what is still told.
+    """Make up a day (home, ride, clinic, ride, home), protect the clinic, say what is still told.
 
     Nothing is read and nothing is remembered: the day is invented, at an invented place in the
     Atlantic.

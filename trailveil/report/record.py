@@ -162,13 +162,13 @@ def _secret(finding: Finding, zone: tzinfo | None, order: float) -> dict[str, An
 
 
 def _left(finding: Finding, one: Left, order: float) -> dict[str, Any]:
-    """What one adversary is left with, and what it knew before."""
+    """What one adversary loses at most, and the least it is left with and knew before."""
     share = float(np.sqrt(one.loss / max(left.loss for left in finding.left)))
-    before = CIRCLE_68 * one.before
+    before = CIRCLE_68 * one.known
     return {
         "adversary": one.adversary,
         "epsilon": Guarantee(finding.guarantee.mu * share, order).epsilon,
-        "circle_68_m": _circle(one.after),
+        "circle_68_m": _circle(one.least),
         "circle_68_before_m": before if before < NO_IDEA else None,
     }
 

@@ -58,17 +58,37 @@ def _promise(found: dict[str, Any]) -> list[str]:
     target, worst = found["target"], found["worst"]
     right = 100 * (0.5 + worst["advantage"] / 2)
     when = "any time of the recording" if "everywhere" in found else "a protected time"
+    asked = f"epsilon {target['epsilon']:g} (Renyi order {target['order']:g})"
+    if target["leave_m"] is not None:
+        return _promise_of_metres(found, right)
     return [
         "",
         "The promise",
         *_paragraph(
             f"Of two places up to {target['radius_m']:g} m apart, nobody of those below can tell "
-            f"well which one it was at {when}: epsilon {target['epsilon']:g} (Renyi "
-            "order "
-            f"{target['order']:g}). What they thought the odds were, the release changes by less "
-            f"than a factor of {worst['odds_factor_99']:.2g} in 99 of 100 cases; their best guess "
-            f"between the two is right {right:.0f} times in 100, where tossing a coin is right 50 "
+            f"well which one it was at {when}: {asked}. What they thought the odds were, the "
+            f"release changes by less than a factor of {worst['odds_factor_99']:.2g} in 99 of 100 "
+            f"cases; their best guess between the two is right {right:.0f} times in 100, where "
+            "tossing a coin is right 50 "
             "times. Cases are over the ways people move and the noise drawn. Against who"
+        ),
+        *_listed("- ", found["adversaries"]),
+    ]
+
+
+def _promise_of_metres(found: dict[str, Any], right: float) -> list[str]:
+    """What holds where metres were asked for, and the epsilon that comes of it."""
+    target, worst = found["target"], found["worst"]
+    return [
+        "",
+        "The promise",
+        *_paragraph(
+            f"Nobody of those below can narrow a protected place down to less than "
+            f"{target['leave_m']:g} m around a point and be right with that in more than 68 of 100 "
+            f"cases. That makes epsilon {worst['epsilon']:.2g} (Renyi order {target['order']:g}) "
+            f"for two places up to {target['radius_m']:g} m apart: their best guess between the "
+            f"two is right {right:.0f} times in 100, where tossing a coin is right 50 times. Cases "
+            "are over the ways people move and the noise drawn. Against who"
         ),
         *_listed("- ", found["adversaries"]),
     ]
@@ -108,7 +128,7 @@ def _left(secret: dict[str, Any], target: float) -> list[str]:
         for one in secret["after_learning_a_true_place"]
     ]
     if after:
-        lines.append(f"who learns one true position besides, so many: {', '.join(after)}")
+        lines.append(f"who learns one true position besides: {', '.join(after)}")
     if (still := secret["circle_68_if_seen_still_m"]) is not None:
         lines.append(f"who sees that the person stood still, to {_metres(still)}")
     return lines

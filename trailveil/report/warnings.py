@@ -96,6 +96,10 @@ def _of_adversaries(plan: Plan) -> list[str]:
             "The prior is how people move on average: of a person who walked or stood more than "
             "that, more is learnt than is said here."
         )
+    found.append(
+        "The prior is of people on average, and Gaussian: who reckons with a steady pace, or with "
+        "a map of the paths, can learn more than is said here of anybody."
+    )
     found += everywhere.of_prior(plan)
     stays = any(one.stretch.is_stay for one in plan.findings)
     if stays and Named.STILL not in who:
