@@ -1,44 +1,109 @@
-"""The sets of adversaries, by name."""
+"""The sets of adversaries by name: who is in them, in which order, and what each believes."""
 
 import pytest
 
-from trailveil.adversaries import DEFAULT, Named, at_speed, every, moving, named, seeing_stillness
-from trailveil.adversary import PLAIN
+from trailveil.adversaries import (
+    DEFAULT,
+    Named,
+    at_speed,
+    every,
+    moving,
+    named,
+    seeing_stillness,
+)
+from trailveil.adversary import PLAIN, Adversary, Known
 from trailveil.errors import InvalidValue
-from trailveil.kernels import Constant, IntegratedOU, Matern32, White
+from trailveil.kernels import Constant, IntegratedOU, Matern32, Sum, White
 
-KERNEL = IntegratedOU(3.0, 60.0) + Constant(1e5) + White(2.0)
-WINDOW = (100.0, 700.0)
+MOVING = IntegratedOU(3.0, 60.0) + White(2.0) + Constant(1e5)
+MATERN = Matern32(80.0, 300.0) + White(2.0) + Constant(1e5)
+STAY = (300.0, 900.0)
+OTHER = (1500.0, 1800.0)
 
 
-def test_names() -> None:
-    assert named(["default"]) == DEFAULT == tuple(Named)
+def test_the_default_is_all_of_them_wherever_it_is_said() -> None:
+    assert named(["default"]) == named(["plain", "default"]) == DEFAULT == tuple(Named)
+    assert DEFAULT == ("plain", "still", "point", "path", "speeds")
+
+
+def test_some_of_them_are_in_one_order_and_the_plain_one_is_always_there() -> None:
     assert named([]) == (Named.PLAIN,)
-    assert named(["path", "still"]) == (Named.PLAIN, Named.STILL, Named.PATH)
-    assert named(["point", "default"]) == DEFAULT
-    with pytest.raises(InvalidValue, match="default, plain, still, point, path, speeds, got 'x'"):
-        named(["x"])
+    assert named(["speeds", "still", "speeds"]) == (Named.PLAIN, Named.STILL, Named.SPEEDS)
+    assert named(reversed(DEFAULT)) == DEFAULT
 
 
-def test_the_default_is_ten_of_a_stay_and_five_of_a_time() -> None:
-    found = every(DEFAULT, KERNEL, [WINDOW])
-    assert len(found) == len({one.name for one in found}) == 10
+@pytest.mark.parametrize("name", ["everyone", "", "PLAIN", "plain,still"])
+def test_a_name_that_is_unknown_is_refused(name: str) -> None:
+    stated = "default, plain, still, point, path, speeds"
+    with pytest.raises(InvalidValue, match=f"must be {stated}, got {name!r}"):
+        named(["still", name])
+
+
+def test_the_default_set_for_a_time_is_five() -> None:
+    found = every(DEFAULT, MOVING)
+    assert [one.name for one in found] == [
+        "plain",
+        "knows one true place 60 s or more away",
+        "knows the path 300 s or more away",
+        "knows that the speed is 1 m/s",
+        "knows that the speed is 10 m/s",
+    ]
     assert found[0] == PLAIN
-    assert [one.still for one in found] == [()] * 5 + [(WINDOW,)] * 5
-    assert len(every(DEFAULT, KERNEL)) == 5
-    assert {one.kernel for one in found} == {None, at_speed(KERNEL, 1.0), at_speed(KERNEL, 10.0)}
+    assert found[1] == Adversary(found[1].name, point=Known(60.0, 10.0))
+    assert found[2] == Adversary(found[2].name, path=Known(300.0, 10.0))
+    assert [one.kernel for one in found[3:]] == [at_speed(MOVING, 1.0), at_speed(MOVING, 10.0)]
 
 
-def test_who_does_not_see_stillness_knows_nothing_within_the_stay() -> None:
-    assert all(one.unseen == (WINDOW,) for one in moving(DEFAULT, KERNEL, [WINDOW]))
-    assert seeing_stillness((Named.PLAIN, Named.POINT), KERNEL, [WINDOW]) == []
-    assert seeing_stillness(DEFAULT, KERNEL, []) == []
+def test_the_default_set_for_stays_is_ten() -> None:
+    windows = [STAY, OTHER]
+    passing, seeing = moving(DEFAULT, MOVING), seeing_stillness(DEFAULT, MOVING, windows)
+    assert every(DEFAULT, MOVING, windows) == [*passing, *seeing]
+    assert len(passing) == len(seeing) == 5
+    assert all(one.still == () for one in passing)
+    for one, other in zip(passing, seeing, strict=True):
+        assert other.still == (STAY, OTHER)
+        assert (other.point, other.path, other.kernel) == (one.point, one.path, one.kernel)
+        assert "sees standing still" in other.name
+    assert len({one.name for one in [*passing, *seeing]}) == 10
 
 
-def test_speeds_are_of_a_prior_that_has_one() -> None:
-    assert at_speed(KERNEL, 7.0) == IntegratedOU(7.0, 60.0) + Constant(1e5) + White(2.0)
-    still = Matern32(100.0, 300.0) + White(2.0)
-    assert at_speed(still, 7.0) is None
-    assert len(moving(DEFAULT, still)) == 3
-    walking = IntegratedOU(1.0, 60.0) + Constant(1e5) + White(2.0)
-    assert len(moving(DEFAULT, walking)) == 4  # one of the two speeds is its own
+def test_who_is_not_named_is_not_there() -> None:
+    assert every([Named.PLAIN], MOVING, [STAY]) == [PLAIN]
+    assert [one.still for one in every([Named.PLAIN, Named.STILL], MOVING, [STAY])] == [(), (STAY,)]
+    assert seeing_stillness([Named.PLAIN, Named.POINT], MOVING, [STAY]) == []
+    assert seeing_stillness(DEFAULT, MOVING, []) == []
+    assert [one.point for one in every([Named.PLAIN, Named.POINT], MOVING)] == [
+        None,
+        Known(60.0, 10.0),
+    ]
+
+
+def test_what_is_secret_as_a_whole_is_so_for_each_who_does_not_see_it() -> None:
+    open_ones, found = moving(DEFAULT, MOVING), moving(DEFAULT, MOVING, [STAY])
+    assert [one.unseen for one in found] == [(STAY,)] * 5
+    assert [one.name for one in found] == [one.name for one in open_ones]
+    assert [one.unseen for one in open_ones] == [()] * 5
+
+
+def test_who_knows_the_speed_the_prior_has_is_the_one_without() -> None:
+    walks = IntegratedOU(1.0, 60.0) + White(2.0) + Constant(1e5)
+    assert [one.name for one in every([Named.PLAIN, Named.SPEEDS], walks)] == [
+        "plain",
+        "knows that the speed is 10 m/s",
+    ]
+
+
+def test_speeds_are_for_a_prior_of_movement_only() -> None:
+    assert [one.name for one in every(DEFAULT, MATERN)] == [
+        one.name for one in every(DEFAULT, MOVING)[:3]
+    ]
+    assert len(every(DEFAULT, MATERN, [STAY])) == 6
+
+
+def test_the_same_movement_at_another_speed() -> None:
+    expected = Sum((IntegratedOU(10.0, 60.0), White(2.0), Constant(1e5)))
+    assert at_speed(MOVING, 10.0) == expected
+    assert at_speed(IntegratedOU(3.0, 60.0, 5.0), 1.0) == Sum((IntegratedOU(1.0, 60.0, 5.0),))
+    assert at_speed(MOVING, 3.0) == MOVING
+    assert at_speed(MATERN, 10.0) is None
+    assert at_speed(MOVING + IntegratedOU(1.0, 20.0), 10.0) is None

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 from scipy.interpolate import BSpline
+from scipy.optimize import brentq
 
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import Kernel
@@ -119,8 +120,20 @@ def lag_of(base: Kernel | None, begin: float, deviation: float, longest: float) 
     """
     if base is None or longest <= 0:
         return max(longest, 1.0)
+    here = np.array([begin])
+
+    def moved(lags: FloatArray) -> FloatArray:
+        there = begin + lags
+        apart = base.diagonal(there) + base.diagonal(here) - 2 * base(there, here)[:, 0]
+        return np.asarray(apart - deviation**2)
+
     lags = np.geomspace(min(_LEAST_LAG, longest * _LEAST_SHARE), longest, _LAGS)
-    here, there = np.array([begin]), begin + lags
-    moved = base.diagonal(there) + base.diagonal(here) - 2 * base(there, here)[:, 0]
-    enough = np.flatnonzero(moved >= deviation**2)
-    return float(lags[enough[0] if enough.size else np.argmax(moved)])
+    found = moved(lags)
+    enough = np.flatnonzero(found >= 0)
+    if not enough.size:
+        return float(lags[np.argmax(found)])
+    if enough[0] == 0:
+        return float(lags[0])
+    # To the last digits: a longer recording is looked at with other lags, and has the same.
+    low, high = lags[enough[0] - 1], lags[enough[0]]
+    return float(brentq(lambda lag: float(moved(np.array([lag]))[0]), low, high))
