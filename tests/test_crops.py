@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.exposed import variances_left
 from trailveil.adversaries import Named
 from trailveil.adversary import PLAIN, exposures, knows_a_point, knows_the_path
 from trailveil.crops import LARGEST_FULL_MATRIX, Crop, Span, crops
@@ -12,7 +13,8 @@ from trailveil.demands import Target, judged
 from trailveil.design.splines import lag_of
 from trailveil.errors import Unavailable
 from trailveil.gaussian import FloatArray
-from trailveil.kernels import RBF, Constant, IntegratedOU, Matern32, White, split
+from trailveil.kernels import RBF, Constant, IntegratedOU, Matern32, StoppedClock, White, split
+from trailveil.loss import loss_matrix
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
 from trailveil.release import DEFAULT_KERNEL
@@ -180,6 +182,17 @@ def test_the_lag_is_that_of_the_prior() -> None:
     assert fast.last - fast.first < slow.last - slow.first
 
 
+def with_one_value(mechanism: Mechanism, place: float, at: float) -> float:
+    """The loss of a place to who knows the value at another time to 10 m, with full matrices."""
+    times, count = mechanism.times, mechanism.times.size
+    noise = np.zeros((count + 1,) * 2)
+    noise[:count, :count], noise[count, count] = mechanism.covariance(), 100.0
+    known, moment, one = np.array([at]), np.array([place]), np.eye(1)
+    after = variances_left(DEFAULT_KERNEL, np.append(times, at), noise, moment, one)
+    before = variances_left(DEFAULT_KERNEL, known, noise[count:, count:], moment, one)
+    return float(1 / after[0] - 1 / before[0])
+
+
 @pytest.mark.parametrize("begin", [20_000.0, 20_004.0])
 def test_what_is_said_of_a_crop_holds_of_the_recording(begin: float) -> None:
     times = np.arange(10_000.0, 31_000.0, 10.0) - 10_000.0
@@ -195,10 +208,38 @@ def test_what_is_said_of_a_crop_holds_of_the_recording(begin: float) -> None:
     found = judged(one, Mechanism(one.prior.times, bump), 0, target)
     prior, mechanism = Prior(DEFAULT_KERNEL, times), Mechanism(times, whole)
     for left, who in zip(found, [PLAIN, knows_a_point(), knows_the_path()], strict=True):
-        seen = exposures(prior, basic(begin), mechanism, who)
-        truth = max(seen, key=lambda exposure: exposure.loss)
-        # With a known value the O(n) form of the whole adds 1e-9 of the value's variance against
-        # itself, ten thousand times what it is after all that is told: 1e-5 of the loss.
-        assert left.loss >= truth.loss * (1 - (1e-5 if who.point else 0.0))
+        if left.at is None:
+            truth = max(one.loss for one in exposures(prior, basic(begin), mechanism, who))
+        else:
+            truth = with_one_value(mechanism, begin, left.at)
+        assert left.loss >= truth
         # The adversary is granted what lies beyond the crop, and a level counts as flat.
-        assert left.loss == pytest.approx(truth.loss, rel=1e-5)
+        assert left.loss == pytest.approx(truth, rel=1e-5)
+
+
+@pytest.mark.parametrize("level", [None, 300.0, 1e5])
+def test_what_a_crop_may_forget_of_its_prior(level: float | None) -> None:
+    """An integrated series is known to be 0 at its origin: a crop must not have it begin anew."""
+    times = np.arange(0.0, 21_000.0, 10.0)
+    kernel = IntegratedOU(3.0, 60.0) + White(2.0)
+    kernel = kernel if level is None else kernel + Constant(level)
+    span = (10_000.0, 10_000.0)
+    (one,) = crops(kernel, times, [span], 100.0)
+    assert one.first > 0
+    own = one.prior.times + one.start
+    bump = 300 * np.exp(-(((own - span[0]) / 300) ** 2))[:, None]
+    bump[np.abs(own - span[0]) > 1000] = 0.0
+    whole = np.zeros((times.size, 1))
+    whole[one.rows] = bump
+    (found,) = judged(one, Mechanism(one.prior.times, bump), 0, Target(1e-5, (Named.PLAIN,)))
+    prior, mechanism = Prior(kernel, times), Mechanism(times, whole)
+    truth = loss_matrix(prior, basic(span[0]), mechanism, flat=level is not None).largest
+    assert found.loss >= truth * (1 - 1e-9)  # the truth holds its own error against us
+    assert found.loss == pytest.approx(truth, rel=1e-4)
+
+
+def test_a_clock_is_not_shifted() -> None:
+    kernel = Matern32(300.0, 500.0).warp(StoppedClock(((12_000.0, 13_000.0),))) + White(2.0)
+    (one,) = crops(kernel, np.arange(0.0, 21_000.0, 10.0), [(10_000.0, 10_000.0)], 100.0)
+    assert one.first > 0
+    assert one.start == 0.0

@@ -236,3 +236,14 @@ def test_nothing_released_tells_nothing() -> None:
     (found,) = judged(crop_of((400.0, 400.0)), silent, 0, Target(BOUND, PLAIN))
     assert found.loss == pytest.approx(FLAT, rel=0.1)
     assert found.least == pytest.approx(found.known)
+
+
+def test_a_fix_that_is_found_among_all_is_one_to_look_at() -> None:
+    times = np.arange(230.0) * 10.0
+    factor = np.full((230, 1), 400.0)
+    factor[101] = 0.0  # neither of 12 nor of 150
+    crop = crop_of((300.0, 1900.0), times=times)
+    (found,) = judged(crop, Mechanism(times, factor), 0, Target(BOUND, PLAIN), quickly=True)
+    assert found.place == times[101]
+    aims = Aims().after(crop, Target(BOUND, PLAIN), [found])
+    assert aims == Aims((), (float(times[101]),))

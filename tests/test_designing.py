@@ -14,7 +14,7 @@ from tests.exposed import Span, exposed
 from tests.rides import ride
 from trailveil.adversaries import DEFAULT, Named
 from trailveil.crops import Crop, crops
-from trailveil.demands import Target
+from trailveil.demands import Target, judged
 from trailveil.design.splines import Splines, splines
 from trailveil.designing import Designed, estimated, only_withheld, optimal, part_of, uniform
 from trailveil.errors import BeyondPrior, Refused
@@ -289,3 +289,32 @@ def test_the_part_of_a_mechanism_at_a_crop() -> None:
         assert np.array_equal(own.times, crop.prior.times)
         assert np.array_equal(own.variances, mechanism.variances[crop.rows])
         assert np.array_equal(own.rows, np.flatnonzero(released[crop.rows]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("knows", [Named.PATH, Named.POINT])
+@pytest.mark.parametrize("left", [None, 120.0])
+def test_every_fix_of_a_long_stay_is_held(knows: Named, left: float | None) -> None:
+    """More fixes than are looked at while noise is sought, and than are ever looked at evenly."""
+    times, span = np.arange(230.0) * 10.0, (300.0, 1900.0)
+    target = Target(BOUND, (Named.PLAIN, knows), left)
+    designed = made_for([span], target, times)
+    check(designed, [span], target)
+
+
+@pytest.mark.parametrize("left", [None, 150.0])
+def test_of_more_fixes_than_are_looked_at_the_worst_is_searched_for(
+    left: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times, span = np.arange(230.0) * 10.0, (300.0, 1900.0)
+    target = Target(BOUND, (Named.PLAIN, Named.PATH), left)
+    mechanism = made_for([span], target, times).mechanism
+    (crop,) = found_in([span], target, times)
+    flat = 0.0 if left else 1.0 / (100_000.0**2 * BOUND)  # of a loss, the level counts as flat
+    share = worst([span], target, mechanism) + flat
+    few = target.missed(judged(crop, mechanism, 0, target, quickly=True))
+    assert few < share * (1 - 1e-6)
+    monkeypatch.setattr("trailveil.demands._EVERY", 12)
+    found = target.missed(judged(crop, mechanism, 0, target))
+    assert found == pytest.approx(share, rel=1e-6)
+    assert found >= share * (1 - 1e-7)

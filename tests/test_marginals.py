@@ -11,6 +11,7 @@ from trailveil.adversaries import DEFAULT, every
 from trailveil.adversary import (
     PLAIN,
     Adversary,
+    Beside,
     beside_values,
     exposures,
     far_from,
@@ -358,3 +359,21 @@ def test_the_least_that_is_left_whatever_is_known(
     assert found.known[0] == pytest.approx(float(np.sqrt(before.min())), rel=1e-6)
     assert found.least[0] <= found.after[0]
     assert found.known[0] < 0.5 * alone.before[0]
+
+
+def test_more_doubt_of_a_known_value_than_it_varies_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A divisor below zero would leave more of the place with the value known than without it."""
+    prior, place = Prior(MOVING, TIMES), basic(float(TIMES[20]))
+
+    def doubted(_: object, __: object, points: FloatArray) -> Beside:
+        ones = np.ones(points.size)
+        variances = np.append([1e4], 100.0 * ones)
+        return Beside(
+            np.array([[1e4]]), 50.0 * ones[None], variances, np.append([0.0], 21.0 * ones)
+        )
+
+    monkeypatch.setattr("trailveil.marginals.beside_values", doubted)
+    with pytest.raises(NumericalError, match="must not be determined to within rounding"):
+        value_losses(prior, [place], noise(0, False), knows_a_point())

@@ -11,6 +11,7 @@ from trailveil.adversary import exposures
 from trailveil.errors import Refused
 from trailveil.guarantee import CIRCLE_68
 from trailveil.prior import Prior
+from trailveil.projection import Frame
 from trailveil.release import Request, plan
 from trailveil.secrets import basic, window_mean
 from trailveil.selection import Stretch
@@ -85,3 +86,9 @@ def test_as_long_as_is_cheapest_is_withheld() -> None:
     assert dear.mechanism.rows.size == 181
     cheap = plan(trace, replace(request, rate=1.0))
     assert cheap.mechanism.noise_trace == 0
+
+
+def test_metres_are_true_metres_where_the_frame_has_longer_ones() -> None:
+    request = Request((stretch(TRACE, 0, 0),), leave=150.0)
+    assert request.target.left == pytest.approx(150 * (1 + Frame.SCALE_ERROR) / CIRCLE_68)
+    assert request.target.deviation == request.target.left

@@ -14,8 +14,19 @@ from numpy.typing import NDArray
 from trailveil.design.splines import lag_of
 from trailveil.errors import Unavailable
 from trailveil.gaussian import FloatArray
-from trailveil.kernels import Kernel, split
+from trailveil.kernels import (
+    Constant,
+    IntegratedOU,
+    Kernel,
+    Matern12,
+    Matern32,
+    Matern52,
+    Scaled,
+    White,
+    split,
+)
 from trailveil.prior import Prior
+from trailveil.priors import LEVEL_STD
 from trailveil.statespace import is_markov
 
 Span = tuple[float, float]
@@ -35,7 +46,8 @@ LARGEST_FULL_MATRIX = 5_000
 class Crop:
     """Rows first to last (exclusive) of a recording, for some protected parts, by number.
 
-    prior: at the times of these rows, which begin at 0 (start: seconds since the first fix).
+    prior: at the times of these rows less `start` (seconds since the first fix): they begin at 0
+    where the prior allows for it.
     reach: where noise may be, in the crop's own time. edges: where the recording goes on.
     fading: whether noise must fade to nothing at either end of its reach.
     """
@@ -91,9 +103,12 @@ class Crop:
 def crops(kernel: Kernel, times: FloatArray, spans: Sequence[Span], left: float) -> list[Crop]:
     """The crops for protected parts (start, end) of a recording at times (n,), both in seconds.
 
-    left: the deviation that is to be left. Parts so near that their noises meet share a crop.
+    left: the deviation that is to be left. Parts that are within the reach of each other's noise
+    share a crop; where only their noises meet, each has its own, and more noise than is counted.
+    A level of the prior counts as at least 100 km.
     Raises Unavailable for a prior that is not Markov and a recording too long for full matrices.
     """
+    kernel = _flat(kernel)
     base, _ = split(kernel)
     length = float(times[-1] - times[0])
     lag = lag_of(base, float(times[times.size // 2]), left, max(length, 1.0))
@@ -119,6 +134,29 @@ def crops(kernel: Kernel, times: FloatArray, spans: Sequence[Span], left: float)
     return [_crop(kernel, times, [spans[i] for i in one], one, reach, lag) for one in groups]
 
 
+def _starts_anywhere(kernel: Kernel) -> bool:
+    """Whether a crop may begin at 0: the prior is the same there, or else knows more than it did.
+
+    An integrated series is 0 at its origin, so only with a level does it not know where that is.
+    """
+    terms = [term.kernel if isinstance(term, Scaled) else term for term in kernel.terms()]
+    stationary = (Matern12, Matern32, Matern52, White, Constant)
+    level = split(kernel)[1] > 0
+    return all(
+        isinstance(term, stationary) or (level and isinstance(term, IntegratedOU)) for term in terms
+    )
+
+
+def _flat(kernel: Kernel) -> Kernel:
+    """The prior with its level, if it has one, at least as uncertain as where nobody has an idea.
+
+    What is lost is counted against an adversary with no idea of the level, whatever is stated.
+    """
+    level = split(kernel)[1]
+    missing = LEVEL_STD**2 - level
+    return kernel + Constant(float(np.sqrt(missing))) if level > 0 and missing > 0 else kernel
+
+
 def _crop(
     kernel: Kernel,
     times: FloatArray,
@@ -133,7 +171,7 @@ def _crop(
     first = max(0, min(first, int(np.searchsorted(times, begin)) - _MARGIN_FIXES))
     last = min(times.size, max(last, int(np.searchsorted(times, end)) + _MARGIN_FIXES))
     own = times[first:last]
-    start = float(own[0])
+    start = float(own[0]) if _starts_anywhere(kernel) else 0.0
     fading = (bool(begin > times[0]), bool(end < times[-1]))
     edges = [float(own[0]) - start] * (first > 0) + [float(own[-1]) - start] * (last < times.size)
     return Crop(

@@ -17,15 +17,16 @@ from trailveil.crops import Crop
 from trailveil.design.requirements import Demand
 from trailveil.errors import BeyondPrior
 from trailveil.fix_losses import fix_losses
+from trailveil.gaussian import FloatArray
 from trailveil.kernels import split
 from trailveil.marginals import Seen, seen
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
 from trailveil.secrets import Secret, basic, window_mean
 
-# Fixes of a stay that are judged against who knows a place or the path: so many, evenly; against
-# the rest all are.
-_SAMPLED = 12
+# Fixes of a stay that are looked at, evenly, while noise is sought; and in the end: stays of more
+# fixes are searched.
+_SAMPLED, _EVERY = 12, 150
 # Those that noise is sought for are these shares of the way into the stay.
 _WITHIN = (0.03, 0.08, 0.2, 0.5, 0.8, 0.92, 0.97)
 # Relative: how far the losses of many fixes at once may be below those with a bounded error.
@@ -151,77 +152,132 @@ def demanded(
     return found + demand(basic(begin), still)
 
 
-def judged(crop: Crop, mechanism: Mechanism, number: int, target: Target) -> list[Left]:
+def judged(
+    crop: Crop, mechanism: Mechanism, number: int, target: Target, *, quickly: bool = False
+) -> list[Left]:
     """What each adversary is left with of part `number`, recomputed from the mechanism of the crop.
 
-    mechanism: at the rows of the crop.
+    mechanism: at the rows of the crop. quickly: at a few of the fixes of a stay, and not for what
+    is said in the end.
     """
     begin, end = crop.spans[number]
     passing, still = adversaries_of(crop, number, target)
-    prior, edges = crop.prior, crop.edges
     if begin == end:
-        return [
-            _left(crop, one, seen(prior, [basic(begin)], mechanism, one, edges=edges), [begin])
-            for one in [*passing, *still]
-        ]
-    inside = (prior.times >= begin) & (prior.times <= end)
-    times = prior.times[inside]
-    some = (
-        times[np.unique(np.linspace(0, times.size - 1, _SAMPLED).astype(int))]
-        if times.size
-        else times
-    )
-    moments = [float(time) for time in np.unique([begin, *some, end])]
-    places = [basic(time) for time in moments]
-    places += [window_mean(times)] if times.size > 1 else []
+        every = [*passing, *still]
+        return [_left(crop, one, _looked(crop, mechanism, one, [begin])) for one in every]
     found = []
     for one in passing:
-        here = seen(prior, places, mechanism, one, edges=edges)
-        if one.point is None and one.path is None and times.size > _SAMPLED:
-            here = _with_every_fix(crop, mechanism, one, target, here)
-        found.append(_left(crop, one, here, moments))
+        found.append(_left(crop, one, _looked_within(crop, mechanism, one, target, quickly)))
     for one in still:
-        here = seen(prior, [basic(begin)], mechanism, one, edges=edges)
-        found.append(_left(crop, one, here, [begin]))
+        found.append(_left(crop, one, _looked(crop, mechanism, one, [begin])))
     return found
 
 
-def _with_every_fix(
-    crop: Crop, mechanism: Mechanism, one: Adversary, target: Target, here: Seen
-) -> Seen:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Looked:
+    """What was seen of some places, and the times of those that are of one time; None for means."""
+
+    times: tuple[float | None, ...]
+    seen: Seen
+
+    def plus(self, other: "_Looked") -> "_Looked":
+        """Of both."""
+        one, two = self.seen, other.seen
+        both = Seen(
+            np.append(one.losses, two.losses),
+            np.append(one.before, two.before),
+            np.append(one.after, two.after),
+            (*one.at, *two.at),
+            np.append(one.known, two.known),
+            np.append(one.least, two.least),
+        )
+        return _Looked((*self.times, *other.times), both)
+
+
+def _looked(
+    crop: Crop,
+    mechanism: Mechanism,
+    one: Adversary,
+    moments: Sequence[float],
+    mean_of: FloatArray | None = None,
+) -> _Looked:
+    """What an adversary sees of the places at some times, and of the mean over others."""
+    places = [basic(time) for time in moments]
+    means = [window_mean(mean_of)] if mean_of is not None and mean_of.size > 1 else []
+    found = seen(crop.prior, [*places, *means], mechanism, one, edges=crop.edges)
+    return _Looked((*moments, *([None] * len(means))), found)
+
+
+def _looked_within(
+    crop: Crop, mechanism: Mechanism, one: Adversary, target: Target, quickly: bool
+) -> _Looked:
+    """What an adversary sees of a stay: its ends, its mean, and its fixes.
+
+    Every fix is looked at, but for the longest stays: there as many as are enough elsewhere,
+    evenly, and those around the worst of them until it is worse than the fix before and the fix
+    after it. Who knows no value is judged at all of them at once.
+    """
+    (begin, end), times = one.unseen[0], crop.prior.times
+    inside = times[(times >= begin) & (times <= end)]
+    most = _SAMPLED if quickly else _EVERY
+    sampled = np.unique(np.linspace(0, inside.size - 1, min(most, inside.size)).astype(int))
+    moments = [float(time) for time in np.unique([begin, *inside[sampled], end])]
+    found = _looked(crop, mechanism, one, moments, inside)
+    if inside.size <= sampled.size:
+        return found
+    if one.point is None and one.path is None:
+        return _with_the_worst_fix(crop, mechanism, one, target, found)
+    while not quickly and (more := _around_the_worst(found, inside, target)):
+        found = found.plus(_looked(crop, mechanism, one, more))
+    return found
+
+
+def _with_the_worst_fix(
+    crop: Crop, mechanism: Mechanism, one: Adversary, target: Target, found: _Looked
+) -> _Looked:
     """All that was seen, and the fix of the part, if any, of which more is."""
     span = one.unseen[0]
     judge, times = one.prior(crop.prior), crop.prior.times
     inside = (times >= span[0]) & (times <= span[1])
     losses = fix_losses(judge, mechanism, inside, target.bound)
     worst = int(np.argmax(losses))
-    if losses[worst] <= np.max(here.losses) * (1 + _CAUTION):
-        return here
-    place = basic(float(times[inside][worst]))
-    more = seen(crop.prior, [place], mechanism, one, edges=crop.edges)
-    return Seen(
-        np.append(here.losses, more.losses),
-        np.append(here.before, more.before),
-        np.append(here.after, more.after),
-        (*here.at, *more.at),
-        np.append(here.known, more.known),
-        np.append(here.least, more.least),
-    )
+    if losses[worst] <= np.max(found.seen.losses) * (1 + _CAUTION):
+        return found
+    return found.plus(_looked(crop, mechanism, one, [float(times[inside][worst])]))
 
 
-def _left(crop: Crop, adversary: Adversary, found: Seen, moments: Sequence[float]) -> Left:
-    worst, weakest = int(np.argmax(found.losses)), int(np.argmin(found.least))
-    at = found.at[worst]
-    places: list[float | None] = [time + crop.start for time in moments]
-    places += [None] * (found.losses.size - len(moments))
+def _around_the_worst(found: _Looked, inside: FloatArray, target: Target) -> list[float]:
+    """The fixes half way from the worst place of one time to those looked at before and after."""
+    looked = np.array([time for time in found.times if time is not None])
+    of_times = np.array([time is not None for time in found.times])
+    told = found.seen.losses if target.left is None else 1.0 / found.seen.least
+    worst = float(looked[np.argmax(told[of_times])])
+    more = set()
+    for beside in (looked[looked < worst], looked[looked > worst]):
+        if beside.size:
+            nearest = float(beside.max() if beside[0] < worst else beside.min())
+            low, high = min(nearest, worst), max(nearest, worst)
+            between = inside[(inside > low) & (inside < high)]
+            more |= {float(between[between.size // 2])} if between.size else set()
+    return sorted(more)
+
+
+def _left(crop: Crop, adversary: Adversary, found: _Looked) -> Left:
+    told, times = found.seen, found.times
+    worst, weakest = int(np.argmax(told.losses)), int(np.argmin(told.least))
+    at = told.at[worst]
+
+    def whole(time: float | None) -> float | None:
+        return None if time is None else time + crop.start
+
     return Left(
         adversary.name,
-        float(found.losses[worst]),
-        float(found.before[worst]),
-        float(found.after[worst]),
-        None if at is None else at + crop.start,
-        places[worst],
-        float(np.min(found.known)),
-        float(found.least[weakest]),
-        places[weakest],
+        float(told.losses[worst]),
+        float(told.before[worst]),
+        float(told.after[worst]),
+        whole(at),
+        whole(times[worst]),
+        float(np.min(told.known)),
+        float(told.least[weakest]),
+        whole(times[weakest]),
     )

@@ -92,9 +92,10 @@ def estimated(found: Sequence[Crop], base: Mechanism, target: Target) -> Mechani
 def uniform(found: Sequence[Crop], base: Mechanism, target: Target) -> Designed:
     """Independent noise of one variance at every released fix: what people use, for comparison."""
 
-    def excess(log_variance: float) -> float:
+    def excess(log_variance: float, *, quickly: bool = True) -> float:
         mechanism = replace(base, floor=float(np.exp(log_variance)))
-        return float(np.log(max(_missed(one, mechanism, target) for one in found)))
+        missed = [_missed(one, mechanism, target, quickly=quickly) for one in found]
+        return float(np.log(max(missed)))
 
     low = high = float(np.log(_LEAST_VARIANCE))
     while excess(high) > 0:
@@ -105,7 +106,7 @@ def uniform(found: Sequence[Crop], base: Mechanism, target: Target) -> Designed:
                 "a target beyond that: leave --mechanism out"
             )
     root = float(brentq(excess, low, high, xtol=_NEAR)) if low < high else high
-    while excess(root) > 0:
+    while excess(root, quickly=False) > 0:
         root += _NEAR
     return _as_it_is(found, replace(base, floor=float(np.exp(root))), target)
 
@@ -113,7 +114,7 @@ def uniform(found: Sequence[Crop], base: Mechanism, target: Target) -> Designed:
 def only_withheld(found: Sequence[Crop], base: Mechanism, target: Target) -> Designed:
     """No noise at all: what is withheld must be enough."""
     made = _as_it_is(found, base, target)
-    worst = max(_missed(one, base, target) for one in found)
+    worst = max(target.missed(one) for one in made.left)
     if worst > 1:
         raise Refused(
             f"withholding alone must reach the target, got {worst:.3g} times what may be lost; "
@@ -133,9 +134,9 @@ def _as_it_is(found: Sequence[Crop], mechanism: Mechanism, target: Target) -> De
     return Designed(mechanism, tuple(left[i] for i in sorted(left)), None)
 
 
-def _missed(crop: Crop, mechanism: Mechanism, target: Target) -> float:
-    own = part_of(mechanism, crop)
-    return max(target.missed(judged(crop, own, i, target)) for i in range(len(crop.parts)))
+def _missed(crop: Crop, mechanism: Mechanism, target: Target, *, quickly: bool) -> float:
+    own, parts = part_of(mechanism, crop), range(len(crop.parts))
+    return max(target.missed(judged(crop, own, i, target, quickly=quickly)) for i in parts)
 
 
 def part_of(mechanism: Mechanism, crop: Crop) -> Mechanism:
@@ -153,9 +154,16 @@ def _until_met(
     crop: Crop, mechanism: Mechanism, target: Target
 ) -> tuple[Mechanism, list[tuple[Left, ...]]]:
     """The noise, or a little more of it, that meets the target, and what all are left with."""
+    quickly = True
     for step in range(_MOST_STEPS):
-        seen = [tuple(judged(crop, mechanism, i, target)) for i in range(len(crop.parts))]
+        seen = [
+            tuple(judged(crop, mechanism, i, target, quickly=quickly))
+            for i in range(len(crop.parts))
+        ]
         excess = max(target.missed(one) for one in seen) - 1.0
+        if excess <= 0 and quickly:
+            quickly = False
+            continue
         if excess <= 0:
             return mechanism, seen
         mechanism = mechanism.scaled(1.0 + (_MORE + 0.3 * step) * max(excess, 1e-9))
@@ -182,15 +190,17 @@ def _with_noise_for(
     crop: Crop, base: Mechanism, number: int, target: Target, effort: Effort
 ) -> tuple[Mechanism, float | None]:
     """The noise there is, and that for one part more; sought again where it misses by much."""
-    if base.factor.shape[1] and target.missed(judged(crop, base, number, target)) <= _AS_GOOD:
-        return base, None
+    if base.factor.shape[1]:
+        there = judged(crop, base, number, target, quickly=True)
+        if target.missed(there) <= _AS_GOOD:
+            return base, None
     aims = Aims()
     for attempt in range(_SOUGHT):
         factor, gap = _sought(crop, base, number, target, effort, aims)
         made = base.plus(Mechanism(base.times, factor, released=base.released))
         if effort == ESTIMATED or attempt == _SOUGHT - 1:
             return made, gap
-        left = judged(crop, made, number, target)
+        left = judged(crop, made, number, target, quickly=True)
         if target.missed(left) <= 1 + _NEARLY:
             return made, gap
         aims = aims.after(crop, target, left)

@@ -179,11 +179,15 @@ def _beyond(covariance: FloatArray, count: int) -> FloatArray:
 
 def _losses(left: FloatArray, before: FloatArray) -> FloatArray:
     if not np.all(left > 0):
-        raise NumericalError(
-            "the place must not be determined to within rounding, got one that is: "
-            "state a measurement noise, or withhold fewer fixes"
-        )
+        raise _determined()
     return np.asarray(np.maximum(1.0 / left - 1.0 / before, 0.0))
+
+
+def _determined() -> NumericalError:
+    return NumericalError(
+        "the place must not be determined to within rounding, got one that is: "
+        "state a measurement noise, or withhold fewer fixes"
+    )
 
 
 def _each(
@@ -201,7 +205,12 @@ def _each(
     beside = beside_values(observation, together, points)
     own, spread = np.diagonal(beside.own)[:, None], np.maximum(beside.variances[count:], 0.0)
     doubts = _doubts(own, spread, beside.slack[:count, None], beside.slack[count:])
-    told = beside.shared**2 / (spread - doubts + accuracy**2)
+    # From below: a variance is never negative, whatever it was computed as; but with more doubt
+    # than that, nothing can be said.
+    divisor = spread - doubts + accuracy**2
+    if not np.all(divisor > 0):
+        raise _determined()
+    told = beside.shared**2 / divisor
     before = given_one_value(observation.prior, together, points, accuracy)
     return own - doubts - told - beyond[:, None], np.diagonal(before, axis1=1, axis2=2).T
 

@@ -123,7 +123,9 @@ class Request:
         """What the design must meet: speeds are those around the average of the default prior."""
         average = self.kernel == DEFAULT_KERNEL
         who = tuple(one for one in self.who if one is not Named.SPEEDS or average)
-        left = None if self.leave is None else self.leave / CIRCLE_68
+        # Distances in the frame are a little longer than they are.
+        frame = 1 + Frame.SCALE_ERROR
+        left = None if self.leave is None else self.leave * frame / CIRCLE_68
         return Target(self.bound, who, left)
 
     @property
@@ -238,9 +240,9 @@ def _designed(found: Sequence[Crop], base: Mechanism, request: Request) -> Desig
 
 
 def _too_much(request: Request, error: BeyondPrior) -> Refused:
-    most = CIRCLE_68 * error.most
+    most = int(CIRCLE_68 * error.most / (1 + Frame.SCALE_ERROR))
     return Refused(
-        f"metres to leave must be below {most:.0f}, got {request.leave:g}: somebody whom the noise "
+        f"metres to leave must be below {most}, got {request.leave:g}: somebody whom the noise "
         "is made against knows the place that well without any release; ask for less (--leave), or "
         "for fewer adversaries (--adversary)"
     )
