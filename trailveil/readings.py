@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue
-from trailveil.trace import NANOSECONDS, Seen
+from trailveil.trace import Seen, seconds_since_the_first
 
 _MOST_DECIMALS = 12
 _MOST_STEPS = 2.0**53  # so that values, in float64, tell each step from the next
@@ -76,8 +76,8 @@ class Readings:
 
     @property
     def seconds(self) -> NDArray[np.float64]:
-        """(n,) seconds since the first reading: the difference is exact, then divided once."""
-        return (self.times - self.times[:1]) / NANOSECONDS
+        """(n,) seconds since the first reading."""
+        return seconds_since_the_first(self.times)
 
     @property
     def duration(self) -> float:

@@ -348,7 +348,7 @@ def _with_what_was_not_asked(made: Plan, found: Finding, crop: Crop, number: int
 
     def left_to(adversary: Adversary) -> float:
         place = [basic(begin)]
-        return float(seen(crop.prior, place, mechanism, adversary, edges=crop.edges).after[0])
+        return float(seen(crop.prior, place, mechanism, adversary, edges=crop.edges).least[0])
 
     window = [(begin, end)] if begin < end else []
     still = [stood_still(window)] if window and Named.STILL in request.who else []

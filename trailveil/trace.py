@@ -109,8 +109,8 @@ class Trace:
 
     @property
     def seconds(self) -> NDArray[np.float64]:
-        """(n,) seconds since the first fix: the difference is exact, then divided once."""
-        return (self.times - self.times[:1]) / NANOSECONDS
+        """(n,) seconds since the first fix."""
+        return seconds_since_the_first(self.times)
 
     @property
     def duration(self) -> float:
@@ -190,3 +190,8 @@ def _check_on_globe(positions: NDArray[np.float64]) -> None:
             "positions must be latitudes within -90..90 and longitudes within -180..180, got "
             f"something else at index {first}: clean the recording first"
         )
+
+
+def seconds_since_the_first(times: NDArray[np.int64]) -> NDArray[np.float64]:
+    """(n,) seconds from nanoseconds (n,): the difference is exact, then divided once."""
+    return np.asarray((times - times[:1]) / NANOSECONDS)
