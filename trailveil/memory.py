@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import json
 import os
-import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from trailveil.errors import Refused, UnwritableOutput
 from trailveil.formats.source import named
+from trailveil.keys import check_private, name_of
 from trailveil.output import write_atomically
 from trailveil.projection import microdegrees
 from trailveil.randomness import SEED_BYTES, derive, fresh_seed
@@ -85,7 +85,7 @@ class Memory:
         """
         record = {
             "version": VERSION,
-            "key": _name_of(self.key),
+            "key": name_of(self.key).hex(),
             "request": entry.request.hex(),
             "noise_trace": entry.noise_trace,
             "fixes": base64.b64encode(_sketch(self.key, trace).astype("<u8").tobytes()).decode(),
@@ -152,22 +152,13 @@ def _sketch(key: bytes, trace: Trace) -> NDArray[np.uint64]:
     return np.unique(np.frombuffer(b"".join(hashes), dtype="<u8"))[:_SKETCH].astype(np.uint64)
 
 
-def _name_of(key: bytes) -> str:
-    """What a key is recognised by."""
-    return derive(key, [b"name"]).hex()[:16]
-
-
 def _check_key(path: Path, key: bytes) -> None:
     if len(key) != SEED_BYTES:
         raise Refused(
             f"the key of the remembered releases must be {SEED_BYTES} bytes, got {len(key)}: "
             f"{named(path)}; restore it from a backup, without it they cannot be recognised"
         )
-    if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
-        raise Refused(
-            "the key of the remembered releases must be readable by you alone, got one open to "
-            f"others: {named(path)}; chmod 600 it"
-        )
+    check_private(path, "the key of the remembered releases")
 
 
 def _records(folder: Path) -> list[Path]:
@@ -184,7 +175,7 @@ def _records(folder: Path) -> list[Path]:
 def _parse(data: bytes, key: bytes, path: Path) -> tuple[Entry, NDArray[np.uint64]]:
     try:
         record = json.loads(data)
-        if record["version"] != VERSION or record["key"] != _name_of(key):
+        if record["version"] != VERSION or record["key"] != name_of(key).hex():
             raise ValueError("of another version or key")
         fixes = np.frombuffer(base64.b64decode(record["fixes"], validate=True), dtype="<u8")
         entry = Entry(bytes.fromhex(record["request"]), float(record["noise_trace"]))

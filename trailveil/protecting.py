@@ -1,7 +1,7 @@
 """From a file to a protected file: read, clean, select, plan, remember, draw, write."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from pathlib import Path
@@ -12,10 +12,13 @@ from trailveil.errors import Refused, TrailveilError, UnwritableOutput
 from trailveil.formats import read, write
 from trailveil.formats.source import named
 from trailveil.formats.table import format_to_write
+from trailveil.keys import name_of
 from trailveil.memory import Entry, Memory
 from trailveil.output import Put, staged
 from trailveil.projection import frame_for
+from trailveil.randomness import derive
 from trailveil.release import Plan, Request, draw, identity
+from trailveil.retiming import AS_RECORDED, Retiming, retimed
 from trailveil.selection import Stretch, at, between, ends, merged
 from trailveil.trace import Trace
 
@@ -41,12 +44,16 @@ class Chosen:
 
 
 def load(
-    source: Path, *, assume_utc: bool = False, zone: ZoneInfo | None = None
+    source: Path,
+    *,
+    assume_utc: bool = False,
+    zone: ZoneInfo | None = None,
+    every: float | None = None,
 ) -> tuple[Trace, Cleaning]:
     """A cleaned trace from a file, within one frame; every refusal names the file."""
     recording = read(source)
     with _about(source):
-        trace, cleaning = clean(recording, assume_utc=assume_utc, zone=zone)
+        trace, cleaning = clean(recording, assume_utc=assume_utc, zone=zone, every=every)
         frame_for(trace.positions)
     return trace, cleaning
 
@@ -56,9 +63,11 @@ def requested(trace: Trace, chosen: Chosen, request: Request) -> Request:
     return replace(request, stretches=tuple(chosen.stretches(trace)))
 
 
-def check_released(memory: Memory, trace: Trace, request: Request, *, again: bool) -> None:
+def check_released(
+    memory: Memory, trace: Trace, request: Request, *, again: bool, key: bytes | None = None
+) -> None:
     """Refuse a different release of a recording before any work is done, unless `again`."""
-    wanted = memory.request_id(identity(trace, request))
+    wanted = memory.request_id(_whole(trace, request, key))
     earlier = memory.earlier(trace)
     if earlier and not again and all(one.request != wanted for one in earlier):
         raise _released_before()
@@ -72,15 +81,21 @@ def publish(
     again: bool = False,
     overwrite: bool = False,
     beside: Beside | None = None,
+    key: bytes | None = None,
+    retiming: Retiming = AS_RECORDED,
 ) -> bool:
     """Remember the release, draw its noise and write it; True if there was another release before.
 
     It is remembered durably first; then its file appears whole or not at all, and with it what is
-    written beside it. Raises Refused for a different release of the recording unless `again`.
+    written beside it. key: 32 secret bytes that make the noise the same wherever it is asked for;
+    without, it is random, and the same again where it is remembered. Raises Refused for a different
+    release of the recording unless `again`.
     """
-    wanted = memory.request_id(identity(made.trace, made.request))
+    whole = _whole(made.trace, made.request, key)
+    wanted = memory.request_id(whole)
     entry = Entry(wanted, made.mechanism.noise_trace)
-    trace, grid = draw(made, memory.seed(wanted))
+    seed = memory.seed(wanted) if key is None else seed_of(key, whole)
+    trace, grid = retimed(*draw(made, seed), retiming)
     with memory.exclusive():
         earlier = memory.earlier(made.trace)
         known = any(one.is_like(entry) for one in earlier)
@@ -104,6 +119,17 @@ def publish(
             if put_beside:
                 put_beside()
     return further
+
+
+def seed_of(key: bytes, whole: Iterable[bytes]) -> bytes:
+    """The seed of a release under a key: of all that it depends on, and never of the key alone."""
+    return derive(key, [b"release with a key", *whole])
+
+
+def _whole(trace: Trace, request: Request, key: bytes | None) -> tuple[bytes, ...]:
+    """All that a release depends on, and which key, without telling it."""
+    with_key = () if key is None else (b"key", name_of(key))
+    return (*identity(trace, request), *with_key)
 
 
 def default_output(source: Path) -> Path:

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -17,6 +18,7 @@ from trailveil.everywhere import plan_everywhere
 from trailveil.formats.source import named as file_named
 from trailveil.formats.table import format_to_write
 from trailveil.kernels import Kernel
+from trailveil.keys import load_key
 from trailveil.memory import user_memory
 from trailveil.output import Put, check_output, staged
 from trailveil.prior_file import prior_named
@@ -30,6 +32,7 @@ from trailveil.protecting import (
 )
 from trailveil.release import AUTO, RATE, Noise, Request, plan
 from trailveil.report import record, text
+from trailveil.retiming import Retiming
 
 POSITIVE = click.FloatRange(min=0, min_open=True)
 EXAMPLE = """Examples:
@@ -119,7 +122,26 @@ def zone_named(
     callback=zone_named,
     help="Zone of clock times, and of times without one.",
 )
+@click.option(
+    "--every",
+    type=POSITIVE,
+    metavar="SECONDS",
+    help="The fixes have no times: they are this far apart.",
+)
 @click.option("--assume-utc", is_flag=True, help="Read times without a zone as UTC.")
+@click.option(
+    "--round-times",
+    "step",
+    type=POSITIVE,
+    metavar="SECONDS",
+    help="Release times rounded to multiples of this.",
+)
+@click.option("--shift-times", "shift", is_flag=True, help="Release times that begin in 2000.")
+@click.option(
+    "--key",
+    type=click.Path(path_type=Path),
+    help="Of trailveil key new: makes the release the same wherever it is made.",
+)
 @click.option("--again", is_flag=True, help="Release a recording again, with other noise.")
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 @click.option(
@@ -138,24 +160,41 @@ def protect(**options: Any) -> None:
     output: Path = options["output"] or default_output(source)
     overwrite, again = options["overwrite"], options["again"]
     wanted = _request(options)
-    trace, cleaning = load(source, assume_utc=options["assume_utc"], zone=_naive_zone(options))
+    key = None if options["key"] is None else load_key(options["key"])
+    retiming = Retiming(options["step"], options["shift"])
+    trace, cleaning = load(
+        source,
+        assume_utc=options["assume_utc"],
+        zone=_naive_zone(options),
+        every=options["every"],
+    )
     check_target(output, source, overwrite=overwrite)
     _check_report(options["report"], source, output, overwrite=overwrite)
     everywhere = wanted.noise is Noise.EVERYWHERE
     chosen = Chosen(tuple(options["at"]), tuple(options["between"]), options["zone"])
     request = wanted if everywhere else requested(trace, chosen, wanted)
     memory = user_memory()
-    check_released(memory, trace, request, again=again)
+    check_released(memory, trace, request, again=again, key=key)
     with waiting(f"designing noise for {len(trace)} fixes"):
         made = plan_everywhere(trace, request) if everywhere else plan(trace, request)
 
+    told = partial(record, made, cleaning, retiming=retiming)
+
     def public(further: bool) -> AbstractContextManager[Put]:
-        found = record(made, cleaning, output=output.name, further=further, private=False)
+        found = told(output=output.name, further=further, private=False)
         return _report(options["report"], found, overwrite=overwrite)
 
-    beside = public if options["report"] else None
-    further = publish(made, memory, output, again=again, overwrite=overwrite, beside=beside)
-    found = record(made, cleaning, output=file_named(output), further=further, zone=options["zone"])
+    further = publish(
+        made,
+        memory,
+        output,
+        again=again,
+        overwrite=overwrite,
+        beside=public if options["report"] else None,
+        key=key,
+        retiming=retiming,
+    )
+    found = told(output=file_named(output), further=further, zone=options["zone"])
     click.echo(json.dumps(found) if options["as_json"] else text(found))
     if options["output"] is None and output.suffix.lower() != source.suffix.lower():
         click.echo(

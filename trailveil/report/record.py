@@ -20,6 +20,7 @@ from trailveil.priors import BUILT_IN
 from trailveil.release import Finding, Plan
 from trailveil.report import everywhere
 from trailveil.report.warnings import not_protected, warnings
+from trailveil.retiming import AS_RECORDED, Retiming
 from trailveil.selection import in_words
 from trailveil.version import __version__
 from trailveil.withholding import Price
@@ -40,12 +41,13 @@ def record(
     further: bool = False,
     zone: tzinfo | None = None,
     private: bool = True,
+    retiming: Retiming = AS_RECORDED,
 ) -> dict[str, Any]:
     """Everything that is said of a release.
 
     further: whether the recording was released before. zone: for local times (the computer's own
     for None). private: whether protected times, and what could tell them, are listed; a report for
-    others holds the worst of all protected parts instead.
+    others holds the worst of all protected parts instead. retiming: what becomes of the times.
     """
     found: dict[str, Any] = {
         "trailveil": __version__,
@@ -70,11 +72,12 @@ def record(
             "longitude": plan.frame.longitude,
             "scale_error": plan.frame.SCALE_ERROR,
         },
+        "times": _times(plan, retiming),
         "adversaries": _adversaries(plan),
         "mechanism": _mechanism(plan),
         "worst": _worst(plan),
         "warnings": warnings(plan, cleaning, further=further, private=private),
-        "not_protected": not_protected(plan, private=private),
+        "not_protected": not_protected(plan, private=private, retiming=retiming),
     }
     if plan.everywhere:
         found["everywhere"] = everywhere.left(plan)
@@ -85,6 +88,16 @@ def record(
         found["prices"] = [_price(one) for one in plan.prices]
         found["secrets"] = [_secret(one, zone, plan.request.order) for one in plan.findings]
     return found
+
+
+def _times(plan: Plan, retiming: Retiming) -> dict[str, Any]:
+    """What became of the times of the released fixes, and how many share one and are left out."""
+    released = plan.trace.times[plan.mechanism.rows]
+    return {
+        "rounded_to_s": retiming.step,
+        "shifted": retiming.shift,
+        "left_out": int((~retiming.kept(released)).sum()),
+    }
 
 
 def _prior(kernel: Kernel) -> dict[str, str]:

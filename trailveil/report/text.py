@@ -14,7 +14,7 @@ def text(found: dict[str, Any]) -> str:
             *_listed("", found["recording"]["cleaning_in_words"]),
             *_promise(found),
             *_left_to_learn(found),
-            *_cost(found["mechanism"]),
+            *_cost(found["mechanism"], found["times"]),
             *_prices(found.get("prices", []), found["target"]["metres_a_minute"]),
             "",
             "What is not protected",
@@ -175,7 +175,7 @@ def _circle(radius: float | None) -> str:
     )
 
 
-def _cost(noise: dict[str, Any]) -> list[str]:
+def _cost(noise: dict[str, Any], times: dict[str, Any]) -> list[str]:
     return [
         "",
         "What it costs",
@@ -183,9 +183,20 @@ def _cost(noise: dict[str, Any]) -> list[str]:
             f"{_count(noise['released_fixes'])} released, {noise['withheld_fixes']} withheld. The "
             f"track is moved by {_metres(noise['rms_m'])} on average over it (root mean square), "
             f"by {_metres(noise['largest_rms_m'])} where most, and there by no more than "
-            f"{_metres(noise['largest_99_m'])} in 99 of 100 draws."
+            f"{_metres(noise['largest_99_m'])} in 99 of 100 draws.{_times(times)}"
         ),
     ]
+
+
+def _times(times: dict[str, Any]) -> str:
+    """What became of the times, if anything."""
+    shifted = " Times count from the beginning of 2000." if times["shifted"] else ""
+    if times["rounded_to_s"] is None:
+        return shifted
+    return (
+        f"{shifted} Times are rounded to {_duration(times['rounded_to_s'])}; left out because an "
+        f"earlier fix has that time: {times['left_out']}."
+    )
 
 
 def _paragraph(sentences: str) -> list[str]:
