@@ -25,6 +25,7 @@ from trailveil.errors import NumericalError, Refused
 from trailveil.gaussian import FloatArray
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
+from trailveil.statespace import is_markov
 
 # Metres: deviations above which noise would carry fixes out of the frame.
 LARGEST_STD = 300_000.0
@@ -212,9 +213,10 @@ def _sought(
 ) -> tuple[FloatArray, float | None]:
     """Columns (n, r) for one part of a crop, beside the noise of `base`."""
     who = [one for _, one in demanded(crop, crop.prior, number, target, aims)]
-    knows = [known for one in who for known in (one.point, one.path) if known]
-    away = sorted({known.away for known in knows})
-    rows = crop.few(away, aims.places)
+    away = sorted({known.away for one in who for known in (one.point, one.path) if known})
+    # What is far can tell as much as what is near: then all is looked at, for one adversary.
+    whole = not is_markov(crop.prior.kernel, crop.prior.times) and len(set(who)) == 1
+    rows = np.arange(crop.prior.times.size) if whole else crop.few(away, aims.places)
     prior = Prior(crop.prior.kernel, crop.prior.times[rows])
     together: list[Adversary] = []
     demands: list[Demand] = []
@@ -222,31 +224,35 @@ def _sought(
         if one not in together:
             together.append(one)
         demands.append(replace(demand, against=(together.index(one),)))
-    spans = [crop.spans[number]]
-    made = [
-        splines(crop.reach, spans, crop.lag, away, coarse=coarse, fading=crop.fading)
-        for coarse in (True, False)
-    ]
     existing = Mechanism(
         prior.times, base.factor[rows], base.floor, base.process, np.asarray(base.released)[rows]
     )
     heard = existing.rows
-    wanted = Wanted(
-        prior,
-        tuple(demands),
-        tuple(together),
-        _stand_for(crop, rows),
-        existing,
-        effort,
-        (_columns(made[0], prior.times[heard]), _columns(made[1], prior.times[heard])),
-    )
-    if not all(np.any(one) for one in wanted.sought_in or ()):
+    made = _splines_of(crop, number, away)
+    sought_in = None
+    if not whole:
+        sought_in = _columns(made[0], prior.times[heard]), _columns(made[1], prior.times[heard])
+    if not all(np.any(one) for one in sought_in or ()):
         return np.zeros((crop.prior.times.size, 0)), None  # nothing recorded where noise could be
-    found, make = sought(wanted)
+    weights = _stand_for(crop, rows)
+    found, make = sought(
+        Wanted(prior, tuple(demands), tuple(together), weights, existing, effort, sought_in)
+    )
     if found.trace == 0.0:
         return np.zeros((crop.prior.times.size, 0)), 0.0
-    factor = make(found.trace).factor[heard, existing.factor.shape[1] :]
-    return _everywhere(crop, made[1], prior.times[heard], factor), found.gap
+    factor = make(found.trace).factor[:, existing.factor.shape[1] :]
+    if whole:
+        return factor, found.gap
+    return _everywhere(crop, made[1], prior.times[heard], factor[heard]), found.gap
+
+
+def _splines_of(crop: Crop, number: int, away: Sequence[float]) -> tuple[Splines, Splines]:
+    """Few splines around one part of a crop, and more."""
+    coarse, fine = (
+        splines(crop.reach, [crop.spans[number]], crop.lag, away, coarse=coarse, fading=crop.fading)
+        for coarse in (True, False)
+    )
+    return coarse, fine
 
 
 def _columns(made: Splines, times: FloatArray) -> FloatArray:

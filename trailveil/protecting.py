@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from pathlib import Path
+from typing import BinaryIO
 from zoneinfo import ZoneInfo
 
-from trailveil.cleaning import Cleaning, clean
+from trailveil.cleaning import Cleaning, clean, clean_readings
 from trailveil.errors import Refused, TrailveilError, UnwritableOutput
 from trailveil.formats import read, write
+from trailveil.formats.series import read_series, write_series
 from trailveil.formats.source import named
 from trailveil.formats.table import format_to_write
 from trailveil.keys import name_of
@@ -17,6 +19,14 @@ from trailveil.memory import Entry, Memory
 from trailveil.output import Put, staged
 from trailveil.projection import frame_for
 from trailveil.randomness import derive
+from trailveil.readings import Readings, Timed
+from trailveil.readings_release import (
+    DECIMALS,
+    ReadingsPlan,
+    ReadingsRequest,
+    draw_readings,
+    identity_of,
+)
 from trailveil.release import Plan, Request, draw, identity
 from trailveil.retiming import AS_RECORDED, Retiming, retimed
 from trailveil.selection import Stretch, at, between, ends, merged
@@ -24,6 +34,9 @@ from trailveil.trace import Trace
 
 Beside = Callable[[bool], contextlib.AbstractContextManager[Put]]
 """Stages a file that appears with the release, told whether that is a further one."""
+
+Write = Callable[[BinaryIO], None]
+"""Writes what was drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +47,14 @@ class Chosen:
     between: tuple[tuple[str, str], ...] = ()
     zone: tzinfo | None = None
 
+    def stated(self, trace: Timed) -> list[Stretch]:
+        """The parts that were stated by their times."""
+        stated = [at(text, trace, self.zone) for text in self.at]
+        return stated + [between(*both, trace, self.zone) for both in self.between]
+
     def stretches(self, trace: Trace) -> list[Stretch]:
         """The parts of the trace to protect; both its ends where nothing is stated."""
-        stated = [at(text, trace, self.zone) for text in self.at]
-        stated += [between(first, second, trace, self.zone) for first, second in self.between]
+        stated = self.stated(trace)
         if not stated:
             stated = ends(trace, frame_for(trace.positions).to_lattice(trace.positions))
         return merged(stated)
@@ -67,8 +84,14 @@ def check_released(
     memory: Memory, trace: Trace, request: Request, *, again: bool, key: bytes | None = None
 ) -> None:
     """Refuse a different release of a recording before any work is done, unless `again`."""
-    wanted = memory.request_id(_whole(trace, request, key))
-    earlier = memory.earlier(trace)
+    _check(memory, trace, identity(trace, request), again=again, key=key)
+
+
+def _check(
+    memory: Memory, recording: Timed, whole: Iterable[bytes], *, again: bool, key: bytes | None
+) -> None:
+    wanted = memory.request_id((*whole, *_named(key)))
+    earlier = memory.earlier(recording)
     if earlier and not again and all(one.request != wanted for one in earlier):
         raise _released_before()
 
@@ -91,28 +114,54 @@ def publish(
     without, it is random, and the same again where it is remembered. Raises Refused for a different
     release of the recording unless `again`.
     """
-    whole = _whole(made.trace, made.request, key)
+
+    def drawn(seed: bytes) -> Write:
+        trace, grid = retimed(*draw(made, seed), retiming)
+        return lambda out: write(trace, out, output.suffix, grid=grid)
+
+    return _publish(
+        made.trace,
+        (*identity(made.trace, made.request), *_named(key)),
+        made.mechanism.noise_trace,
+        drawn,
+        memory,
+        output,
+        again=again,
+        overwrite=overwrite,
+        beside=beside,
+        key=key,
+    )
+
+
+def _publish(
+    recording: Timed,
+    whole: Iterable[bytes],
+    noise_trace: float,
+    drawn: Callable[[bytes], Write],
+    memory: Memory,
+    output: Path,
+    *,
+    again: bool,
+    overwrite: bool,
+    beside: Beside | None,
+    key: bytes | None,
+) -> bool:
+    """Remember, then let appear what is drawn with the seed of the whole request."""
+    whole = tuple(whole)
     wanted = memory.request_id(whole)
-    entry = Entry(wanted, made.mechanism.noise_trace)
-    seed = memory.seed(wanted) if key is None else seed_of(key, whole)
-    trace, grid = retimed(*draw(made, seed), retiming)
+    entry = Entry(wanted, noise_trace)
+    write_drawn = drawn(memory.seed(wanted) if key is None else seed_of(key, whole))
     with memory.exclusive():
-        earlier = memory.earlier(made.trace)
+        earlier = memory.earlier(recording)
         known = any(one.is_like(entry) for one in earlier)
         further = any(not one.is_like(entry) for one in earlier)
         if further and not known and not again:
             raise _released_before()
         with (
-            _remembered(memory, made.trace, entry, known=known) as appears,
+            _remembered(memory, recording, entry, known=known) as appears,
             contextlib.ExitStack() as files,
         ):
-            put = files.enter_context(
-                staged(
-                    output,
-                    lambda out: write(trace, out, output.suffix, grid=grid),
-                    overwrite=overwrite,
-                )
-            )
+            put = files.enter_context(staged(output, write_drawn, overwrite=overwrite))
             put_beside = files.enter_context(beside(further)) if beside else None
             appears()
             put()
@@ -121,15 +170,71 @@ def publish(
     return further
 
 
+def load_readings(
+    source: Path,
+    *,
+    column: str | None,
+    unit: str | None,
+    assume_utc: bool = False,
+    zone: ZoneInfo | None = None,
+) -> tuple[Readings, Cleaning]:
+    """Cleaned readings from a table; every refusal names the file."""
+    recorded = read_series(source, column=column, unit=unit)
+    with _about(source):
+        return clean_readings(recorded, assume_utc=assume_utc, zone=zone)
+
+
+def check_released_readings(
+    memory: Memory,
+    readings: Readings,
+    request: ReadingsRequest,
+    *,
+    again: bool,
+    key: bytes | None = None,
+) -> None:
+    """As `check_released`, of readings."""
+    _check(memory, readings, identity_of(readings, request), again=again, key=key)
+
+
+def publish_readings(
+    made: ReadingsPlan,
+    memory: Memory,
+    output: Path,
+    *,
+    again: bool = False,
+    overwrite: bool = False,
+    beside: Beside | None = None,
+    key: bytes | None = None,
+    retiming: Retiming = AS_RECORDED,
+) -> bool:
+    """As `publish`, of readings: their file is a table of times and values."""
+
+    def drawn(seed: bytes) -> Write:
+        readings, grid = retimed(*draw_readings(made, seed), retiming)
+        return lambda out: write_series(readings, out, decimals=DECIMALS, grid=grid)
+
+    return _publish(
+        made.readings,
+        (*identity_of(made.readings, made.request), *_named(key)),
+        made.mechanism.noise_trace,
+        drawn,
+        memory,
+        output,
+        again=again,
+        overwrite=overwrite,
+        beside=beside,
+        key=key,
+    )
+
+
 def seed_of(key: bytes, whole: Iterable[bytes]) -> bytes:
     """The seed of a release under a key: of all that it depends on, and never of the key alone."""
     return derive(key, [b"release with a key", *whole])
 
 
-def _whole(trace: Trace, request: Request, key: bytes | None) -> tuple[bytes, ...]:
-    """All that a release depends on, and which key, without telling it."""
-    with_key = () if key is None else (b"key", name_of(key))
-    return (*identity(trace, request), *with_key)
+def _named(key: bytes | None) -> tuple[bytes, ...]:
+    """Which key, without telling it: under another one it is another release."""
+    return () if key is None else (b"key", name_of(key))
 
 
 def default_output(source: Path) -> Path:
@@ -148,7 +253,7 @@ def default_output(source: Path) -> Path:
 
 @contextlib.contextmanager
 def _remembered(
-    memory: Memory, trace: Trace, entry: Entry, *, known: bool
+    memory: Memory, trace: Timed, entry: Entry, *, known: bool
 ) -> Iterator[Callable[[], None]]:
     """Remember a release; forget it again where it fails before it appears, as is told."""
     record = None if known else memory.remember(trace, entry)

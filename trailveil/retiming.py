@@ -6,11 +6,13 @@ times knows what they did.
 """
 
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue
+from trailveil.readings import Readings
 from trailveil.trace import NANOSECONDS, Trace
 
 SHIFTED_TO = 946_684_800 * NANOSECONDS
@@ -57,14 +59,14 @@ class Retiming:
         return np.concatenate([[True], found[1:] > found[:-1]]) if found.size else found > 0
 
 
+T = TypeVar("T", Trace, Readings)
+
 AS_RECORDED = Retiming()
 """Times as they are."""
 
 
-def retimed(
-    trace: Trace, grid: NDArray[np.int64], wanted: Retiming
-) -> tuple[Trace, NDArray[np.int64]]:
-    """A released trace and its grid (n, 2), at its new times, each once."""
+def retimed(trace: T, grid: NDArray[np.int64], wanted: Retiming) -> tuple[T, NDArray[np.int64]]:
+    """A released trace, or readings, and its grid (n, ...), at its new times, each once."""
     if wanted == AS_RECORDED:
         return trace, grid
     kept = wanted.kept(trace.times)

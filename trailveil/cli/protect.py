@@ -62,6 +62,8 @@ def zone_named(
 @click.command(epilog=EXAMPLE)
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: IN.private.SUFFIX.")
+@click.option("--column", metavar="NAME", help="IN is a table of readings: the column of values.")
+@click.option("--unit", metavar="UNIT", help="IN is a table of readings: their unit, such as degC.")
 @click.option("--at", "at", multiple=True, metavar="TIME", help="Protect the place at this time.")
 @click.option("--between", nargs=2, multiple=True, metavar="T1 T2", help="Protect a stay.")
 @click.option("--near", metavar="LAT,LON,METRES", help="Not in this version.")
@@ -159,6 +161,9 @@ def protect(**options: Any) -> None:
     source: Path = options["source"]
     output: Path = options["output"] or default_output(source)
     overwrite, again = options["overwrite"], options["again"]
+    if options["column"] or options["unit"]:
+        _protect_readings(source, options)
+        return
     wanted = _request(options)
     key = None if options["key"] is None else load_key(options["key"])
     retiming = Retiming(options["step"], options["shift"])
@@ -182,7 +187,7 @@ def protect(**options: Any) -> None:
 
     def public(further: bool) -> AbstractContextManager[Put]:
         found = told(output=output.name, further=further, private=False)
-        return _report(options["report"], found, overwrite=overwrite)
+        return _report(options["report"], found, text(found), overwrite=overwrite)
 
     further = publish(
         made,
@@ -200,6 +205,20 @@ def protect(**options: Any) -> None:
         click.echo(
             f"Written as GPX: files such as {file_named(source.name)} are only read.", err=True
         )
+
+
+def _protect_readings(source: Path, options: dict[str, Any]) -> None:
+    from trailveil.cli.protect_readings import protect_readings
+
+    output: Path = options["output"] or source.with_name(f"{source.stem}.private.csv")
+    report: Path | None = options["report"]
+    _check_report(report, source, output, overwrite=options["overwrite"])
+
+    def stage(found: dict[str, Any], words: str) -> AbstractContextManager[Put]:
+        return _report(report or Path(), found, words, overwrite=options["overwrite"])
+
+    given = {name for name in options if _was_given(name)}
+    protect_readings(source, output, options, given, stage)
 
 
 def _request(options: dict[str, Any]) -> Request:
@@ -293,9 +312,11 @@ def _check_report(report: Path | None, source: Path, output: Path, *, overwrite:
     check_output(report, source, output, overwrite=overwrite, what="report")
 
 
-def _report(path: Path, found: dict[str, Any], *, overwrite: bool) -> AbstractContextManager[Put]:
+def _report(
+    path: Path, found: dict[str, Any], words: str, *, overwrite: bool
+) -> AbstractContextManager[Put]:
     """Stage the report for others, as JSON or text by its suffix."""
     as_json = path.suffix.lower() == ".json"
-    body = json.dumps(found, indent=1) if as_json else text(found)
+    body = json.dumps(found, indent=1) if as_json else words
     data = f"{body}\n".encode(errors="backslashreplace")
     return staged(path, lambda out: out.write(data), overwrite=overwrite, what="report")
