@@ -16,14 +16,17 @@ from trailveil.adversaries import Named
 from trailveil.crops import LARGEST_FULL_MATRIX, crops
 from trailveil.demands import Left, Target
 from trailveil.design import design
+from trailveil.design.stepping import until_met
 from trailveil.designing import Designed, only_withheld, optimal
 from trailveil.errors import InvalidValue, Refused, Unavailable
 from trailveil.guarantee import Guarantee, loss_bound_for
 from trailveil.kernels import Kernel
+from trailveil.loss import marginal_losses
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.prior import Prior
 from trailveil.readings import Readings
 from trailveil.release import DESIGN_VERSION, noise_of, within
+from trailveil.secrets import Secret
 from trailveil.selection import Stretch
 
 DECIMALS = 6
@@ -88,8 +91,8 @@ class ReadingsRequest:
 class ReadingsFinding:
     """What the release guarantees of one stretch.
 
-    readings: recorded in it. withheld: of those. deviation: in the unit, that who has no idea of
-    the value is left with, at the reading of which most is learnt.
+    readings: recorded in it. withheld: of those. deviation: in the unit, the least that somebody
+    who knows the prior is left with, of any reading in it or of their mean.
     """
 
     stretch: Stretch
@@ -161,7 +164,7 @@ def draw_readings(made: ReadingsPlan, seed: bytes) -> tuple[Readings, NDArray[np
 
 
 def _plan_every(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
-    """Noise for every reading by itself: the least there can be for all of them."""
+    """Noise for every reading by itself, a little above the least there can be for all of them."""
     if request.withhold is not None or not request.noise:
         raise InvalidValue("a release that protects every reading must withhold nothing, got some")
     if len(readings) > LARGEST_FULL_MATRIX:
@@ -169,13 +172,21 @@ def _plan_every(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
             f"readings of which every one is protected must be at most {LARGEST_FULL_MATRIX}, got "
             f"{len(readings)}: release fewer, such as hourly means"
         )
-    prior = Prior(request.kernel, readings.seconds)
-    mechanism, certificate = design(prior, None, bounds=[request.bound])
-    worst = max(one.effective for one in certificate.outcomes)
-    guarantee = Guarantee(request.radius * float(np.sqrt(worst)), request.order)
-    return ReadingsPlan(
-        readings, request, mechanism, guarantee, float(worst**-0.5), gap=certificate.gap
+    prior, count = Prior(request.kernel, readings.seconds), len(readings)
+    every = Secret("every", prior.times, np.eye(count))
+
+    def worst(mechanism: Mechanism) -> float:
+        return float(np.max(marginal_losses(prior, every, mechanism)))
+
+    # Noise that hides each recorded value, in the least noise that hides each true one, too.
+    mechanism = until_met(
+        lambda trace: design(prior, None, bounds=[count / trace])[0],
+        lambda made: worst(made) / request.bound - 1.0,
+        count / request.bound,
     )
+    loss = worst(mechanism)
+    guarantee = Guarantee(request.radius * float(np.sqrt(loss)), request.order)
+    return ReadingsPlan(readings, request, mechanism, guarantee, float(loss**-0.5))
 
 
 def _judged(readings: Readings, request: ReadingsRequest, designed: Designed) -> ReadingsPlan:
