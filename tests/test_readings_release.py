@@ -136,10 +136,13 @@ def test_withheld_readings_are_not_released_and_their_gap_is_accounted() -> None
         plan_readings(of, replace(stated, withhold=1e8))
 
 
-def test_what_is_drawn_is_the_value_and_noise_of_the_design() -> None:
+@pytest.mark.parametrize("everywhere", [False, True])
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_drawn_is_the_value_and_noise_of_the_design(name: str, everywhere: bool) -> None:
     """400 draws of a whole recording; falsely alarmed once in 10^6."""
     of = readings(40)
-    made = plan_readings(of, request(RBF(3 * HOUR, 2.0), stay(of, 10, 14)))
+    stretches = () if everywhere else (stay(of, 10, 14),)
+    made = plan_readings(of, request(CASES[name][0], *stretches))
     grids = [draw_readings(made, number.to_bytes(32, "big"))[1] for number in range(400)]
     noise = np.stack([grid - of.steps(DECIMALS) for grid in grids]) * 10.0**-DECIMALS
     one = np.random.default_rng(5).standard_normal(len(of))

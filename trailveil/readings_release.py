@@ -19,6 +19,7 @@ from trailveil.design import design
 from trailveil.design.stepping import until_met
 from trailveil.designing import Designed, only_withheld, optimal
 from trailveil.errors import InvalidValue, Refused, Unavailable
+from trailveil.gaussian import cholesky_factor
 from trailveil.guarantee import Guarantee, loss_bound_for
 from trailveil.kernels import Kernel
 from trailveil.loss import marginal_losses
@@ -28,6 +29,7 @@ from trailveil.readings import Readings
 from trailveil.release import DESIGN_VERSION, noise_of, within
 from trailveil.secrets import Secret
 from trailveil.selection import Stretch
+from trailveil.statespace import is_markov
 
 DECIMALS = 6
 """Of released values, whatever was recorded: how many there were tells of the instrument."""
@@ -154,13 +156,22 @@ def draw_readings(made: ReadingsPlan, seed: bytes) -> tuple[Readings, NDArray[np
 
     seed: 32 secret bytes that belong to this plan alone.
     """
-    noise = noise_of(made.mechanism, seed, "value")
+    noise = noise_of(_drawable(made.mechanism), seed, "value")
     whole = made.readings.steps(DECIMALS) + np.floor(noise / _STEP + 0.5).astype(np.int64)
     rows = made.mechanism.rows
     grid = whole[rows]
     return replace(
         made.readings, times=made.readings.times[rows], values=np.asarray(grid * _STEP)
     ), grid
+
+
+def _drawable(mechanism: Mechanism) -> Mechanism:
+    """The same noise, with a matrix in place of a process that is not Markov: O(n^2) numbers."""
+    process, times = mechanism.process, mechanism.times
+    if process is None or is_markov(process, times):
+        return mechanism
+    factor = np.hstack([mechanism.factor, cholesky_factor(process(times, times))])
+    return replace(mechanism, process=None, factor=factor)
 
 
 def _plan_every(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
