@@ -12,6 +12,7 @@ from click.core import ParameterSource
 
 from trailveil.adversaries import Named
 from trailveil.adversaries import named as known_as
+from trailveil.cli.keep import keep_option
 from trailveil.cli.waiting import waiting
 from trailveil.errors import InvalidValue, Unavailable
 from trailveil.everywhere import plan_everywhere
@@ -144,6 +145,7 @@ def zone_named(
     type=click.Path(path_type=Path),
     help="Of trailveil key new: makes the release the same wherever it is made.",
 )
+@keep_option
 @click.option("--again", is_flag=True, help="Release a recording again, with other noise.")
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 @click.option(
@@ -172,6 +174,7 @@ def protect(**options: Any) -> None:
         assume_utc=options["assume_utc"],
         zone=_naive_zone(options),
         every=options["every"],
+        keep=options["keep"],
     )
     check_target(output, source, overwrite=overwrite)
     _check_report(options["report"], source, output, overwrite=overwrite)
@@ -183,7 +186,7 @@ def protect(**options: Any) -> None:
     with waiting(f"designing noise for {len(trace)} fixes"):
         made = plan_everywhere(trace, request) if everywhere else plan(trace, request)
 
-    told = partial(record, made, cleaning, retiming=retiming)
+    told = partial(record, made, cleaning, retiming=retiming, keep=options["keep"])
 
     def public(further: bool) -> AbstractContextManager[Put]:
         found = told(output=output.name, further=further, private=False)
@@ -258,7 +261,7 @@ def _prior(stated: str) -> Kernel:
 
 
 def _refuse_what_is_missing(options: dict[str, Any]) -> None:
-    others = [name for name in ("at", "between", "withhold", "leave") if options[name]]
+    others = [name for name in ("at", "between", "withhold", "leave", "keep") if options[name]]
     if options["mechanism"] != Noise.OPTIMAL.value:
         others.append("mechanism")
     if options["everywhere"] and others:

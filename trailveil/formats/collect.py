@@ -1,17 +1,20 @@
 """Fixes as they come out of a file, one by one, until they are a recording.
 
-Tracks and segments get a number when their first fix comes; what has none is counted. Names of
-further fields (heart rate, elevation, ...) are counted and forgotten: they are text of the file.
+Tracks and segments get a number when their first fix comes; what has none is counted. Further
+fields (heart rate, elevation, ...) that were not asked for are counted and forgotten, and so are
+their names, which are text of the file.
 """
 
 import re
 from array import array
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
 
 from trailveil.errors import UnreadableInput
 from trailveil.formats.moments import Moment, Trouble
+from trailveil.formats.values import Values
 from trailveil.trace import Recording, Seen
 
 NO_TIME: Final = int(np.datetime64("NaT", "ns").astype(np.int64))
@@ -30,9 +33,13 @@ def number(text: str | None) -> float:
 
 
 class Fixes:
-    """Collects fixes in file order; `where` names the file in messages."""
+    """Collects fixes in file order; `where` names the file in messages.
 
-    def __init__(self, where: str) -> None:
+    values: takes the fields in `wanted` of the latest fix.
+    """
+
+    def __init__(self, where: str, wanted: Iterable[str] = ()) -> None:
+        self.values: Final = Values(wanted)
         self._where: Final = where
         self._times = array("q")
         self._naive = bytearray()
@@ -71,6 +78,7 @@ class Fixes:
         self._times.append(NO_TIME)
         self._naive.append(False)
         self._segments.append(len(self._tracks) - 1)
+        self.values.begin()
 
     def time(self, moment: Moment | Trouble) -> None:
         """The time of the latest fix; of two the first counts."""
@@ -104,6 +112,7 @@ class Fixes:
             np.array(self._segments, dtype=np.intp),
             tuple(self._tracks),
             Seen(**self._counts | {"other_fields": len(self._fields)}),
+            self.values.finished(),
         )
 
 

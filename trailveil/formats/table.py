@@ -3,13 +3,13 @@
 A new format is a module with `read`, and `write` where it can be written, and a row.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from os import PathLike, fspath
 from pathlib import PurePath
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from numpy.typing import ArrayLike
 
@@ -17,11 +17,19 @@ from trailveil.errors import Unavailable, UnreadableInput, UnwritableOutput
 from trailveil.formats.source import named
 from trailveil.trace import Recording, Trace
 
-Reader = Callable[[bytes, str], Recording]
-"""From the content of a file, and its name for messages, to a recording."""
+
+class Reader(Protocol):
+    """From the content of a file, and its name for messages, to a recording.
+
+    wanted: names of `trailveil.fields` to read besides; no other is looked at.
+    """
+
+    def __call__(self, data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
+        """The recording."""
+
 
 Writer = Callable[[Trace, ArrayLike, BinaryIO], None]
-"""Writes times of a trace and positions in whole microdegrees (n, 2)."""
+"""Writes times of a trace, the fields it carries, and positions in whole microdegrees (n, 2)."""
 
 _HEAD = 4096
 
@@ -45,9 +53,9 @@ class Format:
 def _reader(module: str) -> Reader:
     """The `read` of a module, which is imported when it is first needed."""
 
-    def read(data: bytes, where: str) -> Recording:
+    def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
         found: Reader = import_module(f"trailveil.formats.{module}").read
-        return found(data, where)
+        return found(data, where, wanted)
 
     return read
 
