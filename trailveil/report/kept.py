@@ -13,7 +13,7 @@ from trailveil.retiming import Retiming
 
 
 def kept(plan: Plan, asked: Sequence[str], retiming: Retiming) -> list[dict[str, Any]]:
-    """The fields that were asked for: whether any fix states them, and how many released ones do."""
+    """The fields that were asked for: whether any fix states them, how many released ones do."""
     rows = plan.mechanism.rows
     rows = rows[retiming.kept(plan.trace.times[rows])]
     stated = dict(plan.trace.fields)
