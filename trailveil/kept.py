@@ -1,11 +1,12 @@
 """Fields that were asked for leave with a release, but not near what is protected.
 
 Nothing in them is protected, so they are reckoned to give the true path away wherever they are
-kept. Somebody who knows the path, but for the minutes around each protected part, is one of those
-whom noise is made against: so that much is left out around each, and a release with fields tells
-its reader no more than that adversary is granted.
+kept. Who knows the path to 10 m, but for 5 minutes around each protected part, is one of those whom
+noise is made against. Fields can be read better than that: so they are left out for twice as long,
+and who reads the path from the rest to 3 m is then left with as much of the protected place as that
+adversary (within 1 %; to 1 m, with 0.85 to 0.9 of it, where 5 minutes would leave 0.55 to 0.75).
 
-Blanks tell when: to about five minutes, as they begin and end at whole ones since the first fix.
+Blanks tell when, to some minutes: they begin and end at whole five minutes since the first fix.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,9 +20,11 @@ from trailveil.errors import Refused
 from trailveil.selection import Stretch
 from trailveil.trace import NANOSECONDS, Trace
 
-AROUND = 300.0
-"""Seconds around a protected part in which no field is released: those in which who knows the path
-(`trailveil.adversary.knows_the_path`) does not know it."""
+AROUND = 600.0
+"""Seconds around a protected part in which no field is released."""
+
+EDGES = 300.0
+"""Seconds: fields are left out from a whole multiple of them to another, since the first fix."""
 
 
 def with_fields_left_out(trace: Trace, stretches: Sequence[Stretch], who: Iterable[Named]) -> Trace:
@@ -43,10 +46,11 @@ def with_fields_left_out(trace: Trace, stretches: Sequence[Stretch], who: Iterab
 
 def left_out(trace: Trace, stretches: Sequence[Stretch]) -> NDArray[np.bool_]:
     """At which fixes (n,) of a trace no field is released."""
-    first, step = int(trace.times[0]), round(AROUND * NANOSECONDS)
+    first = int(trace.times[0])
+    around, step = round(AROUND * NANOSECONDS), round(EDGES * NANOSECONDS)
     found = np.zeros(len(trace), dtype=np.bool_)
     for one in stretches:
-        begin = (one.begin - step - first) // step * step + first
-        end = -((first - one.end - step) // step) * step + first
+        begin = (one.begin - around - first) // step * step + first
+        end = -((first - one.end - around) // step) * step + first
         found |= (trace.times >= begin) & (trace.times <= end)
     return found

@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from trailveil.adversary import knows_the_path
 from trailveil.fields import FIELDS
+from trailveil.guarantee import CIRCLE_68
 from trailveil.kept import AROUND
 from trailveil.release import Plan
 from trailveil.report.parts import duration
@@ -29,6 +31,15 @@ def kept(plan: Plan, asked: Sequence[str], retiming: Retiming) -> list[dict[str,
     ]
 
 
+def left_to_readers(plan: Plan) -> float:
+    """Metres: the 68 % circle that who knows the path is left with, of the worst protected part."""
+    name = knows_the_path().name
+    known = [
+        one.least for part in plan.findings for one in part.left if one.adversary.startswith(name)
+    ]
+    return CIRCLE_68 * min(known)
+
+
 def not_protected(found: Sequence[dict[str, Any]]) -> list[str]:
     """The fields that leave, one sentence each."""
     return [
@@ -39,15 +50,15 @@ def not_protected(found: Sequence[dict[str, Any]]) -> list[str]:
     ]
 
 
-def warnings(found: Sequence[dict[str, Any]]) -> list[str]:
+def warnings(plan: Plan, found: Sequence[dict[str, Any]]) -> list[str]:
     """What to know of the fields that leave, the worst first, and of those that do not."""
-    leave = {one["field"] for one in found if one["fixes"]}
+    leave = [one["field"] for one in found if one["fixes"]]
     said = []
-    if {"speed", "course"} <= leave:
+    if {"speed", "course"} <= {*leave}:
         said.append(
-            "SPEED AND COURSE ARE BOTH KEPT. One added to the other from any true place on, they "
-            "give the whole true path back wherever they are kept: the noise there protects "
-            "nothing. Keep one of them, or neither."
+            "SPEED AND COURSE ARE BOTH KEPT. Added up from any true place on, they give the whole "
+            "true path back wherever they are kept: the noise there hides nothing. Keep one of "
+            "them, or neither."
         )
     if "elevation" in leave:
         said.append(
@@ -56,12 +67,12 @@ def warnings(found: Sequence[dict[str, Any]]) -> list[str]:
         )
     if leave:
         said.append(
-            f"What is kept ({_list(found, leave)}) is not protected, and reckoned to tell the true "
-            f"path. So it is left out within {duration(AROUND)} of each protected part, and a "
-            "little "
-            "more: where it is missing tells when that is, to some minutes. The promise holds for "
-            "who reads the path from it, and for nobody who learns a place in these minutes "
-            "besides."
+            f"What is kept ({', '.join(map(_spoken, leave))}) is not protected, and reckoned to "
+            f"tell the true path. It is left out within {duration(AROUND)} of each protected part, "
+            "and a little more: where it is missing tells when that is, to some minutes. Who reads "
+            "the path from the rest is left with about what is left to who knows the path "
+            f"({left_to_readers(plan):,.0f} m at worst, right in 68 of 100 cases); epsilon counts "
+            "what they learn besides, and not what they read."
         )
     for one in found:
         name = _spoken(one["field"])
@@ -70,13 +81,9 @@ def warnings(found: Sequence[dict[str, Any]]) -> list[str]:
         elif not one["fixes"]:
             said.append(
                 f"No {name} is released: it was to be kept, but every fix that states it is "
-                "withheld, or near a protected part."
+                f"withheld, or within {duration(AROUND)} or a little more of a protected part."
             )
     return said
-
-
-def _list(found: Sequence[dict[str, Any]], leave: set[str]) -> str:
-    return ", ".join(_spoken(one["field"]) for one in found if one["field"] in leave)
 
 
 def _spoken(name: str) -> str:

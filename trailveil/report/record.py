@@ -79,7 +79,7 @@ def record(
         "worst": _worst(plan),
         "kept": fields,
         "warnings": [
-            *kept.warnings(fields),
+            *kept.warnings(plan, fields),
             *warnings(plan, cleaning, further=further, private=private),
         ],
         "not_protected": [
