@@ -43,8 +43,8 @@ def left_to_readers(plan: Plan) -> float:
 def not_protected(found: Sequence[dict[str, Any]]) -> list[str]:
     """The fields that leave, one sentence each."""
     return [
-        f"{_spoken(one['field']).capitalize()}, which was to be kept, of {one['fixes']} fixes as "
-        f"it was recorded ({one['unit']}): {one['tells']}."
+        f"{_spoken(one['field']).capitalize()} ({one['unit']}) of {one['fixes']} fixes, kept as it "
+        f"was recorded: {one['tells']}."
         for one in found
         if one["fixes"]
     ]
