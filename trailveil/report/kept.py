@@ -71,8 +71,8 @@ def warnings(plan: Plan, found: Sequence[dict[str, Any]]) -> list[str]:
             f"tell the true path. It is left out within {duration(AROUND)} of each protected part, "
             "and a little more: where it is missing tells when that is, to some minutes. Who reads "
             "the path from the rest is left with about what is left to who knows the path "
-            f"({left_to_readers(plan):,.0f} m at worst, right in 68 of 100 cases); epsilon counts "
-            "what they learn besides, and not what they read."
+            f"({left_to_readers(plan):,.0f} m at worst, right in 68 of 100 cases). Epsilon and "
+            "odds are not said of them."
         )
     for one in found:
         name = _spoken(one["field"])
