@@ -136,6 +136,7 @@ def clean(
         recording.segments[rows],
         recording.tracks,
         rows_of_fields(recording.fields, rows),
+        recording.names,
     )
     return trace, replace(cleaning, assigned_times=assigned, jumps=_jumps(trace))
 

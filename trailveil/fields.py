@@ -1,8 +1,8 @@
 """Fields of fixes that may be kept beside times and places: their names, units and bounds.
 
-They are numbers, never text. None of them is read unless it is asked for by name, and what is read
-leaves as whole steps of a few decimals: the noise of floats would tell one device or file from
-another. Nothing in them is protected.
+They are numbers, but for what a track is called. None of them is read unless it is asked for by
+name, and what is read leaves as whole steps of a few decimals: the noise of floats would tell one
+device or file from another. Nothing in them is protected.
 """
 
 from collections.abc import Iterable, Mapping
@@ -68,6 +68,12 @@ FIELDS: Final[Mapping[str, Kept]] = {
 """Every field that may be kept, by name. A distance is none: over a part in which it is left out,
 the difference of two distances is the length of the way in it."""
 
+NAME: Final = "name"
+"""What a track is called: text, the only one that may be kept."""
+
+LONGEST_NAME: Final = 100
+"""Characters of a name; what is longer is cut."""
+
 FREE_TEXT = "free text can name places and people"
 PLACES = "they are places that no noise was made for"
 NEVER: Final[Mapping[str, str]] = {
@@ -83,8 +89,12 @@ NEVER: Final[Mapping[str, str]] = {
 """What is never released, and why, each reason with its subject."""
 
 
+KEEPABLE: Final = (*FIELDS, NAME)
+"""All that may be kept, by name."""
+
+
 def check_fields(names: Iterable[str]) -> tuple[str, ...]:
-    """Names of fields, each once, in the order of FIELDS.
+    """Names of fields, each once, in the order of FIELDS, and NAME last.
 
     Raises Refused for one that is never released, InvalidValue for one that there is not.
     """
@@ -92,12 +102,18 @@ def check_fields(names: Iterable[str]) -> tuple[str, ...]:
     for name in wanted:
         if name in NEVER:
             raise Refused(
-                f"a kept field must be a number of each fix, got {name}, never released: "
+                f"what is kept must be one of {', '.join(KEEPABLE)}, got {name}, never released: "
                 f"{NEVER[name]}; add what others may know to the released file yourself"
             )
-        if name not in FIELDS:
-            raise InvalidValue(f"a kept field must be {', '.join(FIELDS)}, got another")
-    return tuple(name for name in FIELDS if name in wanted)
+        if name not in KEEPABLE:
+            raise InvalidValue(f"what is kept must be one of {', '.join(KEEPABLE)}, got another")
+    return tuple(name for name in KEEPABLE if name in wanted)
+
+
+def plain_name(text: str) -> str:
+    """A name in one line of at most LONGEST_NAME characters, all of them printable."""
+    line = " ".join("".join(c for c in text if c.isprintable() or c.isspace()).split())
+    return line[:LONGEST_NAME].strip()
 
 
 def plausible(name: str, values: ArrayLike) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trailveil.errors import InvalidValue
-from trailveil.fields import FIELDS, FieldValues
+from trailveil.fields import FIELDS, FieldValues, plain_name
 
 NANOSECONDS = 1_000_000_000
 """Nanoseconds in a second: times are exact integers, seconds are for mathematics."""
@@ -53,6 +53,7 @@ class Recording:
     segments: (n,) number of the segment of each fix, in file order, from 0.
     tracks: number of the track that each segment belongs to.
     fields: what was asked for besides, by the names of `trailveil.fields`, (n,) each.
+    names: what tracks are called, by their number, "" for none; empty unless it was asked for.
 
     Raises InvalidValue where the shapes do not fit together.
     """
@@ -64,6 +65,7 @@ class Recording:
     tracks: tuple[int, ...]
     seen: Seen = field(default_factory=Seen)
     fields: FieldValues = ()
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _hold(self, "times", np.array(self.times, dtype="datetime64[ns]"))
@@ -91,6 +93,7 @@ class Trace:
     tracks: number of the track that each segment belongs to.
     fields: what was asked for besides, by the names of `trailveil.fields`, (n,) each, NaN where a
         fix does not state it. Nothing in them is protected.
+    names: what tracks are called, by their number, "" for none; empty unless it was asked for.
 
     The arrays are copies and read-only. Raises InvalidValue where any of this does not hold.
     """
@@ -100,6 +103,7 @@ class Trace:
     segments: NDArray[np.intp]
     tracks: tuple[int, ...]
     fields: FieldValues = ()
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _hold(self, "times", _whole(self.times, "times", np.int64))
@@ -136,7 +140,12 @@ class Trace:
             )
         fields = rows_of_fields(self.fields, rows)
         return Trace(
-            self.times[rows], self.positions[rows], self.segments[rows], self.tracks, fields
+            self.times[rows],
+            self.positions[rows],
+            self.segments[rows],
+            self.tracks,
+            fields,
+            self.names,
         )
 
 
@@ -176,6 +185,10 @@ def _hold_rows(owner: Recording | Trace, count: int) -> None:
     _hold(owner, "segments", segments)
     object.__setattr__(owner, "tracks", tracks)
     object.__setattr__(owner, "fields", _fields(owner.fields, count))
+    names = tuple(plain_name(name) for name in owner.names)
+    if names and len(names) <= max(tracks, default=-1):
+        raise InvalidValue(f"names must be one for each track, got {len(names)}: add empty ones")
+    object.__setattr__(owner, "names", names)
 
 
 def _fields(stated: FieldValues, count: int) -> FieldValues:

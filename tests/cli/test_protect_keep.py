@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from tests.formats.traces import written
 from tests.rides import ride
 from trailveil.cli import cli
-from trailveil.errors import Refused
+from trailveil.errors import Refused, UnwritableOutput
 from trailveil.fields import FIELDS, NEVER
 from trailveil.formats import read
 from trailveil.trace import Recording
@@ -136,6 +136,28 @@ def test_rounded_times_take_the_fields_of_the_fixes_that_are_released(source: Pa
     assert int(np.isfinite(held).sum()) == found["kept"][0]["fixes"] < 60
 
 
+def test_the_name_of_the_track_leaves_where_the_output_has_a_place_for_it(source: Path) -> None:
+    source.write_bytes(written(replace(BARE, names=("Tom & Ann",)), ".gpx"))
+    done(source, "-o", source.with_name("bare.gpx"), *MIDDLE)
+    assert b"Ann" not in source.with_name("bare.gpx").read_bytes()
+    for suffix in (".gpx", ".geojson"):
+        output = source.with_name(f"out{suffix}")
+        found = json.loads(done(source, "-o", output, *MIDDLE, "--keep", "name", "--json"))
+        assert read(output, ("name",)).names == ("Tom & Ann",)
+        assert found["kept"][0] | {"tells": ""} == {
+            "field": "name",
+            "unit": None,
+            "recorded": True,
+            "fixes": 180,
+            "tells": "",
+        }
+        assert found["warnings"][0].startswith("The name of the track is kept: read it before")
+        assert "Ann" not in json.dumps(found)
+    found = protect(source, "-o", source.with_name("out.csv"), *MIDDLE, "--keep", "name")
+    assert isinstance(found.exception, UnwritableOutput)
+    assert "must be GPX or GeoJSON to hold the name" in str(found.exception)
+
+
 @pytest.mark.parametrize("name", NEVER)
 def test_what_is_never_released_is_refused_by_name(source: Path, name: str) -> None:
     assert f"got {name}, never released: {NEVER[name]}" in refused(source, "--keep", name)
@@ -145,7 +167,7 @@ def test_what_is_never_released_is_refused_by_name(source: Path, name: str) -> N
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--keep", "distance"), "must be elevation, speed, course"),
+        (("--keep", "distance"), "must be one of elevation, speed, course"),
         (("--keep", "speed", "--everywhere"), "--everywhere must come alone, got --keep"),
         (("--keep", "speed", "--unit", "degC"), "--keep must be for traces of places"),
     ],

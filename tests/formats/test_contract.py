@@ -2,6 +2,7 @@
 
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from tests.formats.traces import (
 )
 from trailveil.cleaning import clean
 from trailveil.errors import InvalidValue, TrailveilError, UnreadableInput
-from trailveil.fields import FIELDS
+from trailveil.fields import FIELDS, LONGEST_NAME, NAME
 from trailveil.formats import collect, read, tabular, write
 from trailveil.formats.table import FORMATS, Format, format_of
 from trailveil.trace import Recording, Seen, Trace
@@ -145,6 +146,24 @@ def test_fields_that_are_asked_for_read_back_to_their_decimals(
     assert recording.seen == Seen()
     again = Trace(trace.times, trace.positions, trace.segments, trace.tracks, reordered(recording))
     assert written(again, row.suffixes[0], grid) == data
+
+
+@all_written
+@given(case=traces(), data=st.data())
+def test_names_of_tracks_read_back_where_the_format_has_a_place_for_them(
+    row: Format, case: tuple[Trace, np.ndarray], data: st.DataObject
+) -> None:
+    trace, grid = case
+    count = trace.tracks[-1] + 1
+    named = replace(trace, names=tuple(data.draw(st.text(max_size=120)) for _ in range(count)))
+    content = written(named, row.suffixes[0], grid)
+    recording = row.read(content, "x", (NAME,))
+    assert recording.names == (named.names if any(named.names) and row.names else ())
+    assert recording.seen == Seen()
+    assert all(name.isprintable() and len(name) <= LONGEST_NAME for name in recording.names)
+    assert row.read(content, "x").names == ()
+    if not row.names:
+        assert content == written(trace, row.suffixes[0], grid)
 
 
 def reordered(recording: Recording) -> tuple[tuple[str, np.ndarray], ...]:

@@ -15,7 +15,7 @@ import pytest
 from tests.formats.fit_files import EPOCH, RECORD, SINT32, UINT8, UINT32, definition, framed
 from tests.formats.traces import PLACES, SECONDS, TEXT, plt, tcx, written
 from trailveil.errors import InvalidValue, Refused
-from trailveil.fields import FIELDS, NEVER, as_text, check_fields, plausible
+from trailveil.fields import FIELDS, NEVER, as_text, check_fields, plain_name, plausible
 from trailveil.formats import read
 from trailveil.formats.table import FORMATS
 from trailveil.frames import from_frame, to_frame
@@ -274,6 +274,32 @@ def test_bounds_include_their_ends() -> None:
         assert np.isnan(plausible(name, beyond)).all()
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        *(("Round  the\nlake ", "Round the lake"), ("a\x00b\u202e\u200bc\ud800", "abc")),
+        *(("x" * 500, "x" * 100), (" \t", ""), ("</name><wpt lat='1'>", "</name><wpt lat='1'>")),
+    ],
+)
+def test_a_name_is_one_line_of_what_can_be_printed(text: str, name: str) -> None:
+    assert plain_name(text) == plain_name(plain_name(text)) == name
+
+
+def test_gpx_names_of_tracks() -> None:
+    def track(inside: str, fixes: int = 1) -> str:
+        points = '<trkpt lat="46" lon="7"><name>Point</name></trkpt>' * fixes
+        return f"<trk>{inside}<trkseg>{points}</trkseg></trk>"
+
+    tracks = [
+        *(track("<name>A &amp; B</name><name>C</name><cmt>D</cmt>"), track("<name>E</name>", 0)),
+        *(track("<desc>F</desc>"), f"{track('')[:-6]}<name>Late</name></trk>"),
+    ]
+    data = f"<gpx><metadata><name>M</name></metadata>{''.join(tracks)}</gpx>".encode()
+    found = READERS["GPX"](data, "x", ("name",))
+    assert found.names == ("A & B", "", "Late")
+    assert READERS["GPX"](data, "x").names == ()
+
+
 @pytest.mark.parametrize("name", NEVER)
 def test_what_is_never_released_is_refused_by_name(name: str) -> None:
     with pytest.raises(Refused, match=f"got {name}, never released: ") as caught:
@@ -283,7 +309,7 @@ def test_what_is_never_released_is_refused_by_name(name: str) -> None:
 
 def test_names_are_checked_and_put_in_order() -> None:
     assert check_fields(["speed", "elevation", "speed"]) == ("elevation", "speed")
-    with pytest.raises(InvalidValue, match="must be elevation, speed"):
+    with pytest.raises(InvalidValue, match="must be one of elevation, speed"):
         check_fields(["Secretville"])
-    with pytest.raises(InvalidValue, match="must be elevation, speed"):
+    with pytest.raises(InvalidValue, match="must be one of elevation, speed"):
         read("any.gpx", ("heartrate",))

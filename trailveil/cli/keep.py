@@ -1,11 +1,14 @@
 """`--keep FIELD` of `trailveil protect`: fields of fixes that leave unprotected."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
-from trailveil.errors import InvalidValue
-from trailveil.fields import FIELDS, check_fields
+from trailveil.errors import InvalidValue, UnwritableOutput
+from trailveil.fields import KEEPABLE, NAME, check_fields
+from trailveil.formats.source import named
+from trailveil.formats.table import format_to_write
 
 
 def fields_named(
@@ -26,5 +29,14 @@ keep_option = click.option(
     metavar="FIELD",
     multiple=True,
     callback=fields_named,
-    help=f"Release this as well, unprotected; may be repeated: {', '.join(FIELDS)}.",
+    help=f"Release this as well, unprotected; may be repeated: {', '.join(KEEPABLE)}.",
 )
+
+
+def check_keep(output: Path, keep: Sequence[str]) -> None:
+    """Refuse a format that has no place for what is kept, before any work is done."""
+    if NAME in keep and not format_to_write(output.suffix).names:
+        raise UnwritableOutput(
+            f"the output must be GPX or GeoJSON to hold the name of a track, got {named(output)}: "
+            "choose such a name (-o), or leave --keep name out"
+        )

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from trailveil.adversaries import Named
 from trailveil.adversaries import named as known_as
-from trailveil.cli.keep import keep_option
+from trailveil.cli.keep import check_keep, keep_option
 from trailveil.cli.waiting import waiting
 from trailveil.errors import InvalidValue, Unavailable
 from trailveil.everywhere import plan_everywhere
@@ -177,6 +177,7 @@ def protect(**options: Any) -> None:
         keep=options["keep"],
     )
     check_target(output, source, overwrite=overwrite)
+    check_keep(output, options["keep"])
     _check_report(options["report"], source, output, overwrite=overwrite)
     everywhere = wanted.noise is Noise.EVERYWHERE
     chosen = Chosen(tuple(options["at"]), tuple(options["between"]), options["zone"])

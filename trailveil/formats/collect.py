@@ -7,7 +7,7 @@ their names, which are text of the file.
 
 import re
 from array import array
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -38,7 +38,7 @@ class Fixes:
     values: takes the fields in `wanted` of the latest fix.
     """
 
-    def __init__(self, where: str, wanted: Iterable[str] = ()) -> None:
+    def __init__(self, where: str, wanted: Sequence[str] = ()) -> None:
         self.values: Final = Values(wanted)
         self._where: Final = where
         self._times = array("q")
@@ -47,12 +47,21 @@ class Fixes:
         self._segments = array("q")
         self._tracks: list[int] = []
         self._new_track = self._new_segment = True
+        self._name = ""
         self._counts = dict.fromkeys(Seen.__dataclass_fields__, 0)
         self._fields: set[str] = set()
 
     def begin_track(self) -> None:
         """What follows belongs to another track, and so to another segment."""
         self._new_track = self._new_segment = True
+        self._name = ""
+
+    def name(self, text: str) -> None:
+        """What the track is called that has begun; of two the first counts."""
+        if self._new_track:
+            self._name = self._name or text
+        else:
+            self.values.call(self._tracks[-1], text)
 
     def begin_segment(self) -> None:
         """What follows belongs to another segment."""
@@ -73,6 +82,8 @@ class Fixes:
         if self._new_segment:  # only now is it known that the segment, and the track, have a fix
             last = self._tracks[-1] if self._tracks else -1
             self._tracks.append(last + self._new_track)
+            if self._new_track:
+                self.values.call(self._tracks[-1], self._name)
             self._new_track = self._new_segment = False
         self._positions.extend((latitude, longitude))
         self._times.append(NO_TIME)
@@ -113,6 +124,7 @@ class Fixes:
             tuple(self._tracks),
             Seen(**self._counts | {"other_fields": len(self._fields)}),
             self.values.finished(),
+            self.values.names(self._tracks[-1] + 1),
         )
 
 

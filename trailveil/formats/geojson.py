@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Final
 from numpy.typing import ArrayLike
 
 from trailveil.errors import UnreadableInput
-from trailveil.fields import FIELDS
+from trailveil.fields import FIELDS, NAME
 from trailveil.formats.collect import number
 from trailveil.formats.columns import Columns, columns_beside
 from trailveil.formats.field_columns import FieldColumn, field_columns
@@ -81,6 +81,8 @@ def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
         ]
         times = [f'"{time}"' for time in format_moments(rows.times[start:end])]
         owner = f'"track":{rows.tracks[start]},"segment":{index},' if several else ""
+        if rows.names and (name := rows.names[rows.tracks[start]]):
+            owner += f'"name":{json.dumps(name)},'
         if len(places) > 1:
             kind, shape = "LineString", f"[{','.join(places)}]"
             stated = f'"coordTimes":[{",".join(times)}]'
@@ -152,7 +154,8 @@ class _Reader:
         self._wanted: Final = wanted
         self._rows = Rows(_NO_NAMES, where, wanted)
         self._lines = 0
-        self._names: set[str] = set()
+        self._others: set[str] = set()
+        self._fields: dict[tuple[str, ...], tuple[FieldColumn, ...]] = {}
         self._roles: dict[tuple[str, ...], Columns] = {}
         self._counts = {"routes": 0, "waypoints": 0}
         self._shapes: dict[str, Callable[[Any, Mapping[str, Any]], None]] = {
@@ -181,7 +184,8 @@ class _Reader:
 
     def recording(self) -> Recording:
         """What was collected. Raises UnreadableInput where that is nothing."""
-        return self._rows.recording(other_fields=len(self._names), **self._counts)
+        others = self._others - ({NAME} & {*self._wanted})
+        return self._rows.recording(other_fields=len(others), **self._counts)
 
     def _point(self, place: Any, properties: Mapping[str, Any]) -> None:
         names, roles = tuple(properties), self._roles_of(properties)
@@ -189,10 +193,10 @@ class _Reader:
             self._counts["waypoints"] += 1
             return
         values = list(properties.values())
-        fields = field_columns(names, self._wanted)
+        fields = self._fields_of(names)
         used = {roles.time, roles.date, roles.track, roles.segment, roles.person}
         used |= {one.index for one in fields}
-        self._names.update(name for index, name in enumerate(names) if index not in used)
+        self._others.update(name for index, name in enumerate(names) if index not in used)
         self._fix(place, [(one, values[one.index]) for one in fields])
         self._rows.stamps.per_second = roles.per_second or self._rows.stamps.per_second
         date = "" if roles.date is None else values[roles.date]
@@ -202,6 +206,7 @@ class _Reader:
             for index in (roles.track, roles.segment, roles.person)
         )
         self._rows.keys(track, segment, person)
+        self._call(properties)
 
     def _several(self, lines: Any, properties: Mapping[str, Any]) -> None:
         """Lines of one track: the times are in a list for each, or all in one."""
@@ -239,7 +244,7 @@ class _Reader:
             return
         lists = self._lists(properties, len(places))
         listed = {name for name, _, _ in lists}
-        self._names.update(name for name in properties if name not in _TAKEN | listed)
+        self._others.update(name for name in properties if name not in _TAKEN | listed)
         named = properties.get("track"), properties.get("segment")
         keys = tuple(_key(value) for value in named)
         who = self._roles_of(properties).person
@@ -248,6 +253,13 @@ class _Reader:
             self._fix(place, [(one, values[index]) for _, one, values in lists])
             self._stamp(stamp)
             self._rows.keys(keys[0] or track or ("line", own), keys[1] or ("line", own), person)
+        if places:
+            self._call(properties)
+
+    def _call(self, properties: Mapping[str, Any]) -> None:
+        """The name of the track of the latest fix, where it is wanted."""
+        if NAME in self._wanted and isinstance(name := properties.get(NAME), str):
+            self._rows.name(name)
 
     def _fix(self, place: Any, fields: Sequence[tuple[FieldColumn, Any]]) -> None:
         """A position, and what is stated of its fields; the third coordinate is a height."""
@@ -274,6 +286,15 @@ class _Reader:
         found = {one.field: one for one in field_columns(singular, self._wanted)}
         found |= {one.field: one for one in field_columns(names, self._wanted)}
         return [(names[one.index], one, stated[names[one.index]]) for one in found.values()]
+
+    def _fields_of(self, names: tuple[str, ...]) -> tuple[FieldColumn, ...]:
+        """The fields that are wanted among properties; most features have the same."""
+        found = self._fields.get(names)
+        if found is None:
+            found = field_columns(names, self._wanted)
+            if len(self._fields) < _MOST_ROLES:
+                self._fields[names] = found
+        return found
 
     def _roles_of(self, properties: Mapping[str, Any]) -> Columns:
         """What the properties are, by their names; most features have the same."""

@@ -3,20 +3,22 @@
 Read are gpx/trk/trkseg/trkpt with lat, lon and time. Routes, waypoints and further fields of a fix
 are counted, and nothing else (names, ...) is looked at. Fields that are asked for are taken from
 the fix (ele; speed and course of GPX 1.0) and from its extensions, by local names: those of
-Garmin's TrackPointExtension, and what others write. The structure is a few elements deep, so it is
-taken straight from the guarded parser. gpxpy serves as the oracle of the tests and not as the
-reader: it gives up a whole file for one bad latitude, cuts times to microseconds, takes text such
-as "x05" for a zone, and quotes the file in its errors.
+Garmin's TrackPointExtension, and what others write; a name from the track. The structure is a few
+elements deep, so it is taken straight from the guarded parser. gpxpy serves as the oracle of the
+tests and not as the reader: it gives up a whole file for one bad latitude, cuts times to
+microseconds, takes text such as "x05" for a zone, and quotes the file in its errors.
 """
 
 from collections.abc import Callable, Sequence
 from typing import BinaryIO, Final
 from xml.sax import ContentHandler
+from xml.sax.saxutils import escape
 from xml.sax.xmlreader import AttributesImpl
 
 from numpy.typing import ArrayLike
 
 from trailveil.errors import UnreadableInput
+from trailveil.fields import NAME
 from trailveil.formats.collect import Fixes, number
 from trailveil.formats.grid import Rows, degrees, rows_of
 from trailveil.formats.guarded import parse
@@ -78,6 +80,8 @@ def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
         if rows.tracks[start] != track:
             stream.write(b"<trk>\n" if track < 0 else b"</trk>\n<trk>\n")
             track = rows.tracks[start]
+            if rows.names and rows.names[track]:
+                stream.write(f"<name>{escape(rows.names[track])}</name>\n".encode())
         stream.write("\n".join(["<trkseg>", *_lines(rows, start, end), "</trkseg>", ""]).encode())
     stream.write(b"</gpx>\n" if track < 0 else b"</trk>\n</gpx>\n")
 
@@ -141,6 +145,10 @@ class _Tracks(ContentHandler):
             "gpx/trk/trkseg/trkpt/time": self._close_time,
         }
 
+        if NAME in wanted:
+            self._opening["gpx/trk/name"] = self._open_time
+            self._closing["gpx/trk/name"] = self._close_name
+
     def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802 - of SAX
         if not self._path:
             self._start(name)
@@ -200,6 +208,10 @@ class _Tracks(ContentHandler):
     def _close_value(self, name: str) -> None:
         self.fixes.values.put(name, number("".join(self._text or ())))
         self._value = self._text = None
+
+    def _close_name(self) -> None:
+        self.fixes.name("".join(self._text or ()))
+        self._text = None
 
     def _open_time(self, _: AttributesImpl) -> None:
         self._text = []

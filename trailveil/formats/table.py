@@ -39,7 +39,7 @@ class Format:
     """A row of the table. `looks_like` judges the first 4 KiB, lower case, without zero bytes.
 
     write: None where files of the format are only read. needs: a package that is not always there,
-    and the extra that brings it.
+    and the extra that brings it. names: whether tracks have names in it, once they are kept.
     """
 
     name: str
@@ -48,6 +48,7 @@ class Format:
     read: Reader
     write: Writer | None = None
     needs: tuple[str, str] | None = None
+    names: bool = False
 
 
 def _reader(module: str) -> Reader:
@@ -90,11 +91,18 @@ def _is_table(head: bytes) -> bool:
 
 
 FORMATS: tuple[Format, ...] = (
-    Format("GPX", (".gpx",), _holds(b"<gpx", b":gpx"), _reader("gpx"), _writer("gpx")),
+    Format("GPX", (".gpx",), _holds(b"<gpx", b":gpx"), _reader("gpx"), _writer("gpx"), names=True),
     Format("FIT", (".fit",), lambda head: b".fit" in head[:14], _reader("fit")),
     Format("TCX", (".tcx",), _holds(b"trainingcenterdatabase"), _reader("tcx")),
     Format("GeoLife", (".plt",), _begins(b"geolife trajectory"), _reader("plt")),
-    Format("GeoJSON", (".geojson", ".json"), _is_geojson, _reader("geojson"), _writer("geojson")),
+    Format(
+        "GeoJSON",
+        (".geojson", ".json"),
+        _is_geojson,
+        _reader("geojson"),
+        _writer("geojson"),
+        names=True,
+    ),
     Format(
         "GeoParquet",
         (".parquet", ".geoparquet"),

@@ -28,7 +28,7 @@ class Rows:
     values: takes the fields in `wanted` of the latest row, or of rows that are added at once.
     """
 
-    def __init__(self, columns: Columns, where: str, wanted: Iterable[str] = ()) -> None:
+    def __init__(self, columns: Columns, where: str, wanted: Sequence[str] = ()) -> None:
         self.values: Final = Values(wanted)
         self._columns: Final = columns
         self._where: Final = where
@@ -71,6 +71,10 @@ class Rows:
             self._owners.append(self._tracks.setdefault(track, len(self._tracks)))
         self._segments.append(number)
 
+    def name(self, text: str) -> None:
+        """What the track of the latest row is called; of two names the first counts."""
+        self.values.call(self._owners[self._segments[-1]], text)
+
     def recording(self, **more: int) -> Recording:
         """What was collected, with further counts of `trailveil.trace.Seen`.
 
@@ -93,6 +97,7 @@ class Rows:
             tuple(self._owners),
             Seen(**{"other_fields": self._columns.others, **counts}),
             self.values.finished(),
+            self.values.names(len(self._tracks)),
         )
 
     def _check(self, person: Cell) -> None:

@@ -6,26 +6,31 @@ from typing import Any
 import numpy as np
 
 from trailveil.adversary import knows_the_path
-from trailveil.fields import FIELDS
+from trailveil.fields import FIELDS, NAME
 from trailveil.guarantee import CIRCLE_68
 from trailveil.kept import AROUND
 from trailveil.release import Plan
 from trailveil.report.parts import duration
 from trailveil.retiming import Retiming
 
+_OF_NAMES = "it is what somebody wrote, and can name a place, a person or a day"
+
 
 def kept(plan: Plan, asked: Sequence[str], retiming: Retiming) -> list[dict[str, Any]]:
     """The fields that were asked for: whether any fix states them, how many released ones do."""
     rows = plan.mechanism.rows
     rows = rows[retiming.kept(plan.trace.times[rows])]
-    stated = dict(plan.trace.fields)
+    stated = {name: np.isfinite(values) for name, values in plan.trace.fields}
+    if plan.trace.names:
+        owners = np.array(plan.trace.tracks)[plan.trace.segments]
+        stated[NAME] = np.array([bool(name) for name in plan.trace.names])[owners]
     return [
         {
             "field": name,
-            "unit": FIELDS[name].unit,
+            "unit": None if name == NAME else FIELDS[name].unit,
             "recorded": name in stated,
-            "fixes": int(np.isfinite(stated[name][rows]).sum()) if name in stated else 0,
-            "tells": FIELDS[name].tells,
+            "fixes": int(stated[name][rows].sum()) if name in stated else 0,
+            "tells": _OF_NAMES if name == NAME else FIELDS[name].tells,
         }
         for name in asked
     ]
@@ -43,11 +48,16 @@ def left_to_readers(plan: Plan) -> float:
 def not_protected(found: Sequence[dict[str, Any]]) -> list[str]:
     """The fields that leave, one sentence each."""
     return [
-        f"{_spoken(one['field']).capitalize()} ({one['unit']}) of {one['fixes']} fixes, kept as it "
-        f"was recorded: {one['tells']}."
+        f"{_subject(one)} of {one['fixes']} fixes, kept as it was recorded: {one['tells']}."
         for one in found
         if one["fixes"]
     ]
+
+
+def _subject(one: dict[str, Any]) -> str:
+    if one["field"] == NAME:
+        return "The name of the track"
+    return f"{_spoken(one['field']).capitalize()} ({one['unit']})"
 
 
 def warnings(plan: Plan, found: Sequence[dict[str, Any]]) -> list[str]:
@@ -64,6 +74,12 @@ def warnings(plan: Plan, found: Sequence[dict[str, Any]]) -> list[str]:
         said.append(
             "Elevation is kept: in hills its profile, found on a map, gives the true path back "
             "wherever it is kept."
+        )
+    if NAME in leave:
+        leave.remove(NAME)
+        said.append(
+            "The name of the track is kept: read it before you publish, it can name a place, a "
+            "person or a day."
         )
     if leave:
         said.append(
