@@ -25,7 +25,7 @@ ROWS = """
  6  trace > readings projection > cleaning stops formats/ > datasets/ prior_file frames
  7  output selection > memory crops > demands > designing > withholding > release
  7  everywhere protecting
- 7  scan ledger places attacks/
+ 7  scan/ ledger places attacks/
  8  plots > report/
  9  batch experiments/
 10  cli/ __init__ > __main__

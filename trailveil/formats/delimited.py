@@ -80,8 +80,7 @@ def table_of(
     wanted: what the line of names must name, besides a time, in words. Raises UnreadableInput where
     no line does, and, while rows are taken, for one that has more cells than there are names.
     """
-    encoding, head = _decoded(data[:_HEAD])
-    header = _header(head, roles)
+    encoding, header = header_of(data, roles)
     if header is None or header.columns.time is None:
         raise UnreadableInput(
             f"input must have a line that names {wanted}, got none: {where}; name the columns so, "
@@ -91,6 +90,12 @@ def table_of(
     for _ in range(header.line + 1):
         stream.readline()
     return header, _rows(stream, header, where)
+
+
+def header_of(data: bytes, roles: Roles) -> tuple[str, Header | None]:
+    """The encoding of a table of text, and its header where a line names the roles."""
+    encoding, head = _decoded(data[:_HEAD])
+    return encoding, _header(head, roles)
 
 
 def _rows(stream: io.TextIOWrapper, header: Header, where: str) -> Iterator[list[str]]:
