@@ -1,8 +1,9 @@
 """Fixes of a release beside those of the original: unmoved, hardly moved, or elsewhere.
 
-Noise can leave a fix where it was by chance. Of fixes that are moved by m metres in the median, one
-comes within 1 m in about m^2 / ln 2 cases (a Rayleigh distance), so as many as that explains are
-not told; one among a few hundred that are moved by hundreds of metres is.
+Noise can leave a fix where it was by chance. Of fixes that are moved by m metres in the median (a
+Rayleigh distance), a share of ln 2 / m^2 comes within 1 m, one of ln 2 a / (pi m^2) to the same
+cell of area a, and about one of 0.1 / m to the same latitude or longitude. What that explains is
+not told; one fix among a few hundred that are moved by hundreds of metres is.
 """
 
 from dataclasses import dataclass
@@ -16,9 +17,11 @@ from trailveil.scan.matching import How, Matching, cells, matched
 from trailveil.trace import Recording, Trace
 
 _RADIUS = 6_371_009.0  # metres, of the Earth
-_MOST_CHANCE = 1e-3  # that noise leaves one fix within 1 m, at most, however small the moves are
-_SURE = 0.01  # what chance alone brings about less often than this is told
+_CELL = 0.0124  # square metres at most, of a cell of the grid
+_SURE = 1e-4  # what chance alone brings about less often than this is told
+_SURE_ELSEWHERE = 0.01
 _HALF_MOVED = 0.5  # of the protected fixes, from which on one coordinate alone is told
+_OWN = "positions of fixes at their own times"
 _AROUND = 5  # steps of the grid
 _MOST_CELLS = 20_000
 _OFF_GRID = 1e-3  # steps of the grid
@@ -56,7 +59,7 @@ def compare(original: Trace, protected: NDArray[np.bool_], released: Recording) 
     steps = true[match.rows[of_protected]] - grid[of_protected]
     found += [
         *_unmoved(counted, away[of_protected]),
-        _half_moved(steps),
+        _half_moved(steps, away[of_protected]),
         _elsewhere(cells(true[protected]), cells(grid[~of_protected])),
         _uncompared(agree),
     ]
@@ -101,24 +104,31 @@ def _finer(places: NDArray[np.float64], grid: NDArray[np.int64]) -> Finding | No
 
 def _unmoved(counted: Moved, away: NDArray[np.float64]) -> list[Finding | None]:
     """Protected fixes that are where they were, or within 1 m, beyond what chance explains."""
-    if not counted.compared or counted.below_1 <= 0:
-        return []
-    chance = min(_MOST_CHANCE, np.log(2) / max(float(np.median(away)), 1e-9) ** 2)
-    if _explained(counted.below_1, chance * counted.compared):
-        return []
-    where = "positions of fixes at their own times"
+    within = _within_1_m(away)
     near = counted.below_1 - counted.unmoved
-    exact = Finding(Kind.UNMOVED, where, counted.unmoved) if counted.unmoved else None
-    return [exact, Finding(Kind.NEARLY, where, near) if near else None]
+    cell = within * _CELL / np.pi
+    told = (
+        (Kind.UNMOVED, counted.unmoved, _is_chance(counted.unmoved, cell * counted.compared)),
+        (Kind.NEARLY, near, _is_chance(counted.below_1, within * counted.compared)),
+    )
+    return [Finding(kind, _OWN, count) for kind, count, chance in told if count and not chance]
 
 
-def _half_moved(steps: NDArray[np.int64]) -> Finding | None:
+def _within_1_m(away: NDArray[np.float64]) -> float:
+    """The share of fixes that noise brings within 1 m, by those that it does not; else none."""
+    rest = away[away >= 1.0]
+    return float(np.log(2) / np.median(rest) ** 2) if rest.size else 0.0
+
+
+def _half_moved(steps: NDArray[np.int64], away: NDArray[np.float64]) -> Finding | None:
     """A latitude or a longitude left as it was in most protected fixes, and the other not."""
     still = steps == 0
     half = still[:, 0] ^ still[:, 1]
-    if not half.any() or half.mean() < _HALF_MOVED:
+    count = int(half.sum())
+    if not count or half.mean() < _HALF_MOVED:
         return None
-    return Finding(Kind.HALF_MOVED, "positions of fixes at their own times", int(half.sum()))
+    expected = 0.1 * np.sqrt(_within_1_m(away) / np.log(2)) * len(half)
+    return None if _is_chance(count, expected) else Finding(Kind.HALF_MOVED, _OWN, count)
 
 
 def _elsewhere(secret: NDArray[np.int64], others: NDArray[np.int64]) -> Finding | None:
@@ -136,16 +146,16 @@ def _elsewhere(secret: NDArray[np.int64], others: NDArray[np.int64]) -> Finding 
     halo = np.setdiff1d((some[:, None] + steps[None, :]).ravel(), secret)
     beside = int(np.isin(others, halo).sum())
     expected = beside * len(secret) / max(len(halo), 1)
-    if _explained(hits, expected):
+    if _is_chance(hits, expected, _SURE_ELSEWHERE):
         return None
     return Finding(Kind.PLACE, "positions of fixes at other times", hits)
 
 
-def _explained(count: int, expected: float) -> bool:
-    """Whether chance alone brings about so many, or more, in at least one of a hundred cases."""
-    from scipy.stats import poisson
+def _is_chance(count: int, expected: float, least: float = _SURE) -> bool:
+    """Whether so many or more, where so many are expected, are no rarer than `least`."""
+    from scipy.special import gammainc  # of a Poisson count: the chance of so many or more
 
-    return bool(poisson.sf(count - 1, expected) >= _SURE)
+    return count == 0 or bool(gammainc(count, expected) >= least)
 
 
 def _uncompared(agree: NDArray[np.bool_]) -> Finding | None:
