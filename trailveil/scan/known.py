@@ -92,11 +92,12 @@ class Known:
         )
 
     def has_number(self, number: Number, *, told: bool) -> bool:
-        """Whether the original has a number. told: a short one counts, as its name is known."""
+        """Whether the original has a number. told: its name is known, so a short one counts."""
         self._merge()
-        if number.digits < _DIGITS and not told:
-            return False
-        return _near(self._numbers, number.value, number.unit)
+        short = number.digits < _DIGITS
+        return (told or not short) and _near(
+            self._numbers, number.value, 0.0 if short else number.unit
+        )
 
     def _merge(self) -> None:
         if self._pending:
