@@ -5,6 +5,7 @@ import json
 import re
 import struct
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ STAMPS = [f"{np.datetime64(int(second), 's')}Z" for second in SECONDS]
 FIRST = tuple(PLACES[0].tolist())
 """Latitude and longitude of the first fix, which is protected where nothing else is stated."""
 
-FIELDS = {
+FIELDS: dict[str, list[Any]] = {
     "elevation": ELEVATIONS,
     "speed": [3.217 + i / 100 for i in range(COUNT)],
     "course": [271.6 - i for i in range(COUNT)],
@@ -43,8 +44,8 @@ def gpx() -> bytes:
         f"<extensions><gpxtpx:TrackPointExtension><gpxtpx:atemp>{warm:.2f}</gpxtpx:atemp>"
         f"<gpxtpx:hr>{heart}</gpxtpx:hr><gpxtpx:cad>{cadence}</gpxtpx:cad>"
         f"</gpxtpx:TrackPointExtension><power>{power}</power></extensions></trkpt>"
-        for (a, b), at, ele, speed, course, heart, cadence, power, warm in zip(
-            PLACES, STAMPS, *list(FIELDS.values())[:7], strict=True
+        for (a, b), at, (ele, speed, course, heart, cadence, power, warm) in zip(
+            PLACES.tolist(), STAMPS, zip(*list(FIELDS.values())[:7], strict=True), strict=True
         )
     )
     return f"""<?xml version="1.0" encoding="UTF-8"?>
@@ -66,7 +67,7 @@ def tcx() -> bytes:
         f"<LongitudeDegrees>{b:.6f}</LongitudeDegrees></Position><AltitudeMeters>{ele:.2f}"
         f"</AltitudeMeters><HeartRateBpm><Value>{heart}</Value></HeartRateBpm></Trackpoint>"
         for (a, b), at, ele, heart in zip(
-            PLACES, STAMPS, ELEVATIONS, FIELDS["heart_rate"], strict=True
+            PLACES.tolist(), STAMPS, ELEVATIONS, FIELDS["heart_rate"], strict=True
         )
     )
     return (

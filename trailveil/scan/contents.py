@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 from trailveil.scan.allowed import LAYOUTS, NAMESPACES, TAKERS, Layout, Role, described, fits
@@ -58,6 +59,7 @@ def contents(
     return (*found, *judge.findings())
 
 
+@lru_cache(maxsize=1000)
 def _plain(name: str) -> str:
     """A name without its prefix and what stands between words, in small letters."""
     return re.sub(r"[\W_]", "", name.rpartition(":")[2].casefold())
@@ -144,7 +146,9 @@ class _Judge:
         return tuple(self._found.values())
 
     def _is_kept(self, place: Place, part: str) -> bool:
-        return part in {NAME, VALUE} and any(_plain(name) in self._kept for name in place)
+        if not self._kept or part not in {NAME, VALUE}:
+            return False
+        return any(_plain(name) in self._kept for name in place)
 
     def _is_frame(self, place: Place) -> bool:
         own = place[-1].rpartition(":")[2]

@@ -10,7 +10,8 @@ import re
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -24,6 +25,7 @@ _WORD: Final = re.compile(r"[^\W\d_]{3,}")
 _MOST_TEXTS = 1_000_000  # distinct ones; what comes after is not told apart from what is unknown
 _CHUNK = 1_000_000
 _LONGEST = 200
+_SHORT = 32
 _DIGITS, _DECIMALS = 3, 4
 _SCALES: Final = ((10_000_000, 1e7), (1_000_000, 1e6), (1_000_000, 2**31 / 180))
 """Whole numbers from so many on, and how many of them make a degree."""
@@ -47,18 +49,24 @@ class Number:
                     yield self.value / per_degree, 1 / per_degree
 
 
-def numbers(text: str) -> Iterator[Number]:
+def numbers(text: str) -> tuple[Number, ...]:
     """The numbers in a text; a time has none."""
-    if isinstance(parse_moment(text[:100]), Moment):
+    return _numbers_of_short(text) if len(text) <= _SHORT else tuple(_numbers(text))
+
+
+@lru_cache(maxsize=100_000)  # heart rates and the like come again and again
+def _numbers_of_short(text: str) -> tuple[Number, ...]:
+    return tuple(_numbers(text))
+
+
+def _numbers(text: str) -> Iterator[Number]:
+    if ":" in text and isinstance(parse_moment(text[:100]), Moment):
         return
     for found in _NUMBER.findall(text):
-        try:
-            exact = Decimal(found.replace(",", "."))
-        except InvalidOperation:
-            continue
+        exact = Decimal(found.replace(",", "."))
         _, digits, exponent = exact.as_tuple()
         if isinstance(exponent, int):
-            shorter = len(str(int("".join(map(str, digits)))).rstrip("0"))
+            shorter = len("".join(map(str, digits)).strip("0"))
             yield Number(float(exact), 10.0 ** min(exponent, 0), shorter)
 
 
