@@ -125,6 +125,15 @@ def test_names_alone_are_found(row: Format) -> None:
     assert "another name" in result.findings[0].where
 
 
+def test_who_made_a_parquet_file_is_looked_at() -> None:
+    data = released(".parquet")
+    made = b"parquet-cpp-arrow version"
+    assert data.count(made) == 1
+    planted = data.replace(made, b"Petronella's own converter"[: len(made)])
+    result = found(planted, ".parquet")
+    assert [(one.kind, one.where) for one in result.findings] == [(Kind.TEXT, "created by")]
+
+
 @all_written
 @pytest.mark.parametrize("source", FORMATS, ids=[row.name for row in FORMATS])
 def test_a_protected_fix_that_is_not_moved_is_found(source: Format, row: Format) -> None:

@@ -55,9 +55,10 @@ def from_fit(data: bytes, where: str, emit: Emit) -> None:
             for field in frame.fields:
                 place = (str(frame.name), str(field.name))
                 emit(place, str(field.name), NAME)
-                for value in {field.raw_value, field.value} - {None}:
+                for value in (field.raw_value, field.value):  # as it stands, and with its scale
                     for one in value if isinstance(value, tuple) else (value,):
-                        emit(place, _text(one), VALUE)
+                        if one is not None:
+                            emit(place, _text(one), VALUE)
 
 
 def _metadata(place: Place, key: bytes, value: bytes, where: str, emit: Emit) -> None:
