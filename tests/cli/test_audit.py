@@ -80,12 +80,14 @@ def test_each_leak_is_a_line_without_the_leak(pair: tuple[Path, Path]) -> None:
 
 
 def test_values_are_shown_on_request_alone(pair: tuple[Path, Path]) -> None:
-    original, _ = pair
+    original, release = pair
     shown = run("audit", original, original, "--show")
     assert "'Secretville by the lake'" in shown.stdout
     assert "'512.34' '513.34'" in shown.stdout
     found = json.loads(run("audit", original, original, "--show", "--json").stdout)["findings"]
     assert ["Petronella Hidden"] in [one["leaked"] for one in found]
+    release.write_bytes(PLANTS[".gpx"]["field"](released(".gpx"), "Secretville" * 100_000))
+    assert len(run("audit", original, release, "--show").stdout) < 1000
 
 
 def test_what_was_protected_is_stated_as_to_protect(pair: tuple[Path, Path]) -> None:

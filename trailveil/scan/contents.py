@@ -20,7 +20,7 @@ from trailveil.scan.tokens import NAME, VALUE, Place
 
 _MOST_PLACES = 1000  # that are told apart; what is at further ones is counted together
 _ELSEWHERE: Final[Place] = ("further places",)
-_MOST_SHOWN = 5
+_MOST_SHOWN, _LONGEST_SHOWN = 5, 80  # values for the owner, and characters of each
 _COORDINATES: Final = (Role.LATITUDE, Role.LONGITUDE)
 
 
@@ -173,7 +173,7 @@ class _Judge:
         place = self._counted(place)
         key = (place, kind)
         before = self._found.get(key) or Finding(kind, described(place), 0)
-        shown = before.leaked
+        shown, text = before.leaked, text[:_LONGEST_SHOWN]
         if len(shown) < _MOST_SHOWN and text not in shown:
             shown = (*shown, text)
         self._found[key] = replace(before, count=before.count + count, leaked=shown)
