@@ -5,13 +5,14 @@ from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 import click
 from click.core import ParameterSource
 
 from trailveil.adversaries import Named
 from trailveil.adversaries import named as known_as
+from trailveil.cli.parameters import zone_named
 from trailveil.cli.waiting import waiting
 from trailveil.errors import InvalidValue, Unavailable
 from trailveil.everywhere import plan_everywhere
@@ -43,20 +44,6 @@ EXAMPLE = """Examples:
   trailveil protect ride.gpx --at start+5m --radius 300 --withhold 600
 
 TIME is ISO 8601 with a zone (2024-05-14T08:30:00Z), start+5m, end-1h30m, or HH:MM with --tz."""
-
-
-def zone_named(
-    context: click.Context, option: click.Parameter, name: str | None
-) -> ZoneInfo | None:
-    """The time zone of a name such as Europe/Berlin; wrong usage where there is none."""
-    if name is None:
-        return None
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise click.BadParameter(
-            f"must be a time zone such as Europe/Berlin or UTC, got {name!r}", context, option
-        ) from error
 
 
 @click.command(epilog=EXAMPLE)
