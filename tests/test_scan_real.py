@@ -15,7 +15,7 @@ from trailveil.release import on_lattice
 from trailveil.scan import scan
 
 WRITTEN = [row.suffixes[0] for row in FORMATS if row.write]
-FOLDERS = {"applehealth": 2, "gpx": 35, "tcx": 3, "fit": 7, "geojson": 4, "csv": 12, "geolife": 64}
+FOLDERS = {"applehealth": 2, "gpx": 35, "tcx": 3, "fit": 7, "geojson": 4, "csv": 12, "geolife": 67}
 """How many recordings of each can be protected; of GeoLife every fourth is tried."""
 
 

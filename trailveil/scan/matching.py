@@ -11,6 +11,9 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from trailveil.retiming import SHIFTED_TO, Retiming
+from trailveil.trace import NANOSECONDS
+
 Times = NDArray[np.int64]
 Cells = NDArray[np.int64]
 """Places on the public grid, one number for each: see `cells`."""
@@ -19,6 +22,7 @@ _ANCHORS = 32  # fixes of the release whose intervals to all of the original are
 _MOST_TRIED = 64
 _MOST_PAIRS = 20_000_000
 _LEAST_UNMOVED = 3
+_LONGEST_STEP = 86_400 * NANOSECONDS
 
 
 class How(StrEnum):
@@ -26,6 +30,7 @@ class How(StrEnum):
 
     TIME = "time"
     SHIFTED = "shifted time"
+    ROUNDED = "rounded time"
     ORDER = "order"
 
 
@@ -51,8 +56,8 @@ def matched(original: Times, places: Cells, times: Times, found: Cells) -> Match
     """Match fixes of a release (times and cells, (m,) each) to those of the original, (n,) each.
 
     original must be sorted. Times are in nanoseconds. Where neither times nor shifted times agree
-    for half of the fixes, and there are as many as in the original, their order decides: that is
-    where times were rounded.
+    for half of the fixes, rounded ones may; else, where there are as many as in the original, their
+    order decides.
     """
     rows = _rows(original, times, 0)
     best, shift = _score(rows, places, found), 0
@@ -63,9 +68,28 @@ def matched(original: Times, places: Cells, times: Times, found: Cells) -> Match
     rows = _rows(original, times, shift)
     if 2 * int((rows >= 0).sum()) >= len(times):
         return Matching(rows, How.SHIFTED if shift else How.TIME)
+    if (rounded := _rounded(original, places, times, found)) is not None:
+        return rounded
     if len(times) == len(original):
         return Matching(np.argsort(np.argsort(times, kind="stable")), How.ORDER)
     return Matching(_rows(original, times, 0), How.TIME)
+
+
+def _rounded(original: Times, places: Cells, times: Times, found: Cells) -> Matching | None:
+    """By times rounded as trailveil.retiming does it, shifted or not; None where few agree."""
+    step = int(np.gcd.reduce(np.diff(times))) if len(times) > 1 else 0
+    if not 0 < step <= _LONGEST_STEP:
+        return None
+    wanted = Retiming(step / NANOSECONDS)
+    starts = [0, *(SHIFTED_TO - original[:_MOST_TRIED])]
+    rounded = [wanted.times(original + start) for start in starts]
+    tried = [np.searchsorted(one, times) for one in rounded]
+    rows = [
+        np.where(one[np.minimum(index, len(one) - 1)] == times, index, -1)
+        for one, index in zip(rounded, tried, strict=True)
+    ]
+    best = max(rows, key=lambda one: _score(one, places, found))
+    return Matching(best, How.ROUNDED) if 2 * int((best >= 0).sum()) >= len(times) else None
 
 
 def _rows(original: Times, times: Times, shift: int) -> NDArray[np.intp]:
