@@ -16,8 +16,9 @@ from trailveil.memory import Entry, Memory
 from trailveil.output import Put, staged
 from trailveil.projection import frame_for
 from trailveil.release import Plan, Request, draw, identity
-from trailveil.selection import Stretch, at, between, ends, merged
+from trailveil.selection import Stretch, at, between, ends, merged, near, stops
 from trailveil.trace import Trace
+from trailveil.visits import Circle
 
 Beside = Callable[[bool], contextlib.AbstractContextManager[Put]]
 """Stages a file that appears with the release, told whether that is a further one."""
@@ -25,16 +26,25 @@ Beside = Callable[[bool], contextlib.AbstractContextManager[Put]]
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What to protect, as it was asked for: times in the words of trailveil.selection."""
+    """What to protect, as it was asked for: times in the words of trailveil.selection.
+
+    near: places of which every visit is protected. stops: every stay that is found, too.
+    """
 
     at: tuple[str, ...] = ()
     between: tuple[tuple[str, str], ...] = ()
     zone: tzinfo | None = None
+    near: tuple[Circle, ...] = ()
+    stops: bool = False
 
     def stretches(self, trace: Trace) -> list[Stretch]:
         """The parts of the trace to protect; both its ends where nothing is stated."""
         stated = [at(text, trace, self.zone) for text in self.at]
         stated += [between(first, second, trace, self.zone) for first, second in self.between]
+        for number, place in enumerate(self.near, start=1):
+            stated += near(place, trace, number=number)
+        if self.stops:
+            stated += stops(trace)
         if not stated:
             stated = ends(trace, frame_for(trace.positions).to_lattice(trace.positions))
         return merged(stated)

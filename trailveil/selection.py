@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue, Refused
 from trailveil.projection import MICRO
+from trailveil.stops import LASTS, WITHIN, stays
 from trailveil.trace import NANOSECONDS, Trace
+from trailveil.visits import Circle, visits
 
 # A person is still who stays this near one fix (metres) for at least so long (seconds).
 STILL_WITHIN = 30.0
@@ -102,11 +104,41 @@ def between(first: str, second: str, trace: Trace, zone: tzinfo | None) -> Stret
     return Stretch("between stated times", begin, end)
 
 
+def near(place: Circle, trace: Trace, *, number: int = 1) -> list[Stretch]:
+    """Every visit to a place, the stated one of this number: their times depend on the trace.
+
+    Raises Refused, without the place, where there was none.
+    """
+    found = visits(trace, place)
+    if found:
+        return [Stretch(f"near stated place {number}", *one, by_place=True) for one in found]
+    swapped = place.swapped
+    hint = (
+        "with latitude and longitude the other way round there are, so write LAT,LON,METRES"
+        if swapped and visits(trace, swapped)
+        else "check LAT,LON,METRES, or state more metres"
+    )
+    raise Refused(
+        f"--near must name a place that was visited, got no visit to place {number}: {hint}"
+    )
+
+
+def stops(trace: Trace) -> list[Stretch]:
+    """Every stay that is found in the trace: their times depend on it. Raises Refused for none."""
+    found = [Stretch("a stay that was found", *one, by_place=True) for one in stays(trace)]
+    if not found:
+        raise Refused(
+            f"--stops auto must find a stay ({LASTS / 60:g} min within {WITHIN:g} m), got none in "
+            "the recording: state times (--between, --at) or a place (--near), or leave --stops out"
+        )
+    return found
+
+
 def ends(trace: Trace, lattice: NDArray[np.int64]) -> list[Stretch]:
     """Both ends of the trace: first and last fix, widened over adjoining still fixes.
 
-    lattice: positions (n, 2) in micrometres. Widening depends on where the person was: such
-    stretches say so.
+    lattice: positions (n, 2) in micrometres. Whether they are widened depends on where the person
+    was, so all of them say so.
     """
     count, times = len(trace), [int(time) for time in trace.times]
     first = _still_until(trace.seconds, lattice)
@@ -115,8 +147,8 @@ def ends(trace: Trace, lattice: NDArray[np.int64]) -> list[Stretch]:
     rest = slice(None, first, -1)  # what belongs to the start is not the end
     last = count - 1 - _still_until(trace.seconds[-1] - trace.seconds[rest], lattice[rest])
     return [
-        Stretch("the start", times[0], times[first], by_place=first > 0),
-        Stretch("the end", times[last], times[-1], by_place=last < count - 1),
+        Stretch("the start", times[0], times[first], by_place=True),
+        Stretch("the end", times[last], times[-1], by_place=True),
     ]
 
 

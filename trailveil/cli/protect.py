@@ -11,6 +11,7 @@ from click.core import ParameterSource
 
 from trailveil.adversaries import Named
 from trailveil.adversaries import named as known_as
+from trailveil.cli.selecting import SELECTING, refuse_further_arguments, selected
 from trailveil.cli.waiting import waiting
 from trailveil.errors import InvalidValue, Unavailable
 from trailveil.everywhere import plan_everywhere
@@ -21,7 +22,6 @@ from trailveil.memory import user_memory
 from trailveil.output import Put, check_output, staged
 from trailveil.prior_file import prior_named
 from trailveil.protecting import (
-    Chosen,
     check_released,
     default_output,
     load,
@@ -38,6 +38,7 @@ EXAMPLE = """Examples:
   trailveil protect ride.gpx
   trailveil protect ride.gpx --between 08:10 08:45 --tz Europe/Berlin
   trailveil protect ride.gpx --at start+5m --radius 300 --withhold 600
+  trailveil protect ride.gpx --near 45.7399,-32.9167,150 --stops auto
 
 TIME is ISO 8601 with a zone (2024-05-14T08:30:00Z), start+5m, end-1h30m, or HH:MM with --tz."""
 
@@ -56,13 +57,15 @@ def zone_named(
         ) from error
 
 
-@click.command(epilog=EXAMPLE)
+@click.command(epilog=EXAMPLE, context_settings={"allow_extra_args": True})
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: IN.private.SUFFIX.")
 @click.option("--at", "at", multiple=True, metavar="TIME", help="Protect the place at this time.")
 @click.option("--between", nargs=2, multiple=True, metavar="T1 T2", help="Protect a stay.")
-@click.option("--near", metavar="LAT,LON,METRES", help="Not in this version.")
-@click.option("--stops", type=click.Choice(["auto"]), help="Not in this version.")
+@click.option(
+    "--near", multiple=True, metavar="LAT,LON,METRES", help="Protect every visit to this place."
+)
+@click.option("--stops", type=click.Choice(["auto"]), help="Protect every stay that is found.")
 @click.option("--everywhere", is_flag=True, help="Protect every place, at any time.")
 @click.option("--radius", type=POSITIVE, default=200.0, show_default=True, help="Metres.")
 @click.option("--epsilon", type=POSITIVE, default=1.0, show_default=True, help="Privacy loss.")
@@ -131,18 +134,18 @@ def zone_named(
 def protect(**options: Any) -> None:
     """Protect a recording and say what can still be learnt from it.
 
-    Without --at, --between or --everywhere both ends of the recording are protected: share a ride,
-    not a home.
+    Without --at, --between, --near, --stops or --everywhere both ends of the recording are
+    protected: share a ride, not a home.
     """
     source: Path = options["source"]
     output: Path = options["output"] or default_output(source)
     overwrite, again = options["overwrite"], options["again"]
-    wanted = _request(options)
+    refuse_further_arguments(click.get_current_context())
+    wanted, chosen = _request(options), selected(options)
     trace, cleaning = load(source, assume_utc=options["assume_utc"], zone=_naive_zone(options))
     check_target(output, source, overwrite=overwrite)
     _check_report(options["report"], source, output, overwrite=overwrite)
     everywhere = wanted.noise is Noise.EVERYWHERE
-    chosen = Chosen(tuple(options["at"]), tuple(options["between"]), options["zone"])
     request = wanted if everywhere else requested(trace, chosen, wanted)
     memory = user_memory()
     check_released(memory, trace, request, again=again)
@@ -200,18 +203,13 @@ def _prior(stated: str) -> Kernel:
 
 
 def _refuse_what_is_missing(options: dict[str, Any]) -> None:
-    others = [name for name in ("at", "between", "withhold", "leave") if options[name]]
+    others = [name for name in (*SELECTING, "withhold", "leave") if options[name]]
     if options["mechanism"] != Noise.OPTIMAL.value:
         others.append("mechanism")
     if options["everywhere"] and others:
         raise click.UsageError(
             f"--everywhere must come alone, got --{others[0]} as well: protect every place, or "
             "state what to protect"
-        )
-    if options["near"] or options["stops"]:
-        raise Unavailable(
-            "--near and --stops choose times by place and are not in this version: state times "
-            "(--at, --between)"
         )
 
 

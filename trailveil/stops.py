@@ -1,0 +1,123 @@
+"""Stays: where somebody spent some minutes at one place, found in a cleaned trace.
+
+The time is cut into short pieces, and the place of a piece is the median of its fixes, then the
+median of three neighbouring pieces: a stray fix, or a few, end no stay. A window is a run of pieces
+that lasts long enough and no two places of which are further apart than a stay may extend. A stay
+is a union of windows that overlap. It is the same whichever way time runs, a gap of the recording
+between two fixes at one place belongs to it, and the longest recording takes a dozen passes over
+its pieces. Why no library does this: docs/decisions.md.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.errors import InvalidValue
+from trailveil.projection import MICRO, frame_for
+from trailveil.trace import NANOSECONDS, Trace
+
+Interval = tuple[int, int]
+"""First and last moment, nanoseconds since 1970 UTC."""
+
+WITHIN = 100.0
+"""Metres: no two places of some minutes of a stay are further apart."""
+
+LASTS = 300.0
+"""Seconds that a stay lasts at least."""
+
+ABSENCE = 300.0
+"""Seconds: who is back sooner has not left."""
+
+# Pieces in the shortest stay: they are as long as it takes to tell a stray fix from a way there.
+_PIECES = 10
+
+
+def stays(trace: Trace, within: float = WITHIN, lasts: float = LASTS) -> list[Interval]:
+    """Every stay of a trace, in order of time: begin and end in nanoseconds, O(n log n).
+
+    within: metres, in the frame of the trace. lasts: seconds. Begin and end are times of fixes. Two
+    stays that are less than ABSENCE and `within` apart are one. Raises InvalidValue for numbers
+    that are not positive, Refused for a trace that reaches too far for one frame.
+    """
+    for name, value in (("within", within), ("lasts", lasts)):
+        if not 0 < value < 1e9:
+            raise InvalidValue(f"{name} must be a number above 0, got {value:g}")
+    if not len(trace):
+        return []
+    lattice = frame_for(trace.positions).to_lattice(trace.positions)
+    first, last = _pieces(trace.seconds, lasts / _PIECES)
+    places = _without_strays(_medians(lattice, first, last)) / MICRO
+    together = _together(trace.seconds[first], trace.seconds[last], places, within, lasts)
+    found: list[Interval] = []
+    previous = -1
+    for begin, end in _runs(together):
+        one = (int(trace.times[first[begin]]), int(trace.times[last[end + 1]]))
+        apart = np.hypot(*(places[begin] - places[previous]))
+        joins = bool(found) and apart <= within and one[0] - found[-1][1] < ABSENCE * NANOSECONDS
+        found.append((found.pop()[0], one[1]) if joins else one)
+        previous = end + 1
+    return found
+
+
+def joined(intervals: list[Interval]) -> list[Interval]:
+    """In order of time; those that are less than ABSENCE apart are one."""
+    found: list[Interval] = []
+    for begin, end in sorted(intervals):
+        if found and begin - found[-1][1] < ABSENCE * NANOSECONDS:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
+        else:
+            found.append((begin, end))
+    return found
+
+
+def _pieces(
+    seconds: NDArray[np.float64], length: float
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The first and the last fix of each piece of time that has any."""
+    number = np.floor(seconds / length)
+    first = np.flatnonzero(np.diff(number, prepend=-1.0))
+    return first, np.append(first[1:], seconds.size) - 1
+
+
+def _medians(
+    lattice: NDArray[np.int64], first: NDArray[np.intp], last: NDArray[np.intp]
+) -> NDArray[np.int64]:
+    """The lower median of each piece, (m, 2), each coordinate by itself."""
+    piece = np.repeat(np.arange(first.size), last - first + 1)
+    middle = (first + last) // 2
+    columns = [column[np.lexsort((column, piece))][middle] for column in lattice.T]
+    return np.stack(columns, axis=1)
+
+
+def _without_strays(places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The median of each place and its two neighbours; the outermost as they are."""
+    calm = places.copy()
+    calm[1:-1] = np.median([places[:-2], places[1:-1], places[2:]], axis=0)
+    return calm
+
+
+def _together(
+    first: NDArray[np.float64],
+    last: NDArray[np.float64],
+    places: NDArray[np.float64],
+    within: float,
+    lasts: float,
+) -> NDArray[np.bool_]:
+    """(m - 1,) whether a piece and the next are in one window.
+
+    Windows of more pieces than the shortest stay can have are unions of windows that have so many.
+    """
+    found = np.zeros(max(len(places) - 1, 0), dtype=np.bool_)
+    near = np.ones(len(places), dtype=np.bool_)
+    for more in range(1, min(_PIECES + 2, len(places))):
+        apart = np.hypot(*(places[more:] - places[:-more]).T)
+        near = near[:-1] & near[1:] & (apart <= within)
+        window = np.flatnonzero(near & (last[more:] - first[:-more] >= lasts))
+        for step in range(more):
+            found[window + step] = True
+    return found
+
+
+def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """First and last index of each run of True."""
+    edges = np.flatnonzero(np.diff(flags.astype(np.int8), prepend=0, append=0))
+    return [(int(begin), int(end) - 1) for begin, end in zip(edges[::2], edges[1::2], strict=True)]
