@@ -3,10 +3,12 @@
 The time is cut into short pieces, and the place of a piece is the median of its fixes, then the
 median of three neighbouring pieces: a stray fix, or a few, end no stay. A window is a run of pieces
 that lasts long enough and no two places of which are further apart than a stay may extend. A stay
-is a union of windows that overlap. It is the same whichever way time runs, a gap of the recording
+is a union of windows that overlap, from its first fix there to its last. A gap of the recording
 between two fixes at one place belongs to it, and the longest recording takes a dozen passes over
 its pieces. Why no library does this: docs/decisions.md.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,19 +45,39 @@ def stays(trace: Trace, within: float = WITHIN, lasts: float = LASTS) -> list[In
             raise InvalidValue(f"{name} must be a number above 0, got {value:g}")
     if not len(trace):
         return []
-    lattice = frame_for(trace.positions).to_lattice(trace.positions)
+    metres = frame_for(trace.positions).to_lattice(trace.positions) / MICRO
     first, last = _pieces(trace.seconds, lasts / _PIECES)
-    places = _without_strays(_medians(lattice, first, last)) / MICRO
+    places = _without_strays(_medians(metres, first, last))
+    there = np.hypot(*(metres - np.repeat(places, last - first + 1, axis=0)).T) <= within
     together = _together(trace.seconds[first], trace.seconds[last], places, within, lasts)
-    found: list[Interval] = []
-    previous = -1
+    found: list[_Stay] = []
     for begin, end in _runs(together):
-        one = (int(trace.times[first[begin]]), int(trace.times[last[end + 1]]))
-        apart = np.hypot(*(places[begin] - places[previous]))
-        joins = bool(found) and apart <= within and one[0] - found[-1][1] < ABSENCE * NANOSECONDS
-        found.append((found.pop()[0], one[1]) if joins else one)
-        previous = end + 1
-    return found
+        fixes = first[begin] + np.flatnonzero(there[first[begin] : last[end + 1] + 1])
+        if not fixes.size or np.ptp(trace.seconds[fixes[[0, -1]]]) < lasts:
+            continue
+        moments = trace.times[fixes[[0, -1]]].tolist()
+        one = _Stay(moments[0], moments[1], places[begin], places[end + 1])
+        found.append(found.pop().until(one) if found and found[-1].adjoins(one, within) else one)
+    return [(one.begin, one.end) for one in found]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Stay:
+    """Begin and end in nanoseconds; the places (2,), in metres, at either."""
+
+    begin: int
+    end: int
+    came: NDArray[np.float64]
+    left: NDArray[np.float64]
+
+    def adjoins(self, other: "_Stay", within: float) -> bool:
+        """Whether a later one is the same, after a short absence."""
+        soon = other.begin - self.end < ABSENCE * NANOSECONDS
+        return soon and bool(np.hypot(*(other.came - self.left)) <= within)
+
+    def until(self, other: "_Stay") -> "_Stay":
+        """Both as one."""
+        return _Stay(self.begin, other.end, self.came, other.left)
 
 
 def joined(intervals: list[Interval]) -> list[Interval]:
@@ -79,16 +101,16 @@ def _pieces(
 
 
 def _medians(
-    lattice: NDArray[np.int64], first: NDArray[np.intp], last: NDArray[np.intp]
-) -> NDArray[np.int64]:
+    metres: NDArray[np.float64], first: NDArray[np.intp], last: NDArray[np.intp]
+) -> NDArray[np.float64]:
     """The lower median of each piece, (m, 2), each coordinate by itself."""
     piece = np.repeat(np.arange(first.size), last - first + 1)
     middle = (first + last) // 2
-    columns = [column[np.lexsort((column, piece))][middle] for column in lattice.T]
+    columns = [column[np.lexsort((column, piece))][middle] for column in metres.T]
     return np.stack(columns, axis=1)
 
 
-def _without_strays(places: NDArray[np.int64]) -> NDArray[np.int64]:
+def _without_strays(places: NDArray[np.float64]) -> NDArray[np.float64]:
     """The median of each place and its two neighbours; the outermost as they are."""
     calm = places.copy()
     calm[1:-1] = np.median([places[:-2], places[1:-1], places[2:]], axis=0)

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from trailveil.adversaries import Named
 from trailveil.adversaries import named as known_as
-from trailveil.cli.selecting import SELECTING, refuse_further_arguments, selected
+from trailveil.cli.selecting import SELECTING, WithPlaces, selected
 from trailveil.cli.waiting import waiting
 from trailveil.errors import InvalidValue, Unavailable
 from trailveil.everywhere import plan_everywhere
@@ -57,7 +57,7 @@ def zone_named(
         ) from error
 
 
-@click.command(epilog=EXAMPLE, context_settings={"allow_extra_args": True})
+@click.command(cls=WithPlaces, epilog=EXAMPLE)
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: IN.private.SUFFIX.")
 @click.option("--at", "at", multiple=True, metavar="TIME", help="Protect the place at this time.")
@@ -140,8 +140,7 @@ def protect(**options: Any) -> None:
     source: Path = options["source"]
     output: Path = options["output"] or default_output(source)
     overwrite, again = options["overwrite"], options["again"]
-    refuse_further_arguments(click.get_current_context())
-    wanted, chosen = _request(options), selected(options)
+    chosen, wanted = selected(options), _request(options)
     trace, cleaning = load(source, assume_utc=options["assume_utc"], zone=_naive_zone(options))
     check_target(output, source, overwrite=overwrite)
     _check_report(options["report"], source, output, overwrite=overwrite)

@@ -22,10 +22,23 @@ def selected(options: dict[str, Any]) -> Chosen:
     )
 
 
-def refuse_further_arguments(context: click.Context) -> None:
-    """Wrong usage, without the arguments: of a place with spaces in it they would be a part."""
-    if context.args:
-        raise click.UsageError(
-            "IN must be one file, got further arguments: write LAT,LON,METRES without spaces, and "
-            "quote names that have any"
-        )
+class WithPlaces(click.Command):
+    """A command that takes places, and repeats no part of one that was written with spaces."""
+
+    allow_extra_args = True
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse as ever; wrong usage, without what they are, for arguments that are too many."""
+        try:
+            further = bool(super().parse_args(ctx, args))
+        except click.NoSuchOption as error:
+            if not error.option_name[1:2].isdigit():
+                raise
+            further = True
+        if further:
+            raise click.UsageError(
+                "IN must be one file, got further arguments: write LAT,LON,METRES without spaces, "
+                "and quote names that have any",
+                ctx,
+            )
+        return []
