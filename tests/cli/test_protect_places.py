@@ -118,7 +118,7 @@ def test_places_and_stays_are_protected_and_told_of(run: Run, tmp_path: Path) ->
     told = json.dumps(public)
     assert "near stated" not in told
     assert not re.search(r"\d\d:\d\d", told)
-    numbers = [one for one in re.findall(r"-?\d+\.\d+", out + told)]
+    numbers = re.findall(r"-?\d+\.\d+", out + told)
     for value in (LATITUDE, LONGITUDE):
         assert min(abs(float(one) - value) for one in numbers) > 1e-3
     for path in (one for one in tmp_path.rglob("*") if one.is_file()):
