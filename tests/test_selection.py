@@ -28,6 +28,7 @@ from trailveil.selection import (
     near,
     stops,
 )
+from trailveil.stops import LASTS, WITHIN
 from trailveil.trace import NANOSECONDS, Trace
 from trailveil.visits import Circle
 
@@ -241,7 +242,7 @@ def test_places_and_stays_add_up_and_say_so() -> None:
     assert [(one.seconds(trace)) for one in [*visit, *back]] == [(0.0, 30.0), (990.0, 1590.0)]
     (stay,) = stops(trace)
     assert all(one.by_place for one in [*visit, *back, stay])
-    both = Chosen(("start+5m",), (), None, (home, other), stops=True).stretches(trace)
+    both = Chosen(("start+5m",), (), None, (home, other), stops=(WITHIN, LASTS)).stretches(trace)
     labels = [
         "near stated place 1",
         "at a stated time",
@@ -263,6 +264,9 @@ def test_places_that_were_not_visited_and_stays_that_are_not_there() -> None:
         assert not re.search("48|11", str(caught.value))
     with pytest.raises(Refused, match=r"a stay \(5 min within 100 m\), got none in the recording"):
         stops(trace)
+    with pytest.raises(Refused, match=r"a stay \(1 min within 180 m\), got none"):
+        stops(trace, 180.0, 60.0)
+    assert len(stops(trace, 190.0, 60.0)) == 1
 
 
 def test_merging_keeps_what_was_chosen_by_place_and_the_names() -> None:

@@ -28,14 +28,15 @@ Beside = Callable[[bool], contextlib.AbstractContextManager[Put]]
 class Chosen:
     """What to protect, as it was asked for: times in the words of trailveil.selection.
 
-    near: places of which every visit is protected. stops: every stay that is found, too.
+    near: places of which every visit is protected. stops: every stay within so many metres and of
+    so many seconds, or more, is protected; None for those that are not asked for.
     """
 
     at: tuple[str, ...] = ()
     between: tuple[tuple[str, str], ...] = ()
     zone: tzinfo | None = None
     near: tuple[Circle, ...] = ()
-    stops: bool = False
+    stops: tuple[float, float] | None = None
 
     def stretches(self, trace: Trace) -> list[Stretch]:
         """The parts of the trace to protect; both its ends where nothing is stated."""
@@ -43,8 +44,8 @@ class Chosen:
         stated += [between(first, second, trace, self.zone) for first, second in self.between]
         for number, place in enumerate(self.near, start=1):
             stated += near(place, trace, number=number)
-        if self.stops:
-            stated += stops(trace)
+        if self.stops is not None:
+            stated += stops(trace, *self.stops)
         if not stated:
             stated = ends(trace, frame_for(trace.positions).to_lattice(trace.positions))
         return merged(stated)

@@ -123,15 +123,18 @@ def near(place: Circle, trace: Trace, *, number: int = 1) -> list[Stretch]:
     )
 
 
-def stops(trace: Trace) -> list[Stretch]:
-    """Every stay that is found in the trace: their times depend on it. Raises Refused for none."""
-    found = [Stretch("a stay that was found", *one, by_place=True) for one in stays(trace)]
+def stops(trace: Trace, within: float = WITHIN, lasts: float = LASTS) -> list[Stretch]:
+    """Every stay that is found in the trace, within metres and of so many seconds or more.
+
+    Their times depend on the trace. Raises Refused where there is none.
+    """
+    found = stays(trace, within, lasts)
     if not found:
         raise Refused(
-            f"--stops auto must find a stay ({LASTS / 60:g} min within {WITHIN:g} m), got none in "
+            f"--stops auto must find a stay ({lasts / 60:g} min within {within:g} m), got none in "
             "the recording: state times (--between, --at) or a place (--near), or leave --stops out"
         )
-    return found
+    return [Stretch("a stay that was found", *one, by_place=True) for one in found]
 
 
 def ends(trace: Trace, lattice: NDArray[np.int64]) -> list[Stretch]:

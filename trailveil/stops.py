@@ -38,11 +38,11 @@ def stays(trace: Trace, within: float = WITHIN, lasts: float = LASTS) -> list[In
 
     within: metres, in the frame of the trace. lasts: seconds. Begin and end are times of fixes. Two
     stays that are less than ABSENCE and `within` apart are one. Raises InvalidValue for numbers
-    that are not positive, Refused for a trace that reaches too far for one frame.
+    out of range, Refused for a trace that reaches too far for one frame.
     """
     for name, value in (("within", within), ("lasts", lasts)):
         if not 0 < value < 1e9:
-            raise InvalidValue(f"{name} must be a number above 0, got {value:g}")
+            raise InvalidValue(f"{name} must be a number above 0 and below 1e9, got {value:g}")
     if not len(trace):
         return []
     metres = frame_for(trace.positions).to_lattice(trace.positions) / MICRO

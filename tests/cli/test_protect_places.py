@@ -63,6 +63,12 @@ REFUSED: dict[str, tuple[int, tuple[str, ...], str]] = {
     "nothing": (2, ("--near",), "requires an argument"),
     "everywhere near": (2, ("--near", PLACE, "--everywhere"), "got --near as well"),
     "everywhere stops": (2, ("--stops", "auto", "--everywhere"), "got --stops as well"),
+    "stops within, alone": (2, ("--stops-within", "50"), "must come with --stops auto"),
+    "stops for, alone": (2, ("--stops-for", "50", "--near", PLACE), "must come with --stops auto"),
+    "stops for nothing": (2, ("--stops", "auto", "--stops-for", "0"), "--stops-for"),
+    "stops within nan": (2, ("--stops", "auto", "--stops-within", "nan"), "--stops-within"),
+    "longer stops": (1, ("--stops", "auto", "--stops-for", "900"), "15 min within 100 m"),
+    "smaller stops": (1, ("--stops", "auto", "--stops-within", "0.5"), "5 min within 0.5 m"),
     "other stops": (2, ("--stops", "home"), "--stops"),
 }
 

@@ -11,6 +11,7 @@ from click.core import ParameterSource
 
 from trailveil.adversaries import Named
 from trailveil.adversaries import named as known_as
+from trailveil.cli.parameters import POSITIVE as FINITE
 from trailveil.cli.selecting import SELECTING, WithPlaces, selected
 from trailveil.cli.waiting import waiting
 from trailveil.errors import InvalidValue, Unavailable
@@ -66,6 +67,8 @@ def zone_named(
     "--near", multiple=True, metavar="LAT,LON,METRES", help="Protect every visit to this place."
 )
 @click.option("--stops", type=click.Choice(["auto"]), help="Protect every stay that is found.")
+@click.option("--stops-within", type=FINITE, metavar="METRES", help="How far one extends (100).")
+@click.option("--stops-for", type=FINITE, metavar="SECONDS", help="How long one lasts (300).")
 @click.option("--everywhere", is_flag=True, help="Protect every place, at any time.")
 @click.option("--radius", type=POSITIVE, default=200.0, show_default=True, help="Metres.")
 @click.option("--epsilon", type=POSITIVE, default=1.0, show_default=True, help="Privacy loss.")

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from trailveil.protecting import Chosen
+from trailveil.stops import LASTS, WITHIN
 from trailveil.visits import circle
 
 SELECTING = ("at", "between", "near", "stops")
@@ -13,12 +14,16 @@ SELECTING = ("at", "between", "near", "stops")
 
 def selected(options: dict[str, Any]) -> Chosen:
     """What was chosen. Raises InvalidValue for a place that cannot be read, without the place."""
+    size = {name: options[name] for name in ("stops_within", "stops_for")}
+    stops = (size["stops_within"] or WITHIN, size["stops_for"] or LASTS)
+    if options["stops"] is None and any(size.values()):
+        raise click.UsageError("--stops-within and --stops-for must come with --stops auto")
     return Chosen(
         tuple(options["at"]),
         tuple(options["between"]),
         options["zone"],
         tuple(circle(text) for text in options["near"]),
-        options["stops"] is not None,
+        None if options["stops"] is None else stops,
     )
 
 

@@ -9,10 +9,11 @@ from trailveil.report import everywhere
 _BY_PLACE = (
     "Some protected times were chosen by where the person was. That choice depends on the "
     "recording, so epsilon is a figure there and not a guarantee. The choice itself tells, to who "
-    "sees when the noise begins and ends: that the person was at or near a protected place exactly "
-    "then, and at its edge at both moments; how many such visits there were and how long they "
-    "took; and that the rest was not found to be one. --everywhere tells none of that. Stated "
-    "times (--between, --at) that do not depend on the recording give a guarantee."
+    "sees when the noise (or what is withheld) begins and ends: that the person was at or near a "
+    "protected place exactly then, and at its edge at both moments; how many such visits there "
+    "were and how long they took; and that the rest was not found to be one. --everywhere tells "
+    "none of that. Stated times (--between, --at) that do not depend on the recording give a "
+    "guarantee."
 )
 
 
