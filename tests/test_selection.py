@@ -272,6 +272,9 @@ def test_places_that_were_not_visited_and_stays_that_are_not_there() -> None:
 def test_merging_keeps_what_was_chosen_by_place_and_the_names() -> None:
     joined = merged([stretch(0, 10, True, "a"), stretch(5, 20, label="b"), stretch(15, 30)])
     assert joined == [Stretch("a, b, x", 0, 30, True)]
+    for order in (1, -1):
+        (time,) = merged([stretch(5, 5, True, "a"), stretch(5, 5, label="b")][::order])
+        assert time == Stretch("a, b" if order == 1 else "b, a", 5, 5, True)
 
 
 def walked(*metres: float, step: float = 10.0) -> tuple[Trace, np.ndarray]:

@@ -163,7 +163,10 @@ def merged(stretches: list[Stretch]) -> list[Stretch]:
             found.append(_joined(found.pop(), stay))
         else:
             found.append(stay)
-    moments = {one.begin: one for one in stretches if not one.is_stay}
+    moments: dict[int, Stretch] = {}
+    for one in (one for one in stretches if not one.is_stay):
+        known = moments.get(one.begin)
+        moments[one.begin] = _joined(known, one) if known else one
     return sorted([*found, *moments.values()], key=lambda one: (one.begin, one.end))
 
 
