@@ -20,7 +20,7 @@ from trailveil.stops import ABSENCE, LASTS, WITHIN, stays
 from trailveil.trace import NANOSECONDS, Trace
 
 Place = tuple[float, float]
-PIECE = LASTS / 10
+PIECE = LASTS / 20
 
 
 def distance(one: Place, other: Place) -> float:
@@ -56,13 +56,16 @@ def by_definition(trace: Trace) -> list[tuple[float, float]]:
         for b in range(a + 1, len(calm)):
             if any(distance(calm[c], calm[b]) > WITHIN for c in range(a, b)):
                 break
-            if seconds[members[b][-1]] - seconds[members[a][0]] >= LASTS:
+            if seconds[members[b][-1]] - seconds[members[a][0]] >= LASTS - 2 * PIECE:
                 joined |= set(range(a, b))
-    found: list[tuple[float, float, int]] = []
-    a = 0
-    while a < len(calm) - 1:
+    found = [
+        (seconds[i], seconds[i + 1], points[i], points[i + 1])
+        for i in range(len(seconds) - 1)
+        if seconds[i + 1] - seconds[i] >= LASTS and distance(points[i], points[i + 1]) <= WITHIN
+    ]
+    for a in sorted(joined):
         b = a
-        while b in joined:
+        while a - 1 not in joined and b in joined:
             b += 1
         there = [
             seconds[i]
@@ -70,14 +73,23 @@ def by_definition(trace: Trace) -> list[tuple[float, float]]:
             for i in members[k]
             if distance(points[i], calm[k]) <= WITHIN
         ]
-        if b > a and there and there[-1] - there[0] >= LASTS:
-            begin = there[0]
-            soon = found and begin - found[-1][1] < ABSENCE
-            if soon and distance(calm[a], calm[found[-1][2]]) <= WITHIN:
-                begin = found.pop()[0]
-            found.append((begin, there[-1], b))
-        a = max(b, a + 1)
-    return [(begin, end) for begin, end, _ in found]
+        if b > a and there and there[-1] - there[0] >= LASTS - 2 * PIECE:
+            found.append((there[0], there[-1], calm[a], calm[b]))
+    return once(found)
+
+
+def once(found: list[tuple[float, float, Place, Place]]) -> list[tuple[float, float]]:
+    """Those that overlap, or follow soon and near, as one."""
+    result: list[tuple[float, float, Place, Place]] = []
+    for begin, end, came, left in sorted(found):
+        if result:
+            first, until, origin, place = result[-1]
+            if begin <= until or (begin - until < ABSENCE and distance(came, place) <= WITHIN):
+                later = max((until, place), (end, left), key=lambda one: one[0])
+                result[-1] = (first, later[0], origin, later[1])
+                continue
+        result.append((begin, end, came, left))
+    return [(begin, end) for begin, end, _, _ in result]
 
 
 steps = st.lists(
@@ -157,11 +169,38 @@ def test_two_places_are_two_stays_and_a_short_absence_is_none() -> None:
         assert len(stays(trace_of(seconds, np.stack([away, 0 * away], axis=1)))) == count
 
 
+@pytest.mark.parametrize("lasts", [60.0, 300.0, 2400.0, 20_000.0])
+@pytest.mark.parametrize("step", [1.0, 7.0, 50.0])
+def test_whatever_lasts_long_enough_is_found(lasts: float, step: float) -> None:
+    """Wherever the pieces are cut, and whatever speed somebody came and went at."""
+    for begin in lasts * np.array([0.3, 1.02, 1.7]):
+        for pace in (0.8, 30.0):
+            end = begin + lasts + 2 * step
+            seconds = np.arange(0.0, end + lasts, step)
+            away = np.maximum(np.maximum(begin - seconds, seconds - end), 0.0)
+            trace = trace_of(
+                seconds, np.stack([np.minimum(pace * away, 50_000), 20 * np.sin(seconds)], axis=1)
+            )
+            slack = 100 / pace + step + lasts / 20
+            found = after(trace, stays(trace, lasts=lasts))
+            assert any(
+                abs(one - begin) <= slack and abs(other - end) <= slack for one, other in found
+            )
+
+
+def test_a_gap_at_one_place_is_a_stay_whatever_stands_beside_it() -> None:
+    """Ridden up to it and away from it at once: every piece has its median elsewhere."""
+    seconds = [*np.arange(0.0, 100.0, 5.0), *np.arange(5000.0, 5100.0, 5.0)]
+    away = [20.0 * (95 - second) if second < 100 else 20.0 * (second - 5000) for second in seconds]
+    trace = trace_of(seconds, [(east, 40.0 if east else 0.0) for east in away])
+    assert after(trace, stays(trace)) == [(95.0, 5000.0)]
+
+
 def test_a_stay_of_as_many_pieces_as_the_shortest_can_have() -> None:
-    seconds = [0.0, 59.0, *np.arange(75.0, 346.0, 30.0), 360.0, 420.0]
+    seconds = [0.0, 29.5, *np.arange(37.0, 299.0, 15.0), 300.0, 340.0]
     away = [900.0, *[0.0] * (len(seconds) - 2), 900.0]
     trace = trace_of(seconds, [(east, 0.0) for east in away])
-    assert after(trace, stays(trace)) == [(59.0, 360.0)]
+    assert after(trace, stays(trace)) == [(29.5, 300.0)]
 
 
 def test_a_stay_that_wanders_ends_where_it_was_left() -> None:
@@ -174,10 +213,10 @@ def test_a_stay_that_wanders_ends_where_it_was_left() -> None:
     assert after(trace, stays(trace)) == [(0.0, 3590.0)]
 
 
-@pytest.mark.parametrize("last", [LASTS - 1e-3, LASTS])
+@pytest.mark.parametrize("last", [0.9 * LASTS - 1e-3, 0.9 * LASTS, LASTS])
 def test_two_fixes(last: float) -> None:
     trace = trace_of([0.0, last], [(0.0, 0.0), (WITHIN - 1, 0.0)])
-    assert len(stays(trace)) == (last >= LASTS)
+    assert len(stays(trace)) == (last >= 0.9 * LASTS)
     assert stays(trace_of([0.0, last], [(0.0, 0.0), (WITHIN + 1, 0.0)])) == []
 
 
@@ -217,7 +256,7 @@ def test_what_another_library_finds_is_found(step: float, seed: int) -> None:
     metres = np.cumsum(step * velocity[: seconds.size] * moves[:, None], axis=0)
     trace = trace_of(seconds, metres + 4 * random.standard_normal(metres.shape), (70.0, 180.0))
     theirs, ours = (
-        by_movingpandas(trace, 0.7 * WITHIN, LASTS + 2 * PIECE),
+        by_movingpandas(trace, 0.7 * WITHIN, LASTS),
         after(trace, stays(trace)),
     )
     assert theirs

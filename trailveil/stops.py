@@ -2,10 +2,11 @@
 
 The time is cut into short pieces, and the place of a piece is the median of its fixes, then the
 median of three neighbouring pieces: a stray fix, or a few, end no stay. A window is a run of pieces
-that lasts long enough and no two places of which are further apart than a stay may extend. A stay
-is a union of windows that overlap, from its first fix there to its last. A gap of the recording
-between two fixes at one place belongs to it, and the longest recording takes a dozen passes over
-its pieces. Why no library does this: docs/decisions.md.
+no two places of which are further apart than a stay may extend, and that lasts long enough but for
+a piece at each end, which may be cut: what lasts long enough is found, and some that is a little
+shorter. A stay is a union of windows that overlap, from its first fix there to its last. A gap of
+the recording between two fixes at one place belongs to it, or is one. The longest recording takes
+twenty passes over its pieces. Why no library does this: docs/decisions.md.
 """
 
 from dataclasses import dataclass
@@ -29,16 +30,17 @@ LASTS = 300.0
 ABSENCE = 300.0
 """Seconds: who is back sooner has not left."""
 
-# Pieces in the shortest stay: they are as long as it takes to tell a stray fix from a way there.
-_PIECES = 10
+# Pieces in the shortest stay: long enough for strays to be few in one, short enough for its edges.
+_PIECES = 20
 
 
 def stays(trace: Trace, within: float = WITHIN, lasts: float = LASTS) -> list[Interval]:
     """Every stay of a trace, in order of time: begin and end in nanoseconds, O(n log n).
 
-    within: metres, in the frame of the trace. lasts: seconds. Begin and end are times of fixes. Two
-    stays that are less than ABSENCE and `within` apart are one. Raises InvalidValue for numbers
-    out of range, Refused for a trace that reaches too far for one frame.
+    within: metres, in the frame of the trace. lasts: seconds; stays of 0.9 times as many may be
+    found, too. Begin and end are times of fixes. Two stays that are less than ABSENCE and `within`
+    apart are one. Raises InvalidValue for numbers out of range, Refused for a trace that reaches
+    too far for one frame.
     """
     for name, value in (("within", within), ("lasts", lasts)):
         if not 0 < value < 1e9:
@@ -49,16 +51,15 @@ def stays(trace: Trace, within: float = WITHIN, lasts: float = LASTS) -> list[In
     first, last = _pieces(trace.seconds, lasts / _PIECES)
     places = _without_strays(_medians(metres, first, last))
     there = np.hypot(*(metres - np.repeat(places, last - first + 1, axis=0)).T) <= within
-    together = _together(trace.seconds[first], trace.seconds[last], places, within, lasts)
-    found: list[_Stay] = []
+    least = lasts * (1 - 2 / _PIECES)
+    together = _together(trace.seconds[first], trace.seconds[last], places, within, least)
+    found = _gaps(trace, metres, within, lasts)
     for begin, end in _runs(together):
         fixes = first[begin] + np.flatnonzero(there[first[begin] : last[end + 1] + 1])
-        if not fixes.size or np.ptp(trace.seconds[fixes[[0, -1]]]) < lasts:
-            continue
-        moments = trace.times[fixes[[0, -1]]].tolist()
-        one = _Stay(moments[0], moments[1], places[begin], places[end + 1])
-        found.append(found.pop().until(one) if found and found[-1].adjoins(one, within) else one)
-    return [(one.begin, one.end) for one in found]
+        if fixes.size and np.ptp(trace.seconds[fixes[[0, -1]]]) >= least:
+            moments = trace.times[fixes[[0, -1]]].tolist()
+            found.append(_Stay(moments[0], moments[1], places[begin], places[end + 1]))
+    return _each_once(found, within)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -70,14 +71,34 @@ class _Stay:
     came: NDArray[np.float64]
     left: NDArray[np.float64]
 
-    def adjoins(self, other: "_Stay", within: float) -> bool:
-        """Whether a later one is the same, after a short absence."""
+    def goes_on(self, other: "_Stay", within: float) -> bool:
+        """Whether a later one is the same: it overlaps, or follows a short absence."""
         soon = other.begin - self.end < ABSENCE * NANOSECONDS
-        return soon and bool(np.hypot(*(other.came - self.left)) <= within)
+        near = bool(np.hypot(*(other.came - self.left)) <= within)
+        return other.begin <= self.end or (soon and near)
 
     def until(self, other: "_Stay") -> "_Stay":
         """Both as one."""
-        return _Stay(self.begin, other.end, self.came, other.left)
+        later = other if other.end > self.end else self
+        return _Stay(self.begin, later.end, self.came, later.left)
+
+
+def _each_once(stays_found: list[_Stay], within: float) -> list[Interval]:
+    """In order of time, joined where one goes on."""
+    found: list[_Stay] = []
+    for one in sorted(stays_found, key=lambda stay: (stay.begin, stay.end)):
+        goes_on = bool(found) and found[-1].goes_on(one, within)
+        found.append(found.pop().until(one) if goes_on else one)
+    return [(one.begin, one.end) for one in found]
+
+
+def _gaps(trace: Trace, metres: NDArray[np.float64], within: float, lasts: float) -> list[_Stay]:
+    """A fix and the next at one place, and time enough between them: seen at its ends alone."""
+    near = np.hypot(*np.diff(metres, axis=0).T) <= within
+    return [
+        _Stay(int(trace.times[i]), int(trace.times[i + 1]), metres[i], metres[i + 1])
+        for i in np.flatnonzero(near & (np.diff(trace.seconds) >= lasts))
+    ]
 
 
 def joined(intervals: list[Interval]) -> list[Interval]:
@@ -130,7 +151,7 @@ def _together(
     """
     found = np.zeros(max(len(places) - 1, 0), dtype=np.bool_)
     near = np.ones(len(places), dtype=np.bool_)
-    for more in range(1, min(_PIECES + 2, len(places))):
+    for more in range(1, min(_PIECES, len(places))):
         apart = np.hypot(*(places[more:] - places[:-more]).T)
         near = near[:-1] & near[1:] & (apart <= within)
         window = np.flatnonzero(near & (last[more:] - first[:-more] >= lasts))
