@@ -93,11 +93,11 @@ def _each_once(stays_found: list[_Stay], within: float) -> list[Interval]:
 
 
 def _gaps(trace: Trace, metres: NDArray[np.float64], within: float, lasts: float) -> list[_Stay]:
-    """A fix and the next at one place, and time enough between them: seen at its ends alone."""
+    """Fixes of which each is where the one before was, and time enough has passed between them."""
     near = np.hypot(*np.diff(metres, axis=0).T) <= within
     return [
-        _Stay(int(trace.times[i]), int(trace.times[i + 1]), metres[i], metres[i + 1])
-        for i in np.flatnonzero(near & (np.diff(trace.seconds) >= lasts))
+        _Stay(int(trace.times[i]), int(trace.times[k + 1]), metres[i], metres[k + 1])
+        for i, k in _runs(near & (np.diff(trace.seconds) >= lasts))
     ]
 
 
