@@ -1,5 +1,6 @@
 """Cleaning repairs little, counts everything, and refuses the rest in one line."""
 
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -43,13 +44,13 @@ def sound(count: int) -> list[Fix]:
 
 def lost(cleaning: Cleaning) -> dict[str, int]:
     """The counts that are not zero, but for the totals and what was beside the trace."""
-    beside = {"recorded", "kept", "routes"}
+    beside = {"recorded", "kept", "routes", "jumps"}
     return {name: n for name, n in cleaning.counts().items() if n and name not in beside}
 
 
-def refusal(fixes: list[Fix], **options: bool | ZoneInfo) -> str:
+def refusal(fixes: list[Fix], **options: Any) -> str:
     with pytest.raises((UnreadableInput, Refused)) as caught:
-        clean(recording(fixes), **options)  # type: ignore[arg-type]  # each option has its own
+        clean(recording(fixes), **options)
     message = str(caught.value)
     assert "\n" not in message
     assert len(message) < 300
@@ -234,7 +235,52 @@ def test_a_trace_has_two_fixes_at_least() -> None:
 def test_all_fixes_at_one_time_are_refused_with_the_reason() -> None:
     assert "got 1 of 9 (8 equal times)" in refusal([(0, 40 + k, 7) for k in range(9)])
     nearly: list[Fix] = [*[(0, 40.0 + k, 7) for k in range(9)], (5, 41, 7)]
-    assert "at least half of the fixes must be usable, got 2 of 10 (8 equal" in refusal(nearly)
+    assert "times must tell fixes apart, got 9 of 10 at one instant" in refusal(nearly)
+
+
+def test_many_fixes_a_second_told_in_whole_seconds_are_thinned_and_counted() -> None:
+    fixes: list[Fix] = [(k // 7, 40 + 1e-6 * k, 7) for k in range(20_000)]
+    trace, cleaning = clean(recording(fixes))
+    assert len(trace) == 2858
+    assert lost(cleaning) == {"equal_times": 17_142}
+    assert trace.positions[5, 0] == 40 + 35e-6
+
+
+def test_times_are_assigned_where_there_are_none() -> None:
+    fixes: list[Fix] = [(None, 40, 7), (None, np.nan, 7), (None, 41, 7), (None, 42, 7)]
+    assert "--every SECONDS" in refusal(fixes)
+    trace, cleaning = clean(recording(fixes), every=2.5)
+    assert trace.seconds.tolist() == [0, 5, 7.5]
+    assert trace.times[0] == np.datetime64("2000-01-01", "ns").astype(np.int64)
+    assert lost(cleaning) == {"bad_positions": 1, "assigned_times": 4}
+    assert "--every must be for recordings without times, got 1 of 5" in refusal(
+        [*fixes, (3, 40, 7)], every=2.5
+    )
+    for every in (0.0, -1.0, float("nan"), 1e9):
+        with pytest.raises(InvalidValue, match="--every must be seconds"):
+            clean(recording(fixes), every=every)
+
+
+@pytest.mark.parametrize(
+    ("place", "seconds", "jumps"),
+    [
+        ((50.0, 7.0), 60, 1),  # 1,100 km in a minute
+        ((40.0, -179.9), 86_400 * 2, 0),  # round the world in two days
+        ((40.0, 7.009), 1, 0),  # 770 m in a second: a receiver may do that
+        ((40.0, 7.02), 1, 1),
+        ((40.0, 7.02), 6, 0),
+    ],
+)
+def test_jumps_are_kept_and_counted(place: tuple[float, float], seconds: int, jumps: int) -> None:
+    trace, cleaning = clean(recording([(0, 40, 7), (seconds, *place)]))
+    assert len(trace) == 2
+    assert cleaning.jumps == jumps
+
+
+@pytest.mark.parametrize("latitude", [0.0, 60.0, 89.0])
+def test_the_antimeridian_is_no_jump(latitude: float) -> None:
+    fixes: list[Fix] = [(0, latitude, 179.9999), (1, latitude, -179.9999)]
+    assert clean(recording(fixes))[1].jumps == 0
 
 
 def test_a_recording_saved_three_times_over_is_not_refused() -> None:
@@ -264,7 +310,7 @@ def test_every_fix_is_kept_or_counted_once_and_refusals_are_our_own(fixes: list[
     gone = sum(counts[name] for name in (*reasons, "duplicates", "equal_times"))
     assert len(trace) + gone == len(fixes) == cleaning.recorded
     assert len(trace) == cleaning.kept
-    assert 2 * len(trace) >= len(fixes) - cleaning.duplicates
+    assert 2 * len(trace) >= len(fixes) - cleaning.duplicates - cleaning.equal_times
 
 
 @given(st.permutations(range(6)))

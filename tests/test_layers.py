@@ -23,7 +23,8 @@ ROWS = """
  4  misspecification theorems
  5  design/
  6  trace > readings projection > cleaning stops formats/ > datasets/ prior_file frames visits
- 7  output selection > memory crops > demands > designing > withholding > release
+ 7  output selection > keys crops retiming > memory demands > designing > withholding > release
+ 7  readings_release
  7  everywhere protecting
  7  scan ledger places attacks/
  8  plots > report/

@@ -13,6 +13,7 @@ import pytest
 from tests.rides import ride
 from trailveil import memory as module
 from trailveil.errors import Refused, UnwritableOutput
+from trailveil.keys import name_of
 from trailveil.memory import Entry, Memory, open_memory, user_memory
 from trailveil.randomness import SEED_BYTES
 from trailveil.trace import NANOSECONDS, Trace
@@ -201,7 +202,7 @@ def test_a_damaged_record_is_not_passed_over(memory: Memory, name: str) -> None:
     memory.remember(TRACE, ENTRY)
     data = DAMAGED[name]
     if b'"key": ""' in data:
-        data = data.replace(b'"key": ""', f'"key": "{module._name_of(memory.key)}"'.encode())
+        data = data.replace(b'"key": ""', f'"key": "{name_of(memory.key).hex()}"'.encode())
     path = memory.folder / "releases" / "damaged.json"
     path.write_bytes(data)
     with pytest.raises(

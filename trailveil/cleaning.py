@@ -11,7 +11,7 @@ consistent. A local time that its zone has twice, or never, when clocks change n
 and counts as none.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -20,10 +20,15 @@ from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue, Refused, UnreadableInput
 from trailveil.readings import Readings, RecordedReadings
-from trailveil.trace import Recording, Seen, Trace
+from trailveil.trace import NANOSECONDS, Recording, Seen, Trace
 
 _CLOCK_FROM = np.datetime64("1980-01-07", "ns")  # GPS began on the 6th: so reads an unset clock
 _CLOCK_TO = np.datetime64("2100-01-01", "ns")
+
+_ASSIGNED_FROM = np.datetime64("2000-01-01", "ns")
+_LONGEST_STEP, _LONGEST = 86_400.0, 3e9
+# Metres, metres a second: no person moves so far so fast between two fixes; an airliner does 250.
+_JUMP, _FASTEST, _EARTH = 1000.0, 350.0, 6_371_000.0
 
 # In order of precedence: a fix that is lost for two reasons counts under the first.
 _LOST = {
@@ -39,6 +44,8 @@ _LOST = {
 _KEPT = {
     "out_of_order": "were in the file after a later one, and are now sorted by time",
     "assumed_zone": "had a time without a zone, which is read in the zone that was stated",
+    "assigned_times": "had no time, and are given times evenly apart, as was stated",
+    "jumps": "are further from the one before than anybody moves (1 km or more, 350 m/s or more)",
 }
 _BESIDE = {
     "routes": "planned routes",
@@ -69,7 +76,8 @@ class Cleaning:
     `recorded` came in, `kept` went on. Each that did not is in exactly one of bad_positions,
     bad_values (of readings, which have no positions), null_positions, untimed, unclear_clock,
     unset_clock, duplicates and equal_times. Beside that, out_of_order were sorted, assumed_zone had
-    their zone from the caller, and `seen` is what the reader met.
+    their zone and assigned_times their time from the caller, jumps are kept as they are, and `seen`
+    is what the reader met.
     """
 
     recorded: int
@@ -84,6 +92,8 @@ class Cleaning:
     equal_times: int
     out_of_order: int
     assumed_zone: int
+    assigned_times: int
+    jumps: int
     seen: Seen
 
     def sentences(self) -> tuple[str, ...]:
@@ -99,15 +109,23 @@ class Cleaning:
 
 
 def clean(
-    recording: Recording, *, assume_utc: bool = False, zone: ZoneInfo | None = None
+    recording: Recording,
+    *,
+    assume_utc: bool = False,
+    zone: ZoneInfo | None = None,
+    every: float | None = None,
 ) -> tuple[Trace, Cleaning]:
     """The trace of a recording, and what it took.
 
-    Times without a zone are read as UTC with `assume_utc`, as local time with `zone`. Raises
-    Refused for such times without either; UnreadableInput where more than half of the fixes have
-    no usable time or position, or too little remains; InvalidValue for both options at once. No
-    message holds a position or a time.
+    Times without a zone are read as UTC with `assume_utc`, as local time with `zone`. A recording
+    without any time is given times `every` seconds apart, from the beginning of 2000 on. Raises
+    Refused for times without a zone and neither, and for `every` where there are times;
+    UnreadableInput where more than half of the fixes have no usable time or position, or too little
+    remains; InvalidValue for both options at once. No message holds a position or a time.
     """
+    assigned = 0 if every is None else len(recording)
+    if every is not None:
+        recording = _with_times(recording, every)
     times, unclear = _in_utc(recording, assume_utc, zone)
     fates = _Fates(len(recording))
     _judge_positions(recording.positions, fates)
@@ -118,7 +136,7 @@ def clean(
         recording.segments[rows],
         recording.tracks,
     )
-    return trace, cleaning
+    return trace, replace(cleaning, assigned_times=assigned, jumps=_jumps(trace))
 
 
 def clean_readings(
@@ -143,6 +161,34 @@ def clean_readings(
     return readings, cleaning
 
 
+def _with_times(recording: Recording, every: float) -> Recording:
+    """The recording with times evenly apart, in the order of the file."""
+    if not 1e-9 <= every <= _LONGEST_STEP or every * len(recording) > _LONGEST:
+        raise InvalidValue(
+            f"--every must be seconds of at most a day, and {_LONGEST:g} in all, got {every:g} for "
+            f"{len(recording)} fixes: state how far apart they were"
+        )
+    stated = int((~np.isnat(recording.times)).sum())
+    if stated:
+        raise Refused(
+            f"--every must be for recordings without times, got {stated} of {len(recording)} fixes "
+            "with one: leave it out"
+        )
+    steps = np.round(np.arange(len(recording)) * (every * NANOSECONDS)).astype("timedelta64[ns]")
+    return replace(
+        recording, times=_ASSIGNED_FROM + steps, naive=np.zeros(len(recording), dtype=np.bool_)
+    )
+
+
+def _jumps(trace: Trace) -> int:
+    """How many fixes lie further from the one before than anybody moves; they are kept."""
+    latitude, longitude = np.radians(trace.positions).T
+    flat = np.cos((latitude[1:] + latitude[:-1]) / 2)
+    turned = np.sin(np.diff(longitude) / 2) * flat
+    metres = 2 * _EARTH * np.hypot(np.sin(np.diff(latitude) / 2), turned)
+    return int(((metres >= _JUMP) & (metres >= _FASTEST * np.diff(trace.seconds))).sum())
+
+
 def _sorted_out(
     recorded: Recording | RecordedReadings,
     times: NDArray[np.datetime64],
@@ -153,15 +199,17 @@ def _sorted_out(
     """The rows that are kept, by time, once what is wrong with values is known."""
     _judge_times(times, unclear, fates)
     out_of_order = _out_of_order(times[fates.kept])
-    _judge_repeats(times, values, fates)
+    crowd = _judge_repeats(times, values, fates)
     cleaning = Cleaning(
         recorded=len(recorded),
         out_of_order=out_of_order,
         assumed_zone=int(recorded.naive.sum()),
+        assigned_times=0,
+        jumps=0,
         seen=recorded.seen,
         **fates.counts(),
     )
-    _check_rest(cleaning)
+    _check_rest(cleaning, crowd)
     return fates.kept[np.argsort(times[fates.kept], kind="stable")], cleaning
 
 
@@ -245,7 +293,8 @@ def _judge_times(times: NDArray[np.datetime64], unclear: NDArray[np.bool_], fate
     if 2 * lost > len(times):
         raise UnreadableInput(
             f"most fixes must have a usable time, got {lost} of {len(times)} without: export the "
-            "recorded activity with its times"
+            "recorded activity with its times, or, where there are none, state how far apart the "
+            "fixes are (--every SECONDS)"
         )
     fates.lose("unclear_clock", unclear)
     fates.lose("untimed", missing)
@@ -259,23 +308,30 @@ def _out_of_order(times: NDArray[np.datetime64]) -> int:
 
 def _judge_repeats(
     times: NDArray[np.datetime64], positions: NDArray[np.float64], fates: _Fates
-) -> None:
-    """Of the fixes at one time keep the first of the file."""
+) -> int:
+    """Of the fixes at one time keep the first of the file. Returns how many share one at most."""
     kept = fates.kept
     _, first, group = np.unique(times[kept], return_index=True, return_inverse=True)
     model = kept[first[group]]
     same = np.all(positions[kept] == positions[model], axis=1)
     fates.lose("duplicates", kept[same & (kept != model)])
     fates.lose("equal_times", kept[~same])
+    return int(np.bincount(group[~same]).max(initial=-1)) + 1
 
 
-def _check_rest(cleaning: Cleaning) -> None:
+def _check_rest(cleaning: Cleaning, crowd: int) -> None:
     if cleaning.kept < 2:
         raise UnreadableInput(
             "a trace must have two fixes or more at different times, got "
             f"{cleaning.kept} of {cleaning.recorded} {_because(cleaning)}: record a longer one"
         )
-    if 2 * cleaning.kept < cleaning.recorded - cleaning.duplicates:
+    distinct = cleaning.recorded - cleaning.duplicates
+    if 2 * crowd > distinct:
+        raise UnreadableInput(
+            f"times must tell fixes apart, got {crowd} of {cleaning.recorded} at one instant: "
+            "export the recording again, its clock stood still"
+        )
+    if 2 * cleaning.kept < distinct - cleaning.equal_times:  # what is left of equal times is a few
         raise UnreadableInput(
             "at least half of the fixes must be usable, got "
             f"{cleaning.kept} of {cleaning.recorded} {_because(cleaning)}: export them again"

@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import json
 import os
-import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,10 +20,12 @@ from numpy.typing import NDArray
 
 from trailveil.errors import Refused, UnwritableOutput
 from trailveil.formats.source import named
+from trailveil.keys import check_private, name_of
 from trailveil.output import write_atomically
 from trailveil.projection import microdegrees
 from trailveil.randomness import SEED_BYTES, derive, fresh_seed
-from trailveil.trace import NANOSECONDS, Trace
+from trailveil.readings import Readings, Timed
+from trailveil.trace import NANOSECONDS
 
 VERSION = 1
 # A recording is known by at most this many fixes, those of least hash: a part of it shares some.
@@ -35,6 +36,7 @@ _SHARED = 2
 # Microdegrees and nanoseconds: fixes are compared at this coarseness, so that a re-export with
 # fewer decimals, or whole seconds, is recognised.
 _COARSE = 100
+_COARSE_DECIMALS = 1
 _INSTANT = NANOSECONDS
 # Relative: releases of one request whose noise differs by more than this are not the same.
 _SAME_NOISE = 1e-6
@@ -68,7 +70,7 @@ class Memory:
         """The seed of the noise of a request."""
         return derive(self.key, [b"noise", request])
 
-    def earlier(self, trace: Trace) -> list[Entry]:
+    def earlier(self, trace: Timed) -> list[Entry]:
         """Earlier releases of this recording, or of one that shares fixes with it."""
         own = _sketch(self.key, trace)
         found = []
@@ -78,14 +80,14 @@ class Memory:
                 found.append(entry)
         return found
 
-    def remember(self, trace: Trace, entry: Entry) -> Path:
+    def remember(self, trace: Timed, entry: Entry) -> Path:
         """Record a release, durably, before its output appears; the same one twice is one record.
 
         Returns the file of the record, for `forget`.
         """
         record = {
             "version": VERSION,
-            "key": _name_of(self.key),
+            "key": name_of(self.key).hex(),
             "request": entry.request.hex(),
             "noise_trace": entry.noise_trace,
             "fixes": base64.b64encode(_sketch(self.key, trace).astype("<u8").tobytes()).decode(),
@@ -144,17 +146,18 @@ def user_memory() -> Memory:
     return open_memory(home / ".local" / "state" / "trailveil")
 
 
-def _sketch(key: bytes, trace: Trace) -> NDArray[np.uint64]:
-    """Keyed hashes (sorted, the least) of coarse time and coarse place of the fixes."""
-    places = microdegrees(trace.positions) // _COARSE
+def _sketch(key: bytes, trace: Timed) -> NDArray[np.uint64]:
+    """Keyed hashes (sorted, the least) of coarse time and coarse place of the fixes.
+
+    Of readings, the coarse value stands for the place.
+    """
+    if isinstance(trace, Readings):
+        places = trace.steps(_COARSE_DECIMALS)[:, None]
+    else:
+        places = microdegrees(trace.positions) // _COARSE
     rows = np.column_stack([trace.times // _INSTANT, places]).astype("<i8")
     hashes = [hashlib.blake2b(row.tobytes(), key=key, digest_size=8).digest() for row in rows]
     return np.unique(np.frombuffer(b"".join(hashes), dtype="<u8"))[:_SKETCH].astype(np.uint64)
-
-
-def _name_of(key: bytes) -> str:
-    """What a key is recognised by."""
-    return derive(key, [b"name"]).hex()[:16]
 
 
 def _check_key(path: Path, key: bytes) -> None:
@@ -163,11 +166,7 @@ def _check_key(path: Path, key: bytes) -> None:
             f"the key of the remembered releases must be {SEED_BYTES} bytes, got {len(key)}: "
             f"{named(path)}; restore it from a backup, without it they cannot be recognised"
         )
-    if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
-        raise Refused(
-            "the key of the remembered releases must be readable by you alone, got one open to "
-            f"others: {named(path)}; chmod 600 it"
-        )
+    check_private(path, "the key of the remembered releases")
 
 
 def _records(folder: Path) -> list[Path]:
@@ -184,7 +183,7 @@ def _records(folder: Path) -> list[Path]:
 def _parse(data: bytes, key: bytes, path: Path) -> tuple[Entry, NDArray[np.uint64]]:
     try:
         record = json.loads(data)
-        if record["version"] != VERSION or record["key"] != _name_of(key):
+        if record["version"] != VERSION or record["key"] != name_of(key).hex():
             raise ValueError("of another version or key")
         fixes = np.frombuffer(base64.b64decode(record["fixes"], validate=True), dtype="<u8")
         entry = Entry(bytes.fromhex(record["request"]), float(record["noise_trace"]))

@@ -1,27 +1,43 @@
 """From a file to a protected file: read, clean, select, plan, remember, draw, write."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from pathlib import Path
+from typing import BinaryIO
 from zoneinfo import ZoneInfo
 
-from trailveil.cleaning import Cleaning, clean
+from trailveil.cleaning import Cleaning, clean, clean_readings
 from trailveil.errors import Refused, TrailveilError, UnwritableOutput
 from trailveil.formats import read, write
+from trailveil.formats.series import read_series, write_series
 from trailveil.formats.source import named
 from trailveil.formats.table import format_to_write
+from trailveil.keys import name_of
 from trailveil.memory import Entry, Memory
 from trailveil.output import Put, staged
 from trailveil.projection import frame_for
+from trailveil.randomness import derive
+from trailveil.readings import Readings, Timed
+from trailveil.readings_release import (
+    DECIMALS,
+    ReadingsPlan,
+    ReadingsRequest,
+    draw_readings,
+    identity_of,
+)
 from trailveil.release import Plan, Request, draw, identity
+from trailveil.retiming import AS_RECORDED, Retiming, retimed
 from trailveil.selection import Stretch, at, between, ends, merged, near, stops
 from trailveil.trace import Trace
 from trailveil.visits import Circle
 
 Beside = Callable[[bool], contextlib.AbstractContextManager[Put]]
 """Stages a file that appears with the release, told whether that is a further one."""
+
+Write = Callable[[BinaryIO], None]
+"""Writes what was drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +54,14 @@ class Chosen:
     near: tuple[Circle, ...] = ()
     stops: tuple[float, float] | None = None
 
+    def stated(self, trace: Timed) -> list[Stretch]:
+        """The parts that were stated by their times."""
+        stated = [at(text, trace, self.zone) for text in self.at]
+        return stated + [between(*both, trace, self.zone) for both in self.between]
+
     def stretches(self, trace: Trace) -> list[Stretch]:
         """The parts of the trace to protect; both its ends where nothing is stated."""
-        stated = [at(text, trace, self.zone) for text in self.at]
-        stated += [between(first, second, trace, self.zone) for first, second in self.between]
+        stated = self.stated(trace)
         for number, place in enumerate(self.near, start=1):
             stated += near(place, trace, number=number)
         if self.stops is not None:
@@ -52,12 +72,16 @@ class Chosen:
 
 
 def load(
-    source: Path, *, assume_utc: bool = False, zone: ZoneInfo | None = None
+    source: Path,
+    *,
+    assume_utc: bool = False,
+    zone: ZoneInfo | None = None,
+    every: float | None = None,
 ) -> tuple[Trace, Cleaning]:
     """A cleaned trace from a file, within one frame; every refusal names the file."""
     recording = read(source)
     with _about(source):
-        trace, cleaning = clean(recording, assume_utc=assume_utc, zone=zone)
+        trace, cleaning = clean(recording, assume_utc=assume_utc, zone=zone, every=every)
         frame_for(trace.positions)
     return trace, cleaning
 
@@ -67,10 +91,18 @@ def requested(trace: Trace, chosen: Chosen, request: Request) -> Request:
     return replace(request, stretches=tuple(chosen.stretches(trace)))
 
 
-def check_released(memory: Memory, trace: Trace, request: Request, *, again: bool) -> None:
+def check_released(
+    memory: Memory, trace: Trace, request: Request, *, again: bool, key: bytes | None = None
+) -> None:
     """Refuse a different release of a recording before any work is done, unless `again`."""
-    wanted = memory.request_id(identity(trace, request))
-    earlier = memory.earlier(trace)
+    _check(memory, trace, identity(trace, request), again=again, key=key)
+
+
+def _check(
+    memory: Memory, recording: Timed, whole: Iterable[bytes], *, again: bool, key: bytes | None
+) -> None:
+    wanted = memory.request_id((*whole, *_named(key)))
+    earlier = memory.earlier(recording)
     if earlier and not again and all(one.request != wanted for one in earlier):
         raise _released_before()
 
@@ -83,38 +115,137 @@ def publish(
     again: bool = False,
     overwrite: bool = False,
     beside: Beside | None = None,
+    key: bytes | None = None,
+    retiming: Retiming = AS_RECORDED,
 ) -> bool:
     """Remember the release, draw its noise and write it; True if there was another release before.
 
     It is remembered durably first; then its file appears whole or not at all, and with it what is
-    written beside it. Raises Refused for a different release of the recording unless `again`.
+    written beside it. key: 32 secret bytes that make the noise the same wherever it is asked for;
+    without, it is random, and the same again where it is remembered. Raises Refused for a different
+    release of the recording unless `again`.
     """
-    wanted = memory.request_id(identity(made.trace, made.request))
-    entry = Entry(wanted, made.mechanism.noise_trace)
-    trace, grid = draw(made, memory.seed(wanted))
+
+    def drawn(seed: bytes) -> Write:
+        trace, grid = retimed(*draw(made, seed), retiming)
+        return lambda out: write(trace, out, output.suffix, grid=grid)
+
+    return _publish(
+        made.trace,
+        (*identity(made.trace, made.request), *_named(key)),
+        made.mechanism.noise_trace,
+        drawn,
+        memory,
+        output,
+        again=again,
+        overwrite=overwrite,
+        beside=beside,
+        key=key,
+    )
+
+
+def _publish(
+    recording: Timed,
+    whole: Iterable[bytes],
+    noise_trace: float,
+    drawn: Callable[[bytes], Write],
+    memory: Memory,
+    output: Path,
+    *,
+    again: bool,
+    overwrite: bool,
+    beside: Beside | None,
+    key: bytes | None,
+) -> bool:
+    """Remember, then let appear what is drawn with the seed of the whole request."""
+    whole = tuple(whole)
+    wanted = memory.request_id(whole)
+    entry = Entry(wanted, noise_trace)
+    write_drawn = drawn(memory.seed(wanted) if key is None else seed_of(key, whole))
     with memory.exclusive():
-        earlier = memory.earlier(made.trace)
+        earlier = memory.earlier(recording)
         known = any(one.is_like(entry) for one in earlier)
         further = any(not one.is_like(entry) for one in earlier)
         if further and not known and not again:
             raise _released_before()
         with (
-            _remembered(memory, made.trace, entry, known=known) as appears,
+            _remembered(memory, recording, entry, known=known) as appears,
             contextlib.ExitStack() as files,
         ):
-            put = files.enter_context(
-                staged(
-                    output,
-                    lambda out: write(trace, out, output.suffix, grid=grid),
-                    overwrite=overwrite,
-                )
-            )
+            put = files.enter_context(staged(output, write_drawn, overwrite=overwrite))
             put_beside = files.enter_context(beside(further)) if beside else None
             appears()
             put()
             if put_beside:
                 put_beside()
     return further
+
+
+def load_readings(
+    source: Path,
+    *,
+    column: str | None,
+    unit: str | None,
+    assume_utc: bool = False,
+    zone: ZoneInfo | None = None,
+) -> tuple[Readings, Cleaning]:
+    """Cleaned readings from a table; every refusal names the file."""
+    recorded = read_series(source, column=column, unit=unit)
+    with _about(source):
+        return clean_readings(recorded, assume_utc=assume_utc, zone=zone)
+
+
+def check_released_readings(
+    memory: Memory,
+    readings: Readings,
+    request: ReadingsRequest,
+    *,
+    again: bool,
+    key: bytes | None = None,
+) -> None:
+    """As `check_released`, of readings."""
+    _check(memory, readings, identity_of(readings, request), again=again, key=key)
+
+
+def publish_readings(
+    made: ReadingsPlan,
+    memory: Memory,
+    output: Path,
+    *,
+    again: bool = False,
+    overwrite: bool = False,
+    beside: Beside | None = None,
+    key: bytes | None = None,
+    retiming: Retiming = AS_RECORDED,
+) -> bool:
+    """As `publish`, of readings: their file is a table of times and values."""
+
+    def drawn(seed: bytes) -> Write:
+        readings, grid = retimed(*draw_readings(made, seed), retiming)
+        return lambda out: write_series(readings, out, decimals=DECIMALS, grid=grid)
+
+    return _publish(
+        made.readings,
+        (*identity_of(made.readings, made.request), *_named(key)),
+        made.mechanism.noise_trace,
+        drawn,
+        memory,
+        output,
+        again=again,
+        overwrite=overwrite,
+        beside=beside,
+        key=key,
+    )
+
+
+def seed_of(key: bytes, whole: Iterable[bytes]) -> bytes:
+    """The seed of a release under a key: of all that it depends on, and never of the key alone."""
+    return derive(key, [b"release with a key", *whole])
+
+
+def _named(key: bytes | None) -> tuple[bytes, ...]:
+    """Which key, without telling it: under another one it is another release."""
+    return () if key is None else (b"key", name_of(key))
 
 
 def default_output(source: Path) -> Path:
@@ -133,7 +264,7 @@ def default_output(source: Path) -> Path:
 
 @contextlib.contextmanager
 def _remembered(
-    memory: Memory, trace: Trace, entry: Entry, *, known: bool
+    memory: Memory, trace: Timed, entry: Entry, *, known: bool
 ) -> Iterator[Callable[[], None]]:
     """Remember a release; forget it again where it fails before it appears, as is told."""
     record = None if known else memory.remember(trace, entry)

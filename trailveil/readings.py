@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue
-from trailveil.trace import Seen, seconds_since_the_first
+from trailveil.trace import Seen, Trace, seconds_since_the_first
 
 _MOST_DECIMALS = 12
 _MOST_STEPS = 2.0**53  # so that values, in float64, tell each step from the next
@@ -84,6 +84,10 @@ class Readings:
         """Seconds from the first reading to the last, 0 where there are fewer than two."""
         return float(self.seconds[-1]) if len(self) else 0.0
 
+    def only(self, mask: NDArray[np.bool_]) -> "Readings":
+        """The readings where `mask`, (n,) of bool, is True. IndexError for another shape."""
+        return Readings(self.times[mask], self.values[mask], self.unit)
+
     def steps(self, decimals: int) -> NDArray[np.int64]:
         """(n,) whole steps of 10^-decimals of the unit, the nearest; halves go up.
 
@@ -98,6 +102,10 @@ class Readings:
                 "fewer decimals"
             )
         return np.floor(scaled + 0.5).astype(np.int64)
+
+
+Timed = Trace | Readings
+"""What has times: all that choosing a part of it, or changing them, looks at."""
 
 
 def check_decimals(decimals: int) -> None:

@@ -207,7 +207,7 @@ def plan(trace: Trace, request: Request) -> Plan:
     spans = [one.seconds(trace) for one in request.stretches]
     found = crops(request.kernel, trace.seconds, spans, target.deviation)
     seconds, prices = _how_long(trace, request, found)
-    base = no_noise(trace.seconds).withholding(_withheld(trace, request, seconds))
+    base = no_noise(trace.seconds).withholding(within(trace.times, request.stretches, seconds))
     if base.rows.size < 2:
         raise Refused(
             "at least two fixes must remain to be released, got fewer: protect or withhold a "
@@ -259,7 +259,7 @@ def _how_long(
             found,
             no_noise(trace.seconds),
             request.target,
-            lambda seconds: _withheld(trace, request, seconds),
+            lambda seconds: within(trace.times, request.stretches, seconds),
             request.rate,
         )
     except BeyondPrior as error:
@@ -313,13 +313,15 @@ def noise_of(mechanism: Mechanism, seed: bytes, axis: str) -> FloatArray:
     return np.asarray(total)
 
 
-def _withheld(trace: Trace, request: Request, seconds: float | None) -> NDArray[np.bool_]:
-    """The fixes within the stated seconds of any stretch, (n,)."""
-    found = np.zeros(len(trace), dtype=np.bool_)
+def within(
+    times: NDArray[np.int64], stretches: Sequence[Stretch], seconds: float | None
+) -> NDArray[np.bool_]:
+    """Which times (n,) lie within the stated seconds of any stretch; none for None."""
+    found = np.zeros(times.size, dtype=np.bool_)
     if seconds is not None:
         around = round(seconds * NANOSECONDS)
-        for one in request.stretches:
-            found |= (trace.times >= one.begin - around) & (trace.times <= one.end + around)
+        for one in stretches:
+            found |= (times >= one.begin - around) & (times <= one.end + around)
     return found
 
 

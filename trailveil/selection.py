@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue, Refused
 from trailveil.projection import MICRO
+from trailveil.readings import Timed
 from trailveil.stops import LASTS, WITHIN, stays
 from trailveil.trace import NANOSECONDS, Trace
 from trailveil.visits import Circle, visits
@@ -51,17 +52,17 @@ class Stretch:
         """Whether it has a duration."""
         return self.end > self.begin
 
-    def rows(self, trace: Trace) -> NDArray[np.bool_]:
+    def rows(self, trace: Timed) -> NDArray[np.bool_]:
         """The fixes inside, (n,)."""
         return (trace.times >= self.begin) & (trace.times <= self.end)
 
-    def seconds(self, trace: Trace) -> tuple[float, float]:
+    def seconds(self, trace: Timed) -> tuple[float, float]:
         """Begin and end in seconds since the first fix."""
         first = int(trace.times[0])
         return (self.begin - first) / NANOSECONDS, (self.end - first) / NANOSECONDS
 
 
-def moment(text: str, trace: Trace, zone: tzinfo | None) -> int:
+def moment(text: str, trace: Timed, zone: tzinfo | None) -> int:
     """A time as people write it, in nanoseconds since 1970 UTC.
 
     Raises InvalidValue where it cannot be read; Refused where it is not clear which time is meant
@@ -84,14 +85,14 @@ def moment(text: str, trace: Trace, zone: tzinfo | None) -> int:
         ) from error
 
 
-def at(text: str, trace: Trace, zone: tzinfo | None) -> Stretch:
+def at(text: str, trace: Timed, zone: tzinfo | None) -> Stretch:
     """One time within the trace. Raises Refused for one outside."""
     when = moment(text, trace, zone)
     _check_inside(text, when, trace)
     return Stretch("at a stated time", when, when)
 
 
-def between(first: str, second: str, trace: Trace, zone: tzinfo | None) -> Stretch:
+def between(first: str, second: str, trace: Timed, zone: tzinfo | None) -> Stretch:
     """A stay within the trace. InvalidValue where it ends before it begins, Refused outside."""
     begin, end = moment(first, trace, zone), moment(second, trace, zone)
     if not begin < end:
@@ -196,7 +197,7 @@ def _duration(text: str) -> int:
     return round(sum(Fraction(number) * _UNITS[unit] for number, unit in parts) * NANOSECONDS)
 
 
-def _of_the_clock(text: str, clock: re.Match[str], trace: Trace, zone: tzinfo | None) -> int:
+def _of_the_clock(text: str, clock: re.Match[str], trace: Timed, zone: tzinfo | None) -> int:
     hour, minute, second = (int(part or 0) for part in clock.groups())
     if hour > 23 or minute > 59 or second > 59:
         raise InvalidValue(f"a clock time must be from 00:00 to 23:59:59, got {text!r}")
@@ -215,7 +216,7 @@ def _of_the_clock(text: str, clock: re.Match[str], trace: Trace, zone: tzinfo | 
     return candidates[0]
 
 
-def _passes(clock: timedelta, trace: Trace, zone: tzinfo) -> list[int]:
+def _passes(clock: timedelta, trace: Timed, zone: tzinfo) -> list[int]:
     """The moments within the trace at which clocks in the zone show a time."""
     first, last = int(trace.times[0]), int(trace.times[-1])
     midnight = datetime.combine(_shown(first, zone).date(), datetime.min.time())
@@ -260,7 +261,7 @@ def _nanoseconds(when: datetime) -> int:
     return (when.astimezone(UTC) - _EPOCH) // timedelta(microseconds=1) * 1000
 
 
-def _check_inside(text: str, when: int, trace: Trace) -> None:
+def _check_inside(text: str, when: int, trace: Timed) -> None:
     first, last = int(trace.times[0]), int(trace.times[-1])
     if not first <= when <= last:
         raise Refused(

@@ -69,6 +69,8 @@ REFUSED: dict[str, tuple[int, tuple[str, ...], str]] = {
     "stops within nan": (2, ("--stops", "auto", "--stops-within", "nan"), "--stops-within"),
     "longer stops": (1, ("--stops", "auto", "--stops-for", "900"), "15 min within 100 m"),
     "smaller stops": (1, ("--stops", "auto", "--stops-within", "0.5"), "5 min within 0.5 m"),
+    "readings": (2, ("--column", "v", "--near", PLACE), "--near must be for traces"),
+    "stops of readings": (2, ("--column", "v", "--stops-for", "9"), "--stops-for must be for"),
     "other stops": (2, ("--stops", "home"), "--stops"),
 }
 

@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trailveil.errors import UnreadableInput
+from trailveil.errors import InvalidValue, UnreadableInput
 from trailveil.output import check_output, write_atomically
 
 if TYPE_CHECKING:
     from trailveil.datasets.effective import EffectiveScales
+    from trailveil.datasets.fitting import Scale
     from trailveil.datasets.stretches import Stretches
     from trailveil.priors import PriorSpec
+    from trailveil.readings import Readings
     from trailveil.trace import Trace
 
 KERNELS = ("integrated-ou", "matern12", "matern32", "matern52", "rbf", "periodic")
 EXAMPLE = "Example: trailveil fit rides/*.gpx -o my-rides.json"
-UNITS = {"time_constant": "s", "length_scale": "s", "period": "s", "noise_std": "m"}
+SECONDS = ("time_constant", "period")
 PATIENCE = 2.0  # seconds before a progress bar appears
 
 
@@ -38,10 +40,8 @@ PATIENCE = 2.0  # seconds before a progress bar appears
 @click.option(
     "--window",
     type=click.FloatRange(min=0, min_open=True),
-    default=600.0,
-    show_default=True,
     metavar="SECONDS",
-    help="Recordings are cut into windows of this length.",
+    help="Recordings are cut into windows of this length. Default: 600; for readings, a hundred.",
 )
 @click.option(
     "--how",
@@ -57,6 +57,8 @@ PATIENCE = 2.0  # seconds before a progress bar appears
     show_default=True,
     help="Where each search begins: the best of so many counts.",
 )
+@click.option("--column", metavar="NAME", help="FILES are readings: the column of values.")
+@click.option("--unit", metavar="UNIT", help="FILES are readings: their unit, such as degC.")
 @click.option(
     "--labels",
     type=click.Choice(["walk", "bike", "drive"]),
@@ -88,9 +90,11 @@ def fit(
     files: Sequence[Path],
     output: Path | None,
     kernel: str,
-    window: float,
+    window: float | None,
     how: str,
     starts: int,
+    column: str | None,
+    unit: str | None,
     labels: str | None,
     recipe: str | None,
     projection: str,
@@ -112,8 +116,8 @@ def fit(
     if output is None:
         raise click.UsageError("Say where to write the prior: -o prior.json.")
     check_output(output, *files, overwrite=overwrite)
-    traces = _labelled(_one(files), labels) if labels else _recorded(files)
-    windows, spec = _fitted(traces, output.stem, window, labels, kernel, how, starts)
+    windows, scale = _windows(files, window, labels, column, unit)
+    spec = _fitted(windows, scale, output.stem, kernel, how, starts)
     _write(spec, output, overwrite)
     if as_json:
         click.echo(json.dumps(_as_object(spec, windows, output)))
@@ -158,22 +162,49 @@ def _labelled(folder: Path, mode: str) -> list["Trace"]:
     return [trace for _, trace in labelled_traces(folder, mode)]
 
 
-def _fitted(
-    traces: Sequence["Trace"],
-    name: str,
-    window: float,
-    labels: str | None,
-    kernel: str,
-    how: Any,
-    starts: int,
-) -> tuple["Stretches", "PriorSpec"]:
-    from trailveil.datasets.fitting import fit_prior
-    from trailveil.datasets.geolife import FASTEST
-    from trailveil.datasets.stretches import stretches
+def _readings(files: Sequence[Path], column: str | None, unit: str | None) -> list["Readings"]:
+    """Readings of tables, of one unit. Only lengths of time matter here, so any zone will do."""
+    from trailveil.protecting import load_readings
 
-    windows = stretches(traces, window, FASTEST[labels] if labels else float("inf"))
-    fitted = fit_prior(windows, name, kernel=kernel, how=how, starts=starts, watch=_watched)
-    return windows, fitted.spec
+    found = [load_readings(one, column=column, unit=unit, assume_utc=True)[0] for one in files]
+    if len({one.unit for one in found}) > 1:
+        raise InvalidValue("readings must be in one unit for a fit, got several: state --unit")
+    return found
+
+
+def _windows(
+    files: Sequence[Path],
+    window: float | None,
+    labels: str | None,
+    column: str | None,
+    unit: str | None,
+) -> tuple["Stretches", "Scale"]:
+    import numpy as np
+
+    from trailveil.datasets.fitting import METRES, scale_of
+    from trailveil.datasets.geolife import FASTEST
+    from trailveil.datasets.stretches import MOST_FIXES, WINDOW, reading_stretches, stretches
+
+    if not (column or unit):
+        traces = _labelled(_one(files), labels) if labels else _recorded(files)
+        fastest = FASTEST[labels] if labels else float("inf")
+        return stretches(traces, window or WINDOW, fastest), METRES
+    if labels:
+        raise click.UsageError("--labels must be for traces of places, got it with readings")
+    found = _readings(files, column, unit)
+    step = float(np.median(np.concatenate([np.diff(one.seconds) for one in found])))
+    windows = reading_stretches(found, window or MOST_FIXES * step)
+    return windows, scale_of(windows, found[0].unit)
+
+
+def _fitted(
+    windows: "Stretches", scale: "Scale", name: str, kernel: str, how: Any, starts: int
+) -> "PriorSpec":
+    from trailveil.datasets.fitting import fit_prior
+
+    return fit_prior(
+        windows, name, kernel=kernel, how=how, starts=starts, scale=scale, watch=_watched
+    ).spec
 
 
 def _watched(items: Iterable[Any], count: int, label: str) -> Iterator[Any]:
@@ -216,15 +247,23 @@ def _prior_text(spec: "PriorSpec", windows: "Stretches", output: Path) -> list[s
         + (f" and {windows.fast} too fast for their label." if windows.fast else "."),
         f"{type(spec.kernel.terms()[0]).__name__}, {meant}:",
     ]
-    speed = "time_constant" in basis.spread
     for name, (low, middle, high) in basis.spread.items():
-        unit = UNITS.get(name, "m/s" if speed else "m")
+        unit = _unit(name, basis.spread, "m" if spec.unit == "metres" else spec.unit)
         held = basis.at_bounds.get(name, 0)
         note = f", at its bound in {held} of the fits" if held else ""
         lines.append(f"  {name:<14}{middle:.4g} {unit} ({low:.4g} to {high:.4g}){note}")
     if basis.unfinished:
         lines.append(f"Warning: {basis.unfinished} fits did not converge.")
     return [*lines, f"Written to {output.name}. Use it with --prior, on other recordings."]
+
+
+def _unit(name: str, parameters: Mapping[str, Any], unit: str) -> str:
+    """The unit of a fitted parameter; the length scale of a periodic kernel has none."""
+    if name in SECONDS or (name == "length_scale" and "period" not in parameters):
+        return "s"
+    if name == "length_scale":
+        return ""
+    return f"{unit}/s" if name == "std" and "time_constant" in parameters else unit
 
 
 def _recipe(recipe: str, place: Path, projection: Any, columns: Any, starts: int) -> dict[str, Any]:

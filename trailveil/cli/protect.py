@@ -2,6 +2,7 @@
 
 import json
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -19,6 +20,7 @@ from trailveil.everywhere import plan_everywhere
 from trailveil.formats.source import named as file_named
 from trailveil.formats.table import format_to_write
 from trailveil.kernels import Kernel
+from trailveil.keys import load_key
 from trailveil.memory import user_memory
 from trailveil.output import Put, check_output, staged
 from trailveil.prior_file import prior_named
@@ -31,6 +33,7 @@ from trailveil.protecting import (
 )
 from trailveil.release import AUTO, RATE, Noise, Request, plan
 from trailveil.report import record, text
+from trailveil.retiming import Retiming
 
 POSITIVE = click.FloatRange(min=0, min_open=True)
 EXAMPLE = """Examples:
@@ -61,6 +64,8 @@ def zone_named(
 @click.command(cls=WithPlaces, epilog=EXAMPLE)
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: IN.private.SUFFIX.")
+@click.option("--column", metavar="NAME", help="IN is a table of readings: the column of values.")
+@click.option("--unit", metavar="UNIT", help="IN is a table of readings: their unit, such as degC.")
 @click.option("--at", "at", multiple=True, metavar="TIME", help="Protect the place at this time.")
 @click.option("--between", nargs=2, multiple=True, metavar="T1 T2", help="Protect a stay.")
 @click.option(
@@ -125,7 +130,26 @@ def zone_named(
     callback=zone_named,
     help="Zone of clock times, and of times without one.",
 )
+@click.option(
+    "--every",
+    type=POSITIVE,
+    metavar="SECONDS",
+    help="The fixes have no times: they are this far apart.",
+)
 @click.option("--assume-utc", is_flag=True, help="Read times without a zone as UTC.")
+@click.option(
+    "--round-times",
+    "step",
+    type=POSITIVE,
+    metavar="SECONDS",
+    help="Release times rounded to multiples of this.",
+)
+@click.option("--shift-times", "shift", is_flag=True, help="Release times that begin in 2000.")
+@click.option(
+    "--key",
+    type=click.Path(path_type=Path),
+    help="Of trailveil key new: makes the release the same wherever it is made.",
+)
 @click.option("--again", is_flag=True, help="Release a recording again, with other noise.")
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 @click.option(
@@ -143,29 +167,63 @@ def protect(**options: Any) -> None:
     source: Path = options["source"]
     output: Path = options["output"] or default_output(source)
     overwrite, again = options["overwrite"], options["again"]
+    if options["column"] or options["unit"]:
+        _protect_readings(source, options)
+        return
     chosen, wanted = selected(options), _request(options)
-    trace, cleaning = load(source, assume_utc=options["assume_utc"], zone=_naive_zone(options))
+    key = None if options["key"] is None else load_key(options["key"])
+    retiming = Retiming(options["step"], options["shift"])
+    trace, cleaning = load(
+        source,
+        assume_utc=options["assume_utc"],
+        zone=_naive_zone(options),
+        every=options["every"],
+    )
     check_target(output, source, overwrite=overwrite)
     _check_report(options["report"], source, output, overwrite=overwrite)
     everywhere = wanted.noise is Noise.EVERYWHERE
     request = wanted if everywhere else requested(trace, chosen, wanted)
     memory = user_memory()
-    check_released(memory, trace, request, again=again)
+    check_released(memory, trace, request, again=again, key=key)
     with waiting(f"designing noise for {len(trace)} fixes"):
         made = plan_everywhere(trace, request) if everywhere else plan(trace, request)
 
-    def public(further: bool) -> AbstractContextManager[Put]:
-        found = record(made, cleaning, output=output.name, further=further, private=False)
-        return _report(options["report"], found, overwrite=overwrite)
+    told = partial(record, made, cleaning, retiming=retiming)
 
-    beside = public if options["report"] else None
-    further = publish(made, memory, output, again=again, overwrite=overwrite, beside=beside)
-    found = record(made, cleaning, output=file_named(output), further=further, zone=options["zone"])
+    def public(further: bool) -> AbstractContextManager[Put]:
+        found = told(output=output.name, further=further, private=False)
+        return _report(options["report"], found, text(found), overwrite=overwrite)
+
+    further = publish(
+        made,
+        memory,
+        output,
+        again=again,
+        overwrite=overwrite,
+        beside=public if options["report"] else None,
+        key=key,
+        retiming=retiming,
+    )
+    found = told(output=file_named(output), further=further, zone=options["zone"])
     click.echo(json.dumps(found) if options["as_json"] else text(found))
     if options["output"] is None and output.suffix.lower() != source.suffix.lower():
         click.echo(
             f"Written as GPX: files such as {file_named(source.name)} are only read.", err=True
         )
+
+
+def _protect_readings(source: Path, options: dict[str, Any]) -> None:
+    from trailveil.cli.protect_readings import protect_readings
+
+    output: Path = options["output"] or source.with_name(f"{source.stem}.private.csv")
+    report: Path | None = options["report"]
+    _check_report(report, source, output, overwrite=options["overwrite"])
+
+    def stage(found: dict[str, Any], words: str) -> AbstractContextManager[Put]:
+        return _report(report or Path(), found, words, overwrite=options["overwrite"])
+
+    given = {name for name in options if _was_given(name)}
+    protect_readings(source, output, options, given, stage)
 
 
 def _request(options: dict[str, Any]) -> Request:
@@ -254,9 +312,11 @@ def _check_report(report: Path | None, source: Path, output: Path, *, overwrite:
     check_output(report, source, output, overwrite=overwrite, what="report")
 
 
-def _report(path: Path, found: dict[str, Any], *, overwrite: bool) -> AbstractContextManager[Put]:
+def _report(
+    path: Path, found: dict[str, Any], words: str, *, overwrite: bool
+) -> AbstractContextManager[Put]:
     """Stage the report for others, as JSON or text by its suffix."""
     as_json = path.suffix.lower() == ".json"
-    body = json.dumps(found, indent=1) if as_json else text(found)
+    body = json.dumps(found, indent=1) if as_json else words
     data = f"{body}\n".encode(errors="backslashreplace")
     return staged(path, lambda out: out.write(data), overwrite=overwrite, what="report")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from trailveil.errors import UnreadableInput
 from trailveil.fit import Series, cut
 from trailveil.projection import MICRO, frame_for
+from trailveil.readings import Readings
 from trailveil.trace import Trace
 
 WINDOW: Final = 600.0
@@ -78,6 +79,29 @@ def stretches(
             "fast): give longer recordings, or another --window"
         )
     return Stretches(tuple(series), tuple(sources), short, fast)
+
+
+def reading_stretches(recordings: Sequence[Readings], window: float) -> Stretches:
+    """Windows of up to `window` seconds of readings, thinned to MOST_FIXES: values (n, 1).
+
+    Raises UnreadableInput where none has FEWEST_FIXES readings over half of the window.
+    """
+    series, sources, short = [], [], 0
+    for source, readings in enumerate(recordings):
+        for rows in cut(readings.seconds, window, MOST_FIXES, window / PAUSES):
+            seconds = readings.seconds[rows] - readings.seconds[rows[0]]
+            if len(rows) < FEWEST_FIXES or seconds[-1] < window / 2:
+                short += 1
+                continue
+            series.append(Series(seconds, readings.values[rows, None]))
+            sources.append(source)
+    if not series:
+        raise UnreadableInput(
+            f"a fit must have a window of {window / 2:g} to {window:g} s with {FEWEST_FIXES} "
+            f"readings and no pause over {window / PAUSES:g} s, got none ({short} too short): give "
+            "longer recordings, or another --window"
+        )
+    return Stretches(tuple(series), tuple(sources), short, 0)
 
 
 def _windows(trace: Trace, window: float) -> list[NDArray[np.intp]]:

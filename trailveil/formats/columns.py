@@ -138,6 +138,8 @@ def _words(name: object) -> list[str]:
     plain = unicodedata.normalize("NFKD", name)
     text = "".join(c for c in plain if not unicodedata.combining(c))
     words = [word.lower() for word in _WORDS.findall(text)]
+    if len(words) > 1 and words[0].isdigit():  # "3:Temperature", where columns are numbered
+        words = words[1:]
     if words[-1:] in (["6"], ["7"]) and words[0][:-1] in LATITUDES | LONGITUDES:  # "latitudee7"
         words = [words[0][:-1], f"e{words[-1]}"]
     return words

@@ -1,10 +1,10 @@
 """CSV and its kin: tables of text with names in the first line; times and positions in and out.
 
-The delimiter (comma, semicolon, tab or bar) is the one with which a line names a latitude, a
-longitude and a time. Read are UTF-8, UTF-16 with a mark, else Windows-1252; decimal commas; a
-hemisphere before or after a number; lines that begin with # are comments. The standard library's
-csv takes the lines apart: it goes row by row, so memory stays bounded, and it guesses no types, as
-pandas does, which rounds long numbers and makes a column text for one bad cell.
+The delimiter (comma, semicolon, tab or bar, else a blank) is the one with which a line names a
+latitude, a longitude and a time. Read are UTF-8, UTF-16 with a mark, else Windows-1252; decimal
+commas; a hemisphere before or after a number; lines that begin with # are comments. The standard
+library's csv takes the lines apart: it goes row by row, so memory stays bounded, and it guesses no
+types, as pandas does, which rounds long numbers and makes a column text for one bad cell.
 """
 
 import codecs
@@ -38,6 +38,7 @@ _POSITION = re.compile(
     r"([NSEW]?) ?([+-]?\d+(?:[.,]\d*)?)(?: ?\u00b0)? ?([NSEW]?)", re.IGNORECASE | re.ASCII
 )
 _CHUNK = 10_000
+_OR_READINGS = "; readings of one quantity are protected with --column NAME and --unit UNIT"
 
 
 Roles = Callable[[Sequence[str]], Columns | None]
@@ -65,7 +66,9 @@ def read(data: bytes, where: str) -> Recording:
     Raises UnreadableInput where no line names the columns, a row has more cells than there are
     names, or no row has a position.
     """
-    header, lines = table_of(data, columns_of, "latitude, longitude and time", where)
+    header, lines = table_of(
+        data, columns_of, "latitude, longitude and time", where, more=_OR_READINGS
+    )
     rows = Rows(header.columns, where)
     for cells in lines:
         _take(cells, header.columns, rows)
@@ -73,19 +76,21 @@ def read(data: bytes, where: str) -> Recording:
 
 
 def table_of(
-    data: bytes, roles: Roles, wanted: str, where: str
+    data: bytes, roles: Roles, wanted: str, where: str, *, more: str = "", blanks: bool = False
 ) -> tuple[Header, Iterator[list[str]]]:
     """The header of a table of text, and its rows; a comment is an empty row.
 
-    wanted: what the line of names must name, besides a time, in words. Raises UnreadableInput where
-    no line does, and, while rows are taken, for one that has more cells than there are names.
+    wanted: what the line of names must name, in words; more: advice besides; blanks:
+    whether one between cells will do. Raises
+    UnreadableInput where no line does, and, while rows are taken, for one that has more cells than
+    there are names.
     """
     encoding, head = _decoded(data[:_HEAD])
-    header = _header(head, roles)
+    header = _header(head, roles, blanks=blanks)
     if header is None or header.columns.time is None:
         raise UnreadableInput(
             f"input must have a line that names {wanted}, got none: {where}; name the columns so, "
-            "with a comma, semicolon, tab or bar between"
+            f"with a comma, semicolon, tab or bar between{more}"
         )
     stream = io.TextIOWrapper(io.BytesIO(data), encoding, errors="replace", newline="")
     for _ in range(header.line + 1):
@@ -155,13 +160,15 @@ def _decoded(head: bytes) -> tuple[str, str]:
         return "cp1252", head.decode("cp1252", errors="replace")
 
 
-def _header(head: str, roles: Roles) -> Header | None:
+def _header(head: str, roles: Roles, *, blanks: bool = False) -> Header | None:
     """The first line that has the roles; among delimiters, the one that gives most."""
     for line, text in enumerate(_lines(head)):
         found = [_named(line, text, delimiter, roles) for delimiter in _DELIMITERS]
         sound = [header for header in found if header]
         if sound:
             return max(sound, key=lambda one: (one.columns.time is not None, len(one.names)))
+        if blanks and (header := _named(line, text, " ", roles)):
+            return header
     return None
 
 

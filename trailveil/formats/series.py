@@ -37,7 +37,7 @@ def read_series(
     that is no such table; InvalidValue where the column or the unit is to be named.
     """
     where = named(path)
-    header, lines = table_of(load(path), _roles, "a time and a value", where)
+    header, lines = table_of(load(path), _roles, "a time and a value", where, blanks=True)
     index = _value(header, column, where)
     stated = unit or _unit_of(header.names[index])
     if stated is None:

@@ -15,17 +15,15 @@ from trailveil.adversary import PLAIN, SEES_STILLNESS
 from trailveil.cleaning import Cleaning
 from trailveil.demands import Left
 from trailveil.guarantee import CIRCLE_68, Guarantee
-from trailveil.kernels import Kernel
-from trailveil.priors import BUILT_IN
 from trailveil.release import Finding, Plan
 from trailveil.report import everywhere
+from trailveil.report.parts import guaranteed, prior_in_full, times_of
 from trailveil.report.warnings import not_protected, warnings
+from trailveil.retiming import AS_RECORDED, Retiming
 from trailveil.selection import in_words
 from trailveil.version import __version__
 from trailveil.withholding import Price
 
-CONFIDENCE = 0.99
-_DELTAS = (1e-2, 1e-5)
 # Metres: who knew a place no better than this had no idea of it.
 NO_IDEA = 50_000.0
 # Standard deviations per coordinate within which 99 % of planar displacements are.
@@ -40,12 +38,13 @@ def record(
     further: bool = False,
     zone: tzinfo | None = None,
     private: bool = True,
+    retiming: Retiming = AS_RECORDED,
 ) -> dict[str, Any]:
     """Everything that is said of a release.
 
     further: whether the recording was released before. zone: for local times (the computer's own
     for None). private: whether protected times, and what could tell them, are listed; a report for
-    others holds the worst of all protected parts instead.
+    others holds the worst of all protected parts instead. retiming: what becomes of the times.
     """
     found: dict[str, Any] = {
         "trailveil": __version__,
@@ -64,17 +63,18 @@ def record(
             "withhold": plan.request.withhold,
             "metres_a_minute": plan.request.rate,
         },
-        "prior": _prior(plan.request.kernel),
+        "prior": prior_in_full(plan.request.kernel),
         "frame": {
             "latitude": plan.frame.latitude,
             "longitude": plan.frame.longitude,
             "scale_error": plan.frame.SCALE_ERROR,
         },
+        "times": times_of(plan.trace.times[plan.mechanism.rows], retiming),
         "adversaries": _adversaries(plan),
         "mechanism": _mechanism(plan),
         "worst": _worst(plan),
         "warnings": warnings(plan, cleaning, further=further, private=private),
-        "not_protected": not_protected(plan, private=private),
+        "not_protected": not_protected(plan, private=private, retiming=retiming),
     }
     if plan.everywhere:
         found["everywhere"] = everywhere.left(plan)
@@ -85,12 +85,6 @@ def record(
         found["prices"] = [_price(one) for one in plan.prices]
         found["secrets"] = [_secret(one, zone, plan.request.order) for one in plan.findings]
     return found
-
-
-def _prior(kernel: Kernel) -> dict[str, str]:
-    """The prior by its name, where it has one, and in full."""
-    names = [name for name, spec in BUILT_IN.items() if spec.kernel == kernel]
-    return {"name": names[0] if names else "stated", "kernel": repr(kernel)}
 
 
 def _adversaries(plan: Plan) -> list[str]:
@@ -127,15 +121,7 @@ def _worst(plan: Plan) -> dict[str, Any]:
 
 
 def _meaning(guarantee: Guarantee, deviation: float) -> dict[str, Any]:
-    return {
-        "mu": guarantee.mu,
-        "epsilon": guarantee.epsilon,
-        "order": guarantee.order,
-        "odds_factor_99": guarantee.odds(CONFIDENCE),
-        "advantage": guarantee.advantage,
-        "paper_gap": {f"{delta:g}": guarantee.paper_gap(delta) for delta in _DELTAS},
-        "circle_68_m": _circle(deviation),
-    }
+    return {**guaranteed(guarantee), "circle_68_m": _circle(deviation)}
 
 
 def _secret(finding: Finding, zone: tzinfo | None, order: float) -> dict[str, Any]:

@@ -1,9 +1,8 @@
 """The report of a release in plain words. It holds no true position and no drawn noise."""
 
-from textwrap import wrap
 from typing import Any
 
-_WIDTH = 98
+from trailveil.report.parts import duration, listed, paragraph, times_in_words
 
 
 def text(found: dict[str, Any]) -> str:
@@ -11,17 +10,17 @@ def text(found: dict[str, Any]) -> str:
     return "\n".join(
         [
             f"Protected: {found['output']}",
-            *_listed("", found["recording"]["cleaning_in_words"]),
+            *listed("", found["recording"]["cleaning_in_words"]),
             *_promise(found),
             *_left_to_learn(found),
-            *_cost(found["mechanism"]),
+            *_cost(found["mechanism"], found["times"]),
             *_prices(found.get("prices", []), found["target"]["metres_a_minute"]),
             "",
             "What is not protected",
-            *_listed("- ", found["not_protected"]),
+            *listed("- ", found["not_protected"]),
             "",
             "Before you publish",
-            *_listed("! ", found["warnings"]),
+            *listed("! ", found["warnings"]),
         ]
     )
 
@@ -29,7 +28,7 @@ def text(found: dict[str, Any]) -> str:
 def _left_to_learn(found: dict[str, Any]) -> list[str]:
     if "everywhere" in found:
         lines = [_everywhere(one) for one in found["everywhere"]["left"]]
-        return ["", "What is left to learn, where most can be", *_listed("- ", lines)]
+        return ["", "What is left to learn, where most can be", *listed("- ", lines)]
     return _secrets(found) if found["private"] else _worst(found)
 
 
@@ -40,18 +39,11 @@ def _everywhere(one: dict[str, Any]) -> str:
     without = "without " if before is None else ""
     moving = f"somebody who moves at {one['speed_m_s']:g} m/s"
     if one["stay_s"] > 0:
-        moving += f" and is seen to stand still for {_duration(one['stay_s'])}"
+        moving += f" and is seen to stand still for {duration(one['stay_s'])}"
     return (
         f"who {one['knows']}, {without}{known}: the place to {_metres(one['circle_68_m'])} "
         f"(epsilon {one['epsilon']:.2g}), of {moving}"
     )
-
-
-def _duration(seconds: float) -> str:
-    for unit, size in (("h", 3600.0), ("min", 60.0)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:.3g} s"
 
 
 def _promise(found: dict[str, Any]) -> list[str]:
@@ -64,7 +56,7 @@ def _promise(found: dict[str, Any]) -> list[str]:
     return [
         "",
         "The promise",
-        *_paragraph(
+        *paragraph(
             f"Of two places up to {target['radius_m']:g} m apart, nobody of those below can tell "
             f"well which one it was at {when}: {asked}. What they thought the odds were, the "
             f"release changes by less than a factor of {worst['odds_factor_99']:.2g} in 99 of 100 "
@@ -72,7 +64,7 @@ def _promise(found: dict[str, Any]) -> list[str]:
             "tossing a coin is right 50 "
             "times. Cases are over the ways people move and the noise drawn. Against who"
         ),
-        *_listed("- ", found["adversaries"]),
+        *listed("- ", found["adversaries"]),
     ]
 
 
@@ -82,7 +74,7 @@ def _promise_of_metres(found: dict[str, Any], right: float) -> list[str]:
     return [
         "",
         "The promise",
-        *_paragraph(
+        *paragraph(
             f"Nobody of those below can narrow a protected place down to less than "
             f"{target['leave_m']:g} m around a point and be right with that in more than 68 of 100 "
             f"cases. That makes epsilon {worst['epsilon']:.2g} (Renyi order {target['order']:g}) "
@@ -90,21 +82,21 @@ def _promise_of_metres(found: dict[str, Any], right: float) -> list[str]:
             f"two is right {right:.0f} times in 100, where tossing a coin is right 50 times. Cases "
             "are over the ways people move and the noise drawn. Against who"
         ),
-        *_listed("- ", found["adversaries"]),
+        *listed("- ", found["adversaries"]),
     ]
 
 
 def _secrets(found: dict[str, Any]) -> list[str]:
     lines = ["", "What is protected, and what is left to learn (these times are for you alone)"]
     for number, secret in enumerate(found["secrets"], start=1):
-        lines += _listed(f"{number}. ", [_title(secret)])
-        lines += _listed("   - ", _left(secret, found["target"]["epsilon"]))
+        lines += listed(f"{number}. ", [_title(secret)])
+        lines += listed("   - ", _left(secret, found["target"]["epsilon"]))
     return lines
 
 
 def _worst(found: dict[str, Any]) -> list[str]:
     left = _circle(found["worst"]["circle_68_m"])
-    return ["", "What is left to learn", *_listed("", [f"At each protected time, {left}."])]
+    return ["", "What is left to learn", *listed("", [f"At each protected time, {left}."])]
 
 
 def _title(secret: dict[str, Any]) -> str:
@@ -151,7 +143,7 @@ def _prices(prices: list[dict[str, Any]], rate: float) -> list[str]:
         f"{names[one['kind']]}: {one['minutes']:,.0f} min"
         + (
             f" ({one['minutes_withheld']:,.0f} withheld, {one['minutes_for_noise']:,.0f} for noise;"
-            f" {_duration(one['withheld_s_around'] or 0.0)} around each part)"
+            f" {duration(one['withheld_s_around'] or 0.0)} around each part)"
             if one["kind"] == "both"
             else ""
         )
@@ -162,7 +154,7 @@ def _prices(prices: list[dict[str, Any]], rate: float) -> list[str]:
     return [
         "",
         f"What there was to choose from (a minute moved by {rate:g} m counts as one withheld)",
-        *_listed("- ", lines),
+        *listed("- ", lines),
     ]
 
 
@@ -175,37 +167,16 @@ def _circle(radius: float | None) -> str:
     )
 
 
-def _cost(noise: dict[str, Any]) -> list[str]:
+def _cost(noise: dict[str, Any], times: dict[str, Any]) -> list[str]:
     return [
         "",
         "What it costs",
-        *_paragraph(
+        *paragraph(
             f"{_count(noise['released_fixes'])} released, {noise['withheld_fixes']} withheld. The "
             f"track is moved by {_metres(noise['rms_m'])} on average over it (root mean square), "
             f"by {_metres(noise['largest_rms_m'])} where most, and there by no more than "
-            f"{_metres(noise['largest_99_m'])} in 99 of 100 draws."
+            f"{_metres(noise['largest_99_m'])} in 99 of 100 draws.{times_in_words(times)}"
         ),
-    ]
-
-
-def _paragraph(sentences: str) -> list[str]:
-    return wrap(sentences, _WIDTH, initial_indent="  ", subsequent_indent="  ")
-
-
-def _listed(mark: str, items: list[str]) -> list[str]:
-    """Items behind a mark, wrapped under each other; times and names stay whole."""
-    after = " " * (2 + len(mark))
-    return [
-        line
-        for item in items
-        for line in wrap(
-            item,
-            _WIDTH,
-            initial_indent=f"  {mark}",
-            subsequent_indent=after,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
     ]
 
 

@@ -4,6 +4,7 @@ from trailveil.adversaries import Named
 from trailveil.cleaning import Cleaning
 from trailveil.release import Noise, Plan
 from trailveil.report import everywhere
+from trailveil.retiming import AS_RECORDED, Retiming
 
 # The same for whom it was chosen by, and however often: it is in reports for others, too.
 _BY_PLACE = (
@@ -41,10 +42,11 @@ def warnings(plan: Plan, cleaning: Cleaning | None, *, further: bool, private: b
     return [*found, *_of_cleaning(cleaning)]
 
 
-def not_protected(plan: Plan, *, private: bool) -> list[str]:
+def not_protected(plan: Plan, *, private: bool, retiming: Retiming = AS_RECORDED) -> list[str]:
     """What the promise does not cover. private: what concerns single stays may be told."""
+    of_times = _of_times(retiming)
     if plan.everywhere:
-        return everywhere.not_protected(plan)
+        return [*everywhere.not_protected(plan), *of_times]
     found = [
         "Every other part of the track: the further from a protected time, the less it is moved.",
         "The times of the fixes, and that there was a recording; its frame (the whole degree "
@@ -66,7 +68,20 @@ def not_protected(plan: Plan, *, private: bool) -> list[str]:
             "How the person moved within a protected stay (epsilon of the way from its beginning "
             f"to its end: up to {max(ways):.3g})."
         )
-    return found
+    return [*found, *of_times]
+
+
+def _of_times(retiming: Retiming) -> list[str]:
+    """What rounded or shifted times still tell."""
+    if retiming == AS_RECORDED:
+        return []
+    found = "How long everything took" + ("" if retiming.step is None else ", about")
+    if retiming.shift:
+        found += "; and when it was, to who has seen the person on the way, or other traces of it"
+    return [
+        f"{found}. The promise holds at the recorded times, whether somebody knows them or not: "
+        "changing them afterwards adds nothing to it."
+    ]
 
 
 def _holds_both_ends(plan: Plan) -> bool:
@@ -134,9 +149,21 @@ def _of_adversaries(plan: Plan) -> list[str]:
 
 
 def _of_cleaning(cleaning: Cleaning | None) -> list[str]:
+    found = []
+    if cleaning and cleaning.assigned_times:
+        found.append(
+            "The recording had no times. The promise is for somebody who moved as the times that "
+            "were stated say (--every): was it slower, more is learnt than is said here."
+        )
+    if cleaning and cleaning.jumps:
+        found.append(
+            "The recording jumps, faster than anybody moves. Nothing is promised of protected "
+            "times near a jump: no prior expects it."
+        )
     if not cleaning or not (cleaning.untimed or cleaning.unset_clock or cleaning.bad_positions):
-        return []
+        return found
     return [
+        *found,
         "Fixes without a usable time or place were left out. If they were the first or the last of "
-        "the recording, its start and end here are those of the fixes that remain."
+        "the recording, its start and end here are those of the fixes that remain.",
     ]

@@ -1,0 +1,182 @@
+"""Readings end to end: the promise by dense algebra, exact sums, and what is refused."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import chi2
+
+from trailveil.errors import InvalidValue, Refused, TrailveilError
+from trailveil.guarantee import loss_bound_for
+from trailveil.kernels import RBF, Constant, Kernel, Matern32, Periodic, White
+from trailveil.readings import Readings
+from trailveil.readings_release import (
+    DECIMALS,
+    ReadingsPlan,
+    ReadingsRequest,
+    draw_readings,
+    plan_readings,
+)
+from trailveil.selection import Stretch
+
+Numbers = NDArray[np.float64]
+
+HOUR = 3600.0
+NOISE = 0.3
+BEGIN = 1_331_638_200 * 10**9
+
+
+def rbf(a: Numbers, b: Numbers) -> Numbers:
+    return np.asarray(4.0 * np.exp(-((a[:, None] - b) ** 2) / (2 * (3 * HOUR) ** 2)))
+
+
+def periodic(a: Numbers, b: Numbers) -> Numbers:
+    sine = np.sin(np.pi * (a[:, None] - b) / (24 * HOUR))
+    return np.asarray(4.0 * np.exp(-2 * sine**2 / 1.1**2))
+
+
+def matern32(a: Numbers, b: Numbers) -> Numbers:
+    far = np.sqrt(3) * np.abs(a[:, None] - b) / (3 * HOUR)
+    return np.asarray(4.0 * (1 + far) * np.exp(-far))
+
+
+# A kernel of the package beside its formula, written again.
+CASES: dict[str, tuple[Kernel, Callable[[Numbers, Numbers], Numbers]]] = {
+    "rbf": (RBF(3 * HOUR, 2.0), rbf),
+    "periodic": (Periodic(1.1, 24 * HOUR, 2.0), periodic),
+    "matern32": (Matern32(3 * HOUR, 2.0), matern32),
+}
+
+
+def readings(count: int = 120, seed: int = 3) -> Readings:
+    """Of a made-up room, about every half hour."""
+    random = np.random.default_rng(seed)
+    seconds = np.cumsum(random.uniform(1000, 2600, count))
+    values = 20 + 2 * np.sin(seconds / (24 * HOUR) * 2 * np.pi) + random.normal(0, NOISE, count)
+    return Readings((BEGIN + np.round(seconds * 1e9)).astype(np.int64), values, "degC")
+
+
+def request(kernel: Kernel, *stretches: Stretch, **more: Any) -> ReadingsRequest:
+    return ReadingsRequest(stretches, 1.0, "degC", kernel + White(NOISE), **more)
+
+
+def stay(of: Readings, first: int, last: int) -> Stretch:
+    return Stretch("between stated times", int(of.times[first]), int(of.times[last]))
+
+
+def known(made: ReadingsPlan, prior: Callable[[Numbers, Numbers], Numbers], row: Numbers) -> float:
+    return float(row @ prior(made.readings.seconds, made.readings.seconds) @ row)
+
+
+def lost(made: ReadingsPlan, prior: Callable[[Numbers, Numbers], Numbers], row: Numbers) -> float:
+    """The loss of weights (n,) of the true values: 1 / after - 1 / before, by dense algebra."""
+    seconds, rows = made.readings.seconds, made.mechanism.rows
+    truth = prior(seconds, seconds)
+    heard = truth[np.ix_(rows, rows)] + NOISE**2 * np.eye(rows.size) + made.mechanism.covariance()
+    cross = truth[rows] @ row
+    before = row @ truth @ row
+    after = before - cross @ np.linalg.solve(heard, cross)
+    return float(1 / after - 1 / before)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_protected_reading_and_their_mean_lose_no_more_than_is_said(name: str) -> None:
+    kernel, prior = CASES[name]
+    of = readings()
+    made = plan_readings(of, request(kernel, stay(of, 50, 61), stay(of, 90, 90)))
+    bound = loss_bound_for(1.0, 1.0, 5.0)
+    every = np.eye(len(of))
+    inside = [lost(made, prior, every[i]) for i in (*range(50, 62), 90)]
+    mean = lost(made, prior, every[50:62].mean(axis=0))
+    assert max(*inside, mean) <= bound * (1 + 1e-8)
+    assert max(*inside, mean) >= bound * (1 - 1e-3)
+    assert made.guarantee.epsilon <= 1 + 1e-9
+    assert made.mechanism.rms < 1.58  # less than noise at every reading by itself would take
+    weights = [*every[50:62], every[50:62].mean(axis=0)]
+    left = min(
+        np.sqrt(1 / (lost(made, prior, one) + 1 / known(made, prior, one))) for one in weights
+    )
+    assert made.findings[0].deviation == pytest.approx(left, rel=1e-6)
+
+
+def test_one_reading_is_protected_with_a_proof() -> None:
+    of = readings()
+    made = plan_readings(of, request(RBF(3 * HOUR, 2.0), stay(of, 60, 60)))
+    assert made.gap is not None
+    assert made.gap < 1e-3
+
+
+def test_every_reading_at_once() -> None:
+    kernel, prior = CASES["rbf"]
+    of = readings()
+    made = plan_readings(of, request(kernel))
+    bound = loss_bound_for(1.0, 1.0, 5.0)
+    worst = max(lost(made, prior, one) for one in np.eye(len(of)))
+    assert bound * (1 - 0.05) <= worst <= bound * (1 + 1e-9)
+    assert made.guarantee.epsilon <= 1 + 1e-9
+
+
+def test_withheld_readings_are_not_released_and_their_gap_is_accounted() -> None:
+    kernel, prior = CASES["matern32"]
+    of = readings()
+    stated = request(kernel, stay(of, 50, 55), withhold=6 * HOUR)
+    made = plan_readings(of, stated)
+    around = np.abs(of.seconds - of.seconds[[50, 55], None]).min(axis=0) <= 6 * HOUR
+    around[50:56] = True
+    assert made.mechanism.rows.tolist() == np.flatnonzero(~around).tolist()
+    assert lost(made, prior, np.eye(len(of))[52]) <= loss_bound_for(1.0, 1.0, 5.0) * (1 + 1e-8)
+    alone = plan_readings(of, replace(stated, noise=False, withhold=24 * HOUR))
+    assert alone.mechanism.noise_trace == 0
+    with pytest.raises(Refused, match="withholding alone must reach the target"):
+        plan_readings(of, replace(stated, noise=False, withhold=0.0))
+    with pytest.raises(Refused, match="at least two readings"):
+        plan_readings(of, replace(stated, withhold=1e8))
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_drawn_is_the_value_and_noise_of_the_design(name: str, everywhere: bool) -> None:
+    """400 draws of a whole recording; falsely alarmed once in 10^6."""
+    of = readings(40)
+    stretches = () if everywhere else (stay(of, 10, 14),)
+    made = plan_readings(of, request(CASES[name][0], *stretches))
+    grids = [draw_readings(made, number.to_bytes(32, "big"))[1] for number in range(400)]
+    noise = np.stack([grid - of.steps(DECIMALS) for grid in grids]) * 10.0**-DECIMALS
+    one = np.random.default_rng(5).standard_normal(len(of))
+    ratio = np.sum((noise @ one) ** 2) / (one @ made.mechanism.covariance() @ one)
+    assert chi2.ppf(0.5e-6, 400) < ratio < chi2.isf(0.5e-6, 400)
+    again = draw_readings(made, (7).to_bytes(32, "big"))
+    assert again[1].tolist() == grids[7].tolist()
+    assert again[0].values == pytest.approx(grids[7] * 1e-6, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ReadingsRequest((), 0.0, "degC", White(0.3)),
+        lambda: ReadingsRequest((), float("nan"), "degC", White(0.3)),
+        lambda: ReadingsRequest((), 1.0, "degC", RBF(1.0)),
+        lambda: ReadingsRequest((), 1.0, "degC", RBF(1.0) + White(1e-6)),
+        lambda: ReadingsRequest((), 1.0, "degC", White(0.3), order=1.0),
+        lambda: ReadingsRequest((), 1.0, "degC", White(0.3), withhold=-1.0),
+        lambda: plan_readings(readings(9), request(RBF(9.0), withhold=5.0)),
+        lambda: plan_readings(readings(6000), request(RBF(9.0))),
+    ],
+)
+def test_requests_that_cannot_be_meant(make: Callable[[], object]) -> None:
+    with pytest.raises(TrailveilError, match="must"):
+        make()
+
+
+def test_a_level_leaves_the_mean_open() -> None:
+    of = readings(60)
+    made = plan_readings(of, request(RBF(3 * HOUR, 2.0) + Constant(1000.0), stay(of, 20, 25)))
+    assert made.guarantee.epsilon <= 1 + 1e-9
+    moved = replace(of, values=of.values + 500)
+    other = plan_readings(moved, request(RBF(3 * HOUR, 2.0) + Constant(1000.0), stay(of, 20, 25)))
+    assert np.array_equal(made.mechanism.factor, other.mechanism.factor)
+    with pytest.raises(InvalidValue, match="15 digits"):
+        plan_readings(replace(of, values=of.values * 1e12), made.request)

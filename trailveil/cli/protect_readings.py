@@ -1,0 +1,136 @@
+"""`trailveil protect IN --column NAME`: the main job, for a plain series of readings."""
+
+import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from trailveil.cli.waiting import waiting
+from trailveil.errors import InvalidValue
+from trailveil.formats.source import named as file_named
+from trailveil.kernels import Kernel
+from trailveil.keys import load_key
+from trailveil.memory import user_memory
+from trailveil.output import Put, check_output
+from trailveil.prior_file import prior_named
+from trailveil.protecting import (
+    Chosen,
+    check_released_readings,
+    load_readings,
+    publish_readings,
+)
+from trailveil.readings import Readings
+from trailveil.readings_release import ReadingsRequest, plan_readings
+from trailveil.report.readings import record_readings, text_readings
+from trailveil.retiming import Retiming
+from trailveil.selection import merged
+
+# Of places and of people: they mean nothing to readings.
+_OF_TRACES = ("near", "stops", "stops_within", "stops_for", "leave", "who", "every", "keep")
+
+StageReport = Callable[[dict[str, Any], str], AbstractContextManager[Put]]
+"""Stages a report, as an object and in words, beside the output."""
+
+
+def protect_readings(
+    source: Path, output: Path, options: dict[str, Any], given: set[str], stage: StageReport
+) -> None:
+    """Protect the readings in a table. given: the options that were stated."""
+    _check(source, output, options, given)
+    key = None if options["key"] is None else load_key(options["key"])
+    retiming = Retiming(options["step"], options["shift"])
+    readings, cleaning = load_readings(
+        source,
+        column=options["column"],
+        unit=options["unit"],
+        assume_utc=options["assume_utc"],
+        zone=None if options["assume_utc"] else options["zone"],
+    )
+    request = _request(readings, options)
+    memory, again = user_memory(), options["again"]
+    check_released_readings(memory, readings, request, again=again, key=key)
+    with waiting(f"designing noise for {len(readings)} readings"):
+        made = plan_readings(readings, request)
+    told = partial(record_readings, made, cleaning, retiming=retiming)
+
+    def public(further: bool) -> AbstractContextManager[Put]:
+        found = told(output=output.name, further=further, private=False)
+        return stage(found, text_readings(found))
+
+    further = publish_readings(
+        made,
+        memory,
+        output,
+        again=again,
+        overwrite=options["overwrite"],
+        beside=public if options["report"] else None,
+        key=key,
+        retiming=retiming,
+    )
+    found = told(output=file_named(output), further=further, zone=options["zone"])
+    click.echo(json.dumps(found) if options["as_json"] else text_readings(found))
+
+
+def _check(source: Path, output: Path, options: dict[str, Any], given: set[str]) -> None:
+    for name in _OF_TRACES:
+        if options.get(name):
+            stated = {"who": "adversary"}.get(name, name).replace("_", "-")
+            raise click.UsageError(f"--{stated} must be for traces of places, got it with readings")
+    if options["mechanism"] not in ("optimal", "withhold") or options["withhold"] == "auto":
+        raise click.UsageError(
+            "readings must be protected by noise or by --withhold SECONDS, got --mechanism "
+            f"{options['mechanism']} or --withhold auto"
+        )
+    if "radius" not in given or "prior" not in given:
+        raise click.UsageError(
+            "readings must come with --radius, in their unit, and --prior FILE, how they vary "
+            "(trailveil fit makes one of other readings)"
+        )
+    if output.suffix.lower() != ".csv":
+        raise InvalidValue(
+            f"the output must be CSV for readings, got {file_named(output)}: name it .csv (-o)"
+        )
+    check_output(output, source, overwrite=options["overwrite"])
+
+
+def _request(readings: Readings, options: dict[str, Any]) -> ReadingsRequest:
+    chosen = Chosen(tuple(options["at"]), tuple(options["between"]), options["zone"])
+    stretches = tuple(merged(chosen.stated(readings)))
+    if bool(stretches) == options["everywhere"]:
+        raise click.UsageError(
+            "readings must be protected at times that are stated (--at, --between), or all of them "
+            "(--everywhere), got neither or both"
+        )
+    return ReadingsRequest(
+        stretches,
+        options["radius"],
+        readings.unit,
+        _prior(options["prior"], readings.unit),
+        options["epsilon"],
+        options["order"],
+        None if options["withhold"] is None else _seconds(options["withhold"]),
+        options["mechanism"] == "optimal",
+    )
+
+
+def _seconds(stated: str) -> float:
+    try:
+        return float(stated)
+    except ValueError:
+        raise click.BadParameter(
+            f"must be a number of seconds of at least 0, got {stated!r}"
+        ) from None
+
+
+def _prior(stated: str, unit: str) -> Kernel:
+    spec = prior_named(stated)
+    if spec.unit != unit:
+        raise InvalidValue(
+            f"--prior must be in the unit of the readings ({unit}), got one in {spec.unit}: "
+            f"{file_named(stated)}"
+        )
+    return spec.kernel

@@ -1,0 +1,236 @@
+"""The main job for readings of one quantity: a plain series in, a protected one out.
+
+As trailveil.release does it for traces: noise is designed and judged by its losses, and never meets
+a value in floating point. Values and noise are whole steps of 10^-DECIMALS of the unit, and their
+sum is what leaves. The adversary is the paper's: who knows how such a series behaves (the prior, of
+any mean), and none of its values.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.adversaries import Named
+from trailveil.crops import LARGEST_FULL_MATRIX, crops
+from trailveil.demands import Left, Target
+from trailveil.design import design
+from trailveil.design.stepping import until_met
+from trailveil.designing import Designed, only_withheld, optimal
+from trailveil.errors import InvalidValue, Refused, Unavailable
+from trailveil.gaussian import cholesky_factor
+from trailveil.guarantee import Guarantee, loss_bound_for
+from trailveil.kernels import Kernel
+from trailveil.loss import marginal_losses
+from trailveil.mechanism import Mechanism, no_noise
+from trailveil.prior import Prior
+from trailveil.readings import Readings
+from trailveil.release import DESIGN_VERSION, noise_of, within
+from trailveil.secrets import Secret
+from trailveil.selection import Stretch
+from trailveil.statespace import is_markov
+
+DECIMALS = 6
+"""Of released values, whatever was recorded: how many there were tells of the instrument."""
+
+_STEP = 10.0**-DECIMALS
+# The measurement noise of a prior must be this many steps, so that rounding the true values to
+# whole steps changes nothing.
+_LEAST_NOISE_STEPS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingsRequest:
+    """What is wanted of a release of readings.
+
+    stretches: what to protect, none for every reading. radius: in the unit. kernel: the prior, in
+    the unit and seconds, with measurement noise. withhold: None, or the seconds around each stretch
+    within which nothing is released. noise: whether any is added, or withholding must be enough.
+    Raises InvalidValue for numbers out of range.
+    """
+
+    stretches: tuple[Stretch, ...]
+    radius: float
+    unit: str
+    kernel: Kernel
+    epsilon: float = 1.0
+    order: float = 5.0
+    withhold: float | None = None
+    noise: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        for name, least in (("radius", 0.0), ("epsilon", 0.0), ("order", 1.0)):
+            value = float(getattr(self, name))
+            if not least < value < 1e12:
+                raise InvalidValue(f"{name} must be a number above {least:g}, got {value:g}")
+            object.__setattr__(self, name, value)
+        if self.withhold is not None and not 0 <= self.withhold < 1e9:
+            raise InvalidValue(f"withhold must be seconds of 0 or more, got {self.withhold}")
+        origin = np.zeros(1)
+        white = sum(float(one.diagonal(origin)[0]) for one in self.kernel.terms() if one.is_white())
+        if white < (_LEAST_NOISE_STEPS * _STEP) ** 2:
+            raise InvalidValue(
+                f"a prior must have a measurement noise of {_LEAST_NOISE_STEPS * _STEP:g} "
+                f"{self.unit} or more, got {white**0.5:g}: state what the instrument has"
+            )
+
+    @property
+    def bound(self) -> float:
+        """The most that the loss of one reading may be, 1 / unit^2."""
+        return loss_bound_for(self.epsilon, self.radius, self.order)
+
+    @property
+    def design(self) -> str:
+        """All of it that the noise depends on, in one line: not what stretches are called."""
+        when = tuple((one.begin, one.end) for one in self.stretches)
+        rest = tuple(getattr(self, one.name) for one in fields(self) if one.name != "stretches")
+        return repr((DESIGN_VERSION, when, *rest))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingsFinding:
+    """What the release guarantees of one stretch.
+
+    readings: recorded in it. withheld: of those. deviation: in the unit, the least that somebody
+    who knows the prior is left with, of any reading in it or of their mean.
+    """
+
+    stretch: Stretch
+    readings: int
+    withheld: int
+    guarantee: Guarantee
+    deviation: float
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ReadingsPlan:
+    """A designed release of readings, before any noise is drawn. Keep it private.
+
+    findings: of each stretch; none where every reading is protected, by `guarantee`. gap: how far
+    above the least noise it may be, or None where no bound is claimed.
+    """
+
+    readings: Readings
+    request: ReadingsRequest
+    mechanism: Mechanism
+    guarantee: Guarantee
+    deviation: float
+    findings: tuple[ReadingsFinding, ...] = ()
+    gap: float | None = None
+
+
+def identity_of(readings: Readings, request: ReadingsRequest) -> Iterable[bytes]:
+    """All that a release depends on: times, values, the whole design. To be hashed with a key."""
+    steps = readings.steps(DECIMALS).astype("<i8").tobytes()
+    return (readings.times.astype("<i8").tobytes(), steps, request.design.encode())
+
+
+def plan_readings(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
+    """Design the noise for readings and compute what it guarantees.
+
+    Raises Refused where nothing would be left to release, or withholding alone is not enough;
+    Unavailable for full matrices that would be too large; InvalidValue for values of too many
+    digits.
+    """
+    readings.steps(DECIMALS)
+    if not request.stretches:
+        return _plan_every(readings, request)
+    seconds, target = readings.seconds, Target(request.bound, (Named.PLAIN,))
+    spans = [one.seconds(readings) for one in request.stretches]
+    silent = within(readings.times, request.stretches, request.withhold)
+    base = no_noise(seconds).withholding(silent)
+    if base.rows.size < 2:
+        raise Refused(
+            "at least two readings must remain to be released, got fewer: protect or withhold a "
+            "shorter part"
+        )
+    found = crops(request.kernel, seconds, spans, target.deviation)
+    designed = (optimal if request.noise else only_withheld)(found, base, target)
+    return _judged(readings, request, designed)
+
+
+def draw_readings(made: ReadingsPlan, seed: bytes) -> tuple[Readings, NDArray[np.int64]]:
+    """The released readings, and their values in whole steps of 10^-DECIMALS of the unit (n,).
+
+    seed: 32 secret bytes that belong to this plan alone.
+    """
+    noise = noise_of(_drawable(made.mechanism), seed, "value")
+    whole = made.readings.steps(DECIMALS) + np.floor(noise / _STEP + 0.5).astype(np.int64)
+    rows = made.mechanism.rows
+    grid = whole[rows]
+    return replace(
+        made.readings, times=made.readings.times[rows], values=np.asarray(grid * _STEP)
+    ), grid
+
+
+def _drawable(mechanism: Mechanism) -> Mechanism:
+    """The same noise, with a matrix in place of a process that is not Markov: O(n^2) numbers."""
+    process, times = mechanism.process, mechanism.times
+    if process is None or is_markov(process, times):
+        return mechanism
+    factor = np.hstack([mechanism.factor, cholesky_factor(process(times, times))])
+    return replace(mechanism, process=None, factor=factor)
+
+
+def _plan_every(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
+    """Noise for every reading by itself, a little above the least there can be for all of them."""
+    if request.withhold is not None or not request.noise:
+        raise InvalidValue("a release that protects every reading must withhold nothing, got some")
+    if len(readings) > LARGEST_FULL_MATRIX:
+        raise Unavailable(
+            f"readings of which every one is protected must be at most {LARGEST_FULL_MATRIX}, got "
+            f"{len(readings)}: release fewer, such as hourly means"
+        )
+    prior, count = Prior(request.kernel, readings.seconds), len(readings)
+    every = Secret("every", prior.times, np.eye(count))
+
+    def worst(mechanism: Mechanism) -> float:
+        return float(np.max(marginal_losses(prior, every, mechanism)))
+
+    # Noise that hides each recorded value, in the least noise that hides each true one, too.
+    mechanism = until_met(
+        lambda trace: design(prior, None, bounds=[count / trace])[0],
+        lambda made: worst(made) / request.bound - 1.0,
+        count / request.bound,
+    )
+    loss = worst(mechanism)
+    guarantee = Guarantee(request.radius * float(np.sqrt(loss)), request.order)
+    return ReadingsPlan(readings, request, mechanism, guarantee, float(loss**-0.5))
+
+
+def _judged(readings: Readings, request: ReadingsRequest, designed: Designed) -> ReadingsPlan:
+    released = np.asarray(designed.mechanism.released)
+    findings = [
+        _finding(readings, request, stretch, left, released)
+        for stretch, left in zip(request.stretches, designed.left, strict=True)
+    ]
+    worst = max(findings, key=lambda one: one.guarantee.mu)
+    return ReadingsPlan(
+        readings,
+        request,
+        designed.mechanism,
+        worst.guarantee,
+        worst.deviation,
+        tuple(findings),
+        designed.gap,
+    )
+
+
+def _finding(
+    readings: Readings,
+    request: ReadingsRequest,
+    stretch: Stretch,
+    left: tuple[Left, ...],
+    released: NDArray[np.bool_],
+) -> ReadingsFinding:
+    inside = (readings.times >= stretch.begin) & (readings.times <= stretch.end)
+    loss = max(one.loss for one in left)
+    return ReadingsFinding(
+        stretch,
+        int(inside.sum()),
+        int((inside & ~released).sum()),
+        Guarantee(request.radius * float(np.sqrt(loss)), request.order),
+        min(one.least for one in left) if loss > 0 else float("inf"),
+    )

@@ -1,0 +1,84 @@
+"""What the reports of traces and of readings share: objects, and lines of text."""
+
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.guarantee import Guarantee
+from trailveil.kernels import Kernel
+from trailveil.priors import BUILT_IN
+from trailveil.retiming import Retiming
+
+CONFIDENCE = 0.99
+_DELTAS = (1e-2, 1e-5)
+_WIDTH = 98
+
+
+def guaranteed(guarantee: Guarantee) -> dict[str, Any]:
+    """What a guarantee means."""
+    return {
+        "mu": guarantee.mu,
+        "epsilon": guarantee.epsilon,
+        "order": guarantee.order,
+        "odds_factor_99": guarantee.odds(CONFIDENCE),
+        "advantage": guarantee.advantage,
+        "paper_gap": {f"{delta:g}": guarantee.paper_gap(delta) for delta in _DELTAS},
+    }
+
+
+def prior_in_full(kernel: Kernel) -> dict[str, str]:
+    """The prior by its name, where it has one, and in full."""
+    names = [name for name, spec in BUILT_IN.items() if spec.kernel == kernel]
+    return {"name": names[0] if names else "stated", "kernel": repr(kernel)}
+
+
+def times_of(released: NDArray[np.int64], retiming: Retiming) -> dict[str, Any]:
+    """What became of the times (n,) that are released, and how many share one and are left out."""
+    return {
+        "rounded_to_s": retiming.step,
+        "shifted": retiming.shift,
+        "left_out": int((~retiming.kept(released)).sum()),
+    }
+
+
+def times_in_words(times: dict[str, Any], what: str = "fix") -> str:
+    """What became of the times, if anything."""
+    shifted = " Times count from the beginning of 2000." if times["shifted"] else ""
+    if times["rounded_to_s"] is None:
+        return shifted
+    return (
+        f"{shifted} Times are rounded to {duration(times['rounded_to_s'])}; left out because an "
+        f"earlier {what} has that time: {times['left_out']}."
+    )
+
+
+def duration(seconds: float) -> str:
+    """Seconds in the unit that suits them."""
+    for unit, size in (("h", 3600.0), ("min", 60.0)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def paragraph(sentences: str) -> list[str]:
+    """Sentences, wrapped."""
+    return wrap(sentences, _WIDTH, initial_indent="  ", subsequent_indent="  ")
+
+
+def listed(mark: str, items: list[str]) -> list[str]:
+    """Items behind a mark, wrapped under each other; times and names stay whole."""
+    after = " " * (2 + len(mark))
+    return [
+        line
+        for item in items
+        for line in wrap(
+            item,
+            _WIDTH,
+            initial_indent=f"  {mark}",
+            subsequent_indent=after,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    ]

@@ -1,0 +1,235 @@
+"""The report of a release of readings, as one object and in words. It holds no reading.
+
+Entries mean what those of trailveil.report.record do, in the unit of the readings.
+"""
+
+from datetime import tzinfo
+from typing import Any
+
+import numpy as np
+
+from trailveil.cleaning import Cleaning
+from trailveil.readings_release import ReadingsFinding, ReadingsPlan
+from trailveil.report.parts import (
+    guaranteed,
+    listed,
+    paragraph,
+    prior_in_full,
+    times_in_words,
+    times_of,
+)
+from trailveil.retiming import AS_RECORDED, Retiming
+from trailveil.selection import in_words
+from trailveil.version import __version__
+
+# Standard deviations within which 99 % of draws are.
+_DRAWS_99 = 2.5758293035489004
+
+
+def record_readings(
+    plan: ReadingsPlan,
+    cleaning: Cleaning | None,
+    *,
+    output: str,
+    further: bool = False,
+    zone: tzinfo | None = None,
+    private: bool = True,
+    retiming: Retiming = AS_RECORDED,
+) -> dict[str, Any]:
+    """Everything that is said of a release: see trailveil.report.record."""
+    request, mechanism = plan.request, plan.mechanism
+    released = int(mechanism.rows.size)
+    found: dict[str, Any] = {
+        "trailveil": __version__,
+        "output": output,
+        "private": private,
+        "recording": {
+            "readings": len(plan.readings),
+            "cleaning": cleaning.counts() if cleaning else {},
+            "cleaning_in_words": [
+                line.replace("fixes", "readings") for line in cleaning.sentences()
+            ]
+            if cleaning
+            else [],
+        },
+        "target": {
+            "unit": request.unit,
+            "radius": request.radius,
+            "epsilon": request.epsilon,
+            "order": request.order,
+            "withhold": request.withhold,
+            "every_reading": not request.stretches,
+        },
+        "prior": prior_in_full(request.kernel),
+        "times": times_of(plan.readings.times[mechanism.rows], retiming),
+        "adversaries": [
+            "knows how such readings vary (the prior, around any mean) and how the "
+            "noise was made, but no true reading"
+        ],
+        "mechanism": {
+            "released_readings": released,
+            "withheld_readings": len(plan.readings) - released,
+            "rms": mechanism.rms,
+            "largest_std": mechanism.max_std,
+            "largest_99": _DRAWS_99 * mechanism.max_std,
+        },
+        "worst": _meaning(plan),
+        "warnings": _warnings(plan, cleaning, further=further),
+        "not_protected": _not_protected(plan),
+    }
+    if private and plan.findings:
+        found["mechanism"]["gap_where_sought"] = plan.gap
+        found["secrets"] = [_secret(one, zone) for one in plan.findings]
+    return found
+
+
+def text_readings(found: dict[str, Any]) -> str:
+    """The object of `record_readings` as lines."""
+    return "\n".join(
+        [
+            f"Protected: {found['output']}",
+            *listed("", found["recording"]["cleaning_in_words"]),
+            *_promise(found),
+            *_secrets(found),
+            *_cost(found),
+            "",
+            "What is not protected",
+            *listed("- ", found["not_protected"]),
+            "",
+            "Before you publish",
+            *listed("! ", found["warnings"]),
+        ]
+    )
+
+
+def _meaning(plan: ReadingsPlan) -> dict[str, Any]:
+    return {**guaranteed(plan.guarantee), "interval_68": _interval(plan.deviation)}
+
+
+def _interval(deviation: float) -> float | None:
+    """Half of it; None where nothing is learnt: JSON has no infinity."""
+    return deviation if np.isfinite(deviation) else None
+
+
+def _secret(finding: ReadingsFinding, zone: tzinfo | None) -> dict[str, Any]:
+    stretch = finding.stretch
+    return {
+        "kind": "stay" if stretch.is_stay else "time",
+        "label": stretch.label,
+        "begin_utc": in_words(stretch.begin),
+        "end_utc": in_words(stretch.end),
+        "begin_local": in_words(stretch.begin, zone),
+        "end_local": in_words(stretch.end, zone),
+        "readings": finding.readings,
+        "withheld": finding.withheld,
+        **guaranteed(finding.guarantee),
+        "interval_68": _interval(finding.deviation),
+    }
+
+
+def _warnings(plan: ReadingsPlan, cleaning: Cleaning | None, *, further: bool) -> list[str]:
+    found = []
+    if further:
+        found.append(
+            "These readings were released before with other noise: nothing said here holds for "
+            "both releases together, and together they can give protected readings away."
+        )
+    found += [
+        "Who learns a true reading near a protected one, or has a second instrument there, can "
+        "undo most of the noise: it is not made against them.",
+        "The promise is for a series that varies as the prior says. Never fit a prior on the "
+        "readings that it is to protect.",
+    ]
+    if plan.findings and plan.gap is None:
+        found.append("The noise is not proved to be the least that protects.")
+    if cleaning and (cleaning.untimed or cleaning.unset_clock or cleaning.bad_values):
+        found.append(
+            "Readings without a usable time or value were left out: what is missing is seen."
+        )
+    return found
+
+
+def _not_protected(plan: ReadingsPlan) -> list[str]:
+    if not plan.findings:
+        return [
+            "Means of many readings: the noise of each is its own where the prior allows for it.",
+            "The times of the readings, their unit, and that there were readings.",
+        ]
+    return [
+        "Every other reading: the further from a protected time, the less it is moved.",
+        "The times of the readings, their unit, and that there were readings.",
+        "Differences between two protected readings: how a value changed within a stretch.",
+    ]
+
+
+def _promise(found: dict[str, Any]) -> list[str]:
+    target, worst = found["target"], found["worst"]
+    right = 100 * (0.5 + worst["advantage"] / 2)
+    when = "any time" if target["every_reading"] else "a protected time"
+    return [
+        "",
+        "The promise",
+        *paragraph(
+            f"Of two values up to {target['radius']:g} {target['unit']} apart, nobody of those "
+            f"below can tell well which one it was at {when}: epsilon {target['epsilon']:g} (Renyi "
+            f"order {target['order']:g}). What they thought the odds were, the release changes by "
+            f"less than a factor of {worst['odds_factor_99']:.2g} in 99 of 100 cases; their best "
+            f"guess between the two is right {right:.0f} times in 100, where tossing a coin is "
+            "right 50 times. Cases are over the ways such a series varies and the noise drawn. "
+            "Against who"
+        ),
+        *listed("- ", found["adversaries"]),
+    ]
+
+
+def _secrets(found: dict[str, Any]) -> list[str]:
+    unit = found["target"]["unit"]
+
+    def left(one: dict[str, Any]) -> str:
+        if one["interval_68"] is None:
+            return "who has no idea of the value learns nothing at all"
+        return (
+            f"who has no idea of the value can narrow it down to {one['interval_68']:.3g} {unit} "
+            "either way, and is right with that in 68 of 100 cases"
+        )
+
+    if "secrets" not in found:
+        return [
+            "",
+            "What is left to learn",
+            *listed("", [f"At {_any(found)}, {left(found['worst'])}."]),
+        ]
+    lines = ["", "What is protected, and what is left to learn (these times are for you alone)"]
+    for number, secret in enumerate(found["secrets"], start=1):
+        lines += listed(f"{number}. ", [_title(secret)])
+        lines += listed("   - ", [left(secret)])
+    return lines
+
+
+def _title(secret: dict[str, Any]) -> str:
+    stay = secret["kind"] == "stay"
+    what = "every value in it and their mean" if stay else "the value at one time"
+    begin, end = secret["begin_utc"], secret["end_utc"]
+    when = f"{begin} to {end}" if stay else begin
+    count = f"{secret['readings']} readings"
+    held = f", {secret['withheld']} of them withheld" if secret["withheld"] else ""
+    return f"{secret['label']}: {what}, {when}, {count}{held}"
+
+
+def _any(found: dict[str, Any]) -> str:
+    return "any time" if found["target"]["every_reading"] else "each protected time"
+
+
+def _cost(found: dict[str, Any]) -> list[str]:
+    noise, unit = found["mechanism"], found["target"]["unit"]
+    return [
+        "",
+        "What it costs",
+        *paragraph(
+            f"{noise['released_readings']} readings released, {noise['withheld_readings']} "
+            f"withheld. They are moved by {noise['rms']:.3g} {unit} on average (root mean square), "
+            f"by {noise['largest_std']:.3g} {unit} where most, and there by no more than "
+            f"{noise['largest_99']:.3g} {unit} in 99 of 100 draws."
+            f"{times_in_words(found['times'], 'reading')}"
+        ),
+    ]
