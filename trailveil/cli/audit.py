@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from trailveil.cli.parameters import zone_named
+from trailveil.cli.parameters import POSITIVE, zone_named
+from trailveil.cli.selecting import SELECTING, WithPlaces, selected, selecting
 from trailveil.cli.waiting import waiting
 from trailveil.errors import Refused
 from trailveil.formats.source import load, named
-from trailveil.protecting import Chosen
 from trailveil.report.audit import audit_record, audit_text
 from trailveil.scan import scan
 
@@ -24,12 +24,10 @@ EXAMPLE = """Examples:
 State what was protected as protect was told it; else it is taken to be both ends."""
 
 
-@click.command(epilog=EXAMPLE)
+@click.command(cls=WithPlaces, epilog=EXAMPLE)
 @click.argument("original", type=click.Path(path_type=Path))
 @click.argument("released", type=click.Path(path_type=Path))
-@click.option("--at", "at", multiple=True, metavar="TIME", help="This time was protected.")
-@click.option("--between", nargs=2, multiple=True, metavar="T1 T2", help="This stay was protected.")
-@click.option("--everywhere", is_flag=True, help="Every fix was protected.")
+@selecting
 @click.option(
     "--keep",
     multiple=True,
@@ -44,6 +42,9 @@ State what was protected as protect was told it; else it is taken to be both end
     help="Zone of clock times, and of times without one.",
 )
 @click.option("--assume-utc", is_flag=True, help="Read times without a zone as UTC.")
+@click.option(
+    "--every", type=POSITIVE, metavar="SECONDS", help="The original has no times: see protect."
+)
 @click.option("--show", is_flag=True, help="Print some of the leaked values, for you alone.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def audit(**options: Any) -> None:
@@ -53,9 +54,9 @@ def audit(**options: Any) -> None:
     status: 0 nothing found, 1 a leak (or a file that cannot be read).
     """
     original, released = options["original"], options["released"]
-    if options["everywhere"] and (options["at"] or options["between"]):
+    if options["everywhere"] and any(options[name] for name in SELECTING):
         raise click.UsageError("--everywhere must come alone: it is every fix")
-    chosen = Chosen(tuple(options["at"]), tuple(options["between"]), options["zone"])
+    chosen = selected(options)
     with waiting("comparing two files"):
         found = scan(
             (str(original), load(original)),
@@ -64,6 +65,7 @@ def audit(**options: Any) -> None:
             keep=options["keep"],
             assume_utc=options["assume_utc"],
             zone=None if options["assume_utc"] else options["zone"],
+            every=options["every"],
         )
     record = audit_record(found, show=options["show"])
     click.echo(json.dumps(record) if options["as_json"] else audit_text(record))

@@ -44,11 +44,13 @@ def scan(
     keep: Collection[str] = (),
     assume_utc: bool = False,
     zone: ZoneInfo | None = None,
+    every: float | None = None,
 ) -> Scan:
     """What a released file gives away of its original; each a name and the content.
 
     chosen: what was protected, as it was asked for; None is every fix. keep: fields that were kept
-    by name. assume_utc, zone: for recorded times without a zone, as for protecting. Raises
+    by name. assume_utc, zone, every: for recorded times without a zone, or none, as for protecting.
+    Raises
     UnreadableInput, Refused as reading and cleaning do, and UnreadableInput for a release in a
     format that is not written.
     """
@@ -59,7 +61,7 @@ def scan(
             f"{second.format}: {second.where}; audit what protect wrote, before it is converted"
         )
     recording = format_of(*original).read(first.data, first.where)
-    trace, _ = clean(recording, assume_utc=assume_utc, zone=zone)
+    trace, _ = clean(recording, assume_utc=assume_utc, zone=zone, every=every)
     frame_for(trace.positions)
     protected = np.ones(len(trace), dtype=np.bool_) if chosen is None else _rows(trace, chosen)
     fixes = format_of(*released).read(second.data, second.where)
