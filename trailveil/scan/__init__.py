@@ -50,9 +50,8 @@ def scan(
 
     chosen: what was protected, as it was asked for; None is every fix. keep: fields that were kept
     by name. assume_utc, zone, every: for recorded times without a zone, or none, as for protecting.
-    Raises
-    UnreadableInput, Refused as reading and cleaning do, and UnreadableInput for a release in a
-    format that is not written.
+    Raises UnreadableInput, Refused as reading and cleaning do, and UnreadableInput for a release in
+    a format that is not written.
     """
     first, second = _file(*original), _file(*released)
     if second.format not in LAYOUTS:
