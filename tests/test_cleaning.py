@@ -1,5 +1,6 @@
 """Cleaning repairs little, counts everything, and refuses the rest in one line."""
 
+from dataclasses import replace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -311,6 +312,17 @@ def test_every_fix_is_kept_or_counted_once_and_refusals_are_our_own(fixes: list[
     assert len(trace) + gone == len(fixes) == cleaning.recorded
     assert len(trace) == cleaning.kept
     assert 2 * len(trace) >= len(fixes) - cleaning.duplicates - cleaning.equal_times
+
+
+@given(st.lists(st.tuples(TIMES, DEGREES, DEGREES), max_size=30))
+def test_fields_stay_beside_their_fixes(fixes: list[Fix]) -> None:
+    marked = replace(recording(fixes), fields=(("power", np.arange(float(len(fixes)))),), names=())
+    try:
+        trace, _ = clean(marked)
+    except TrailveilError:
+        return
+    # Each fix has a segment of its own here.
+    assert trace.fields[0][1].tolist() == trace.segments.tolist()
 
 
 @given(st.permutations(range(6)))

@@ -22,8 +22,9 @@ ROWS = """
  4  stationary > anytime guarantee composition > adversary > adversaries marginals fit priors
  4  misspecification theorems
  5  design/
- 6  trace > readings projection > cleaning stops formats/ > datasets/ prior_file frames visits
- 7  output selection > keys crops retiming > memory demands > designing > withholding > release
+ 6  fields > trace > readings projection > cleaning stops formats/ > datasets/ prior_file frames
+ 6  visits
+ 7  output selection > kept keys crops retiming > memory demands > designing > withholding > release
  7  readings_release
  7  everywhere protecting
  7  scan/ ledger places attacks/

@@ -1,6 +1,6 @@
 """Recordings and traces: what they accept, what they refuse, what they never show."""
 
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -87,6 +87,49 @@ def test_what_is_no_cleaned_trace_is_refused(part: str, value: ArrayLike, messag
     arguments = {"times": TIMES, "positions": PLACES, "segments": (0, 0, 1)} | {part: value}
     with pytest.raises(InvalidValue, match=message):
         trace(**arguments)  # type: ignore[arg-type]  # wrong on purpose
+
+
+FIELDS = (("speed", np.array([1.5, np.nan, 3.0])), ("power", np.array([7.0, 8.0, 9.0])))
+
+
+def with_fields(*fields: tuple[str, np.ndarray], names: tuple[str, ...] = ()) -> Trace:
+    return replace(trace(), fields=fields, names=names)
+
+
+def test_fields_and_names_go_with_their_fixes_and_tracks() -> None:
+    held = with_fields(*FIELDS, names=("a\nb",))
+    part = held.only([False, True, True])
+    assert [(name, values.tolist()[1]) for name, values in part.fields] == [
+        ("speed", 3.0),
+        ("power", 9.0),
+    ]
+    assert np.isnan(part.fields[0][1][0])
+    assert part.names == ("a b",)
+    assert trace().fields == ()
+    assert trace().names == ()
+    with pytest.raises(ValueError, match="read-only"):
+        held.fields[0][1][0] = 0
+    assert repr(held) == repr(trace())
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ([("speed", np.zeros(2))], r"fields must be \(3,\), got \(2,\)"),
+        ([("distance", np.zeros(3))], "fields must be of elevation, speed"),
+        ([("speed", np.zeros(3)), ("speed", np.zeros(3))], "each once"),
+    ],
+)
+def test_fields_that_do_not_fit_are_refused(
+    fields: list[tuple[str, np.ndarray]], message: str
+) -> None:
+    with pytest.raises(InvalidValue, match=message):
+        with_fields(*fields)
+
+
+def test_each_track_has_a_name_or_none_has() -> None:
+    with pytest.raises(InvalidValue, match="one for each track, got 1"):
+        replace(trace(tracks=(0, 1)), names=("a",))
 
 
 def test_nothing_printed_shows_a_position_or_a_time() -> None:

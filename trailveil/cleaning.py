@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue, Refused, UnreadableInput
 from trailveil.readings import Readings, RecordedReadings
-from trailveil.trace import NANOSECONDS, Recording, Seen, Trace
+from trailveil.trace import NANOSECONDS, Recording, Seen, Trace, rows_of_fields
 
 _CLOCK_FROM = np.datetime64("1980-01-07", "ns")  # GPS began on the 6th: so reads an unset clock
 _CLOCK_TO = np.datetime64("2100-01-01", "ns")
@@ -55,7 +55,7 @@ _BESIDE = {
     "unreadable_times": "times that could not be read",
     "impossible_years": "times of a year before 1678 or after 2261",
     "without_position": "records that state no position",
-    "other_fields": "further fields of fixes (such as elevation), kinds",
+    "other_fields": "further fields of fixes, kinds",
     "other_records": "other records or shapes",
 }
 _SENTENCES = {
@@ -135,6 +135,8 @@ def clean(
         recording.positions[rows],
         recording.segments[rows],
         recording.tracks,
+        rows_of_fields(recording.fields, rows),
+        recording.names,
     )
     return trace, replace(cleaning, assigned_times=assigned, jumps=_jumps(trace))
 

@@ -39,13 +39,19 @@ def assumed(trace: Trace, request: Request) -> Assumed:
 def plan_everywhere(trace: Trace, request: Request) -> Plan:
     """Design the noise for every place of a trace, and compute what it guarantees; O(n).
 
-    Raises Refused for a prior that is none of movement or too much noise; InvalidValue for a
-    request with stretches or withheld fixes, or of another kind of noise.
+    Raises Refused for a prior that is none of movement, too much noise, or a trace with fields,
+    since they would be left out around every time; InvalidValue for a request with stretches or
+    withheld fixes, or of another kind of noise.
     """
     if request.noise is not Noise.EVERYWHERE or request.stretches or request.withhold is not None:
         raise InvalidValue(
             "a release that protects every place must have no stretches and withhold nothing, got "
             "some: state times or --everywhere, not both"
+        )
+    if trace.fields:
+        raise Refused(
+            "a release that protects every place must have times and places alone, got kept fields "
+            "as well: leave --keep out, or state times"
         )
     check_target(request)
     if len(trace) < 2:

@@ -3,10 +3,10 @@
 The packages are optional (`pip install 'trailveil[frames]'`, and MovingPandas where its
 trajectories are wanted), and imported on use. Tables are plain frames, never subclasses of ours:
 those lose types and time zones on the way. Only times, positions, and which track and segment they
-belong to go either way; other columns are counted.
+belong to go either way, and the fields that are asked for; other columns are counted.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue, Unavailable
+from trailveil.fields import FIELDS, check_fields
 from trailveil.formats.columns import Columns, columns_beside, columns_of
+from trailveil.formats.field_columns import FieldColumn, field_columns
 from trailveil.formats.tabular import Rows, add_arrays
 from trailveil.trace import Recording, Trace
 
@@ -27,23 +29,29 @@ _WHERE = "the table"
 _DEGREES = "EPSG:4326"
 
 
-def from_frame(frame: "DataFrame | GeoDataFrame") -> Recording:
+def from_frame(frame: "DataFrame | GeoDataFrame", wanted: Sequence[str] = ()) -> Recording:
     """The recording in a table: a row for each fix, in the order of the rows.
 
+    wanted: names of `trailveil.fields` to take besides, from columns named as in files.
     Positions are the points of a GeoDataFrame, in any reference system that it states, or columns
     of latitude and longitude, known by the names that files may use (docs/formats.md). Times are a
     column (with or without zone, numbers since 1970, or text), else a DatetimeIndex. A trackintel
     table of position fixes is such a table. Raises InvalidValue where one of these is missing,
-    UnreadableInput for several people in one table and for times that cannot be told.
+    UnreadableInput for several people in one table and for times that cannot be told; Refused or
+    InvalidValue for a field that is none.
     """
     times = frame.index if frame.index.dtype.kind == "M" or _has_zone(frame.index) else None
-    return _recording(frame, times)
+    return _recording(frame, times, check_fields(wanted))
 
 
 def to_frame(trace: Trace) -> "DataFrame":
-    """A table with time (UTC, to the nanosecond), latitude, longitude, track and segment."""
+    """A table with time (UTC, to the nanosecond), latitude, longitude, track and segment.
+
+    Fields of the trace are further columns.
+    """
     pandas = _module("pandas")
     latitudes, longitudes = trace.positions.T
+    fields = {FIELDS[name].column: values for name, values in trace.fields}
     return pandas.DataFrame(
         {
             "time": pandas.to_datetime(trace.times, unit="ns", utc=True),
@@ -51,6 +59,7 @@ def to_frame(trace: Trace) -> "DataFrame":
             "longitude": longitudes,
             "track": np.array(trace.tracks, dtype=np.intp)[trace.segments],
             "segment": trace.segments,
+            **fields,
         }
     )
 
@@ -100,7 +109,7 @@ def to_trajectories(trace: Trace) -> "TrajectoryCollection":
     return movingpandas.TrajectoryCollection(table, traj_id_col="track", t="time")
 
 
-def _recording(frame: Any, index: Any) -> Recording:
+def _recording(frame: Any, index: Any, wanted: Sequence[str] = ()) -> Recording:
     """index: times to use where no column has them."""
     geometry = getattr(frame, "active_geometry_name", None)
     names = list(frame.columns)
@@ -116,13 +125,15 @@ def _recording(frame: Any, index: Any) -> Recording:
         )
     times, naive = _times(index if roles.time is None else frame.iloc[:, roles.time])
     positions = _degrees(frame, roles) if geometry is None else _points(frame)
-    rows = Rows(roles, _WHERE)
+    rows = Rows(roles, _WHERE, wanted)
     tracks, segments, people = (
         [None] * len(frame) if i is None else _cells(frame.iloc[:, i])
         for i in (roles.track, roles.segment, roles.person)
     )
-    add_arrays(rows, positions, times, (tracks, segments, people), naive=naive)
-    return rows.recording(other_fields=roles.others - (geometry is not None))
+    columns = field_columns(names, wanted)
+    fields = [(one.field, _stated(frame.iloc[:, one.index], one)) for one in columns]
+    add_arrays(rows, positions, times, (tracks, segments, people), naive=naive, fields=fields)
+    return rows.recording(other_fields=roles.others - (geometry is not None) - len(columns))
 
 
 def _module(name: str) -> Any:
@@ -169,6 +180,16 @@ def _degrees(frame: Any, roles: Columns) -> NDArray[np.float64]:
         for index, per in zip((roles.latitude, roles.longitude), roles.per_degree, strict=True)
     ]
     return np.stack(columns, axis=1)
+
+
+def _stated(series: Any, column: FieldColumn) -> NDArray[np.float64]:
+    """The values of a field, NaN where there is none."""
+    return np.array([column.value(cell) for cell in _plain(series)], dtype=np.float64)
+
+
+def _plain(series: Any) -> list[Any]:
+    """Values of a column as those of Python, None where there is none."""
+    return [one.item() if isinstance(one, np.generic) else one for one in _cells(series)]
 
 
 def _points(frame: Any) -> NDArray[np.float64]:

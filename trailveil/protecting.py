@@ -1,7 +1,7 @@
 """From a file to a protected file: read, clean, select, plan, remember, draw, write."""
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from pathlib import Path
@@ -77,9 +77,13 @@ def load(
     assume_utc: bool = False,
     zone: ZoneInfo | None = None,
     every: float | None = None,
+    keep: Sequence[str] = (),
 ) -> tuple[Trace, Cleaning]:
-    """A cleaned trace from a file, within one frame; every refusal names the file."""
-    recording = read(source)
+    """A cleaned trace from a file, within one frame; every refusal names the file.
+
+    keep: names of fields to read besides, of `trailveil.fields`.
+    """
+    recording = read(source, keep)
     with _about(source):
         trace, cleaning = clean(recording, assume_utc=assume_utc, zone=zone, every=every)
         frame_for(trace.positions)

@@ -24,6 +24,7 @@ from trailveil.designing import LARGEST_STD, Designed, only_withheld, optimal, p
 from trailveil.errors import BeyondPrior, InvalidValue, Refused
 from trailveil.gaussian import FloatArray
 from trailveil.guarantee import CIRCLE_68, Guarantee, loss_bound_for
+from trailveil.kept import with_fields_left_out
 from trailveil.kernels import Kernel
 from trailveil.marginals import seen
 from trailveil.mechanism import Mechanism, no_noise
@@ -197,12 +198,14 @@ def identity(trace: Trace, request: Request) -> tuple[bytes, ...]:
 def plan(trace: Trace, request: Request) -> Plan:
     """Design the noise for a trace and compute what it guarantees.
 
-    Raises Refused where nothing would be left to release or the kind of noise cannot meet the
-    target; InvalidValue where nothing is to be protected.
+    Fields of the trace are left out around what is protected: see `trailveil.kept`. Raises Refused
+    where nothing would be left to release, the kind of noise cannot meet the target, or fields are
+    not reckoned with; InvalidValue where nothing is to be protected.
     """
     if not request.stretches or request.noise is Noise.EVERYWHERE:
         raise InvalidValue("something must be protected, got nothing: state a time or a stay")
     check_target(request)
+    trace = with_fields_left_out(trace, request.stretches, request.who)
     frame, target = frame_for(trace.positions), request.target
     spans = [one.seconds(trace) for one in request.stretches]
     found = crops(request.kernel, trace.seconds, spans, target.deviation)

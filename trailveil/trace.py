@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trailveil.errors import InvalidValue
+from trailveil.fields import FIELDS, FieldValues, plain_name
 
 NANOSECONDS = 1_000_000_000
 """Nanoseconds in a second: times are exact integers, seconds are for mathematics."""
@@ -51,6 +52,8 @@ class Recording:
         against any range.
     segments: (n,) number of the segment of each fix, in file order, from 0.
     tracks: number of the track that each segment belongs to.
+    fields: what was asked for besides, by the names of `trailveil.fields`, (n,) each.
+    names: what tracks are called, by their number, "" for none; empty unless it was asked for.
 
     Raises InvalidValue where the shapes do not fit together.
     """
@@ -61,6 +64,8 @@ class Recording:
     segments: NDArray[np.intp]
     tracks: tuple[int, ...]
     seen: Seen = field(default_factory=Seen)
+    fields: FieldValues = ()
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _hold(self, "times", np.array(self.times, dtype="datetime64[ns]"))
@@ -86,6 +91,9 @@ class Trace:
     positions: (n, 2) latitude and longitude in degrees (WGS84), finite, within -90..90, -180..180.
     segments: (n,) number of the segment of each fix; a number may have no fixes left.
     tracks: number of the track that each segment belongs to.
+    fields: what was asked for besides, by the names of `trailveil.fields`, (n,) each, NaN where a
+        fix does not state it. Nothing in them is protected.
+    names: what tracks are called, by their number, "" for none; empty unless it was asked for.
 
     The arrays are copies and read-only. Raises InvalidValue where any of this does not hold.
     """
@@ -94,6 +102,8 @@ class Trace:
     positions: NDArray[np.float64]
     segments: NDArray[np.intp]
     tracks: tuple[int, ...]
+    fields: FieldValues = ()
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _hold(self, "times", _whole(self.times, "times", np.int64))
@@ -128,7 +138,20 @@ class Trace:
                 f"mask must be {self.times.shape} of bool, got {rows.shape} of {rows.dtype}: "
                 "give one truth value for each fix"
             )
-        return Trace(self.times[rows], self.positions[rows], self.segments[rows], self.tracks)
+        fields = rows_of_fields(self.fields, rows)
+        return Trace(
+            self.times[rows],
+            self.positions[rows],
+            self.segments[rows],
+            self.tracks,
+            fields,
+            self.names,
+        )
+
+
+def rows_of_fields(fields: FieldValues, rows: NDArray[np.bool_] | NDArray[np.intp]) -> FieldValues:
+    """Some rows of fields, by a mask or by indices."""
+    return tuple((name, values[rows]) for name, values in fields)
 
 
 def _hold(owner: Recording | Trace, name: str, array: NDArray[np.generic]) -> None:
@@ -161,6 +184,27 @@ def _hold_rows(owner: Recording | Trace, count: int) -> None:
     _hold(owner, "positions", positions)
     _hold(owner, "segments", segments)
     object.__setattr__(owner, "tracks", tracks)
+    object.__setattr__(owner, "fields", _fields(owner.fields, count))
+    names = tuple(plain_name(name) for name in owner.names)
+    if names and len(names) <= max(tracks, default=-1):
+        raise InvalidValue(f"names must be one for each track, got {len(names)}: add empty ones")
+    object.__setattr__(owner, "names", names)
+
+
+def _fields(stated: FieldValues, count: int) -> FieldValues:
+    """Copies of fields that cannot be written, after checking their names and shapes."""
+    found: list[tuple[str, NDArray[np.float64]]] = []
+    for name, values in stated:
+        own = np.array(values, dtype=np.float64)
+        if name not in FIELDS or name in dict(found):
+            raise InvalidValue(f"fields must be of {', '.join(FIELDS)}, each once, got others")
+        if own.shape != (count,):
+            raise InvalidValue(
+                f"fields must be ({count},), got {own.shape}: one number, or NaN, for each time"
+            )
+        own.flags.writeable = False
+        found.append((name, own))
+    return tuple(found)
 
 
 def _whole(

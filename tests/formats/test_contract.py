@@ -2,6 +2,7 @@
 
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.formats.traces import PLACES, SAMPLES, SECONDS, TRACE, fit, plt, tcx, traces, written
+from tests.formats.traces import (
+    PLACES,
+    SAMPLES,
+    SECONDS,
+    TRACE,
+    fit,
+    plt,
+    tcx,
+    traces,
+    traces_with_fields,
+    written,
+)
 from trailveil.cleaning import clean
 from trailveil.errors import InvalidValue, TrailveilError, UnreadableInput
+from trailveil.fields import FIELDS, LONGEST_NAME, NAME
 from trailveil.formats import collect, read, tabular, write
 from trailveil.formats.table import FORMATS, Format, format_of
 from trailveil.trace import Recording, Seen, Trace
@@ -108,6 +121,69 @@ def test_what_is_written_reads_back(row: Format, case: tuple[Trace, np.ndarray])
     assert recording.tracks == trace.tracks
     assert not recording.naive.any()
     assert recording.seen == Seen()
+
+
+@all_written
+@given(case=traces_with_fields())
+def test_fields_that_are_asked_for_read_back_to_their_decimals(
+    row: Format, case: tuple[Trace, np.ndarray]
+) -> None:
+    trace, grid = case
+    data = written(trace, row.suffixes[0], grid)
+    recording = row.read(data, "x", tuple(FIELDS))
+    order = np.argsort(recording.times)
+    found, expected = dict(recording.fields), dict(trace.fields)
+    for name, values in expected.items():
+        field = FIELDS[name]
+        possible = (values >= field.least) & (values <= field.most)
+        back = found.pop(name, np.full(len(trace), np.nan))[order]
+        assert np.isfinite(back).tolist() == possible.tolist()
+        assert back[possible].tolist() == [round(x, field.decimals) for x in back[possible]]
+        np.testing.assert_allclose(
+            back[possible], values[possible], rtol=0, atol=0.5001 * 10.0**-field.decimals
+        )
+    assert found == {}
+    assert recording.seen == Seen()
+    again = Trace(trace.times, trace.positions, trace.segments, trace.tracks, reordered(recording))
+    assert written(again, row.suffixes[0], grid) == data
+
+
+@all_written
+@given(case=traces(), data=st.data())
+def test_names_of_tracks_read_back_where_the_format_has_a_place_for_them(
+    row: Format, case: tuple[Trace, np.ndarray], data: st.DataObject
+) -> None:
+    trace, grid = case
+    count = trace.tracks[-1] + 1
+    named = replace(trace, names=tuple(data.draw(st.text(max_size=120)) for _ in range(count)))
+    content = written(named, row.suffixes[0], grid)
+    recording = row.read(content, "x", (NAME,))
+    assert recording.names == (named.names if any(named.names) and row.names else ())
+    assert recording.seen == Seen()
+    assert all(name.isprintable() and len(name) <= LONGEST_NAME for name in recording.names)
+    assert row.read(content, "x").names == ()
+    if not row.names:
+        assert content == written(trace, row.suffixes[0], grid)
+
+
+def reordered(recording: Recording) -> tuple[tuple[str, np.ndarray], ...]:
+    """The fields of a recording by time, in the order of their names."""
+    order = np.argsort(recording.times)
+    return tuple(sorted((name, values[order]) for name, values in recording.fields))
+
+
+@all_written
+@given(case=traces_with_fields())
+def test_fields_that_are_not_asked_for_are_neither_read_nor_moved(
+    row: Format, case: tuple[Trace, np.ndarray]
+) -> None:
+    trace, grid = case
+    recording = row.read(written(trace, row.suffixes[0], grid), "x")
+    bare = Trace(trace.times, trace.positions, trace.segments, trace.tracks)
+    without = row.read(written(bare, row.suffixes[0], grid), "x")
+    assert recording.fields == ()
+    for part in ("times", "positions", "segments"):
+        np.testing.assert_array_equal(getattr(recording, part), getattr(without, part))
 
 
 @all_written

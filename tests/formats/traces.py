@@ -1,12 +1,14 @@
 """Traces to write, drawn by hypothesis or made, and a sample file of each format."""
 
 import io
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import strategies as st
 
 from tests.datasets.geolife_files import HEADER
 from tests.formats.fit_files import DEFINITIONS, framed, record, semicircles
+from trailveil.fields import FIELDS
 from trailveil.formats import write
 from trailveil.projection import MICRO
 from trailveil.trace import Trace
@@ -30,6 +32,19 @@ def traces(draw: st.DrawFn) -> tuple[Trace, np.ndarray]:
     steps = draw(st.lists(st.booleans(), min_size=parts - 1, max_size=parts - 1))
     tracks = tuple(int(number) for number in np.cumsum([0, *steps]))
     return Trace(np.array(times), grid / MICRO, np.array(segments), tracks), grid
+
+
+@st.composite
+def traces_with_fields(draw: st.DrawFn) -> tuple[Trace, np.ndarray]:
+    """The same with some fields, stated at some fixes and impossible at others."""
+    trace, grid = draw(traces())
+    odd = st.sampled_from([np.nan, np.inf, -np.inf, 1e308, -1e6])
+    fields = [
+        (name, draw(st.lists(odd | st.floats(least, most), min_size=len(grid), max_size=len(grid))))
+        for name in sorted(draw(st.sets(st.sampled_from(sorted(FIELDS)))))
+        for least, most in [(FIELDS[name].least, FIELDS[name].most)]
+    ]
+    return replace(trace, fields=tuple((name, np.array(one)) for name, one in fields)), grid
 
 
 def written(trace: Trace, suffix: str, grid: np.ndarray | None = None) -> bytes:

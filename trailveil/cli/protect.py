@@ -12,6 +12,7 @@ from click.core import ParameterSource
 
 from trailveil.adversaries import Named
 from trailveil.adversaries import named as known_as
+from trailveil.cli.keep import check_keep, keep_option
 from trailveil.cli.parameters import POSITIVE, zone_named
 from trailveil.cli.selecting import SELECTING, WithPlaces, selected, selecting
 from trailveil.cli.waiting import waiting
@@ -127,6 +128,7 @@ TIME is ISO 8601 with a zone (2024-05-14T08:30:00Z), start+5m, end-1h30m, or HH:
     type=click.Path(path_type=Path),
     help="Of trailveil key new: makes the release the same wherever it is made.",
 )
+@keep_option
 @click.option("--again", is_flag=True, help="Release a recording again, with other noise.")
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 @click.option(
@@ -155,8 +157,10 @@ def protect(**options: Any) -> None:
         assume_utc=options["assume_utc"],
         zone=_naive_zone(options),
         every=options["every"],
+        keep=options["keep"],
     )
     check_target(output, source, overwrite=overwrite)
+    check_keep(output, options["keep"])
     _check_report(options["report"], source, output, overwrite=overwrite)
     everywhere = wanted.noise is Noise.EVERYWHERE
     request = wanted if everywhere else requested(trace, chosen, wanted)
@@ -165,7 +169,7 @@ def protect(**options: Any) -> None:
     with waiting(f"designing noise for {len(trace)} fixes"):
         made = plan_everywhere(trace, request) if everywhere else plan(trace, request)
 
-    told = partial(record, made, cleaning, retiming=retiming)
+    told = partial(record, made, cleaning, retiming=retiming, keep=options["keep"])
 
     def public(further: bool) -> AbstractContextManager[Put]:
         found = told(output=output.name, further=further, private=False)
@@ -240,7 +244,7 @@ def _prior(stated: str) -> Kernel:
 
 
 def _refuse_what_is_missing(options: dict[str, Any]) -> None:
-    others = [name for name in (*SELECTING, "withhold", "leave") if options[name]]
+    others = [name for name in (*SELECTING, "withhold", "leave", "keep") if options[name]]
     if options["mechanism"] != Noise.OPTIMAL.value:
         others.append("mechanism")
     if options["everywhere"] and others:

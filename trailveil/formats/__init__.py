@@ -3,14 +3,17 @@
 Read are GPX, FIT, TCX, GeoLife's .plt, GeoJSON, (Geo)Parquet, CSV and TSV; docs/formats.md says
 what of each. The formats are rows of one table, `trailveil.formats.table`. A reader returns a
 `Recording`, in which nothing has been repaired; a writer gets a cleaned `Trace` and writes its
-times and positions and nothing else.
+times and positions and nothing else, but for the fields (`trailveil.fields`) that a reader was
+asked for by name.
 """
 
+from collections.abc import Sequence
 from os import PathLike
 from typing import BinaryIO
 
 from numpy.typing import ArrayLike
 
+from trailveil.fields import check_fields
 from trailveil.formats.source import load, named
 from trailveil.formats.table import format_of, writer_of
 from trailveil.projection import microdegrees
@@ -19,21 +22,25 @@ from trailveil.trace import Recording, Trace
 __all__ = ["read", "write"]
 
 
-def read(path: str | PathLike[str]) -> Recording:
+def read(path: str | PathLike[str], wanted: Sequence[str] = ()) -> Recording:
     """The recording in a file, of the format that its suffix and its content say.
 
+    wanted: names of `trailveil.fields` to read besides: no other is looked at or held.
     Positions are degrees (WGS84), times UTC where the file gives a zone. Raises UnreadableInput,
     in one line, for a file that is missing, empty, no regular file, too large, of a format that
-    is not read, or not what it claims to be. No message holds text of the file.
+    is not read, or not what it claims to be; Refused or InvalidValue for a field that is none. No
+    message holds text of the file.
     """
+    wanted = check_fields(wanted)
     data = load(path)
     where = named(path)
-    return format_of(path, data).read(data, where)
+    return format_of(path, data).read(data, where, wanted)
 
 
 def write(trace: Trace, stream: BinaryIO, suffix: str, *, grid: ArrayLike | None = None) -> None:
-    """Write times and positions of a trace, and nothing else, in the format of `suffix`.
+    """Write times, positions and fields of a trace, and nothing else, in the format of `suffix`.
 
+    Fields are those that it was read with, rounded to their decimals; by default it has none.
     Positions are written in whole microdegrees: `grid`, (n, 2) of int64, latitude and longitude,
     where given, else those of the trace rounded by floor(x + 1/2). Equal traces give equal bytes.
     Raises UnwritableOutput for a suffix that cannot be written, InvalidValue for a grid that does

@@ -1,17 +1,20 @@
 """Fixes as they come out of a file, one by one, until they are a recording.
 
-Tracks and segments get a number when their first fix comes; what has none is counted. Names of
-further fields (heart rate, elevation, ...) are counted and forgotten: they are text of the file.
+Tracks and segments get a number when their first fix comes; what has none is counted. Further
+fields (heart rate, elevation, ...) that were not asked for are counted and forgotten, and so are
+their names, which are text of the file.
 """
 
 import re
 from array import array
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
 from trailveil.errors import UnreadableInput
 from trailveil.formats.moments import Moment, Trouble
+from trailveil.formats.values import Values
 from trailveil.trace import Recording, Seen
 
 NO_TIME: Final = int(np.datetime64("NaT", "ns").astype(np.int64))
@@ -30,9 +33,13 @@ def number(text: str | None) -> float:
 
 
 class Fixes:
-    """Collects fixes in file order; `where` names the file in messages."""
+    """Collects fixes in file order; `where` names the file in messages.
 
-    def __init__(self, where: str) -> None:
+    values: takes the fields in `wanted` of the latest fix.
+    """
+
+    def __init__(self, where: str, wanted: Sequence[str] = ()) -> None:
+        self.values: Final = Values(wanted)
         self._where: Final = where
         self._times = array("q")
         self._naive = bytearray()
@@ -40,12 +47,21 @@ class Fixes:
         self._segments = array("q")
         self._tracks: list[int] = []
         self._new_track = self._new_segment = True
+        self._name = ""
         self._counts = dict.fromkeys(Seen.__dataclass_fields__, 0)
         self._fields: set[str] = set()
 
     def begin_track(self) -> None:
         """What follows belongs to another track, and so to another segment."""
         self._new_track = self._new_segment = True
+        self._name = ""
+
+    def name(self, text: str) -> None:
+        """What the track is called that has begun; of two the first counts."""
+        if self._new_track:
+            self._name = self._name or text
+        else:
+            self.values.call(self._tracks[-1], text)
 
     def begin_segment(self) -> None:
         """What follows belongs to another segment."""
@@ -66,11 +82,14 @@ class Fixes:
         if self._new_segment:  # only now is it known that the segment, and the track, have a fix
             last = self._tracks[-1] if self._tracks else -1
             self._tracks.append(last + self._new_track)
+            if self._new_track:
+                self.values.call(self._tracks[-1], self._name)
             self._new_track = self._new_segment = False
         self._positions.extend((latitude, longitude))
         self._times.append(NO_TIME)
         self._naive.append(False)
         self._segments.append(len(self._tracks) - 1)
+        self.values.begin()
 
     def time(self, moment: Moment | Trouble) -> None:
         """The time of the latest fix; of two the first counts."""
@@ -104,6 +123,8 @@ class Fixes:
             np.array(self._segments, dtype=np.intp),
             tuple(self._tracks),
             Seen(**self._counts | {"other_fields": len(self._fields)}),
+            self.values.finished(),
+            self.values.names(self._tracks[-1] + 1),
         )
 
 

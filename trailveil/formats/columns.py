@@ -80,7 +80,7 @@ class Columns:
 
 def columns_of(names: Sequence[object]) -> Columns | None:
     """The roles of columns of these names, None without a latitude and a longitude."""
-    cut = [_words(name) for name in names]
+    cut = [words_of(name) for name in names]
     latitude, longitude = _position(cut, LATITUDES), _position(cut, LONGITUDES)
     if latitude is None or longitude is None:
         return None
@@ -89,7 +89,7 @@ def columns_of(names: Sequence[object]) -> Columns | None:
 
 def columns_beside(names: Sequence[object]) -> Columns:
     """The roles of columns where positions come from elsewhere: their index is -1 here."""
-    return _with_rest([_words(name) for name in names], (-1, 1.0), (-1, 1.0))
+    return _with_rest([words_of(name) for name in names], (-1, 1.0), (-1, 1.0))
 
 
 def needed_columns(what: str, where: str) -> UnreadableInput:
@@ -131,7 +131,7 @@ def _with_rest(
     )
 
 
-def _words(name: object) -> list[str]:
+def words_of(name: object) -> list[str]:
     """The words of a name: "latitudeE7" and "LATITUDE (e7)" are both latitude, e7."""
     if not isinstance(name, str) or len(name) > _LONGEST_NAME:
         return []

@@ -19,8 +19,10 @@ from typing import BinaryIO, Final
 from numpy.typing import ArrayLike
 
 from trailveil.errors import UnreadableInput
+from trailveil.fields import FIELDS
 from trailveil.formats.collect import number
 from trailveil.formats.columns import Columns, columns_of
+from trailveil.formats.field_columns import FieldColumn, field_columns
 from trailveil.formats.grid import degrees, rows_of
 from trailveil.formats.moments import format_moments
 from trailveil.formats.tabular import Rows
@@ -60,8 +62,10 @@ def looks_like_table(head: bytes) -> bool:
     return _header(head.decode("latin-1"), columns_of) is not None
 
 
-def read(data: bytes, where: str) -> Recording:
+def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
     """The fixes of a table, in file order; `where` names it in messages.
+
+    wanted: fields to read besides.
 
     Raises UnreadableInput where no line names the columns, a row has more cells than there are
     names, or no row has a position.
@@ -69,10 +73,11 @@ def read(data: bytes, where: str) -> Recording:
     header, lines = table_of(
         data, columns_of, "latitude, longitude and time", where, more=_OR_READINGS
     )
-    rows = Rows(header.columns, where)
+    rows = Rows(header.columns, where, wanted)
+    fields = field_columns(header.names, wanted)
     for cells in lines:
-        _take(cells, header.columns, rows)
-    return rows.recording()
+        _take(cells, header.columns, fields, rows)
+    return rows.recording(other_fields=header.columns.others - len(fields))
 
 
 def table_of(
@@ -123,8 +128,8 @@ def _rows(stream: io.TextIOWrapper, header: Header, where: str) -> Iterator[list
 def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
     """Write times of a trace at positions `grid`, (n, 2) whole microdegrees, as CSV.
 
-    Columns: time, latitude, longitude; where there is more than one segment, track and segment.
-    Raises InvalidValue for a grid that does not fit.
+    Columns: time, latitude, longitude; the fields of the trace, if any; where there is more than
+    one segment, track and segment. Raises InvalidValue for a grid that does not fit.
     """
     _write(trace, grid, stream, ",")
 
@@ -137,19 +142,22 @@ def write_tabs(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
 def _write(trace: Trace, grid: ArrayLike, stream: BinaryIO, delimiter: str) -> None:
     rows = rows_of(trace, grid)
     several = len(rows.starts) > 2
-    names = ["time", "latitude", "longitude", *(["track", "segment"] if several else [])]
+    columns = [FIELDS[name].column for name, _ in rows.fields]
+    ends = ["track", "segment"] if several else []
+    names = ["time", "latitude", "longitude", *columns, *ends]
     stream.write(f"{delimiter.join(names)}\n".encode())
     for start in range(0, len(rows.times), _CHUNK):
         part = slice(start, start + _CHUNK)
         lines = []
-        for time, point, track, segment in zip(
+        for time, point, track, segment, *fields in zip(
             format_moments(rows.times[part]),
             rows.points[part].tolist(),
             rows.tracks[part].tolist(),
             rows.segments[part].tolist(),
+            *(texts[part] for _, texts in rows.fields),
             strict=True,
         ):
-            cells = [time, degrees(point[0]), degrees(point[1])]
+            cells = [time, degrees(point[0]), degrees(point[1]), *fields]
             cells += [str(track), str(segment)] if several else []
             lines.append(f"{delimiter.join(cells)}\n")
         stream.write("".join(lines).encode())
@@ -191,7 +199,7 @@ def _named(line: int, text: str, delimiter: str, roles: Roles) -> Header | None:
     return None if columns is None else Header(line, delimiter, columns, tuple(names))
 
 
-def _take(cells: list[str], columns: Columns, rows: Rows) -> None:
+def _take(cells: list[str], columns: Columns, fields: Sequence[FieldColumn], rows: Rows) -> None:
     if not cells:
         rows.other_records += 1
         return
@@ -202,6 +210,9 @@ def _take(cells: list[str], columns: Columns, rows: Rows) -> None:
         return
     per_latitude, per_longitude = columns.per_degree
     rows.position(_degrees(latitude) / per_latitude, _degrees(longitude) / per_longitude)
+    rows.values.begin()
+    for field in fields:
+        rows.values.put(field.field, field.value(get(field.index)))
     rows.stamps.text(get(columns.time), get(columns.date))
     rows.keys(get(columns.track), get(columns.segment), get(columns.person) or None)
 

@@ -4,12 +4,13 @@ Read are `record` messages with position_lat and position_long, in units of 180/
 timestamp, in seconds since 1989-12-31 UTC; each start of the timer begins a segment, each file of a
 chain a track. A record without a position is one of something else (a heart rate indoors) and no
 fix. fitdecode takes the file apart; its decoding of values is left out, which would take half of
-the time. A wrong checksum is counted, as software that writes it wrongly is about.
+the time. Fields that are asked for are scaled here, by the profile. A wrong checksum is counted, as
+software that writes it wrongly is about.
 """
 
 import io
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -21,6 +22,12 @@ from trailveil.trace import NANOSECONDS, Recording
 _RECORD, _EVENT = 20, 21  # numbers of messages
 _LATITUDE, _LONGITUDE, _TIMESTAMP = 0, 1, 253  # numbers of fields of a record
 _TIMER, _START = 0, 0  # values of event and event_type, which are fields 0 and 1 of an event
+# Of the profile: the number of a field, its name, scale and offset; enhanced ones come first.
+_FIELDS: Final = (
+    *((78, "elevation", 5, 500), (2, "elevation", 5, 500)),
+    *((73, "speed", 1000, 0), (6, "speed", 1000, 0)),
+    *((3, "heart_rate", 1, 0), (4, "cadence", 1, 0), (7, "power", 1, 0), (13, "temperature", 1, 0)),
+)
 _SEMICIRCLES = 2**31 / 180
 _EPOCH = 631_065_600  # 1989-12-31T00:00:00Z, in seconds since 1970
 _LEAST_TIME = 0x10000000  # what is less counts from when the device was switched on
@@ -37,15 +44,17 @@ _DAMAGE: Final = (
 )
 
 
-def read(data: bytes, where: str) -> Recording:
+def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
     """The fixes of all activities of a FIT file or chain of them; `where` names it in messages.
+
+    wanted: fields to read besides.
 
     Raises UnreadableInput where it is no FIT, is damaged or cut off, or holds no recorded fix.
     """
-    fixes = Fixes(where)
+    fixes = Fixes(where, wanted)
     with opened(data, where) as frames:
         for frame in frames:
-            _take(frame, fixes)
+            _take(frame, fixes, wanted)
     return fixes.recording()
 
 
@@ -73,7 +82,7 @@ def opened(data: bytes, where: str) -> Iterator[Iterator[Any]]:
         ) from None
 
 
-def _take(frame: Any, fixes: Fixes) -> None:
+def _take(frame: Any, fixes: Fixes, wanted: Sequence[str]) -> None:
     from fitdecode import FIT_FRAME_CRC, FIT_FRAME_DATA, FIT_FRAME_HEADER
 
     if frame.frame_type == FIT_FRAME_HEADER:
@@ -83,7 +92,7 @@ def _take(frame: Any, fixes: Fixes) -> None:
     elif frame.frame_type != FIT_FRAME_DATA:
         return
     elif frame.global_mesg_num == _RECORD:
-        _take_record(frame, fixes)
+        _take_record(frame, fixes, wanted)
     elif frame.global_mesg_num == _EVENT:
         values = _values(frame)
         if (values.get(0), values.get(1)) == (_TIMER, _START):
@@ -100,9 +109,10 @@ def _is_added(field: Any) -> bool:
     return field.field_def is not None and field.field_def.is_dev
 
 
-def _take_record(frame: Any, fixes: Fixes) -> None:
+def _take_record(frame: Any, fixes: Fixes, wanted: Sequence[str]) -> None:
     values = _values(frame)
-    for name in values.keys() - {_LATITUDE, _LONGITUDE, _TIMESTAMP}:
+    taken = [row for row in _FIELDS if row[1] in wanted]
+    for name in values.keys() - {_LATITUDE, _LONGITUDE, _TIMESTAMP, *(row[0] for row in taken)}:
         fixes.field(str(name))
     latitude, longitude = values.get(_LATITUDE), values.get(_LONGITUDE)
     if latitude is None and longitude is None:
@@ -111,6 +121,10 @@ def _take_record(frame: Any, fixes: Fixes) -> None:
     fixes.fix(_degrees(latitude), _degrees(longitude))
     if (stamp := values.get(_TIMESTAMP)) is not None:
         fixes.time(_moment(stamp))
+    for index, field, scale, offset in taken:
+        value = values.get(index)
+        if isinstance(value, int):
+            fixes.values.put(field, value / scale - offset)
 
 
 def _degrees(semicircles: object) -> float:

@@ -16,8 +16,10 @@ from typing import Any, BinaryIO, Final
 from numpy.typing import ArrayLike
 
 from trailveil.errors import UnreadableInput
+from trailveil.fields import FIELDS, NAME
 from trailveil.formats.collect import number
 from trailveil.formats.columns import Columns, columns_beside
+from trailveil.formats.field_columns import FieldColumn, field_columns
 from trailveil.formats.grid import degrees, rows_of
 from trailveil.formats.moments import format_moments
 from trailveil.formats.tabular import Rows
@@ -37,8 +39,10 @@ _MOST_ROLES = 1000
 _NO_NAMES: Final = columns_beside([])
 
 
-def read(data: bytes, where: str) -> Recording:
+def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
     """The fixes of a GeoJSON text, in file order; `where` names it in messages.
+
+    wanted: fields to read besides.
 
     Raises UnreadableInput where it is no GeoJSON, not in degrees (WGS84), or has no timed position.
     """
@@ -47,7 +51,7 @@ def read(data: bytes, where: str) -> Recording:
             f"GeoJSON must be at most {LARGEST // 2**20} MiB, got more: {where}; split it first"
         )
     root = _parsed(data, where)
-    reader = _Reader(where)
+    reader = _Reader(where, wanted)
     for feature in _features(root, where):
         reader.feature(feature)
     return reader.recording()
@@ -57,30 +61,47 @@ def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
     """Write times of a trace at positions `grid`, (n, 2) whole microdegrees, as GeoJSON.
 
     A segment is a LineString with coordTimes, or a Point with a time where it has one fix alone;
-    where there is more than one, each says its track and segment. Raises InvalidValue for a grid
-    that does not fit.
+    where there is more than one, each says its track and segment. Of the fields of the trace
+    elevation is the third coordinate, others are lists beside the times, with null for none. Raises
+    InvalidValue for a grid that does not fit.
     """
     rows = rows_of(trace, grid)
+    fields = dict(rows.fields)
+    heights = fields.pop("elevation", [""] * len(rows.times))
     several = len(rows.starts) > 2
     stream.write(b'{"type":"FeatureCollection","features":[')
     for index, (start, end) in enumerate(
         zip(rows.starts[:-1].tolist(), rows.starts[1:].tolist(), strict=True)
     ):
         places = [
-            f"[{degrees(lon)},{degrees(lat)}]" for lat, lon in rows.points[start:end].tolist()
+            f"[{degrees(lon)},{degrees(lat)}{high and ','}{high}]"
+            for (lat, lon), high in zip(
+                rows.points[start:end].tolist(), heights[start:end], strict=True
+            )
         ]
         times = [f'"{time}"' for time in format_moments(rows.times[start:end])]
         owner = f'"track":{rows.tracks[start]},"segment":{index},' if several else ""
+        if rows.names and (name := rows.names[rows.tracks[start]]):
+            owner += f'"name":{json.dumps(name)},'
         if len(places) > 1:
             kind, shape = "LineString", f"[{','.join(places)}]"
             stated = f'"coordTimes":[{",".join(times)}]'
         else:
             kind, shape, stated = "Point", places[0], f'"time":{times[0]}'
+        stated += "".join(
+            _beside(name, texts[start:end], whole=len(places) > 1) for name, texts in fields.items()
+        )
         stream.write(
             f'{"," if index else ""}\n{{"type":"Feature","properties":{{{owner}{stated}}},'
             f'"geometry":{{"type":"{kind}","coordinates":{shape}}}}}'.encode()
         )
     stream.write(b"\n]}\n")
+
+
+def _beside(name: str, texts: list[str], *, whole: bool) -> str:
+    """A field of the fixes of a segment, as a list or, of one fix alone, as a number."""
+    cells = [text or "null" for text in texts]
+    return f',"{FIELDS[name].column}":' + (f"[{','.join(cells)}]" if whole else cells[0])
 
 
 def _parsed(data: bytes, where: str) -> Any:
@@ -128,11 +149,13 @@ def _check_reference(reference: Any, where: str) -> None:
 class _Reader:
     """Collects the fixes of features."""
 
-    def __init__(self, where: str) -> None:
+    def __init__(self, where: str, wanted: Sequence[str]) -> None:
         self._where: Final = where
-        self._rows = Rows(_NO_NAMES, where)
+        self._wanted: Final = wanted
+        self._rows = Rows(_NO_NAMES, where, wanted)
         self._lines = 0
-        self._names: set[str] = set()
+        self._others: set[str] = set()
+        self._fields: dict[tuple[str, ...], tuple[FieldColumn, ...]] = {}
         self._roles: dict[tuple[str, ...], Columns] = {}
         self._counts = {"routes": 0, "waypoints": 0}
         self._shapes: dict[str, Callable[[Any, Mapping[str, Any]], None]] = {
@@ -161,7 +184,8 @@ class _Reader:
 
     def recording(self) -> Recording:
         """What was collected. Raises UnreadableInput where that is nothing."""
-        return self._rows.recording(other_fields=len(self._names), **self._counts)
+        others = self._others - ({NAME} & {*self._wanted})
+        return self._rows.recording(other_fields=len(others), **self._counts)
 
     def _point(self, place: Any, properties: Mapping[str, Any]) -> None:
         names, roles = tuple(properties), self._roles_of(properties)
@@ -169,9 +193,11 @@ class _Reader:
             self._counts["waypoints"] += 1
             return
         values = list(properties.values())
+        fields = self._fields_of(names)
         used = {roles.time, roles.date, roles.track, roles.segment, roles.person}
-        self._names.update(name for index, name in enumerate(names) if index not in used)
-        self._rows.position(*_position(place))
+        used |= {one.index for one in fields}
+        self._others.update(name for index, name in enumerate(names) if index not in used)
+        self._fix(place, [(one, values[one.index]) for one in fields])
         self._rows.stamps.per_second = roles.per_second or self._rows.stamps.per_second
         date = "" if roles.date is None else values[roles.date]
         self._stamp(values[roles.time], date if isinstance(date, str) else "")
@@ -180,6 +206,7 @@ class _Reader:
             for index in (roles.track, roles.segment, roles.person)
         )
         self._rows.keys(track, segment, person)
+        self._call(properties)
 
     def _several(self, lines: Any, properties: Mapping[str, Any]) -> None:
         """Lines of one track: the times are in a list for each, or all in one."""
@@ -215,15 +242,59 @@ class _Reader:
         if len(stamps) != len(places):
             self._counts["routes"] += 1
             return
-        self._names.update(name for name in properties if name not in _TAKEN)
+        lists = self._lists(properties, len(places))
+        listed = {name for name, _, _ in lists}
+        self._others.update(name for name in properties if name not in _TAKEN | listed)
         named = properties.get("track"), properties.get("segment")
         keys = tuple(_key(value) for value in named)
         who = self._roles_of(properties).person
         person = None if who is None else _key(list(properties.values())[who])
-        for place, stamp in zip(places, stamps, strict=True):
-            self._rows.position(*_position(place))
+        for index, (place, stamp) in enumerate(zip(places, stamps, strict=True)):
+            self._fix(place, [(one, values[index]) for _, one, values in lists])
             self._stamp(stamp)
             self._rows.keys(keys[0] or track or ("line", own), keys[1] or ("line", own), person)
+        if places:
+            self._call(properties)
+
+    def _call(self, properties: Mapping[str, Any]) -> None:
+        """The name of the track of the latest fix, where it is wanted."""
+        if NAME in self._wanted and isinstance(name := properties.get(NAME), str):
+            self._rows.name(name)
+
+    def _fix(self, place: Any, fields: Sequence[tuple[FieldColumn, Any]]) -> None:
+        """A position, and what is stated of its fields; the third coordinate is a height."""
+        self._rows.position(*_position(place))
+        self._rows.values.begin()
+        if "elevation" in self._wanted and isinstance(place, list) and len(place) > 2:
+            self._rows.values.put("elevation", _number(place[2]))
+        for one, value in fields:
+            self._rows.values.put(one.field, one.value(value))
+
+    def _lists(
+        self, properties: Mapping[str, Any], count: int
+    ) -> list[tuple[str, FieldColumn, list[Any]]]:
+        """Lists of a value for each position, of fields that are wanted, beside the times."""
+        holder = properties.get("coordinateProperties")
+        inner = holder if isinstance(holder, dict) else {}
+        stated = {
+            name: values
+            for name, values in ({**inner, **properties} if self._wanted else {}).items()
+            if isinstance(values, list) and len(values) == count
+        }
+        names = list(stated)
+        singular = [name.removesuffix("s") for name in names]  # "powers", of a line
+        found = {one.field: one for one in field_columns(singular, self._wanted)}
+        found |= {one.field: one for one in field_columns(names, self._wanted)}
+        return [(names[one.index], one, stated[names[one.index]]) for one in found.values()]
+
+    def _fields_of(self, names: tuple[str, ...]) -> tuple[FieldColumn, ...]:
+        """The fields that are wanted among properties; most features have the same."""
+        found = self._fields.get(names)
+        if found is None:
+            found = field_columns(names, self._wanted)
+            if len(self._fields) < _MOST_ROLES:
+                self._fields[names] = found
+        return found
 
     def _roles_of(self, properties: Mapping[str, Any]) -> Columns:
         """What the properties are, by their names; most features have the same."""

@@ -6,10 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trailveil.errors import InvalidValue
+from trailveil.fields import as_text
 from trailveil.trace import Trace
 
 _LEAST = np.array([-90_000_000, -180_000_000])
 _MOST = np.array([90_000_000, 179_999_999])
+
+
+Texts = tuple[tuple[str, list[str]], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -18,7 +22,8 @@ class Rows:
 
     times: (n,) int64, nanoseconds since 1970 UTC; points: (n, 2) int64, latitude and longitude in
     microdegrees; tracks, segments: (n,) numbers from 0 without gaps, since what has no fix is left
-    out; starts: index of the first row of each segment, and n.
+    out; starts: index of the first row of each segment, and n; fields: by name, n decimal numbers
+    as text, "" for none; one that no row states is left out; names: of tracks, if any has one.
     """
 
     times: NDArray[np.int64]
@@ -26,6 +31,8 @@ class Rows:
     tracks: NDArray[np.intp]
     segments: NDArray[np.intp]
     starts: NDArray[np.intp]
+    fields: Texts = ()
+    names: tuple[str, ...] = ()
 
 
 def rows_of(trace: Trace, grid: ArrayLike) -> Rows:
@@ -34,9 +41,13 @@ def rows_of(trace: Trace, grid: ArrayLike) -> Rows:
     order = np.argsort(trace.segments, kind="stable")
     found, segments = np.unique(trace.segments[order], return_inverse=True)
     owners = np.array([trace.tracks[number] for number in found], dtype=np.intp)
-    tracks = np.unique(owners, return_inverse=True)[1][segments]
+    numbers, inverse = np.unique(owners, return_inverse=True)
+    tracks = inverse[segments]
     starts = np.searchsorted(segments, np.arange(len(found) + 1))
-    return Rows(trace.times[order], points[order], tracks, segments, starts)
+    texts = ((name, as_text(name, values[order])) for name, values in trace.fields)
+    fields = tuple((name, cells) for name, cells in texts if any(cells))
+    names = tuple(trace.names[number] for number in numbers) if any(trace.names) else ()
+    return Rows(trace.times[order], points[order], tracks, segments, starts, fields, names)
 
 
 def degrees(micro: int) -> str:

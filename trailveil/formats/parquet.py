@@ -8,7 +8,7 @@ and geometry are read as dictionaries: a long value repeated a million times is 
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, BinaryIO, Final
@@ -17,8 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trailveil.errors import Unavailable, UnreadableInput
+from trailveil.fields import FIELDS
 from trailveil.formats.collect import MOST_FIXES, number, too_many
 from trailveil.formats.columns import Columns, columns_beside, columns_of
+from trailveil.formats.field_columns import FieldColumn, field_columns
 from trailveil.formats.grid import rows_of
 from trailveil.formats.tabular import Rows, add_arrays
 from trailveil.projection import MICRO
@@ -28,12 +30,15 @@ _BATCH = 65_536
 _LONGEST = 1000  # bytes of a time, a name or a point
 _TEXT: Final = ("string", "large_string", "binary", "large_binary")
 _DEGREES: Final = ("OGC", "CRS84", "EPSG", 4326, "4326")
+_NUMBERS: Final = ("int", "uint", "float", "double", "halffloat", "decimal")
 _POINT = 21  # bytes of a point in WKB: order, kind, x and y
 _KINDS: Final = {1, 1001, 2001, 3001, 0x80000001, 0x40000001, 0xC0000001}
 
 
-def read(data: bytes, where: str) -> Recording:
+def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
     """The fixes of a Parquet file, in file order; `where` names it in messages.
+
+    wanted: fields to read besides.
 
     Raises UnreadableInput where it is no Parquet, has no columns of positions and times, or is not
     in degrees (WGS84); Unavailable without pyarrow.
@@ -42,10 +47,11 @@ def read(data: bytes, where: str) -> Recording:
         names = file.schema_arrow.names
         geometry = _geometry(file, where)
         roles = _roles(names, geometry, where)
-        rows = Rows(roles, where)
-        for columns in _batches(file, names, geometry, roles):
-            _take(columns, geometry, roles, rows, where)
-    return rows.recording(other_fields=roles.others - (geometry is not None))
+        rows = Rows(roles, where, wanted)
+        fields = field_columns(names, wanted)
+        for columns in _batches(file, names, geometry, roles, fields):
+            _take(columns, geometry, rows, [(names[one.index], one) for one in fields])
+    return rows.recording(other_fields=roles.others - (geometry is not None) - len(fields))
 
 
 @contextmanager
@@ -71,7 +77,8 @@ def opened(data: bytes, where: str) -> Iterator[Any]:
 def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
     """Write times of a trace at positions `grid`, (n, 2) whole microdegrees, as GeoParquet 1.1.
 
-    Columns: time, geometry; where there is more than one segment, track and segment. Raises
+    Columns: time, geometry; the fields of the trace; where there is more than one segment, track
+    and segment. Raises
     InvalidValue for a grid that does not fit, Unavailable without pyarrow.
     """
     arrow = _arrow()
@@ -83,6 +90,9 @@ def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
         "time": arrow.array(rows.times, type=arrow.timestamp("ns", tz="UTC")),
         "geometry": arrow.array([row.tobytes() for row in wkb], type=arrow.binary()),
     }
+    for name, texts in rows.fields:
+        values = [float(text) if text else None for text in texts]
+        columns[FIELDS[name].column] = arrow.array(values, type=arrow.float64())
     if len(rows.starts) > 2:
         columns |= {"track": arrow.array(rows.tracks), "segment": arrow.array(rows.segments)}
     about = {"encoding": "WKB", "geometry_types": ["Point"]}  # no crs: degrees, OGC:CRS84
@@ -142,11 +152,15 @@ def _check_size(file: Any, where: str) -> None:
 
 
 def _batches(
-    file: Any, names: list[str], geometry: str | None, roles: Columns
+    file: Any,
+    names: list[str],
+    geometry: str | None,
+    roles: Columns,
+    fields: Sequence[FieldColumn],
 ) -> Iterator[dict[str, Any]]:
     """The columns that are needed, batch by batch."""
     indices = [roles.latitude, roles.longitude, roles.time]
-    indices += [roles.track, roles.segment, roles.person]
+    indices += [roles.track, roles.segment, roles.person, *(one.index for one in fields)]
     wanted = {names[index] for index in indices if index is not None and index >= 0}
     wanted |= {geometry} if geometry is not None else set()
     for batch in file.iter_batches(_BATCH, columns=sorted(wanted)):
@@ -161,7 +175,10 @@ def _plain_unless_text(column: Any) -> Any:
 
 
 def _take(
-    columns: dict[str, Any], geometry: str | None, roles: Columns, rows: Rows, where: str
+    columns: dict[str, Any],
+    geometry: str | None,
+    rows: Rows,
+    fields: Sequence[tuple[str, FieldColumn]],
 ) -> None:
     names = list(columns)
     held = columns_of(names) if geometry is None else columns_beside(names)
@@ -181,7 +198,8 @@ def _take(
         [None] * count if index is None else _plain(columns[names[index]])
         for index in (held.track, held.segment, held.person)
     ]
-    add_arrays(rows, positions, times, (keys[0], keys[1], keys[2]), naive=naive)
+    values = [(one.field, one.values(_stated(columns[name]))) for name, one in fields]
+    add_arrays(rows, positions, times, (keys[0], keys[1], keys[2]), naive=naive, fields=values)
 
 
 def _plain(column: Any) -> list[Any]:
@@ -202,6 +220,25 @@ def _numbers(column: Any) -> NDArray[np.float64]:
     return np.array(column.cast("float64").to_numpy(zero_copy_only=False), dtype=float)
 
 
+def _stated(column: Any) -> NDArray[np.float64]:
+    """The numbers of a column of any kind, NaN for what is none."""
+    if hasattr(column, "dictionary"):  # text, of any length, each looked at once
+        texts = column.dictionary.to_pylist()
+        known = [number(one) if isinstance(one, str) else np.nan for one in texts]
+        return np.asarray(np.array([*known, np.nan])[_indices(column)])
+    if not str(column.type).startswith(_NUMBERS):
+        return np.full(len(column), np.nan)
+    plain = column.cast("float64", safe=False)
+    return np.array(plain.to_numpy(zero_copy_only=False), dtype=float)
+
+
+def _indices(column: Any) -> NDArray[np.intp]:
+    """Where each value stands in the dictionary of its column, -1 for none."""
+    index = column.indices.to_numpy(zero_copy_only=False)
+    gone = np.isnan(index) if index.dtype.kind == "f" else np.zeros(len(index), dtype=np.bool_)
+    return np.where(gone, -1, index).astype(np.intp)
+
+
 def _times(column: Any) -> tuple[NDArray[Any], bool]:
     """Times as pyarrow holds them, NaT or NaN where there is none; whether they have no zone."""
     kind = column.type
@@ -218,10 +255,8 @@ def _points(column: Any) -> NDArray[np.float64]:
     if not hasattr(column, "dictionary"):
         column = column.dictionary_encode()
     known = np.array([_point(value) for value in column.dictionary.to_pylist()]).reshape(-1, 2)
-    index = column.indices.to_numpy(zero_copy_only=False)
-    gone = np.isnan(index) if index.dtype.kind == "f" else np.zeros(len(index), dtype=np.bool_)
     known = np.vstack([known, [np.nan, np.nan]])
-    return known[np.where(gone, -1, index).astype(np.intp)]
+    return np.asarray(known[_indices(column)])
 
 
 def _point(value: bytes | None) -> tuple[float, float]:

@@ -1,11 +1,13 @@
 """GeoLife's .plt: a header of six lines, then a fix a line, all times in GMT.
 
-Altitude (in feet), and the time once more as days since 1899-12-30, are not taken. Python's own
-split is the parser: the format has no quotes and no variants. The files of OziExplorer have the
-same suffix and another header, and are refused.
+Altitude (in feet, -777 for none) is taken where it is asked for; the time, which stands there once
+more as days since 1899-12-30, is not. Python's own split is the parser: the format has no quotes
+and no variants. The files of OziExplorer have the same suffix and another header, and are refused.
 """
 
+from collections.abc import Sequence
 from itertools import islice
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,8 @@ from trailveil.trace import Recording
 
 _HEADER_LINES = 6
 _FIELDS = 7
+_FOOT: Final = 0.3048  # metres
+_NO_ALTITUDE: Final = -777.0  # feet
 
 
 def fields(data: bytes, where: str) -> list[list[str]]:
@@ -44,11 +48,19 @@ def numbers(rows: list[list[str]]) -> NDArray[np.float64]:
     )
 
 
-def read(data: bytes, where: str) -> Recording:
-    """The recording in a .plt file of GeoLife. Raises UnreadableInput for anything else."""
-    fixes = Fixes(where)
-    fixes.field("altitude")
+def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
+    """The recording in a .plt file of GeoLife. Raises UnreadableInput for anything else.
+
+    wanted: fields to read besides; there is elevation.
+    """
+    fixes = Fixes(where, wanted)
+    elevation = "elevation" in wanted
+    if not elevation:
+        fixes.field("altitude")
     for row in fields(data, where):
         fixes.fix(*(number(text) for text in [*row, "", ""][:2]))
         fixes.time(parse_moment(f"{row[5]}T{row[6]}Z" if len(row) == _FIELDS else ""))
+        feet = number(row[3]) if elevation and len(row) == _FIELDS else _NO_ALTITUDE
+        if feet != _NO_ALTITUDE:
+            fixes.values.put("elevation", feet * _FOOT)
     return fixes.recording()

@@ -3,13 +3,13 @@
 A new format is a module with `read`, and `write` where it can be written, and a row.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from os import PathLike, fspath
 from pathlib import PurePath
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from numpy.typing import ArrayLike
 
@@ -17,11 +17,19 @@ from trailveil.errors import Unavailable, UnreadableInput, UnwritableOutput
 from trailveil.formats.source import named
 from trailveil.trace import Recording, Trace
 
-Reader = Callable[[bytes, str], Recording]
-"""From the content of a file, and its name for messages, to a recording."""
+
+class Reader(Protocol):
+    """From the content of a file, and its name for messages, to a recording.
+
+    wanted: names of `trailveil.fields` to read besides; no other is looked at.
+    """
+
+    def __call__(self, data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
+        """The recording."""
+
 
 Writer = Callable[[Trace, ArrayLike, BinaryIO], None]
-"""Writes times of a trace and positions in whole microdegrees (n, 2)."""
+"""Writes times of a trace, the fields it carries, and positions in whole microdegrees (n, 2)."""
 
 _HEAD = 4096
 
@@ -31,7 +39,7 @@ class Format:
     """A row of the table. `looks_like` judges the first 4 KiB, lower case, without zero bytes.
 
     write: None where files of the format are only read. needs: a package that is not always there,
-    and the extra that brings it.
+    and the extra that brings it. names: whether tracks have names in it, once they are kept.
     """
 
     name: str
@@ -40,14 +48,15 @@ class Format:
     read: Reader
     write: Writer | None = None
     needs: tuple[str, str] | None = None
+    names: bool = False
 
 
 def _reader(module: str) -> Reader:
     """The `read` of a module, which is imported when it is first needed."""
 
-    def read(data: bytes, where: str) -> Recording:
+    def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
         found: Reader = import_module(f"trailveil.formats.{module}").read
-        return found(data, where)
+        return found(data, where, wanted)
 
     return read
 
@@ -82,11 +91,18 @@ def _is_table(head: bytes) -> bool:
 
 
 FORMATS: tuple[Format, ...] = (
-    Format("GPX", (".gpx",), _holds(b"<gpx", b":gpx"), _reader("gpx"), _writer("gpx")),
+    Format("GPX", (".gpx",), _holds(b"<gpx", b":gpx"), _reader("gpx"), _writer("gpx"), names=True),
     Format("FIT", (".fit",), lambda head: b".fit" in head[:14], _reader("fit")),
     Format("TCX", (".tcx",), _holds(b"trainingcenterdatabase"), _reader("tcx")),
     Format("GeoLife", (".plt",), _begins(b"geolife trajectory"), _reader("plt")),
-    Format("GeoJSON", (".geojson", ".json"), _is_geojson, _reader("geojson"), _writer("geojson")),
+    Format(
+        "GeoJSON",
+        (".geojson", ".json"),
+        _is_geojson,
+        _reader("geojson"),
+        _writer("geojson"),
+        names=True,
+    ),
     Format(
         "GeoParquet",
         (".parquet", ".geoparquet"),

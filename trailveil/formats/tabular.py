@@ -1,7 +1,7 @@
 """Rows of a table become a recording: what tables of text, of Parquet and in memory share."""
 
 from array import array
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -11,6 +11,7 @@ from trailveil.errors import UnreadableInput
 from trailveil.formats.collect import MOST_FIXES, nothing, too_many
 from trailveil.formats.columns import Columns
 from trailveil.formats.stamps import Stamps
+from trailveil.formats.values import Values
 from trailveil.trace import Recording, Seen
 
 _MOST_SEGMENTS = 100_000
@@ -24,9 +25,11 @@ class Rows:
 
     A row that states neither latitude nor longitude is no fix, and counted. Segments and tracks are
     those that are named, else one. Two people in one table would be mixed up: they are refused.
+    values: takes the fields in `wanted` of the latest row, or of rows that are added at once.
     """
 
-    def __init__(self, columns: Columns, where: str) -> None:
+    def __init__(self, columns: Columns, where: str, wanted: Sequence[str] = ()) -> None:
+        self.values: Final = Values(wanted)
         self._columns: Final = columns
         self._where: Final = where
         self.stamps: Final = Stamps(per_second=columns.per_second, utc=columns.utc)
@@ -68,6 +71,10 @@ class Rows:
             self._owners.append(self._tracks.setdefault(track, len(self._tracks)))
         self._segments.append(number)
 
+    def name(self, text: str) -> None:
+        """What the track of the latest row is called; of two names the first counts."""
+        self.values.call(self._owners[self._segments[-1]], text)
+
     def recording(self, **more: int) -> Recording:
         """What was collected, with further counts of `trailveil.trace.Seen`.
 
@@ -89,6 +96,8 @@ class Rows:
             np.array(self._segments, dtype=np.intp),
             tuple(self._owners),
             Seen(**{"other_fields": self._columns.others, **counts}),
+            self.values.finished(),
+            self.values.names(len(self._tracks)),
         )
 
     def _check(self, person: Cell) -> None:
@@ -108,16 +117,18 @@ def add_arrays(
     keys: tuple[Iterable[Cell], Iterable[Cell], Iterable[Cell]],
     *,
     naive: bool,
+    fields: Sequence[tuple[str, NDArray[np.float64]]] = (),
 ) -> None:
     """Add rows of columns in memory: positions (n, 2) in degrees, times (n,) of any kind.
 
     times: datetime64 (`naive` says that they have no zone), numbers, or text. keys: for track,
-    segment and person what each row says.
+    segment and person what each row says. fields: (n,) each, of those that are wanted.
     """
     stated = ~(np.isnan(positions[:, 0]) & np.isnan(positions[:, 1]))
     rows.without_position(int((~stated).sum()))
     for latitude, longitude in positions[stated].tolist():
         rows.position(latitude, longitude)
+    rows.values.extend([(name, values[stated]) for name, values in fields], int(stated.sum()))
     chosen = times[stated]
     if chosen.dtype.kind == "M":
         rows.stamps.moments(chosen, naive=naive)

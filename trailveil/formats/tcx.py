@@ -2,11 +2,13 @@
 
 Read are Trackpoint elements of Activities: Time, and Position with LatitudeDegrees and
 LongitudeDegrees. Each Track is a segment, each Activity a track. A Trackpoint without a Position is
-a record of something else (a heart rate, a pause) and no fix. Courses are plans, and counted. It is
-read from the same guarded parser as GPX, for the same reasons; tcxreader builds a whole tree, and
-gives up a file for one bad number.
+a record of something else (a heart rate, a pause) and no fix. Courses are plans, and counted. What
+is asked for besides is taken from the parts of a Trackpoint that Garmin's schemas name. It is read
+from the same guarded parser as GPX, for the same reasons; tcxreader builds a whole tree, and gives
+up a file for one bad number.
 """
 
+from collections.abc import Sequence
 from typing import Final
 from xml.sax import ContentHandler
 from xml.sax.xmlreader import AttributesImpl
@@ -21,15 +23,25 @@ _ROOT = "TrainingCenterDatabase"
 _POINT = [_ROOT, "Activities", "Activity", "Lap", "Track", "Trackpoint"]
 _LATITUDE, _LONGITUDE = "Position/LatitudeDegrees", "Position/LongitudeDegrees"
 _READ = ("Time", _LATITUDE, _LONGITUDE)
-_DEEPEST = len(_POINT) + 2
+_FIELDS: Final = {
+    "AltitudeMeters": "elevation",
+    "HeartRateBpm/Value": "heart_rate",
+    "Cadence": "cadence",
+    "Extensions/TPX/Speed": "speed",
+    "Extensions/TPX/Watts": "power",
+    "Extensions/TPX/RunCadence": "cadence",
+}
+_DEEPEST = len(_POINT) + 3
 
 
-def read(data: bytes, where: str) -> Recording:
+def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
     """The fixes of all activities of a TCX document, in file order; `where` names it in messages.
+
+    wanted: fields to read besides.
 
     Raises UnreadableInput where it is no TCX, not well-formed, or holds no fix of an activity.
     """
-    handler = _Activities(where)
+    handler = _Activities(where, wanted)
     parse(data, handler, where)
     return handler.fixes.recording()
 
@@ -37,9 +49,11 @@ def read(data: bytes, where: str) -> Recording:
 class _Activities(ContentHandler):
     """Collects fixes while the document passes by."""
 
-    def __init__(self, where: str) -> None:
+    def __init__(self, where: str, wanted: Sequence[str]) -> None:
         super().__init__()
-        self.fixes: Final = Fixes(where)
+        self.fixes: Final = Fixes(where, wanted)
+        self._fields: Final = {at: name for at, name in _FIELDS.items() if name in wanted}
+        self._outer: Final = {"Position", *(place.split("/")[0] for place in self._fields)}
         self._where: Final = where
         self._path: list[str] = []
         self._point: dict[str, str] | None = None
@@ -89,10 +103,16 @@ class _Activities(ContentHandler):
 
     def _open_part(self, own: str, depth: int) -> None:
         """A part of a fix: its text is wanted, or its name is counted."""
-        if "/".join(self._path[len(_POINT) :]) in _READ:
+        place = "/".join(self._path[len(_POINT) :])
+        if place in _READ or place in self._fields:
             self._text = []
-        elif depth == len(_POINT) + 1 and own != "Position":
+        elif self._is_further(own, depth):
             self.fixes.field(own)
+
+    def _is_further(self, own: str, depth: int) -> bool:
+        """Whether a part is a field that is not taken; in extensions once some are."""
+        inner = depth == _DEEPEST and "Extensions" in self._outer
+        return inner or (depth == len(_POINT) + 1 and own not in self._outer)
 
     def _close_point(self, parts: dict[str, str]) -> None:
         if _LATITUDE not in parts and _LONGITUDE not in parts:
@@ -101,3 +121,5 @@ class _Activities(ContentHandler):
         self.fixes.fix(number(parts.get(_LATITUDE)), number(parts.get(_LONGITUDE)))
         if "Time" in parts:
             self.fixes.time(parse_moment(parts["Time"]))
+        for place, name in self._fields.items():
+            self.fixes.values.put(name, number(parts.get(place)))

@@ -5,6 +5,7 @@ narrow the secret down. Distances are those of the design, the same for every dr
 described in docs/report.md.
 """
 
+from collections.abc import Sequence
 from datetime import tzinfo
 from typing import Any
 
@@ -16,7 +17,7 @@ from trailveil.cleaning import Cleaning
 from trailveil.demands import Left
 from trailveil.guarantee import CIRCLE_68, Guarantee
 from trailveil.release import Finding, Plan
-from trailveil.report import everywhere
+from trailveil.report import everywhere, kept
 from trailveil.report.parts import guaranteed, prior_in_full, times_of
 from trailveil.report.warnings import not_protected, warnings
 from trailveil.retiming import AS_RECORDED, Retiming
@@ -39,13 +40,16 @@ def record(
     zone: tzinfo | None = None,
     private: bool = True,
     retiming: Retiming = AS_RECORDED,
+    keep: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Everything that is said of a release.
 
     further: whether the recording was released before. zone: for local times (the computer's own
     for None). private: whether protected times, and what could tell them, are listed; a report for
     others holds the worst of all protected parts instead. retiming: what becomes of the times.
+    keep: the fields that were asked for.
     """
+    fields = kept.kept(plan, keep, retiming)
     found: dict[str, Any] = {
         "trailveil": __version__,
         "output": output,
@@ -73,8 +77,15 @@ def record(
         "adversaries": _adversaries(plan),
         "mechanism": _mechanism(plan),
         "worst": _worst(plan),
-        "warnings": warnings(plan, cleaning, further=further, private=private),
-        "not_protected": not_protected(plan, private=private, retiming=retiming),
+        "kept": fields,
+        "warnings": [
+            *kept.warnings(plan, fields),
+            *warnings(plan, cleaning, further=further, private=private),
+        ],
+        "not_protected": [
+            *kept.not_protected(fields),
+            *not_protected(plan, private=private, retiming=retiming),
+        ],
     }
     if plan.everywhere:
         found["everywhere"] = everywhere.left(plan)

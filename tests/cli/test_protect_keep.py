@@ -1,0 +1,187 @@
+"""`trailveil protect --keep`: fields that leave as they were, and what is said of them."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.formats.traces import written
+from tests.rides import ride
+from trailveil.cli import cli
+from trailveil.errors import Refused, UnwritableOutput
+from trailveil.fields import FIELDS, NEVER
+from trailveil.formats import read
+from trailveil.trace import Recording
+
+BARE = ride(180, 20.0)  # an hour
+STATED = {
+    "elevation": np.round(400 + np.sin(np.arange(180.0)), 1),
+    "speed": np.full(180, 2.34),
+    "course": np.full(180, 91.5),
+    "heart_rate": 90.0 + np.arange(180) % 60,
+    "temperature": np.full(180, 21.5),
+}
+TRACE = replace(BARE, fields=tuple(STATED.items()))
+MIDDLE = ("--at", "start+30m", "--adversary", "path")
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "ride.gpx"
+    path.write_bytes(written(TRACE, ".gpx"))
+    return path
+
+
+def protect(*words: str | Path) -> Result:
+    return CliRunner().invoke(cli, ["protect", *map(str, words)])
+
+
+def done(*words: str | Path) -> str:
+    found = protect(*words)
+    assert found.exit_code == 0, found.output
+    return " ".join(found.stdout.split())
+
+
+def refused(*words: str | Path) -> str:
+    found = protect(*words)
+    assert isinstance(found.exception, Refused), found.output
+    assert "\n" not in str(found.exception)
+    return str(found.exception)
+
+
+def fields(path: Path) -> dict[str, np.ndarray]:
+    return dict(read(path, tuple(FIELDS)).fields)
+
+
+def test_nothing_is_kept_that_was_not_asked_for(source: Path) -> None:
+    found = done(source, *MIDDLE)
+    output = source.with_name("ride.private.gpx")
+    assert fields(output) == {}
+    assert not re.search(r"<ele|hr>|extensions|>21\.5|gpxtpx", output.read_text(encoding="utf-8"))
+    assert "further fields of fixes, kinds: 2; none is released" in found
+    assert "kept as it" not in found
+
+
+@pytest.mark.parametrize("suffix", [".gpx", ".csv", ".tsv", ".geojson", ".parquet"])
+def test_what_is_kept_leaves_far_from_what_is_protected(source: Path, suffix: str) -> None:
+    output = source.with_name(f"out{suffix}")
+    found = done(source, "-o", output, *MIDDLE, "--keep", "heart_rate", "--keep", "elevation")
+    held = fields(output)
+    assert held.keys() == {"elevation", "heart_rate"}
+    gap = np.abs(BARE.seconds - 1800.0)
+    for name, values in held.items():
+        assert np.isnan(values[gap <= 600]).all()
+        assert values[gap >= 900].tolist() == STATED[name][gap >= 900].tolist()
+    assert "Elevation (m) of 119 fixes, kept as it was recorded" in found
+    assert "Heart rate (1/min) of 119 fixes, kept as it was recorded" in found
+    assert "its profile, found on a map, gives the true path back" in found
+    assert "left out within 10 min of each protected part" in found
+    assert "further fields of fixes, kinds: 3; none is released" in found
+    assert "SPEED AND COURSE" not in found
+
+
+def test_the_noise_is_the_same_whatever_is_kept(source: Path) -> None:
+    released: list[Recording] = []
+    for name, words in {"a": (), "b": ("--keep", "speed"), "c": ("--keep", "heart_rate")}.items():
+        output = source.with_name(f"{name}.gpx")
+        assert "released before" not in done(source, "-o", output, *MIDDLE, *words)
+        released.append(read(output))
+    for one in released[1:]:
+        np.testing.assert_array_equal(one.positions, released[0].positions)
+
+
+def test_speed_and_course_together_are_warned_of_first(source: Path) -> None:
+    report = source.with_name("report.json")
+    words = ("--keep", "course", "--keep", "speed", "--report", report)
+    found = json.loads(done(source, *MIDDLE, *words, "--json"))
+    assert found["warnings"][0].startswith("SPEED AND COURSE ARE BOTH KEPT")
+    path = next(one for one in found["secrets"][0]["left"] if "path" in one["adversary"])
+    assert f"({path['circle_68_m']:,.0f} m at worst" in found["warnings"][1]
+    assert [(one["field"], one["unit"], one["fixes"]) for one in found["kept"]] == [
+        ("speed", "m/s", 119),
+        ("course", "degrees", 119),
+    ]
+    public = json.loads(report.read_text(encoding="utf-8"))
+    assert public["kept"] == found["kept"]
+    assert public["warnings"][:2] == found["warnings"][:2]
+    assert "secrets" not in public
+
+
+def test_a_field_that_no_fix_states_is_a_note_and_no_failure(source: Path) -> None:
+    found = json.loads(done(source, *MIDDLE, "--keep", "power", "--json"))
+    assert found["warnings"][0].startswith("No power is released: it was to be kept, but no fix")
+    assert found["kept"][0]["recorded"] is False
+    assert not any("kept as it" in one for one in found["not_protected"])
+
+
+def test_a_field_that_is_near_what_is_protected_throughout_is_a_note(source: Path) -> None:
+    trace = TRACE.only(BARE.seconds < 1200)
+    source.write_bytes(written(trace, ".gpx"))
+    found = json.loads(done(source, *MIDDLE[2:], "--at", "start+10m", "--keep", "speed", "--json"))
+    assert "every fix that states it is withheld, or within 10 min" in found["warnings"][0]
+    assert (found["kept"][0]["recorded"], found["kept"][0]["fixes"]) == (True, 0)
+    assert fields(source.with_name("ride.private.gpx")) == {}
+
+
+def test_rounded_times_take_the_fields_of_the_fixes_that_are_released(source: Path) -> None:
+    words = ("--keep", "heart_rate", "--round-times", "60", "--json")
+    found = json.loads(done(source, *MIDDLE, *words))
+    held = fields(source.with_name("ride.private.gpx"))["heart_rate"]
+    assert int(np.isfinite(held).sum()) == found["kept"][0]["fixes"] < 60
+
+
+def test_the_name_of_the_track_leaves_where_the_output_has_a_place_for_it(source: Path) -> None:
+    source.write_bytes(written(replace(BARE, names=("Tom & Ann",)), ".gpx"))
+    done(source, "-o", source.with_name("bare.gpx"), *MIDDLE)
+    assert b"Ann" not in source.with_name("bare.gpx").read_bytes()
+    for suffix in (".gpx", ".geojson"):
+        output = source.with_name(f"out{suffix}")
+        found = json.loads(done(source, "-o", output, *MIDDLE, "--keep", "name", "--json"))
+        assert read(output, ("name",)).names == ("Tom & Ann",)
+        assert found["kept"][0] | {"tells": ""} == {
+            "field": "name",
+            "unit": None,
+            "recorded": True,
+            "fixes": 180,
+            "tells": "",
+        }
+        assert found["warnings"][0].startswith("The name of the track is kept: read it before")
+        assert "Ann" not in json.dumps(found)
+    found = protect(source, "-o", source.with_name("out.csv"), *MIDDLE, "--keep", "name")
+    assert isinstance(found.exception, UnwritableOutput)
+    assert "must be GPX or GeoJSON to hold the name" in str(found.exception)
+
+
+@pytest.mark.parametrize("name", NEVER)
+def test_what_is_never_released_is_refused_by_name(source: Path, name: str) -> None:
+    assert f"got {name}, never released: {NEVER[name]}" in refused(source, "--keep", name)
+    assert [path.name for path in source.parent.iterdir() if path.is_file()] == ["ride.gpx"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--keep", "distance"), "must be one of elevation, speed, course"),
+        (("--keep", "speed", "--everywhere"), "--everywhere must come alone, got --keep"),
+        (("--keep", "speed", "--unit", "degC"), "--keep must be for traces of places"),
+    ],
+)
+def test_wrong_usage(source: Path, words: tuple[str, ...], message: str) -> None:
+    found = protect(source, *words)
+    assert found.exit_code == 2
+    assert message in " ".join(found.stderr.split())
+
+
+def test_noise_that_is_not_made_against_who_knows_the_path_is_refused(source: Path) -> None:
+    assert "add --adversary path" in refused(source, "--keep", "speed", "--adversary", "plain")
+
+
+def test_the_help_says_what_may_be_kept() -> None:
+    found = " ".join(protect("--help").stdout.split())
+    assert all(name in found for name in FIELDS)

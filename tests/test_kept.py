@@ -1,0 +1,139 @@
+"""Kept fields are left out near what is protected, and change nothing else of a release."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.rides import ride
+from trailveil.adversaries import DEFAULT, Named
+from trailveil.adversary import knows_the_path
+from trailveil.crops import crops
+from trailveil.designing import part_of
+from trailveil.errors import Refused
+from trailveil.everywhere import plan_everywhere
+from trailveil.kept import AROUND, EDGES, left_out, with_fields_left_out
+from trailveil.marginals import seen
+from trailveil.memory import open_memory
+from trailveil.release import Noise, Plan, Request, draw, identity, plan
+from trailveil.secrets import basic
+from trailveil.selection import Stretch
+from trailveil.trace import NANOSECONDS, Trace
+
+BARE = ride(180, 20.0)  # an hour
+HEIGHTS = 400.0 + np.arange(180.0)
+TRACE = replace(BARE, fields=(("elevation", HEIGHTS), ("power", np.full(180, 250.0))))
+SEED = bytes(range(32))
+ON_THE_PATH = (Named.PLAIN, Named.PATH)
+
+
+def at(row: int, last: int | None = None) -> Stretch:
+    return Stretch("home", int(TRACE.times[row]), int(TRACE.times[row if last is None else last]))
+
+
+def planned(trace: Trace, *stretches: Stretch, withhold: float | None = None) -> Plan:
+    return plan(trace, Request(stretches, who=ON_THE_PATH, withhold=withhold))
+
+
+WITH, WITHOUT = planned(TRACE, at(90)), planned(BARE, at(90))
+WITHHELD = planned(TRACE, at(0), withhold=1200.0)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 179), st.integers(0, 30)), max_size=4),
+    st.integers(-(2**40), 2**40),
+)
+def test_everything_near_is_left_out_and_nothing_far(
+    spans: list[tuple[int, int]], shift: int
+) -> None:
+    moved = replace(TRACE, times=TRACE.times + shift)
+    stretches = [
+        Stretch("x", int(moved.times[a]), int(moved.times[min(a + b, 179)])) for a, b in spans
+    ]
+    found = left_out(moved, stretches)
+    gaps = [
+        max(one.begin - int(time), int(time) - one.end, 0) / NANOSECONDS
+        for time in moved.times
+        for one in stretches
+    ]
+    nearest = np.array(gaps).reshape(len(moved), -1).min(axis=1, initial=np.inf)
+    assert found[nearest <= AROUND].all()
+    assert not found[nearest >= AROUND + EDGES].any()
+    # Its edges stand at whole fives of minutes since the first fix, whenever that was.
+    edges = np.flatnonzero(found[1:] & ~found[:-1]) + 1
+    assert all(moved.seconds[edge] % EDGES < 20.0 for edge in edges)
+    assert (
+        found.tolist() == left_out(TRACE, [replace_by(one, -shift) for one in stretches]).tolist()
+    )
+
+
+def replace_by(one: Stretch, shift: int) -> Stretch:
+    return replace(one, begin=one.begin + shift, end=one.end + shift)
+
+
+def test_a_release_carries_fields_far_from_what_is_protected_alone() -> None:
+    trace, _ = draw(WITH, SEED)
+    found = dict(trace.fields)["elevation"]
+    gap = np.abs(trace.times - TRACE.times[90]) / NANOSECONDS
+    assert np.isnan(found[gap <= AROUND]).all()
+    far = gap >= AROUND + EDGES
+    assert found[far].tolist() == HEIGHTS[far].tolist()
+    assert far.sum() > 80
+
+
+def test_withheld_fixes_take_their_fields_along() -> None:
+    trace, _ = draw(WITHHELD, SEED)
+    assert len(trace) == 180 - 61
+    assert dict(trace.fields)["elevation"].tolist() == HEIGHTS[61:].tolist()
+
+
+def test_what_is_left_out_is_not_even_in_the_plan() -> None:
+    held = dict(WITH.trace.fields)["elevation"]
+    assert np.isnan(held[np.abs(np.arange(180) - 90) <= 30]).all()
+    assert not np.isin(HEIGHTS[60:121], held).any()
+
+
+def test_fields_change_neither_the_noise_nor_what_a_release_is() -> None:
+    for seed in (SEED, SEED[::-1]):
+        (one, grid), (other, bare) = draw(WITH, seed), draw(WITHOUT, seed)
+        np.testing.assert_array_equal(grid, bare)
+        np.testing.assert_array_equal(one.positions, other.positions)
+        assert other.fields == ()
+    assert identity(TRACE, WITH.request) == identity(BARE, WITHOUT.request)
+
+
+def test_who_reads_the_path_from_the_fields_is_left_with_what_is_said() -> None:
+    """Knows the path to 3 m wherever a field is, against who knows it to 10 m, nearer."""
+    crop = crops(WITHOUT.request.kernel, TRACE.seconds, [at(90).seconds(TRACE)], 316.0)[0]
+    mechanism, secret = part_of(WITHOUT.mechanism, crop), basic(crop.spans[0][0])
+    gaps = np.abs(TRACE.seconds - TRACE.seconds[90])
+
+    def left(away: float, accuracy: float) -> float:
+        who = knows_the_path(away, accuracy)
+        return float(seen(crop.prior, [secret], mechanism, who, edges=crop.edges).least[0])
+
+    said = min(one.least for one in WITHOUT.findings[0].left if "path" in one.adversary)
+    assert left(300.0, 10.0) == pytest.approx(said)
+    assert left(float(gaps[~left_out(TRACE, [at(90)])].min()), 3.0) > 0.99 * said
+    assert left(300.0, 1.0) < 0.8 * said  # as it would be without a margin
+
+
+def test_noise_that_is_not_made_against_who_knows_the_path_is_refused() -> None:
+    for who in ((Named.PLAIN,), tuple(one for one in DEFAULT if one is not Named.PATH)):
+        with pytest.raises(Refused, match="add --adversary path, or leave --keep out"):
+            plan(TRACE, Request((at(90),), who=who))
+        assert with_fields_left_out(BARE, [at(90)], who) is BARE
+
+
+def test_with_every_place_protected_fields_are_refused() -> None:
+    with pytest.raises(Refused, match="leave --keep out"):
+        plan_everywhere(TRACE, Request((), noise=Noise.EVERYWHERE))
+
+
+def test_the_memory_knows_a_release_whatever_is_kept(tmp_path: Path) -> None:
+    memory = open_memory(tmp_path / "state")
+    ids = [memory.request_id(identity(made.trace, made.request)) for made in (WITH, WITHOUT)]
+    assert ids[0] == ids[1]

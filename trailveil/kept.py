@@ -1,0 +1,56 @@
+"""Fields that were asked for leave with a release, but not near what is protected.
+
+Nothing in them is protected, so they are reckoned to give the true path away wherever they are
+kept. Who knows the path to 10 m, but for 5 minutes around each protected part, is one of those whom
+noise is made against. Fields can be read better than that: so they are left out for twice as long,
+and who reads the path from the rest to 3 m is then left with as much of the protected place as that
+adversary (within 1 %; to 1 m, with 0.86 of it or more, where 5 minutes could leave 0.54).
+
+Blanks tell when, to some minutes: they begin and end at whole five minutes since the first fix.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.adversaries import Named
+from trailveil.errors import Refused
+from trailveil.selection import Stretch
+from trailveil.trace import NANOSECONDS, Trace
+
+AROUND = 600.0
+"""Seconds around a protected part in which no field is released."""
+
+EDGES = 300.0
+"""Seconds: fields are left out from a whole multiple of them to another, since the first fix."""
+
+
+def with_fields_left_out(trace: Trace, stretches: Sequence[Stretch], who: Iterable[Named]) -> Trace:
+    """The trace without its fields around the stretches.
+
+    Raises Refused where it has fields and the noise is not made against who knows the path.
+    """
+    if not trace.fields:
+        return trace
+    if Named.PATH not in set(who):
+        raise Refused(
+            "kept fields must come with noise that is made against who knows the path, which they "
+            "can give away, got other noise: add --adversary path, or leave --keep out"
+        )
+    hidden = left_out(trace, stretches)
+    fields = tuple((name, np.where(hidden, np.nan, values)) for name, values in trace.fields)
+    return replace(trace, fields=fields)
+
+
+def left_out(trace: Trace, stretches: Sequence[Stretch]) -> NDArray[np.bool_]:
+    """At which fixes (n,) of a trace no field is released."""
+    first = int(trace.times[0])
+    around, step = round(AROUND * NANOSECONDS), round(EDGES * NANOSECONDS)
+    found = np.zeros(len(trace), dtype=np.bool_)
+    for one in stretches:
+        begin = (one.begin - around - first) // step * step + first
+        end = -((first - one.end - around) // step) * step + first
+        found |= (trace.times >= begin) & (trace.times <= end)
+    return found

@@ -1,0 +1,106 @@
+"""What a report says of the fields that were kept: they are not protected, and what each tells."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from trailveil.adversary import knows_the_path
+from trailveil.fields import FIELDS, NAME
+from trailveil.guarantee import CIRCLE_68
+from trailveil.kept import AROUND
+from trailveil.release import Plan
+from trailveil.report.parts import duration
+from trailveil.retiming import Retiming
+
+_OF_NAMES = "it is what somebody wrote, and can name a place, a person or a day"
+
+
+def kept(plan: Plan, asked: Sequence[str], retiming: Retiming) -> list[dict[str, Any]]:
+    """The fields that were asked for: whether any fix states them, how many released ones do."""
+    rows = plan.mechanism.rows
+    rows = rows[retiming.kept(plan.trace.times[rows])]
+    stated = {name: np.isfinite(values) for name, values in plan.trace.fields}
+    if plan.trace.names:
+        owners = np.array(plan.trace.tracks)[plan.trace.segments]
+        stated[NAME] = np.array([bool(name) for name in plan.trace.names])[owners]
+    return [
+        {
+            "field": name,
+            "unit": None if name == NAME else FIELDS[name].unit,
+            "recorded": name in stated,
+            "fixes": int(stated[name][rows].sum()) if name in stated else 0,
+            "tells": _OF_NAMES if name == NAME else FIELDS[name].tells,
+        }
+        for name in asked
+    ]
+
+
+def left_to_readers(plan: Plan) -> float:
+    """Metres: the 68 % circle that who knows the path is left with, of the worst protected part."""
+    name = knows_the_path().name
+    known = [
+        one.least for part in plan.findings for one in part.left if one.adversary.startswith(name)
+    ]
+    return CIRCLE_68 * min(known)
+
+
+def not_protected(found: Sequence[dict[str, Any]]) -> list[str]:
+    """The fields that leave, one sentence each."""
+    return [
+        f"{_subject(one)} of {one['fixes']} fixes, kept as it was recorded: {one['tells']}."
+        for one in found
+        if one["fixes"]
+    ]
+
+
+def _subject(one: dict[str, Any]) -> str:
+    if one["field"] == NAME:
+        return "The name of the track"
+    return f"{_spoken(one['field']).capitalize()} ({one['unit']})"
+
+
+def warnings(plan: Plan, found: Sequence[dict[str, Any]]) -> list[str]:
+    """What to know of the fields that leave, the worst first, and of those that do not."""
+    leave = [one["field"] for one in found if one["fixes"]]
+    said = []
+    if {"speed", "course"} <= {*leave}:
+        said.append(
+            "SPEED AND COURSE ARE BOTH KEPT. Added up from any true place on, they give the whole "
+            "true path back wherever they are kept: the noise there hides nothing. Keep one of "
+            "them, or neither."
+        )
+    if "elevation" in leave:
+        said.append(
+            "Elevation is kept: in hills its profile, found on a map, gives the true path back "
+            "wherever it is kept."
+        )
+    if NAME in leave:
+        leave.remove(NAME)
+        said.append(
+            "The name of the track is kept: read it before you publish, it can name a place, a "
+            "person or a day."
+        )
+    if leave:
+        said.append(
+            f"What is kept ({', '.join(map(_spoken, leave))}) is not protected, and reckoned to "
+            f"tell the true path. It is left out within {duration(AROUND)} of each protected part, "
+            "and a little more: where it is missing tells when that is, to some minutes. Who reads "
+            "the path from the rest is left with about what is left to who knows the path "
+            f"({left_to_readers(plan):,.0f} m at worst, right in 68 of 100 cases). Epsilon and "
+            "odds are not said of them."
+        )
+    for one in found:
+        name = _spoken(one["field"])
+        if not one["recorded"]:
+            said.append(f"No {name} is released: it was to be kept, but no fix states it.")
+        elif not one["fixes"]:
+            said.append(
+                f"No {name} is released: it was to be kept, but every fix that states it is "
+                f"withheld, or within {duration(AROUND)} or a little more of a protected part."
+            )
+    return said
+
+
+def _spoken(name: str) -> str:
+    return name.replace("_", " ")
