@@ -152,6 +152,17 @@ LAYOUTS: Final[Mapping[str, Layout]] = {
 }
 """Of each format that is written, by the name of its row in `trailveil.formats.table`."""
 
+KEPT_AS: Final[Mapping[str, tuple[str, ...]]] = {
+    "elevation": ("ele", "elevation_m", "[2]"),
+    "speed": ("speed_m_s",),
+    "course": ("course_deg",),
+    "heart_rate": ("hr",),
+    "cadence": ("cad",),
+    "power": ("power_w",),
+    "temperature": ("atemp", "temperature_c"),
+}
+"""What fields that `protect --keep` kept are called in released files, besides their own names."""
+
 TAKERS: Final[Mapping[str, Callable[[bytes, str, Emit], None]]] = {
     "GPX": from_xml,
     "TCX": from_xml,

@@ -13,7 +13,16 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
-from trailveil.scan.allowed import LAYOUTS, NAMESPACES, TAKERS, Layout, Role, described, fits
+from trailveil.scan.allowed import (
+    KEPT_AS,
+    LAYOUTS,
+    NAMESPACES,
+    TAKERS,
+    Layout,
+    Role,
+    described,
+    fits,
+)
 from trailveil.scan.findings import Finding, Kind
 from trailveil.scan.known import Coordinates, Known, Number, numbers
 from trailveil.scan.tokens import NAME, VALUE, Place
@@ -46,7 +55,8 @@ def contents(
     released file. keep: names of fields that were kept. Raises UnreadableInput as readers do.
     """
     layout, take = LAYOUTS[released.format], TAKERS[released.format]
-    kept = frozenset(filter(None, map(_plain, keep)))
+    names = [called for name in keep for called in (name, *KEPT_AS.get(name, ()))]
+    kept = frozenset(filter(None, map(_plain, names)))
     first = _Slots(layout)
     take(released.data, released.where, first)
     found = first.findings(fixes)
