@@ -258,7 +258,10 @@ def _sought(
         return np.zeros((crop.prior.times.size, 0)), None  # nothing recorded where noise could be
     weights = _stand_for(crop, rows)
     found, make = sought(
-        Wanted(prior, tuple(demands), tuple(together), weights, existing, effort, sought_in)
+        Wanted(
+            *(prior, tuple(demands), tuple(together), weights, existing, effort, sought_in),
+            finer=False,  # what is released is judged as it is drawn: in double precision
+        )
     )
     if found.trace == 0.0:
         return np.zeros((crop.prior.times.size, 0)), 0.0
