@@ -17,7 +17,7 @@ from trailveil.crops import LARGEST_FULL_MATRIX, crops
 from trailveil.demands import Left, Target
 from trailveil.design import design
 from trailveil.designing import Designed, only_withheld, optimal
-from trailveil.errors import InvalidValue, Refused, Unavailable
+from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable
 from trailveil.gaussian import cholesky_factor
 from trailveil.guarantee import Guarantee, loss_bound_for
 from trailveil.kernels import Kernel
@@ -34,7 +34,7 @@ DECIMALS = 6
 """Of released values, whatever was recorded: how many there were tells of the instrument."""
 
 _STEP = 10.0**-DECIMALS
-_A_LITTLE = 1e-6
+_A_LITTLE, _MOST_STEPS = 1e-6, 20
 # The measurement noise of a prior must be this many steps, so that rounding the true values to
 # whole steps changes nothing.
 _LEAST_NOISE_STEPS = 100
@@ -190,11 +190,17 @@ def _plan_every(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
         return float(np.max(marginal_losses(prior, every, mechanism)))
 
     # Noise that hides each recorded value so well hides each true one a little less.
-    bound, loss = request.bound, np.inf
-    while loss > request.bound:
-        bound *= 1.0 if np.isinf(loss) else (1 - _A_LITTLE) * request.bound / loss
-        mechanism, _ = design(prior, None, bounds=[bound])
+    bound = request.bound
+    for _ in range(_MOST_STEPS):
+        mechanism, _certificate = design(prior, None, bounds=[bound])
         loss = worst(mechanism)
+        if loss <= request.bound:
+            break
+        bound *= (1 - _A_LITTLE) * request.bound / loss
+    else:
+        raise NumericalError(
+            "noise for every reading must meet its target, got none that does: state another prior"
+        )
     guarantee = Guarantee(request.radius * float(np.sqrt(loss)), request.order)
     return ReadingsPlan(readings, request, mechanism, guarantee, float(loss**-0.5))
 
