@@ -38,6 +38,19 @@ def test_the_same_design_again_halves_the_noise() -> None:
     assert agree(found.matrix, expected.matrix)
 
 
+def test_two_hundred_draws_of_one_design_are_accounted_for_as_their_mean() -> None:
+    """What a release without a key costs who makes it again and again: their noise averages out."""
+    kernel = IntegratedOU(3.0, 60.0) + Constant(1e5) + White(2.0)
+    times = np.arange(0.0, 160.0, 20.0)
+    prior, secret = Prior(kernel, times), basic(80.0)
+    one = least_noise(prior, secret, loss_bound_for(1.0, 200.0))
+    found = joint_loss(kernel, [Release(one)] * 200, secret)
+    expected = loss_matrix(prior, secret, one.scaled(1 / 200))
+    assert agree(found.matrix, expected.matrix, 1e-6)
+    epsilon = Guarantee(200.0 * found.largest**0.5).epsilon
+    assert 190 < epsilon <= 200 * (1 + 1e-6)  # it is divided by 200 in variance: none is free
+
+
 def test_one_percent_more_epsilon_and_the_stay_is_known_to_a_hand() -> None:
     """20 minutes at one place, a fix every 5 s: eps 1, then eps 1.1, leaves 0.13 m of 316 m."""
     kernel = IntegratedOU(3.0, 60.0) + Constant(1e5) + White(2.0)

@@ -33,7 +33,7 @@ def lag(times: FloatArray = DAY) -> float:
     return lag_of(base, float(times[times.size // 2]), LEFT, float(times[-1]))
 
 
-REACH = 20 * lag()
+REACH = 30 * lag()
 
 
 def of(*spans: Span, times: FloatArray = DAY) -> list[Crop]:

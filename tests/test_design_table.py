@@ -18,7 +18,16 @@ def test_a_row_of_both() -> None:
     other = {**found, "noise": found["noise"] / 2}
     cells = line(ROWS[0], found, other).split(" | ")
     assert cells[0] == "| one secret"
-    assert cells[-1] == "+1e+00 |"
+    assert cells[-2] == "+1e+00"
+    assert cells[-1] == " |"
+
+
+@pytest.mark.parametrize(("again", "told"), [(0.01, "met"), (0.03, "missed"), (None, "missed")])
+def test_an_aim_is_met_or_missed(again: float | None, told: str) -> None:
+    row = design_table.Row("x", 3, design_table.values(1), aim=0.02)
+    own = {"noise": 1.0, "gap": None, "first": 5.0, "again": again, "peak": 1}
+    assert line(row, own, {"why": "too large"}).endswith(f"| 20.0 ms: {told} |")
+    assert line(row, {"why": "over 1 s"}, {"why": "too large"}).endswith("| 20.0 ms: missed |")
 
 
 def test_a_limit_that_is_reached_is_a_row() -> None:

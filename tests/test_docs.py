@@ -60,7 +60,8 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for number, name in enumerate(("room.csv", "other-room.csv")):
         Path(name).write_text(readings(number))
     for line in examples(page.read_text(encoding="utf-8")):
-        run(line)
+        if line != "trailveil demo":  # which the test below runs
+            run(line)
 
 
 @pytest.mark.slow

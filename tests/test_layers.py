@@ -23,10 +23,11 @@ ROWS = """
  4  misspecification theorems
  5  design/
  6  fields > trace > readings projection > cleaning stops formats/ > datasets/ prior_file frames
+ 6  visits
  7  output selection > kept keys crops retiming > memory demands > designing > withholding > release
  7  readings_release
  7  everywhere protecting
- 7  scan ledger places attacks/
+ 7  scan/ ledger places attacks/
  8  plots > report/
  9  batch experiments/
 10  cli/ __init__ > __main__

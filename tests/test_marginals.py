@@ -358,6 +358,9 @@ def test_the_least_that_is_left_whatever_is_known(
     assert found.least[0] == pytest.approx(least, rel=1e-6)
     assert found.known[0] == pytest.approx(float(np.sqrt(before.min())), rel=1e-6)
     assert found.least[0] <= found.after[0]
+    for one in exposures(prior, basic(AT), mechanism, knows_a_point()):
+        assert one.least == pytest.approx(least, rel=1e-6)
+        assert one.least <= one.after
     assert found.known[0] < 0.5 * alone.before[0]
 
 

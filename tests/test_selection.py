@@ -1,5 +1,6 @@
 """Times as people write them; what is ambiguous is refused with the candidates; ends; merging."""
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.rides import BEGIN, ride
 from trailveil.errors import InvalidValue, Refused
+from trailveil.protecting import Chosen
 from trailveil.selection import (
     STILL_BEGINS,
     STILL_FOR,
@@ -23,8 +25,12 @@ from trailveil.selection import (
     in_words,
     merged,
     moment,
+    near,
+    stops,
 )
+from trailveil.stops import LASTS, WITHIN
 from trailveil.trace import NANOSECONDS, Trace
+from trailveil.visits import Circle
 
 BERLIN = ZoneInfo("Europe/Berlin")
 KOLKATA = ZoneInfo("Asia/Kolkata")
@@ -227,9 +233,48 @@ def test_merging_loses_no_moment_and_leaves_no_overlap(given: Sequence[tuple[int
     assert found == merged(found)
 
 
+def test_places_and_stays_add_up_and_say_so() -> None:
+    """Two places on a straight way, and a stay at its end that is near the second of them."""
+    trace, _ = walked(*range(0, 3000, 30), *[3000.0] * 60)
+    home, other = Circle(48.0, 11.0, 100.0), Circle(48.0 + 3000 / 111_000, 11.0, 50.0)
+    visit, back = near(home, trace), near(other, trace, number=2)
+    assert [one.label for one in [*visit, *back]] == ["near stated place 1", "near stated place 2"]
+    assert [(one.seconds(trace)) for one in [*visit, *back]] == [(0.0, 30.0), (990.0, 1590.0)]
+    (stay,) = stops(trace)
+    assert all(one.by_place for one in [*visit, *back, stay])
+    both = Chosen(("start+5m",), (), None, (home, other), stops=(WITHIN, LASTS)).stretches(trace)
+    labels = [
+        "near stated place 1",
+        "at a stated time",
+        "a stay that was found, near stated place 2",
+    ]
+    assert [one.label for one in both] == labels
+    assert [one.by_place for one in both] == [True, False, True]
+
+
+def test_places_that_were_not_visited_and_stays_that_are_not_there() -> None:
+    trace, _ = walked(*range(0, 3000, 30))
+    for place, hint in (
+        (Circle(48.5, 11.0, 100.0), "check LAT,LON,METRES, or state more metres"),
+        (Circle(11.0, 48.0, 100.0), "the other way round there are"),
+        (Circle(48.0, 111.0, 100.0), "check LAT,LON,METRES, or state more metres"),
+    ):
+        with pytest.raises(Refused, match=f"no visit to place 3: .*{hint}") as caught:
+            near(place, trace, number=3)
+        assert not re.search("48|11", str(caught.value))
+    with pytest.raises(Refused, match=r"a stay \(5 min within 100 m\), got none in the recording"):
+        stops(trace)
+    with pytest.raises(Refused, match=r"a stay \(1 min within 180 m\), got none"):
+        stops(trace, 180.0, 60.0)
+    assert len(stops(trace, 190.0, 60.0)) == 1
+
+
 def test_merging_keeps_what_was_chosen_by_place_and_the_names() -> None:
     joined = merged([stretch(0, 10, True, "a"), stretch(5, 20, label="b"), stretch(15, 30)])
     assert joined == [Stretch("a, b, x", 0, 30, True)]
+    for order in (1, -1):
+        (time,) = merged([stretch(5, 5, True, "a"), stretch(5, 5, label="b")][::order])
+        assert time == Stretch("a, b" if order == 1 else "b, a", 5, 5, True)
 
 
 def walked(*metres: float, step: float = 10.0) -> tuple[Trace, np.ndarray]:
@@ -264,8 +309,8 @@ def test_ends(metres: list[float], first: int, last: int) -> None:
     begin, end = ends(trace, lattice)
     assert (begin.begin, begin.end) == (trace.times[0], trace.times[first])
     assert (end.begin, end.end) == (trace.times[last], trace.times[-1])
-    assert begin.by_place == (first > 0)
-    assert end.by_place == (last < len(trace) - 1)
+    assert begin.by_place
+    assert end.by_place
 
 
 @pytest.mark.parametrize("metres", [STILL, [0.0, 1.0, 0.0, 1.0], [0.0] * 7])

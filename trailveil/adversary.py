@@ -119,6 +119,7 @@ class Exposure:
     loss: maxeig of L against what it knew. before, after: the smallest standard deviation in any
     direction of the secret, without and with the release, in the unit of the series. known: P^-1
     (k, k), what it knew. learnt: L (k, k). at: the time of the one true value that it knew, if any.
+    least: the least deviation with the release, whatever else it may have known: `after` or less.
     """
 
     adversary: str
@@ -128,6 +129,7 @@ class Exposure:
     known: FloatArray
     learnt: FloatArray
     at: float | None = None
+    least: float = math.inf
 
     def required(self, bound: float) -> float:
         """The deviation this adversary must be left with for the loss to be at most `bound`."""
@@ -199,14 +201,17 @@ def exposures(
     judged = _judged(prior, secret, adversary)
     learnt = loss_matrix(judged.prior, judged.place, mechanism, known=judged.known).matrix
     before = known_precision(judged.prior, judged.place, judged.known)[0]
-    found = [_exposed(adversary, before, learnt)]
+    alone = _exposed(adversary, before, learnt)
+    found = [replace(alone, least=alone.after)]
     each = _each_value(judged, mechanism, adversary)
     if each is None:
         return found
     which = range(each.times.size)
     if secret.size == 1:
         which = range((at := int(np.argmax(each.learnt))), at + 1)
-    return found + [each.exposure(adversary, i) for i in which]
+    least = min(found[0].after, each.least)
+    found += [each.exposure(adversary, i) for i in which]
+    return [replace(one, least=least) for one in found]
 
 
 def value_losses(
@@ -244,6 +249,12 @@ class _EachValue:
     times: FloatArray
     known: FloatArray
     learnt: FloatArray
+
+    @property
+    def least(self) -> float:
+        """The least deviation left with any of them, in any direction."""
+        precisions = np.linalg.eigvalsh(self.known + self.learnt)
+        return 1.0 / math.sqrt(float(np.max(precisions)))
 
     def exposure(self, adversary: Adversary, index: int) -> Exposure:
         """That of one value."""

@@ -60,7 +60,7 @@ class Chain:
 
     def product(self, x: FloatArray) -> FloatArray:
         """K x (n, m) for x (n, m), K the covariance at the times: backwards, then forwards."""
-        moved = np.einsum("nij,mnj->mni", self.noise, self.pull(x))
+        moved = applied(self.noise, self.pull(x))
         return self.recursion.run(moved)[:, :, 0].T
 
     def pull(self, x: FloatArray) -> FloatArray:
@@ -73,6 +73,22 @@ class Chain:
         """The series (n,) driven by independent standard normals (n, d)."""
         kicks = np.einsum("nij,nj->ni", _lower_roots(self.noise), normals)
         return self.recursion.run(kicks[None])[0, :, 0]
+
+
+def applied(matrices: FloatArray, states: FloatArray) -> FloatArray:
+    """Matrices (n, d, d) times states (m, n, d), of few dimensions: loops over those are quick."""
+    found = matrices[:, :, 0] * states[:, :, :1]
+    for j in range(1, states.shape[2]):
+        found += matrices[:, :, j] * states[:, :, j : j + 1]
+    return np.asarray(found)
+
+
+def observed(loadings: FloatArray, states: FloatArray) -> FloatArray:
+    """The product (m, n) of loadings (n, d) and states (m, n, d)."""
+    found = loadings[:, 0] * states[:, :, 0]
+    for j in range(1, states.shape[2]):
+        found += loadings[:, j] * states[:, :, j]
+    return np.asarray(found)
 
 
 def chain(component: Component, times: FloatArray) -> Chain:

@@ -33,7 +33,7 @@ Span = tuple[float, float]
 
 # Noise fades within so many lags (in which the series moves by what is to be left) of what it is
 # for; fixes are released as they are at least so many seconds, and so many of them, beyond.
-_REACH, _MARGIN, _MARGIN_FIXES = 20.0, 600.0, 60
+_REACH, _MARGIN, _MARGIN_FIXES = 30.0, 600.0, 60
 # Fixes that are looked at while noise is sought are this far apart, in lags and as a share of the
 # distance from the nearest edge, outside and within; so many of the first that may be known are
 # all looked at.

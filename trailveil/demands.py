@@ -153,7 +153,12 @@ def demanded(
 
 
 def judged(
-    crop: Crop, mechanism: Mechanism, number: int, target: Target, *, quickly: bool = False
+    crop: Crop,
+    mechanism: Mechanism,
+    number: int,
+    target: Target,
+    *,
+    quickly: bool = False,
 ) -> list[Left]:
     """What each adversary is left with of part `number`, recomputed from the mechanism of the crop.
 
@@ -162,15 +167,35 @@ def judged(
     """
     begin, end = crop.spans[number]
     passing, still = adversaries_of(crop, number, target)
-    if begin == end:
-        every = [*passing, *still]
-        return [_left(crop, one, _looked(crop, mechanism, one, [begin])) for one in every]
     found = []
-    for one in passing:
-        found.append(_left(crop, one, _looked_within(crop, mechanism, one, target, quickly)))
-    for one in still:
-        found.append(_left(crop, one, _looked(crop, mechanism, one, [begin])))
+    for one in [*passing, *still]:
+        if begin == end or one in still:
+            looked = _looked(crop, mechanism, one, [begin])
+        else:
+            looked = _looked_within(crop, mechanism, one, target, quickly)
+        found.append(_left(crop, one, looked))
     return found
+
+
+def still_missed(
+    crop: Crop, mechanism: Mechanism, number: int, target: Target, left: Sequence[Left]
+) -> float:
+    """How much of what is allowed some adversaries learn where each learned most before.
+
+    left: of them, with less noise. 0 for none.
+    """
+    begin, end = crop.spans[number]
+    inside = crop.prior.times[(crop.prior.times >= begin) & (crop.prior.times <= end)]
+    passing, still = adversaries_of(crop, number, target)
+    who = {one.name: one for one in (*passing, *still)}
+    found = []
+    for one in left:
+        places = {one.place, one.weakest}
+        moments = sorted(place - crop.start for place in places if place is not None)
+        mean = inside if None in places else None
+        looked = _looked(crop, mechanism, who[one.adversary], moments, mean)
+        found.append(target.missed([_left(crop, who[one.adversary], looked)]))
+    return max(found, default=0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 
 from trailveil.adversary import Adversary
 from trailveil.crops import Crop
-from trailveil.demands import Aims, Left, Target, demanded, judged
+from trailveil.demands import Aims, Left, Target, demanded, judged, still_missed
 from trailveil.design.columns import turn
 from trailveil.design.requirements import Demand
 from trailveil.design.robust import ESTIMATED, QUICKLY, Effort
@@ -36,8 +36,9 @@ _SOUGHT, _NEARLY = 2, 0.03
 # Columns of less than this share of the noise are left out; splines that others make up for, at the
 # fixes that were looked at, are worth no more than this.
 _HARDLY_ANY, _DEPENDENT = 1e-6, 1e-10
-# How much more noise is tried, in units of what is missing, and how often.
-_MORE, _MOST_STEPS = 1.2, 40
+# How much more noise is tried, in units of what is missing, and besides; how slowly losses may fall
+# with it at most; and how often.
+_MORE, _LEAST_STEP, _FLATTEST, _MOST_STEPS = 1.02, 1e-5, -0.02, 40
 # Square metres: where the search for uniform noise begins; relative: how near it comes.
 _LEAST_VARIANCE, _NEAR = 1e-4, 1e-3
 
@@ -155,20 +156,41 @@ def _until_met(
     crop: Crop, mechanism: Mechanism, target: Target
 ) -> tuple[Mechanism, list[tuple[Left, ...]]]:
     """The noise, or a little more of it, that meets the target, and what all are left with."""
+    parts = range(len(crop.parts))
     quickly = True
-    for step in range(_MOST_STEPS):
-        seen = [
-            tuple(judged(crop, mechanism, i, target, quickly=quickly))
-            for i in range(len(crop.parts))
-        ]
-        excess = max(target.missed(one) for one in seen) - 1.0
-        if excess <= 0 and quickly:
-            quickly = False
-            continue
-        if excess <= 0:
+    for _ in range(_MOST_STEPS):
+        seen = [tuple(judged(crop, mechanism, i, target, quickly=quickly)) for i in parts]
+        missed = [tuple(one for one in part if target.missed([one]) > 1) for part in seen]
+        if not any(missed) and not quickly:
             return mechanism, seen
-        mechanism = mechanism.scaled(1.0 + (_MORE + 0.3 * step) * max(excess, 1e-9))
-    raise NumericalError(
+        if any(missed):
+            mechanism = _with_more(crop, mechanism, target, missed)
+        quickly = False
+    raise _never_met()
+
+
+def _with_more(
+    crop: Crop, mechanism: Mechanism, target: Target, missed: Sequence[tuple[Left, ...]]
+) -> Mechanism:
+    """More of the noise, until those of each part who learned too much where they did no longer do.
+
+    More noise is worse for everybody: the others need no second look. By secants, since losses may
+    fall slowly with the noise.
+    """
+    excess, slope = max(float(np.log(target.missed(part))) for part in missed if part), -1.0
+    for _ in range(_MOST_STEPS):
+        step = (_MORE * excess + _LEAST_STEP) / -slope
+        mechanism = mechanism.scaled(float(np.exp(step)))
+        found = max(still_missed(crop, mechanism, i, target, part) for i, part in enumerate(missed))
+        if found <= 1:
+            return mechanism
+        slope = min(max((float(np.log(found)) - excess) / step, -1.0), _FLATTEST)
+        excess = float(np.log(found))
+    raise _never_met()
+
+
+def _never_met() -> NumericalError:
+    return NumericalError(
         "a designed release must meet its own target, got one that does not: ask for less, or "
         "withhold the protected part (--withhold)"
     )
@@ -236,7 +258,10 @@ def _sought(
         return np.zeros((crop.prior.times.size, 0)), None  # nothing recorded where noise could be
     weights = _stand_for(crop, rows)
     found, make = sought(
-        Wanted(prior, tuple(demands), tuple(together), weights, existing, effort, sought_in)
+        Wanted(
+            *(prior, tuple(demands), tuple(together), weights, existing, effort, sought_in),
+            finer=False,  # what is released is judged as it is drawn: in double precision
+        )
     )
     if found.trace == 0.0:
         return np.zeros((crop.prior.times.size, 0)), 0.0

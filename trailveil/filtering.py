@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trailveil.chains import BLOCK, Recursion, fill_band
+from trailveil.chains import BLOCK, Recursion, fill_band, observed
 from trailveil.gaussian import FloatArray
 from trailveil.statespace import Component
 
@@ -40,10 +40,10 @@ class Factor:
         drive = np.zeros((y.shape[1], *self.loadings.shape))
         drive[:, 1:] = y.T[:, :-1, None] * self.carried[:-1]
         predicted = self.recursion.run(drive)
-        innovations = y.T - np.einsum("nd,mnd->mn", self.loadings, predicted)
+        innovations = y.T - observed(self.loadings, predicted)
         innovations /= self.innovations
         pulled = self.recursion.run(innovations[:, :, None] * self.loadings, backwards=True)
-        innovations[:, :-1] -= np.einsum("nd,mnd->mn", self.carried[:-1], pulled[:, 1:])
+        innovations[:, :-1] -= observed(self.carried[:-1], pulled[:, 1:])
         return np.asarray(innovations.T)
 
 

@@ -4,7 +4,7 @@ Nothing in them is protected, so they are reckoned to give the true path away wh
 kept. Who knows the path to 10 m, but for 5 minutes around each protected part, is one of those whom
 noise is made against. Fields can be read better than that: so they are left out for twice as long,
 and who reads the path from the rest to 3 m is then left with as much of the protected place as that
-adversary (within 1 %; to 1 m, with 0.86 of it or more, where 5 minutes could leave 0.54).
+adversary (within 1 %; to 1 m, with 0.89 of it or more, where 5 minutes could leave 0.54).
 
 Blanks tell when, to some minutes: they begin and end at whole five minutes since the first fix that
 is released.

@@ -23,7 +23,7 @@ from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import split
 from trailveil.mechanism import Mechanism
-from trailveil.precision import given_one_value, known_variances
+from trailveil.precision import known_variances, variances_given_one_value
 from trailveil.prior import Observation, Prior, SideInformation, observe
 from trailveil.secrets import Secret
 
@@ -110,8 +110,8 @@ def _one_by_one(
     judge, span, _ = _judge(prior, places, adversary)
     points = far_from(judge, span, adversary.point.away) if adversary.point else np.empty(0)
     if adversary.point is not None and points.size:
-        given = given_one_value(judge, _together(places, ()), points, adversary.point.accuracy)
-        before = np.diagonal(given, axis1=1, axis2=2).T
+        together, accuracy = _together(places, ()), adversary.point.accuracy
+        before = variances_given_one_value(judge, together, points, accuracy).T
         learnt = [losses_of_one(prior, place, mechanism, adversary)[1] for place in places]
         known = np.minimum(known, np.sqrt(before.min(axis=1)))
         least = np.minimum(least, np.min((1.0 / before + learnt) ** -0.5, axis=1))
@@ -211,8 +211,8 @@ def _each(
     if not np.all(divisor > 0):
         raise _determined()
     told = beside.shared**2 / divisor
-    before = given_one_value(observation.prior, together, points, accuracy)
-    return own - doubts - told - beyond[:, None], np.diagonal(before, axis1=1, axis2=2).T
+    before = variances_given_one_value(observation.prior, together, points, accuracy)
+    return own - doubts - told - beyond[:, None], before.T
 
 
 def _worst(alone: Seen, points: FloatArray, left: FloatArray, before: FloatArray) -> Seen:

@@ -60,26 +60,78 @@ def given_one_value(judge: Prior, secret: Secret, times: FloatArray, accuracy: f
 
         Var(s | y) = D - c c^T / T + (v c^T + c v^T) accuracy^2 / T + v v^T (a + l) accuracy^2 / T
     """
+    own, _ = judge.spread(secret)
+    shared, v, alone, level = _with_values(judge, secret, times)
+    one, other = (slice(None), slice(None), None), (slice(None), None, slice(None))
+    found = _given(
+        own,
+        (shared[one], shared[other]),
+        (v[:, None], v[None, :]),
+        alone[:, None, None],
+        level,
+        accuracy,
+    )
+    doubt = _doubt_of_given(np.trace(own), shared, v, alone, secret, accuracy)
+    return np.asarray(found + doubt[:, None, None] * np.eye(secret.size))
+
+
+def variances_given_one_value(
+    judge: Prior, secret: Secret, times: FloatArray, accuracy: float
+) -> FloatArray:
+    """The diagonals (p, k) of `given_one_value`, for a secret of many locations."""
+    own = np.diagonal(judge.spread(secret)[0])
+    shared, v, alone, level = _with_values(judge, secret, times)
+    found = _given(own, (shared, shared), (v, v), alone[:, None], level, accuracy)
+    return np.asarray(
+        found + _doubt_of_given(np.sum(own), shared, v, alone, secret, accuracy)[:, None]
+    )
+
+
+def _with_values(
+    judge: Prior, secret: Secret, times: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    """Of values at times (p,), levels aside: covariance with the secret (p, k) and variances (p,).
+
+    Between them the level of the secret (k,); last, the variance of the common level.
+    """
     seen = judge.kernel if secret.recorded else latent(judge.kernel)
     base, level = (None, 0.0) if seen is None else split(seen)
     values, _ = split(judge.kernel)
-    own, _ = judge.spread(secret)
     alone = np.zeros(times.size) if values is None else values.diagonal(times)
     shared = np.zeros((times.size, secret.size))
     if base is not None:
         shared = covariance_product(base, times, secret.times, secret.weights.T)
-    v = secret.level if level > 0 else np.zeros(secret.size)
-    c = shared - alone[:, None] * v
-    crossed = shared[:, :, None] * v + v[:, None] * shared[:, None, :]
-    d = own - crossed + alone[:, None, None] * np.outer(v, v)
-    total = (alone + level + accuracy**2)[:, None, None]
-    mixed = c[:, :, None] * v + v[:, None] * c[:, None, :]
+    return shared, secret.level if level > 0 else np.zeros(secret.size), alone, level
+
+
+def _given(
+    own: FloatArray,
+    shared: tuple[FloatArray, FloatArray],
+    v: tuple[FloatArray, FloatArray],
+    alone: FloatArray,
+    level: float,
+    accuracy: float,
+) -> FloatArray:
+    """The formula of `given_one_value`, for pairs of locations, broadcast against each other."""
+    (one, other), (first, second) = shared, v
+    c, d = one - alone * first, other - alone * second
+    e = own - (one * second + first * other) + alone * (first * second)
+    total = alone + level + accuracy**2
     kept = accuracy**2 / total
-    found = d - c[:, :, None] * c[:, None, :] / total + kept * mixed
-    found = found + kept * (alone + level)[:, None, None] * np.outer(v, v)
-    size = np.trace(own) + alone * (1 + np.sum(v**2)) + np.sum(np.abs(shared), axis=1)
-    doubt = rounding(secret.times.size) * size + _FEW * UNIT_ROUNDOFF * accuracy**2
-    return np.asarray(found + doubt[:, None, None] * np.eye(secret.size))
+    mixed = c * second + first * d
+    return np.asarray(e - c * d / total + kept * mixed + kept * (alone + level) * (first * second))
+
+
+def _doubt_of_given(
+    spread: float,
+    shared: FloatArray,
+    v: FloatArray,
+    alone: FloatArray,
+    secret: Secret,
+    accuracy: float,
+) -> FloatArray:
+    size = spread + alone * (1 + np.sum(v**2)) + np.sum(np.abs(shared), axis=1)
+    return np.asarray(rounding(secret.times.size) * size + _FEW * UNIT_ROUNDOFF * accuracy**2)
 
 
 def _prior_precision(judge: Prior, secret: Secret, *, flat: bool) -> tuple[FloatArray, float]:

@@ -29,8 +29,9 @@ from trailveil.readings_release import (
 )
 from trailveil.release import Plan, Request, draw, identity
 from trailveil.retiming import AS_RECORDED, Retiming, retimed
-from trailveil.selection import Stretch, at, between, ends, merged
+from trailveil.selection import Stretch, at, between, ends, merged, near, stops
 from trailveil.trace import Trace
+from trailveil.visits import Circle
 
 Beside = Callable[[bool], contextlib.AbstractContextManager[Put]]
 """Stages a file that appears with the release, told whether that is a further one."""
@@ -41,11 +42,17 @@ Write = Callable[[BinaryIO], None]
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What to protect, as it was asked for: times in the words of trailveil.selection."""
+    """What to protect, as it was asked for: times in the words of trailveil.selection.
+
+    near: places of which every visit is protected. stops: every stay within so many metres and of
+    so many seconds, or more, is protected; None for those that are not asked for.
+    """
 
     at: tuple[str, ...] = ()
     between: tuple[tuple[str, str], ...] = ()
     zone: tzinfo | None = None
+    near: tuple[Circle, ...] = ()
+    stops: tuple[float, float] | None = None
 
     def stated(self, trace: Timed) -> list[Stretch]:
         """The parts that were stated by their times."""
@@ -55,6 +62,10 @@ class Chosen:
     def stretches(self, trace: Trace) -> list[Stretch]:
         """The parts of the trace to protect; both its ends where nothing is stated."""
         stated = self.stated(trace)
+        for number, place in enumerate(self.near, start=1):
+            stated += near(place, trace, number=number)
+        if self.stops is not None:
+            stated += stops(trace, *self.stops)
         if not stated:
             stated = ends(trace, frame_for(trace.positions).to_lattice(trace.positions))
         return merged(stated)

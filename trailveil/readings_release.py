@@ -16,9 +16,8 @@ from trailveil.adversaries import Named
 from trailveil.crops import LARGEST_FULL_MATRIX, crops
 from trailveil.demands import Left, Target
 from trailveil.design import design
-from trailveil.design.stepping import until_met
 from trailveil.designing import Designed, only_withheld, optimal
-from trailveil.errors import InvalidValue, Refused, Unavailable
+from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable
 from trailveil.gaussian import cholesky_factor
 from trailveil.guarantee import Guarantee, loss_bound_for
 from trailveil.kernels import Kernel
@@ -35,6 +34,7 @@ DECIMALS = 6
 """Of released values, whatever was recorded: how many there were tells of the instrument."""
 
 _STEP = 10.0**-DECIMALS
+_A_LITTLE, _MOST_STEPS = 1e-6, 20
 # The measurement noise of a prior must be this many steps, so that rounding the true values to
 # whole steps changes nothing.
 _LEAST_NOISE_STEPS = 100
@@ -183,19 +183,24 @@ def _plan_every(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
             f"readings of which every one is protected must be at most {LARGEST_FULL_MATRIX}, got "
             f"{len(readings)}: release fewer, such as hourly means"
         )
-    prior, count = Prior(request.kernel, readings.seconds), len(readings)
-    every = Secret("every", prior.times, np.eye(count))
+    prior = Prior(request.kernel, readings.seconds)
+    every = Secret("every", prior.times, np.eye(len(readings)))
 
     def worst(mechanism: Mechanism) -> float:
         return float(np.max(marginal_losses(prior, every, mechanism)))
 
-    # Noise that hides each recorded value, in the least noise that hides each true one, too.
-    mechanism = until_met(
-        lambda trace: design(prior, None, bounds=[count / trace])[0],
-        lambda made: worst(made) / request.bound - 1.0,
-        count / request.bound,
-    )
-    loss = worst(mechanism)
+    # Noise that hides each recorded value so well hides each true one a little less.
+    bound = request.bound
+    for _ in range(_MOST_STEPS):
+        mechanism, _certificate = design(prior, None, bounds=[bound])
+        loss = worst(mechanism)
+        if loss <= request.bound:
+            break
+        bound *= (1 - _A_LITTLE) * request.bound / loss
+    else:
+        raise NumericalError(
+            "noise for every reading must meet its target, got none that does: state another prior"
+        )
     guarantee = Guarantee(request.radius * float(np.sqrt(loss)), request.order)
     return ReadingsPlan(readings, request, mechanism, guarantee, float(loss**-0.5))
 

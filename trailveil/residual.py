@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_solve
 
-from trailveil.chains import Chain, chain
+from trailveil.chains import Chain, applied, chain
 from trailveil.errors import InvalidValue
 from trailveil.gaussian import (
     MOST_REFINEMENTS,
@@ -43,6 +43,8 @@ _OPERATIONS = 16
 # What relative errors of the entries of Q may do to l^T Q l, relative: Q of a short step of
 # Matern 5/2 is as near to singular as this.
 _CANCELLING = 1_000
+# Sums of so many products are left to the library, in whatever order it likes.
+_BLOCK = 128
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,7 +144,7 @@ def _slack(shares: list[_Share], system: System) -> FloatArray:
     residual += np.sum([share.slip[: system.size] for share in shares], axis=0)
     missed = np.sqrt(np.sum(residual**2, axis=0) / system.least) + spread
     deviation = np.sqrt(np.sum([np.diagonal(share.variance) for share in shares], axis=0))
-    summing = (np.log2(system.size + 1) + _CANCELLING) * UNIT_ROUNDOFF
+    summing = (np.log2(system.size + 1) + _BLOCK + _CANCELLING) * UNIT_ROUNDOFF
     return np.asarray(missed**2 + spread * (2 * deviation + spread) + summing * deviation**2)
 
 
@@ -220,7 +222,7 @@ class Sources:
         """Of the loadings: the common level, and noise of low rank."""
         joint = self.joint
         sizes = np.abs(joint.secret_loadings.T) + np.abs(joint.loadings).T @ np.abs(weights)
-        misfit = joint.secret_loadings.T - _gram(joint.loadings.T, weights.T)
+        misfit = joint.secret_loadings.T - _product(joint.loadings.T, weights.T)
         unit = (np.log2(weights.shape[0] + 1) + _OPERATIONS) * UNIT_ROUNDOFF
         of_points = np.tile(self.points.loading, (self.points.times.size, 1))
         loadings = np.concatenate([joint.loadings, of_points])
@@ -235,7 +237,7 @@ class Sources:
 def _chained(part: Chain, x: FloatArray) -> _Share:
     """x^T K x and K x for coefficients x (n, k) at the times of a chain, term by term positive."""
     pull = part.pull(x)
-    moved = np.einsum("nij,mnj->mni", part.noise, pull)
+    moved = applied(part.noise, pull)
     state = part.recursion.run(moved.copy())
     unit = _GROWTH * _OPERATIONS * UNIT_ROUNDOFF
     # An error made at one step reaches all states before it, in the recursion backwards.
@@ -252,6 +254,20 @@ def _chained(part: Chain, x: FloatArray) -> _Share:
 
 
 def _gram(a: FloatArray, b: FloatArray) -> FloatArray:
-    """a b^T (p, q) for a (p, n), b (q, n), by sums in pairs: they round by log n, not n."""
+    """a b^T (p, q) for a (p, n), b (q, n), in blocks: products of _BLOCK numbers, then in pairs."""
+    count = -(-a.shape[1] // _BLOCK)
+    found = np.empty((count, a.shape[0], b.shape[0]))
+    for block in range(count):
+        part = slice(block * _BLOCK, (block + 1) * _BLOCK)
+        found[block] = a[:, part] @ b[:, part].T
+    while len(found) > 1:
+        half = len(found) // 2
+        pairs = found[:half] + found[half : 2 * half]
+        found = np.concatenate([pairs, found[2 * half :]])
+    return np.asarray(found[0]) if count else np.zeros((a.shape[0], b.shape[0]))
+
+
+def _product(a: FloatArray, b: FloatArray) -> FloatArray:
+    """The same, in pairs from the first number on: as sharp as it can be, for few rows of a."""
     a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
-    return np.array([np.sum(x * y) for x in a for y in b]).reshape(a.shape[0], b.shape[0])
+    return np.array([np.sum(row * b, axis=1) for row in a]).reshape(a.shape[0], b.shape[0])

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from trailveil.errors import InvalidValue, Refused
 from trailveil.projection import MICRO
 from trailveil.readings import Timed
+from trailveil.stops import LASTS, WITHIN, stays
 from trailveil.trace import NANOSECONDS, Trace
+from trailveil.visits import Circle, visits
 
 # A person is still who stays this near one fix (metres) for at least so long (seconds).
 STILL_WITHIN = 30.0
@@ -103,11 +105,44 @@ def between(first: str, second: str, trace: Timed, zone: tzinfo | None) -> Stret
     return Stretch("between stated times", begin, end)
 
 
+def near(place: Circle, trace: Trace, *, number: int = 1) -> list[Stretch]:
+    """Every visit to a place, the stated one of this number: their times depend on the trace.
+
+    Raises Refused, without the place, where there was none.
+    """
+    found = visits(trace, place)
+    if found:
+        return [Stretch(f"near stated place {number}", *one, by_place=True) for one in found]
+    swapped = place.swapped
+    hint = (
+        "with latitude and longitude the other way round there are, so write LAT,LON,METRES"
+        if swapped and visits(trace, swapped)
+        else "check LAT,LON,METRES, or state more metres"
+    )
+    raise Refused(
+        f"--near must name a place that was visited, got no visit to place {number}: {hint}"
+    )
+
+
+def stops(trace: Trace, within: float = WITHIN, lasts: float = LASTS) -> list[Stretch]:
+    """Every stay that is found in the trace, within metres and of so many seconds or more.
+
+    Their times depend on the trace. Raises Refused where there is none.
+    """
+    found = stays(trace, within, lasts)
+    if not found:
+        raise Refused(
+            f"--stops auto must find a stay ({lasts / 60:g} min within {within:g} m), got none in "
+            "the recording: state times (--between, --at) or a place (--near), or leave --stops out"
+        )
+    return [Stretch("a stay that was found", *one, by_place=True) for one in found]
+
+
 def ends(trace: Trace, lattice: NDArray[np.int64]) -> list[Stretch]:
     """Both ends of the trace: first and last fix, widened over adjoining still fixes.
 
-    lattice: positions (n, 2) in micrometres. Widening depends on where the person was: such
-    stretches say so.
+    lattice: positions (n, 2) in micrometres. Whether they are widened depends on where the person
+    was, so all of them say so.
     """
     count, times = len(trace), [int(time) for time in trace.times]
     first = _still_until(trace.seconds, lattice)
@@ -116,8 +151,8 @@ def ends(trace: Trace, lattice: NDArray[np.int64]) -> list[Stretch]:
     rest = slice(None, first, -1)  # what belongs to the start is not the end
     last = count - 1 - _still_until(trace.seconds[-1] - trace.seconds[rest], lattice[rest])
     return [
-        Stretch("the start", times[0], times[first], by_place=first > 0),
-        Stretch("the end", times[last], times[-1], by_place=last < count - 1),
+        Stretch("the start", times[0], times[first], by_place=True),
+        Stretch("the end", times[last], times[-1], by_place=True),
     ]
 
 
@@ -129,7 +164,10 @@ def merged(stretches: list[Stretch]) -> list[Stretch]:
             found.append(_joined(found.pop(), stay))
         else:
             found.append(stay)
-    moments = {one.begin: one for one in stretches if not one.is_stay}
+    moments: dict[int, Stretch] = {}
+    for one in (one for one in stretches if not one.is_stay):
+        known = moments.get(one.begin)
+        moments[one.begin] = _joined(known, one) if known else one
     return sorted([*found, *moments.values()], key=lambda one: (one.begin, one.end))
 
 

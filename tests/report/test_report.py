@@ -192,6 +192,17 @@ def test_what_need_not_be_warned_of_is_not() -> None:
     assert "both together" in warned(MADE, further=True)
 
 
+def test_ends_that_are_not_protected_beside_parts_by_place_are_told_to_the_owner() -> None:
+    """One of the two is enough: here the start is protected, and the end is not."""
+    for name, private, told in (
+        ("by place", True, True),
+        ("by place", False, False),
+        ("a time", True, False),
+    ):
+        found = record(PLANS[name], None, output="", private=private)
+        assert ("add --at start" in " ".join(found["not_protected"])) == told
+
+
 def test_adversaries_are_named_once_each() -> None:
     assert len(record(MADE, None, output="")["adversaries"]) == 2
     assert len(record(PLANS["everyone"], None, output="")["adversaries"]) == 6

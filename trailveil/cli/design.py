@@ -317,7 +317,7 @@ def _described(
                 "epsilon": tight.epsilon,
                 "epsilon_paper": paper,
                 "interval": 2 * outcome.deviation,
-                "left": {one.adversary: one.after for one in outcome.exposures},
+                "left": {one.adversary: one.least for one in outcome.exposures},
             }
         )
     return {

@@ -2,6 +2,7 @@
 
 from math import isfinite
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 
@@ -25,6 +26,20 @@ class OneOf(click.Choice):  # type: ignore[type-arg]  # takes an argument only f
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         """What there is to choose from."""
         return f"Choose from {', '.join(self.choices)}."
+
+
+def zone_named(
+    context: click.Context, option: click.Parameter, name: str | None
+) -> ZoneInfo | None:
+    """The time zone of a name such as Europe/Berlin; wrong usage where there is none."""
+    if name is None:
+        return None
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise click.BadParameter(
+            f"must be a time zone such as Europe/Berlin or UTC, got {name!r}", context, option
+        ) from error
 
 
 POSITIVE = FiniteRange(min=0, min_open=True)

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 import click
 from click.core import ParameterSource
@@ -13,6 +13,8 @@ from click.core import ParameterSource
 from trailveil.adversaries import Named
 from trailveil.adversaries import named as known_as
 from trailveil.cli.keep import check_keep, keep_option
+from trailveil.cli.parameters import POSITIVE, zone_named
+from trailveil.cli.selecting import SELECTING, WithPlaces, selected, selecting
 from trailveil.cli.waiting import waiting
 from trailveil.errors import InvalidValue, Unavailable
 from trailveil.everywhere import plan_everywhere
@@ -24,7 +26,6 @@ from trailveil.memory import user_memory
 from trailveil.output import Put, check_output, staged
 from trailveil.prior_file import prior_named
 from trailveil.protecting import (
-    Chosen,
     check_released,
     default_output,
     load,
@@ -35,41 +36,23 @@ from trailveil.release import AUTO, RATE, Noise, Request, plan
 from trailveil.report import record, text
 from trailveil.retiming import Retiming
 
-POSITIVE = click.FloatRange(min=0, min_open=True)
 EXAMPLE = """Examples:
 
 \b
   trailveil protect ride.gpx
   trailveil protect ride.gpx --between 08:10 08:45 --tz Europe/Berlin
   trailveil protect ride.gpx --at start+5m --radius 300 --withhold 600
+  trailveil protect ride.gpx --near 45.7399,-32.9167,150 --stops auto
 
 TIME is ISO 8601 with a zone (2024-05-14T08:30:00Z), start+5m, end-1h30m, or HH:MM with --tz."""
 
 
-def zone_named(
-    context: click.Context, option: click.Parameter, name: str | None
-) -> ZoneInfo | None:
-    """The time zone of a name such as Europe/Berlin; wrong usage where there is none."""
-    if name is None:
-        return None
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise click.BadParameter(
-            f"must be a time zone such as Europe/Berlin or UTC, got {name!r}", context, option
-        ) from error
-
-
-@click.command(epilog=EXAMPLE)
+@click.command(cls=WithPlaces, epilog=EXAMPLE)
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: IN.private.SUFFIX.")
 @click.option("--column", metavar="NAME", help="IN is a table of readings: the column of values.")
 @click.option("--unit", metavar="UNIT", help="IN is a table of readings: their unit, such as degC.")
-@click.option("--at", "at", multiple=True, metavar="TIME", help="Protect the place at this time.")
-@click.option("--between", nargs=2, multiple=True, metavar="T1 T2", help="Protect a stay.")
-@click.option("--near", metavar="LAT,LON,METRES", help="Not in this version.")
-@click.option("--stops", type=click.Choice(["auto"]), help="Not in this version.")
-@click.option("--everywhere", is_flag=True, help="Protect every place, at any time.")
+@selecting
 @click.option("--radius", type=POSITIVE, default=200.0, show_default=True, help="Metres.")
 @click.option("--epsilon", type=POSITIVE, default=1.0, show_default=True, help="Privacy loss.")
 @click.option(
@@ -157,8 +140,8 @@ def zone_named(
 def protect(**options: Any) -> None:
     """Protect a recording and say what can still be learnt from it.
 
-    Without --at, --between or --everywhere both ends of the recording are protected: share a ride,
-    not a home.
+    Without --at, --between, --near, --stops or --everywhere both ends of the recording are
+    protected: share a ride, not a home.
     """
     source: Path = options["source"]
     output: Path = options["output"] or default_output(source)
@@ -166,7 +149,7 @@ def protect(**options: Any) -> None:
     if options["column"] or options["unit"]:
         _protect_readings(source, options)
         return
-    wanted = _request(options)
+    chosen, wanted = selected(options), _request(options)
     key = None if options["key"] is None else load_key(options["key"])
     retiming = Retiming(options["step"], options["shift"])
     trace, cleaning = load(
@@ -180,7 +163,6 @@ def protect(**options: Any) -> None:
     check_keep(output, options["keep"])
     _check_report(options["report"], source, output, overwrite=overwrite)
     everywhere = wanted.noise is Noise.EVERYWHERE
-    chosen = Chosen(tuple(options["at"]), tuple(options["between"]), options["zone"])
     request = wanted if everywhere else requested(trace, chosen, wanted)
     memory = user_memory()
     check_released(memory, trace, request, again=again, key=key)
@@ -262,18 +244,13 @@ def _prior(stated: str) -> Kernel:
 
 
 def _refuse_what_is_missing(options: dict[str, Any]) -> None:
-    others = [name for name in ("at", "between", "withhold", "leave", "keep") if options[name]]
+    others = [name for name in (*SELECTING, "withhold", "leave", "keep") if options[name]]
     if options["mechanism"] != Noise.OPTIMAL.value:
         others.append("mechanism")
     if options["everywhere"] and others:
         raise click.UsageError(
             f"--everywhere must come alone, got --{others[0]} as well: protect every place, or "
             "state what to protect"
-        )
-    if options["near"] or options["stops"]:
-        raise Unavailable(
-            "--near and --stops choose times by place and are not in this version: state times "
-            "(--at, --between)"
         )
 
 

@@ -30,7 +30,7 @@ from trailveil.retiming import Retiming
 from trailveil.selection import merged
 
 # Of places and of people: they mean nothing to readings.
-_OF_TRACES = ("near", "stops", "leave", "who", "every", "keep")
+_OF_TRACES = ("near", "stops", "stops_within", "stops_for", "leave", "who", "every", "keep")
 
 StageReport = Callable[[dict[str, Any], str], AbstractContextManager[Put]]
 """Stages a report, as an object and in words, beside the output."""
@@ -78,7 +78,7 @@ def protect_readings(
 def _check(source: Path, output: Path, options: dict[str, Any], given: set[str]) -> None:
     for name in _OF_TRACES:
         if options.get(name):
-            stated = {"who": "adversary"}.get(name, name)
+            stated = {"who": "adversary"}.get(name, name).replace("_", "-")
             raise click.UsageError(f"--{stated} must be for traces of places, got it with readings")
     if options["mechanism"] not in ("optimal", "withhold") or options["withhold"] == "auto":
         raise click.UsageError(

@@ -46,6 +46,7 @@ class Wanted:
     common loss. adversaries: all of them, each against each secret. weights: W (n,) > 0, the cost
     of a unit of noise variance at each row. existing: noise and withheld rows that are there.
     effort, sought_in (a few columns, and more, at the released rows): against several adversaries.
+    finer: noise may carry more digits than double precision has, where those matter.
     """
 
     prior: Prior
@@ -56,6 +57,7 @@ class Wanted:
 
     effort: Effort = THOROUGHLY
     sought_in: tuple[FloatArray, FloatArray] | None = None
+    finer: bool = True
 
     def columns(self, *, coarse: bool) -> FloatArray:
         """Where the noise is sought (released rows, p): splines that suit every secret."""
@@ -271,7 +273,7 @@ def _maker(wanted: Wanted, found: Solution) -> Callable[[float], Mechanism]:
     trace = found.trace
     factor, combination = _turned(found)
     largest = float(np.max(np.sum(factor**2, axis=1)))
-    digits = existing.floor == 0.0 and needs_digits(prior, largest)
+    digits = wanted.finer and existing.floor == 0.0 and needs_digits(prior, largest)
 
     def make(wanted_trace: float) -> Mechanism:
         scale = np.sqrt(wanted_trace / trace)

@@ -85,13 +85,11 @@ def table_of(
 ) -> tuple[Header, Iterator[list[str]]]:
     """The header of a table of text, and its rows; a comment is an empty row.
 
-    wanted: what the line of names must name, in words; more: advice besides; blanks:
-    whether one between cells will do. Raises
-    UnreadableInput where no line does, and, while rows are taken, for one that has more cells than
-    there are names.
+    wanted: what the line of names must name, in words; more: advice besides; blanks: whether one
+    between cells will do. Raises UnreadableInput where no line does, and, while rows are taken, for
+    one that has more cells than there are names.
     """
-    encoding, head = _decoded(data[:_HEAD])
-    header = _header(head, roles, blanks=blanks)
+    encoding, header = header_of(data, roles, blanks=blanks)
     if header is None or header.columns.time is None:
         raise UnreadableInput(
             f"input must have a line that names {wanted}, got none: {where}; name the columns so, "
@@ -101,6 +99,12 @@ def table_of(
     for _ in range(header.line + 1):
         stream.readline()
     return header, _rows(stream, header, where)
+
+
+def header_of(data: bytes, roles: Roles, *, blanks: bool = False) -> tuple[str, Header | None]:
+    """The encoding of a table of text, and its header where a line names the roles."""
+    encoding, head = _decoded(data[:_HEAD])
+    return encoding, _header(head, roles, blanks=blanks)
 
 
 def _rows(stream: io.TextIOWrapper, header: Header, where: str) -> Iterator[list[str]]:

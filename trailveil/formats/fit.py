@@ -11,6 +11,7 @@ software that writes it wrongly is about.
 import io
 import struct
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 from trailveil.errors import UnreadableInput
@@ -50,30 +51,35 @@ def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
 
     Raises UnreadableInput where it is no FIT, is damaged or cut off, or holds no recorded fix.
     """
-    from fitdecode import FitError
-
     fixes = Fixes(where, wanted)
-    try:
-        for frame in _frames(data):
+    with opened(data, where) as frames:
+        for frame in frames:
             _take(frame, fixes, wanted)
+    return fixes.recording()
+
+
+@contextmanager
+def opened(data: bytes, where: str) -> Iterator[Iterator[Any]]:
+    """The frames of a FIT file or chain of them, as fitdecode has them, one after the other.
+
+    Raises UnreadableInput where it is no FIT, is damaged or cut off, also for what a damaged frame
+    makes the code inside stumble over.
+    """
+    from fitdecode import CrcCheck, ErrorHandling, FitError, FitReader
+
+    try:
+        with FitReader(
+            io.BytesIO(data),
+            processor=None,
+            check_crc=CrcCheck.READONLY,
+            error_handling=ErrorHandling.IGNORE,
+        ) as reader:
+            yield iter(reader)
     except (FitError, *_DAMAGE):
         raise UnreadableInput(
             f"input must be a whole FIT file, got one that is damaged or cut off: {where}; export "
             "the recording again"
         ) from None
-    return fixes.recording()
-
-
-def _frames(data: bytes) -> Iterator[Any]:
-    from fitdecode import CrcCheck, ErrorHandling, FitReader
-
-    with FitReader(
-        io.BytesIO(data),
-        processor=None,
-        check_crc=CrcCheck.READONLY,
-        error_handling=ErrorHandling.IGNORE,
-    ) as reader:
-        yield from reader
 
 
 def _take(frame: Any, fixes: Fixes, wanted: Sequence[str]) -> None:

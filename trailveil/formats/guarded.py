@@ -6,6 +6,7 @@ because older versions of expat need quadratic time for a long token that comes 
 """
 
 from xml.sax import ContentHandler, SAXException, SAXParseException
+from xml.sax.handler import LexicalHandler, property_lexical_handler
 
 from defusedxml.common import DefusedXmlException
 from defusedxml.sax import make_parser
@@ -18,12 +19,14 @@ _BEGINNINGS = (b"<", b"\xff\xfe", b"\xfe\xff", b"\0<")  # of XML, or of UTF-16
 _DECLARATION = 1024  # bytes that surely hold the XML declaration
 
 
-def parse(data: bytes, handler: ContentHandler, where: str) -> None:
+def parse(
+    data: bytes, handler: ContentHandler, where: str, *, comments: LexicalHandler | None = None
+) -> None:
     """Feed a document to a handler. Names arrive with their prefixes, which need no declaration.
 
-    Blank lines before the XML declaration, which the standard forbids, are passed over. Raises
-    UnreadableInput with `where` in it, and with no text of the document; what the handler raises
-    goes through.
+    comments: who is told of comments, which are passed over else. Blank lines before the XML
+    declaration, which the standard forbids, are passed over. Raises UnreadableInput with `where` in
+    it, and with no text of the document; what the handler raises goes through.
     """
     text = data.removeprefix(_UTF8_MARK).lstrip(_BLANK)
     if not text.startswith(_BEGINNINGS):
@@ -32,7 +35,7 @@ def parse(data: bytes, handler: ContentHandler, where: str) -> None:
         )
     _check_encoding(text, where)
     try:
-        _feed(text, handler)
+        _feed(text, handler, comments)
     except DefusedXmlException:
         raise UnreadableInput(
             f"input must be plain XML, got a document type or entities: {where}; such a file can "
@@ -59,9 +62,11 @@ def _check_encoding(text: bytes, where: str) -> None:
         ) from None
 
 
-def _feed(text: bytes, handler: ContentHandler) -> None:
+def _feed(text: bytes, handler: ContentHandler, comments: LexicalHandler | None = None) -> None:
     parser = make_parser()
     parser.forbid_dtd = True
     parser.setContentHandler(handler)
+    if comments is not None:
+        parser.setProperty(property_lexical_handler, comments)
     parser.feed(text)
     parser.close()

@@ -9,6 +9,7 @@ and geometry are read as dictionaries: a long value repeated a million times is 
 import io
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, BinaryIO, Final
 
@@ -42,25 +43,35 @@ def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
     Raises UnreadableInput where it is no Parquet, has no columns of positions and times, or is not
     in degrees (WGS84); Unavailable without pyarrow.
     """
-    arrow = _arrow()
-    try:
-        file = arrow.parquet.ParquetFile(io.BytesIO(data))
+    with opened(data, where) as file:
         names = file.schema_arrow.names
         geometry = _geometry(file, where)
         roles = _roles(names, geometry, where)
-        texts = [f.name for f in file.schema_arrow if str(f.type) in _TEXT]
-        file = arrow.parquet.ParquetFile(io.BytesIO(data), read_dictionary=texts)
-        _check_size(file, where)
         rows = Rows(roles, where, wanted)
         fields = field_columns(names, wanted)
         for columns in _batches(file, names, geometry, roles, fields):
             _take(columns, geometry, rows, [(names[one.index], one) for one in fields])
+    return rows.recording(other_fields=roles.others - (geometry is not None) - len(fields))
+
+
+@contextmanager
+def opened(data: bytes, where: str) -> Iterator[Any]:
+    """The file as pyarrow has it, text and binary columns as dictionaries, its rows bounded.
+
+    Raises UnreadableInput for what pyarrow stumbles over, also inside; Unavailable without it.
+    """
+    arrow = _arrow()
+    try:
+        file = arrow.parquet.ParquetFile(io.BytesIO(data))
+        texts = [f.name for f in file.schema_arrow if str(f.type) in _TEXT]
+        file = arrow.parquet.ParquetFile(io.BytesIO(data), read_dictionary=texts)
+        _check_size(file, where)
+        yield file
     except (arrow.ArrowException, OSError, ValueError, TypeError, LookupError, OverflowError):
         raise UnreadableInput(
             f"input must be a whole Parquet file, got one that is damaged or cut off: {where}; "
             "export the recording again"
         ) from None
-    return rows.recording(other_fields=roles.others - (geometry is not None) - len(fields))
 
 
 def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:

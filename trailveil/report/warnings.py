@@ -6,6 +6,17 @@ from trailveil.release import Noise, Plan
 from trailveil.report import everywhere
 from trailveil.retiming import AS_RECORDED, Retiming
 
+# The same for whom it was chosen by, and however often: it is in reports for others, too.
+_BY_PLACE = (
+    "Some protected times were chosen by where the person was. That choice depends on the "
+    "recording, so epsilon is a figure there and not a guarantee. The choice itself tells, to who "
+    "sees when the noise (or what is withheld) begins and ends: that the person was at or near a "
+    "protected place exactly then, and at its edge at both moments; how many such visits there "
+    "were and how long they took; and that the rest was not found to be one. --everywhere tells "
+    "none of that. Stated times (--between, --at) that do not depend on the recording give a "
+    "guarantee."
+)
+
 
 def warnings(plan: Plan, cleaning: Cleaning | None, *, further: bool, private: bool) -> list[str]:
     """What to know before publishing.
@@ -18,11 +29,7 @@ def warnings(plan: Plan, cleaning: Cleaning | None, *, further: bool, private: b
         return [*_of_composition(plan, further=further), *of_prior, *_of_cleaning(cleaning)]
     found = [*_of_composition(plan, further=further), *_of_adversaries(plan)]
     if any(one.stretch.by_place for one in plan.findings):
-        found.append(
-            "Some protected times were chosen by where the person stood still. That choice depends "
-            "on the recording and tells a little of it, so epsilon is a figure there and not a "
-            "guarantee. State times (--between, --at) for a guarantee."
-        )
+        found.append(_BY_PLACE)
     if plan.request.noise is Noise.OPTIMAL and plan.mechanism.noise_trace > 0:
         found.append(
             "The noise is not proved to be the least that protects"
@@ -50,6 +57,11 @@ def not_protected(plan: Plan, *, private: bool, retiming: Retiming = AS_RECORDED
             "Places at other times, and above all the means of long stays: this noise differs "
             "between fixes and averages out."
         )
+    if private and not _holds_both_ends(plan):
+        found.append(
+            "The start or the end of the recording, which is in none of the parts that were chosen "
+            "by place: if somebody could live there, add --at start --at end."
+        )
     ways = [one.displacement_epsilon for one in plan.findings if one.displacement_epsilon]
     if private and ways:
         found.append(
@@ -70,6 +82,16 @@ def _of_times(retiming: Retiming) -> list[str]:
         f"{found}. The promise holds at the recorded times, whether somebody knows them or not: "
         "changing them afterwards adds nothing to it."
     ]
+
+
+def _holds_both_ends(plan: Plan) -> bool:
+    """Whether both ends are protected, or times were stated and not chosen by place."""
+    parts = [one.stretch for one in plan.findings]
+    if not any(part.by_place for part in parts):
+        return True
+    first, last = int(plan.trace.times[0]), int(plan.trace.times[-1])
+    begins, ends = min(part.begin for part in parts), max(part.end for part in parts)
+    return begins <= first and last <= ends
 
 
 def _of_composition(plan: Plan, *, further: bool) -> list[str]:

@@ -1,0 +1,164 @@
+"""`trailveil audit`: a line for each leak, without the leak; exit 1 where there is one."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.formats.traces import SAMPLES
+from tests.leaks import FULL, GRID, PLANTS, released
+from trailveil.cli import cli
+from trailveil.errors import Refused, TrailveilError, UnreadableInput
+from trailveil.formats.table import FORMATS, Format
+
+SECRETS = ("Secretville", "Petronella", "Wristwatch", "46.1", "7.65", "512.", "46,1")
+
+
+def run(*words: str | Path) -> Result:
+    return CliRunner().invoke(cli, [*map(str, words)])
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[Path, Path]:
+    """A full recording and a clean release of it."""
+    original, release = tmp_path / "ride.gpx", tmp_path / "shared.gpx"
+    original.write_bytes(FULL["GPX"])
+    release.write_bytes(released(".gpx"))
+    return original, release
+
+
+def test_a_clean_release_passes(pair: tuple[Path, Path]) -> None:
+    found = run("audit", *pair)
+    assert found.exit_code == 0, found.output
+    assert found.stdout.startswith("No leak found.\n")
+    assert "40 recorded, 2 of them protected; 40 released" in found.stdout
+    assert "Note" not in found.stdout
+    assert found.stderr == ""
+    record = json.loads(run("audit", *pair, "--json").stdout)
+    assert record["clean"] is True
+    assert record["findings"] == []
+    assert record["fixes"] == {"original": 40, "released": 40, "protected": 2}
+    assert record["moved"]["protected"] == {
+        "compared": 2,
+        "unmoved": 0,
+        "below_1": 0,
+        "below_10": 0,
+    }
+
+
+def test_each_leak_is_a_line_without_the_leak(pair: tuple[Path, Path]) -> None:
+    original, _ = pair
+    found = run("audit", original, original)
+    assert isinstance(found.exception, Refused)
+    assert "do not publish it" in str(found.exception)
+    assert "\n" not in str(found.exception)
+    lines = [line for line in found.stdout.splitlines() if line.startswith("LEAK ")]
+    assert "LEAK protected fixes where they were recorded: positions of fixes at their own " in (
+        found.stdout
+    )
+    for expected in (
+        "LEAK coordinates of a protected fix: gpx/wpt/@lon, 1",
+        "LEAK numbers of the original: gpx/trk/trkseg/trkpt/ele, 40",
+        "LEAK text of the original: gpx/trk/trkseg/trkpt/cmt, 40",
+        "LEAK text of the original: gpx/a comment, 1",
+        "LEAK text of the original: gpx/@creator, 1",
+        "LEAK text of the original: gpx/metadata/link/@href, 1",
+        "LEAK coordinates of the original: gpx/metadata/bounds/@minlat, 1",
+        "LEAK numbers of the original: gpx/trk/trkseg/trkpt/extensions/TrackPointExtension/hr, 40",
+    ):
+        assert expected in lines
+    assert not [secret for secret in SECRETS if secret in found.output]
+    as_json = run("audit", original, original, "--json")
+    assert isinstance(as_json.exception, Refused)
+    record = json.loads(as_json.stdout)
+    assert len(record["findings"]) == len(lines)
+    assert {"kind": "number", "what": "numbers of the original"}.items() <= next(
+        one for one in record["findings"] if one["where"].endswith("/ele")
+    ).items()
+    assert not [secret for secret in SECRETS if secret in as_json.stdout]
+
+
+def test_values_are_shown_on_request_alone(pair: tuple[Path, Path]) -> None:
+    original, release = pair
+    shown = run("audit", original, original, "--show")
+    assert "'Secretville by the lake'" in shown.stdout
+    assert "'512.34' '513.34'" in shown.stdout
+    found = json.loads(run("audit", original, original, "--show", "--json").stdout)["findings"]
+    assert ["Petronella Hidden"] in [one["leaked"] for one in found]
+    release.write_bytes(PLANTS[".gpx"]["field"](released(".gpx"), "Secretville" * 100_000))
+    assert len(run("audit", original, release, "--show").stdout) < 1000
+
+
+def test_what_was_protected_is_stated_as_to_protect(pair: tuple[Path, Path]) -> None:
+    original, release = pair
+    grid = GRID.copy()
+    grid[:20] += 5_000 + GRID[:20] % 97
+    grid[-1] += 5_000
+    release.write_bytes(released(".gpx", grid))
+    assert run("audit", original, release).exit_code == 0
+    assert run("audit", original, release, "--at", "start+20s").exit_code == 0
+    assert run("audit", original, release, "--at", "start+150s").exit_code == 1
+    assert run("audit", original, release, "--everywhere").exit_code == 1
+    window = ("09:30:30", "09:31:20", "--tz", "Europe/Berlin")
+    assert run("audit", original, release, "--between", *window).exit_code == 0
+    window = ("09:30:30", "09:32:20", "--tz", "Europe/Berlin")
+    assert run("audit", original, release, "--between", *window).exit_code == 1
+    refused = run("audit", original, release, "--at", "08:30")
+    assert "must state its zone" in str(refused.exception)
+
+
+def test_kept_fields_are_named(pair: tuple[Path, Path]) -> None:
+    original, release = pair
+    plant = PLANTS[".gpx"]["field"]
+    release.write_bytes(plant(released(".gpx"), "512.34").replace(b"other", b"ele"))
+    assert run("audit", original, release).exit_code == 1
+    assert run("audit", original, release, "--keep", "ele").exit_code == 0
+
+
+def test_wrong_usage_and_files_that_cannot_be_read(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    original, release = pair
+    assert run("audit", original).exit_code == 2
+    assert run("audit", original, release, "--everywhere", "--at", "start").exit_code == 2
+    assert run("audit", original, release, "--tz", "Nowhere").exit_code == 2
+    bomb = tmp_path / "bomb.gpx"
+    bomb.write_bytes(b'<!DOCTYPE gpx [<!ENTITY a "b">]><gpx>&a;</gpx>')
+    (tmp_path / "nothing.gpx").write_bytes(b"")
+    (tmp_path / "ride.fit").write_bytes(SAMPLES["FIT"])
+    for one, other in (
+        (original, tmp_path / "none.gpx"),
+        (tmp_path / "nothing.gpx", release),
+        (original, tmp_path),
+        (original, bomb),
+        (bomb, release),
+        (original, tmp_path / "ride.fit"),
+    ):
+        found = run("audit", one, other)
+        assert isinstance(found.exception, UnreadableInput)
+        assert "\n" not in str(found.exception)
+        assert found.stdout == ""
+
+
+def test_times_without_a_zone_need_one(tmp_path: Path) -> None:
+    original, release = tmp_path / "ride.csv", tmp_path / "shared.csv"
+    original.write_bytes(FULL["CSV"].replace(b"Z,", b","))
+    release.write_bytes(released(".csv"))
+    refused = run("audit", original, release)
+    assert isinstance(refused.exception, TrailveilError)
+    assert "--assume-utc" in str(refused.exception)
+    assert run("audit", original, release, "--assume-utc").exit_code == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", FORMATS, ids=[row.name for row in FORMATS])
+def test_what_protect_releases_passes(row: Format, tmp_path: Path) -> None:
+    source = tmp_path / f"ride{row.suffixes[0]}"
+    source.write_bytes(FULL[row.name])
+    suffixes = [one.suffixes[0] for one in FORMATS if one.write] if row.name == "GPX" else [".csv"]
+    for suffix in {row.suffixes[0] if row.write else ".gpx", *suffixes}:
+        output = tmp_path / f"shared{suffix}"
+        words = ("-o", output, "--adversary", "plain", "--again")
+        assert run("protect", source, *words).exit_code == 0
+        found = run("audit", source, output)
+        assert found.exit_code == 0, found.output
+        assert "Note" not in found.stdout

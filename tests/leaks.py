@@ -1,0 +1,238 @@
+"""Recordings with every field filled in, releases of them, and leaks to plant in these."""
+
+import io
+import json
+import re
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tests.datasets.geolife_files import HEADER
+from tests.formats.fit_files import EPOCH as FIT_EPOCH
+from tests.formats.fit_files import PLACE, RECORD, UINT32, definition, framed, semicircles
+from tests.formats.traces import COUNT, PLACES, SECONDS, TRACE, written
+from trailveil.projection import MICRO
+
+ELEVATIONS = [512.34 + i for i in range(COUNT)]
+FEET = [1681 + i for i in range(COUNT)]
+STAMPS = [f"{np.datetime64(int(second), 's')}Z" for second in SECONDS]
+FIRST = tuple(PLACES[0].tolist())
+"""Latitude and longitude of the first fix, which is protected where nothing else is stated."""
+
+FIELDS: dict[str, list[Any]] = {
+    "elevation": ELEVATIONS,
+    "speed": [3.217 + i / 100 for i in range(COUNT)],
+    "course": [271.6 - i for i in range(COUNT)],
+    "heart_rate": [142 + i % 9 for i in range(COUNT)],
+    "cadence": [81 + i % 3 for i in range(COUNT)],
+    "power": [233 + i for i in range(COUNT)],
+    "temperature": [21.53 + i / 7 for i in range(COUNT)],
+    "comment": ["Secretville by the lake"] * COUNT,
+    "author": ["Petronella Hidden"] * COUNT,
+    "device": ["Wristwatch 955"] * COUNT,
+    "link": ["https://example.org/petronella"] * COUNT,
+}
+
+
+def gpx() -> bytes:
+    """GPX of TRACE with all that the format can say besides."""
+    points = "".join(
+        f'<trkpt lat="{a:.6f}" lon="{b:.6f}"><ele>{ele:.2f}</ele><time>{at}</time>'
+        f"<course>{course:.1f}</course><speed>{speed:.3f}</speed><cmt>Secretville by the lake</cmt>"
+        f"<extensions><gpxtpx:TrackPointExtension><gpxtpx:atemp>{warm:.2f}</gpxtpx:atemp>"
+        f"<gpxtpx:hr>{heart}</gpxtpx:hr><gpxtpx:cad>{cadence}</gpxtpx:cad>"
+        f"</gpxtpx:TrackPointExtension><power>{power}</power></extensions></trkpt>"
+        for (a, b), at, (ele, speed, course, heart, cadence, power, warm) in zip(
+            PLACES.tolist(), STAMPS, zip(*list(FIELDS.values())[:7], strict=True), strict=True
+        )
+    )
+    return f"""<?xml version="1.0" encoding="UTF-8"?>
+<gpx version="1.1" creator="Wristwatch 955" xmlns="http://www.topografix.com/GPX/1/1"
+ xmlns:gpxtpx="http://www.garmin.com/xmlschemas/TrackPointExtension/v1">
+<!-- exported for Petronella Hidden -->
+<metadata><name>Secretville loop</name><author><name>Petronella Hidden</name></author>
+<link href="https://example.org/petronella"/><time>2024-04-30T22:11:10Z</time>
+<bounds minlat="46.123456" minlon="7.654321" maxlat="46.127356" maxlon="7.662121"/></metadata>
+<wpt lat="46.123456" lon="7.654321"><name>Home</name><ele>513.77</ele></wpt>
+<rte><rtept lat="46.127356" lon="7.662121"><name>Clinic</name></rtept></rte>
+<trk><name>Morning</name><src>Wristwatch 955</src><trkseg>{points}</trkseg></trk></gpx>""".encode()
+
+
+def tcx() -> bytes:
+    """TCX of TRACE with heart rates, elevations, a device and notes."""
+    points = "".join(
+        f"<Trackpoint><Time>{at}</Time><Position><LatitudeDegrees>{a:.6f}</LatitudeDegrees>"
+        f"<LongitudeDegrees>{b:.6f}</LongitudeDegrees></Position><AltitudeMeters>{ele:.2f}"
+        f"</AltitudeMeters><HeartRateBpm><Value>{heart}</Value></HeartRateBpm></Trackpoint>"
+        for (a, b), at, ele, heart in zip(
+            PLACES.tolist(), STAMPS, ELEVATIONS, FIELDS["heart_rate"], strict=True
+        )
+    )
+    return (
+        f"<TrainingCenterDatabase><Activities><Activity Sport='Biking'><Lap><Track>{points}</Track>"
+        "</Lap><Notes>Secretville loop</Notes><Creator><Name>Wristwatch 955</Name></Creator>"
+        "</Activity></Activities></TrainingCenterDatabase>"
+    ).encode()
+
+
+def fit() -> bytes:
+    """FIT of TRACE with altitudes (a fifth of a metre above -500 m) and a name of the device."""
+    name = definition(2, 0, [(8, 16, 7)]) + b"\x02" + b"Secretville".ljust(16, b"\0")
+    rows = definition(0, RECORD, [*PLACE, (2, 2, 0x84)]) + b"".join(
+        struct.pack(
+            "<BIiiBH",
+            0,
+            int(at) - FIT_EPOCH,
+            semicircles(a),
+            semicircles(b),
+            90,
+            round((ele + 500) * 5),
+        )
+        for at, (a, b), ele in zip(SECONDS, PLACES.tolist(), ELEVATIONS, strict=True)
+    )
+    return framed(name + rows + definition(3, 18, [(253, 4, UINT32)]))
+
+
+def plt() -> bytes:
+    """GeoLife of TRACE with altitudes in feet."""
+    rows = [
+        f"{a:.6f},{b:.6f},0,{feet},39569.3,{at[:10]},{at[11:19]}"
+        for (a, b), feet, at in zip(PLACES, FEET, STAMPS, strict=True)
+    ]
+    return (HEADER + "\r\n".join(rows)).encode()
+
+
+def geojson() -> bytes:
+    """GeoJSON of TRACE with elevations as third numbers, and properties."""
+    places = [[b, a, e] for (a, b), e in zip(PLACES.tolist(), ELEVATIONS, strict=True)]
+    return json.dumps(
+        {
+            "type": "FeatureCollection",
+            "bbox": [7.654321, 46.123456, 7.662121, 46.127356],
+            "features": [
+                {
+                    "type": "Feature",
+                    "properties": {"coordTimes": STAMPS, "name": "Secretville loop", **FIELDS},
+                    "geometry": {"type": "LineString", "coordinates": places},
+                }
+            ],
+        }
+    ).encode()
+
+
+def table(delimiter: str) -> bytes:
+    """A table of TRACE with a column for each further field, and a comment."""
+    names = ["time", "latitude", "longitude", *FIELDS]
+    rows = zip(STAMPS, PLACES[:, 0], PLACES[:, 1], *FIELDS.values(), strict=True)
+    lines = [delimiter.join(map(str, row)) for row in rows]
+    return "\n".join(["# Petronella Hidden", delimiter.join(names), *lines, ""]).encode()
+
+
+def parquet() -> bytes:
+    """Parquet of TRACE with a column for each further field, and metadata."""
+    import pyarrow
+    import pyarrow.parquet
+
+    columns = {"time": STAMPS, "latitude": PLACES[:, 0], "longitude": PLACES[:, 1], **FIELDS}
+    stream = io.BytesIO()
+    made = pyarrow.table(columns).replace_schema_metadata({"owner": "Petronella Hidden"})
+    pyarrow.parquet.write_table(made, stream)
+    return stream.getvalue()
+
+
+FULL = {
+    "GPX": gpx(),
+    "FIT": fit(),
+    "TCX": tcx(),
+    "GeoLife": plt(),
+    "GeoJSON": geojson(),
+    "GeoParquet": parquet(),
+    "CSV": table(","),
+    "TSV": table("\t"),
+}
+"""TRACE with every further field, in each format by the name of its row."""
+
+GRID = np.rint(PLACES * MICRO).astype(np.int64)
+MOVED = GRID + np.random.default_rng(7).normal(0, 5_000, GRID.shape).round().astype(np.int64)
+"""Places some 500 m away from the true ones, in whole microdegrees."""
+
+
+def released(suffix: str, grid: np.ndarray = MOVED) -> bytes:
+    """A release of TRACE at other places."""
+    return written(TRACE, suffix, grid)
+
+
+def _once(old: str, new: str) -> Callable[[bytes, str], bytes]:
+    """Puts a text in place of the first match of a pattern; {} in the new text is the leak."""
+
+    def put(data: bytes, leak: str) -> bytes:
+        whole = new.replace("{}", leak)
+        found, count = re.subn(old, lambda _: whole, data.decode(), count=1)
+        assert count == 1
+        return found.encode()
+
+    return put
+
+
+def _with_columns(name: str, *, in_metadata: bool = False) -> Callable[[bytes, str], bytes]:
+    def put(data: bytes, leak: str) -> bytes:
+        import pyarrow.parquet
+
+        made = pyarrow.parquet.read_table(io.BytesIO(data))
+        if in_metadata:
+            made = made.replace_schema_metadata({**made.schema.metadata, name: leak})
+        else:
+            cells = [None] * (made.num_rows - 1) + [leak]
+            made = made.append_column(name.replace("{}", leak), pyarrow.array(cells))
+        stream = io.BytesIO()
+        pyarrow.parquet.write_table(made, stream)
+        return stream.getvalue()
+
+    return put
+
+
+def _column(name: str, delimiter: str) -> Callable[[bytes, str], bytes]:
+    def put(data: bytes, leak: str) -> bytes:
+        head, first, *rest = data.decode().splitlines()
+        lines = [f"{head}{delimiter}{name.replace('{}', leak)}", f'{first}{delimiter}"{leak}"']
+        return "\n".join([*lines, *rest, ""]).encode()
+
+    return put
+
+
+PLANTS: dict[str, dict[str, Callable[[bytes, str], bytes]]] = {
+    ".gpx": {
+        "field": _once("</trkpt>", "<other>{}</other></trkpt>"),
+        "attribute": _once("<trkseg>", '<trkseg other="{}">'),
+        "comment": _once("<trkseg>", "<!-- {} --><trkseg>"),
+        "instruction": _once("<trkseg>", "<?other {}?><trkseg>"),
+        "creator": _once('creator="trailveil"', 'creator="{}"'),
+        "cdata": _once("<trkseg>", "<trkseg><![CDATA[{}]]>"),
+        "after the time": _once("Z</time>", "Z</time><time>{}</time>"),
+        "namespace": _once("<gpx ", '<gpx xmlns:other="{}" '),
+    },
+    ".geojson": {
+        "field": _once('"properties":{', '"properties":{"other":"{}",'),
+        "list": _once('"properties":{', '"properties":{"other":["x",{"y":"{}"}],'),
+        "member": _once('{"type":"FeatureCollection"', '{"other":"{}","type":"FeatureCollection"'),
+        "key that comes twice": _once('"properties":{', '"properties":{"note":"{}","note":"",'),
+        "position": _once(r"\]\]", ',"{}"]]'),
+        "type": _once('"FeatureCollection"', '"{}"'),
+    },
+    **{
+        suffix: {
+            "field": _column("other", delimiter),
+            "comment before": _once("^", "# {}\n"),
+            "comment between": _once("\n", "\n# {}\n"),
+            "row without a position": _once("\n", f'\n"{{}}"{delimiter * 2}\n'),
+        }
+        for suffix, delimiter in ((".csv", ","), (".tsv", "\t"))
+    },
+    ".parquet": {
+        "field": _with_columns("other"),
+        "metadata": _with_columns("other", in_metadata=True),
+    },
+}
+"""Where a text can be hidden in a release of a format: a function of the file and the text."""

@@ -1,0 +1,51 @@
+"""What `protect --keep FIELD` leaves in a release passes the scan by the same name, and only so."""
+
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.rides import gpx, ride
+from trailveil.fields import FIELDS, KEEPABLE
+from trailveil.formats import write
+from trailveil.formats.table import FORMATS
+from trailveil.projection import frame_for
+from trailveil.protecting import Chosen
+from trailveil.release import on_lattice
+from trailveil.scan import scan
+
+TRACE = ride(60, 5.0)
+FRAME = frame_for(TRACE.positions)
+NOISE = np.random.default_rng(4).normal(0, 300, (len(TRACE), 2))
+MOVED = FRAME.to_degrees(FRAME.to_lattice(TRACE.positions) + on_lattice(NOISE))
+
+
+def released(suffix: str, name: str) -> bytes:
+    """A release with one field kept."""
+    if name == "name":
+        trace = replace(TRACE, names=("Morning loop",))
+    else:
+        values = np.linspace(60.0, 70.0, len(TRACE))
+        trace = replace(TRACE, fields=((name, values),))
+    out = io.BytesIO()
+    write(trace, out, suffix, grid=MOVED)
+    return out.getvalue()
+
+
+WRITTEN = [
+    (row.suffixes[0], name)
+    for row in FORMATS
+    if row.write
+    for name in KEEPABLE
+    if name in FIELDS or row.names
+]
+
+
+@pytest.mark.parametrize(("suffix", "name"), WRITTEN)
+def test_a_kept_field_passes_by_its_name_and_only_so(suffix: str, name: str) -> None:
+    original, release = ("ride.gpx", gpx(TRACE)), (f"x{suffix}", released(suffix, name))
+    assert scan(original, release, Chosen(), keep=[name]).findings == ()
+    assert not scan(original, release, Chosen()).clean
+    others = [other for other in KEEPABLE if other != name]
+    assert not scan(original, release, Chosen(), keep=others).clean

@@ -1,0 +1,49 @@
+"""The scan finds which fix is which where `protect` rounded or shifted the times of a release."""
+
+import io
+
+import numpy as np
+import pytest
+
+from tests.rides import gpx, ride
+from trailveil.formats import write
+from trailveil.projection import frame_for
+from trailveil.protecting import Chosen
+from trailveil.release import on_lattice
+from trailveil.retiming import Retiming, retimed
+from trailveil.scan import Kind, scan
+
+TRACE = ride(240, 5.0)
+FRAME = frame_for(TRACE.positions)
+TRUE = FRAME.to_degrees(FRAME.to_lattice(TRACE.positions))
+NOISE = np.random.default_rng(2).normal(0, 300, (len(TRACE), 2))
+MOVED = FRAME.to_degrees(FRAME.to_lattice(TRACE.positions) + on_lattice(NOISE))
+
+
+def released(retiming: Retiming, withheld: slice, *, unmoved: bool) -> tuple[str, bytes]:
+    """A release with some fixes withheld; unmoved: the last protected minute is as recorded."""
+    kept = np.ones(len(TRACE), dtype=np.bool_)
+    kept[withheld] = False
+    grid = MOVED.copy()
+    if unmoved:
+        grid[-24:] = TRUE[-24:]
+    trace, places = retimed(TRACE.only(kept), grid[kept], retiming)
+    out = io.BytesIO()
+    write(trace, out, ".csv", grid=places)
+    return "shared.csv", out.getvalue()
+
+
+@pytest.mark.parametrize("unmoved", [False, True])
+@pytest.mark.parametrize("withheld", [slice(0, 0), slice(0, 17), slice(60, 100)], ids=str)
+@pytest.mark.parametrize("shift", [False, True])
+@pytest.mark.parametrize("step", [None, 1.0, 12.0, 30.0, 60.0])
+def test_rounded_and_shifted_releases_are_compared(
+    step: float | None, shift: bool, withheld: slice, unmoved: bool
+) -> None:
+    release = released(Retiming(step, shift), withheld, unmoved=unmoved)
+    chosen = Chosen(between=(("end-2m", "end"),))
+    found = scan(("ride.gpx", gpx(TRACE)), release, chosen)
+    assert found.every.compared >= 0.9 * (release[1].count(b"\n") - 1)
+    kinds = {one.kind for one in found.findings}
+    assert (Kind.UNMOVED in kinds) == unmoved
+    assert kinds <= {Kind.UNMOVED, Kind.NEARLY}

@@ -1,0 +1,76 @@
+"""`trailveil audit ORIGINAL RELEASED`: does a released file give away what it must not?"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from trailveil.cli.parameters import POSITIVE, zone_named
+from trailveil.cli.selecting import SELECTING, WithPlaces, selected, selecting
+from trailveil.cli.waiting import waiting
+from trailveil.errors import Refused
+from trailveil.formats.source import load, named
+from trailveil.report.audit import audit_record, audit_text
+from trailveil.scan import scan
+
+EXAMPLE = """Examples:
+
+\b
+  trailveil audit ride.gpx ride.private.gpx
+  trailveil audit ride.gpx clinic.gpx --between 08:10 08:45 --tz Europe/Berlin
+  trailveil audit ride.csv ride.private.csv --keep heart_rate --json
+
+State what was protected as protect was told it; else it is taken to be both ends."""
+
+
+@click.command(cls=WithPlaces, epilog=EXAMPLE)
+@click.argument("original", type=click.Path(path_type=Path))
+@click.argument("released", type=click.Path(path_type=Path))
+@selecting
+@click.option(
+    "--keep",
+    multiple=True,
+    metavar="FIELD",
+    help="This field was released on purpose, by its name in the released file; may be repeated.",
+)
+@click.option(
+    "--tz",
+    "zone",
+    metavar="ZONE",
+    callback=zone_named,
+    help="Zone of clock times, and of times without one.",
+)
+@click.option("--assume-utc", is_flag=True, help="Read times without a zone as UTC.")
+@click.option(
+    "--every", type=POSITIVE, metavar="SECONDS", help="The original has no times: see protect."
+)
+@click.option("--show", is_flag=True, help="Print some of the leaked values, for you alone.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def audit(**options: Any) -> None:
+    """Look for anything of ORIGINAL in RELEASED that must not leave: places, names, numbers.
+
+    One line for each leak says what, where in the released file and how many, and not which. Exit
+    status: 0 nothing found, 1 a leak (or a file that cannot be read).
+    """
+    original, released = options["original"], options["released"]
+    if options["everywhere"] and any(options[name] for name in SELECTING):
+        raise click.UsageError("--everywhere must come alone: it is every fix")
+    chosen = selected(options)
+    with waiting("comparing two files"):
+        found = scan(
+            (str(original), load(original)),
+            (str(released), load(released)),
+            None if options["everywhere"] else chosen,
+            keep=options["keep"],
+            assume_utc=options["assume_utc"],
+            zone=None if options["assume_utc"] else options["zone"],
+            every=options["every"],
+        )
+    record = audit_record(found, show=options["show"])
+    click.echo(json.dumps(record) if options["as_json"] else audit_text(record))
+    if not found.clean:
+        raise Refused(
+            f"a released file must hold nothing else of its original, got {len(found.findings)} "
+            f"kinds of leaks: {named(released)}; do not publish it, and look where each comes from"
+        )

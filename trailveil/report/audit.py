@@ -1,0 +1,65 @@
+"""What a leak scan found, as one object and in words. Leaked values stand there only on request."""
+
+from dataclasses import asdict
+from typing import Any
+
+from trailveil.scan import Finding, Scan
+
+_NOT_SEEN = (
+    "Not looked at: times of files and names of folders, what is coded or hidden in the order of "
+    "fixes. A file without leaks is no guarantee: that is in the report of protect."
+)
+
+
+def audit_record(found: Scan, *, show: bool = False) -> dict[str, Any]:
+    """A scan as an object of JSON. show: with some of the leaked values, for the owner alone."""
+    return {
+        "clean": found.clean,
+        "findings": [_finding(one, show=show) for one in found.findings],
+        "notes": list(found.notes),
+        "fixes": {
+            "original": found.recorded,
+            "released": found.released,
+            "protected": found.protected,
+        },
+        "moved": {"all": asdict(found.every), "protected": asdict(found.of_protected)},
+    }
+
+
+def audit_text(found: dict[str, Any]) -> str:
+    """The object of `audit_record` as lines: a leak, a count or a note in each."""
+    fixes, moved = found["fixes"], found["moved"]
+    leaks = [_line(one) for one in found["findings"]]
+    return "\n".join(
+        [
+            *(leaks or ["No leak found."]),
+            f"Fixes: {fixes['original']} recorded, {fixes['protected']} of them protected; "
+            f"{fixes['released']} released.",
+            _counts("Protected fixes", moved["protected"]),
+            _counts("All fixes", moved["all"]),
+            *(f"Note: {note}" for note in found["notes"]),
+            _NOT_SEEN,
+        ]
+    )
+
+
+def _finding(one: Finding, *, show: bool) -> dict[str, Any]:
+    found = {
+        "kind": one.kind.name.lower().replace("_", "-"),
+        "what": one.kind.value,
+        "where": one.where,
+        "count": one.count,
+    }
+    return found | ({"leaked": list(one.leaked)} if show else {})
+
+
+def _line(one: dict[str, Any]) -> str:
+    values = "".join(f" {value!r}" for value in one.get("leaked", ()))
+    return f"LEAK {one['what']}: {one['where']}, {one['count']}{values and ' such as' + values}"
+
+
+def _counts(which: str, moved: dict[str, int]) -> str:
+    return (
+        f"{which} compared: {moved['compared']}; unmoved {moved['unmoved']}, by less than 1 m "
+        f"{moved['below_1']}, by less than 10 m {moved['below_10']}."
+    )

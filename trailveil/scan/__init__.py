@@ -1,0 +1,108 @@
+"""The leak scan: does a released file hold anything of its original that it must not?
+
+It sees what stands in the two files: names, texts, numbers, comments, and where fixes are. It does
+not see what is coded (base64, encrypted, hidden in the order or the noise of fixes), what stands
+between the parts of a Parquet file, times of files, or names of folders. A file without findings is
+not a guarantee: that is what the report of `protect` states.
+"""
+
+import re
+from collections.abc import Collection
+from pathlib import PurePath
+from zoneinfo import ZoneInfo
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.cleaning import clean
+from trailveil.errors import UnreadableInput
+from trailveil.formats.source import named
+from trailveil.formats.table import format_of
+from trailveil.projection import frame_for
+from trailveil.protecting import Chosen
+from trailveil.scan.allowed import LAYOUTS
+from trailveil.scan.contents import File, contents
+from trailveil.scan.findings import Finding, Kind, Moved, Scan
+from trailveil.scan.known import Coordinates
+from trailveil.scan.positions import compare
+from trailveil.selection import Stretch
+from trailveil.trace import NANOSECONDS, Trace
+
+__all__ = ["Finding", "Kind", "Moved", "Scan", "scan"]
+
+_NEAREST = 10 * NANOSECONDS
+"""A protected time without a fix has that of the nearest one, if it is as near as this."""
+
+_WORD = re.compile(r"[^\W_]{3,}")
+
+
+def scan(
+    original: tuple[str, bytes],
+    released: tuple[str, bytes],
+    chosen: Chosen | None = None,
+    *,
+    keep: Collection[str] = (),
+    assume_utc: bool = False,
+    zone: ZoneInfo | None = None,
+    every: float | None = None,
+) -> Scan:
+    """What a released file gives away of its original; each a name and the content.
+
+    chosen: what was protected, as it was asked for; None is every fix. keep: fields that were kept
+    by name. assume_utc, zone, every: for recorded times without a zone, or none, as for protecting.
+    Raises UnreadableInput, Refused as reading and cleaning do, and UnreadableInput for a release in
+    a format that is not written.
+    """
+    first, second = _file(*original), _file(*released)
+    if second.format not in LAYOUTS:
+        raise UnreadableInput(
+            f"a released file must be of a format that is written ({', '.join(LAYOUTS)}), got "
+            f"{second.format}: {second.where}; audit what protect wrote, before it is converted"
+        )
+    recording = format_of(*original).read(first.data, first.where)
+    trace, _ = clean(recording, assume_utc=assume_utc, zone=zone, every=every)
+    frame_for(trace.positions)
+    protected = np.ones(len(trace), dtype=np.bool_) if chosen is None else _rows(trace, chosen)
+    fixes = format_of(*released).read(second.data, second.where)
+    moved = compare(trace, protected, fixes)
+    known = Coordinates(trace.positions[protected]), Coordinates(trace.positions)
+    held = contents(first, second, known, len(fixes), keep)
+    return Scan(
+        (*moved.findings, *held),
+        (*moved.notes, *_names(original[0], released[0])),
+        len(trace),
+        len(fixes),
+        int(protected.sum()),
+        moved.every,
+        moved.of_protected,
+    )
+
+
+def _file(name: str, data: bytes) -> File:
+    return File(data, named(name), format_of(name, data).name)
+
+
+def _rows(trace: Trace, chosen: Chosen) -> NDArray[np.bool_]:
+    """The fixes (n,) that were to be protected."""
+    found = np.zeros(len(trace), dtype=np.bool_)
+    for stretch in chosen.stretches(trace):
+        rows = stretch.rows(trace)
+        found |= rows if rows.any() else _nearest(trace, stretch)
+    return found
+
+
+def _nearest(trace: Trace, stretch: Stretch) -> NDArray[np.bool_]:
+    middle = stretch.begin + (stretch.end - stretch.begin) // 2
+    away = np.abs(trace.times - middle)
+    return np.asarray((away == away.min()) & (away <= _NEAREST))
+
+
+def _names(original: str, released: str) -> tuple[str, ...]:
+    """A note where the name of the released file has a word of the original's name."""
+    one, other = (
+        {word.casefold() for word in _WORD.findall(PurePath(name).stem)}
+        for name in (original, released)
+    )
+    if not one & other:
+        return ()
+    return ("The name of the released file shares a word with the name of the original.",)

@@ -1,0 +1,211 @@
+"""What a release may hold, place by place: times, positions, numbers of segments, and no more.
+
+The writers of `trailveil.formats` write exactly this. Everything else in a released file is beyond
+it, whether its value is known from the original or not: a renamed field, a rescaled one, a comment.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from trailveil.scan.columnar import from_fit, from_parquet
+from trailveil.scan.tokens import Emit, Place, from_json, from_plt, from_table, from_xml
+
+
+class Role(Enum):
+    """What a value at a place of a release is."""
+
+    LATITUDE = "latitude"
+    LONGITUDE = "longitude"
+    TIME = "time"
+    NUMBER_OF = "number of a track or segment"
+    NOTHING = "nothing of its own"
+
+
+Rule = Role | frozenset[str] | re.Pattern[str]
+"""A role, the texts that may stand at a place, or what they look like."""
+
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z", re.ASCII)
+_DEGREES: Final = re.compile(r"-?\d{1,3}(\.\d+)?(e-\d\d?)?", re.ASCII)  # 1e-06 in Parquet
+_INDEX: Final = re.compile(r"\d{1,6}", re.ASCII)
+_SHAPES: Final = {
+    Role.TIME: _TIME,
+    Role.LATITUDE: _DEGREES,
+    Role.LONGITUDE: _DEGREES,
+    Role.NUMBER_OF: _INDEX,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What releases of a format hold. tabular: a place begins with the number of its column.
+
+    frame: names that may stand around a field that was kept, and hold nothing of their own.
+    """
+
+    rules: Mapping[Place, Rule]
+    tabular: bool = False
+    frame: frozenset[str] = frozenset()
+
+    def rule(self, place: Place) -> Rule | None:
+        """The rule for a place; None where a release has nothing there."""
+        if not self.tabular:
+            return self.rules.get(place)
+        first = place[0] if place else ""
+        return self.rules.get(place[1:] if first.startswith("column ") else place)
+
+
+def fits(rule: Rule, text: str) -> bool:
+    """Whether a value may stand where the rule holds, by its looks."""
+    if isinstance(rule, frozenset):
+        return text in rule
+    if isinstance(rule, re.Pattern):
+        return rule.fullmatch(text) is not None
+    return rule in _SHAPES and _SHAPES[rule].fullmatch(text) is not None
+
+
+def _only(*texts: str) -> frozenset[str]:
+    return frozenset(texts)
+
+
+def _under(place: Place, rules: Mapping[Place, Rule]) -> dict[Place, Rule]:
+    return {(*place, *inner): rule for inner, rule in rules.items()}
+
+
+_FIX: Final = ("gpx", "trk", "trkseg", "trkpt")
+_GPX: Final[dict[Place, Rule]] = {
+    **{_FIX[:depth]: Role.NOTHING for depth in (1, 2, 3, 4)},
+    ("gpx", "@version"): _only("1.1"),
+    ("gpx", "@creator"): _only("trailveil"),
+    ("gpx", "@xmlns"): _only("http://www.topografix.com/GPX/1/1"),
+    (*_FIX, "@lat"): Role.LATITUDE,
+    (*_FIX, "@lon"): Role.LONGITUDE,
+    (*_FIX, "time"): Role.TIME,
+}
+_GEOJSON: Final[dict[Place, Rule]] = {
+    ("type",): _only("FeatureCollection"),
+    ("features",): Role.NOTHING,
+    **_under(
+        ("features", "[]"),
+        {
+            ("type",): _only("Feature"),
+            ("properties",): Role.NOTHING,
+            ("properties", "track"): Role.NUMBER_OF,
+            ("properties", "segment"): Role.NUMBER_OF,
+            ("properties", "time"): Role.TIME,
+            ("properties", "coordTimes"): Role.NOTHING,
+            ("properties", "coordTimes", "[]"): Role.TIME,
+            ("geometry",): Role.NOTHING,
+            ("geometry", "type"): _only("LineString", "Point"),
+            ("geometry", "coordinates"): Role.NOTHING,
+            ("geometry", "coordinates", "[0]"): Role.LONGITUDE,
+            ("geometry", "coordinates", "[1]"): Role.LATITUDE,
+            ("geometry", "coordinates", "[]", "[0]"): Role.LONGITUDE,
+            ("geometry", "coordinates", "[]", "[1]"): Role.LATITUDE,
+        },
+    ),
+}
+_SEGMENTS: Final[dict[Place, Rule]] = {
+    ("time",): Role.TIME,
+    ("track",): Role.NUMBER_OF,
+    ("segment",): Role.NUMBER_OF,
+}
+_TABLE: Final[dict[Place, Rule]] = {
+    **_SEGMENTS,
+    ("latitude",): Role.LATITUDE,
+    ("longitude",): Role.LONGITUDE,
+}
+_PARQUET: Final[dict[Place, Rule]] = {
+    **_SEGMENTS,
+    ("geometry",): Role.NOTHING,
+    ("geometry", "x"): Role.LONGITUDE,
+    ("geometry", "y"): Role.LATITUDE,
+    ("created by",): re.compile(r"parquet-cpp-arrow version \d+(\.\d+){1,2}(-SNAPSHOT)?", re.ASCII),
+    **{
+        (name, "metadata", "PARQUET:field_id"): re.compile(r"-?\d{1,3}", re.ASCII)
+        for name in ("time", "geometry", "track", "segment")
+    },
+    **_under(
+        ("metadata",),
+        {
+            ("ARROW:schema",): Role.NOTHING,
+            ("geo",): Role.NOTHING,
+            ("geo", "version"): _only("1.1.0"),
+            ("geo", "primary_column"): _only("geometry"),
+            ("geo", "columns"): Role.NOTHING,
+            ("geo", "columns", "geometry"): Role.NOTHING,
+            ("geo", "columns", "geometry", "encoding"): _only("WKB"),
+            ("geo", "columns", "geometry", "geometry_types"): Role.NOTHING,
+            ("geo", "columns", "geometry", "geometry_types", "[]"): _only("Point"),
+        },
+    ),
+}
+
+LAYOUTS: Final[Mapping[str, Layout]] = {
+    "GPX": Layout(_GPX, frame=_only("extensions", "TrackPointExtension", "metadata")),
+    "GeoJSON": Layout(_GEOJSON, frame=_only("properties", "coordinateProperties")),
+    "CSV": Layout(_TABLE, tabular=True),
+    "TSV": Layout(_TABLE, tabular=True),
+    "GeoParquet": Layout(_PARQUET, tabular=True),
+}
+"""Of each format that is written, by the name of its row in `trailveil.formats.table`."""
+
+KEPT_AS: Final[Mapping[str, tuple[str, ...]]] = {
+    "elevation": ("ele", "elevation_m", "[2]"),
+    "speed": ("speed_m_s",),
+    "course": ("course_deg",),
+    "heart_rate": ("hr",),
+    "cadence": ("cad",),
+    "power": ("power_w",),
+    "temperature": ("atemp", "temperature_c"),
+}
+"""What fields that `protect --keep` kept are called in released files, besides their own names."""
+
+TAKERS: Final[Mapping[str, Callable[[bytes, str, Emit], None]]] = {
+    "GPX": from_xml,
+    "TCX": from_xml,
+    "FIT": from_fit,
+    "GeoLife": from_plt,
+    "GeoJSON": from_json,
+    "GeoParquet": from_parquet,
+    "CSV": from_table,
+    "TSV": from_table,
+}
+"""What takes all tokens out of a file, by the name of its format."""
+
+NAMESPACES: Final = re.compile(
+    r"http://(www\.topografix\.com/GPX/1/[01]|www\.garmin\.com/xmlschemas/\w+/v\d|"
+    r"www\.w3\.org/2001/XMLSchema-instance)",
+    re.ASCII,
+)
+"""What a namespace may be that is declared for a field that was kept."""
+
+_SHOWN: Final = """
+gpx trk trkseg trkpt time metadata wpt rte rtept name cmt desc src link text type author email
+copyright year license keywords bounds number extensions ele speed course magvar geoidheight sym
+fix sat hdop vdop pdop ageofdgpsdata dgpsid TrackPointExtension hr cad atemp wtemp depth power
+heartrate heart_rate cadence temperature elevation altitude distance accuracy bearing heading steps
+@lat @lon @version @creator @xmlns @href @minlat @minlon @maxlat @maxlon @id @domain latitude
+longitude lat lon lng timestamp date track segment id device device_id user user_id owner comment
+notes title description features properties geometry coordinates coordTimes coordinateProperties
+times crs bbox geometries created_by geo columns x y url note activity sport notes calories
+ARROW:schema [] [0] [1] [2] [3] primary_column encoding header
+"""
+_PUBLIC: Final = frozenset(
+    {*_SHOWN.casefold().split(), "a comment", "created by", "further places"}
+)
+
+
+def described(place: Place) -> str:
+    """A place in words. A name that is none of formats could itself be a leak, and is not told."""
+    return "/".join(_public(name) for name in place if name) or "the file"
+
+
+def _public(name: str) -> str:
+    if name.startswith("column ") and name[7:].isdigit():
+        return name
+    own = "@xmlns" if name.startswith("@xmlns:") else name.rpartition(":")[2]
+    known = name if name == "ARROW:schema" else own
+    return known if known.casefold() in _PUBLIC else "(another name)"

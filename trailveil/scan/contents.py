@@ -1,0 +1,196 @@
+"""What a released file holds beside its fixes, and what of the original that is.
+
+Whether something fails is settled by its place alone, so neither chance nor disguise decides it:
+what `trailveil.scan.allowed` does not know must not be there, unless its field was kept by name.
+The original then tells what it is. Of a field that was kept, only the coordinates of protected
+fixes fail.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final
+
+from trailveil.scan.allowed import (
+    KEPT_AS,
+    LAYOUTS,
+    NAMESPACES,
+    TAKERS,
+    Layout,
+    Role,
+    described,
+    fits,
+)
+from trailveil.scan.findings import Finding, Kind
+from trailveil.scan.known import Coordinates, Known, Number, numbers
+from trailveil.scan.tokens import NAME, VALUE, Place
+
+_MOST_PLACES = 1000  # that are told apart; what is at further ones is counted together
+_ELSEWHERE: Final[Place] = ("further places",)
+_MOST_SHOWN, _LONGEST_SHOWN = 5, 80  # values for the owner, and characters of each
+_COORDINATES: Final = (Role.LATITUDE, Role.LONGITUDE)
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file to scan: its content, its name in messages, and the name of its format."""
+
+    data: bytes
+    where: str
+    format: str
+
+
+def contents(
+    original: File,
+    released: File,
+    coordinates: tuple[Coordinates, Coordinates],
+    fixes: int,
+    keep: Collection[str] = (),
+) -> tuple[Finding, ...]:
+    """What the released file holds that it must not.
+
+    coordinates: those of the protected fixes, and of all. fixes: how many the reader finds in the
+    released file. keep: names of fields that were kept. Raises UnreadableInput as readers do.
+    """
+    layout, take = LAYOUTS[released.format], TAKERS[released.format]
+    names = [called for name in keep for called in (name, *KEPT_AS.get(name, ()))]
+    kept = frozenset(filter(None, map(_plain, names)))
+    first = _Slots(layout)
+    take(released.data, released.where, first)
+    found = first.findings(fixes)
+    if not first.beyond:
+        return found
+    known = Known()
+    TAKERS[original.format](original.data, original.where, known)
+    judge = _Judge(layout, kept, known, *coordinates)
+    take(released.data, released.where, judge)
+    return (*found, *judge.findings())
+
+
+@lru_cache(maxsize=1000)
+def _plain(name: str) -> str:
+    """A name without its prefix and what stands between words, in small letters."""
+    return re.sub(r"[\W_]", "", name.rpartition(":")[2].casefold())
+
+
+class _Slots:
+    """Counts what is where releases have it, as an `Emit`, and tells whether there is more."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self.beyond = False
+        self._counts: Counter[Role] = Counter()
+        self._latest: dict[Place, int] = {}
+        self._stray = 0
+
+    def __call__(self, place: Place, text: str, part: str, count: int = 1) -> None:
+        """A token of the release."""
+        rule = self._layout.rule(place)
+        if rule is None or part not in {NAME, VALUE} or (part == VALUE and not fits(rule, text)):
+            self.beyond = True
+        elif part == VALUE and isinstance(rule, Role):
+            self._counts[rule] += count
+            if rule is Role.NUMBER_OF:
+                self._number(place, int(text), count)
+
+    def _number(self, place: Place, number: int, count: int) -> None:
+        """Segments and tracks are numbered as they come: anything else is some other number."""
+        latest = self._latest.get(place, -1)
+        if number not in {max(latest, 0), latest + 1}:
+            self._stray += count
+        self._latest[place] = number
+
+    def findings(self, fixes: int) -> tuple[Finding, ...]:
+        """Coordinates and times that are of none of so many fixes, and numbers out of order."""
+        stray = self._stray + sum(
+            abs(self._counts[role] - fixes) for role in (*_COORDINATES, Role.TIME)
+        )
+        return (Finding(Kind.STRAY, "where fixes stand", stray),) if stray else ()
+
+
+class _Judge:
+    """Sorts what is beyond a release by what of the original it is, as an `Emit`."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        kept: frozenset[str],
+        known: Known,
+        protected: Coordinates,
+        every: Coordinates,
+    ) -> None:
+        self._layout, self._kept, self._known = layout, kept, known
+        self._protected, self._every = protected, every
+        self._previous: Number | None = None
+        self._found: dict[tuple[Place, Kind], Finding] = {}
+        self._names: Counter[Place] = Counter()
+        self._places: set[Place] = set()
+
+    def __call__(self, place: Place, text: str, part: str, count: int = 1) -> None:
+        """A token of the release."""
+        rule = self._layout.rule(place)
+        if rule is not None and part in {NAME, VALUE} and (part == NAME or fits(rule, text)):
+            return
+        kept = self._is_kept(place, part)
+        if part == NAME:
+            if not (kept or self._is_frame(place)):
+                self._names[self._counted(place)] += 1
+            return
+        if place[-1].startswith("@xmlns") and self._kept and NAMESPACES.fullmatch(text):
+            return
+        found = list(numbers(text))
+        if self._has_protected_place(found):
+            self._add(place, Kind.PLACE, text, count)
+        elif not kept:
+            self._add(place, self._kind(place, text, found), text, count)
+
+    def findings(self) -> tuple[Finding, ...]:
+        """What was found, with names that have nothing found below them."""
+        with_more = {place[:depth] for place, _ in self._found for depth in range(len(place) + 1)}
+        with_more |= {place[:depth] for place in self._names for depth in range(len(place))}
+        for place, count in self._names.items():
+            if place not in with_more:
+                self._add(place, Kind.FIELD, place[-1], count)
+        return tuple(self._found.values())
+
+    def _is_kept(self, place: Place, part: str) -> bool:
+        if not self._kept or part not in {NAME, VALUE}:
+            return False
+        return any(_plain(name) in self._kept for name in place)
+
+    def _is_frame(self, place: Place) -> bool:
+        own = place[-1].rpartition(":")[2]
+        return bool(self._kept) and (own in self._layout.frame or place[-1].startswith("@xmlns"))
+
+    def _has_protected_place(self, found: list[Number]) -> bool:
+        """Whether two numbers, one after the other in the file, are such a place."""
+        pairs = list(zip([self._previous, *found], found, strict=False))
+        self._previous = found[-1] if found else self._previous
+        return any(one and self._protected.has_pair(one, other) for one, other in pairs)
+
+    def _kind(self, place: Place, text: str, found: list[Number]) -> Kind:
+        told = place[-1].lstrip("@").rpartition(":")[2].casefold() in self._known.names
+        if any(self._every.has_one(one) for one in found):
+            return Kind.COORDINATE
+        if self._known.has_text(text):
+            return Kind.TEXT
+        known = any(self._known.has_number(one, told=told) for one in found)
+        return Kind.NUMBER if known else Kind.FIELD
+
+    def _add(self, place: Place, kind: Kind, text: str, count: int) -> None:
+        place = self._counted(place)
+        key = (place, kind)
+        before = self._found.get(key) or Finding(kind, described(place), 0)
+        shown, text = before.leaked, text[:_LONGEST_SHOWN]
+        if len(shown) < _MOST_SHOWN and text not in shown:
+            shown = (*shown, text)
+        self._found[key] = replace(before, count=before.count + count, leaked=shown)
+
+    def _counted(self, place: Place) -> Place:
+        """The place, or one for all where there are too many to tell apart."""
+        if place not in self._places and len(self._places) >= _MOST_PLACES:
+            return _ELSEWHERE
+        self._places.add(place)
+        return place
