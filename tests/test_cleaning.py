@@ -328,11 +328,13 @@ def test_fields_stay_beside_their_fixes(fixes: list[Fix]) -> None:
 @given(st.permutations(range(6)))
 def test_the_order_in_the_file_does_not_matter_where_times_differ(order: list[int]) -> None:
     fixes = sound(6)
-    shuffled, _ = clean(recording([fixes[k] for k in order]))
+    stated = (("power", np.array(order, dtype=float)),)
+    shuffled, _ = clean(replace(recording([fixes[k] for k in order]), fields=stated))
     straight, _ = clean(recording(fixes))
     assert shuffled.times.tolist() == straight.times.tolist()
     assert shuffled.positions.tolist() == straight.positions.tolist()
     assert shuffled.segments.tolist() == np.argsort(order).tolist()
+    assert shuffled.fields[0][1].tolist() == [0, 1, 2, 3, 4, 5]
 
 
 def test_cleaning_what_is_clean_changes_nothing() -> None:

@@ -26,6 +26,7 @@ from trailveil.trace import NANOSECONDS, Trace
 BARE = ride(180, 20.0)  # an hour
 HEIGHTS = 400.0 + np.arange(180.0)
 TRACE = replace(BARE, fields=(("elevation", HEIGHTS), ("power", np.full(180, 250.0))))
+FIRST = int(BARE.times[0])
 SEED = bytes(range(32))
 ON_THE_PATH = (Named.PLAIN, Named.PATH)
 
@@ -53,7 +54,8 @@ def test_everything_near_is_left_out_and_nothing_far(
     stretches = [
         Stretch("x", int(moved.times[a]), int(moved.times[min(a + b, 179)])) for a, b in spans
     ]
-    found = left_out(moved, stretches)
+    since = int(moved.times[0])
+    found = left_out(moved, stretches, since)
     gaps = [
         max(one.begin - int(time), int(time) - one.end, 0) / NANOSECONDS
         for time in moved.times
@@ -66,7 +68,8 @@ def test_everything_near_is_left_out_and_nothing_far(
     edges = np.flatnonzero(found[1:] & ~found[:-1]) + 1
     assert all(moved.seconds[edge] % EDGES < 20.0 for edge in edges)
     assert (
-        found.tolist() == left_out(TRACE, [replace_by(one, -shift) for one in stretches]).tolist()
+        found.tolist()
+        == left_out(TRACE, [replace_by(one, -shift) for one in stretches], FIRST).tolist()
     )
 
 
@@ -88,6 +91,20 @@ def test_withheld_fixes_take_their_fields_along() -> None:
     trace, _ = draw(WITHHELD, SEED)
     assert len(trace) == 180 - 61
     assert dict(trace.fields)["elevation"].tolist() == HEIGHTS[61:].tolist()
+
+
+def test_blanks_tell_nothing_of_when_a_withheld_beginning_was() -> None:
+    made = planned(TRACE, at(0, 10), at(100), withhold=120.0)
+    trace, _ = draw(made, SEED)
+    blank = np.isnan(dict(trace.fields)["elevation"])
+    edges = np.flatnonzero(blank[1:] != blank[:-1]) + 1
+    assert len(edges) == 3
+    assert trace.times[0] - BARE.times[0] == 340 * NANOSECONDS
+    begin = made.request.stretches[1].begin - int(trace.times[0])
+    for edge, sign in zip(edges[1:], (1, -1), strict=True):
+        seconds = trace.seconds[edge if sign > 0 else edge - 1]
+        assert seconds % EDGES == 0
+        assert AROUND <= abs(seconds - begin / NANOSECONDS) < AROUND + EDGES
 
 
 def test_what_is_left_out_is_not_even_in_the_plan() -> None:
@@ -117,7 +134,7 @@ def test_who_reads_the_path_from_the_fields_is_left_with_what_is_said() -> None:
 
     said = min(one.least for one in WITHOUT.findings[0].left if "path" in one.adversary)
     assert left(300.0, 10.0) == pytest.approx(said)
-    assert left(float(gaps[~left_out(TRACE, [at(90)])].min()), 3.0) > 0.99 * said
+    assert left(float(gaps[~left_out(TRACE, [at(90)], FIRST)].min()), 3.0) > 0.99 * said
     assert left(300.0, 1.0) < 0.8 * said  # as it would be without a margin
 
 
@@ -125,7 +142,7 @@ def test_noise_that_is_not_made_against_who_knows_the_path_is_refused() -> None:
     for who in ((Named.PLAIN,), tuple(one for one in DEFAULT if one is not Named.PATH)):
         with pytest.raises(Refused, match="add --adversary path, or leave --keep out"):
             plan(TRACE, Request((at(90),), who=who))
-        assert with_fields_left_out(BARE, [at(90)], who) is BARE
+        assert with_fields_left_out(BARE, [at(90)], who, FIRST) is BARE
 
 
 def test_with_every_place_protected_fields_are_refused() -> None:

@@ -4,9 +4,10 @@ Nothing in them is protected, so they are reckoned to give the true path away wh
 kept. Who knows the path to 10 m, but for 5 minutes around each protected part, is one of those whom
 noise is made against. Fields can be read better than that: so they are left out for twice as long,
 and who reads the path from the rest to 3 m is then left with as much of the protected place as that
-adversary (within 1 %; to 1 m, with 0.86 of it or more, where 5 minutes could leave 0.54).
+adversary (within 1 %; to 1 m, with 0.89 of it or more, where 5 minutes could leave 0.54).
 
-Blanks tell when, to some minutes: they begin and end at whole five minutes since the first fix.
+Blanks tell when, to some minutes: they begin and end at whole five minutes since the first fix that
+is released.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,13 +25,16 @@ AROUND = 600.0
 """Seconds around a protected part in which no field is released."""
 
 EDGES = 300.0
-"""Seconds: fields are left out from a whole multiple of them to another, since the first fix."""
+"""Seconds: fields are left out from a whole multiple of them to another: see above."""
 
 
-def with_fields_left_out(trace: Trace, stretches: Sequence[Stretch], who: Iterable[Named]) -> Trace:
+def with_fields_left_out(
+    trace: Trace, stretches: Sequence[Stretch], who: Iterable[Named], since: int
+) -> Trace:
     """The trace without its fields around the stretches.
 
-    Raises Refused where it has fields and the noise is not made against who knows the path.
+    since: time of the first fix that is released, nanoseconds since 1970. Raises Refused where the
+    trace has fields and the noise is not made against who knows the path.
     """
     if not trace.fields:
         return trace
@@ -39,18 +43,17 @@ def with_fields_left_out(trace: Trace, stretches: Sequence[Stretch], who: Iterab
             "kept fields must come with noise that is made against who knows the path, which they "
             "can give away, got other noise: add --adversary path, or leave --keep out"
         )
-    hidden = left_out(trace, stretches)
+    hidden = left_out(trace, stretches, since)
     fields = tuple((name, np.where(hidden, np.nan, values)) for name, values in trace.fields)
     return replace(trace, fields=fields)
 
 
-def left_out(trace: Trace, stretches: Sequence[Stretch]) -> NDArray[np.bool_]:
-    """At which fixes (n,) of a trace no field is released."""
-    first = int(trace.times[0])
+def left_out(trace: Trace, stretches: Sequence[Stretch], since: int) -> NDArray[np.bool_]:
+    """At which fixes (n,) of a trace no field is released; since: as above."""
     around, step = round(AROUND * NANOSECONDS), round(EDGES * NANOSECONDS)
     found = np.zeros(len(trace), dtype=np.bool_)
     for one in stretches:
-        begin = (one.begin - around - first) // step * step + first
-        end = -((first - one.end - around) // step) * step + first
+        begin = (one.begin - around - since) // step * step + since
+        end = -((since - one.end - around) // step) * step + since
         found |= (trace.times >= begin) & (trace.times <= end)
     return found

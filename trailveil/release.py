@@ -205,7 +205,6 @@ def plan(trace: Trace, request: Request) -> Plan:
     if not request.stretches or request.noise is Noise.EVERYWHERE:
         raise InvalidValue("something must be protected, got nothing: state a time or a stay")
     check_target(request)
-    trace = with_fields_left_out(trace, request.stretches, request.who)
     frame, target = frame_for(trace.positions), request.target
     spans = [one.seconds(trace) for one in request.stretches]
     found = crops(request.kernel, trace.seconds, spans, target.deviation)
@@ -216,6 +215,8 @@ def plan(trace: Trace, request: Request) -> Plan:
             "at least two fixes must remain to be released, got fewer: protect or withhold a "
             "shorter part"
         )
+    first = int(trace.times[base.rows[0]])
+    trace = with_fields_left_out(trace, request.stretches, request.who, first)
     designed = _designed(found, base, request)
     mechanism = designed.mechanism
     if mechanism.max_std > LARGEST_STD:

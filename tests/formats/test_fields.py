@@ -234,6 +234,26 @@ def test_geojson_has_heights_in_places_and_lists_beside_times() -> None:
     assert found.seen.other_fields == 1
 
 
+def test_fields_stay_beside_their_rows_where_some_state_no_position() -> None:
+    times = [f"2024-05-01T07:30:0{second}Z" for second in range(4)]
+    columns = {
+        "time": times,
+        "lat": [46.0, None, 46.2, 46.3],
+        "lon": [7.0, None, 7.2, 7.3],
+        "power": [100.0, 101.0, None, 103.0],
+    }
+    frame = pandas.DataFrame(columns)
+    stream = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table(columns), stream)
+    for found in (
+        from_frame(frame, ("power",)),
+        READERS["CSV"](frame.to_csv(index=False).encode(), "x", ("power",)),
+        READERS["GeoParquet"](stream.getvalue(), "x", ("power",)),
+    ):
+        assert found.seen.without_position == 1
+        np.testing.assert_array_equal(found.fields[0][1], [100.0, np.nan, 103.0])
+
+
 def test_tables_in_memory_have_the_fields_as_columns() -> None:
     fields = (("elevation", np.arange(40.0)), ("speed", np.full(40, 2.5)))
     trace = Trace(SECONDS * 10**9, PLACES, np.zeros(40, dtype=np.intp), (0,), fields)
