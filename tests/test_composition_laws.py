@@ -41,8 +41,8 @@ def test_the_same_design_again_halves_the_noise() -> None:
 def test_two_hundred_draws_of_one_design_are_accounted_for_as_their_mean() -> None:
     """What a release without a key costs who makes it again and again: their noise averages out."""
     kernel = IntegratedOU(3.0, 60.0) + Constant(1e5) + White(2.0)
-    times = np.arange(0.0, 160.0, 20.0)
-    prior, secret = Prior(kernel, times), basic(80.0)
+    times = np.arange(0.0, 120.0, 40.0)
+    prior, secret = Prior(kernel, times), basic(40.0)
     one = least_noise(prior, secret, loss_bound_for(1.0, 200.0))
     found = joint_loss(kernel, [Release(one)] * 200, secret)
     expected = loss_matrix(prior, secret, one.scaled(1 / 200))

@@ -108,7 +108,7 @@ def test_a_run_that_is_stopped_at_any_step(number: int, source: Path, sweep: Swe
     data, output = source.read_bytes(), source.with_name("ride.private.gpx")
     whole = None
     steps = 0
-    for step in sweep(range(1, MOST_STEPS), short=16):
+    for step in sweep(range(1, MOST_STEPS), short=9):
         output.unlink(missing_ok=True)
         found = stopped_at(step, number, source)
         assert source.read_bytes() == data
