@@ -10,7 +10,7 @@ from tests.rides import ride
 from trailveil.adversaries import DEFAULT, Named
 from trailveil.adversary import exposures, knows_a_point
 from trailveil.crops import Crop, crops
-from trailveil.demands import Aims, Left, Target, adversaries_of, demanded, judged
+from trailveil.demands import Aims, Left, Target, adversaries_of, demanded, judged, judged_again
 from trailveil.errors import BeyondPrior
 from trailveil.gaussian import FloatArray
 from trailveil.mechanism import Mechanism, no_noise
@@ -247,3 +247,34 @@ def test_a_fix_that_is_found_among_all_is_one_to_look_at() -> None:
     assert found.place == times[101]
     aims = Aims().after(crop, Target(BOUND, PLAIN), [found])
     assert aims == Aims((), (float(times[101]),))
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.001, 1.01, 3.0, 1e3])
+@pytest.mark.parametrize("name", ["a time", "a stay"])
+def test_with_a_little_more_noise_a_second_look_at_few_places_says_the_same(
+    name: str, ratio: float
+) -> None:
+    """Or nothing, where others may be worst now."""
+    crop, target = crop_of(SPANS[name]), Target(BOUND, DEFAULT)
+    for seed in range(4):
+        mechanism = noise(seed)
+        more = mechanism.scaled(ratio)
+        again = judged_again(crop, more, 0, target, judged(crop, mechanism, 0, target))
+        whole = judged(crop, more, 0, target)
+        if again is None:
+            assert ratio > 1.01
+            continue
+        for one, other in zip(again, whole, strict=True):
+            assert one.adversary == other.adversary
+            assert one.loss == pytest.approx(other.loss, rel=1e-7)
+            assert one.least == pytest.approx(other.least, rel=1e-7)
+            assert one.known == pytest.approx(other.known, rel=1e-9)
+
+
+def test_a_second_look_is_refused_where_it_cannot_be_enough() -> None:
+    crop, target = crop_of(SPANS["a stay"]), Target(BOUND, DEFAULT)
+    first = judged(crop, noise(1), 0, target)
+    elsewhere = [replace(one, elsewhere=(1.01 * one.loss, one.least)) for one in first]
+    assert judged_again(crop, noise(1), 0, target, elsewhere) is None
+    elsewhere = [replace(one, elsewhere=(0.0, 0.99 * one.least)) for one in first]
+    assert judged_again(crop, noise(1), 0, target, elsewhere) is None

@@ -6,8 +6,9 @@ sees that the person stood still is an adversary of the first, who does not of t
 know besides is known outside of the stay.
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,6 +32,8 @@ _SAMPLED, _EVERY = 12, 150
 _WITHIN = (0.03, 0.08, 0.2, 0.5, 0.8, 0.92, 0.97)
 # Relative: how far the losses of many fixes at once may be below those with a bounded error.
 _CAUTION = 1e-6
+# Relative: places of which so nearly most is learnt may be the worst with a little more noise.
+_NEAR = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,10 @@ class Target:
             raise BeyondPrior(least)
         return max(self.left**2 / one.least**2 for one in found)
 
+    def missed_by(self, found: "Sequence[Left]") -> "tuple[Left, ...]":
+        """Those who learn more than is allowed. Raises as `missed` does."""
+        return tuple(one for one in found if self.missed([one]) > 1)
+
 
 @dataclass(frozen=True, slots=True)
 class Left:
@@ -68,7 +75,8 @@ class Left:
     loss: 1 / m^2. before, after: metres per coordinate, without the release and with it. at:
     seconds since the first fix of the value that it knew besides, if any. place: of the place, if
     it is that of one time. known, least: the least deviations without the release and with it,
-    wherever and whatever it knew besides; weakest: the place of that, as `place`.
+    wherever and whatever it knew besides; weakest: the place of that, as `place`. near: the places
+    of which nearly most is learnt, or least left; elsewhere: the loss and the least of the rest.
     """
 
     adversary: str
@@ -80,6 +88,8 @@ class Left:
     known: float
     least: float
     weakest: float | None
+    near: tuple[float | None, ...] = ()
+    elsewhere: tuple[float, float] = (0.0, math.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,18 +194,47 @@ def still_missed(
 
     left: of them, with less noise. 0 for none.
     """
+    found = []
+    for one in left:
+        again = _at_places(crop, mechanism, number, target, one, (one.place, one.weakest))
+        found.append(target.missed([again]))
+    return max(found, default=0.0)
+
+
+def judged_again(
+    crop: Crop, mechanism: Mechanism, number: int, target: Target, left: Sequence[Left]
+) -> list[Left] | None:
+    """What `judged` would say, where there is only a little more noise than when `left` was said.
+
+    Nobody learns more of any place than before. So only places are looked at of which nearly most
+    was learnt; where what is learnt of them is less than was learnt elsewhere: None.
+    """
+    found = []
+    for one in left:
+        again = _at_places(crop, mechanism, number, target, one, one.near)
+        loss, least = one.elsewhere
+        if again.loss < loss or again.least > least:
+            return None
+        found.append(replace(again, known=one.known, near=one.near, elsewhere=one.elsewhere))
+    return found
+
+
+def _at_places(
+    crop: Crop,
+    mechanism: Mechanism,
+    number: int,
+    target: Target,
+    left: Left,
+    places: Sequence[float | None],
+) -> Left:
+    """What an adversary is left with of some of the places of a part; None for the mean."""
     begin, end = crop.spans[number]
     inside = crop.prior.times[(crop.prior.times >= begin) & (crop.prior.times <= end)]
     passing, still = adversaries_of(crop, number, target)
-    who = {one.name: one for one in (*passing, *still)}
-    found = []
-    for one in left:
-        places = {one.place, one.weakest}
-        moments = sorted(place - crop.start for place in places if place is not None)
-        mean = inside if None in places else None
-        looked = _looked(crop, mechanism, who[one.adversary], moments, mean)
-        found.append(target.missed([_left(crop, who[one.adversary], looked)]))
-    return max(found, default=0.0)
+    who = next(one for one in (*passing, *still) if one.name == left.adversary)
+    moments = sorted({place - crop.start for place in places if place is not None})
+    looked = _looked(crop, mechanism, who, moments, inside if None in places else None)
+    return _left(crop, who, looked)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -291,6 +330,8 @@ def _left(crop: Crop, adversary: Adversary, found: _Looked) -> Left:
     told, times = found.seen, found.times
     worst, weakest = int(np.argmax(told.losses)), int(np.argmin(told.least))
     at = told.at[worst]
+    near = told.losses >= (1 - _NEAR) * told.losses[worst]
+    near |= told.least <= (1 + _NEAR) * told.least[weakest]
 
     def whole(time: float | None) -> float | None:
         return None if time is None else time + crop.start
@@ -305,4 +346,9 @@ def _left(crop: Crop, adversary: Adversary, found: _Looked) -> Left:
         float(np.min(told.known)),
         float(told.least[weakest]),
         whole(times[weakest]),
+        tuple(whole(time) for time, one in zip(times, near, strict=True) if one),
+        (
+            float(np.max(told.losses[~near], initial=0.0)),
+            float(np.min(told.least[~near], initial=np.inf)),
+        ),
     )

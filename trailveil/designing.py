@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 
 from trailveil.adversary import Adversary
 from trailveil.crops import Crop
-from trailveil.demands import Aims, Left, Target, demanded, judged, still_missed
+from trailveil.demands import Aims, Left, Target, demanded, judged, judged_again, still_missed
 from trailveil.design.columns import turn
 from trailveil.design.requirements import Demand
 from trailveil.design.robust import ESTIMATED, QUICKLY, Effort
@@ -157,15 +157,16 @@ def _until_met(
 ) -> tuple[Mechanism, list[tuple[Left, ...]]]:
     """The noise, or a little more of it, that meets the target, and what all are left with."""
     parts = range(len(crop.parts))
-    quickly = True
+    quick = [judged(crop, mechanism, i, target, quickly=True) for i in parts]
+    mechanism = _with_more(crop, mechanism, target, [target.missed_by(part) for part in quick])
+    seen = [judged(crop, mechanism, i, target) for i in parts]
     for _ in range(_MOST_STEPS):
-        seen = [tuple(judged(crop, mechanism, i, target, quickly=quickly)) for i in parts]
-        missed = [tuple(one for one in part if target.missed([one]) > 1) for part in seen]
-        if not any(missed) and not quickly:
-            return mechanism, seen
-        if any(missed):
-            mechanism = _with_more(crop, mechanism, target, missed)
-        quickly = False
+        missed = [target.missed_by(part) for part in seen]
+        if not any(missed):
+            return mechanism, [tuple(part) for part in seen]
+        mechanism = _with_more(crop, mechanism, target, missed)
+        again = [judged_again(crop, mechanism, i, target, part) for i, part in enumerate(seen)]
+        seen = [part or judged(crop, mechanism, i, target) for i, part in enumerate(again)]
     raise _never_met()
 
 
@@ -177,6 +178,8 @@ def _with_more(
     More noise is worse for everybody: the others need no second look. By secants, since losses may
     fall slowly with the noise.
     """
+    if not any(missed):
+        return mechanism
     excess, slope = max(float(np.log(target.missed(part))) for part in missed if part), -1.0
     for _ in range(_MOST_STEPS):
         step = (_MORE * excess + _LEAST_STEP) / -slope
