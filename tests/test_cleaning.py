@@ -257,6 +257,9 @@ def test_times_are_assigned_where_there_are_none() -> None:
     assert "--every must be for recordings without times, got 1 of 5" in refusal(
         [*fixes, (3, 40, 7)], every=2.5
     )
+    unreadable = replace(recording(fixes), seen=Seen(unreadable_times=2))
+    with pytest.raises(Refused, match="got 2 of 4"):
+        clean(unreadable, every=2.5)
     for every in (0.0, -1.0, float("nan"), 1e9):
         with pytest.raises(InvalidValue, match="--every must be seconds"):
             clean(recording(fixes), every=every)

@@ -156,3 +156,25 @@ def test_the_command_makes_a_key_and_protect_takes_it(
         found.append((tmp_path / f"{state}.gpx").read_bytes())
         assert secret not in (tmp_path / f"{state}.json").read_text()
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("option", ["-o", "--report"])
+@pytest.mark.parametrize("target", ["my.key", "prior.json"])
+def test_a_run_writes_over_no_key_and_no_prior(
+    option: str, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.rides import written
+    from trailveil.priors import BUILT_IN, to_json
+
+    monkeypatch.chdir(tmp_path)
+    written(Path("ride.gpx"), TRACE)
+    new_key(Path("my.key"))
+    Path("prior.json").write_text(to_json(BUILT_IN["walk"]))
+    Path("link.gpx").symlink_to(target)
+    name = "link.gpx" if option == "-o" else target
+    before = Path(target).read_bytes()
+    words = ["protect", "ride.gpx", "--key", "my.key", "--prior", "prior.json", "--overwrite"]
+    done = CliRunner().invoke(cli, [*words, "--adversary", "still", option, name])
+    assert isinstance(done.exception, UnwritableOutput), done.output
+    assert "named already" in str(done.exception)
+    assert Path(target).read_bytes() == before

@@ -16,6 +16,7 @@ from trailveil.errors import Refused, UnwritableOutput
 from trailveil.keys import name_of
 from trailveil.memory import Entry, Memory, open_memory, user_memory
 from trailveil.randomness import SEED_BYTES
+from trailveil.readings import Readings
 from trailveil.trace import NANOSECONDS, Trace
 
 TRACE = ride(200, 5.0)
@@ -277,3 +278,15 @@ def test_no_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "home", no_home)
     with pytest.raises(Refused, match="got no home; set XDG_STATE_HOME"):
         user_memory()
+
+
+def test_two_rooms_are_two_recordings_and_a_copy_of_one_is_one(memory: Memory) -> None:
+    """They are as warm, to a tenth, now and then; a copy to fewer decimals is so nearly always."""
+    random = np.random.default_rng(1)
+    times = np.arange(500, dtype=np.int64) * 900 * NANOSECONDS
+    rooms = [Readings(times, 20 + random.normal(0, 1, 500), "degC") for _ in range(2)]
+    memory.remember(rooms[0], ENTRY)
+    assert memory.earlier(rooms[0]) == [ENTRY]
+    assert memory.earlier(rooms[1]) == []
+    part = Readings(times[100:130], np.round(rooms[0].values[100:130], 3), "degC")
+    assert memory.earlier(part) == [ENTRY]

@@ -170,7 +170,8 @@ def _with_times(recording: Recording, every: float) -> Recording:
             f"--every must be seconds of at most a day, and {_LONGEST:g} in all, got {every:g} for "
             f"{len(recording)} fixes: state how far apart they were"
         )
-    stated = int((~np.isnat(recording.times)).sum())
+    seen = recording.seen
+    stated = int((~np.isnat(recording.times)).sum()) + seen.unreadable_times + seen.impossible_years
     if stated:
         raise Refused(
             f"--every must be for recordings without times, got {stated} of {len(recording)} fixes "

@@ -33,6 +33,8 @@ _SKETCH = 65_536
 # Two recordings that share this many fixes are one, or one is part of the other: that the last fix
 # of one is the first of the next is not enough.
 _SHARED = 2
+# Two rooms are as warm now and then: of readings, this share of the shorter series must agree.
+_SHARED_READINGS = 0.5
 # Microdegrees and nanoseconds: fixes are compared at this coarseness, so that a re-export with
 # fewer decimals, or whole seconds, is recognised.
 _COARSE = 100
@@ -76,7 +78,9 @@ class Memory:
         found = []
         for path in _records(self.folder):
             entry, fixes = _parse(_read(path), self.key, path)
-            if np.intersect1d(own, fixes).size >= min(_SHARED, own.size, fixes.size):
+            least = min(own.size, fixes.size)
+            enough = _SHARED_READINGS * least if isinstance(trace, Readings) else _SHARED
+            if np.intersect1d(own, fixes).size >= min(max(_SHARED, enough), least):
                 found.append(entry)
         return found
 

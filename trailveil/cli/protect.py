@@ -25,6 +25,7 @@ from trailveil.keys import load_key
 from trailveil.memory import user_memory
 from trailveil.output import Put, check_output, staged
 from trailveil.prior_file import prior_named
+from trailveil.priors import BUILT_IN
 from trailveil.protecting import (
     check_released,
     default_output,
@@ -159,9 +160,10 @@ def protect(**options: Any) -> None:
         every=options["every"],
         keep=options["keep"],
     )
-    check_target(output, source, overwrite=overwrite)
+    read = files_read(source, options)
+    check_target(output, *read, overwrite=overwrite)
     check_keep(output, options["keep"])
-    _check_report(options["report"], source, output, overwrite=overwrite)
+    _check_report(options["report"], *read, output, overwrite=overwrite)
     everywhere = wanted.noise is Noise.EVERYWHERE
     request = wanted if everywhere else requested(trace, chosen, wanted)
     memory = user_memory()
@@ -198,7 +200,9 @@ def _protect_readings(source: Path, options: dict[str, Any]) -> None:
 
     output: Path = options["output"] or source.with_name(f"{source.stem}.private.csv")
     report: Path | None = options["report"]
-    _check_report(report, source, output, overwrite=options["overwrite"])
+    read = files_read(source, options)
+    check_output(output, *read, overwrite=options["overwrite"])
+    _check_report(report, *read, output, overwrite=options["overwrite"])
 
     def stage(found: dict[str, Any], words: str) -> AbstractContextManager[Put]:
         return _report(report or Path(), found, words, overwrite=options["overwrite"])
@@ -279,18 +283,24 @@ def _naive_zone(options: dict[str, Any]) -> ZoneInfo | None:
     return None if options["assume_utc"] else options["zone"]
 
 
-def check_target(output: Path, source: Path, *, overwrite: bool) -> None:
+def files_read(source: Path, options: dict[str, Any]) -> list[Path]:
+    """The files that a run reads, none of which it may write: recording, key, prior."""
+    prior = [] if options["prior"] in BUILT_IN else [Path(options["prior"])]
+    return [source, *prior, *([] if options["key"] is None else [options["key"]])]
+
+
+def check_target(output: Path, *others: Path, overwrite: bool) -> None:
     """Refuse an output that cannot or must not be written, before any work is done."""
     format_to_write(output.suffix)
-    check_output(output, source, overwrite=overwrite)
+    check_output(output, *others, overwrite=overwrite)
 
 
-def _check_report(report: Path | None, source: Path, output: Path, *, overwrite: bool) -> None:
+def _check_report(report: Path | None, *others: Path, overwrite: bool) -> None:
     if report is None:
         return
     if report.suffix.lower() in {".html", ".htm"}:
         raise Unavailable("--report must be .json or .txt in this version, got HTML")
-    check_output(report, source, output, overwrite=overwrite, what="report")
+    check_output(report, *others, overwrite=overwrite, what="report")
 
 
 def _report(

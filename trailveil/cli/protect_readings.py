@@ -15,7 +15,7 @@ from trailveil.formats.source import named as file_named
 from trailveil.kernels import Kernel
 from trailveil.keys import load_key
 from trailveil.memory import user_memory
-from trailveil.output import Put, check_output
+from trailveil.output import Put
 from trailveil.prior_file import prior_named
 from trailveil.protecting import (
     Chosen,
@@ -94,7 +94,6 @@ def _check(source: Path, output: Path, options: dict[str, Any], given: set[str])
         raise InvalidValue(
             f"the output must be CSV for readings, got {file_named(output)}: name it .csv (-o)"
         )
-    check_output(output, source, overwrite=options["overwrite"])
 
 
 def _request(readings: Readings, options: dict[str, Any]) -> ReadingsRequest:

@@ -28,6 +28,18 @@ def guaranteed(guarantee: Guarantee) -> dict[str, Any]:
     }
 
 
+def rounded_up(value: float) -> float:
+    """The least number of one digit that is not below a positive value."""
+    unit = 10.0 ** np.floor(np.log10(value))
+    return float(np.ceil(value / unit) * unit)
+
+
+def rounded_down(value: float) -> float:
+    """The largest number of one digit that is not above a positive value."""
+    unit = 10.0 ** np.floor(np.log10(value))
+    return float(np.floor(value / unit) * unit)
+
+
 def prior_in_full(kernel: Kernel) -> dict[str, str]:
     """The prior by its name, where it has one, and in full."""
     names = [name for name, spec in BUILT_IN.items() if spec.kernel == kernel]

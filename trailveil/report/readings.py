@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from trailveil.cleaning import Cleaning
+from trailveil.guarantee import Guarantee
 from trailveil.readings_release import ReadingsFinding, ReadingsPlan
 from trailveil.report.parts import (
     guaranteed,
     listed,
     paragraph,
     prior_in_full,
+    rounded_down,
     times_in_words,
     times_of,
 )
@@ -39,6 +41,7 @@ def record_readings(
     """Everything that is said of a release: see trailveil.report.record."""
     request, mechanism = plan.request, plan.mechanism
     released = int(mechanism.rows.size)
+    told = private or not request.stretches
     found: dict[str, Any] = {
         "trailveil": __version__,
         "output": output,
@@ -69,11 +72,11 @@ def record_readings(
         "mechanism": {
             "released_readings": released,
             "withheld_readings": len(plan.readings) - released,
-            "rms": mechanism.rms,
-            "largest_std": mechanism.max_std,
-            "largest_99": _DRAWS_99 * mechanism.max_std,
+            "rms": mechanism.rms if told else None,
+            "largest_std": mechanism.max_std if told else None,
+            "largest_99": _DRAWS_99 * mechanism.max_std if told else None,
         },
-        "worst": _meaning(plan),
+        "worst": _meaning(plan, told=told),
         "warnings": _warnings(plan, cleaning, further=further),
         "not_protected": _not_protected(plan),
     }
@@ -102,7 +105,12 @@ def text_readings(found: dict[str, Any]) -> str:
     )
 
 
-def _meaning(plan: ReadingsPlan) -> dict[str, Any]:
+def _meaning(plan: ReadingsPlan, *, told: bool) -> dict[str, Any]:
+    """Of the worst part; for others what was asked for: more would tell when."""
+    if not told:
+        mu = plan.request.radius * float(np.sqrt(plan.request.bound))
+        left = {"interval_68": rounded_down(min(plan.deviation, plan.request.bound**-0.5))}
+        return guaranteed(Guarantee(mu, plan.request.order)) | left
     return {**guaranteed(plan.guarantee), "interval_68": _interval(plan.deviation)}
 
 
@@ -222,14 +230,15 @@ def _any(found: dict[str, Any]) -> str:
 
 def _cost(found: dict[str, Any]) -> list[str]:
     noise, unit = found["mechanism"], found["target"]["unit"]
-    return [
-        "",
-        "What it costs",
-        *paragraph(
-            f"{noise['released_readings']} readings released, {noise['withheld_readings']} "
-            f"withheld. They are moved by {noise['rms']:.3g} {unit} on average (root mean square), "
-            f"by {noise['largest_std']:.3g} {unit} where most, and there by no more than "
+    counts = (
+        f"{noise['released_readings']} readings released, {noise['withheld_readings']} withheld."
+    )
+    moved = ""
+    if noise["rms"] is not None:
+        moved = (
+            f" They are moved by {noise['rms']:.3g} {unit} on average (root mean square), by "
+            f"{noise['largest_std']:.3g} {unit} where most, and there by no more than "
             f"{noise['largest_99']:.3g} {unit} in 99 of 100 draws."
-            f"{times_in_words(found['times'], 'reading')}"
-        ),
-    ]
+        )
+    times = times_in_words(found["times"], "reading")
+    return ["", "What it costs", *paragraph(f"{counts}{moved}{times}")]

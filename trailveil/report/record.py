@@ -18,7 +18,7 @@ from trailveil.demands import Left
 from trailveil.guarantee import CIRCLE_68, Guarantee
 from trailveil.release import Finding, Plan
 from trailveil.report import everywhere, kept
-from trailveil.report.parts import guaranteed, prior_in_full, times_of
+from trailveil.report.parts import guaranteed, prior_in_full, rounded_down, rounded_up, times_of
 from trailveil.report.warnings import not_protected, warnings
 from trailveil.retiming import AS_RECORDED, Retiming
 from trailveil.selection import in_words
@@ -75,8 +75,8 @@ def record(
         },
         "times": times_of(plan.trace.times[plan.mechanism.rows], retiming),
         "adversaries": _adversaries(plan),
-        "mechanism": _mechanism(plan),
-        "worst": _worst(plan),
+        "mechanism": _mechanism(plan, private=private),
+        "worst": _worst(plan, private=private),
         "kept": fields,
         "warnings": [
             *kept.warnings(plan, fields),
@@ -111,24 +111,35 @@ def _adversaries(plan: Plan) -> list[str]:
     return found
 
 
-def _mechanism(plan: Plan) -> dict[str, Any]:
+def _mechanism(plan: Plan, *, private: bool) -> dict[str, Any]:
+    """The noise of the design. How much it is tells when, to who can design it, too."""
     mechanism = plan.mechanism
     released = int(mechanism.rows.size)
+    told = private or bool(plan.everywhere)
     return {
         "name": plan.request.noise.value,
         "released_fixes": released,
         "withheld_fixes": len(plan.trace) - released,
-        "rms_m": float(np.sqrt(2) * mechanism.rms),
-        "largest_rms_m": float(np.sqrt(2) * mechanism.max_std),
-        "largest_99_m": _PLANAR_99 * mechanism.max_std,
+        "rms_m": float(np.sqrt(2) * mechanism.rms) if told else None,
+        "largest_rms_m": float(np.sqrt(2) * mechanism.max_std) if told else None,
+        "largest_99_m": _PLANAR_99 * mechanism.max_std if told else None,
     }
 
 
-def _worst(plan: Plan) -> dict[str, Any]:
+def _worst(plan: Plan, *, private: bool) -> dict[str, Any]:
+    """The part that loses most; for others what was asked for, which is at least as bad."""
     if plan.everywhere:
         return _meaning(*everywhere.promise(plan))
     worst = max(plan.findings, key=lambda one: one.guarantee.mu)
-    return _meaning(worst.guarantee, worst.deviation)
+    if private:
+        return _meaning(worst.guarantee, worst.deviation)
+    request = plan.request
+    if request.leave is not None:
+        mu = rounded_up(worst.guarantee.mu)
+        return _meaning(Guarantee(mu, request.order), request.leave / CIRCLE_68)
+    mu = request.radius * (1 + plan.frame.SCALE_ERROR) * float(np.sqrt(request.bound))
+    least = rounded_down(min(worst.deviation, request.bound**-0.5))
+    return _meaning(Guarantee(mu, request.order), least)
 
 
 def _meaning(guarantee: Guarantee, deviation: float) -> dict[str, Any]:

@@ -168,16 +168,15 @@ def _circle(radius: float | None) -> str:
 
 
 def _cost(noise: dict[str, Any], times: dict[str, Any]) -> list[str]:
-    return [
-        "",
-        "What it costs",
-        *paragraph(
-            f"{_count(noise['released_fixes'])} released, {noise['withheld_fixes']} withheld. The "
-            f"track is moved by {_metres(noise['rms_m'])} on average over it (root mean square), "
-            f"by {_metres(noise['largest_rms_m'])} where most, and there by no more than "
-            f"{_metres(noise['largest_99_m'])} in 99 of 100 draws.{times_in_words(times)}"
-        ),
-    ]
+    counts = f"{_count(noise['released_fixes'])} released, {noise['withheld_fixes']} withheld."
+    moved = ""
+    if noise["rms_m"] is not None:
+        moved = (
+            f" The track is moved by {_metres(noise['rms_m'])} on average over it (root mean "
+            f"square), by {_metres(noise['largest_rms_m'])} where most, and there by no more than "
+            f"{_metres(noise['largest_99_m'])} in 99 of 100 draws."
+        )
+    return ["", "What it costs", *paragraph(f"{counts}{moved}{times_in_words(times)}")]
 
 
 def _count(number: int) -> str:
