@@ -164,6 +164,14 @@ def test_hardly_moved_fixes_are_counted_and_fail_where_protected() -> None:
     assert not with_grid(grid, Chosen(at=("start+100s",))).clean
 
 
+def test_a_rounded_or_slightly_shifted_original_is_no_release() -> None:
+    """Nothing is within 1 m, and everything within 10."""
+    grid = np.add(GRID, [30, 40])
+    for chosen in (None, CHOSEN):
+        found = with_grid(grid, chosen).findings
+        assert [one.kind for one in found if one.kind is Kind.NEARLY] == [Kind.NEARLY]
+
+
 def test_a_protected_time_between_fixes_is_that_of_the_nearest() -> None:
     grid = MOVED.copy()
     grid[20] = GRID[20]
