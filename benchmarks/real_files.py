@@ -15,8 +15,9 @@ from pathlib import Path
 from trailveil.adversaries import named
 from trailveil.errors import TrailveilError
 from trailveil.formats.table import FORMATS
-from trailveil.protecting import Chosen, load, requested
+from trailveil.protecting import load, requested
 from trailveil.release import Request, draw, plan
+from trailveil.selection import Chosen
 
 FOLDER = Path(__file__).parents[2] / "shared" / "traces"
 

@@ -15,8 +15,9 @@ from trailveil.cli import cli
 from trailveil.errors import Refused, TrailveilError, UnwritableOutput
 from trailveil.keys import load_key, new_key
 from trailveil.memory import open_memory
-from trailveil.protecting import Chosen, check_released, publish, requested, seed_of
+from trailveil.protecting import check_released, publish, requested, seed_of
 from trailveil.release import Plan, Request, draw, identity, plan
+from trailveil.selection import Chosen
 from trailveil.trace import Trace
 
 TRACE = ride(30, 30.0)

@@ -288,5 +288,11 @@ def test_two_rooms_are_two_recordings_and_a_copy_of_one_is_one(memory: Memory) -
     memory.remember(rooms[0], ENTRY)
     assert memory.earlier(rooms[0]) == [ENTRY]
     assert memory.earlier(rooms[1]) == []
+    both = Readings(  # the last fifth of one, and what came after it
+        np.append(times[400:], times[400:] + 500 * 900 * NANOSECONDS),
+        np.append(rooms[0].values[400:], rooms[1].values[400:]),
+        "degC",
+    )
+    assert memory.earlier(both) == [ENTRY]
     part = Readings(times[100:130], np.round(rooms[0].values[100:130], 3), "degC")
     assert memory.earlier(part) == [ENTRY]

@@ -14,7 +14,6 @@ from trailveil.formats import read
 from trailveil.memory import Memory, open_memory
 from trailveil.output import Put
 from trailveil.protecting import (
-    Chosen,
     check_released,
     default_output,
     load,
@@ -22,6 +21,7 @@ from trailveil.protecting import (
     requested,
 )
 from trailveil.release import Plan, Request, plan
+from trailveil.selection import Chosen
 from trailveil.trace import Trace
 
 TRACE = ride(30, 30.0)

@@ -117,6 +117,18 @@ def test_every_reading_at_once() -> None:
     worst = max(lost(made, prior, one) for one in np.eye(len(of)))
     assert bound * (1 - 1e-4) <= worst <= bound * (1 + 1e-9)
     assert made.guarantee.epsilon <= 1 + 1e-9
+    losses = [lost(made, prior, one) for one in np.eye(len(of))]
+    left = min((loss + 1 / 4.0) ** -0.5 for loss in losses)  # of 2 degC known before
+    assert made.deviation == pytest.approx(left, rel=1e-6)
+
+
+def test_noise_too_large_for_exact_sums_is_refused() -> None:
+    """A step of 1e-6 is lost beside noise of 1e10 in double precision: a value's parity shows."""
+    of = readings(30)
+    huge = Matern32(3 * HOUR, 1e13) + Constant(1e14) + White(NOISE)
+    for stretches in ((stay(of, 10, 14),), ()):
+        with pytest.raises(Refused, match=r"noise must stay below 1e\+08 degC"):
+            plan_readings(of, ReadingsRequest(stretches, 1e10, "degC", huge))
 
 
 def test_withheld_readings_are_not_released_and_their_gap_is_accounted() -> None:

@@ -11,9 +11,9 @@ from trailveil.fields import FIELDS, KEEPABLE
 from trailveil.formats import write
 from trailveil.formats.table import FORMATS
 from trailveil.projection import frame_for
-from trailveil.protecting import Chosen
 from trailveil.release import on_lattice
 from trailveil.scan import scan
+from trailveil.selection import Chosen
 
 TRACE = ride(60, 5.0)
 FRAME = frame_for(TRACE.positions)

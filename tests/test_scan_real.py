@@ -10,9 +10,10 @@ from tests.formats.traces import written
 from trailveil.errors import TrailveilError
 from trailveil.formats.table import FORMATS, format_of
 from trailveil.projection import frame_for
-from trailveil.protecting import Chosen, load
+from trailveil.protecting import load
 from trailveil.release import on_lattice
 from trailveil.scan import scan
+from trailveil.selection import Chosen
 
 WRITTEN = [row.suffixes[0] for row in FORMATS if row.write]
 FOLDERS = {"applehealth": 2, "gpx": 35, "tcx": 3, "fit": 7, "geojson": 4, "csv": 12, "geolife": 67}

@@ -8,10 +8,10 @@ import pytest
 from tests.rides import gpx, ride
 from trailveil.formats import write
 from trailveil.projection import frame_for
-from trailveil.protecting import Chosen
 from trailveil.release import on_lattice
 from trailveil.retiming import Retiming, retimed
 from trailveil.scan import Kind, scan
+from trailveil.selection import Chosen
 
 TRACE = ride(240, 5.0)
 FRAME = frame_for(TRACE.positions)

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from tests.rides import BEGIN, ride
 from trailveil.errors import InvalidValue, Refused
-from trailveil.protecting import Chosen
 from trailveil.selection import (
     STILL_BEGINS,
     STILL_FOR,
     STILL_WITHIN,
+    Chosen,
     Stretch,
     at,
     between,

@@ -10,7 +10,7 @@ import re
 import stat
 from pathlib import Path
 
-from trailveil.errors import Refused, UnwritableOutput
+from trailveil.errors import Refused, UnreadableInput, UnwritableOutput
 from trailveil.formats.source import load, named
 from trailveil.output import check_output, write_atomically
 from trailveil.randomness import SEED_BYTES, derive, fresh_seed
@@ -41,6 +41,11 @@ def load_key(path: Path) -> bytes:
     Raises Refused where others can read it, or it is no key; UnreadableInput where it cannot be
     read.
     """
+    if not path.exists():
+        raise UnreadableInput(
+            f"a key must be a file that exists, got none: {named(path)}; make one with `trailveil "
+            "key new`"
+        )
     match = _FILE.fullmatch(load(path))
     if match is None:
         raise Refused(

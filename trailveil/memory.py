@@ -33,8 +33,8 @@ _SKETCH = 65_536
 # Two recordings that share this many fixes are one, or one is part of the other: that the last fix
 # of one is the first of the next is not enough.
 _SHARED = 2
-# Two rooms are as warm now and then: of readings, this share of the shorter series must agree.
-_SHARED_READINGS = 0.5
+# Two rooms are as warm now and then: of readings at the same times, this share must agree.
+_ALIKE = 0.5
 # Microdegrees and nanoseconds: fixes are compared at this coarseness, so that a re-export with
 # fewer decimals, or whole seconds, is recognised.
 _COARSE = 100
@@ -74,13 +74,14 @@ class Memory:
 
     def earlier(self, trace: Timed) -> list[Entry]:
         """Earlier releases of this recording, or of one that shares fixes with it."""
-        own = _sketch(self.key, trace)
+        own, moments = _sketch(self.key, trace), _moments(self.key, trace)
         found = []
         for path in _records(self.folder):
             entry, fixes = _parse(_read(path), self.key, path)
-            least = min(own.size, fixes.size)
-            enough = _SHARED_READINGS * least if isinstance(trace, Readings) else _SHARED
-            if np.intersect1d(own, fixes).size >= min(max(_SHARED, enough), least):
+            shared = np.intersect1d(own, fixes).size
+            together = np.intersect1d(moments, fixes).size  # of which those of other rooms differ
+            alike = shared - together >= _ALIKE * together
+            if shared >= min(_SHARED, own.size, fixes.size) and alike:
                 found.append(entry)
         return found
 
@@ -153,15 +154,28 @@ def user_memory() -> Memory:
 def _sketch(key: bytes, trace: Timed) -> NDArray[np.uint64]:
     """Keyed hashes (sorted, the least) of coarse time and coarse place of the fixes.
 
-    Of readings, the coarse value stands for the place.
+    Of readings, the coarse value stands for the place, and each time is there by itself as well.
     """
     if isinstance(trace, Readings):
         places = trace.steps(_COARSE_DECIMALS)[:, None]
     else:
         places = microdegrees(trace.positions) // _COARSE
-    rows = np.column_stack([trace.times // _INSTANT, places]).astype("<i8")
-    hashes = [hashlib.blake2b(row.tobytes(), key=key, digest_size=8).digest() for row in rows]
-    return np.unique(np.frombuffer(b"".join(hashes), dtype="<u8"))[:_SKETCH].astype(np.uint64)
+    both = _hashes(key, np.column_stack([trace.times // _INSTANT, places]))
+    return np.union1d(both, _moments(key, trace))[:_SKETCH]
+
+
+def _moments(key: bytes, trace: Timed) -> NDArray[np.uint64]:
+    """Keyed hashes of the coarse times of readings; of a trace none, whose places tell enough."""
+    of_readings = isinstance(trace, Readings)
+    times = trace.times // _INSTANT if of_readings else np.empty(0, dtype=np.int64)
+    return _hashes(key, times[:, None])
+
+
+def _hashes(key: bytes, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """A keyed hash of each row, sorted, each once."""
+    whole = np.ascontiguousarray(rows, dtype="<i8")
+    hashes = [hashlib.blake2b(row.tobytes(), key=key, digest_size=8).digest() for row in whole]
+    return np.unique(np.frombuffer(b"".join(hashes), dtype="<u8")).astype(np.uint64)
 
 
 def _check_key(path: Path, key: bytes) -> None:

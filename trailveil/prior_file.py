@@ -23,6 +23,17 @@ def prior_named(name_or_path: str) -> PriorSpec:
     return read_prior(name_or_path)
 
 
+def prior_in(unit: str, name_or_path: str) -> PriorSpec:
+    """The prior of that name, in a unit. Raises as `prior_named`, InvalidValue for another unit."""
+    spec = prior_named(name_or_path)
+    if spec.unit != unit:
+        raise InvalidValue(
+            f"--prior must be in {unit}, as the values are, got one in {spec.unit}: "
+            f"{named(name_or_path)}"
+        )
+    return spec
+
+
 def read_prior(path: str | PathLike[str]) -> PriorSpec:
     """The prior in a file. Raises UnreadableInput for anything else than a prior file."""
     where = named(path)

@@ -2,8 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import tzinfo
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 from zoneinfo import ZoneInfo
@@ -29,46 +28,14 @@ from trailveil.readings_release import (
 )
 from trailveil.release import Plan, Request, draw, identity
 from trailveil.retiming import AS_RECORDED, Retiming, retimed
-from trailveil.selection import Stretch, at, between, ends, merged, near, stops
+from trailveil.selection import Chosen
 from trailveil.trace import Trace
-from trailveil.visits import Circle
 
 Beside = Callable[[bool], contextlib.AbstractContextManager[Put]]
 """Stages a file that appears with the release, told whether that is a further one."""
 
 Write = Callable[[BinaryIO], None]
 """Writes what was drawn."""
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """What to protect, as it was asked for: times in the words of trailveil.selection.
-
-    near: places of which every visit is protected. stops: every stay within so many metres and of
-    so many seconds, or more, is protected; None for those that are not asked for.
-    """
-
-    at: tuple[str, ...] = ()
-    between: tuple[tuple[str, str], ...] = ()
-    zone: tzinfo | None = None
-    near: tuple[Circle, ...] = ()
-    stops: tuple[float, float] | None = None
-
-    def stated(self, trace: Timed) -> list[Stretch]:
-        """The parts that were stated by their times."""
-        stated = [at(text, trace, self.zone) for text in self.at]
-        return stated + [between(*both, trace, self.zone) for both in self.between]
-
-    def stretches(self, trace: Trace) -> list[Stretch]:
-        """The parts of the trace to protect; both its ends where nothing is stated."""
-        stated = self.stated(trace)
-        for number, place in enumerate(self.near, start=1):
-            stated += near(place, trace, number=number)
-        if self.stops is not None:
-            stated += stops(trace, *self.stops)
-        if not stated:
-            stated = ends(trace, frame_for(trace.positions).to_lattice(trace.positions))
-        return merged(stated)
 
 
 def load(

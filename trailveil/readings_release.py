@@ -23,6 +23,7 @@ from trailveil.guarantee import Guarantee, loss_bound_for
 from trailveil.kernels import Kernel
 from trailveil.loss import marginal_losses
 from trailveil.mechanism import Mechanism, no_noise
+from trailveil.precision import known_variances
 from trailveil.prior import Prior
 from trailveil.readings import Readings
 from trailveil.release import DESIGN_VERSION, noise_of, within
@@ -34,6 +35,9 @@ DECIMALS = 6
 """Of released values, whatever was recorded: how many there were tells of the instrument."""
 
 _STEP = 10.0**-DECIMALS
+# Of the unit: noise of less has, in double precision, digits far below a step. With more, a value's
+# last steps could be read through it.
+_LARGEST_STD = 1e8
 _A_LITTLE, _MOST_STEPS = 1e-6, 20
 # The measurement noise of a prior must be this many steps, so that rounding the true values to
 # whole steps changes nothing.
@@ -108,7 +112,8 @@ class ReadingsFinding:
 class ReadingsPlan:
     """A designed release of readings, before any noise is drawn. Keep it private.
 
-    findings: of each stretch; none where every reading is protected, by `guarantee`. gap: how far
+    guarantee, deviation: of the worst stretch, as ReadingsFinding has them. findings: of each
+    stretch; none where every reading is protected. gap: how far
     above the least noise it may be, or None where no bound is claimed.
     """
 
@@ -130,13 +135,22 @@ def identity_of(readings: Readings, request: ReadingsRequest) -> Iterable[bytes]
 def plan_readings(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
     """Design the noise for readings and compute what it guarantees.
 
-    Raises Refused where nothing would be left to release, or withholding alone is not enough;
-    Unavailable for full matrices that would be too large; InvalidValue for values of too many
-    digits.
+    Raises Refused where nothing would be left to release, the noise would be too large for exact
+    sums, or withholding alone is not enough; Unavailable for full matrices that would be too large;
+    InvalidValue for values of too many digits.
     """
     readings.steps(DECIMALS)
-    if not request.stretches:
-        return _plan_every(readings, request)
+    made = _plan_every(readings, request) if not request.stretches else _plan(readings, request)
+    if made.mechanism.max_std > _LARGEST_STD:
+        raise Refused(
+            f"the noise must stay below {_LARGEST_STD:g} {request.unit}, got more: take a larger "
+            "unit (and values in it), a smaller radius or a larger epsilon"
+        )
+    return made
+
+
+def _plan(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
+    """Noise for the stated stretches."""
     seconds, target = readings.seconds, Target(request.bound, (Named.PLAIN,))
     spans = [one.seconds(readings) for one in request.stretches]
     silent = within(readings.times, request.stretches, request.withhold)
@@ -186,14 +200,12 @@ def _plan_every(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
     prior = Prior(request.kernel, readings.seconds)
     every = Secret("every", prior.times, np.eye(len(readings)))
 
-    def worst(mechanism: Mechanism) -> float:
-        return float(np.max(marginal_losses(prior, every, mechanism)))
-
     # Noise that hides each recorded value so well hides each true one a little less.
     bound = request.bound
     for _ in range(_MOST_STEPS):
         mechanism, _certificate = design(prior, None, bounds=[bound])
-        loss = worst(mechanism)
+        losses = marginal_losses(prior, every, mechanism)
+        loss = float(np.max(losses))
         if loss <= request.bound:
             break
         bound *= (1 - _A_LITTLE) * request.bound / loss
@@ -202,7 +214,9 @@ def _plan_every(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
             "noise for every reading must meet its target, got none that does: state another prior"
         )
     guarantee = Guarantee(request.radius * float(np.sqrt(loss)), request.order)
-    return ReadingsPlan(readings, request, mechanism, guarantee, float(loss**-0.5))
+    known = 1.0 / known_variances(prior, every)
+    least = 1.0 / float(np.sqrt(np.max(losses + known)))
+    return ReadingsPlan(readings, request, mechanism, guarantee, least)
 
 
 def _judged(readings: Readings, request: ReadingsRequest, designed: Designed) -> ReadingsPlan:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue, Refused
-from trailveil.projection import MICRO
+from trailveil.projection import MICRO, frame_for
 from trailveil.readings import Timed
 from trailveil.stops import LASTS, WITHIN, stays
 from trailveil.trace import NANOSECONDS, Trace
@@ -169,6 +169,37 @@ def merged(stretches: list[Stretch]) -> list[Stretch]:
         known = moments.get(one.begin)
         moments[one.begin] = _joined(known, one) if known else one
     return sorted([*found, *moments.values()], key=lambda one: (one.begin, one.end))
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What to protect, as it was asked for: times in people's words, see `moment`.
+
+    near: places of which every visit is protected. stops: every stay within so many metres and of
+    so many seconds, or more, is protected; None for those that are not asked for.
+    """
+
+    at: tuple[str, ...] = ()
+    between: tuple[tuple[str, str], ...] = ()
+    zone: tzinfo | None = None
+    near: tuple[Circle, ...] = ()
+    stops: tuple[float, float] | None = None
+
+    def stated(self, trace: Timed) -> list[Stretch]:
+        """The parts that were stated by their times."""
+        stated = [at(text, trace, self.zone) for text in self.at]
+        return stated + [between(*both, trace, self.zone) for both in self.between]
+
+    def stretches(self, trace: Trace) -> list[Stretch]:
+        """The parts of the trace to protect; both its ends where nothing is stated."""
+        stated = self.stated(trace)
+        for number, place in enumerate(self.near, start=1):
+            stated += near(place, trace, number=number)
+        if self.stops is not None:
+            stated += stops(trace, *self.stops)
+        if not stated:
+            stated = ends(trace, frame_for(trace.positions).to_lattice(trace.positions))
+        return merged(stated)
 
 
 def in_words(when: int, zone: tzinfo | None = UTC) -> str:

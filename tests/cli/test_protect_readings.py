@@ -157,7 +157,7 @@ def test_what_cannot_be_done_is_refused_in_one_line(folder: Path) -> None:
     stated = WORDS[:4]
     assert "unit must be stated" in refused(*stated, *WORDS[6:], *STAY)
     assert "must be one of the table" in refused(*WORDS, *STAY, "--column", "nothing")
-    assert "in the unit of the readings (degC), got one in metres" in refused(
+    assert "--prior must be in degC, as the values are, got one in metres" in refused(
         *WORDS, *STAY, "--prior", "walk"
     )
     assert "must be CSV" in refused(*WORDS, *STAY, "-o", "room.gpx")

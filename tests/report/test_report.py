@@ -9,6 +9,8 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.conftest import ROOT
 from tests.rides import gpx, ride
@@ -19,6 +21,7 @@ from trailveil.guarantee import CIRCLE_68
 from trailveil.kernels import Constant, IntegratedOU, White
 from trailveil.release import Noise, Plan, Request, draw, plan
 from trailveil.report import record, text
+from trailveil.report.parts import rounded_down, rounded_up
 from trailveil.selection import Stretch
 
 TRACE = ride(60, 30.0, still=(20, 35))
@@ -253,3 +256,13 @@ def test_every_entry_has_its_description() -> None:
         if name.startswith(("begin_", "end_", "0.01", "1e-05")):
             continue
         assert f"`{name}`" in described or name in {"fixes", "seconds_away"}, name
+
+
+@given(st.floats(1e-9, 1e9))
+def test_one_digit_is_on_the_safe_side(value: float) -> None:
+    up, down = rounded_up(value), rounded_down(value)
+    assert down <= value <= up <= 2.0001 * value
+    assert down >= 0.4999 * value
+    for one in (up, down):
+        assert len(f"{one:.12e}".replace(".", "").split("e")[0].rstrip("0")) == 1
+    assert rounded_up(0.0) == 0.0

@@ -14,10 +14,10 @@ from trailveil.formats import write
 from trailveil.formats.source import named
 from trailveil.memory import open_memory
 from trailveil.output import write_atomically
-from trailveil.protecting import Chosen, load, publish, requested
+from trailveil.protecting import load, publish, requested
 from trailveil.release import Request, plan
 from trailveil.report import record, text
-from trailveil.selection import in_words
+from trailveil.selection import Chosen, in_words
 
 DAY = "home 35 min, ride 24 min, clinic 42 min, ride 27 min, home 30 min; one pause, one gap"
 

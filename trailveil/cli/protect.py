@@ -24,7 +24,7 @@ from trailveil.kernels import Kernel
 from trailveil.keys import load_key
 from trailveil.memory import user_memory
 from trailveil.output import Put, check_output, staged
-from trailveil.prior_file import prior_named
+from trailveil.prior_file import prior_in
 from trailveil.priors import BUILT_IN
 from trailveil.protecting import (
     check_released,
@@ -235,11 +235,7 @@ def _request(options: dict[str, Any]) -> Request:
 
 def _prior(stated: str) -> Kernel:
     """The kernel of a built-in prior or of a prior file, in metres and with measurement noise."""
-    spec = prior_named(stated)
-    if spec.unit != "metres":
-        raise InvalidValue(
-            f"--prior must be in metres, got one in {spec.unit}: {file_named(stated)}"
-        )
+    spec = prior_in("metres", stated)
     if not any(term.is_white() for term in spec.kernel.terms()):
         raise InvalidValue(
             f"--prior must state a measurement noise (a white term), got none: {file_named(stated)}"

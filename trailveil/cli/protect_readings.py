@@ -12,13 +12,11 @@ import click
 from trailveil.cli.waiting import waiting
 from trailveil.errors import InvalidValue
 from trailveil.formats.source import named as file_named
-from trailveil.kernels import Kernel
 from trailveil.keys import load_key
 from trailveil.memory import user_memory
 from trailveil.output import Put
-from trailveil.prior_file import prior_named
+from trailveil.prior_file import prior_in
 from trailveil.protecting import (
-    Chosen,
     check_released_readings,
     load_readings,
     publish_readings,
@@ -27,7 +25,7 @@ from trailveil.readings import Readings
 from trailveil.readings_release import ReadingsRequest, plan_readings
 from trailveil.report.readings import record_readings, text_readings
 from trailveil.retiming import Retiming
-from trailveil.selection import merged
+from trailveil.selection import Chosen, merged
 
 # Of places and of people: they mean nothing to readings.
 _OF_TRACES = ("near", "stops", "stops_within", "stops_for", "leave", "who", "every", "keep")
@@ -108,7 +106,7 @@ def _request(readings: Readings, options: dict[str, Any]) -> ReadingsRequest:
         stretches,
         options["radius"],
         readings.unit,
-        _prior(options["prior"], readings.unit),
+        prior_in(readings.unit, options["prior"]).kernel,
         options["epsilon"],
         options["order"],
         None if options["withhold"] is None else _seconds(options["withhold"]),
@@ -123,13 +121,3 @@ def _seconds(stated: str) -> float:
         raise click.BadParameter(
             f"must be a number of seconds of at least 0, got {stated!r}"
         ) from None
-
-
-def _prior(stated: str, unit: str) -> Kernel:
-    spec = prior_named(stated)
-    if spec.unit != unit:
-        raise InvalidValue(
-            f"--prior must be in the unit of the readings ({unit}), got one in {spec.unit}: "
-            f"{file_named(stated)}"
-        )
-    return spec.kernel

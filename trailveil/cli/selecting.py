@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from trailveil.cli.parameters import POSITIVE
-from trailveil.protecting import Chosen
+from trailveil.selection import Chosen
 from trailveil.stops import LASTS, WITHIN
 from trailveil.visits import circle
 

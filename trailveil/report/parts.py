@@ -29,7 +29,9 @@ def guaranteed(guarantee: Guarantee) -> dict[str, Any]:
 
 
 def rounded_up(value: float) -> float:
-    """The least number of one digit that is not below a positive value."""
+    """The least number of one digit that is not below a value; 0 for 0."""
+    if value == 0:
+        return 0.0
     unit = 10.0 ** np.floor(np.log10(value))
     return float(np.ceil(value / unit) * unit)
 

@@ -160,7 +160,7 @@ def _warnings(plan: ReadingsPlan, cleaning: Cleaning | None, *, further: bool) -
 def _not_protected(plan: ReadingsPlan) -> list[str]:
     if not plan.findings:
         return [
-            "Means of many readings: the noise of each is its own where the prior allows for it.",
+            "Means of many readings, and how values differ: the noise was made for each by itself.",
             "The times of the readings, their unit, and that there were readings.",
         ]
     return [
@@ -195,10 +195,10 @@ def _secrets(found: dict[str, Any]) -> list[str]:
 
     def left(one: dict[str, Any]) -> str:
         if one["interval_68"] is None:
-            return "who has no idea of the value learns nothing at all"
+            return "who knows how such readings vary learns nothing at all"
         return (
-            f"who has no idea of the value can narrow it down to {one['interval_68']:.3g} {unit} "
-            "either way, and is right with that in 68 of 100 cases"
+            "who knows how such readings vary can narrow it down to "
+            f"{one['interval_68']:.3g} {unit} either way, and is right with that in 68 of 100 cases"
         )
 
     if "secrets" not in found:

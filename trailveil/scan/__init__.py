@@ -19,13 +19,12 @@ from trailveil.errors import UnreadableInput
 from trailveil.formats.source import named
 from trailveil.formats.table import format_of
 from trailveil.projection import frame_for
-from trailveil.protecting import Chosen
 from trailveil.scan.allowed import LAYOUTS
 from trailveil.scan.contents import File, contents
 from trailveil.scan.findings import Finding, Kind, Moved, Scan
 from trailveil.scan.known import Coordinates
 from trailveil.scan.positions import compare
-from trailveil.selection import Stretch
+from trailveil.selection import Chosen, Stretch
 from trailveil.trace import NANOSECONDS, Trace
 
 __all__ = ["Finding", "Kind", "Moved", "Scan", "scan"]

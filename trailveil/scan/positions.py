@@ -22,6 +22,7 @@ _SURE = 1e-4  # what chance alone brings about less often than this is told
 _SURE_ELSEWHERE = 0.01
 _HALF_MOVED = 0.5  # of the protected fixes, from which on one coordinate alone is told
 _OWN = "positions of fixes at their own times"
+_SEVERAL = 5  # protected fixes, of which most within 10 m are no chance
 _AROUND = 5  # steps of the grid
 _MOST_CELLS = 20_000
 _OFF_GRID = 1e-3  # steps of the grid
@@ -112,8 +113,8 @@ def _unmoved(counted: Moved, away: NDArray[np.float64]) -> list[Finding | None]:
         (Kind.NEARLY, near, _is_chance(counted.below_1, within * counted.compared)),
     )
     found = [Finding(kind, _OWN, count) for kind, count, chance in told if count and not chance]
-    if not found and counted.compared > 1 and 2 * counted.below_10 > counted.compared:
-        # Rounded or shifted a little: no noise that hides a place does that to most of them.
+    if not found and counted.compared >= _SEVERAL and 2 * counted.below_10 > counted.compared:
+        # Rounded or shifted a little: noise of 100 m does that to most once in a million releases.
         found = [Finding(Kind.NEARLY, f"{_OWN} (most within 10 m)", counted.below_10)]
     return [*found]
 

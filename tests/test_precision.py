@@ -1,0 +1,56 @@
+"""What one known value tells, by the formula for two jointly Gaussian values, in fifty digits."""
+
+import numpy as np
+import pytest
+from mpmath import mp
+
+from trailveil.kernels import Constant, IntegratedOU, Kernel, Matern32, White, latent
+from trailveil.precision import given_one_value, variances_given_one_value
+from trailveil.prior import Prior
+from trailveil.secrets import Secret, basic, difference, window_mean
+
+TIMES = np.array([0.0, 20.0, 45.0, 90.0, 200.0, 400.0])
+ACCURACY = 10.0
+KERNELS = {
+    "level": IntegratedOU(3.0, 60.0) + Constant(1e5) + White(2.0),
+    "movement": IntegratedOU(3.0, 60.0) + White(2.0),
+    "stationary": Matern32(50.0, 100.0) + White(2.0),
+}
+SECRETS = [basic(45.0), basic(60.0), window_mean([20.0, 45.0, 90.0]), difference(20.0, 90.0)]
+
+
+def expected(kernel: Kernel, secret: Secret, at: float) -> float:
+    """Var(s | x + noise of the accuracy), x the recorded value at a time."""
+    true = latent(kernel)
+    assert true is not None
+    inputs = np.append(secret.times, at)
+    matrix = mp.matrix(true(inputs, inputs).tolist())
+    weights = mp.matrix([*secret.weights[0].tolist(), 0.0])
+    value = mp.matrix([0.0] * secret.times.size + [1.0])
+    own, shared = (weights.T * matrix * weights)[0], (weights.T * matrix * value)[0]
+    told = (value.T * matrix * value)[0] + mp.mpf(2.0) ** 2 + mp.mpf(ACCURACY) ** 2
+    return float(own - shared**2 / told)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_one_known_value_tells_what_two_gaussians_tell(name: str) -> None:
+    kernel, prior = KERNELS[name], Prior(KERNELS[name], TIMES)
+    points = np.array([0.0, 200.0, 400.0])
+    for secret in SECRETS:
+        with mp.workdps(50):
+            truth = [expected(kernel, secret, float(at)) for at in points]
+        whole = given_one_value(prior, secret, points, ACCURACY)[:, 0, 0]
+        alone = variances_given_one_value(prior, secret, points, ACCURACY)[:, 0]
+        # The entries of the matrices themselves are in double precision: of a level of 1e10 m^2.
+        assert whole == pytest.approx(truth, rel=1e-6, abs=1e-5)
+        assert alone == pytest.approx(whole, rel=1e-12)
+
+
+def test_many_places_at_once_have_the_diagonals_of_their_matrices() -> None:
+    prior = Prior(KERNELS["level"], TIMES)
+    times = np.array([20.0, 45.0, 90.0])
+    several = Secret("places", times, np.array([[1.0, 0, 0], [0, 1, 0], [0.5, 0, 0.5]]))
+    points = np.array([0.0, 400.0])
+    matrices = given_one_value(prior, several, points, ACCURACY)
+    found = variances_given_one_value(prior, several, points, ACCURACY)
+    assert found == pytest.approx(np.diagonal(matrices, axis1=1, axis2=2), rel=1e-13)
