@@ -164,12 +164,11 @@ def test_hardly_moved_fixes_are_counted_and_fail_where_protected() -> None:
     assert not with_grid(grid, Chosen(at=("start+100s",))).clean
 
 
-def test_a_rounded_or_slightly_shifted_original_is_no_release() -> None:
-    """Nothing is within 1 m, and everything within 10."""
-    grid = np.add(GRID, [30, 40])
-    for chosen in (None, Chosen(between=(("start", "start+20s"),))):
-        found = with_grid(grid, chosen).findings
-        assert [one.kind for one in found if one.kind is Kind.NEARLY] == [Kind.NEARLY]
+@pytest.mark.parametrize("chosen", [None, CHOSEN])
+@pytest.mark.parametrize("step", [10, 100, 1000])
+def test_an_original_with_fewer_decimals_is_no_release(step: int, chosen: Chosen | None) -> None:
+    for grid in (np.rint(GRID / step).astype(np.int64) * step, GRID // step * step):
+        assert Kind.NEARLY in {one.kind for one in with_grid(grid, chosen).findings}
 
 
 def test_a_protected_time_between_fixes_is_that_of_the_nearest() -> None:

@@ -22,7 +22,7 @@ _SURE = 1e-4  # what chance alone brings about less often than this is told
 _SURE_ELSEWHERE = 0.01
 _HALF_MOVED = 0.5  # of the protected fixes, from which on one coordinate alone is told
 _OWN = "positions of fixes at their own times"
-_SEVERAL = 5  # protected fixes, of which most within 10 m are no chance
+_COARSER = (10, 100, 1000)  # steps of the grid
 _AROUND = 5  # steps of the grid
 _MOST_CELLS = 20_000
 _OFF_GRID = 1e-3  # steps of the grid
@@ -60,6 +60,7 @@ def compare(original: Trace, protected: NDArray[np.bool_], released: Recording) 
     steps = true[match.rows[of_protected]] - grid[of_protected]
     found += [
         *_unmoved(counted, away[of_protected]),
+        _rounded(true[match.rows[of_protected]], grid[of_protected]),
         _half_moved(steps, away[of_protected]),
         _elsewhere(cells(true[protected]), cells(grid[~of_protected])),
         _uncompared(agree),
@@ -112,11 +113,20 @@ def _unmoved(counted: Moved, away: NDArray[np.float64]) -> list[Finding | None]:
         (Kind.UNMOVED, counted.unmoved, _is_chance(counted.unmoved, cell * counted.compared)),
         (Kind.NEARLY, near, _is_chance(counted.below_1, within * counted.compared)),
     )
-    found = [Finding(kind, _OWN, count) for kind, count, chance in told if count and not chance]
-    if not found and counted.compared >= _SEVERAL and 2 * counted.below_10 > counted.compared:
-        # Rounded or shifted a little: noise of 100 m does that to most once in a million releases.
-        found = [Finding(Kind.NEARLY, f"{_OWN} (most within 10 m)", counted.below_10)]
-    return [*found]
+    return [Finding(kind, _OWN, count) for kind, count, chance in told if count and not chance]
+
+
+def _rounded(true: NDArray[np.int64], grid: NDArray[np.int64]) -> Finding | None:
+    """Protected fixes (n, 2) that stand, most of them, where theirs are with fewer decimals.
+
+    Noise puts one on a grid of so few decimals, and beside it at that, once in a million releases.
+    """
+    for step in _COARSER:
+        on = (grid % step == 0) & (np.abs(grid - true) < step)
+        count = int(on.all(axis=1).sum())
+        if 2 * count > len(grid):
+            return Finding(Kind.NEARLY, "positions of fixes (with fewer decimals)", count)
+    return None
 
 
 def _within_1_m(away: NDArray[np.float64]) -> float:
