@@ -27,7 +27,7 @@ ROWS = """
  7  output selection > kept keys crops retiming > memory demands > designing > withholding > release
  7  readings_release
  7  everywhere protecting
- 7  scan/ ledger places attacks/
+ 7  scan/ ledger places > attacks/
  8  plots > report/
  9  batch experiments/
 10  cli/ __init__ > __main__

@@ -74,6 +74,11 @@ class Chain:
         kicks = np.einsum("nij,nj->ni", _lower_roots(self.noise), normals)
         return self.recursion.run(kicks[None])[0, :, 0]
 
+    def samples(self, normals: FloatArray) -> FloatArray:
+        """Many series (m, n), for simulations: `sample` of each of normals (m, n, d)."""
+        kicks = np.einsum("nij,mnj->mni", _lower_roots(self.noise), normals)
+        return self.recursion.run(kicks)[:, :, 0]
+
 
 def applied(matrices: FloatArray, states: FloatArray) -> FloatArray:
     """Matrices (n, d, d) times states (m, n, d), of few dimensions: loops over those are quick."""

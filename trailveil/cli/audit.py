@@ -6,11 +6,15 @@ from typing import Any
 
 import click
 
+from trailveil.cli.attacking import NAMES as ATTACK_NAMES
+from trailveil.cli.attacking import attack, check
 from trailveil.cli.parameters import POSITIVE, zone_named
+from trailveil.cli.requesting import requesting
 from trailveil.cli.selecting import SELECTING, WithPlaces, selected, selecting
 from trailveil.cli.waiting import waiting
 from trailveil.errors import Refused
 from trailveil.formats.source import load, named
+from trailveil.report.attacks import attacks_text
 from trailveil.report.audit import audit_record, audit_text
 from trailveil.scan import scan
 
@@ -20,8 +24,9 @@ EXAMPLE = """Examples:
   trailveil audit ride.gpx ride.private.gpx
   trailveil audit ride.gpx clinic.gpx --between 08:10 08:45 --tz Europe/Berlin
   trailveil audit ride.csv ride.private.csv --keep heart_rate --json
+  trailveil audit ride.gpx ride.private.gpx --attack all --radius 300
 
-State what was protected as protect was told it; else it is taken to be both ends."""
+State what was protected, and how, as protect was told it; else it is taken to be both ends."""
 
 
 @click.command(cls=WithPlaces, epilog=EXAMPLE)
@@ -45,18 +50,42 @@ State what was protected as protect was told it; else it is taken to be both end
 @click.option(
     "--every", type=POSITIVE, metavar="SECONDS", help="The original has no times: see protect."
 )
+@click.option(
+    "--attack",
+    multiple=True,
+    metavar="NAME",
+    help="Attack the release besides: all, or one of the attacks in docs; may be repeated.",
+)
+@click.option(
+    "--draws",
+    type=click.IntRange(min=100, max=100_000),
+    default=999,
+    show_default=True,
+    help="For --attack: recordings and releases that are tried.",
+)
+@click.option(
+    "--track",
+    "tracks",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="For --attack: an earlier recording of the same ways; may be repeated.",
+)
+@requesting
 @click.option("--show", is_flag=True, help="Print some of the leaked values, for you alone.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def audit(**options: Any) -> None:
     """Look for anything of ORIGINAL in RELEASED that must not leave: places, names, numbers.
 
-    One line for each leak says what, where in the released file and how many, and not which. Exit
-    status: 0 nothing found, 1 a leak (or a file that cannot be read).
+    One line for each leak says what, where in the released file and how many, and not which. With
+    --attack, a table of how near attacks come to what is protected, against what was promised.
+
+    Exit status: 0 nothing found, 1 a leak, a promise that was beaten, or a file that cannot be
+    read.
     """
     original, released = options["original"], options["released"]
     if options["everywhere"] and any(options[name] for name in SELECTING):
         raise click.UsageError("--everywhere must come alone: it is every fix")
-    chosen = selected(options)
+    chosen, attacks = selected(options), _attacks(options)
     with waiting("comparing two files"):
         found = scan(
             (str(original), load(original)),
@@ -68,9 +97,27 @@ def audit(**options: Any) -> None:
             every=options["every"],
         )
     record = audit_record(found, show=options["show"])
-    click.echo(json.dumps(record) if options["as_json"] else audit_text(record))
+    words = audit_text(record)
+    if attacks:
+        tried = attack(original, released, options)
+        record, words = record | tried, f"{words}\n{attacks_text(tried)}"
+    click.echo(json.dumps(record) if options["as_json"] else words)
     if not found.clean:
         raise Refused(
             f"a released file must hold nothing else of its original, got {len(found.findings)} "
             f"kinds of leaks: {named(released)}; do not publish it, and look where each comes from"
         )
+    if attacks:
+        check(record, released)
+
+
+def _attacks(options: dict[str, Any]) -> bool:
+    """Whether attacks were asked for. Wrong usage where one is none, or tracks come without."""
+    for name in options["attack"]:
+        if name not in ATTACK_NAMES:
+            raise click.UsageError(
+                f"--attack must be one of {', '.join(ATTACK_NAMES)}, got {name!r}"
+            )
+    if options["tracks"] and not options["attack"]:
+        raise click.UsageError("--track must come with --attack")
+    return bool(options["attack"])

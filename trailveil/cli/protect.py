@@ -8,23 +8,19 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import click
-from click.core import ParameterSource
 
-from trailveil.adversaries import Named
-from trailveil.adversaries import named as known_as
 from trailveil.cli.keep import check_keep, keep_option
 from trailveil.cli.parameters import POSITIVE, zone_named
-from trailveil.cli.selecting import SELECTING, WithPlaces, selected, selecting
+from trailveil.cli.requesting import requested_of, requesting, was_given
+from trailveil.cli.selecting import WithPlaces, selected, selecting
 from trailveil.cli.waiting import waiting
-from trailveil.errors import InvalidValue, Unavailable
+from trailveil.errors import Unavailable
 from trailveil.everywhere import plan_everywhere
 from trailveil.formats.source import named as file_named
 from trailveil.formats.table import format_to_write
-from trailveil.kernels import Kernel
 from trailveil.keys import load_key
 from trailveil.memory import user_memory
 from trailveil.output import Put, check_output, staged
-from trailveil.prior_file import prior_in
 from trailveil.priors import BUILT_IN
 from trailveil.protecting import (
     check_released,
@@ -33,7 +29,7 @@ from trailveil.protecting import (
     publish,
     requested,
 )
-from trailveil.release import AUTO, RATE, Noise, Request, plan
+from trailveil.release import Noise, plan
 from trailveil.report import record, text
 from trailveil.retiming import Retiming
 
@@ -54,54 +50,7 @@ TIME is ISO 8601 with a zone (2024-05-14T08:30:00Z), start+5m, end-1h30m, or HH:
 @click.option("--column", metavar="NAME", help="IN is a table of readings: the column of values.")
 @click.option("--unit", metavar="UNIT", help="IN is a table of readings: their unit, such as degC.")
 @selecting
-@click.option("--radius", type=POSITIVE, default=200.0, show_default=True, help="Metres.")
-@click.option("--epsilon", type=POSITIVE, default=1.0, show_default=True, help="Privacy loss.")
-@click.option(
-    "--order",
-    type=click.FloatRange(min=1, min_open=True),
-    default=5.0,
-    show_default=True,
-    help="Renyi order.",
-)
-@click.option(
-    "--leave",
-    type=POSITIVE,
-    metavar="METRES",
-    help="In place of --epsilon: the 68 % circle around the place that everyone is left with.",
-)
-@click.option(
-    "--withhold",
-    metavar="auto|SECONDS",
-    help="Release nothing this near a protected time; auto: as long as is cheapest.",
-)
-@click.option(
-    "--metres-a-minute",
-    "rate",
-    type=POSITIVE,
-    default=RATE,
-    show_default=True,
-    help="For --withhold auto: a minute moved so far is as bad as a minute withheld.",
-)
-@click.option(
-    "--adversary",
-    "who",
-    multiple=True,
-    type=click.Choice(["default", *(one.value for one in Named)]),
-    help="Whom the noise is made against, besides the plain one; may be repeated. Default: all.",
-)
-@click.option(
-    "--prior",
-    default="default",
-    show_default=True,
-    metavar="NAME|FILE",
-    help="How people move: default, walk, bike, drive, or a file made by trailveil fit.",
-)
-@click.option(
-    "--mechanism",
-    type=click.Choice([kind.value for kind in Noise if kind is not Noise.EVERYWHERE]),
-    default="optimal",
-    show_default=True,
-)
+@requesting
 @click.option(
     "--tz",
     "zone",
@@ -150,7 +99,7 @@ def protect(**options: Any) -> None:
     if options["column"] or options["unit"]:
         _protect_readings(source, options)
         return
-    chosen, wanted = selected(options), _request(options)
+    chosen, wanted = selected(options), requested_of(options)
     key = None if options["key"] is None else load_key(options["key"])
     retiming = Retiming(options["step"], options["shift"])
     trace, cleaning = load(
@@ -207,71 +156,8 @@ def _protect_readings(source: Path, options: dict[str, Any]) -> None:
     def stage(found: dict[str, Any], words: str) -> AbstractContextManager[Put]:
         return _report(report or Path(), found, words, overwrite=options["overwrite"])
 
-    given = {name for name in options if _was_given(name)}
+    given = {name for name in options if was_given(name)}
     protect_readings(source, output, options, given, stage)
-
-
-def _request(options: dict[str, Any]) -> Request:
-    _refuse_what_is_missing(options)
-    noise = Noise.EVERYWHERE if options["everywhere"] else Noise(options["mechanism"])
-    withhold = _seconds(options["withhold"])
-    if options["leave"] and _was_given("epsilon"):
-        raise click.UsageError("--leave must come without --epsilon: state one of them")
-    if noise is Noise.WITHHOLD and withhold is None:
-        raise click.UsageError("--mechanism withhold must come with --withhold SECONDS")
-    return Request(
-        (),
-        options["radius"],
-        options["epsilon"],
-        options["order"],
-        withhold,
-        known_as(options["who"] or ("default",)),
-        noise,
-        _prior(options["prior"]),
-        options["leave"],
-        options["rate"],
-    )
-
-
-def _prior(stated: str) -> Kernel:
-    """The kernel of a built-in prior or of a prior file, in metres and with measurement noise."""
-    spec = prior_in("metres", stated)
-    if not any(term.is_white() for term in spec.kernel.terms()):
-        raise InvalidValue(
-            f"--prior must state a measurement noise (a white term), got none: {file_named(stated)}"
-        )
-    return spec.kernel
-
-
-def _refuse_what_is_missing(options: dict[str, Any]) -> None:
-    others = [name for name in (*SELECTING, "withhold", "leave", "keep") if options[name]]
-    if options["mechanism"] != Noise.OPTIMAL.value:
-        others.append("mechanism")
-    if options["everywhere"] and others:
-        raise click.UsageError(
-            f"--everywhere must come alone, got --{others[0]} as well: protect every place, or "
-            "state what to protect"
-        )
-
-
-def _was_given(option: str) -> bool:
-    """Whether an option was stated, and is not a default."""
-    source = click.get_current_context().get_parameter_source(option)
-    return source is not None and source is not ParameterSource.DEFAULT
-
-
-def _seconds(stated: str | None) -> float | str | None:
-    if stated is None or stated == AUTO:
-        return stated
-    try:
-        seconds = float(stated)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < 1e9:  # 30 years
-        raise click.BadParameter(
-            f"must be auto, or a number of seconds of at least 0, got {stated!r}"
-        )
-    return seconds
 
 
 def _naive_zone(options: dict[str, Any]) -> ZoneInfo | None:

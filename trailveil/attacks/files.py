@@ -1,0 +1,58 @@
+"""A released file as attackers see it: which fix is which, and in which frame."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.errors import Refused
+from trailveil.gaussian import FloatArray
+from trailveil.projection import MICRO, Frame, frame_for, microdegrees
+from trailveil.scan.matching import cells, matched
+from trailveil.trace import Recording, Trace
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Aligned:
+    """Released fixes of a recording. rows: (m,) of its fixes, in order. places: (m, 2) metres."""
+
+    frame: Frame
+    rows: NDArray[np.intp]
+    places: FloatArray
+
+    def as_designed(self, released: NDArray[np.intp]) -> FloatArray | None:
+        """The places, if they are those of the fixes that a design releases; else None."""
+        return self.places if np.array_equal(self.rows, released) else None
+
+
+def aligned(trace: Trace, released: Recording) -> Aligned:
+    """The released fixes that are of a recording, by time, in its frame.
+
+    Raises Refused where fewer than half of them are, or fewer than two.
+    """
+    frame = frame_for(trace.positions)
+    with np.errstate(invalid="ignore"):
+        sound = (np.abs(released.positions) <= [90.0, 180.0]).all(axis=1)
+    sound &= ~np.isnat(released.times)
+    times = released.times[sound].astype("datetime64[ns]").astype(np.int64)
+    positions = released.positions[sound]
+    found = np.full(times.size, -1, dtype=np.intp)
+    if times.size:
+        true, grid = microdegrees(trace.positions), microdegrees(positions)
+        found = matched(trace.times, cells(true), times, cells(grid)).rows
+    own = found >= 0
+    if own.sum() < 2 or 2 * own.sum() < times.size:
+        raise Refused(
+            "both files must be of one recording, got "
+            f"{int(own.sum())} of {times.size} released fixes at its times: name the file that was "
+            "made from ORIGINAL"
+        )
+    rows, first = np.unique(found[own], return_index=True)
+    return Aligned(frame, rows, frame.to_lattice(positions[own][first]) / MICRO)
+
+
+def line_of(track: Recording, frame: Frame) -> FloatArray:
+    """An earlier track as a line (k, 2) in metres of a frame, in the order of the file."""
+    with np.errstate(invalid="ignore"):
+        sound = (np.abs(track.positions) <= [90.0, 180.0]).all(axis=1)
+    return np.asarray(frame.to_lattice(track.positions[sound]) / MICRO)

@@ -1,0 +1,159 @@
+"""The empirical audit of a release: whole releases under two hypotheses, and what tells them apart.
+
+Recordings are drawn in which a protected place is here, or there; each goes through `release.draw`,
+with its own noise, rounding and grid, as a file would; and `telling` bounds mu from below by what
+comes out, with nothing of what was claimed.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.adversary import Adversary
+from trailveil.attacks.telling import Told, told_apart
+from trailveil.attacks.worlds import recordings
+from trailveil.crops import Crop, crops
+from trailveil.demands import Left, adversaries_of
+from trailveil.designing import part_of
+from trailveil.errors import InvalidValue
+from trailveil.gaussian import FloatArray
+from trailveil.kernels import latent
+from trailveil.markov import covariance_product
+from trailveil.prior import Prior, observe
+from trailveil.projection import MICRO
+from trailveil.randomness import fresh_seed
+from trailveil.release import Plan, draw
+from trailveil.secrets import Secret, basic, window_mean
+
+_APART = 2.5
+"""The claimed mu between the two places, by how far apart they are: there few draws tell most."""
+
+_WAYS = {"east": (1.0, 0.0), "north": (0.0, 1.0), "north-east": (0.5**0.5, 0.5**0.5)}
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """What draws prove of one part, against who an adversary is, along one way.
+
+    claimed: mu, between places `metres` apart. told: what the draws prove.
+    """
+
+    part: int
+    adversary: str
+    way: str
+    metres: float
+    claimed: float
+    told: Told
+
+    @property
+    def caught(self) -> bool:
+        """Whether the claim is proved wrong."""
+        return self.told.least > self.claimed
+
+
+def audited(
+    made: Plan,
+    draws: int,
+    *,
+    confidence: float = 0.999,
+    generator: np.random.Generator | None = None,
+) -> Iterator[Audited]:
+    """Each part of a release against who knows nothing and who sees stillness, along three ways.
+
+    draws: releases for each hypothesis. A right claim is proved wrong with a chance of
+    1 - confidence each.
+    """
+    if not made.findings:
+        raise InvalidValue("an audit must have protected parts, got noise for every place")
+    generator = generator or np.random.default_rng()
+    request, trace = made.request, made.trace
+    spans = [one.seconds(trace) for one in request.stretches]
+    for crop in crops(request.kernel, trace.seconds, spans, request.target.deviation):
+        rows = np.zeros(len(trace), dtype=np.bool_)
+        rows[crop.rows] = True
+        own = replace(made, trace=trace.only(rows), mechanism=part_of(made.mechanism, crop))
+        prior = Prior(request.kernel, crop.prior.times)
+        for number, part in enumerate(crop.parts):
+            passing, still = adversaries_of(crop, number, request.target)
+            left = made.findings[part].left
+            chosen = [(passing[0], left[0])]
+            chosen += [(still[0], left[len(passing)])] if still else []
+            for who, one in chosen:
+                secret = _secret(prior, crop, number, one)
+                for way in _WAYS:
+                    claim = (part, who, one)
+                    yield _audited(own, prior, claim, secret, way, draws, confidence, generator)
+
+
+def _secret(prior: Prior, crop: Crop, number: int, left: Left) -> Secret:
+    """Where somebody learns most of a part."""
+    if left.place is not None:
+        return basic(left.place - crop.start)
+    begin, end = crop.spans[number]
+    return window_mean(prior.times[(prior.times >= begin) & (prior.times <= end)])
+
+
+def _audited(
+    made: Plan,
+    prior: Prior,
+    claim: tuple[int, Adversary, Left],
+    secret: Secret,
+    way: str,
+    draws: int,
+    confidence: float,
+    generator: np.random.Generator,
+) -> Audited:
+    part, who, left = claim
+    metres, direction = _APART / left.loss**0.5, _WAYS[way]
+    judge = who.judging(prior, secret)
+    pair = [
+        _releases(made, judge, secret, side * metres / 2 * np.asarray(direction), draws, generator)
+        for side in (-1, 1)
+    ]
+    best = _best_test(judge, secret, made, direction)
+    told = told_apart(*pair, directions=[best], confidence=confidence)
+    return Audited(part, who.name, way, metres, _APART, told)
+
+
+def _releases(
+    made: Plan,
+    judge: Prior,
+    secret: Secret,
+    place: FloatArray,
+    count: int,
+    generator: np.random.Generator,
+) -> FloatArray:
+    """Released numbers (count, 2 m), in metres, where the secret is at a place (2,)."""
+    world = recordings(judge, secret, count, generator)
+    moved = _regression(judge, secret)[:, None] * (place - world.secret)[:, None, :]
+    lattices = np.floor((world.recorded + moved) * MICRO + 0.5).astype(np.int64)
+    return np.stack([_released(replace(made, lattice=one)) for one in lattices])
+
+
+def _released(made: Plan) -> FloatArray:
+    """One release as a file would have it, back in metres (2 m,)."""
+    _, grid = draw(made, fresh_seed())
+    return _metres(made, grid).reshape(-1)
+
+
+def _metres(made: Plan, grid: NDArray[np.int64]) -> FloatArray:
+    return np.asarray(made.frame.to_lattice(grid / MICRO) / MICRO)
+
+
+def _regression(judge: Prior, secret: Secret) -> FloatArray:
+    """Cov(X, s) / Var(s) (n,), of the recorded values: a common level included."""
+    seen = judge.kernel if secret.recorded else latent(judge.kernel)
+    if seen is None:
+        raise InvalidValue("a place must vary under the prior, got measurement noise alone")
+    weights = secret.weights.T
+    cross = covariance_product(seen, judge.times, secret.times, weights)
+    own = weights.T @ covariance_product(seen, secret.times, secret.times, weights)
+    return np.asarray(cross[:, 0] / own[0, 0])
+
+
+def _best_test(judge: Prior, secret: Secret, made: Plan, way: tuple[float, float]) -> FloatArray:
+    """The test (2 m,) that would be best if the claim were right: the posterior mean."""
+    found = observe(judge, made.mechanism).posterior(replace(secret, window=None))
+    return np.outer(found.weights[:, 0], way).reshape(-1)

@@ -1,0 +1,236 @@
+"""Every attack on a designed release: how near each comes, against what was promised.
+
+Each is tried on recordings drawn from the prior of the adversary that the promise is about, and on
+the recording itself with fresh noise. Nothing of that is a further release: nothing leaves.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from trailveil.attacks.contract import Estimate, Knowledge, TruePlaces, View
+from trailveil.attacks.trial import Circle68, Verdict, beaten, circle_68, easier
+from trailveil.attacks.trials import ALONE, ATTACKS, Scene, Trial
+from trailveil.attacks.worlds import noises, recordings, released, told
+from trailveil.crops import crops
+from trailveil.demands import adversaries_of
+from trailveil.designing import part_of
+from trailveil.errors import InvalidValue
+from trailveil.gaussian import FloatArray
+from trailveil.guarantee import CIRCLE_68
+from trailveil.kernels import Kernel
+from trailveil.projection import MICRO
+from trailveil.release import Plan
+from trailveil.secrets import basic, window_mean
+
+# Numbers of a temporary array of released places.
+_CHUNK = 2**23
+# The least that is significant on one recording, of an attack and part.
+EASY = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is tried: recordings drawn from the prior, and draws of the noise for each."""
+
+    recordings: int = 999
+    draws: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one attack makes of one protected part. Distances in metres.
+
+    adversary: whose promise it is held to, or who it is. promised: the 68 % circle around the true
+    place that is promised, or None. simulated: what it comes to on recordings drawn from the prior.
+    recorded: the same on this recording, over the noise; easier: the chance that a recording of the
+    prior is as easy; None where nothing was promised.
+    file: how far off the released file itself leaves it, if that is of this design.
+    """
+
+    attack: str
+    part: int
+    adversary: str
+    promised: float | None
+    simulated: Circle68 | None
+    recorded: Circle68 | None
+    easier: float | None
+    file: float | None
+    verdict: Verdict
+
+
+def attacked(
+    made: Plan,
+    names: Sequence[str] | None = None,
+    *,
+    file: FloatArray | None = None,
+    tracks: Sequence[FloatArray] = (),
+    effort: Effort | None = None,
+    generator: np.random.Generator | None = None,
+) -> Iterator[Outcome]:
+    """The outcome of each attack, of `ATTACKS` by name or all, on each part of a release.
+
+    file: (m, 2) metres in the frame of the plan, the released fixes of a file. tracks: (k, 2)
+    metres in that frame, earlier recordings.
+    Raises InvalidValue for a name that is none, or a release of another kind than parts.
+    """
+    chosen = _chosen(names, bool(tracks))
+    if not made.findings:
+        raise InvalidValue(
+            "attacks must have protected parts to aim at, got noise for every place: state parts"
+        )
+    effort, generator = effort or Effort(), generator or np.random.default_rng()
+    request, trace = made.request, made.trace
+    spans = [one.seconds(trace) for one in request.stretches]
+    for crop in crops(request.kernel, trace.seconds, spans, request.target.deviation):
+        mechanism, rows = (
+            part_of(made.mechanism, crop),
+            np.cumsum(np.asarray(made.mechanism.released)) - 1,
+        )
+        kept = rows[crop.rows][mechanism.rows]
+        for number, part in enumerate(crop.parts):
+            scene = Scene(
+                crop,
+                number,
+                request.kernel,
+                mechanism,
+                made.lattice[crop.rows] / MICRO,
+                None if file is None else file[kept],
+                tuple(tracks),
+            )
+            left = made.findings[part].left
+            passing, still = adversaries_of(crop, number, request.target)
+            for name in chosen:
+                for trial in ATTACKS[name](scene, left, passing, still):
+                    yield _outcome(scene, trial, effort, generator)
+
+
+def attacked_alone(
+    released: View,
+    recorded: tuple[FloatArray, FloatArray],
+    spans: Sequence[tuple[float, float]],
+    kernel: Kernel,
+    names: Sequence[str] | None = None,
+    *,
+    tracks: Sequence[FloatArray] = (),
+) -> Iterator[Outcome]:
+    """How far off a released file alone leaves attacks that need not know how its noise varies.
+
+    recorded: times (n,) in seconds and places (n, 2) in metres. spans: the protected parts. Nothing
+    is promised of a file of any other design.
+    """
+    times, fixes = recorded
+    secrets = []
+    for begin, end in spans:
+        inside = times[(times >= begin) & (times <= end)]
+        secrets.append(window_mean(inside) if inside.size > 1 else basic((begin + end) / 2))
+    known = Knowledge(tuple(secrets), kernel, tracks=tuple(tracks))
+    for name in _chosen(names, bool(tracks)):
+        if name not in ALONE:
+            continue
+        for part, estimate in enumerate(ALONE[name](released, known)):
+            if estimate is None:
+                yield Outcome(name, part, "", None, None, None, None, None, Verdict.NOTHING)
+                continue
+            of = secrets[part]
+            at = np.transpose([np.interp(of.times, times, axis) for axis in fixes.T])
+            error = float(estimate.errors(of.weights[0] @ at)[0])
+            yield Outcome(name, part, "", None, None, None, None, error, Verdict.NOT_PROMISED)
+
+
+def _chosen(names: Sequence[str] | None, tracks: bool) -> list[str]:
+    if names is None:
+        return [name for name in ATTACKS if tracks or name != "known-paths"]
+    unknown = [name for name in names if name not in ATTACKS]
+    if unknown:
+        raise InvalidValue(f"an attack must be {', '.join(ATTACKS)}, got {unknown[0]!r}")
+    if "known-paths" in names and not tracks:
+        raise InvalidValue("known-paths must have earlier tracks, got none: name files of them")
+    return [name for name in ATTACKS if name in names]
+
+
+def _outcome(scene: Scene, trial: Trial, effort: Effort, generator: np.random.Generator) -> Outcome:
+    fixes = np.broadcast_to(scene.fixes, (1, *scene.fixes.shape))
+    truth = scene.truth(trial.secret, still=trial.still)
+    own = _tried(scene, trial, fixes, effort.draws, generator)
+    promised = None if trial.deviation is None else CIRCLE_68 * trial.deviation
+    found = Outcome(
+        trial.name, scene.part, trial.who.name, promised, None, None, None, None, Verdict.NOTHING
+    )
+    if own is None:
+        return found
+    errors = own[0].errors(truth)
+    alone = None
+    if scene.file is not None and not trial.repeated:
+        seen = _tried(scene, trial, fixes, 1, generator, released_as=scene.file)
+        alone = None if seen is None else float(seen[0].errors(truth)[0])
+    found = replace(found, recorded=circle_68(errors), file=alone, verdict=Verdict.NOT_PROMISED)
+    if trial.deviation is None:
+        return found
+    simulated = _simulated(scene, trial, effort, generator)
+    if simulated is None:
+        return found
+    chance = easier(errors, simulated)
+    closer = chance <= EASY and np.mean(errors**2) < 2 * trial.deviation**2
+    wrong = beaten(simulated[:, 0], trial.deviation)
+    held = Verdict.CLOSER if closer else Verdict.HOLDS
+    return replace(
+        found,
+        simulated=circle_68(simulated[:, 0]),
+        easier=chance,
+        verdict=Verdict.BEATEN if wrong else held,
+    )
+
+
+def _simulated(
+    scene: Scene, trial: Trial, effort: Effort, generator: np.random.Generator
+) -> FloatArray | None:
+    """Errors (recordings, draws) where recordings are as the prior of the adversary has them."""
+    judge = trial.who.judging(scene.prior, trial.secret)
+    each = effort.draws * scene.times.size * 2
+    step = max(1, min(effort.recordings, _CHUNK // each))
+    found = []
+    for first in range(0, effort.recordings, step):
+        count = min(step, effort.recordings - first)
+        world = recordings(judge, trial.secret, count, generator)
+        tried = _tried(scene, trial, world.recorded, effort.draws, generator)
+        if tried is None:
+            return None
+        truth = np.repeat(world.secret, effort.draws, axis=0)
+        found.append(tried[0].errors(truth).reshape(count, effort.draws))
+    return np.concatenate(found)
+
+
+def _tried(
+    scene: Scene,
+    trial: Trial,
+    recorded: FloatArray,
+    draws: int,
+    generator: np.random.Generator,
+    *,
+    released_as: FloatArray | None = None,
+) -> tuple[Estimate] | None:
+    """The estimate of recordings (count, n, 2), each with so many draws: (count * draws, 2)."""
+    mechanism, times = scene.mechanism, scene.times
+    each = np.repeat(recorded, draws, axis=0)
+    view = released(each, mechanism, generator) if released_as is None else released_as[None]
+    true = None
+    if trial.known.times.size:
+        places = told(each, times, trial.known, generator)
+        true = TruePlaces(trial.known.times, places, trial.known.accuracy)
+    others = None
+    if trial.repeated:
+        more = noises(mechanism, (len(each), trial.repeated - 1), generator)
+        others = each[:, None, mechanism.rows] + more
+    known = Knowledge(
+        (trial.secret,),
+        scene.kernel,
+        mechanism,
+        trial.believed or trial.who,
+        true,
+        tuple(scene.tracks),
+        others,
+    )
+    (estimate,) = trial.attack(View(times[mechanism.rows], view), known)
+    return None if estimate is None else (estimate,)

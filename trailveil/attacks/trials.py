@@ -1,0 +1,207 @@
+"""What is tried: each attack as somebody's, aimed at one protected part, with what was promised."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from trailveil.adversary import (
+    PLAIN,
+    Adversary,
+    Known,
+    believes,
+    known_path,
+    span_of,
+    stood_still,
+)
+from trailveil.attacks.centres import average, circle_of_holes, circle_of_stay
+from trailveil.attacks.contract import Attack
+from trailveil.attacks.edges import edges_of_hole
+from trailveil.attacks.paths import known_paths
+from trailveil.attacks.posterior import posterior_mean, repeated_releases
+from trailveil.attacks.smoother import kalman_smoother
+from trailveil.crops import Crop
+from trailveil.demands import Left
+from trailveil.gaussian import FloatArray
+from trailveil.kernels import Constant, Kernel, Matern32, White
+from trailveil.mechanism import Mechanism
+from trailveil.prior import NOTHING_KNOWN, Prior, SideInformation
+from trailveil.priors import LEVEL_STD
+from trailveil.secrets import Secret, basic, window_mean
+
+# Seconds before and after a secret of the true places that somebody knows, and how well (metres).
+_TRUE_AWAY, _TRUE_ACCURACY = (60.0, 120.0, 300.0), 10.0
+# Releases that are averaged.
+_REPEATED = 10
+# Another smoothness, with the scale and deviation of 5-minute windows of people's movements.
+_OTHER_KERNEL = Matern32(107.0, 200.0) + Constant(LEVEL_STD) + White(2.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Scene:
+    """One part of a release, at the fixes that have to do with it, in metres and seconds.
+
+    fixes: (n, 2) as recorded. file: (m, 2) of the released rows of the file, or None.
+    """
+
+    crop: Crop
+    number: int
+    kernel: Kernel
+    mechanism: Mechanism
+    fixes: FloatArray
+    file: FloatArray | None
+    tracks: tuple[FloatArray, ...]
+
+    @property
+    def part(self) -> int:
+        """Its number among all parts."""
+        return self.crop.parts[self.number]
+
+    @property
+    def times(self) -> FloatArray:
+        """Of the fixes (n,)."""
+        return self.crop.prior.times
+
+    @property
+    def prior(self) -> Prior:
+        """How people move, at these times."""
+        return Prior(self.kernel, self.times)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """From when to when it is."""
+        return self.crop.spans[self.number]
+
+    @property
+    def middle(self) -> Secret:
+        """The mean of a stay, or the place at a time."""
+        inside = self.times[(self.times >= self.span[0]) & (self.times <= self.span[1])]
+        return window_mean(inside) if inside.size > 1 else basic(sum(self.span) / 2)
+
+    def place(self, time: float | None) -> Secret:
+        """The place of a judgement, by its time since the first fix of the recording."""
+        return self.middle if time is None else basic(time - self.crop.start)
+
+    def truth(self, secret: Secret, *, still: bool) -> FloatArray:
+        """Where the secret was (2,), as recorded: of who stood still, the mean."""
+        of = self.middle if still else secret
+        at = [np.interp(of.times, self.times, axis) for axis in self.fixes.T]
+        return np.asarray(of.weights[0] @ np.transpose(at))
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """An attack by somebody on one secret, and the deviation that is promised of it, if any."""
+
+    attack: Attack
+    name: str
+    who: Adversary
+    secret: Secret
+    known: SideInformation = NOTHING_KNOWN
+    believed: Adversary | None = None
+    deviation: float | None = None
+    repeated: int = 0
+
+    @property
+    def still(self) -> bool:
+        """Whether it is about somebody who stands still."""
+        return bool(self.who.still)
+
+
+Trials = Callable[[Scene, Sequence[Left], list[Adversary], list[Adversary]], list[Trial]]
+
+
+def _of_the_set(
+    scene: Scene, left: Sequence[Left], passing: list[Adversary], still: list[Adversary]
+) -> list[Trial]:
+    """The best attack of each adversary that the noise was made against, where it learns most."""
+    found = []
+    for one, who in zip(left, [*passing, *still], strict=True):
+        secret = scene.place(one.place)
+        judge = who.judging(scene.prior, secret)
+        known = known_path(judge, span_of(secret, who), who)
+        if who.point is not None and one.at is not None:
+            at = np.array([one.at - scene.crop.start])
+            known = SideInformation(at, who.point.accuracy)
+        found.append(Trial(posterior_mean, "posterior", who, secret, known, deviation=one.after))
+    return found
+
+
+def _against(attack: Attack, name: str, *, still: bool) -> Trials:
+    """An attack that is held to what is left to who knows nothing, or only sees stillness."""
+
+    def trials(
+        scene: Scene, left: Sequence[Left], passing: list[Adversary], seeing: list[Adversary]
+    ) -> list[Trial]:
+        see = still and bool(seeing)
+        who, one = (seeing[0], left[len(passing)]) if see else (passing[0], left[0])
+        return [Trial(attack, name, who, scene.middle, deviation=one.least)]
+
+    return trials
+
+
+def _misspecified(
+    scene: Scene, left: Sequence[Left], passing: list[Adversary], still: list[Adversary]
+) -> list[Trial]:
+    other = believes("believes in a Matern 3/2 prior", _OTHER_KERNEL)
+    trial = Trial(posterior_mean, "misspecified", passing[0], scene.middle, believed=other)
+    return [replace(trial, deviation=left[0].least)]
+
+
+def _true_places(
+    scene: Scene, left: Sequence[Left], passing: list[Adversary], still: list[Adversary]
+) -> list[Trial]:
+    begin, end = scene.span
+    wanted = [t for away in _TRUE_AWAY for t in (begin - away, end + away)]
+    inside = [t for t in wanted if scene.times[0] <= t <= scene.times[-1]]
+    nearest = [int(np.argmin(np.abs(scene.times - t))) for t in inside]
+    outside = scene.times[np.unique(nearest)] if nearest else np.empty(0)
+    outside = outside[(outside < begin) | (outside > end)]
+    if not outside.size:
+        return []
+    who = Adversary(
+        f"knows {outside.size} true places 1 to 5 min away",
+        still=(stood_still([scene.span]).still if begin < end else ()),
+        point=Known(_TRUE_AWAY[0], _TRUE_ACCURACY),
+    )
+    believed = replace(who, point=None)
+    known = SideInformation(outside, _TRUE_ACCURACY)
+    return [Trial(posterior_mean, "true-places", who, scene.middle, known, believed)]
+
+
+def _not_promised(attack: Attack, name: str, who: str, *, repeated: int = 0) -> Trials:
+    def trials(
+        scene: Scene, left: Sequence[Left], passing: list[Adversary], still: list[Adversary]
+    ) -> list[Trial]:
+        one = replace(still[0] if still else PLAIN, name=who)
+        believed = still[0] if still else PLAIN
+        return [Trial(attack, name, one, scene.middle, believed=believed, repeated=repeated)]
+
+    return trials
+
+
+ATTACKS: dict[str, Trials] = {
+    "posterior": _of_the_set,
+    "misspecified": _misspecified,
+    "true-places": _true_places,
+    "kalman": _against(kalman_smoother, "kalman", still=False),
+    "average": _against(average, "average", still=True),
+    "circle": _against(circle_of_stay, "circle", still=True),
+    "edges": _against(edges_of_hole, "edges", still=False),
+    "holes": _not_promised(circle_of_holes, "holes", "takes all parts for one place"),
+    "repeated": _not_promised(
+        repeated_releases, "repeated", f"has {_REPEATED} releases of it", repeated=_REPEATED
+    ),
+    "known-paths": _not_promised(known_paths, "known-paths", "has earlier tracks"),
+}
+"""The attacks by name: what each is tried as on a part, given what each adversary is left with."""
+
+ALONE: dict[str, Attack] = {
+    "kalman": kalman_smoother,
+    "average": average,
+    "circle": circle_of_stay,
+    "edges": edges_of_hole,
+    "holes": circle_of_holes,
+    "known-paths": known_paths,
+}
+"""The attacks that need not know how the noise varies."""

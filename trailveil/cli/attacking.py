@@ -1,0 +1,82 @@
+"""`trailveil audit --attack`: what adversaries make of a release, against what was promised."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from trailveil.attacks.contract import View
+from trailveil.attacks.files import Aligned, aligned, line_of
+from trailveil.attacks.hypotheses import audited
+from trailveil.attacks.suite import Effort, Outcome, attacked, attacked_alone
+from trailveil.attacks.trials import ATTACKS
+from trailveil.cli.requesting import requested_of
+from trailveil.cli.selecting import selected
+from trailveil.cli.waiting import waiting
+from trailveil.errors import Refused
+from trailveil.formats import read
+from trailveil.formats.source import named
+from trailveil.protecting import load, requested
+from trailveil.release import Request, plan
+from trailveil.report.attacks import attacks_record
+from trailveil.trace import Trace
+
+ALL, HYPOTHESES = "all", "hypotheses"
+NAMES = (ALL, *ATTACKS, HYPOTHESES)
+
+
+def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str, Any]:
+    """What attacks make of a release, as an object of JSON. Raises Refused, as reading does."""
+    if options["everywhere"]:
+        raise click.UsageError(
+            "--attack must come without --everywhere: attacks aim at parts, state some"
+        )
+    names = None if ALL in options["attack"] else [n for n in options["attack"] if n != HYPOTHESES]
+    told = ALL in options["attack"] or HYPOTHESES in options["attack"]
+    zone = None if options["assume_utc"] else options["zone"]
+    trace, _ = load(original, assume_utc=options["assume_utc"], zone=zone, every=options["every"])
+    request = requested(trace, selected(options), requested_of(options))
+    file = aligned(trace, read(released))
+    tracks = [line_of(read(path), file.frame) for path in options["tracks"]]
+    with waiting(f"designing noise for {len(trace)} fixes"):
+        made = plan(trace, request)
+    places = file.as_designed(made.mechanism.rows)
+    if places is None:
+        with waiting("attacking"):
+            outcomes = _alone(trace, request, file, tracks, names)
+        click.echo(
+            f"{named(released)} releases other fixes than this design would, so what is promised "
+            "of it is not known: state the options that protect was given.",
+            err=True,
+        )
+        return attacks_record(outcomes, [])
+    effort = Effort(recordings=options["draws"])
+    with waiting("attacking"):
+        outcomes = list(attacked(made, names, file=places, tracks=tracks, effort=effort))
+        audits = list(audited(made, options["draws"])) if told else []
+    return attacks_record(outcomes, audits)
+
+
+def _alone(
+    trace: Trace,
+    request: Request,
+    file: Aligned,
+    tracks: list[np.ndarray[Any, np.dtype[np.float64]]],
+    names: list[str] | None,
+) -> list[Outcome]:
+    fixes = file.frame.to_lattice(trace.positions) / 1e6
+    view = View(trace.seconds[file.rows], file.places[None])
+    spans = [one.seconds(trace) for one in request.stretches]
+    recorded = (trace.seconds, fixes)
+    return list(attacked_alone(view, recorded, spans, request.kernel, names, tracks=tracks))
+
+
+def check(found: dict[str, Any], released: Path) -> None:
+    """Refuse a release whose promise was beaten, loudly."""
+    if found["beaten"]:
+        raise Refused(
+            f"no attack must come nearer than was promised, got {found['beaten']} that did: "
+            f"{named(released)}; do not publish it: ask for more (--radius), or for a prior of how "
+            "this person moves (--prior; see docs/realism.md)"
+        )

@@ -1,0 +1,111 @@
+"""What attacks made of a release, as one object and in words: distances, never places."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from trailveil.attacks.hypotheses import Audited
+from trailveil.attacks.suite import Outcome
+from trailveil.attacks.trial import Circle68, Verdict
+
+_HEAD = (
+    "attack",
+    "who",
+    "promised",
+    "simulated (95 %)",
+    "this recording (95 %)",
+    "this file",
+    "verdict",
+)
+_EXPLAINED = (
+    "Promised: the 68 % circle around the true place that somebody is left with. Simulated: the "
+    "circle that the attack comes to on recordings that move as the prior says. This recording: "
+    "the same over fresh draws of the noise. This file: how far off the released file leaves it, "
+    "once; no average of anything."
+)
+
+
+def attacks_record(outcomes: Sequence[Outcome], audits: Sequence[Audited]) -> dict[str, Any]:
+    """Both as an object of JSON: metres, and mu as it was claimed and as it was proved."""
+    return {
+        "beaten": failed(outcomes, audits),
+        "attacks": [_outcome(one) for one in outcomes],
+        "hypotheses": [_audited(one) for one in audits],
+    }
+
+
+def failed(outcomes: Sequence[Outcome], audits: Sequence[Audited]) -> int:
+    """How many attacks beat what was promised, and how many claims of mu were proved wrong."""
+    wrong = (Verdict.BEATEN, Verdict.CLOSER)
+    return sum(one.verdict in wrong for one in outcomes) + sum(one.caught for one in audits)
+
+
+def attacks_text(found: dict[str, Any]) -> str:
+    """The object of `attacks_record` as a table, and what its columns mean."""
+    lines = []
+    parts = sorted({one["part"] for one in found["attacks"]})
+    for part in parts:
+        rows = [_HEAD, *(_row(one) for one in found["attacks"] if one["part"] == part)]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD))]
+        lines += [f"Attacks on protected part {part}:"]
+        lines += [
+            "  "
+            + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ]
+    lines += [_EXPLAINED] if parts else []
+    lines += [_told(one) for one in found["hypotheses"]]
+    return "\n".join(lines)
+
+
+def _outcome(one: Outcome) -> dict[str, Any]:
+    found = asdict(one)
+    return found | {"part": one.part + 1, "verdict": one.verdict.value}
+
+
+def _audited(one: Audited) -> dict[str, Any]:
+    return {
+        "part": one.part + 1,
+        "adversary": one.adversary,
+        "way": one.way,
+        "metres": one.metres,
+        "mu_claimed": one.claimed,
+        "mu_least": one.told.least,
+        "mu_likely": one.told.likely,
+        "confidence": one.told.confidence,
+        "draws": one.told.draws,
+        "caught": one.caught,
+    }
+
+
+def _row(one: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        one["attack"],
+        one["adversary"],
+        _metres(one["promised"]),
+        _circle(one["simulated"]),
+        _circle(one["recorded"]),
+        _metres(one["file"]),
+        one["verdict"],
+    )
+
+
+def _told(one: dict[str, Any]) -> str:
+    verdict = "PROVED WRONG" if one["caught"] else "holds"
+    return (
+        f"Two places {one['metres']:.0f} m apart ({one['way']}; part {one['part']}; "
+        f"{one['adversary']}), {one['draws']} releases of each told apart: mu is at least "
+        f"{one['mu_least']:.2f}, likely {one['mu_likely']:.2f}, claimed {one['mu_claimed']:.2f}: "
+        f"{verdict}"
+    )
+
+
+def _circle(one: dict[str, Any] | Circle68 | None) -> str:
+    if one is None:
+        return "-"
+    values = one if isinstance(one, dict) else asdict(one)
+    return f"{values['radius']:.0f} m ({values['low']:.0f} to {values['high']:.0f})"
+
+
+def _metres(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f} m"
