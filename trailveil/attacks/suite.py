@@ -42,7 +42,7 @@ class Effort:
 class Outcome:
     """What one attack makes of one protected part. Distances in metres.
 
-    adversary: whose promise it is held to, or who it is. promised: the 68 % circle around the true
+    adversary: who it is, in words. promised: the 68 % circle around the true
     place that is promised, or None. simulated: what it comes to on recordings drawn from the prior.
     recorded: the same on this recording, over the noise; easier: the chance that a recording of the
     prior is as easy; None where nothing was promised.
@@ -156,7 +156,15 @@ def _outcome(scene: Scene, trial: Trial, effort: Effort, generator: np.random.Ge
     own = _tried(scene, trial, fixes, effort.draws, generator)
     promised = None if trial.deviation is None else CIRCLE_68 * trial.deviation
     found = Outcome(
-        trial.name, scene.part, trial.who.name, promised, None, None, None, None, Verdict.NOTHING
+        trial.name,
+        scene.part,
+        (trial.believed or trial.who).name,
+        promised,
+        None,
+        None,
+        None,
+        None,
+        Verdict.NOTHING,
     )
     if own is None:
         return found

@@ -23,7 +23,7 @@ from trailveil.attacks.smoother import kalman_smoother
 from trailveil.crops import Crop
 from trailveil.demands import Left
 from trailveil.gaussian import FloatArray
-from trailveil.kernels import Constant, Kernel, Matern32, White
+from trailveil.kernels import Constant, IntegratedOU, Kernel, Matern32, Sum, White
 from trailveil.mechanism import Mechanism
 from trailveil.prior import NOTHING_KNOWN, Prior, SideInformation
 from trailveil.priors import LEVEL_STD
@@ -33,8 +33,10 @@ from trailveil.secrets import Secret, basic, window_mean
 _TRUE_AWAY, _TRUE_ACCURACY = (60.0, 120.0, 300.0), 10.0
 # Releases that are averaged.
 _REPEATED = 10
-# Another smoothness, with the scale and deviation of 5-minute windows of people's movements.
-_OTHER_KERNEL = Matern32(107.0, 200.0) + Constant(LEVEL_STD) + White(2.0)
+# Another smoothness, with the scale and deviation of half hours of people's movements; and how many
+# times as long a steady pace lasts.
+_OTHER_KERNEL = Matern32(427.0, 860.0) + Constant(LEVEL_STD) + White(2.0)
+_LASTS = 10.0
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -143,9 +145,35 @@ def _against(attack: Attack, name: str, *, still: bool) -> Trials:
 def _misspecified(
     scene: Scene, left: Sequence[Left], passing: list[Adversary], still: list[Adversary]
 ) -> list[Trial]:
-    other = believes("believes in a Matern 3/2 prior", _OTHER_KERNEL)
-    trial = Trial(posterior_mean, "misspecified", passing[0], scene.middle, believed=other)
-    return [replace(trial, deviation=left[0].least)]
+    """Who believes in another smoothness, and who reckons with a steady pace."""
+    others = [believes("believes in a Matern 3/2 prior", _OTHER_KERNEL)]
+    steady = _steady(scene.kernel)
+    others += [] if steady is None else [believes("reckons with a steady pace", steady)]
+    return [
+        Trial(
+            posterior_mean,
+            "misspecified",
+            passing[0],
+            scene.middle,
+            believed=one,
+            deviation=left[0].least,
+        )
+        for one in others
+    ]
+
+
+def _steady(kernel: Kernel) -> Kernel | None:
+    """The same movement with a velocity that lasts ten times as long; None where it has none."""
+    terms = kernel.terms()
+    if not any(isinstance(term, IntegratedOU) for term in terms):
+        return None
+    longer = [
+        replace(term, time_constant=_LASTS * term.time_constant)
+        if isinstance(term, IntegratedOU)
+        else term
+        for term in terms
+    ]
+    return Sum(tuple(longer))
 
 
 def _true_places(
@@ -164,6 +192,7 @@ def _true_places(
         still=(stood_still([scene.span]).still if begin < end else ()),
         point=Known(_TRUE_AWAY[0], _TRUE_ACCURACY),
     )
+    # What is known is told as it is: of no value besides it is the worst to be found.
     believed = replace(who, point=None)
     known = SideInformation(outside, _TRUE_ACCURACY)
     return [Trial(posterior_mean, "true-places", who, scene.middle, known, believed)]
@@ -174,8 +203,7 @@ def _not_promised(attack: Attack, name: str, who: str, *, repeated: int = 0) -> 
         scene: Scene, left: Sequence[Left], passing: list[Adversary], still: list[Adversary]
     ) -> list[Trial]:
         one = replace(still[0] if still else PLAIN, name=who)
-        believed = still[0] if still else PLAIN
-        return [Trial(attack, name, one, scene.middle, believed=believed, repeated=repeated)]
+        return [Trial(attack, name, one, scene.middle, repeated=repeated)]
 
     return trials
 

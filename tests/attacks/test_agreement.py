@@ -1,0 +1,171 @@
+"""On recordings that come about as the prior has it, attacks leave what was promised: no less.
+
+For every adversary of the default set the best attack leaves just that. The mean square error of
+`COUNT` independent estimates in two coordinates is a chi-square of 2 COUNT degrees: its root is
+within 5 / (2 sqrt(COUNT)) of the truth, relatively, but for one case in 1.7 million.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.attacks.designs import bumps, designed
+from tests.rides import ride
+from trailveil.adversaries import DEFAULT, Named
+from trailveil.attacks import suite, worlds
+from trailveil.attacks.suite import Effort, Outcome, attacked
+from trailveil.attacks.trial import Verdict
+from trailveil.attacks.trials import ATTACKS
+from trailveil.errors import InvalidValue
+from trailveil.gaussian import FloatArray
+from trailveil.guarantee import CIRCLE_68
+from trailveil.kernels import RBF, IntegratedOU, Matern12, Matern32, White
+from trailveil.mechanism import Mechanism
+from trailveil.prior import Prior
+from trailveil.release import Noise, Plan
+from trailveil.secrets import basic
+
+COUNT = 2500
+WITHIN = 5 / (2 * COUNT**0.5)
+
+
+@pytest.fixture(scope="module")
+def made() -> Plan:
+    """An hour with a stay of ten minutes, judged for the whole default set."""
+    trace = ride(121, 30.0, still=(50, 70))
+    return designed(trace, 50, 70, bumps(trace.seconds, 1800.0))
+
+
+def tried(made: Plan, *names: str, count: int = COUNT) -> list[Outcome]:
+    effort = Effort(count, 1)
+    return list(attacked(made, names, effort=effort, generator=np.random.default_rng(7)))
+
+
+def test_the_best_attack_leaves_what_was_promised_to_each_adversary(made: Plan) -> None:
+    found = tried(made, "posterior")
+    assert [one.adversary for one in found] == [one.adversary for one in made.findings[0].left]
+    assert len(found) == 10  # five, who see stillness or do not
+    for one, left in zip(found, made.findings[0].left, strict=True):
+        assert one.promised == CIRCLE_68 * left.after
+        assert one.simulated is not None
+        # What lies beyond the crop is counted for somebody who knows it: less is left, by a little.
+        assert one.simulated.low * (1 - 0.01) <= one.promised <= one.simulated.high * (1 + 0.01)
+        assert one.verdict is not Verdict.BEATEN
+
+
+@pytest.mark.parametrize("index", range(10))
+def test_the_root_mean_square_agrees(
+    made: Plan, index: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As above, to the interval that is derived at the head."""
+    errors: list[FloatArray] = []
+    simulated = suite._simulated
+
+    def kept(*args: Any) -> FloatArray | None:
+        found = simulated(*args)
+        if found is not None:
+            errors.append(found)
+        return found
+
+    trials = ATTACKS["posterior"]
+    monkeypatch.setitem(ATTACKS, "posterior", lambda *args: trials(*args)[index : index + 1])
+    monkeypatch.setattr(suite, "_simulated", kept)
+    tried(made, "posterior")
+    rms = float(np.sqrt(np.mean(np.square(errors[0])) / 2))
+    left = made.findings[0].left[index].after
+    assert abs(rms / left - 1) < WITHIN + 0.005
+
+
+def test_no_other_attack_leaves_less_than_was_promised(made: Plan) -> None:
+    names = ("misspecified", "kalman", "average", "circle", "edges")
+    for one in tried(made, *names, count=400):
+        assert one.verdict in {Verdict.HOLDS, Verdict.CLOSER, Verdict.NOTHING}, one.attack
+        if one.simulated is not None:
+            assert one.promised is not None
+            assert one.simulated.high > one.promised
+
+
+def test_what_is_not_promised_is_told_and_does_not_fail(made: Plan) -> None:
+    found = {one.attack: one for one in tried(made, "true-places", "repeated", "holes")}
+    assert {one.promised for one in found.values()} == {None}
+    assert found["true-places"].verdict is Verdict.NOT_PROMISED
+    assert found["repeated"].verdict is Verdict.NOT_PROMISED
+    assert found["holes"].verdict is Verdict.NOTHING
+    nearer = found["repeated"].recorded
+    assert nearer is not None
+    assert nearer.radius < CIRCLE_68 * made.findings[0].left[5].after
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        lambda m: m.scaled(0.6),
+        lambda m: replace(m, factor=m.factor[:, 1:]),  # one component is forgotten
+        lambda m: Mechanism(m.times, np.zeros((m.times.size, 0)), 1.0, released=m.released),
+    ],
+    ids=["scaled", "a component less", "next to nothing"],
+)
+def test_a_broken_release_is_beaten(made: Plan, broken: object) -> None:
+    """The promise stays, and the noise is less than it was made for."""
+    less = replace(made, mechanism=broken(made.mechanism))  # type: ignore[operator]  # a function
+    found = tried(less, "posterior", count=1000)
+    assert Verdict.BEATEN in {one.verdict for one in found}
+
+
+def test_who_stands_still_all_along_is_easier_than_the_prior_has_it() -> None:
+    """A promise of how people move says little of who does not move: that is told, loudly."""
+    trace = ride(121, 30.0, still=(0, 120))
+    hidden = Mechanism(trace.seconds, np.empty((121, 0)))
+    hidden = hidden.withholding(np.abs(trace.seconds - 1800.0) < 600)
+    made = designed(trace, 60, 60, hidden, (Named.PLAIN,))
+    effort = Effort(999, 10)
+    found = attacked(made, ["posterior"], effort=effort, generator=np.random.default_rng(3))
+    assert {one.verdict for one in found} == {Verdict.CLOSER}
+
+
+def test_worlds_vary_as_their_prior() -> None:
+    """Covariances of 4,000 draws: each entry within 6 of its standard errors."""
+    count, times = 4000, np.array([0.0, 3.0, 10.0, 40.0])
+    for kernel in (
+        IntegratedOU(3.0, 60.0) + White(2.0),
+        Matern32(20.0, 5.0) + White(1.0),
+        RBF(10.0, 2.0) + White(0.5),
+    ):
+        prior = Prior(kernel, times)
+        world = worlds.recordings(prior, basic(6.0), count, np.random.default_rng(1))
+        both = np.concatenate([world.recorded, world.secret[:, None]], axis=1)
+        points = np.append(times, 6.0)
+        expected = kernel(points, points)
+        expected[4, 4] = kernel.parts[0](points[4:], points[4:])[0, 0]  # type: ignore[attr-defined]
+        own = np.diagonal(expected)
+        for axis in (0, 1):
+            found = both[..., axis].T @ both[..., axis] / count
+            error = np.sqrt((np.outer(own, own) + expected**2) / count)
+            assert np.all(np.abs(found - expected) <= 6 * error)
+        assert np.all(np.abs(np.mean(both[..., 0] * both[..., 1], 0)) <= 6 * own / count**0.5)
+
+
+def test_noise_varies_as_its_mechanism() -> None:
+    times = np.array([0.0, 1.0, 2.5])
+    factor = np.array([[1.0, 0.0], [2.0, 1.0], [0.5, -1.0]])
+    released = np.array([True, False, True])
+    mechanism = Mechanism(times, factor, 0.3, Matern12(2.0, 1.5), released)
+    drawn = worlds.noises(mechanism, (5000,), np.random.default_rng(2))
+    expected = mechanism.covariance()
+    own = np.diagonal(expected)
+    error = np.sqrt((np.outer(own, own) + expected**2) / 5000)
+    for axis in (0, 1):
+        assert np.all(np.abs(drawn[..., axis].T @ drawn[..., axis] / 5000 - expected) <= 6 * error)
+
+
+def test_attacks_that_are_none_are_refused(made: Plan) -> None:
+    with pytest.raises(InvalidValue, match=r"an attack must be posterior, .*, got 'guess'"):
+        list(attacked(made, ["guess"]))
+    with pytest.raises(InvalidValue, match="earlier tracks, got none"):
+        list(attacked(made, ["known-paths"]))
+    everywhere = replace(made, findings=(), request=replace(made.request, noise=Noise.EVERYWHERE))
+    with pytest.raises(InvalidValue, match="every place"):
+        list(attacked(everywhere))
+    assert made.request.who == DEFAULT

@@ -1,0 +1,57 @@
+"""When an attack has beaten a promise: never by chance, and always where it comes too near."""
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from trailveil.attacks.trial import LEVEL, beaten, circle_68, easier
+from trailveil.guarantee import CIRCLE_68
+
+
+def drawn(count: int, deviation: float, seed: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    error = deviation * np.random.default_rng(seed).standard_normal((count, 2))
+    return np.hypot(error[:, 0], error[:, 1])
+
+
+def test_the_best_that_is_promised_is_no_alarm() -> None:
+    """2,000 honest attacks: an alarm in one of 10,000 at most, so none here but with 20 %; and two
+    or more, which fail this test, with 2 %. The seed is fixed."""
+    alarms = sum(beaten(drawn(500, 100.0, seed), 100.0) for seed in range(2000))
+    assert LEVEL == 1e-4
+    assert alarms <= 1
+
+
+@pytest.mark.parametrize("share", [0.5, 0.8])
+def test_coming_nearer_is_an_alarm(share: float) -> None:
+    assert all(beaten(drawn(1000, 100.0 * share, seed), 100.0) for seed in range(20))
+
+
+def test_being_exact_once_in_twenty_is_an_alarm() -> None:
+    """However far off it is else: within a tenth of a deviation there is 0.5 % for chance."""
+    errors = drawn(1000, 300.0, 1)
+    errors[::20] = 1.0
+    assert beaten(errors, 100.0)
+    assert not beaten(drawn(1000, 300.0, 1), 100.0)
+
+
+def test_the_circle_of_68_percent_is_within_its_interval() -> None:
+    """Of 400 intervals of 95 %, at least 360 hold the truth (5 % is 20: 40 is over 4 sigma off)."""
+    inside = 0
+    for seed in range(400):
+        found = circle_68(drawn(300, 10.0, seed))
+        inside += found.low <= 10.0 * CIRCLE_68 <= found.high
+    assert inside >= 360
+    exact = float(np.sqrt(chi2.ppf(0.68, 2)))
+    assert circle_68(drawn(200_000, 10.0, 1)).radius == pytest.approx(10 * exact, rel=0.01)
+
+
+def test_few_errors_have_no_upper_end() -> None:
+    found = circle_68(np.array([3.0, 1.0]))
+    assert (found.low, found.high, found.count) == (0.0, np.inf, 2)
+
+
+def test_how_easy_a_recording_is() -> None:
+    simulated = np.arange(1.0, 100.0)[:, None]  # one draw each
+    assert easier(np.array([0.5]), simulated) == 0.01
+    assert easier(np.array([50.0]), simulated) == 0.51
+    assert easier(np.array([200.0]), simulated) == 1.0
