@@ -8,8 +8,12 @@ from numpy.typing import NDArray
 from trailveil.errors import Refused
 from trailveil.gaussian import FloatArray
 from trailveil.projection import MICRO, Frame, frame_for, microdegrees
-from trailveil.scan.matching import cells, matched
+from trailveil.retiming import SHIFTED_TO
+from trailveil.scan.matching import How, cells, matched
 from trailveil.trace import Recording, Trace
+
+# Degrees of latitude: more than the largest noise, five times over.
+_FURTHEST = 15.0
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -28,7 +32,9 @@ class Aligned:
 def aligned(trace: Trace, released: Recording) -> Aligned:
     """The released fixes that are of a recording, by time, in its frame.
 
-    Raises Refused where fewer than half of them are, or fewer than two.
+    By times as they were, rounded, or shifted to where `trailveil.retiming` shifts them: those of
+    many a recording are so many seconds apart. Raises Refused where fewer than half of the fixes
+    are of the recording, fewer than two, or one is further off than any noise moves it.
     """
     frame = frame_for(trace.positions)
     with np.errstate(invalid="ignore"):
@@ -39,16 +45,27 @@ def aligned(trace: Trace, released: Recording) -> Aligned:
     found = np.full(times.size, -1, dtype=np.intp)
     if times.size:
         true, grid = microdegrees(trace.positions), microdegrees(positions)
-        found = matched(trace.times, cells(true), times, cells(grid)).rows
+        match = matched(trace.times, cells(true), times, cells(grid))
+        shifted = match.how is How.SHIFTED and int(times.min()) != SHIFTED_TO
+        found = found if shifted or match.how is How.ORDER else match.rows
     own = found >= 0
     if own.sum() < 2 or 2 * own.sum() < times.size:
-        raise Refused(
-            "both files must be of one recording, got "
-            f"{int(own.sum())} of {times.size} released fixes at its times: name the file that was "
-            "made from ORIGINAL"
-        )
+        raise _of_others(f"{int(own.sum())} of {times.size} released fixes at its times")
+    if np.any(_degrees_off(trace.positions[found[own]], positions[own]) > _FURTHEST):
+        raise _of_others("released fixes in another part of the world")
     rows, first = np.unique(found[own], return_index=True)
     return Aligned(frame, rows, frame.to_lattice(positions[own][first]) / MICRO)
+
+
+def _degrees_off(true: FloatArray, released: FloatArray) -> FloatArray:
+    """How many degrees of latitude a fix is off (m,)."""
+    return np.asarray(np.abs(true[:, 0] - released[:, 0]))
+
+
+def _of_others(got: str) -> Refused:
+    return Refused(
+        f"both files must be of one recording, got {got}: name the file that was made from ORIGINAL"
+    )
 
 
 def line_of(track: Recording, frame: Frame) -> FloatArray:

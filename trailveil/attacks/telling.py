@@ -88,8 +88,9 @@ def _directions(one: FloatArray, other: FloatArray) -> list[FloatArray]:
     sizes = np.where(sizes > 0, sizes, np.maximum(np.abs(mean), 1.0) * 1e-9)
     values, vectors = eigh(np.atleast_2d((both / sizes).T @ (both / sizes)) / len(both))
     turned = vectors.T @ (mean / sizes)
+    largest = float(values[-1]) if values[-1] > 0 else 1.0
     return [
-        np.asarray(vectors @ (turned / np.maximum(values, ridge * values[-1])) / sizes)
+        np.asarray(vectors @ (turned / np.maximum(values, ridge * largest)) / sizes)
         for ridge in _RIDGES
     ]
 

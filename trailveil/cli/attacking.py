@@ -18,7 +18,7 @@ from trailveil.errors import Refused
 from trailveil.formats import read
 from trailveil.formats.source import named
 from trailveil.protecting import load, requested
-from trailveil.release import Request, plan
+from trailveil.release import Request, plan, within
 from trailveil.report.attacks import attacks_record
 from trailveil.trace import Trace
 
@@ -39,10 +39,12 @@ def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str,
     request = requested(trace, selected(options), requested_of(options))
     file = aligned(trace, read(released))
     tracks = [line_of(read(path), file.frame) for path in options["tracks"]]
-    with waiting(f"designing noise for {len(trace)} fixes"):
-        made = plan(trace, request)
-    places = file.as_designed(made.mechanism.rows)
-    if places is None:
+    made, places = None, None
+    if _may_be_of(request, trace, file):
+        with waiting(f"designing noise for {len(trace)} fixes"):
+            made = plan(trace, request)
+        places = file.as_designed(made.mechanism.rows)
+    if made is None or places is None:
         with waiting("attacking"):
             outcomes = _alone(trace, request, file, tracks, names)
         click.echo(
@@ -56,6 +58,14 @@ def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str,
         outcomes = list(attacked(made, names, file=places, tracks=tracks, effort=effort))
         audits = list(audited(made, options["draws"])) if told else []
     return attacks_record(outcomes, audits)
+
+
+def _may_be_of(request: Request, trace: Trace, file: Aligned) -> bool:
+    """Whether a file may be of a design, by which fixes it has: known before it is designed."""
+    if isinstance(request.withhold, str):
+        return True
+    withheld = within(trace.times, request.stretches, request.withhold)
+    return file.as_designed(np.flatnonzero(~withheld)) is not None
 
 
 def _alone(

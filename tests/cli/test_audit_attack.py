@@ -1,0 +1,153 @@
+"""`trailveil audit --attack`: a table of what attacks make of a release; exit 1 where one wins."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.rides import gpx, ride
+from trailveil.attacks import worlds
+from trailveil.attacks.trials import ATTACKS
+from trailveil.cli import cli
+from trailveil.errors import Refused
+from trailveil.gaussian import FloatArray
+from trailveil.mechanism import Mechanism
+
+DESIGN = ("--at", "start+10m", "--adversary", "plain")
+
+
+def run(*words: str | Path) -> Result:
+    return CliRunner().invoke(cli, [*map(str, words)])
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A ride of 20 minutes, and a release of it made by protect."""
+    folder = tmp_path_factory.mktemp("pair")
+    original, release = folder / "ride.gpx", folder / "shared.gpx"
+    original.write_bytes(gpx(ride(60, 20.0)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(folder / "state"))
+        found = run("protect", original, "-o", release, *DESIGN)
+    assert found.exit_code == 0, found.output
+    return original, release
+
+
+def attack(pair: tuple[Path, Path], *words: str | Path) -> Result:
+    return run("audit", *pair, *DESIGN, "--draws", "100", *words)
+
+
+def test_all_attacks_are_tried_and_none_wins(pair: tuple[Path, Path]) -> None:
+    found = attack(pair, "--attack", "all", "--json")
+    assert found.exit_code == 0, found.output
+    record = json.loads(found.stdout)
+    assert record["clean"] is True
+    assert record["beaten"] == 0
+    by_name = {one["attack"]: one for one in record["attacks"]}
+    assert list(by_name) == [name for name in ATTACKS if name != "known-paths"]
+    best = by_name["posterior"]
+    assert best["part"] == 1
+    assert best["verdict"] == "holds"
+    assert best["file"] > 0
+    assert best["simulated"]["count"] == 100
+    assert best["simulated"]["low"] < best["promised"] < best["simulated"]["high"]
+    assert by_name["repeated"]["promised"] is None
+    told = record["hypotheses"]
+    assert [one["way"] for one in told] == ["east", "north", "north-east"]
+    assert all(0 < one["mu_least"] <= one["mu_claimed"] for one in told)
+    text = attack(pair, "--attack", "all").stdout
+    assert "Attacks on protected part 1:" in text
+    assert "releases of each told apart: mu is at least" in text
+
+
+def test_no_place_and_no_time_is_told(pair: tuple[Path, Path]) -> None:
+    found = attack(pair, "--attack", "all", "--attack", "hypotheses")
+    for secret in ("48.1", "11.5", "07:5", "2024"):
+        assert secret not in found.output
+
+
+def test_an_attack_that_wins_is_a_loud_failure(
+    pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The noise is half of what it was designed to be."""
+    noises = worlds.noises
+
+    def halved(
+        mechanism: Mechanism, shape: tuple[int, ...], generator: np.random.Generator
+    ) -> FloatArray:
+        return noises(mechanism, shape, generator) / 2
+
+    monkeypatch.setattr(worlds, "noises", halved)
+    found = attack(pair, "--attack", "posterior")
+    assert found.exit_code == 1
+    assert "BEATEN" in found.stdout
+    assert isinstance(found.exception, Refused)
+    assert str(found.exception).startswith("no attack must come nearer than was promised, got 1")
+
+
+def test_an_earlier_track_is_used(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    record = json.loads(
+        attack(pair, "--attack", "known-paths", "--track", pair[0], "--json").stdout
+    )
+    (found,) = record["attacks"]
+    assert found["attack"] == "known-paths"
+    assert found["verdict"] in {"not promised", "nothing to go by"}
+
+
+def test_a_file_of_another_design_is_attacked_alone(
+    pair: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Somebody else's tool left out fixes: nothing is promised or known of its noise."""
+    original, _ = pair
+    lines = gpx(ride(60, 20.0)).decode().splitlines()
+    kept = [line for i, line in enumerate(lines) if "<trkpt" not in line or not 25 < i < 40]
+    other = tmp_path / "cut.gpx"
+    other.write_text("\n".join(kept))
+    words = ("--at", "start+10m", "--attack", "all", "--draws", "100")
+    found = run("audit", original, other, *words)
+    assert "so what is promised of it is not known" in found.stderr
+    assert "edges" in found.stdout
+    assert "posterior" not in found.stdout
+
+
+def test_two_files_that_are_not_of_one_recording(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    other = tmp_path / "other.gpx"
+    other.write_bytes(gpx(ride(60, 20.0, begin=1_600_000_000, seed=4, at=(51.0, 7.0))))
+    found = run("audit", pair[0], other, *DESIGN, "--attack", "all")
+    assert isinstance(found.exception, Refused)
+    assert "both files must be of one recording, got 0 of 60" in str(found.exception)
+    assert "\n" not in str(found.exception)
+    other.write_bytes(gpx(ride(60, 20.0, seed=4, at=(11.0, 7.0))))
+    found = run("audit", pair[0], other, *DESIGN, "--attack", "all")
+    assert "got released fixes in another part of the world" in str(found.exception)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("--attack", "guess"), "--attack must be one of all, posterior"),
+        (("--track", "ride.gpx"), "--track must come with --attack"),
+        (("--attack", "all", "--draws", "5"), "--draws"),
+    ],
+)
+def test_wrong_usage(pair: tuple[Path, Path], words: tuple[str, ...], expected: str) -> None:
+    found = run("audit", *pair, "--at", "start+10m", *words)
+    assert found.exit_code == 2
+    assert expected in found.stderr
+
+
+def test_noise_for_every_place_has_no_part_to_aim_at(pair: tuple[Path, Path]) -> None:
+    found = run("audit", *pair, "--everywhere", "--attack", "all")
+    assert found.exit_code == 2
+    assert "--everywhere" in found.stderr
+
+
+def test_a_prior_of_another_version(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    prior = tmp_path / "prior.json"
+    prior.write_text('{"trailveil_prior": 99}')
+    found = attack(pair, "--attack", "posterior", "--prior", prior)
+    assert found.exit_code == 1
+    assert "prior" in str(found.exception)
+    assert "\n" not in str(found.exception)
