@@ -24,7 +24,7 @@ from trailveil.attacks.contract import Attack, Knowledge, TruePlaces, View
 from trailveil.attacks.edges import edges_of_hole
 from trailveil.attacks.paths import known_paths
 from trailveil.attacks.posterior import posterior_mean, repeated_releases
-from trailveil.attacks.smoother import kalman_smoother
+from trailveil.attacks.smoother import kalman_smoother, noise_size
 from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import Constant, Matern32, White
@@ -53,6 +53,17 @@ def test_a_smoother_undoes_independent_noise_whose_size_it_is_not_told() -> None
     found = errors(kalman_smoother, view(noise(30.0), white(30.0)), knowledge(None))
     assert np.median(found) < 8
     assert found.max() < 20
+
+
+def test_a_smoother_smooths_as_much_as_the_noise_asks_for() -> None:
+    """A walk past a secret place with 30 m of noise: 35 m off is the fix itself in the median."""
+    passed, seen = recorded(np.array([300.0]))[0], view(noise(30.0), white(30.0))
+    (found,) = kalman_smoother(seen, replace(knowledge(None), secrets=(basic(300.0),)))
+    assert found is not None
+    assert np.median(found.errors(passed)) < 22
+    raw = seen.places[:, TIMES == 300.0][:, 0] - passed
+    assert np.median(np.hypot(raw[:, 0], raw[:, 1])) > 28
+    assert np.median(noise_size(seen, 300.0, 300.0)) == pytest.approx(30.0, rel=0.1)
 
 
 def test_a_posterior_undoes_noise_that_the_prior_can_tell_apart() -> None:
