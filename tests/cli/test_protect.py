@@ -47,6 +47,8 @@ pytestmark = pytest.mark.slow
 
 # Few adversaries: what is tested here is what happens around a design.
 QUICK = ("--adversary", "still")
+# Nothing is sought: for tests of all that is not the noise.
+AT_ONCE = ("--mechanism", "withhold", "--withhold", "300", "--radius", "1")
 
 
 @pytest.fixture
@@ -160,7 +162,7 @@ def test_of_two_different_runs_at_once_one_wins(source: Path) -> None:
 def test_names_and_locales(name: str, locale: dict[str, str], source: Path) -> None:
     path = source.with_name(name)
     path.write_bytes(source.read_bytes())
-    words = [os.fsencode(one) for one in ("protect", "--json", *QUICK, "--", os.fspath(path))]
+    words = [os.fsencode(one) for one in ("protect", "--json", *AT_ONCE, "--", os.fspath(path))]
     for wanted in (0, 1):
         found = subprocess.run(
             [os.fsencode(one) for one in command()] + words,
@@ -182,7 +184,7 @@ def test_text_is_printed_whatever_the_locale(source: Path) -> None:
     path = source.with_name("\u00fc.gpx")
     path.write_bytes(source.read_bytes())
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    found = run("protect", path, *QUICK, env=plain)
+    found = run("protect", path, *AT_ONCE, env=plain)
     assert found.returncode == 0, found.stderr
     assert "What is not protected" in found.stdout
 
