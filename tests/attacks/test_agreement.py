@@ -14,6 +14,7 @@ import pytest
 from tests.attacks.designs import bumps, designed
 from tests.rides import ride
 from trailveil.adversaries import DEFAULT, Named
+from trailveil.anytime import Assumed, movement_of, worst
 from trailveil.attacks import suite, worlds
 from trailveil.attacks.suite import Effort, Outcome, attacked
 from trailveil.attacks.trial import Verdict
@@ -21,7 +22,7 @@ from trailveil.attacks.trials import ATTACKS
 from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
 from trailveil.guarantee import CIRCLE_68
-from trailveil.kernels import RBF, IntegratedOU, Matern12, Matern32, White, latent
+from trailveil.kernels import RBF, IntegratedOU, Matern12, Matern32, Scaled, Sum, White, latent
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
 from trailveil.release import Noise, Plan
@@ -125,6 +126,43 @@ def test_who_stands_still_all_along_is_easier_than_the_prior_has_it() -> None:
     assert {one.verdict for one in found} == {Verdict.CLOSER}
 
 
+@pytest.fixture(scope="module")
+def everywhere(made: Plan) -> Plan:
+    """Noise for every place, stated: what it leaves is recomputed for any recording."""
+    terms = (Matern32(120.0, 900.0), Matern32(1000.0, 300.0), Matern12(20.0, 5.0))
+    noise = [type(term)(term.length_scale) for term in terms]
+    variances = np.array([term.std**2 for term in terms])
+    assumed = Assumed((1.0, 3.0), 3600.0, every=(10.0,))
+    left = worst(movement_of(made.request.kernel), assumed, noise, variances)
+    times = made.mechanism.times
+    mechanism = Mechanism(times, np.empty((times.size, 0)), process=Sum(terms))
+    request = replace(made.request, noise=Noise.EVERYWHERE, stretches=())
+    return replace(made, request=request, mechanism=mechanism, findings=(), everywhere=tuple(left))
+
+
+def test_noise_for_every_place_leaves_what_it_promises_at_three(everywhere: Plan) -> None:
+    found = tried(everywhere, "posterior", "kalman", count=300)
+    assert [one.part for one in found] == [part for part in range(3) for _ in range(4)]
+    assert {one.verdict for one in found} <= {Verdict.HOLDS, Verdict.CLOSER}
+    for one in found:
+        assert one.simulated is not None
+        assert one.promised is not None
+        assert one.simulated.high > one.promised
+    point = next(one for one in found if "one true place" in one.adversary)
+    assert point.simulated is not None
+    assert point.promised is not None
+    assert point.simulated.low < 1.3 * point.promised  # it is the one that binds, and is near
+
+
+def test_too_little_noise_for_every_place_is_beaten(everywhere: Plan) -> None:
+    process = everywhere.mechanism.process
+    assert isinstance(process, Sum)
+    less = replace(everywhere.mechanism, process=Scaled(process, 0.01))
+    broken = replace(everywhere, mechanism=less)
+    found = tried(broken, "posterior", count=200)
+    assert Verdict.BEATEN in {one.verdict for one in found}
+
+
 def test_worlds_vary_as_their_prior() -> None:
     """Covariances of 4,000 draws: each entry within 6 of its standard errors."""
     count, times = 4000, np.array([0.0, 3.0, 10.0, 40.0])
@@ -167,7 +205,4 @@ def test_attacks_that_are_none_are_refused(made: Plan) -> None:
         list(attacked(made, ["guess"]))
     with pytest.raises(InvalidValue, match="earlier tracks, got none"):
         list(attacked(made, ["known-paths"]))
-    everywhere = replace(made, findings=(), request=replace(made.request, noise=Noise.EVERYWHERE))
-    with pytest.raises(InvalidValue, match="every place"):
-        list(attacked(everywhere))
     assert made.request.who == DEFAULT

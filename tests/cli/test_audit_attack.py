@@ -138,12 +138,6 @@ def test_wrong_usage(pair: tuple[Path, Path], words: tuple[str, ...], expected: 
     assert expected in found.stderr
 
 
-def test_noise_for_every_place_has_no_part_to_aim_at(pair: tuple[Path, Path]) -> None:
-    found = run("audit", *pair, "--everywhere", "--attack", "all")
-    assert found.exit_code == 2
-    assert "--everywhere" in found.stderr
-
-
 def test_a_prior_of_another_version(pair: tuple[Path, Path], tmp_path: Path) -> None:
     prior = tmp_path / "prior.json"
     prior.write_text('{"trailveil_prior": 99}')

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from trailveil.anytime import Worst
 from trailveil.attacks.contract import Estimate, Knowledge, TruePlaces, View
 from trailveil.attacks.trial import Circle68, Verdict, beaten, circle_68, easier
-from trailveil.attacks.trials import ALONE, ATTACKS, Scene, Trial
+from trailveil.attacks.trials import ALONE, ATTACKS, EVERYWHERE, PLACES, Scene, Trial, around
 from trailveil.attacks.worlds import noises, recordings, released, told
 from trailveil.crops import crops
-from trailveil.demands import adversaries_of
+from trailveil.demands import Left, adversaries_of
 from trailveil.designing import part_of
 from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
@@ -73,37 +74,41 @@ def attacked(
 
     file: (m, 2) metres in the frame of the plan, the released fixes of a file. tracks: (k, 2)
     metres in that frame, earlier recordings.
-    Raises InvalidValue for a name that is none, or a release of another kind than parts.
+    Of noise for every place, at the first fix, the one in the middle and the last.
+    Raises InvalidValue for a name that is none.
     """
     chosen = _chosen(names, bool(tracks))
-    if not made.findings:
-        raise InvalidValue(
-            "attacks must have protected parts to aim at, got noise for every place: state parts"
-        )
     effort, generator = effort or Effort(), generator or np.random.default_rng()
+    for scene, left in _scenes(made, file, tuple(tracks)):
+        passing, still = adversaries_of(scene.crop, scene.number, made.request.target)
+        for name in chosen:
+            if isinstance(left, list):
+                trials = EVERYWHERE[name](scene, left) if name in EVERYWHERE else []
+            else:
+                trials = ATTACKS[name](scene, left, passing, still)
+            for trial in trials:
+                yield _outcome(scene, trial, effort, generator)
+
+
+def _scenes(
+    made: Plan, file: FloatArray | None, tracks: tuple[FloatArray, ...]
+) -> Iterator[tuple[Scene, tuple[Left, ...] | list[Worst]]]:
+    """Each protected part and what is left of it; of noise for every place, three places."""
     request, trace = made.request, made.trace
-    spans = [one.seconds(trace) for one in request.stretches]
-    for crop in crops(request.kernel, trace.seconds, spans, request.target.deviation):
-        mechanism, rows = (
-            part_of(made.mechanism, crop),
-            np.cumsum(np.asarray(made.mechanism.released)) - 1,
-        )
-        kept = rows[crop.rows][mechanism.rows]
+    order = np.cumsum(np.asarray(made.mechanism.released)) - 1
+    if made.everywhere:
+        found = [around(request.kernel, trace.seconds, part) for part in range(len(PLACES))]
+    else:
+        spans = [one.seconds(trace) for one in request.stretches]
+        found = crops(request.kernel, trace.seconds, spans, request.target.deviation)
+    for crop in found:
+        mechanism = part_of(made.mechanism, crop)
+        kept = order[crop.rows][mechanism.rows]
         for number, part in enumerate(crop.parts):
-            scene = Scene(
-                crop,
-                number,
-                request.kernel,
-                mechanism,
-                made.lattice[crop.rows] / MICRO,
-                None if file is None else file[kept],
-                tuple(tracks),
-            )
-            left = made.findings[part].left
-            passing, still = adversaries_of(crop, number, request.target)
-            for name in chosen:
-                for trial in ATTACKS[name](scene, left, passing, still):
-                    yield _outcome(scene, trial, effort, generator)
+            fixes = made.lattice[crop.rows] / MICRO
+            own = None if file is None else file[kept]
+            scene = Scene(crop, number, request.kernel, mechanism, fixes, own, tracks)
+            yield scene, list(made.everywhere) if made.everywhere else made.findings[part].left
 
 
 def attacked_alone(

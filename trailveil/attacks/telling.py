@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.special import ndtri
-from scipy.stats import beta
+from scipy.special import betaincinv, ndtri
 
 from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
@@ -117,7 +116,7 @@ def _bound(one: FloatArray, other: FloatArray, at: float, confidence: float) -> 
 
 
 def _most(hits: int, count: int, chance: float) -> float:
-    return 1.0 if hits == count else float(beta.ppf(1 - chance, hits + 1, count - hits))
+    return 1.0 if hits == count else float(betaincinv(hits + 1, count - hits, 1 - chance))
 
 
 def _curve(one: FloatArray, other: FloatArray) -> tuple[tuple[float, float], ...]:

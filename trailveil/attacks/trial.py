@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from scipy.stats import binom
+from scipy.special import bdtr, bdtrc
 
 from trailveil.gaussian import FloatArray
 from trailveil.guarantee import CIRCLE_68
@@ -52,8 +52,9 @@ def circle_68(errors: FloatArray) -> Circle68:
     """The circle of independent errors (count,) in metres."""
     ordered, count = np.sort(errors), errors.size
     outside = (1 - _CONFIDENCE) / 2
-    low = int(binom.ppf(outside, count, 0.68)) - 1
-    high = int(binom.ppf(1 - outside, count, 0.68))
+    inside = bdtr(np.arange(count + 1), count, 0.68)
+    low = int(np.searchsorted(inside, outside)) - 1
+    high = int(np.searchsorted(inside, 1 - outside))
     return Circle68(
         float(np.quantile(ordered, 0.68)),
         float(ordered[low]) if low >= 0 else 0.0,
@@ -69,8 +70,8 @@ def beaten(errors: FloatArray, deviation: float) -> bool:
     """
     for share in _WITHIN:
         near = int(np.sum(errors <= share * deviation))
-        chance = binom.sf(near - 1, errors.size, -np.expm1(-(share**2) / 2))
-        if chance < LEVEL / len(_WITHIN):
+        chance = -np.expm1(-(share**2) / 2)
+        if near and bdtrc(near - 1, errors.size, chance) < LEVEL / len(_WITHIN):
             return True
     return False
 

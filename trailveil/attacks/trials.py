@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from trailveil.adversaries import at_speed
 from trailveil.adversary import (
     PLAIN,
     Adversary,
@@ -14,6 +15,7 @@ from trailveil.adversary import (
     span_of,
     stood_still,
 )
+from trailveil.anytime import Worst
 from trailveil.attacks.centres import average, circle_of_holes, circle_of_stay
 from trailveil.attacks.contract import Attack
 from trailveil.attacks.edges import edges_of_hole
@@ -31,6 +33,9 @@ from trailveil.secrets import Secret, basic, window_mean
 
 # Seconds before and after a secret of the true places that somebody knows, and how well (metres).
 _TRUE_AWAY, _TRUE_ACCURACY = (60.0, 120.0, 300.0), 10.0
+# Fixes either way of a place under noise for every place; seconds to a path that is known then.
+_AROUND, _PATH_AWAY = 1000, 300.0
+_KNOWS = {"plain": "no place", "point": "one true place", "path": "the path"}
 # Releases that are averaged.
 _REPEATED = 10
 # Another smoothness, with the scale and deviation of half hours of people's movements; and how many
@@ -233,3 +238,56 @@ ALONE: dict[str, Attack] = {
     "known-paths": known_paths,
 }
 """The attacks that need not know how the noise varies."""
+
+
+PLACES = (0.0, 0.5, 1.0)
+"""How far along a recording the places are that are attacked under noise for every place."""
+
+
+def around(kernel: Kernel, times: FloatArray, part: int) -> Crop:
+    """The fixes (of times (n,), at most `_AROUND` either way) around one of `PLACES`, by number."""
+    middle = round(PLACES[part] * (times.size - 1))
+    first, last = max(0, middle - _AROUND), min(times.size, middle + _AROUND + 1)
+    own = times[first:last]
+    at = float(times[middle])
+    span = (float(own[0]), float(own[-1]))
+    return Crop(
+        first, last, 0.0, Prior(kernel, own), (part,), ((at, at),), span, (), (False, False), 1.0
+    )
+
+
+def _worst(scene: Scene, left: Sequence[Worst]) -> list[Trial]:
+    """Each kind of adversary at a place, of the speed and the stay where it learns most."""
+    found = []
+    at = scene.span[0]
+    for one in left:
+        speed = at_speed(scene.kernel, one.speed) or scene.kernel
+        stays = [(at - one.stay / 2, at + one.stay / 2)] if one.stay else []
+        who = believes(f"knows {_KNOWS[one.kind]}, at {one.speed:g} m/s", speed)
+        who = who & stood_still(stays) if stays else who
+        away = one.stay / 2 + (_PATH_AWAY if one.kind == "path" else one.known)
+        known = scene.times[np.abs(scene.times - at) >= away]
+        if one.kind == "point" and known.size:
+            known = known[np.argmin(np.abs(known - at))][None]
+        told = NOTHING_KNOWN
+        if one.kind != "plain" and known.size:
+            told = SideInformation(known, _TRUE_ACCURACY)
+        found.append(Trial(posterior_mean, "posterior", who, basic(at), told, deviation=one.after))
+    return found
+
+
+def _plainly(attack: Attack, name: str) -> Callable[[Scene, Sequence[Worst]], list[Trial]]:
+    """Held to what is left to who knows no place."""
+
+    def trials(scene: Scene, left: Sequence[Worst]) -> list[Trial]:
+        plain = next(one for one in left if one.kind == "plain")
+        return [Trial(attack, name, PLAIN, basic(scene.span[0]), deviation=plain.after)]
+
+    return trials
+
+
+EVERYWHERE: dict[str, Callable[[Scene, Sequence[Worst]], list[Trial]]] = {
+    "posterior": _worst,
+    "kalman": _plainly(kalman_smoother, "kalman"),
+}
+"""The attacks on noise for every place, at one place of a moment."""

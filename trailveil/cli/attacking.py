@@ -1,5 +1,6 @@
 """`trailveil audit --attack`: what adversaries make of a release, against what was promised."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,11 @@ from trailveil.cli.requesting import requested_of
 from trailveil.cli.selecting import selected
 from trailveil.cli.waiting import waiting
 from trailveil.errors import Refused
+from trailveil.everywhere import plan_everywhere
 from trailveil.formats import read
 from trailveil.formats.source import named
 from trailveil.protecting import load, requested
-from trailveil.release import Request, plan, within
+from trailveil.release import Noise, Request, plan, within
 from trailveil.report.attacks import attacks_record
 from trailveil.trace import Trace
 
@@ -28,21 +30,19 @@ NAMES = (ALL, *ATTACKS, HYPOTHESES)
 
 def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str, Any]:
     """What attacks make of a release, as an object of JSON. Raises Refused, as reading does."""
-    if options["everywhere"]:
-        raise click.UsageError(
-            "--attack must come without --everywhere: attacks aim at parts, state some"
-        )
     names = None if ALL in options["attack"] else [n for n in options["attack"] if n != HYPOTHESES]
     told = ALL in options["attack"] or HYPOTHESES in options["attack"]
     zone = None if options["assume_utc"] else options["zone"]
     trace, _ = load(original, assume_utc=options["assume_utc"], zone=zone, every=options["every"])
-    request = requested(trace, selected(options), requested_of(options))
+    wanted = requested_of(options)
+    everywhere = wanted.noise is Noise.EVERYWHERE
+    request = wanted if everywhere else requested(trace, selected(options), wanted)
     file = aligned(trace, read(released))
     tracks = [line_of(read(path), file.frame) for path in options["tracks"]]
     made, places = None, None
     if _may_be_of(request, trace, file):
         with waiting(f"designing noise for {len(trace)} fixes"):
-            made = plan(trace, request)
+            made = plan_everywhere(trace, request) if everywhere else plan(trace, request)
         places = file.as_designed(made.mechanism.rows)
     if made is None or places is None:
         with waiting("attacking"):
@@ -56,7 +56,7 @@ def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str,
     effort = Effort(recordings=options["draws"])
     with waiting("attacking"):
         outcomes = list(attacked(made, names, file=places, tracks=tracks, effort=effort))
-        audits = list(audited(made, options["draws"])) if told else []
+        audits = list(audited(made, options["draws"])) if told and not everywhere else []
     return attacks_record(outcomes, audits)
 
 
@@ -82,11 +82,19 @@ def _alone(
     return list(attacked_alone(view, recorded, spans, request.kernel, names, tracks=tracks))
 
 
-def check(found: dict[str, Any], released: Path) -> None:
-    """Refuse a release whose promise was beaten, loudly."""
-    if found["beaten"]:
-        raise Refused(
-            f"no attack must come nearer than was promised, got {found['beaten']} that did: "
-            f"{named(released)}; do not publish it: ask for more (--radius), or for a prior of how "
-            "this person moves (--prior; see docs/realism.md)"
-        )
+def check_names(names: Sequence[str]) -> None:
+    """Refuse, as wrong usage, an attack that is none."""
+    for name in names:
+        if name not in NAMES:
+            raise click.UsageError(f"--attack must be one of {', '.join(NAMES)}, got {name!r}")
+
+
+def refusal(found: dict[str, Any], released: Path) -> Refused | None:
+    """What is said, loudly, where a promise was beaten; None where none was."""
+    if not found["beaten"]:
+        return None
+    return Refused(
+        f"no attack must come nearer than was promised, got {found['beaten']} that did: "
+        f"{named(released)}; do not publish it: ask for more (--radius), or for a prior of how "
+        "this person moves (--prior; see docs/realism.md)"
+    )

@@ -6,15 +6,12 @@ from typing import Any
 
 import click
 
-from trailveil.cli.attacking import NAMES as ATTACK_NAMES
-from trailveil.cli.attacking import attack, check
 from trailveil.cli.parameters import POSITIVE, zone_named
 from trailveil.cli.requesting import requesting
 from trailveil.cli.selecting import SELECTING, WithPlaces, selected, selecting
 from trailveil.cli.waiting import waiting
 from trailveil.errors import Refused
 from trailveil.formats.source import load, named
-from trailveil.report.attacks import attacks_text
 from trailveil.report.audit import audit_record, audit_text
 from trailveil.scan import scan
 
@@ -85,7 +82,13 @@ def audit(**options: Any) -> None:
     original, released = options["original"], options["released"]
     if options["everywhere"] and any(options[name] for name in SELECTING):
         raise click.UsageError("--everywhere must come alone: it is every fix")
-    chosen, attacks = selected(options), _attacks(options)
+    chosen, beaten = selected(options), None
+    if options["tracks"] and not options["attack"]:
+        raise click.UsageError("--track must come with --attack")
+    if options["attack"]:
+        from trailveil.cli.attacking import check_names
+
+        check_names(options["attack"])
     with waiting("comparing two files"):
         found = scan(
             (str(original), load(original)),
@@ -98,8 +101,12 @@ def audit(**options: Any) -> None:
         )
     record = audit_record(found, show=options["show"])
     words = audit_text(record)
-    if attacks:
+    if options["attack"]:
+        from trailveil.cli.attacking import attack, refusal
+        from trailveil.report.attacks import attacks_text
+
         tried = attack(original, released, options)
+        beaten = refusal(tried, released)
         record, words = record | tried, f"{words}\n{attacks_text(tried)}"
     click.echo(json.dumps(record) if options["as_json"] else words)
     if not found.clean:
@@ -107,17 +114,5 @@ def audit(**options: Any) -> None:
             f"a released file must hold nothing else of its original, got {len(found.findings)} "
             f"kinds of leaks: {named(released)}; do not publish it, and look where each comes from"
         )
-    if attacks:
-        check(record, released)
-
-
-def _attacks(options: dict[str, Any]) -> bool:
-    """Whether attacks were asked for. Wrong usage where one is none, or tracks come without."""
-    for name in options["attack"]:
-        if name not in ATTACK_NAMES:
-            raise click.UsageError(
-                f"--attack must be one of {', '.join(ATTACK_NAMES)}, got {name!r}"
-            )
-    if options["tracks"] and not options["attack"]:
-        raise click.UsageError("--track must come with --attack")
-    return bool(options["attack"])
+    if beaten:
+        raise beaten
