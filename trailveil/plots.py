@@ -192,22 +192,20 @@ def coverages(
     name: str, rows: Sequence[tuple[str, Sequence[CoveragePanel]]], title: str
 ) -> Iterator[tuple[str, bytes]]:
     """What held against what was promised: a row a prior, with its name; a panel a pace."""
-    wide = max(len(panels) for _, panels in rows)
+    wide = len(rows[0][1])
 
     def draw(figure: "Figure") -> None:
         figure.suptitle(title)
         grid = figure.subplots(len(rows), wide, sharex=True, sharey=True, squeeze=False)
         for line_of_axes, (prior, panels) in zip(grid, rows, strict=True):
             line_of_axes[0].set_ylabel(f"{prior}\nheld")
-            for axes, panel in zip(line_of_axes, panels, strict=False):
+            for axes, panel in zip(line_of_axes, panels, strict=True):
                 _draw_coverage(axes, panel)
-            for axes in line_of_axes[len(panels) :]:
-                axes.set_axis_off()
         for axes in grid[-1]:
             axes.set_xlabel("promised")
         _legend_below(figure, grid.ravel().tolist(), columns=4)
 
-    yield from _rendered(name, 1.9 * wide + 0.7, 2.1 * len(rows) + 1.2, draw)
+    yield from _rendered(name, 1.9 * max(wide, 3) + 0.9, 2.1 * len(rows) + 1.2, draw)
 
 
 def _rendered(
@@ -271,7 +269,8 @@ def _draw_coverage(axes: "Axes", panel: CoveragePanel) -> None:
         )
         if curve.bar is not None:
             at, low, high = curve.bar
-            axes.plot([at, at], [low, high], color=color, linewidth=3, alpha=0.45, zorder=1)
+            at += 0.018 * (number - (len(panel.curves) - 1) / 2)
+            axes.plot([at, at], [low, high], color=color, linewidth=1.6, alpha=0.6, zorder=1)
     axes.set_title(panel.title, loc="left")
     axes.set(xlim=(0, 1), ylim=(0, 1), xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
     axes.set_aspect("equal")

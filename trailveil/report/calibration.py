@@ -69,8 +69,8 @@ def _share(found: Share) -> dict[str, float | None]:
 def calibration_text(found: Calibration) -> list[str]:
     """The lines that are printed: a table for each prior."""
     lines = [
-        f"{found.recordings} recordings, {found.windows} windows ({found.short} without a fix to "
-        f"predict), {found.groups} {_GROUPS[found.by]}.",
+        f"{_several(found.recordings, 'recording')}, {_several(found.windows, 'window')} "
+        f"({found.short} without a fix to predict), {found.groups} {_GROUPS[found.by]}.",
         "Each row: fixes predicted from all that is further away than the gap, on both sides; "
         "shares of",
         "coordinates inside the interval; in brackets 95 % confidence, from resampling "
@@ -83,6 +83,10 @@ def calibration_text(found: Calibration) -> list[str]:
     for one in found.judged:
         lines += ["", _name(one), _header(paces), *_rows(one, paces)]
     return lines
+
+
+def _several(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _name(one: Judged) -> str:
@@ -117,16 +121,21 @@ def _rows(one: Judged, paces: Sequence[str]) -> list[str]:
 
 def panels(found: Calibration, suffix: str) -> bytes:
     """The picture: what held against what was promised, a row a prior, a panel a pace."""
-    gaps = sorted({cell.gap for one in found.judged for cell in one.cells})
-    rows = [(_name(one), _row(one, gaps)) for one in found.judged]
-    title = f"Held against promised: {found.recordings} recordings"
+    every = [cell for one in found.judged for cell in one.cells]
+    gaps = sorted({cell.gap for cell in every})
+    paces = [pace for pace in (ALL, *PACES) if any(cell.pace == pace for cell in every)]
+    rows = [
+        (f"{one.name}\n(fitted on others)" if one.fitted else one.name, _row(one, gaps, paces))
+        for one in found.judged
+    ]
+    title = "Share of intervals that held against what was promised, by pace (predictions)"
     made = dict(coverages("coverage", rows, title))
     return made[f"coverage{suffix}"]
 
 
-def _row(one: Judged, gaps: list[float]) -> list[CoveragePanel]:
+def _row(one: Judged, gaps: list[float], paces: Sequence[str]) -> list[CoveragePanel]:
     made = []
-    for pace in (ALL, *PACES):
+    for pace in paces:
         cells = [cell for cell in one.cells if cell.pace == pace]
         count = sum(cell.coverage.predictions for cell in cells)
         curves = [_curve(cell, gaps) for cell in cells]
