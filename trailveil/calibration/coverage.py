@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import norm
 
 from trailveil.calibration.predicting import Predictions
@@ -110,7 +111,7 @@ def half_width(level: float) -> float:
 
 
 def resampled(
-    values: FloatArray, groups: Sequence[int] | FloatArray, draws: int = RESAMPLED
+    values: FloatArray, groups: Sequence[int] | NDArray[np.int64], draws: int = RESAMPLED
 ) -> list[Share]:
     """Means of the columns of values (m, k), with intervals from resampling groups (m,).
 
