@@ -22,7 +22,7 @@ from trailveil.datasets.fitting import METRES, fit_prior, motion_family
 from trailveil.datasets.geolife import labelled_traces
 from trailveil.datasets.stretches import Stretches, stretches
 from trailveil.datasets.workers import Watch, mapped, unwatched
-from trailveil.errors import InvalidValue, NumericalError, TrailveilError, UnreadableInput
+from trailveil.errors import InvalidValue, NumericalError, Refused, TrailveilError, UnreadableInput
 from trailveil.fit import cut
 from trailveil.formats import read
 from trailveil.formats.source import load, named
@@ -90,11 +90,12 @@ class Judged:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibration:
-    """Of all priors. windows: of the recordings; short: those without a fix to predict."""
+    """Of all priors. windows, short, wide: of the recordings, see `Cases`."""
 
     recordings: int
     windows: int
     short: int
+    wide: int
     groups: int
     by: By
     judged: tuple[Judged, ...]
@@ -102,13 +103,17 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cases:
-    """Fixes to predict, with the group of each, and the windows they are from."""
+    """Fixes to predict, with the group of each, and the windows they are from.
+
+    short: windows without a fix to predict. wide: windows left out, too wide for local metres.
+    """
 
     cases: tuple[LeftOut, ...]
     groups: tuple[int, ...]
     windows: tuple[Trace, ...]
     window_groups: tuple[int, ...]
     short: int
+    wide: int
     by: By
 
 
@@ -172,12 +177,19 @@ def cases_of(found: Recorded, gaps: Sequence[float] = GAPS, window: float = WIND
         pieces = [(piece, number) for number, (piece, _) in enumerate(pieces)]
     cases: list[LeftOut] = []
     groups: list[int] = []
-    short = 0
+    kept: list[tuple[Trace, int]] = []
+    short = wide = 0
     for piece, group in pieces:
-        own = left_out(piece.seconds, _metres(piece), gaps)
+        try:
+            metres = _metres(piece)
+        except Refused:  # a flight
+            wide += 1
+            continue
+        own = left_out(piece.seconds, metres, gaps)
         short += not own
         cases += own
         groups += [group] * len(own)
+        kept.append((piece, group))
     if not cases:
         raise UnreadableInput(
             "a calibration must have a fix with others before and after it within the gap and a "
@@ -187,9 +199,10 @@ def cases_of(found: Recorded, gaps: Sequence[float] = GAPS, window: float = WIND
     return Cases(
         tuple(cases),
         tuple(groups),
-        tuple(piece for piece, _ in pieces),
-        tuple(group for _, group in pieces),
+        tuple(piece for piece, _ in kept),
+        tuple(group for _, group in kept),
         short,
+        wide,
         "window" if single else found.by,
     )
 
@@ -237,6 +250,7 @@ def calibrate(
         recordings=len(found.traces),
         windows=len(cases.windows),
         short=cases.short,
+        wide=cases.wide,
         groups=count,
         by=cases.by,
         judged=tuple(judged),

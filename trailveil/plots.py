@@ -198,7 +198,7 @@ def coverages(
         figure.suptitle(title)
         grid = figure.subplots(len(rows), wide, sharex=True, sharey=True, squeeze=False)
         for line_of_axes, (prior, panels) in zip(grid, rows, strict=True):
-            line_of_axes[0].set_ylabel(f"{prior}\nheld")
+            line_of_axes[0].set_ylabel(prior)
             for axes, panel in zip(line_of_axes, panels, strict=True):
                 _draw_coverage(axes, panel)
         for axes in grid[-1]:

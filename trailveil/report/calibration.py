@@ -22,6 +22,7 @@ def calibration_record(found: Calibration) -> dict[str, Any]:
         "recordings": found.recordings,
         "windows": found.windows,
         "windows_without_prediction": found.short,
+        "windows_too_wide": found.wide,
         "groups": found.groups,
         "grouped_by": found.by,
         "paces": PACES,
@@ -78,6 +79,8 @@ def calibration_text(found: Calibration) -> list[str]:
     ]
     if found.groups < ENOUGH_GROUPS:
         lines.append(f"Warning: of {found.groups} {_GROUPS[found.by]}, such intervals are narrow.")
+    if found.wide:
+        lines.append(f"Left out {_several(found.wide, 'window')} too wide for local metres.")
     met = {cell.pace for one in found.judged for cell in one.cells}
     paces = [pace for pace in PACES if pace in met]
     for one in found.judged:
@@ -128,7 +131,7 @@ def panels(found: Calibration, suffix: str) -> bytes:
         (f"{one.name}\n(fitted on others)" if one.fitted else one.name, _row(one, gaps, paces))
         for one in found.judged
     ]
-    title = "Share of intervals that held against what was promised, by pace (predictions)"
+    title = "Intervals: held (up) against promised (across), by pace (predictions)"
     made = dict(coverages("coverage", rows, title))
     return made[f"coverage{suffix}"]
 
