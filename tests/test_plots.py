@@ -49,7 +49,7 @@ DRAWN: dict[str, Callable[[], Iterator[tuple[str, bytes]]]] = {
     "sheet": lambda: plots.charts("x", [[CHART] * 4] * 2, "a title"),
     "covariances": lambda: plots.covariances("x", [CASE] * 8, "a title"),
     "coverages": lambda: plots.coverages(
-        "x", [("default", HELD), ("integrated-ou\n(fitted on others)", HELD)], "what was held"
+        "x", [("default", HELD), ("integrated-ou (fitted)", HELD)], "what was held"
     ),
     "maps": lambda: plots.maps("x", [MAP] * 3, PLACES, "km", "a title"),
 }

@@ -273,7 +273,6 @@ def _draw_coverage(axes: "Axes", panel: CoveragePanel) -> None:
             axes.plot([at, at], [low, high], color=color, linewidth=1.6, alpha=0.6, zorder=1)
     axes.set_title(panel.title, loc="left")
     axes.set(xlim=(0, 1), ylim=(0, 1), xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
-    axes.set_aspect("equal")
 
 
 def _draw_map(axes: "Axes", one: PlaneMap, path: FloatArray) -> None:

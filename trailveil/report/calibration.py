@@ -128,7 +128,7 @@ def panels(found: Calibration, suffix: str) -> bytes:
     gaps = sorted({cell.gap for cell in every})
     paces = [pace for pace in (ALL, *PACES) if any(cell.pace == pace for cell in every)]
     rows = [
-        (f"{one.name}\n(fitted on others)" if one.fitted else one.name, _row(one, gaps, paces))
+        (f"{one.name} (fitted)" if one.fitted else one.name, _row(one, gaps, paces))
         for one in found.judged
     ]
     title = "Intervals: held (up) against promised (across), by pace (predictions)"
