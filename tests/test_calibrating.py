@@ -89,7 +89,7 @@ def test_kernels_are_fitted_on_the_others() -> None:
 
 
 def test_predictions_are_those_of_the_fold_in_the_order_of_the_fixes() -> None:
-    found = Recorded(tuple(moving(3.0, seed) for seed in range(3)), (0, 1, 2), "file")
+    found = Recorded(tuple(moving(3.0, seed) for seed in range(3)), (2, 0, 1), "file")
     stated = PriorSpec("same", IntegratedOU(3.0, 60.0) + White(2.0), "metres", None)
     one = calibrate(found, [stated], ["matern32"], gaps=[0.0, 60.0], workers=1)
     names = [(judged.name, judged.fitted, len(judged.kernels)) for judged in one.judged]
