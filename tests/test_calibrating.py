@@ -89,14 +89,17 @@ def test_kernels_are_fitted_on_the_others() -> None:
 
 
 def test_predictions_are_those_of_the_fold_in_the_order_of_the_fixes() -> None:
-    found = Recorded(tuple(moving(3.0, seed) for seed in range(3)), (2, 0, 1), "file")
+    traces = (moving(3.0, 0, minutes=11), moving(3.0, 1), moving(3.0, 2, minutes=16))
+    found = Recorded(traces, (2, 0, 1), "file")
     stated = PriorSpec("same", IntegratedOU(3.0, 60.0) + White(2.0), "metres", None)
-    one = calibrate(found, [stated], ["matern32"], gaps=[0.0, 60.0], workers=1)
+    one = calibrate(found, [stated], ["matern32"], gaps=[0.0, 320.0], workers=1)
     names = [(judged.name, judged.fitted, len(judged.kernels)) for judged in one.judged]
     assert names == [("same", False, 1), ("matern32", True, 3)]
     counts = [[cell.coverage.predictions for cell in judged.cells] for judged in one.judged]
     assert counts[0] == counts[1]
-    assert one.judged[1].cells[0].coverage.rms < 30
+    alone = one.judged[1].cells[0]
+    assert (alone.gap, alone.pace) == (0.0, ALL)
+    assert alone.coverage.rms < 10
 
 
 def test_a_single_recording_is_held_together_by_window() -> None:

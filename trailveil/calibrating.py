@@ -123,7 +123,7 @@ class _Task:
     cases: Sequence[LeftOut]
 
 
-def recorded(files: Sequence[Path]) -> Recorded:
+def recorded(files: Sequence[Path], watch: Watch = unwatched) -> Recorded:
     """The recordings of files, held together by folder where there are many, else by file.
 
     Only lengths of time matter here, so any zone will do. A file of the same content as an earlier
@@ -132,7 +132,7 @@ def recorded(files: Sequence[Path]) -> Recorded:
     traces, owners, lines = [], [], []
     seen: set[bytes] = set()
     twice = 0
-    for path in files:
+    for path in watch(files, len(files), "Reading"):
         try:
             digest = sha256(load(path)).digest()
             recording = read(path)
@@ -162,7 +162,12 @@ def recorded_as(folder: Path, mode: str) -> Recorded:
     return Recorded(tuple(t for _, t in found), tuple(users[user] for user, _ in found), "folder")
 
 
-def cases_of(found: Recorded, gaps: Sequence[float] = GAPS, window: float = WINDOW) -> Cases:
+def cases_of(
+    found: Recorded,
+    gaps: Sequence[float] = GAPS,
+    window: float = WINDOW,
+    watch: Watch = unwatched,
+) -> Cases:
     """The fixes to predict, in local metres. A single recording is held together by window.
 
     Raises UnreadableInput where there is none.
@@ -179,7 +184,7 @@ def cases_of(found: Recorded, gaps: Sequence[float] = GAPS, window: float = WIND
     groups: list[int] = []
     kept: list[tuple[Trace, int]] = []
     short = wide = 0
-    for piece, group in pieces:
+    for piece, group in watch(pieces, len(pieces), "Leaving out"):
         try:
             metres = _metres(piece)
         except Refused:  # a flight
@@ -227,7 +232,7 @@ def calibrate(
             raise InvalidValue(
                 f"a prior of traces must be in {METRES.unit}, got one in {spec.unit}: {spec.name}"
             )
-    cases = cases_of(found, gaps, window)
+    cases = cases_of(found, gaps, window, watch)
     count = len(set(cases.groups))
     fold_of = {group: rank % FOLDS for rank, group in enumerate(sorted(set(cases.groups)))}
     folds = np.array([fold_of[group] for group in cases.groups])

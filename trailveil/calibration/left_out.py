@@ -106,16 +106,12 @@ def _candidates(times: FloatArray, gap: float) -> NDArray[np.intp]:
 
 def _left_out(times: FloatArray, values: FloatArray, row: int, gap: float) -> LeftOut | None:
     before, after = (int(edge[0]) for edge in _edges(times, np.array([row]), gap))
-    left = before - _ranks(before + 1)[::-1]
-    right = after + _ranks(len(times) - after)
-    sides = [
-        _side(times, values, before, before - _REACH, -1.0),
-        _side(times, values, after, after + _REACH, 1.0),
-    ]
-    length, seconds = np.sum(sides, axis=0)
+    left = np.arange(before, max(before - _REACH, -1), -1)
+    right = np.arange(after, min(after + _REACH, len(times)))
+    length, seconds = np.sum([_seen(times, values, side) for side in (left, right)], axis=0)
     if seconds < _LEAST_SEEN:
         return None
-    kept = np.concatenate([left, right])
+    kept = np.concatenate([left[_ranks(left.size)][::-1], right[_ranks(right.size)]])
     speed = float(length / seconds)
     return LeftOut(times[kept], values[kept], float(times[row]), values[row], gap, speed)
 
@@ -124,19 +120,14 @@ def _ranks(count: int) -> NDArray[np.intp]:
     """Ranks of the kept ones of `count` fixes on one side, from the nearest (0) outwards."""
     if count <= _KEPT:
         return np.arange(count)
-    spread = np.geomspace(1, min(count, _REACH), _KEPT)
-    return np.unique(np.maximum(np.round(spread).astype(np.intp), np.arange(1, _KEPT + 1))) - 1
+    spread = np.round(np.geomspace(1, count, _KEPT)).astype(np.intp)
+    return np.maximum(spread, np.arange(1, _KEPT + 1)) - 1
 
 
-def _side(
-    times: FloatArray, values: FloatArray, first: int, last: int, sign: float
-) -> tuple[float, float]:
-    """Metres and seconds of the chords seen on one side, from its nearest fix outwards."""
-    low, high = max(min(first, last), 0), min(max(first, last), len(times) - 1)
-    rows = np.arange(low, high + 1)[:: int(sign)]
-    apart = np.abs(times[rows] - times[first])
-    rows, apart = rows[apart <= _SEEN], apart[apart <= _SEEN]
+def _seen(times: FloatArray, values: FloatArray, side: NDArray[np.intp]) -> tuple[float, float]:
+    """Metres and seconds of the chords seen on one side: its rows, from the nearest outwards."""
+    apart = np.abs(times[side] - times[side[0]])
     steps = np.searchsorted(apart, np.arange(0, _SEEN + _CHORD / 2, _CHORD))
-    steps = np.unique(steps[steps < len(rows)])
-    chords = np.diff(values[rows[steps]], axis=0)
+    steps = np.unique(steps[steps < np.count_nonzero(apart <= _SEEN)])
+    chords = np.diff(values[side[steps]], axis=0)
     return float(np.sum(np.linalg.norm(chords, axis=1))), float(apart[steps[-1]])

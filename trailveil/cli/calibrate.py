@@ -141,7 +141,7 @@ def _recorded(files: Sequence[Path], labels: str | None, *, skip: bool) -> "Reco
         if len(files) != 1:
             raise click.UsageError(f"Give one folder with --labels, not {len(files)}.")
         return recorded_as(files[0], labels)
-    found = recorded(files)
+    found = recorded(files, watched)
     lines = found.unreadable
     if lines and (not skip or not found.traces):
         for line in lines[:-1]:
