@@ -6,8 +6,8 @@
 .DEFAULT_GOAL := help
 VENV ?= .venv
 PYTEST_ARGS ?= -n 2
-# Without what needs data of its own.
-BENCHMARKS = $(filter-out _% prior_held_out,$(basename $(notdir $(wildcard benchmarks/*.py))))
+# Without what needs data of its own, or long.
+BENCHMARKS = $(filter-out _% prior_held_out realism realism_attack realism_design,$(basename $(notdir $(wildcard benchmarks/*.py))))
 SOURCES = $(wildcard trailveil tests benchmarks)
 PIP = $(VENV)/bin/python -m pip -qq --disable-pip-version-check --no-input
 LOCK = uv pip compile pyproject.toml --universal --python-version 3.11 --fork-strategy fewest \

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from trailveil.calibration import predicted
 from trailveil.datasets.fitting import fit_prior, motion_family
 from trailveil.datasets.geolife import FASTEST, MODES, labelled_traces
 from trailveil.datasets.stretches import Stretches, stretches
@@ -37,15 +38,12 @@ Way = Callable[[Stretches], Kernel]
 def predictions(series: Series, kernel: Kernel, gap: float) -> Iterator[tuple[Floats, float]]:
     """Errors (2,) and deviation of the recorded place, from fixes `gap` seconds away or more."""
     times = series.times
-    covariance = kernel(times, times)
     for index in np.linspace(0, len(times) - 1, FIXES + 2)[1:-1].astype(int):
         kept = np.abs(times - times[index]) >= gap
         if not (kept[:index].any() and kept[index:].any()):
             continue
-        weights = np.linalg.solve(covariance[np.ix_(kept, kept)], covariance[kept, index])
-        origin = series.values[kept].mean(axis=0)
-        error = series.values[index] - origin - weights @ (series.values[kept] - origin)
-        yield error, float(covariance[index, index] - weights @ covariance[kept, index]) ** 0.5
+        found = predicted(kernel, times[kept], series.values[kept], float(times[index]))
+        yield series.values[index] - found.mean, found.std
 
 
 def judge(windows: Sequence[Series], kernel: Kernel) -> dict[float, list[Floats]]:

@@ -20,13 +20,13 @@ ROWS = """
  3  statespace > chains > filtering > markov > residual > points > prior
  4  extended_loss parallel coupled fix_losses > precision > loss rows conditional
  4  stationary > anytime guarantee composition > adversary > adversaries marginals fit priors
- 4  misspecification theorems
+ 4  misspecification theorems calibration/
  5  design/
  6  fields > trace > readings projection > cleaning stops formats/ > datasets/ prior_file frames
  6  visits
  7  output selection > kept keys crops retiming > memory demands > designing > withholding > release
  7  readings_release
- 7  everywhere protecting
+ 7  everywhere protecting calibrating
  7  scan/ ledger places > attacks/
  8  plots > report/
  9  batch experiments/

@@ -10,7 +10,16 @@ from matplotlib.text import Text
 
 from trailveil import plots
 from trailveil.experiments.figure2 import PANELS
-from trailveil.plots import LOOKS, Band, Chart, Line, NoiseCase, PlaneMap
+from trailveil.plots import (
+    LOOKS,
+    Band,
+    Chart,
+    CoverageCurve,
+    CoveragePanel,
+    Line,
+    NoiseCase,
+    PlaneMap,
+)
 
 X = np.array([1.0, 2.0, 4.0])
 LINES = [
@@ -22,12 +31,26 @@ CHART = Chart("a title of usual length", "the x axis", "y", LINES, Band("a data 
 CASE = NoiseCase("periodic\nevery value", np.eye(4), np.ones((3, 4)), [2])
 PLACES = np.array([[0.0, 1.0], [2.0, 3.0], [1.0, -1.0]])
 MAP = PlaneMap("a release", PLACES, PLACES[:1], PLACES[1:2], np.array([0.5]))
+SHARES = np.array([0.1, 0.5, 0.68, 0.9])
+HELD = [
+    CoveragePanel(
+        f"{pace} (12,345)",
+        [
+            CoverageCurve("one fix", SHARES, SHARES**2, 0.0, None),
+            CoverageCurve("600 s", SHARES, SHARES**0.5, 1.0, (0.68, 0.7, 0.9)),
+        ],
+    )
+    for pace in ("all", "walking", "driving")
+]
 
 DRAWN: dict[str, Callable[[], Iterator[tuple[str, bytes]]]] = {
     "chart": lambda: plots.charts("x", [[CHART]], "a title"),
     "pair": lambda: plots.charts("x", [[CHART, CHART]], "a title"),
     "sheet": lambda: plots.charts("x", [[CHART] * 4] * 2, "a title"),
     "covariances": lambda: plots.covariances("x", [CASE] * 8, "a title"),
+    "coverages": lambda: plots.coverages(
+        "x", [("default", HELD), ("integrated-ou (fitted)", HELD)], "what was held"
+    ),
     "maps": lambda: plots.maps("x", [MAP] * 3, PLACES, "km", "a title"),
 }
 

@@ -98,6 +98,28 @@ class PlaneMap:
     radii: FloatArray
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class CoverageCurve:
+    """Shares of intervals that held (k,) at nominal shares (k,). order: from 0, near, to 1, far.
+
+    bar: nominal share, and the interval of what held there; None for none.
+    """
+
+    label: str
+    nominal: FloatArray
+    held: FloatArray
+    order: float
+    bar: tuple[float, float, float] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CoveragePanel:
+    """Curves over one square, with what they are of."""
+
+    title: str
+    curves: Sequence[CoverageCurve]
+
+
 def check_available() -> None:
     """Unavailable, with the command that installs it, where matplotlib is missing."""
     try:
@@ -166,6 +188,26 @@ def maps(
     yield from _rendered(name, 3.6 * len(shown) + 0.6, 4.7, draw)
 
 
+def coverages(
+    name: str, rows: Sequence[tuple[str, Sequence[CoveragePanel]]], title: str
+) -> Iterator[tuple[str, bytes]]:
+    """What held against what was promised: a row a prior, with its name; a panel a pace."""
+    wide = len(rows[0][1])
+
+    def draw(figure: "Figure") -> None:
+        figure.suptitle(title)
+        grid = figure.subplots(len(rows), wide, sharex=True, sharey=True, squeeze=False)
+        for line_of_axes, (prior, panels) in zip(grid, rows, strict=True):
+            line_of_axes[0].set_ylabel(prior)
+            for axes, panel in zip(line_of_axes, panels, strict=True):
+                _draw_coverage(axes, panel)
+        for axes in grid[-1]:
+            axes.set_xlabel("promised")
+        _legend_below(figure, grid.ravel().tolist(), columns=4)
+
+    yield from _rendered(name, 1.9 * max(wide, 3) + 0.9, 2.1 * len(rows) + 1.2, draw)
+
+
 def _rendered(
     name: str, width: float, height: float, draw: Callable[["Figure"], None]
 ) -> Iterator[tuple[str, bytes]]:
@@ -205,6 +247,32 @@ def _draw_chart(axes: "Axes", chart: Chart) -> None:
     axes.set_xlabel(f"{chart.x_label} (fits: {band.name})")
     axes.set_ylim(bottom=0)
     axes.set_xlim(float(np.min(chart.lines[0].x)), float(np.max(chart.lines[0].x)))
+
+
+def _draw_coverage(axes: "Axes", panel: CoveragePanel) -> None:
+    from matplotlib import colormaps
+
+    axes.plot([0, 1], [0, 1], color="#999999", linewidth=1, label="as promised", zorder=1)
+    for number, curve in enumerate(panel.curves):
+        color = colormaps["viridis"](0.9 * curve.order)
+        marker = "os^vDP"[number % 6]
+        axes.plot(
+            curve.nominal,
+            curve.held,
+            color=color,
+            marker=marker,
+            markersize=3,
+            markevery=3,
+            linewidth=1.2,
+            label=curve.label,
+            zorder=2,
+        )
+        if curve.bar is not None:
+            at, low, high = curve.bar
+            at += 0.018 * (number - (len(panel.curves) - 1) / 2)
+            axes.plot([at, at], [low, high], color=color, linewidth=1.6, alpha=0.6, zorder=1)
+    axes.set_title(panel.title, loc="left")
+    axes.set(xlim=(0, 1), ylim=(0, 1), xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
 
 
 def _draw_map(axes: "Axes", one: PlaneMap, path: FloatArray) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.datasets.geolife_files import plt_text, walked, write_user
 from tests.datasets.test_sml2010 import table_text
 from trailveil import cli
-from trailveil.cli.fit import _watched
+from trailveil.cli.waiting import watched
 from trailveil.datasets.day import simulated_day
 from trailveil.formats import write
 from trailveil.kernels import Constant, IntegratedOU, Matern32, White
@@ -196,9 +196,9 @@ def test_the_examples_of_the_page_run(run: Run) -> None:
 def test_a_bar_appears_on_a_terminal_once_it_takes_long(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], patience: float
 ) -> None:
-    monkeypatch.setattr("trailveil.cli.fit.PATIENCE", patience)
+    monkeypatch.setattr("trailveil.cli.waiting._PATIENCE", patience)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    assert list(_watched(iter(range(5)), 5, "Fitting")) == list(range(5))
+    assert list(watched(iter(range(5)), 5, "Fitting")) == list(range(5))
     captured = capsys.readouterr()
     assert captured.out == ""
     assert ("Fitting" in captured.err and "100%" in captured.err) == (patience == 0.0)

@@ -22,6 +22,7 @@ COMMANDS = {
     "audit": ("trailveil.cli.audit:audit", "Does a released file give anything else away?"),
     "design": ("trailveil.cli.design:design", "What would it cost? Design noise without a trace."),
     "fit": ("trailveil.cli.fit:fit", "Fit a prior to recordings."),
+    "calibrate": ("trailveil.cli.calibrate:calibrate", "Does a prior hold on real recordings?"),
     "reproduce": ("trailveil.cli.reproduce:reproduce", "The paper's figures, computed anew."),
     "key": ("trailveil.cli.key:key", "Make a key that makes releases repeatable."),
     "demo": ("trailveil.cli.demo:demo", "The main job end to end, on a day it makes up."),

@@ -1,15 +1,13 @@
 """`trailveil fit`: a prior from recordings; length scales of data sets by the paper's recipe."""
 
 import json
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from trailveil.cli.waiting import watched
 from trailveil.errors import InvalidValue, UnreadableInput
 from trailveil.output import check_output, write_atomically
 
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
 KERNELS = ("integrated-ou", "matern12", "matern32", "matern52", "rbf", "periodic")
 EXAMPLE = "Example: trailveil fit rides/*.gpx -o my-rides.json"
 SECONDS = ("time_constant", "period")
-PATIENCE = 2.0  # seconds before a progress bar appears
 
 
 @click.command(epilog=EXAMPLE)
@@ -203,25 +200,8 @@ def _fitted(
     from trailveil.datasets.fitting import fit_prior
 
     return fit_prior(
-        windows, name, kernel=kernel, how=how, starts=starts, scale=scale, watch=_watched
+        windows, name, kernel=kernel, how=how, starts=starts, scale=scale, watch=watched
     ).spec
-
-
-def _watched(items: Iterable[Any], count: int, label: str) -> Iterator[Any]:
-    """Pass items on, and show a progress bar on a terminal's stderr once it takes long."""
-    if not sys.stderr.isatty():
-        yield from items
-        return
-    begin, bar = monotonic(), None
-    with ExitStack() as open_bars:
-        for done, item in enumerate(items, 1):
-            yield item
-            if bar is not None:
-                bar.update(1)
-            elif monotonic() - begin > PATIENCE and done < count:
-                made = click.progressbar(range(count), label=label, file=sys.stderr)
-                bar = open_bars.enter_context(made)
-                bar.update(done)
 
 
 def _as_object(spec: "PriorSpec", windows: "Stretches", output: Path) -> dict[str, Any]:
@@ -271,11 +251,11 @@ def _recipe(recipe: str, place: Path, projection: Any, columns: Any, starts: int
     if recipe == "sml2010":
         from trailveil.datasets.sml2010 import sml2010_scales
 
-        scales = sml2010_scales(place, column=columns, starts=starts, watch=_watched)
+        scales = sml2010_scales(place, column=columns, starts=starts, watch=watched)
         return {"recipe": recipe, "columns": columns, "scales": {"temperature": _scales(scales)}}
     from trailveil.datasets.geolife_recipe import geolife_scales
 
-    found = geolife_scales(place, projection=projection, starts=starts, watch=_watched)
+    found = geolife_scales(place, projection=projection, starts=starts, watch=watched)
     names = ("east", "north") if projection == "metres" else ("x", "y")
     scales_by_name = dict(zip(names, (_scales(found.first), _scales(found.second)), strict=True))
     counts = dict(found.counts)

@@ -4,7 +4,8 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import click
 
@@ -38,3 +39,20 @@ def _show(what: str, done: threading.Event) -> None:
             shown = True
     if shown:
         click.echo("\r" + " " * (len(what) + 12) + "\r", nl=False, err=True)
+
+
+def watched(items: Iterable[Any], count: int, label: str) -> Iterator[Any]:
+    """Pass items on, and show a progress bar on a terminal's stderr once it takes long."""
+    if not sys.stderr.isatty():
+        yield from items
+        return
+    begin, bar = time.monotonic(), None
+    with contextlib.ExitStack() as open_bars:
+        for done, item in enumerate(items, 1):
+            yield item
+            if bar is not None:
+                bar.update(1)
+            elif time.monotonic() - begin > _PATIENCE and done < count:
+                made = click.progressbar(range(count), label=label, file=sys.stderr)
+                bar = open_bars.enter_context(made)
+                bar.update(done)

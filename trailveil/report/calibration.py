@@ -1,0 +1,160 @@
+"""What a calibration found: as text, as an object for programs, and as a picture."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from trailveil.calibrating import ALL, ENOUGH_GROUPS, Calibration, Cell, Judged
+from trailveil.calibration import LEVELS, PACES, Share
+from trailveil.calibration.coverage import CURVE, FAR
+from trailveil.plots import CoverageCurve, CoveragePanel, coverages
+from trailveil.priors import PriorSpec, to_json
+
+_GROUPS = {"folder": "folders (people)", "file": "recordings", "window": "windows"}
+_MIDDLE = 0.68
+
+
+def calibration_record(found: Calibration) -> dict[str, Any]:
+    """The object that is printed with --json."""
+    return {
+        "recordings": found.recordings,
+        "windows": found.windows,
+        "windows_without_prediction": found.short,
+        "windows_too_wide": found.wide,
+        "groups": found.groups,
+        "grouped_by": found.by,
+        "paces": PACES,
+        "far": FAR,
+        "curve_levels": list(CURVE),
+        "judged": [_judged(one) for one in found.judged],
+    }
+
+
+def _judged(one: Judged) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "fitted": one.fitted,
+        "terms": [
+            json.loads(to_json(PriorSpec(one.name, kernel, "metres", None)))["terms"]
+            for kernel in one.kernels
+        ],
+        "cells": [_cell(cell) for cell in one.cells],
+    }
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    own = cell.coverage
+    return {
+        "gap": cell.gap,
+        "pace": cell.pace,
+        "predictions": own.predictions,
+        "groups": own.groups,
+        "inside": {f"{level:g}": _share(own.inside[level]) for level in LEVELS},
+        "far": _share(own.far),
+        "log_density": own.log_density,
+        "log_density_median": own.log_density_median,
+        "promised": own.promised,
+        "rms": own.rms,
+        "median": own.median,
+        "factor": own.factor,
+        "curve": list(own.curve),
+    }
+
+
+def _share(found: Share) -> dict[str, float | None]:
+    return {"share": found.share, "low": found.low, "high": found.high}
+
+
+def calibration_text(found: Calibration) -> list[str]:
+    """The lines that are printed: a table for each prior."""
+    lines = [
+        f"{_several(found.recordings, 'recording')}, {_several(found.windows, 'window')} "
+        f"({found.short} without a fix to predict), {found.groups} {_GROUPS[found.by]}.",
+        "Each row: fixes predicted from all that is further away than the gap, on both sides; "
+        "shares of",
+        "coordinates inside the interval; in brackets 95 % confidence, from resampling "
+        f"{_GROUPS[found.by]}.",
+    ]
+    if found.groups < ENOUGH_GROUPS:
+        lines.append(f"Warning: of {found.groups} {_GROUPS[found.by]}, such intervals are narrow.")
+    if found.wide:
+        lines.append(f"Left out {_several(found.wide, 'window')} too wide for local metres.")
+    met = {cell.pace for one in found.judged for cell in one.cells}
+    paces = [pace for pace in PACES if pace in met]
+    for one in found.judged:
+        lines += ["", _name(one), _header(paces), *_rows(one, paces)]
+    return lines
+
+
+def _several(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _name(one: Judged) -> str:
+    return f"{one.name}, fitted on the others" if one.fitted else one.name
+
+
+def _header(paces: Sequence[str]) -> str:
+    return (
+        "  gap s fixes  50 %  68 %             95 % >3 sd    nats promised    rms median"
+        " | 68 %:" + "".join(f"{pace:>8}" for pace in paces)
+    )
+
+
+def _rows(one: Judged, paces: Sequence[str]) -> list[str]:
+    by = {(cell.gap, cell.pace): cell.coverage for cell in one.cells}
+    lines = []
+    for gap in sorted({gap for gap, _ in by}):
+        own = by[gap, ALL]
+        half, middle, most = (own.inside[level] for level in LEVELS)
+        between = "" if middle.low is None else f"({middle.low:.0%}-{middle.high:.0%})"
+        line = (
+            f"{gap:7g} {own.predictions:5} {half.share:5.0%} {middle.share:5.0%} {between:10} "
+            f"{most.share:5.0%} {own.far.share:5.1%} {own.log_density_median:7.2f} "
+            f"{own.promised:6.0f} m {own.rms:4.0f} m {own.median:4.0f} m |      "
+        )
+        for pace in paces:
+            found = by.get((gap, pace))
+            line += f"{found.inside[_MIDDLE].share:8.0%}" if found else f"{'-':>8}"
+        lines.append(line)
+    return lines
+
+
+def panels(found: Calibration, suffix: str) -> bytes:
+    """The picture: what held against what was promised, a row a prior, a panel a pace."""
+    every = [cell for one in found.judged for cell in one.cells]
+    gaps = sorted({cell.gap for cell in every})
+    paces = [pace for pace in (ALL, *PACES) if any(cell.pace == pace for cell in every)]
+    rows = [
+        (f"{one.name} (fitted)" if one.fitted else one.name, _row(one, gaps, paces))
+        for one in found.judged
+    ]
+    title = "Intervals: held (up) against promised (across), by pace (predictions)"
+    made = dict(coverages("coverage", rows, title))
+    return made[f"coverage{suffix}"]
+
+
+def _row(one: Judged, gaps: list[float], paces: Sequence[str]) -> list[CoveragePanel]:
+    made = []
+    for pace in paces:
+        cells = [cell for cell in one.cells if cell.pace == pace]
+        count = sum(cell.coverage.predictions for cell in cells)
+        curves = [_curve(cell, gaps) for cell in cells]
+        made.append(CoveragePanel(f"{pace} ({count:,})", curves))
+    return made
+
+
+def _curve(cell: Cell, gaps: list[float]) -> CoverageCurve:
+    middle = cell.coverage.inside[_MIDDLE]
+    bar = None
+    if middle.low is not None and middle.high is not None:
+        bar = (_MIDDLE, middle.low, middle.high)
+    return CoverageCurve(
+        "one fix" if cell.gap == 0 else f"{cell.gap:g} s",
+        np.array(CURVE),
+        np.array(cell.coverage.curve),
+        gaps.index(cell.gap) / max(len(gaps) - 1, 1),
+        bar,
+    )
