@@ -1,0 +1,208 @@
+"""Who attacks a release, and the error that each is left with at each protected part."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from benchmarks._laws import Law
+from benchmarks._rides import Ride
+from trailveil.adversaries import SPEEDS, at_speed
+from trailveil.adversary import (
+    PLAIN,
+    Adversary,
+    believes,
+    far_from,
+    known_path,
+    knows_a_point,
+    knows_the_path,
+    span_of,
+    stood_still,
+)
+from trailveil.attacks.centres import average, circle_of_holes, circle_of_stay
+from trailveil.attacks.contract import Attack, Knowledge, TruePlaces, View
+from trailveil.attacks.edges import edges_of_hole
+from trailveil.attacks.paths import known_paths
+from trailveil.attacks.posterior import posterior_mean, repeated_releases
+from trailveil.attacks.smoother import kalman_smoother
+from trailveil.attacks.worlds import told
+from trailveil.gaussian import FloatArray
+from trailveil.mechanism import Mechanism
+from trailveil.prior import NOTHING_KNOWN, SideInformation
+from trailveil.release import DEFAULT_KERNEL
+from trailveil.secrets import Secret, basic, window_mean
+
+# Releases of one recording; rides home that are put side by side; metres by which an earlier ride
+# is off, and of how many of its fixes one is left.
+REPEATED, RIDES, JITTER, THINNED = 10, 5, 10.0, 3
+NOTHING = 1e9
+"""Metres: the error of who has nothing to go by."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What attackers get: recordings (count, n, 2) as they are and as they were released.
+
+    released: (count, m, 2). Each recording stands there as often as it was released.
+    """
+
+    ride: Ride
+    law: Law
+    mechanism: Mechanism
+    recorded: FloatArray
+    released: FloatArray
+    generator: np.random.Generator
+
+    @property
+    def view(self) -> View:
+        return View(self.ride.times[self.mechanism.rows], self.released)
+
+    def errors(self, attack: Attack, known: Knowledge, part: int) -> FloatArray:
+        """How far off (count,) an attack is, in the place of a part."""
+        (found,) = attack(self.view, known)
+        truths = self.recorded[:, self.ride.inside(part)].mean(axis=1)
+        return np.full(len(truths), NOTHING) if found is None else found.errors(truths)
+
+
+Attacker = Callable[[Tried, int], list[FloatArray]]
+"""The errors (count,) at a part, for each way of going about it: the best of them counts."""
+
+
+def _known(tried: Tried, part: int, who: Adversary) -> Knowledge:
+    ride = tried.ride
+    return Knowledge((ride.secret(part),), DEFAULT_KERNEL, tried.mechanism, who)
+
+
+def _still(ride: Ride) -> Adversary:
+    return stood_still(ride.windows) if ride.windows else PLAIN
+
+
+def plain(tried: Tried, part: int) -> list[FloatArray]:
+    """The posterior of who knows how people move."""
+    return [tried.errors(posterior_mean, _known(tried, part, PLAIN), part)]
+
+
+def still(tried: Tried, part: int) -> list[FloatArray]:
+    """And sees that the person stood still."""
+    return [tried.errors(posterior_mean, _known(tried, part, _still(tried.ride)), part)]
+
+
+def _with(tried: Tried, part: int, who: Adversary, known: SideInformation) -> FloatArray:
+    places = told(tried.recorded, tried.ride.times, known, tried.generator)
+    true = TruePlaces(known.times, places, known.accuracy) if known is not NOTHING_KNOWN else None
+    return tried.errors(posterior_mean, replace(_known(tried, part, who), true=true), part)
+
+
+def place(tried: Tried, part: int) -> list[FloatArray]:
+    """And knows the nearest true place a minute or more before."""
+    ride, who = tried.ride, knows_a_point()
+    assert who.point is not None
+    span = span_of(ride.secret(part), _still(ride))
+    times = far_from(ride.prior, span, who.point.away)
+    before = times[times < span[0]][-1:]
+    known = SideInformation(before, who.point.accuracy) if before.size else NOTHING_KNOWN
+    return [_with(tried, part, _still(ride), known)]
+
+
+def path(tried: Tried, part: int) -> list[FloatArray]:
+    """And knows the path, but for five minutes around."""
+    ride, who = tried.ride, knows_the_path() & _still(tried.ride)
+    known = known_path(ride.prior, span_of(ride.secret(part), who), who)
+    return [_with(tried, part, _still(ride), known)]
+
+
+def speeds(tried: Tried, part: int) -> list[FloatArray]:
+    """And knows that the speed is 1 m/s, or 10: whichever comes nearer."""
+    found = []
+    for speed in SPEEDS:
+        kernel = at_speed(DEFAULT_KERNEL, speed)
+        assert kernel is not None
+        who = _still(tried.ride) & believes("speed", kernel)
+        found.append(tried.errors(posterior_mean, _known(tried, part, who), part))
+    return found
+
+
+def _simple(attack: Attack) -> Attacker:
+    """An attack that does not look at how the noise varies."""
+
+    def attacker(tried: Tried, part: int) -> list[FloatArray]:
+        return [tried.errors(attack, _known(tried, part, _still(tried.ride)), part)]
+
+    return attacker
+
+
+def edges(tried: Tried, part: int) -> list[FloatArray]:
+    """By the fixes before and after: those that are exact, or all that there are."""
+    known = _known(tried, part, PLAIN)
+    ways = (known, replace(known, mechanism=None))
+    return [tried.errors(edges_of_hole, one, part) for one in ways]
+
+
+def several_releases(tried: Tried, part: int) -> list[FloatArray]:
+    """The posterior of who has ten releases of the recording."""
+    others = tried.law.others(tried.recorded, tried.mechanism, REPEATED - 1, tried.generator)
+    known = replace(_known(tried, part, _still(tried.ride)), others=others)
+    return [tried.errors(repeated_releases, known, part)]
+
+
+def earlier_ride(tried: Tried, part: int) -> list[FloatArray]:
+    """Snapping to an earlier ride of the same way."""
+    found = []
+    for mechanism in (tried.mechanism, None):
+        each = []
+        for recorded, released in zip(tried.recorded, tried.released, strict=True):
+            track = recorded[::THINNED]
+            track = track + JITTER * tried.generator.standard_normal(track.shape)
+            known = replace(_known(tried, part, PLAIN), mechanism=mechanism, tracks=(track,))
+            one = replace(tried, recorded=recorded[None], released=released[None])
+            each.append(one.errors(known_paths, known, part))
+        found.append(np.concatenate(each))
+    return found
+
+
+ATTACKERS: dict[str, Attacker] = {
+    "prior": plain,
+    "still": still,
+    "place": place,
+    "path": path,
+    "speed": speeds,
+    "Kalman": _simple(kalman_smoother),
+    "average": _simple(average),
+    "circle": _simple(circle_of_stay),
+    "edges": edges,
+    "earlier ride": earlier_ride,
+    "10 releases": several_releases,
+}
+"""The attackers, by the head of their column."""
+BEYOND = ("earlier ride", "10 releases", "5 rides")
+"""Those against whom nothing is promised."""
+
+
+def circle_of_rides(tried: list[Tried], part: int) -> float:
+    """The error of the circle through where several rides to one place end, each released so.
+
+    Each of `tried` is one recording; they are moved so that their places agree.
+    """
+    day, secrets, times, places, shown, released = 1e6, list[Secret](), [], [], [], []
+    for number, one in enumerate(tried):
+        ride, rows = one.ride, one.mechanism.rows
+        own = ride.secret(part)
+        shifted = own.times + day * number
+        secrets.append(window_mean(shifted) if own.times.size > 1 else basic(float(shifted[0])))
+        times.append(ride.times + day * number)
+        truth = one.recorded[0][ride.inside(part)].mean(axis=0)
+        places.append(one.released[0] - truth)
+        shown.append(np.sqrt(one.mechanism.variances))
+        released.append(np.isin(np.arange(ride.times.size), rows))
+    whole = np.concatenate(times)
+    rows = np.concatenate(released)
+    mechanism = Mechanism(whole, np.concatenate(shown)[:, None], released=rows)
+    view = View(whole[rows], np.concatenate(places)[None])
+    found = []
+    for known in (mechanism, None):
+        told_so = Knowledge(tuple(secrets), DEFAULT_KERNEL, known)
+        estimate = circle_of_holes(view, told_so)[0]
+        found.append(
+            NOTHING if estimate is None else float(np.hypot(*estimate.places[0]))
+        )
+    return min(found)

@@ -1,0 +1,216 @@
+"""Ours, the paper's and what people use today, side by side: a table and a plot.
+
+    python -m benchmarks.comparison [TRACES_FOLDER] [-o FOLDER]
+
+Each way of releasing is tried on recordings drawn from the default prior, and on real ones of a
+folder, in which a stay and the end at home are protected. In the tables: metres by which a released
+fix is moved, and minutes that are not released; then, for each attack, the radius of the circle
+around the true place that holds 68 % of its guesses, at the place where it comes nearer. Of real
+recordings the median is shown, and the range. Every number is made again by the same command.
+"""
+
+import csv
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+import numpy as np
+
+from benchmarks._attackers import ATTACKERS, NOTHING, RIDES, Tried, circle_of_rides
+from benchmarks._comparison_plot import Dots, drawn
+from benchmarks._laws import Law, laws
+from benchmarks._rides import Ride, real, simulated
+from trailveil.attacks.trial import circle_68
+from trailveil.demands import Left
+from trailveil.gaussian import FloatArray
+from trailveil.guarantee import CIRCLE_68
+from trailveil.release import Plan
+
+SEED = 20_210_413
+RECORDINGS, DRAWS, REAL = 200, 100, 10
+TOGETHER = f"{RIDES} rides"
+COLUMNS = (*ATTACKERS, TOGETHER)
+PROMISE = "(promised by ours)"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One way on one ride. cost: metres, metres, minutes. left: metres, by attack, each part."""
+
+    law: str
+    cost: tuple[float, float, float]
+    left: dict[str, tuple[float, ...]]
+
+    def least(self, attack: str) -> float:
+        """Metres at the place where an attack comes nearer."""
+        return min(self.left.get(attack, (np.nan,)))
+
+
+def rows(ride: Ride, draws: int, seed: int, together: bool) -> Iterator[Row]:
+    """What is promised, then each way of releasing a ride.
+
+    together: whether several of the recordings are put side by side, as rides to one place.
+    """
+    begun = time.monotonic()
+    made = laws(ride, lambda what: click.echo(f"  {what}", err=True))
+    yield promised(made.ours)
+    for number, law in enumerate(made.each):
+        generator = np.random.default_rng([SEED, seed, number])
+        tried = list(attempts(ride, law, draws, generator))
+        parts = range(len(ride.stretches))
+        left = {
+            name: tuple(circle(tried, name, part) for part in parts) for name in ATTACKERS
+        }
+        if together:
+            left[TOGETHER] = tuple(circle_together(tried, part) for part in parts)
+        click.echo(f"  {law.name}: tried after {time.monotonic() - begun:.0f} s", err=True)
+        yield Row(law.name, law.cost(ride), left)
+
+
+def attempts(
+    ride: Ride, law: Law, draws: int, generator: np.random.Generator
+) -> Iterator[Tried]:
+    """What attackers get, for recordings of one mechanism at a time."""
+    for which, mechanism, places in law.views(ride, draws, generator):
+        recorded = np.repeat(ride.recorded[which], draws, axis=0)
+        yield Tried(ride, law, mechanism, recorded, places, generator)
+
+
+def circle(tried: Sequence[Tried], name: str, part: int) -> float:
+    """What an attack is left with, in the best of its ways."""
+    ways = zip(*(ATTACKERS[name](one, part) for one in tried), strict=True)
+    return min(circle_68(np.concatenate(errors)).radius for errors in ways)
+
+
+def circle_together(tried: Sequence[Tried], part: int) -> float:
+    """The same of rides to one place that are seen together."""
+    single = [
+        replace(one, recorded=one.recorded[i : i + 1], released=one.released[i : i + 1])
+        for one in tried
+        for i in range(len(one.recorded))
+    ]
+    groups = [single[i : i + RIDES] for i in range(0, len(single) - RIDES + 1, RIDES)]
+    return circle_68(np.array([circle_of_rides(group, part) for group in groups])).radius
+
+
+def promised(made: Plan) -> Row:
+    """The circles that our default promises: those of the adversary that each attack is held to."""
+
+    def of(left: Sequence[Left], *words: str, still: bool) -> float:
+        found = [
+            one.least
+            for one in left
+            if ("still" in one.adversary) == still and any(word in one.adversary for word in words)
+        ]
+        return CIRCLE_68 * min(found, default=NOTHING)
+
+    columns: dict[str, list[float]] = {}
+    for finding in made.findings:
+        left, still = finding.left, any("still" in one.adversary for one in finding.left)
+        passing, seeing = left[0].least * CIRCLE_68, of(left[len(left) // 2 :], "", still=still)
+        seeing = next(CIRCLE_68 * one.least for one in left if one.adversary.endswith(
+            "standing still" if still else "plain"
+        ) and "," not in one.adversary)
+        own = {"prior": passing, "still": seeing, "Kalman": passing, "edges": passing}
+        own |= {"average": seeing, "circle": seeing}
+        for name, word in (("place", "one true"), ("path", "the path"), ("speed", "the speed")):
+            own[name] = of(left, word, still=still)
+        for name, value in own.items():
+            columns.setdefault(name, []).append(value)
+    cost = (np.nan, np.nan, np.nan)
+    return Row(PROMISE, cost, {name: tuple(found) for name, found in columns.items()})
+
+
+def metres(value: float) -> str:
+    """A distance for people."""
+    if not value < NOTHING / 2:
+        return ""
+    return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}"
+
+
+def cell(values: FloatArray, words: str = "") -> str:
+    """One number, or the median and range of several."""
+    if np.isnan(values).all():
+        return ""
+    middle = metres(float(np.median(values))) or "nothing"
+    if len(values) == 1:
+        return middle
+    low, high = (metres(float(edge)) or "nothing" for edge in (values.min(), values.max()))
+    return f"{middle} ({low} to {high})"
+
+
+def table(found: Sequence[Sequence[Row]]) -> Iterator[str]:
+    """The lines of a table of several rides, each with the same rows."""
+    heads = ["", "moved, m", "most, m", "lost, min", *COLUMNS]
+    shown = [name for name in COLUMNS if any(name in row.left for row in found[0])]
+    heads = [*heads[:4], *shown]
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{'---|' * len(heads)}"
+    for same in zip(*found, strict=True):
+        costs = [np.array([row.cost[i] for row in same]) for i in range(3)]
+        cells = [cell(costs[0]), cell(costs[1]), cell(costs[2])]
+        left = {name: np.array([row.least(name) for row in same]) for name in shown}
+        least = min(np.nanmedian(one) for one in left.values() if not np.isnan(one).all())
+        for name in shown:
+            text = cell(left[name])
+            promise = same[0].law == PROMISE
+            cells.append(f"**{text}**" if not promise and np.median(left[name]) == least else text)
+        yield f"| {same[0].law} | {' | '.join(cells)} |"
+
+
+def write_all(out: Path, sets: dict[str, list[list[Row]]]) -> None:
+    """Every figure as CSV, and the plot."""
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / "comparison.csv").open("w", newline="", encoding="utf-8") as file:
+        lines = csv.writer(file)
+        lines.writerow(["recordings", "ride", "mechanism", "attack", "place", "circle_68_m"])
+        for name, found in sets.items():
+            for number, each in enumerate(found, start=1):
+                for row in each:
+                    for attack, values in row.left.items():
+                        for place, value in zip(("stay", "home"), values, strict=True):
+                            told = f"{value:.3f}" if value < NOTHING / 2 else ""
+                            lines.writerow([name, number, row.law, attack, place, told])
+    panels = {name: dots(found) for name, found in sets.items()}
+    for suffix, content in drawn(panels):
+        (out / f"comparison.{suffix}").write_bytes(content)
+
+
+def dots(found: Sequence[Sequence[Row]]) -> list[Dots]:
+    """What is drawn of a set of rides: medians over them."""
+    shown = []
+    for same in zip(*found, strict=True):
+        left = {
+            name: float(np.median([row.least(name) for row in same])) for name in same[0].left
+        }
+        moved, _, lost = (float(np.median([row.cost[i] for row in same])) for i in range(3))
+        kept = {name: value for name, value in left.items() if value < NOTHING / 2}
+        shown.append(Dots(same[0].law, moved, lost, kept))
+    return shown
+
+
+@click.command()
+@click.argument("folder", required=False, type=click.Path(path_type=Path, exists=True))
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="Where plot and CSV go.")
+def main(folder: Path | None, out: Path | None) -> None:
+    """Print the tables."""
+    ride = simulated(RECORDINGS, np.random.default_rng(SEED))
+    click.echo(f"simulated: {RECORDINGS} recordings", err=True)
+    sets = {"simulated": [list(rows(ride, 1, 0, together=True))]}
+    if folder is not None:
+        sets["real"] = []
+        for number, one in enumerate(real(folder, REAL), start=1):
+            click.echo(f"real recording {number}: {one.times.size} fixes", err=True)
+            sets["real"].append(list(rows(one, DRAWS, number, together=False)))
+    for name, found in sets.items():
+        if found:
+            click.echo(f"\n{name.capitalize()} recordings\n")
+            click.echo("\n".join(table(found)))
+    if out is not None:
+        write_all(out, {name: found for name, found in sets.items() if found})
+
+
+if __name__ == "__main__":
+    main()
