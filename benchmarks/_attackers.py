@@ -1,6 +1,6 @@
 """Who attacks a release, and the error that each is left with at each protected part."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -59,8 +59,10 @@ class Tried:
 
     def errors(self, attack: Attack, known: Knowledge, part: int) -> FloatArray:
         """How far off (count,) an attack is, in the place of a part."""
-        (found,) = attack(self.view, known)
         truths = self.recorded[:, self.ride.inside(part)].mean(axis=1)
+        if not self.mechanism.rows.size and known.true is None:
+            return np.full(len(truths), NOTHING)
+        (found,) = attack(self.view, known)
         return np.full(len(truths), NOTHING) if found is None else found.errors(truths)
 
 
@@ -178,31 +180,27 @@ BEYOND = ("earlier ride", "10 releases", "5 rides")
 """Those against whom nothing is promised."""
 
 
-def circle_of_rides(tried: list[Tried], part: int) -> float:
+def circle_of_rides(tried: Sequence[Tried], part: int) -> float:
     """The error of the circle through where several rides to one place end, each released so.
 
-    Each of `tried` is one recording; they are moved so that their places agree.
+    Each of `tried` is one recording, released once; they are moved so that their places agree, and
+    follow each other.
     """
-    day, secrets, times, places, shown, released = 1e6, list[Secret](), [], [], [], []
+    day, secrets = 1e6, list[Secret]()
+    times, places, sizes, kept = [list[FloatArray]() for _ in range(4)]
     for number, one in enumerate(tried):
-        ride, rows = one.ride, one.mechanism.rows
-        own = ride.secret(part)
-        shifted = own.times + day * number
-        secrets.append(window_mean(shifted) if own.times.size > 1 else basic(float(shifted[0])))
+        ride = one.ride
+        own = ride.times[ride.inside(part)] + day * number
+        secrets.append(window_mean(own) if own.size > 1 else basic(float(own[0])))
         times.append(ride.times + day * number)
-        truth = one.recorded[0][ride.inside(part)].mean(axis=0)
-        places.append(one.released[0] - truth)
-        shown.append(np.sqrt(one.mechanism.variances))
-        released.append(np.isin(np.arange(ride.times.size), rows))
-    whole = np.concatenate(times)
-    rows = np.concatenate(released)
-    mechanism = Mechanism(whole, np.concatenate(shown)[:, None], released=rows)
+        places.append(one.released[0] - one.recorded[0][ride.inside(part)].mean(axis=0))
+        sizes.append(np.sqrt(one.mechanism.variances))
+        kept.append(np.asarray(one.mechanism.released))
+    whole, rows = np.concatenate(times), np.concatenate(kept).astype(np.bool_)
+    mechanism = Mechanism(whole, np.concatenate(sizes)[:, None], released=rows)
     view = View(whole[rows], np.concatenate(places)[None])
     found = []
-    for known in (mechanism, None):
-        told_so = Knowledge(tuple(secrets), DEFAULT_KERNEL, known)
-        estimate = circle_of_holes(view, told_so)[0]
-        found.append(
-            NOTHING if estimate is None else float(np.hypot(*estimate.places[0]))
-        )
+    for noise in (mechanism, None):
+        guess = circle_of_holes(view, Knowledge(tuple(secrets), DEFAULT_KERNEL, noise))[0]
+        found.append(NOTHING if guess is None else float(np.hypot(*guess.places[0])))
     return min(found)

@@ -3,6 +3,7 @@
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -13,9 +14,13 @@ from benchmarks._attackers import BEYOND
 # Okabe and Ito (2008), as in trailveil.plots; the shapes say the same again.
 OF_THE_SET, SIMPLE, NOT_PROMISED = ("#0072B2", "o"), ("#009E73", "s"), ("#D55E00", "^")
 GROUPS = {
-    "posterior: what the default is made against": OF_THE_SET,
+    "posterior, as the default is made against": OF_THE_SET,
     "simple attacks": SIMPLE,
-    "beyond any promise: earlier ride, 10 releases, 5 rides": NOT_PROMISED,
+    "beyond any promise": NOT_PROMISED,
+}
+ABOUT: dict[str, dict[str, Any]] = {
+    "svg": {"Date": None, "Creator": None},
+    "png": {"Software": None},
 }
 POSTERIORS = ("prior", "still", "place", "path", "speed")
 
@@ -39,7 +44,7 @@ class Dots:
 
 def drawn(panels: Mapping[str, Sequence[Dots]]) -> Iterator[tuple[str, bytes]]:
     """The picture as SVG and PNG, by suffix; the first row of a panel is what is promised."""
-    style = {"font.family": "sans-serif", "font.size": 8.5, "svg.hashsalt": "trailveil"}
+    style: Any = {"font.family": "sans-serif", "font.size": 8.5, "svg.hashsalt": "trailveil"}
     with mpl.rc_context(style):
         figure = Figure(figsize=(4.9 * len(panels) + 1.2, 4.9), layout="constrained")
         grid = figure.subplots(1, len(panels), sharex=True, squeeze=False)[0]
@@ -47,7 +52,10 @@ def drawn(panels: Mapping[str, Sequence[Dots]]) -> Iterator[tuple[str, bytes]]:
             _panel(axes, name, rows, labelled=axes is grid[0])
         handles, labels = grid[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
-        for suffix, about in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
+        for suffix, about in (
+            ("svg", {"Date": None, "Creator": None}),
+            ("png", {"Software": None}),
+        ):
             out = io.BytesIO()
             figure.savefig(out, format=suffix, dpi=150, metadata=about)
             yield suffix, out.getvalue()
@@ -92,6 +100,7 @@ def _panel(axes: Axes, name: str, rows: Sequence[Dots], *, labelled: bool) -> No
     axes.set_yticks(range(len(ways)), [f"{way.name}\n{way.cost}" for way in ways])
     axes.set_ylim(len(ways) - 0.4, -1.0)
     axes.set_xscale("log")
+    axes.set_xlim(left=0.25)  # room for the words
     axes.set_xlabel("metres: circle that holds 68 % of the guesses")
     axes.set_title(f"{name} recordings", loc="left")
     axes.spines[["top", "right", "left"]].set_visible(False)

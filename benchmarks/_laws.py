@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from benchmarks._rides import Ride
@@ -24,7 +25,7 @@ from trailveil.withholding import price
 # Bordenabe, Chatzikokolakis and Palamidessi (2013), CCS).
 USUAL = 200.0 / np.log(4.0)
 # Metres around each place of which nothing is released; seconds before and after.
-ZONES, CUT = (200.0, 400.0), 300.0
+ZONES, CUTS = (200.0, 400.0), (0.0, 300.0)
 # The paper's secrets, of each part at most, and how its program is solved (at so many budgets).
 MOST_SECRETS, FACTOR = 20, 1000.0
 # Square metres: the least and the most budgets of a fix that are tried.
@@ -91,11 +92,11 @@ def planar_laplace(
     return np.stack([distance * np.cos(angle), distance * np.sin(angle)], axis=-1)
 
 
-def near(ride: Ride, number: int, metres: float) -> FloatArray:
+def near(ride: Ride, number: int, metres: float) -> NDArray[np.bool_]:
     """The fixes (n,) of one recording within so many metres of a protected place."""
     fixes = ride.recorded[number]
     places = [ride.truths(part)[number] for part in range(len(ride.stretches))]
-    return np.any([np.hypot(*(fixes - place).T) <= metres for place in places], axis=0)
+    return np.asarray(np.any([np.hypot(*(fixes - one).T) <= metres for one in places], axis=0))
 
 
 @dataclass(frozen=True)
@@ -118,14 +119,17 @@ def laws(ride: Ride, progress: Callable[[str], None]) -> Laws:
     compound = calibrated(
         ride, request.bound, np.concatenate(secrets[0]), lambda t: _sdp_a(ride, secrets[0], t)
     )
-    each = np.concatenate(secrets[1])
-    many = multiple_secrets(ride.prior, [[i] for i in each], 1.0, factor=FACTOR).mechanism
-    several = calibrated(ride, request.bound, each, many.scaled)
+    fixes = np.concatenate(secrets[1])
+    many = multiple_secrets(ride.prior, [[i] for i in fixes], 1.0, factor=FACTOR).mechanism
+    several = calibrated(ride, request.bound, fixes, many.scaled)
     progress("uniform noise")
     uniform = plan(ride.trace, replace(request, who=(Named.PLAIN,), noise=Noise.UNIFORM))
     silent = no_noise(ride.times)
     same = ours.mechanism.rms**2
-    cut = silent.withholding(within(ride.trace.times, ride.stretches, CUT))
+
+    def cut(seconds: float) -> Mechanism:
+        return silent.withholding(within(ride.trace.times, ride.stretches, seconds))
+
     return Laws(
         ours,
         (
@@ -138,7 +142,7 @@ def laws(ride: Ride, progress: Callable[[str], None]) -> Laws:
             _laplace("planar Laplace, usual", silent, USUAL),
             _laplace("planar Laplace, same distortion", silent, float(np.sqrt(same / 3))),
             *(Law(f"zone of {metres:.0f} m", silent, zone=metres) for metres in ZONES),
-            Law(f"cut {CUT / 60:.0f} min around", cut),
+            *(Law(f"cut, and {each / 60:.0f} min around", cut(each)) for each in CUTS),
         ),
     )
 
@@ -148,7 +152,7 @@ def _laplace(name: str, silent: Mechanism, metres: float) -> Law:
     return Law(name, replace(silent, floor=3 * metres**2), laplace=metres)
 
 
-def _indices(ride: Ride, most: int) -> list[FloatArray]:
+def _indices(ride: Ride, most: int) -> list[NDArray[np.intp]]:
     """The fixes of each part, evenly chosen; its middle one where one is asked for."""
     found = []
     for part in range(len(ride.stretches)):
@@ -158,14 +162,14 @@ def _indices(ride: Ride, most: int) -> list[FloatArray]:
     return found
 
 
-def _sdp_a(ride: Ride, secrets: list[FloatArray], budget: float) -> Mechanism:
-    indices = np.concatenate(secrets).astype(np.intp)
+def _sdp_a(ride: Ride, secrets: list[NDArray[np.intp]], budget: float) -> Mechanism:
+    indices = np.concatenate(secrets)
     # As it would be drawn: in double precision.
     return replace(sdp_a(ride.prior, indices, budget, factor=FACTOR), refinement=None)
 
 
 def calibrated(
-    ride: Ride, bound: float, indices: FloatArray, make: Callable[[float], Mechanism]
+    ride: Ride, bound: float, indices: NDArray[np.intp], make: Callable[[float], Mechanism]
 ) -> Mechanism:
     """The least noise of a kind that leaves each recorded value a loss of at most `bound`.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trailveil.adversary import stood_still
 from trailveil.attacks.worlds import recordings
@@ -59,7 +60,7 @@ class Ride:
     def windows(self) -> list[tuple[float, float]]:
         return [(begin, end) for begin, end in self.spans if begin < end]
 
-    def inside(self, part: int) -> FloatArray:
+    def inside(self, part: int) -> NDArray[np.bool_]:
         """The fixes (n,) of a part."""
         begin, end = self.spans[part]
         return np.asarray((self.times >= begin) & (self.times <= end))

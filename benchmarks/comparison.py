@@ -22,8 +22,8 @@ from benchmarks._attackers import ATTACKERS, NOTHING, RIDES, Tried, circle_of_ri
 from benchmarks._comparison_plot import Dots, drawn
 from benchmarks._laws import Law, laws
 from benchmarks._rides import Ride, real, simulated
+from trailveil.adversary import PLAIN, SEES_STILLNESS
 from trailveil.attacks.trial import circle_68
-from trailveil.demands import Left
 from trailveil.gaussian import FloatArray
 from trailveil.guarantee import CIRCLE_68
 from trailveil.release import Plan
@@ -60,18 +60,14 @@ def rows(ride: Ride, draws: int, seed: int, together: bool) -> Iterator[Row]:
         generator = np.random.default_rng([SEED, seed, number])
         tried = list(attempts(ride, law, draws, generator))
         parts = range(len(ride.stretches))
-        left = {
-            name: tuple(circle(tried, name, part) for part in parts) for name in ATTACKERS
-        }
+        left = {name: tuple(circle(tried, name, part) for part in parts) for name in ATTACKERS}
         if together:
             left[TOGETHER] = tuple(circle_together(tried, part) for part in parts)
         click.echo(f"  {law.name}: tried after {time.monotonic() - begun:.0f} s", err=True)
         yield Row(law.name, law.cost(ride), left)
 
 
-def attempts(
-    ride: Ride, law: Law, draws: int, generator: np.random.Generator
-) -> Iterator[Tried]:
+def attempts(ride: Ride, law: Law, draws: int, generator: np.random.Generator) -> Iterator[Tried]:
     """What attackers get, for recordings of one mechanism at a time."""
     for which, mechanism, places in law.views(ride, draws, generator):
         recorded = np.repeat(ride.recorded[which], draws, axis=0)
@@ -97,37 +93,26 @@ def circle_together(tried: Sequence[Tried], part: int) -> float:
 
 def promised(made: Plan) -> Row:
     """The circles that our default promises: those of the adversary that each attack is held to."""
-
-    def of(left: Sequence[Left], *words: str, still: bool) -> float:
-        found = [
-            one.least
-            for one in left
-            if ("still" in one.adversary) == still and any(word in one.adversary for word in words)
-        ]
-        return CIRCLE_68 * min(found, default=NOTHING)
-
     columns: dict[str, list[float]] = {}
     for finding in made.findings:
-        left, still = finding.left, any("still" in one.adversary for one in finding.left)
-        passing, seeing = left[0].least * CIRCLE_68, of(left[len(left) // 2 :], "", still=still)
-        seeing = next(CIRCLE_68 * one.least for one in left if one.adversary.endswith(
-            "standing still" if still else "plain"
-        ) and "," not in one.adversary)
-        own = {"prior": passing, "still": seeing, "Kalman": passing, "edges": passing}
-        own |= {"average": seeing, "circle": seeing}
-        for name, word in (("place", "one true"), ("path", "the path"), ("speed", "the speed")):
-            own[name] = of(left, word, still=still)
-        for name, value in own.items():
-            columns.setdefault(name, []).append(value)
-    cost = (np.nan, np.nan, np.nan)
-    return Row(PROMISE, cost, {name: tuple(found) for name, found in columns.items()})
+        left = {one.adversary: CIRCLE_68 * one.least for one in finding.left}
+        seeing = {name: value for name, value in left.items() if SEES_STILLNESS in name} or left
+        passing, still = left[PLAIN.name], seeing.get(SEES_STILLNESS, left[PLAIN.name])
+        own = {"prior": passing, "still": still, "Kalman": passing, "edges": passing}
+        own |= {"average": still, "circle": still}
+        for column, words in (("place", "one true"), ("path", "the path"), ("speed", "the speed")):
+            own[column] = min(value for name, value in seeing.items() if words in name)
+        for column, value in own.items():
+            columns.setdefault(column, []).append(value)
+    nothing = (np.nan, np.nan, np.nan)
+    return Row(PROMISE, nothing, {name: tuple(values) for name, values in columns.items()})
 
 
 def metres(value: float) -> str:
     """A distance for people."""
     if not value < NOTHING / 2:
         return ""
-    return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}"
+    return f"{value:,.0f}" if value >= 9.95 or value == 0 else f"{value:.1f}"
 
 
 def cell(values: FloatArray, words: str = "") -> str:
@@ -182,9 +167,7 @@ def dots(found: Sequence[Sequence[Row]]) -> list[Dots]:
     """What is drawn of a set of rides: medians over them."""
     shown = []
     for same in zip(*found, strict=True):
-        left = {
-            name: float(np.median([row.least(name) for row in same])) for name in same[0].left
-        }
+        left = {name: float(np.median([row.least(name) for row in same])) for name in same[0].left}
         moved, _, lost = (float(np.median([row.cost[i] for row in same])) for i in range(3))
         kept = {name: value for name, value in left.items() if value < NOTHING / 2}
         shown.append(Dots(same[0].law, moved, lost, kept))
