@@ -32,6 +32,7 @@ NAMES = [
 ]
 
 
+# About 5 s on a calm machine: all designs and attacks, once.
 @pytest.fixture(scope="module")
 def found() -> dict[str, Row]:
     """Few recordings of few fixes."""
@@ -39,6 +40,7 @@ def found() -> dict[str, Row]:
     return {row.law: row for row in comparison.rows(few, 1, 0, together=True)}
 
 
+@pytest.mark.slow
 def test_every_way_is_tried_by_every_attack(found: dict[str, Row]) -> None:
     assert list(found) == NAMES
     for name in NAMES[1:]:
@@ -50,6 +52,7 @@ def test_every_way_is_tried_by_every_attack(found: dict[str, Row]) -> None:
         assert (row.cost[0] > 0) != (row.cost[2] > 0)
 
 
+@pytest.mark.slow
 def test_our_default_leaves_about_what_it_promises(found: dict[str, Row]) -> None:
     promise, ours = found[PROMISE], found["ours, default"]
     for attack, values in promise.left.items():
@@ -57,6 +60,7 @@ def test_our_default_leaves_about_what_it_promises(found: dict[str, Row]) -> Non
         assert np.all(np.array(ours.left[attack]) > 0.75 * np.array(values)), attack
 
 
+@pytest.mark.slow
 def test_independent_noise_averages_out(found: dict[str, Row]) -> None:
     ours = found["ours, default"]
     for name in ("uniform, same distortion", "planar Laplace, same distortion"):
@@ -67,6 +71,7 @@ def test_independent_noise_averages_out(found: dict[str, Row]) -> None:
     assert found["uniform, epsilon 1"].cost[0] > 1.5 * ours.cost[0]
 
 
+@pytest.mark.slow
 def test_noise_made_for_one_adversary_is_undone_by_another(found: dict[str, Row]) -> None:
     ours, plain = found["ours, default"], found["ours, plain optimum"]
     assert plain.cost[0] < ours.cost[0]
@@ -75,6 +80,7 @@ def test_noise_made_for_one_adversary_is_undone_by_another(found: dict[str, Row]
         assert found[name].least("path") < ours.least("path") / 10, name
 
 
+@pytest.mark.slow
 def test_a_zone_tells_where_its_middle_is(found: dict[str, Row]) -> None:
     for metres in (200.0, 400.0):
         row = found[f"zone of {metres:.0f} m"]
@@ -83,6 +89,7 @@ def test_a_zone_tells_where_its_middle_is(found: dict[str, Row]) -> None:
         assert row.least(TOGETHER) < row.least("edges") / 2
 
 
+@pytest.mark.slow
 def test_a_cut_tells_by_its_edges(found: dict[str, Row]) -> None:
     alone, wide = found["cut, and 0 min around"], found["cut, and 5 min around"]
     for row in (alone, wide):
@@ -92,6 +99,7 @@ def test_a_cut_tells_by_its_edges(found: dict[str, Row]) -> None:
     assert wide.cost[2] > alone.cost[2]
 
 
+@pytest.mark.slow
 def test_the_table_and_the_files(
     found: dict[str, Row], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,6 +115,7 @@ def test_the_table_and_the_files(
     assert len(written_rows) == 1 + sum(2 * len(row.left) for row in found.values())
 
 
+@pytest.mark.slow
 def test_several_rides_are_a_median_and_a_range(found: dict[str, Row]) -> None:
     row = found["zone of 200 m"]
     twice = replace(row, left=dict.fromkeys(row.left, (2e3, 3e3)))
