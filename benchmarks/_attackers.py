@@ -113,15 +113,22 @@ def path(tried: Tried, part: int) -> list[FloatArray]:
     return [_with(tried, part, _still(ride), known)]
 
 
+def knows_speed(speed: float) -> Attacker:
+    """And knows the speed (metres per second) instead of the average of the default prior."""
+    kernel = at_speed(DEFAULT_KERNEL, speed)
+    assert kernel is not None
+    who = believes("knows the speed", kernel)
+
+    def attacker(tried: Tried, part: int) -> list[FloatArray]:
+        known = _known(tried, part, _still(tried.ride) & who)
+        return [tried.errors(posterior_mean, known, part)]
+
+    return attacker
+
+
 def speeds(tried: Tried, part: int) -> list[FloatArray]:
-    """And knows that the speed is 1 m/s, or 10: whichever comes nearer."""
-    found = []
-    for speed in SPEEDS:
-        kernel = at_speed(DEFAULT_KERNEL, speed)
-        assert kernel is not None
-        who = _still(tried.ride) & believes("speed", kernel)
-        found.append(tried.errors(posterior_mean, _known(tried, part, who), part))
-    return found
+    """And takes the speed to be 1 m/s, or 10: whichever comes nearer."""
+    return [errors for speed in SPEEDS for errors in knows_speed(speed)(tried, part)]
 
 
 def _simple(attack: Attack) -> Attacker:

@@ -25,7 +25,7 @@ from trailveil.withholding import price
 # Bordenabe, Chatzikokolakis and Palamidessi (2013), CCS).
 USUAL = 200.0 / np.log(4.0)
 # Metres around each place of which nothing is released; seconds before and after.
-ZONES, CUTS = (200.0, 400.0), (0.0, 300.0)
+ZONES, AROUND = (200.0, 400.0), 300.0
 # The paper's secrets, of each part at most, and how its program is solved (at so many budgets).
 MOST_SECRETS, FACTOR = 20, 1000.0
 # Square metres: the least and the most budgets of a fix that are tried.
@@ -142,7 +142,8 @@ def laws(ride: Ride, progress: Callable[[str], None]) -> Laws:
             _laplace("planar Laplace, usual", silent, USUAL),
             _laplace("planar Laplace, same distortion", silent, float(np.sqrt(same / 3))),
             *(Law(f"zone of {metres:.0f} m", silent, zone=metres) for metres in ZONES),
-            *(Law(f"cut, and {each / 60:.0f} min around", cut(each)) for each in CUTS),
+            Law("cut", cut(0.0)),
+            Law(f"cut, {AROUND / 60:.0f} min around", cut(AROUND)),
         ),
     )
 

@@ -16,6 +16,7 @@ from trailveil.cleaning import clean
 from trailveil.errors import TrailveilError
 from trailveil.formats import read
 from trailveil.gaussian import FloatArray
+from trailveil.kernels import Kernel
 from trailveil.prior import Prior
 from trailveil.projection import MICRO, frame_for
 from trailveil.release import DEFAULT_KERNEL
@@ -81,12 +82,13 @@ def simulated(
     *,
     minutes: tuple[float, float, float, float] = SIMULATED,
     step: float = 15.0,
+    kernel: Kernel = DEFAULT_KERNEL,
 ) -> Ride:
-    """Recordings of somebody who moves as the default prior has it, and stands still twice."""
+    """Recordings of somebody who moves as a prior has it, and stands still twice."""
     edges = 60.0 * np.cumsum(minutes)
     times = np.arange(0.0, edges[-1] + step / 2, step)
     windows = [(float(edges[0]), float(edges[1])), (float(edges[2]), float(times[-1]))]
-    judge = stood_still(windows).prior(Prior(DEFAULT_KERNEL, times))
+    judge = stood_still(windows).prior(Prior(kernel, times))
     world = recordings(judge, basic(windows[0][0]), count, generator)
     moments = np.round(times * NANOSECONDS).astype(np.int64)
     # The designs look at times alone, so that any places do.

@@ -11,22 +11,32 @@ recordings the median is shown, and the range. Every number is made again by the
 
 import csv
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 import numpy as np
 
-from benchmarks._attackers import ATTACKERS, NOTHING, RIDES, Tried, circle_of_rides
+from benchmarks._attackers import (
+    ATTACKERS,
+    NOTHING,
+    RIDES,
+    Attacker,
+    Tried,
+    circle_of_rides,
+    knows_speed,
+)
 from benchmarks._comparison_plot import Dots, drawn
 from benchmarks._laws import Law, laws
-from benchmarks._rides import Ride, real, simulated
+from benchmarks._rides import SIMULATED, Ride, real, simulated
+from trailveil.adversaries import SPEEDS, at_speed
 from trailveil.adversary import PLAIN, SEES_STILLNESS
 from trailveil.attacks.trial import circle_68
 from trailveil.gaussian import FloatArray
 from trailveil.guarantee import CIRCLE_68
-from trailveil.release import Plan
+from trailveil.kernels import Kernel
+from trailveil.release import DEFAULT_KERNEL, Plan
 
 SEED = 20_210_413
 RECORDINGS, DRAWS, REAL = 200, 100, 10
@@ -48,23 +58,53 @@ class Row:
         return min(self.left.get(attack, (np.nan,)))
 
 
-def rows(ride: Ride, draws: int, seed: int, together: bool) -> Iterator[Row]:
+def rows(
+    ride: Ride, draws: int, seed: int, at_speeds: Mapping[float, Ride] | None = None
+) -> Iterator[Row]:
     """What is promised, then each way of releasing a ride.
 
-    together: whether several of the recordings are put side by side, as rides to one place.
+    at_speeds: recordings at the same times of people of these speeds (metres per second), where
+    there are many; they are put side by side, too, as rides to one place.
     """
     begun = time.monotonic()
     made = laws(ride, lambda what: click.echo(f"  {what}", err=True))
     yield promised(made.ours)
+    parts = range(len(ride.stretches))
     for number, law in enumerate(made.each):
         generator = np.random.default_rng([SEED, seed, number])
         tried = list(attempts(ride, law, draws, generator))
-        parts = range(len(ride.stretches))
-        left = {name: tuple(circle(tried, name, part) for part in parts) for name in ATTACKERS}
-        if together:
+        left = {
+            name: tuple(circle(tried, attacker, part) for part in parts)
+            for name, attacker in ATTACKERS.items()
+        }
+        if at_speeds:
             left[TOGETHER] = tuple(circle_together(tried, part) for part in parts)
+            each = [
+                [circle(own, knows_speed(speed), part) for part in parts]
+                for speed, people in at_speeds.items()
+                for own in [list(attempts(people, law, draws, generator))]
+            ]
+            left["speed"] = tuple(min(values) for values in zip(*each, strict=True))
         click.echo(f"  {law.name}: tried after {time.monotonic() - begun:.0f} s", err=True)
         yield Row(law.name, law.cost(ride), left)
+
+
+def population(
+    count: int, *, minutes: tuple[float, float, float, float] = SIMULATED, step: float = 15.0
+) -> tuple[Ride, dict[float, Ride]]:
+    """Recordings as the default prior has them, and of people of other speeds."""
+
+    def drawn_from(number: int, kernel: Kernel) -> Ride:
+        generator = np.random.default_rng([SEED, number])
+        return simulated(count, generator, minutes=minutes, step=step, kernel=kernel)
+
+    others = {
+        speed: drawn_from(number, kernel)
+        for number, speed in enumerate(SPEEDS, start=1)
+        for kernel in [at_speed(DEFAULT_KERNEL, speed)]
+        if kernel is not None
+    }
+    return drawn_from(0, DEFAULT_KERNEL), others
 
 
 def attempts(ride: Ride, law: Law, draws: int, generator: np.random.Generator) -> Iterator[Tried]:
@@ -74,9 +114,9 @@ def attempts(ride: Ride, law: Law, draws: int, generator: np.random.Generator) -
         yield Tried(ride, law, mechanism, recorded, places, generator)
 
 
-def circle(tried: Sequence[Tried], name: str, part: int) -> float:
-    """What an attack is left with, in the best of its ways."""
-    ways = zip(*(ATTACKERS[name](one, part) for one in tried), strict=True)
+def circle(tried: Sequence[Tried], attacker: Attacker, part: int) -> float:
+    """What an attacker is left with, in the best of its ways."""
+    ways = zip(*(attacker(one, part) for one in tried), strict=True)
     return min(circle_68(np.concatenate(errors)).radius for errors in ways)
 
 
@@ -111,26 +151,22 @@ def promised(made: Plan) -> Row:
 def metres(value: float) -> str:
     """A distance for people."""
     if not value < NOTHING / 2:
-        return ""
+        return "none"
     return f"{value:,.0f}" if value >= 9.95 or value == 0 else f"{value:.1f}"
 
 
-def cell(values: FloatArray, words: str = "") -> str:
+def cell(values: FloatArray) -> str:
     """One number, or the median and range of several."""
     if np.isnan(values).all():
         return ""
-    middle = metres(float(np.median(values))) or "nothing"
-    if len(values) == 1:
-        return middle
-    low, high = (metres(float(edge)) or "nothing" for edge in (values.min(), values.max()))
-    return f"{middle} ({low} to {high})"
+    middle, low, high = (metres(float(one(values))) for one in (np.median, np.min, np.max))
+    return middle if low == high else f"{middle} ({low} to {high})"
 
 
 def table(found: Sequence[Sequence[Row]]) -> Iterator[str]:
     """The lines of a table of several rides, each with the same rows."""
-    heads = ["", "moved, m", "most, m", "lost, min", *COLUMNS]
     shown = [name for name in COLUMNS if any(name in row.left for row in found[0])]
-    heads = [*heads[:4], *shown]
+    heads = ["", "moved, m", "most, m", "lost, min", *shown]
     yield f"| {' | '.join(heads)} |"
     yield f"|{'---|' * len(heads)}"
     for same in zip(*found, strict=True):
@@ -179,14 +215,14 @@ def dots(found: Sequence[Sequence[Row]]) -> list[Dots]:
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Where plot and CSV go.")
 def main(folder: Path | None, out: Path | None) -> None:
     """Print the tables."""
-    ride = simulated(RECORDINGS, np.random.default_rng(SEED))
+    ride, others = population(RECORDINGS)
     click.echo(f"simulated: {RECORDINGS} recordings", err=True)
-    sets = {"simulated": [list(rows(ride, 1, 0, together=True))]}
+    sets = {"simulated": [list(rows(ride, 1, 0, others))]}
     if folder is not None:
         sets["real"] = []
         for number, one in enumerate(real(folder, REAL), start=1):
             click.echo(f"real recording {number}: {one.times.size} fixes", err=True)
-            sets["real"].append(list(rows(one, DRAWS, number, together=False)))
+            sets["real"].append(list(rows(one, DRAWS, number)))
     for name, found in sets.items():
         if found:
             click.echo(f"\n{name.capitalize()} recordings\n")
