@@ -144,6 +144,8 @@ def laws(ride: Ride, progress: Callable[[str], None]) -> Laws:
             *(Law(f"zone of {metres:.0f} m", silent, zone=metres) for metres in ZONES),
             Law("cut", cut(0.0)),
             Law(f"cut, {AROUND / 60:.0f} min around", cut(AROUND)),
+            # What attackers know anyway.
+            Law("nothing released", cut(ride.trace.duration)),
         ),
     )
 

@@ -39,6 +39,7 @@ NAMES = [
     "zone of 400 m",
     "cut",
     "cut, 5 min around",
+    "nothing released",
 ]
 
 
@@ -107,6 +108,16 @@ def test_a_cut_tells_by_its_edges(found: dict[str, Row]) -> None:
     assert alone.least("edges") < found[PROMISE].least("edges") / 3
     assert alone.least("edges") < wide.least("edges") / 3
     assert wide.cost[2] > alone.cost[2]
+
+
+@pytest.mark.slow
+def test_who_knows_something_needs_no_release(found: dict[str, Row]) -> None:
+    nothing, ours = found["nothing released"], found["ours, default"]
+    for attack in COLUMNS:
+        if attack in ("place", "path"):
+            assert ours.least(attack) < 1.2 * nothing.least(attack) < NOTHING
+        else:
+            assert nothing.least(attack) == NOTHING
 
 
 @pytest.mark.slow
