@@ -1,0 +1,192 @@
+"""Ways to release a recording: ours, the paper's, and what people use today.
+
+Each is a `Law`: Gaussian noise, planar Laplace noise, or fixes that are left out.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from benchmarks._rides import Ride
+from trailveil.adversaries import DEFAULT, Named
+from trailveil.attacks.worlds import released
+from trailveil.design.paper import multiple_secrets, sdp_a
+from trailveil.gaussian import FloatArray
+from trailveil.mechanism import Mechanism, no_noise
+from trailveil.prior import observe
+from trailveil.release import Noise, Plan, Request, plan, within
+from trailveil.secrets import basic
+from trailveil.withholding import price
+
+# Planar Laplace as it is often set: a place and one 200 m away differ by a factor of 4 (Andres,
+# Bordenabe, Chatzikokolakis and Palamidessi (2013), CCS).
+USUAL = 200.0 / np.log(4.0)
+# Metres around each place of which nothing is released; seconds before and after.
+ZONES, AROUND = (200.0, 400.0), 300.0
+# The paper's secrets, of each part at most, and how its program is solved (at so many budgets).
+MOST_SECRETS, FACTOR = 20, 1000.0
+# Square metres: the least and the most budgets of a fix that are tried.
+_LEAST, _MOST = 1.0, 1e8
+
+
+@dataclass(frozen=True)
+class Law:
+    """How a recording is released.
+
+    mechanism: the noise as attackers take it, which is what it is where it is Gaussian. laplace:
+    metres, of planar Laplace noise with density exp(-distance / metres), in its place. zone: metres
+    around each place within which no fix is released, whenever it was.
+    """
+
+    name: str
+    mechanism: Mechanism
+    laplace: float = 0.0
+    zone: float = 0.0
+
+    def views(
+        self, ride: Ride, draws: int, generator: np.random.Generator
+    ) -> Iterator[tuple[list[int], Mechanism, FloatArray]]:
+        """Some of the recordings, their mechanism, and what is released (each * draws, m, 2)."""
+        count = len(ride.recorded)
+        if self.zone:
+            for i in range(count):
+                mechanism = self.mechanism.withholding(near(ride, i, self.zone))
+                places = ride.recorded[i][mechanism.rows]
+                yield [i], mechanism, np.broadcast_to(places, (draws, *places.shape))
+            return
+        each = np.repeat(ride.recorded, draws, axis=0)
+        if self.laplace:
+            places = each + planar_laplace(each.shape[:2], self.laplace, generator)
+        else:
+            places = released(each, self.mechanism, generator)
+        yield list(range(count)), self.mechanism, places
+
+    def others(
+        self, recorded: FloatArray, mechanism: Mechanism, count: int, generator: np.random.Generator
+    ) -> FloatArray:
+        """Further releases (draws, count, m, 2) of recordings (draws, n, 2)."""
+        each = np.repeat(recorded[:, None], count, axis=1)
+        if self.laplace:
+            return each + planar_laplace(each.shape[:3], self.laplace, generator)
+        return released(each, mechanism, generator)
+
+    def cost(self, ride: Ride) -> tuple[float, float, float]:
+        """Metres by which a released fix is moved (rms), and where most; minutes withheld."""
+        lost = []
+        for i in range(len(ride.recorded) if self.zone else 1):
+            cut = near(ride, i, self.zone) if self.zone else np.zeros(ride.times.size, bool)
+            lost.append(price("", None, self.mechanism.withholding(cut), 1.0).withheld)
+        plane = np.sqrt(2.0)
+        return plane * self.mechanism.rms, plane * self.mechanism.max_std, float(np.mean(lost))
+
+
+def planar_laplace(
+    shape: tuple[int, ...], metres: float, generator: np.random.Generator
+) -> FloatArray:
+    """Draws (*shape, 2): the distance has density r exp(-r / metres) / metres^2."""
+    distance = generator.gamma(2.0, metres, shape)
+    angle = generator.uniform(0.0, 2 * np.pi, shape)
+    return np.stack([distance * np.cos(angle), distance * np.sin(angle)], axis=-1)
+
+
+def near(ride: Ride, number: int, metres: float) -> NDArray[np.bool_]:
+    """The fixes (n,) of one recording within so many metres of a protected place."""
+    fixes = ride.recorded[number]
+    places = [ride.truths(part)[number] for part in range(len(ride.stretches))]
+    return np.asarray(np.any([np.hypot(*(fixes - one).T) <= metres for one in places], axis=0))
+
+
+@dataclass(frozen=True)
+class Laws:
+    """All ways for one ride, and the plan of our default."""
+
+    ours: Plan
+    each: tuple[Law, ...]
+
+
+def laws(ride: Ride, progress: Callable[[str], None]) -> Laws:
+    """Design each of them."""
+    request = Request(ride.stretches)
+    progress("our default")
+    ours = plan(ride.trace, replace(request, who=DEFAULT))
+    progress("our plain optimum")
+    plain = plan(ride.trace, replace(request, who=(Named.PLAIN,)))
+    progress("the paper's")
+    secrets = _indices(ride, 1), _indices(ride, MOST_SECRETS)
+    compound = calibrated(
+        ride, request.bound, np.concatenate(secrets[0]), lambda t: _sdp_a(ride, secrets[0], t)
+    )
+    fixes = np.concatenate(secrets[1])
+    many = multiple_secrets(ride.prior, [[i] for i in fixes], 1.0, factor=FACTOR).mechanism
+    several = calibrated(ride, request.bound, fixes, many.scaled)
+    progress("uniform noise")
+    uniform = plan(ride.trace, replace(request, who=(Named.PLAIN,), noise=Noise.UNIFORM))
+    silent = no_noise(ride.times)
+    same = ours.mechanism.rms**2
+
+    def cut(seconds: float) -> Mechanism:
+        return silent.withholding(within(ride.trace.times, ride.stretches, seconds))
+
+    return Laws(
+        ours,
+        (
+            Law("ours, default", ours.mechanism),
+            Law("ours, plain optimum", plain.mechanism),
+            Law("SDP_A, a fix of each", compound),
+            Law("Multiple Secrets", several),
+            Law("uniform, same distortion", replace(silent, floor=same)),
+            Law("uniform, epsilon 1", uniform.mechanism),
+            _laplace("planar Laplace, usual", silent, USUAL),
+            _laplace("planar Laplace, same distortion", silent, float(np.sqrt(same / 3))),
+            *(Law(f"zone of {metres:.0f} m", silent, zone=metres) for metres in ZONES),
+            Law("cut", cut(0.0)),
+            Law(f"cut, {AROUND / 60:.0f} min around", cut(AROUND)),
+            # What attackers know anyway.
+            Law("nothing released", cut(ride.trace.duration)),
+        ),
+    )
+
+
+def _laplace(name: str, silent: Mechanism, metres: float) -> Law:
+    """E r^2 = 6 metres^2 in the plane, so 3 metres^2 per coordinate."""
+    return Law(name, replace(silent, floor=3 * metres**2), laplace=metres)
+
+
+def _indices(ride: Ride, most: int) -> list[NDArray[np.intp]]:
+    """The fixes of each part, evenly chosen; its middle one where one is asked for."""
+    found = []
+    for part in range(len(ride.stretches)):
+        rows = np.flatnonzero(ride.inside(part))
+        shares = (np.arange(min(most, rows.size)) + 0.5) / min(most, rows.size)
+        found.append(rows[(shares * rows.size).astype(np.intp)])
+    return found
+
+
+def _sdp_a(ride: Ride, secrets: list[NDArray[np.intp]], budget: float) -> Mechanism:
+    indices = np.concatenate(secrets)
+    # As it would be drawn: in double precision.
+    return replace(sdp_a(ride.prior, indices, budget, factor=FACTOR), refinement=None)
+
+
+def calibrated(
+    ride: Ride, bound: float, indices: NDArray[np.intp], make: Callable[[float], Mechanism]
+) -> Mechanism:
+    """The least noise of a kind that leaves each recorded value a loss of at most `bound`.
+
+    make: trace(Gamma) -> the mechanism.
+    """
+    secrets = [basic(float(time), recorded=True) for time in ride.times[indices]]
+
+    def excess(log_trace: float) -> float:
+        left = observe(ride.prior, make(float(np.exp(log_trace))))
+        known = [left.posterior(one).covariance[0, 0] for one in secrets]
+        return -float(np.log(min(known) * bound))
+
+    low, high = np.log(ride.times.size * _LEAST), np.log(ride.times.size * _MOST)
+    root = float(brentq(excess, low, high, xtol=1e-4))
+    while excess(root) > 0:
+        root += 1e-4
+    return make(float(np.exp(root)))
