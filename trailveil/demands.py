@@ -283,9 +283,8 @@ def _looked_within(
     """
     (begin, end), times = one.unseen[0], crop.prior.times
     inside = times[(times >= begin) & (times <= end)]
-    most = _SAMPLED if quickly else _EVERY
-    sampled = np.unique(np.linspace(0, inside.size - 1, min(most, inside.size)).astype(int))
-    moments = [float(time) for time in np.unique([begin, *inside[sampled], end])]
+    sampled = looked_at(inside, _SAMPLED if quickly else _EVERY)
+    moments = [float(time) for time in np.unique([begin, *sampled, end])]
     found = _looked(crop, mechanism, one, moments, inside)
     if inside.size <= sampled.size:
         return found
@@ -294,6 +293,12 @@ def _looked_within(
     while not quickly and (more := _around_the_worst(found, inside, target)):
         found = found.plus(_looked(crop, mechanism, one, more))
     return found
+
+
+def looked_at(inside: FloatArray, most: int = _EVERY) -> FloatArray:
+    """The times of fixes of a stay that are looked at by themselves: so many, evenly."""
+    rows = np.linspace(0, inside.size - 1, min(most, inside.size)).astype(int)
+    return np.asarray(inside[np.unique(rows)])
 
 
 def _with_the_worst_fix(
