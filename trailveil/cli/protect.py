@@ -12,6 +12,8 @@ from click.core import ParameterSource
 
 from trailveil.adversaries import Named
 from trailveil.adversaries import named as known_as
+from trailveil.certified import Certificate
+from trailveil.cli.certifying import certify_option, check_certify
 from trailveil.cli.keep import check_keep, keep_option
 from trailveil.cli.parameters import POSITIVE, zone_named
 from trailveil.cli.selecting import SELECTING, WithPlaces, selected, selecting
@@ -33,7 +35,7 @@ from trailveil.protecting import (
     publish,
     requested,
 )
-from trailveil.release import AUTO, RATE, Noise, Request, plan
+from trailveil.release import AUTO, RATE, Noise, Plan, Request, plan
 from trailveil.report import record, text
 from trailveil.retiming import Retiming
 
@@ -130,6 +132,7 @@ TIME is ISO 8601 with a zone (2024-05-14T08:30:00Z), start+5m, end-1h30m, or HH:
     help="Of trailveil key new: makes the release the same wherever it is made.",
 )
 @keep_option
+@certify_option
 @click.option("--again", is_flag=True, help="Release a recording again, with other noise.")
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 @click.option(
@@ -151,6 +154,7 @@ def protect(**options: Any) -> None:
         _protect_readings(source, options)
         return
     chosen, wanted = selected(options), _request(options)
+    check_certify(certify=options["certify"], everywhere=options["everywhere"])
     key = None if options["key"] is None else load_key(options["key"])
     retiming = Retiming(options["step"], options["shift"])
     trace, cleaning = load(
@@ -170,8 +174,11 @@ def protect(**options: Any) -> None:
     check_released(memory, trace, request, again=again, key=key)
     with waiting(f"designing noise for {len(trace)} fixes"):
         made = plan_everywhere(trace, request) if everywhere else plan(trace, request)
+    proved = _certified(made) if options["certify"] else []
 
-    told = partial(record, made, cleaning, retiming=retiming, keep=options["keep"])
+    told = partial(
+        record, made, cleaning, retiming=retiming, keep=options["keep"], certificates=proved
+    )
 
     def public(further: bool) -> AbstractContextManager[Put]:
         found = told(output=output.name, further=further, private=False)
@@ -193,6 +200,13 @@ def protect(**options: Any) -> None:
         click.echo(
             f"Written as GPX: files such as {file_named(source.name)} are only read.", err=True
         )
+
+
+def _certified(made: Plan) -> list[Certificate]:
+    from trailveil.certifying import certify_plan
+
+    with waiting("proving what the noise guarantees"):
+        return certify_plan(made)
 
 
 def _protect_readings(source: Path, options: dict[str, Any]) -> None:
