@@ -32,6 +32,9 @@ _SAMPLED, _EVERY = 12, 150
 _WITHIN = (0.03, 0.08, 0.2, 0.5, 0.8, 0.92, 0.97)
 # Relative: how far the losses of many fixes at once may be below those with a bounded error.
 _CAUTION = 1e-6
+# What a level of the prior tells of a place, in units of its own precision, where another place is
+# known: the series is followed from both of them to where it began.
+_LEVEL_TELLS = 4.0
 # Relative: places of which so nearly most is learnt may be the worst with a little more noise.
 _NEAR = 0.02
 
@@ -148,7 +151,8 @@ def demanded(
             lower = dict(aims.tight).get(one.name, 1.0)
             left = None if target.left is None else target.left * lower**0.5
             # What counts as flat is a level of the prior: a little more is lost than against it.
-            bound = target.bound / lower - (1.0 / level if level > 0 else 0.0)
+            more = _LEVEL_TELLS if one.point else 1.0
+            bound = target.bound / lower - (more / level if level > 0 else 0.0)
             found.append((Demand(secret, bound, left=left), one))
         return found
 
