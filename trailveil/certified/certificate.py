@@ -12,7 +12,7 @@ from trailveil.certified.losses import Enough, Lost, Values, View, worst
 from trailveil.certified.observed import Observed, bits_needed
 from trailveil.certified.posterior import TooWide, block
 from trailveil.errors import InvalidValue, NumericalError, Unavailable
-from trailveil.kernels import split
+from trailveil.kernels import Constant, split
 from trailveil.loss import proportional
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.prior import NOTHING_KNOWN, Prior
@@ -23,6 +23,8 @@ AGREEMENT = 1e-9
 """Relative: what is claimed must not be less than what is proved by more than this."""
 # Relative: balls narrower than this say all that a double can.
 _NARROW = 1e-12
+# In the unit of the series: a level that tells nothing, whatever is known besides.
+_NO_IDEA = 1e15
 # ... and of so little that is lost of what is left, nothing can be said.
 _HARDLY = 1e-26
 # Of rows times locations: half an hour.
@@ -123,7 +125,14 @@ class _Case:
         known = known_path(judge, self.span, adversary)
         together, groups = _together(self.secrets), _groups(self.secrets)
         after = Observed(judge, self.mechanism, known)
-        before = Observed(judge, _silent(judge), known)
+        # Where the prior alone is what is known, a level that tells nothing costs nothing.
+        level = split(judge.kernel)[1] if self.flat else 0.0
+        flat, prior = BALLS.number(0.0), judge
+        if level > 0 and known.times.size:
+            flat = 1 / BALLS.number(level)
+        elif level > 0:
+            prior = replace(judge, kernel=judge.kernel + Constant(_NO_IDEA))
+        before = Observed(prior, _silent(judge), known)
         if (after.size + 1) * together.size > _LARGEST_WORK:
             raise Unavailable(
                 f"a certificate must be for at most {_LARGEST_WORK} points times secrets, got "
@@ -133,8 +142,6 @@ class _Case:
         if adversary.point is not None:
             points = far_from(judge, self.span, adversary.point.away)
         left, knew = block(after, together, points), block(before, together, points)
-        level = split(judge.kernel)[1]
-        flat = 1 / BALLS.number(level) if self.flat and level > 0 else BALLS.number(0.0)
         view = View(left, knew, groups, flat)
         values = None
         if adversary.point is not None and points.size:
