@@ -69,13 +69,12 @@ def test_all_adversaries_of_the_default() -> None:
 
 def test_a_release_that_says_too_little_is_caught() -> None:
     made = planned()
-    found = certify_plan(made)
-    for index in (0, 1):
-        truth = found[index].epsilon / made.findings[index].guarantee.epsilon
-        claimed = list(made.findings)
-        claimed[index] = with_mu(made, truth * (1 - 1e-6)).findings[index]
-        with pytest.raises(NumericalError, match="must not be below what is proved"):
-            certify_plan(replace(made, findings=tuple(claimed)))
+    alone = replace(made, findings=made.findings[1:])
+    (found,) = certify_plan(alone)
+    share = found.epsilon / alone.findings[0].guarantee.epsilon
+    certify_plan(with_mu(alone, share))
+    with pytest.raises(NumericalError, match="must not be below what is proved"):
+        certify_plan(with_mu(alone, share * (1 - 1e-6)))
 
 
 def test_metres_that_are_left_are_proved() -> None:

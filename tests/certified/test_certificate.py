@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from tests.certified.draws import case, claimed
-from trailveil.adversary import PLAIN, knows_a_point, knows_the_path, stood_still, value_losses
+from trailveil.adversary import (
+    PLAIN,
+    Adversary,
+    knows_a_point,
+    knows_the_path,
+    stood_still,
+    value_losses,
+)
 from trailveil.balls import floats, matrix_of, precision
 from trailveil.certified import Enough, certificate_of, check_claim, observed, prove
 from trailveil.certified.bounds import at_least, effective
@@ -77,10 +84,10 @@ def test_agrees_for_who_knows_the_path() -> None:
 @pytest.mark.parametrize("adversary", [PLAIN, knows_a_point(60.0), knows_the_path(60.0)])
 @pytest.mark.parametrize("process", [None, Matern32(40.0, 100.0)])
 def test_full_matrices_and_the_recursion_prove_the_same(
-    adversary: object, process: Kernel | None, monkeypatch: pytest.MonkeyPatch
+    adversary: Adversary, process: Kernel | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mechanism = noise(process=process, floor=9.0)
-    who = PLAIN & adversary & stood_still([(TIMES[10], TIMES[12])])  # type: ignore[operator]
+    who = PLAIN & adversary & stood_still([(TIMES[10], TIMES[12])])
     case = Prior(MOVING, TIMES), [SECRETS["two"]], mechanism, who
     swept = prove(*case).lost[0]
     monkeypatch.setattr(observed, "parts", lambda kernel: None)

@@ -154,7 +154,6 @@ def protect(**options: Any) -> None:
         _protect_readings(source, options)
         return
     chosen, wanted = selected(options), _request(options)
-    check_certify(certify=options["certify"], everywhere=options["everywhere"])
     key = None if options["key"] is None else load_key(options["key"])
     retiming = Retiming(options["step"], options["shift"])
     trace, cleaning = load(
@@ -175,13 +174,10 @@ def protect(**options: Any) -> None:
     with waiting(f"designing noise for {len(trace)} fixes"):
         made = plan_everywhere(trace, request) if everywhere else plan(trace, request)
     proved = _certified(made) if options["certify"] else []
-
-    told = partial(
-        record, made, cleaning, retiming=retiming, keep=options["keep"], certificates=proved
-    )
+    told = partial(record, made, cleaning, retiming=retiming, certificates=proved)
 
     def public(further: bool) -> AbstractContextManager[Put]:
-        found = told(output=output.name, further=further, private=False)
+        found = told(output=output.name, further=further, private=False, keep=options["keep"])
         return _report(options["report"], found, text(found), overwrite=overwrite)
 
     further = publish(
@@ -194,7 +190,8 @@ def protect(**options: Any) -> None:
         key=key,
         retiming=retiming,
     )
-    found = told(output=file_named(output), further=further, zone=options["zone"])
+    zone, name = options["zone"], file_named(output)
+    found = told(output=name, further=further, zone=zone, keep=options["keep"])
     click.echo(json.dumps(found) if options["as_json"] else text(found))
     if options["output"] is None and output.suffix.lower() != source.suffix.lower():
         click.echo(
@@ -227,6 +224,7 @@ def _protect_readings(source: Path, options: dict[str, Any]) -> None:
 
 def _request(options: dict[str, Any]) -> Request:
     _refuse_what_is_missing(options)
+    check_certify(certify=options["certify"], everywhere=options["everywhere"])
     noise = Noise.EVERYWHERE if options["everywhere"] else Noise(options["mechanism"])
     withhold = _seconds(options["withhold"])
     if options["leave"] and _was_given("epsilon"):

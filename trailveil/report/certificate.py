@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
+from trailveil.adversary import PLAIN
 from trailveil.certified import Certificate
 from trailveil.report.parts import paragraph, rounded_up
 
@@ -45,9 +46,14 @@ def sentence(certificate: dict[str, Any]) -> str:
         )
     return (
         f"certified: epsilon <= {_up(certificate['epsilon'])} (Renyi order "
-        f"{certificate['order']:g}) against who {'; who '.join(certificate['against'])}; for "
+        f"{certificate['order']:g}) against {_people(certificate['against'])}; for "
         f"{'; '.join(certificate['what'])}; in ball arithmetic{how}"
     )
+
+
+def _people(names: Sequence[str]) -> str:
+    known = ["knows nothing besides" if name == PLAIN.name else name for name in names]
+    return "; ".join(f"who {name}" for name in known)
 
 
 def certificate_lines(found: dict[str, Any]) -> list[str]:
