@@ -17,9 +17,10 @@ from trailveil.adversary import (
     value_losses,
 )
 from trailveil.balls import floats, matrix_of, precision
-from trailveil.certified import Enough, certificate_of, check_claim, observed, prove
+from trailveil.certified import Enough, certificate_of, check_claim, observed, posterior, prove
 from trailveil.certified.bounds import at_least, effective
 from trailveil.certified.losses import _first
+from trailveil.certified.observed import Observed
 from trailveil.errors import InvalidValue, NumericalError, TrailveilError, Unavailable
 from trailveil.extended_loss import extended_loss
 from trailveil.gaussian import FloatArray
@@ -95,6 +96,29 @@ def test_full_matrices_and_the_recursion_prove_the_same(
     assert swept.upper == pytest.approx(whole.upper, rel=1e-11)
     assert swept.lower <= whole.upper
     assert whole.lower <= swept.upper
+
+
+@pytest.mark.parametrize("off", [1e-2, 1e-5])
+def test_weights_from_anywhere_give_balls_that_hold_the_truth(
+    off: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prior, one, others = Prior(MOVING, TIMES), SECRETS["two"], TIMES[[2, 20]]
+    seen = Observed(prior, noise(), NOTHING_KNOWN)
+    with precision(192):
+        truth = posterior.block(seen, one, others)
+        started = posterior._started
+
+        def poor(observed: Observed, secret: Secret) -> object:
+            weights, _ = started(observed, secret)
+            wrong = off * np.random.default_rng(4).standard_normal(weights.shape)
+            return weights + wrong, lambda residual: 0 * residual
+
+        monkeypatch.setattr(posterior, "_started", poor)
+        monkeypatch.setattr(posterior, "LARGEST_INVERTED", 0)
+        found = posterior.block(seen, one, others)
+        assert found.covariance.contains(truth.covariance)
+        assert found.beside.contains(truth.beside)
+        assert all(one.rad() > 0 for one in found.covariance.entries())
 
 
 def test_every_value_that_may_be_known_is_covered() -> None:

@@ -235,7 +235,7 @@ def _worse(one: Lost, other: Lost) -> Lost:
 def _weights(own: FloatArray, told: FloatArray) -> FloatArray:
     """About told own^-1 (p, g), small where own is all but singular."""
     values, vectors = np.linalg.eigh((own + own.T) / 2)
-    ridge = _RIDGE * float(np.max(np.abs(values)))
+    ridge = _RIDGE * float(np.max(np.abs(values))) + np.finfo(np.float64).tiny
     return np.asarray((told @ vectors) / (np.maximum(values, 0.0) + ridge) @ vectors.T)
 
 
