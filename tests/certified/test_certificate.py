@@ -217,7 +217,9 @@ def test_the_bound_of_several_locations_is_that_of_a_feasible_y() -> None:
 
 
 @pytest.mark.slow
-def test_a_thousand_random_cases_have_no_optimistic_float(full: bool) -> None:
+def test_a_thousand_random_cases_have_no_optimistic_float(request: pytest.FixtureRequest) -> None:
+    # All of them take two minutes.
+    full = request.config.getoption("--full")
     proved, violations = 0, []
     for seed in range(1_250 if full else 60):
         prior, secret, mechanism, adversary = case(seed)
