@@ -15,16 +15,17 @@ import pytest
 # Rows 1 to 5 are mathematics, and know nothing of traces, which begin at row 6.
 ROWS = """
  0  errors version
- 1  arithmetic clocks > gaussian > extended randomness
+ 1  arithmetic clocks > gaussian > extended randomness balls
  2  kernels secrets mechanism
  3  statespace > chains > filtering > markov > residual > points > prior
  4  extended_loss parallel coupled fix_losses > precision > loss rows conditional
  4  stationary > anytime guarantee composition > adversary > adversaries marginals fit priors
- 4  misspecification theorems calibration/
+ 4  misspecification theorems calibration/ certified/
  5  design/
  6  fields > trace > readings projection > cleaning stops formats/ > datasets/ prior_file frames
  6  visits
  7  output selection > kept keys crops retiming > memory demands > designing > withholding > release
+ 7  certifying
  7  readings_release
  7  everywhere protecting calibrating
  7  scan/ ledger places > attacks/

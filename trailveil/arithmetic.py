@@ -1,7 +1,7 @@
 """The arithmetic a formula is evaluated in: float64, or any number of bits.
 
 A formula written against `Arithmetic` and NumPy's operators works on float64 arrays and on object
-arrays of mpmath numbers alike, so each equation stands once.
+arrays of mpmath numbers or of balls alike, so each equation stands once.
 """
 
 from dataclasses import dataclass
@@ -38,6 +38,9 @@ class Arithmetic(Protocol):
 
     def remainder(self, x: Any, period: Any) -> Any:
         """What is left of x after whole periods, exactly; of the sign of x."""
+
+    def minimum(self, x: Any, other: Any) -> Any:
+        """The smaller of x and other."""
 
 
 # Below this the series is used: its first term left out is x^14/14!, under 2e-18 of x^2/2. Above it
@@ -84,6 +87,10 @@ class Float64:
     def remainder(self, x: NDArray[np.float64], period: float) -> Any:
         """What is left of x after whole periods."""
         return np.fmod(x, period)
+
+    def minimum(self, x: NDArray[np.float64], other: NDArray[np.float64]) -> Any:
+        """The smaller of the two."""
+        return np.minimum(x, other)
 
 
 FLOAT = Float64()

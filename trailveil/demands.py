@@ -32,6 +32,9 @@ _SAMPLED, _EVERY = 12, 150
 _WITHIN = (0.03, 0.08, 0.2, 0.5, 0.8, 0.92, 0.97)
 # Relative: how far the losses of many fixes at once may be below those with a bounded error.
 _CAUTION = 1e-6
+# What a level of the prior tells of a place, in units of its own precision, where another place is
+# known: the series is followed from both of them to where it began.
+_LEVEL_TELLS = 4.0
 # Relative: places of which so nearly most is learnt may be the worst with a little more noise.
 _NEAR = 0.02
 
@@ -148,7 +151,8 @@ def demanded(
             lower = dict(aims.tight).get(one.name, 1.0)
             left = None if target.left is None else target.left * lower**0.5
             # What counts as flat is a level of the prior: a little more is lost than against it.
-            bound = target.bound / lower - (1.0 / level if level > 0 else 0.0)
+            more = _LEVEL_TELLS if one.point else 1.0
+            bound = target.bound / lower - (more / level if level > 0 else 0.0)
             found.append((Demand(secret, bound, left=left), one))
         return found
 
@@ -283,9 +287,8 @@ def _looked_within(
     """
     (begin, end), times = one.unseen[0], crop.prior.times
     inside = times[(times >= begin) & (times <= end)]
-    most = _SAMPLED if quickly else _EVERY
-    sampled = np.unique(np.linspace(0, inside.size - 1, min(most, inside.size)).astype(int))
-    moments = [float(time) for time in np.unique([begin, *inside[sampled], end])]
+    sampled = looked_at(inside, _SAMPLED if quickly else _EVERY)
+    moments = [float(time) for time in np.unique([begin, *sampled, end])]
     found = _looked(crop, mechanism, one, moments, inside)
     if inside.size <= sampled.size:
         return found
@@ -294,6 +297,12 @@ def _looked_within(
     while not quickly and (more := _around_the_worst(found, inside, target)):
         found = found.plus(_looked(crop, mechanism, one, more))
     return found
+
+
+def looked_at(inside: FloatArray, most: int = _EVERY) -> FloatArray:
+    """The times of fixes of a stay that are looked at by themselves: so many, evenly."""
+    rows = np.linspace(0, inside.size - 1, min(most, inside.size)).astype(int)
+    return np.asarray(inside[np.unique(rows)])
 
 
 def _with_the_worst_fix(

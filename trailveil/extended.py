@@ -79,6 +79,10 @@ class Extended:
         """What is left of x after whole periods."""
         return self._each(lambda value: self.context.fmod(value, period), x)
 
+    def minimum(self, x: Any, other: Any) -> Any:
+        """The smaller of the two."""
+        return np.minimum(x, other)
+
     def fixed(self, values: Objects) -> Objects:
         """The values as integers in units of 2^-bits, rounded down."""
         shift = self.bits

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from trailveil.arithmetic import Arithmetic
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.extended import Extended, Objects, eliminate, stable, zero_pivot
-from trailveil.gaussian import FloatArray
+from trailveil.gaussian import LARGEST_LOSS, FloatArray
 from trailveil.kernels import (
     RBF,
     Constant,
@@ -54,7 +55,10 @@ def extended_loss(
         before = _precision(m, prior_only, apart=apart)
         return np.asarray(((after - before) / scale).astype(np.float64))
 
-    return stable(compute)
+    found = stable(compute)
+    if not np.max(np.abs(found)) < LARGEST_LOSS:
+        raise _determined()
+    return found
 
 
 def extended_precision(prior: Prior, secret: Secret) -> FloatArray:
@@ -89,13 +93,13 @@ def joint_covariance(
             "a place must vary under the prior, got a prior of measurement noise alone"
         )
     observed, at = m.numbers(times), m.numbers(secret.times)
-    data = _evaluate(prior.kernel, observed, observed, m)
+    data = evaluated(prior.kernel, observed, observed, m)
     data[:count, :count] += _noise(m, mechanism)
     for i in range(count, times.size):
         data[i, i] += m.number(known.accuracy) ** 2
     weights = m.numbers(secret.weights.T)
-    cross = _evaluate(seen, observed, at, m).dot(weights)
-    variance = weights.T.dot(_evaluate(seen, at, at, m)).dot(weights)
+    cross = evaluated(seen, observed, at, m).dot(weights)
+    variance = weights.T.dot(evaluated(seen, at, at, m)).dot(weights)
     return np.block([[data, cross], [cross.T, variance]])
 
 
@@ -122,8 +126,8 @@ def _outer(factor: Objects, m: Extended) -> Objects:
     return np.asarray(factor.dot(factor.T), dtype=object)
 
 
-def _evaluate(kernel: Kernel, a: Objects, b: Objects, m: Extended) -> Objects:
-    """kernel(a, b) (n, m); a stationary kernel once for each distance."""
+def evaluated(kernel: Kernel, a: Objects, b: Objects, m: Arithmetic) -> Objects:
+    """kernel(a, b) (n, m) for numbers of m; a stationary kernel once for each distance."""
     shape = (a.size, b.size)
     if not a.size or not b.size or not _is_stationary(kernel):
         return _array(kernel.formula(a[:, None], b[None, :], m), shape)

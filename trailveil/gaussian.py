@@ -33,6 +33,8 @@ NEGATIVE_EIGENVALUE_TOLERANCE = 1e-12
 LOSS_SLACK = 1e-8
 # ... and above which, where extended precision is out of reach, no figure is given at all.
 LARGEST_LOSS_SLACK = 1e-3
+# A loss from which on the secret is as good as known: the square of it is still a number.
+LARGEST_LOSS = 1e150
 # Relative: what a variance without an error bound of its own is taken to be known to, at best.
 POINT_SLACK = 1e-9
 # Relative: an inverse less certain than this is none.

@@ -167,6 +167,14 @@ def tight_bound(
     return min(paper, radius**2 * float(np.sum(_least_diagonal(losses, count))))
 
 
+def feasible_diagonal(loss: FloatArray) -> FloatArray:
+    """A y (S,) of nearly least sum with diag(y) above one loss matrix (S, S): see `tight_bound`."""
+    most = max(largest_eigenvalue(loss), 0.0)
+    if most == 0.0:
+        return np.zeros(loss.shape[0])
+    return _least_diagonal([loss], loss.shape[0])
+
+
 def _locations(losses: Sequence[FloatArray], locations: int | None) -> int:
     """S, of losses that belong together."""
     if not losses:

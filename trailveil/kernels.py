@@ -187,9 +187,9 @@ class IntegratedOU(Kernel):
         tau, origin = m.number(self.time_constant), m.number(self.origin)
         one, other = a - origin, b - origin
         # From the origin to the nearer of the two, and on from there: all terms are positive.
-        near = np.minimum(abs(one), abs(other)) / tau
+        near = m.minimum(abs(one), abs(other)) / tau
         # e^-h - 1 + h of the nearer: it grows with h.
-        start = np.minimum(m.expm1_remainder(-abs(one) / tau), m.expm1_remainder(-abs(other) / tau))
+        start = m.minimum(m.expm1_remainder(-abs(one) / tau), m.expm1_remainder(-abs(other) / tau))
         gone = m.expm1(-abs(a - b) / tau)
         value = start * (2 + gone) - near * gone
         if np.any(one < 0) or np.any(other < 0):

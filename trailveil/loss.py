@@ -96,8 +96,8 @@ def losses(
     seen: dict[tuple[float, float] | None, Observation | None] = {}
     found = []
     for secret in secrets:
-        if (share := _proportional(prior, secret, mechanism, known)) and not flat:
-            found.append(_proportional_loss(prior, secret, share))
+        if (share := proportional(prior, secret, mechanism, known)) and not flat:
+            found.append(_loss_of_share(prior, secret, share))
             continue
         judge = prior.for_secret(secret)
         if secret.window not in seen:
@@ -119,7 +119,7 @@ def marginal_losses(
     flat: bool = False,
 ) -> FloatArray:
     """The losses (k,) of the locations of a secret, each judged as a secret of its own."""
-    if (share := _proportional(prior, secret, mechanism, known)) and not flat:
+    if (share := proportional(prior, secret, mechanism, known)) and not flat:
         return np.asarray((1.0 + _FEW * UNIT_ROUNDOFF) / (share * prior.variances(secret)))
     judge = prior.for_secret(secret)
     observation = _try_observe(judge, mechanism, known)
@@ -186,7 +186,7 @@ def direct_and_inferential(
     return inverse_of(gamma[np.ix_(own, own)])[0], np.asarray(regression.T @ told)
 
 
-def _proportional(
+def proportional(
     prior: Prior, secret: Secret, mechanism: Mechanism, known: SideInformation
 ) -> float:
     """c > 0 where Gamma = c Sigma and the secret is recorded: then L = P^-1 / c."""
@@ -198,7 +198,7 @@ def _proportional(
     return process.factor if recorded and np.all(mechanism.released) else 0.0
 
 
-def _proportional_loss(prior: Prior, secret: Secret, share: float) -> Loss:
+def _loss_of_share(prior: Prior, secret: Secret, share: float) -> Loss:
     """P^-1 / share, from above."""
     inverse, doubt = known_precision(prior, secret)
     size = float(np.linalg.norm(inverse))

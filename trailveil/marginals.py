@@ -21,7 +21,7 @@ from trailveil.adversary import (
 from trailveil.adversary import value_losses as losses_of_one
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gaussian import FloatArray
-from trailveil.kernels import split
+from trailveil.kernels import Constant, split
 from trailveil.mechanism import Mechanism
 from trailveil.precision import known_variances, variances_given_one_value
 from trailveil.prior import Observation, Prior, SideInformation, observe
@@ -29,6 +29,8 @@ from trailveil.secrets import Secret
 
 # Seconds over which the change of the series at an edge of a crop is known.
 _MOMENT = 1.0
+# Metres, or the unit of the series: a level that tells nothing, whatever is known besides.
+_NO_IDEA = 1e12
 # That change is not quite the speed: what an edge tells is counted so many times.
 _EDGES_TELL = 2.0
 
@@ -87,42 +89,37 @@ def _seen(
     left = np.diagonal(found.covariance)[:count] - found.slack[:count] - told
     before = known_variances(judge, together, known)[:count]
     losses, (known, least) = _losses(left, before), np.sqrt([before, left])
-    alone = Seen(losses, known, least, (None,) * count, known, least)
     level = split(judge.kernel)[1]
-    flat = 1.0 / level if level > 0 else 0.0
-    if adversary.point is not None:
-        points = far_from(judge, span, adversary.point.away)
-        if points.size:
-            each = _each(observation, places, points, adversary.point.accuracy, told)
-            alone = _worst(alone, points, *each)
-    return replace(alone, losses=alone.losses + flat)
+    losses = losses + (1.0 / level if level > 0 else 0.0)
+    alone = Seen(losses, known, least, (None,) * count, known, least)
+    points = far_from(judge, span, adversary.point.away) if adversary.point else np.empty(0)
+    if adversary.point is None or not points.size:
+        return alone
+    known_values = points, adversary.point.accuracy
+    left, before = _each(observation, places, *known_values, told)
+    lost = _flat_losses(judge, places, known_values, left, before)
+    return _worst(alone, points, left, before, lost)
 
 
 def _one_by_one(
     prior: Prior, places: Sequence[Secret], mechanism: Mechanism, adversary: Adversary
 ) -> Seen:
     """The same with the digits that a hard problem needs."""
-    found = [exposures(prior, place, mechanism, adversary) for place in places]
-    worst = [max(each, key=lambda one: one.loss) for each in found]
+    found = [exposures(prior, place, mechanism, adversary)[0] for place in places]
     level = split(prior.kernel)[1]
-    known = np.array([min(one.before for one in each) for each in found])
-    least = np.array([min(one.after for one in each) for each in found])
+    losses = np.array([one.loss for one in found]) + (1.0 / level if level > 0 else 0.0)
+    known, least = np.array([[one.before, one.after] for one in found]).T
+    alone = Seen(losses, known, least, (None,) * len(places), known, least)
     judge, span, _ = _judge(prior, places, adversary)
     points = far_from(judge, span, adversary.point.away) if adversary.point else np.empty(0)
-    if adversary.point is not None and points.size:
-        together, accuracy = _together(places, ()), adversary.point.accuracy
-        before = variances_given_one_value(judge, together, points, accuracy).T
-        learnt = [losses_of_one(prior, place, mechanism, adversary)[1] for place in places]
-        known = np.minimum(known, np.sqrt(before.min(axis=1)))
-        least = np.minimum(least, np.min((1.0 / before + learnt) ** -0.5, axis=1))
-    return Seen(
-        np.array([one.loss for one in worst]) + (1.0 / level if level > 0 else 0.0),
-        np.array([one.before for one in worst]),
-        np.array([one.after for one in worst]),
-        tuple(one.at for one in worst),
-        known,
-        least,
-    )
+    if adversary.point is None or not points.size:
+        return alone
+    together, accuracy = _together(places, ()), adversary.point.accuracy
+    before = variances_given_one_value(judge, together, points, accuracy).T
+    learnt = [losses_of_one(prior, place, mechanism, adversary)[1] for place in places]
+    left = 1.0 / (1.0 / before + learnt)
+    lost = _flat_losses(judge, places, (points, accuracy), left, before)
+    return _worst(alone, points, left, before, lost)
 
 
 def value_losses(
@@ -215,9 +212,30 @@ def _each(
     return own - doubts - told - beyond[:, None], before.T
 
 
-def _worst(alone: Seen, points: FloatArray, left: FloatArray, before: FloatArray) -> Seen:
+def _flat_losses(
+    judge: Prior,
+    places: Sequence[Secret],
+    known: tuple[FloatArray, float],
+    left: FloatArray,
+    before: FloatArray,
+) -> FloatArray:
+    """The losses (k, p) with each of the values known, where a level counts as flat.
+
+    That one place is known does not make a level of the prior tell nothing: with how the series
+    moves it tells of every other place, and of one that is near more than it would alone.
+    """
+    level = split(judge.kernel)[1]
+    if level <= 0:
+        return _losses(left, before)
+    flat = replace(judge, kernel=judge.kernel + Constant(_NO_IDEA))
+    nothing_else = variances_given_one_value(flat, _together(places, ()), *known).T
+    return np.maximum(_losses(left, before) + 1.0 / level, _losses(left, nothing_else))
+
+
+def _worst(
+    alone: Seen, points: FloatArray, left: FloatArray, before: FloatArray, losses: FloatArray
+) -> Seen:
     """The worst of nothing known, and each of the values (p,) known: left, before (k, p)."""
-    losses = _losses(left, before)
     worst, rows = np.argmax(losses, axis=1), np.arange(left.shape[0])
     more = losses[rows, worst] > alone.losses
     return Seen(

@@ -40,7 +40,7 @@ DEFAULT_KERNEL = BUILT_IN["default"].kernel
 """The prior of movement where none is stated; metres and seconds."""
 
 # Raised whenever the same request would get other noise: draws are never shared between designs.
-DESIGN_VERSION = 2
+DESIGN_VERSION = 3
 # Metres per coordinate: the most that an adversary can be left with, well below the prior's level.
 _MOST_UNSURE = 20_000.0
 # Seconds to a true place that somebody learns, and how well (metres), for the report's warning.

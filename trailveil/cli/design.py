@@ -11,6 +11,8 @@ import click
 import numpy as np
 
 from trailveil.adversary import PLAIN, knows_a_point, knows_the_path
+from trailveil.certified.several import certify
+from trailveil.cli.certifying import certify_option, check_certify
 from trailveil.cli.kernel_options import KERNELS, kernel_from
 from trailveil.cli.parameters import ABOVE_ONE, NOT_NEGATIVE, POSITIVE, OneOf
 from trailveil.design import LARGEST_GAP, Certificate, Kind
@@ -21,6 +23,7 @@ from trailveil.guarantee import Guarantee, loss_bound_for, paper_bound
 from trailveil.kernels import Kernel
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
+from trailveil.report.certificate import certified, sentence
 from trailveil.secrets import Secret, basic, compound, difference, window_mean
 
 EXAMPLE = (
@@ -142,6 +145,7 @@ class Asked:
     metavar="STD",
     help="Independent noise that must be at every point.",
 )
+@certify_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def design(**options: Any) -> None:
     """Design the noise for secrets of a series of which only times and kernel are known.
@@ -150,6 +154,7 @@ def design(**options: Any) -> None:
     for that privacy loss). Indices count from 0.
     """
     _not_both(options)
+    check_certify(certify=options["certify"])
     times = _times(options)
     prior = Prior(_kernel(options, times), times)
     asked = None if options["everywhere"] else _asked(options, prior)
@@ -167,6 +172,8 @@ def design(**options: Any) -> None:
     )
     seconds = time.perf_counter() - started
     found = _described(options, prior, asked, mechanism, certificate, seconds)
+    if options["certify"]:
+        _certify(options, found, prior, asked, mechanism, certificate)
     click.echo(json.dumps(found) if options["as_json"] else _text(found))
 
 
@@ -333,6 +340,31 @@ def _described(
     }
 
 
+def _certify(
+    options: dict[str, Any],
+    found: dict[str, Any],
+    prior: Prior,
+    asked: Sequence[Asked] | None,
+    mechanism: Mechanism,
+    certificate: Certificate,
+) -> None:
+    """Add what is certified of each secret, and of all."""
+    mus, radius = [one["mu"] for one in found["secrets"]], options["radius"]
+    radii = [one.radius or radius for one in asked] if asked else [radius] * len(mus)
+    whole = certify(
+        prior,
+        [one.secret for one in certificate.outcomes],
+        mechanism,
+        _ADVERSARIES[options["adversary"]],
+        [Guarantee(mu, options["order"]) for mu in mus],
+        radii,
+        together=options["everywhere"],
+    )
+    for secret, one in zip(found["secrets"], whole, strict=True):
+        secret["epsilon_certified"] = one.epsilon
+    found["certificate"] = certified(whole)
+
+
 def _text(found: dict[str, Any]) -> str:
     lines = [
         f"{found['mechanism']} mechanism for {found['points']} points, "
@@ -354,6 +386,8 @@ def _text(found: dict[str, Any]) -> str:
         lines += [f"    left to who {who}: {std:.6g}" for who, std in secret["left"].items()]
     if len(found["secrets"]) > len(shown):
         lines.append(f"  and {len(found['secrets']) - len(shown)} more secrets (--json lists all)")
+    if "certificate" in found:
+        lines.append(f"  {sentence(found['certificate'])}")
     if found["beyond_double_precision"]:
         lines.append(
             "  note: this prior has no measurement noise; rounding the noise to double precision "

@@ -9,6 +9,8 @@ from zoneinfo import ZoneInfo
 
 import click
 
+from trailveil.certified import Certificate
+from trailveil.cli.certifying import certify_option, check_certify
 from trailveil.cli.keep import check_keep, keep_option
 from trailveil.cli.parameters import POSITIVE, zone_named
 from trailveil.cli.requesting import requested_of, requesting, was_given
@@ -29,7 +31,7 @@ from trailveil.protecting import (
     publish,
     requested,
 )
-from trailveil.release import Noise, plan
+from trailveil.release import Noise, Plan, plan
 from trailveil.report import record, text
 from trailveil.retiming import Retiming
 
@@ -79,6 +81,7 @@ TIME is ISO 8601 with a zone (2024-05-14T08:30:00Z), start+5m, end-1h30m, or HH:
     help="Of trailveil key new: makes the release the same wherever it is made.",
 )
 @keep_option
+@certify_option
 @click.option("--again", is_flag=True, help="Release a recording again, with other noise.")
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 @click.option(
@@ -99,6 +102,7 @@ def protect(**options: Any) -> None:
     if options["column"] or options["unit"]:
         _protect_readings(source, options)
         return
+    check_certify(certify=options["certify"], everywhere=options["everywhere"])
     chosen, wanted = selected(options), requested_of(options)
     key = None if options["key"] is None else load_key(options["key"])
     retiming = Retiming(options["step"], options["shift"])
@@ -119,11 +123,11 @@ def protect(**options: Any) -> None:
     check_released(memory, trace, request, again=again, key=key)
     with waiting(f"designing noise for {len(trace)} fixes"):
         made = plan_everywhere(trace, request) if everywhere else plan(trace, request)
-
-    told = partial(record, made, cleaning, retiming=retiming, keep=options["keep"])
+    proved = _certified(made) if options["certify"] else []
+    told = partial(record, made, cleaning, retiming=retiming, certificates=proved)
 
     def public(further: bool) -> AbstractContextManager[Put]:
-        found = told(output=output.name, further=further, private=False)
+        found = told(output=output.name, further=further, private=False, keep=options["keep"])
         return _report(options["report"], found, text(found), overwrite=overwrite)
 
     further = publish(
@@ -136,12 +140,20 @@ def protect(**options: Any) -> None:
         key=key,
         retiming=retiming,
     )
-    found = told(output=file_named(output), further=further, zone=options["zone"])
+    zone, name = options["zone"], file_named(output)
+    found = told(output=name, further=further, zone=zone, keep=options["keep"])
     click.echo(json.dumps(found) if options["as_json"] else text(found))
     if options["output"] is None and output.suffix.lower() != source.suffix.lower():
         click.echo(
             f"Written as GPX: files such as {file_named(source.name)} are only read.", err=True
         )
+
+
+def _certified(made: Plan) -> list[Certificate]:
+    from trailveil.certifying import certify_plan
+
+    with waiting("proving what the noise guarantees"):
+        return certify_plan(made)
 
 
 def _protect_readings(source: Path, options: dict[str, Any]) -> None:

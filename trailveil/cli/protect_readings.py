@@ -28,7 +28,17 @@ from trailveil.retiming import Retiming
 from trailveil.selection import Chosen, merged
 
 # Of places and of people: they mean nothing to readings.
-_OF_TRACES = ("near", "stops", "stops_within", "stops_for", "leave", "who", "every", "keep")
+_OF_TRACES = (
+    "near",
+    "stops",
+    "stops_within",
+    "stops_for",
+    "leave",
+    "who",
+    "every",
+    "keep",
+    "certify",
+)
 
 StageReport = Callable[[dict[str, Any], str], AbstractContextManager[Put]]
 """Stages a report, as an object and in words, beside the output."""

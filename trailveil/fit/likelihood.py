@@ -120,6 +120,9 @@ class _Step:
     def remainder(self, x: Any, period: Any) -> Any:
         return x - period * np.trunc(np.real(x) / np.real(period))
 
+    def minimum(self, x: Any, other: Any) -> Any:
+        return np.minimum(x, other)
+
     def expm1_remainder(self, x: Any) -> Any:
         real = FLOAT.expm1_remainder(np.real(x))
         return real + 1j * np.imag(x) * np.expm1(np.real(x)) if np.iscomplexobj(x) else real

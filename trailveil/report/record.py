@@ -13,11 +13,13 @@ import numpy as np
 
 from trailveil.adversaries import Named
 from trailveil.adversary import PLAIN, SEES_STILLNESS
+from trailveil.certified import Certificate
 from trailveil.cleaning import Cleaning
 from trailveil.demands import Left
 from trailveil.guarantee import CIRCLE_68, Guarantee
 from trailveil.release import Finding, Plan
 from trailveil.report import everywhere, kept
+from trailveil.report.certificate import certified
 from trailveil.report.parts import guaranteed, prior_in_full, rounded_down, rounded_up, times_of
 from trailveil.report.warnings import not_protected, warnings
 from trailveil.retiming import AS_RECORDED, Retiming
@@ -41,13 +43,14 @@ def record(
     private: bool = True,
     retiming: Retiming = AS_RECORDED,
     keep: Sequence[str] = (),
+    certificates: Sequence[Certificate] = (),
 ) -> dict[str, Any]:
     """Everything that is said of a release.
 
     further: whether the recording was released before. zone: for local times (the computer's own
     for None). private: whether protected times, and what could tell them, are listed; a report for
     others holds the worst of all protected parts instead. retiming: what becomes of the times.
-    keep: the fields that were asked for.
+    keep: the fields that were asked for. certificates: of each protected part, if asked for.
     """
     fields = kept.kept(plan, keep, retiming)
     found: dict[str, Any] = {
@@ -87,6 +90,8 @@ def record(
             *not_protected(plan, private=private, retiming=retiming),
         ],
     }
+    if certificates:
+        found["certificate"] = certified(certificates, None if private else plan.request.epsilon)
     if plan.everywhere:
         found["everywhere"] = everywhere.left(plan)
     elif private:

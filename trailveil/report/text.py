@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from trailveil.report.certificate import certificate_lines
 from trailveil.report.parts import duration, listed, paragraph, times_in_words
 
 
@@ -12,6 +13,7 @@ def text(found: dict[str, Any]) -> str:
             f"Protected: {found['output']}",
             *listed("", found["recording"]["cleaning_in_words"]),
             *_promise(found),
+            *certificate_lines(found),
             *_left_to_learn(found),
             *_cost(found["mechanism"], found["times"]),
             *_prices(found.get("prices", []), found["target"]["metres_a_minute"]),

@@ -1,0 +1,127 @@
+"""Random cases of which a certificate and double precision must agree."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from trailveil.adversary import (
+    PLAIN,
+    Adversary,
+    believes,
+    exposures,
+    knows_a_point,
+    knows_the_path,
+    stood_still,
+)
+from trailveil.gaussian import FloatArray
+from trailveil.guarantee import tight_bound
+from trailveil.kernels import (
+    RBF,
+    Constant,
+    IntegratedOU,
+    Kernel,
+    Matern12,
+    Matern32,
+    Matern52,
+    Periodic,
+    White,
+)
+from trailveil.mechanism import Mechanism
+from trailveil.prior import Prior
+from trailveil.secrets import Secret, basic, compound, difference, stay, window_mean
+
+Case = tuple[Prior, Secret, Mechanism, Adversary]
+
+
+def case(seed: int) -> Case:
+    """A prior, a secret, a mechanism and an adversary. Times are of order 1 to 1,000."""
+    random = np.random.default_rng(seed)
+    count = int(random.integers(4, 16))
+    even = random.random() < 0.5
+    gaps = np.ones(count) if even else 10.0 ** random.uniform(-2.0, 1.5, count)
+    times = np.cumsum(gaps * 10.0 ** random.uniform(0.0, 1.5))
+    kernel = _kernel(random, float(np.mean(np.diff(times))))
+    prior = Prior(kernel, times)
+    mechanism = _mechanism(random, prior)
+    return prior, _secret(random, times), mechanism, _adversary(random, times, kernel)
+
+
+def claimed(prior: Prior, secret: Secret, mechanism: Mechanism, adversary: Adversary) -> float:
+    """mu^2 / r^2 as double precision says it, the worst of all that may be known."""
+    found = exposures(prior, secret, mechanism, adversary)
+    return max(tight_bound([one.learnt], 1.0) for one in found)
+
+
+def _kernel(random: np.random.Generator, step: float) -> Kernel:
+    # RBF at large length scales among them: up to 30 steps.
+    length = step * 10.0 ** random.uniform(-0.3, 1.5)
+    std = 10.0 ** random.uniform(-1.0, 3.0)
+    kinds: list[Kernel] = [
+        RBF(length, std),
+        RBF(length, std),
+        Periodic(float(10.0 ** random.uniform(-0.5, 0.5)), 3.3 * length, std),
+        Matern12(length, std),
+        Matern32(length, std),
+        Matern52(length, std),
+        Matern32(length, std) + IntegratedOU(3.0, length),
+        Matern32(length, std) * RBF(2 * length, 1.0),
+        IntegratedOU(3.0, length) + Constant(1e5),
+    ]
+    kernel = kinds[int(random.integers(len(kinds)))]
+    if random.random() < 0.3:
+        kernel = kernel + Constant(float(10.0 ** random.uniform(0.0, 5.0)))
+    if random.random() < 0.7:
+        kernel = kernel + White(std * float(10.0 ** random.uniform(-4.0, 0.0)))
+    return kernel
+
+
+def _mechanism(random: np.random.Generator, prior: Prior) -> Mechanism:
+    times, kernel = prior.times, prior.kernel
+    scale = np.sqrt(float(np.max(kernel.diagonal(times)))) * 10.0 ** random.uniform(-2.0, 1.0)
+    scale = min(scale, 1e4)
+    rank = int(random.integers(0, 4))
+    factor = scale * random.standard_normal((times.size, rank))
+    if random.random() < 0.3:  # smooth columns, as designs have them
+        factor = np.cumsum(factor, axis=0) / np.sqrt(times.size)
+    floor = float(scale**2) if random.random() < 0.4 else 0.0
+    process = Matern32(float(np.ptp(times)) / 4 + 1.0, scale) if random.random() < 0.3 else None
+    made = Mechanism(times, factor, floor, process)
+    if random.random() < 0.3:
+        silent = random.random(times.size) < 0.3
+        silent[0] = False
+        made = made.withholding(silent)
+    if random.random() < 0.05:
+        made = replace(made, factor=np.empty((times.size, 0)), floor=0.0, process=0.7 * kernel)
+    return made
+
+
+def _secret(random: np.random.Generator, times: FloatArray) -> Secret:
+    own = np.sort(random.choice(times, 3, replace=False))
+    between = float(random.uniform(times[0], times[-1]))
+    recorded = bool(random.random() < 0.5)
+    kinds = [
+        basic(own[0], recorded=recorded),
+        basic(between),
+        compound(own[:2], recorded=recorded),
+        compound(own, recorded=recorded),
+        window_mean(own, recorded=recorded),
+        difference(own[0], own[2], recorded=recorded),
+        stay(own[0], own[1]),
+    ]
+    return kinds[int(random.integers(len(kinds)))]
+
+
+def _adversary(random: np.random.Generator, times: FloatArray, kernel: Kernel) -> Adversary:
+    away = float(np.ptp(times)) * float(random.uniform(0.02, 0.4))
+    accuracy = float(10.0 ** random.uniform(-1.0, 1.5))
+    kinds = [
+        PLAIN,
+        PLAIN & knows_a_point(away, accuracy),
+        PLAIN & knows_a_point(away, accuracy),
+        PLAIN & knows_the_path(away, accuracy),
+        believes("scaled", 4.0 * kernel),
+    ]
+    one = kinds[int(random.integers(len(kinds)))]
+    if random.random() < 0.2:
+        one = one & stood_still([(float(times[1]), float(times[2]))])
+    return one

@@ -1,0 +1,69 @@
+"""What a certificate says, as an object and in words."""
+
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, Context, Decimal
+from typing import Any
+
+from trailveil.adversary import PLAIN
+from trailveil.certified import Certificate
+from trailveil.report.parts import paragraph, rounded_up
+
+_DIGITS = 10
+
+
+def certified(found: Sequence[Certificate], asked: float | None = None) -> dict[str, Any]:
+    """The certificates of all secrets as one object: the worst, for all adversaries together.
+
+    asked: for others, what epsilon was to be at most. They learn no more of it than it says, since
+    what was proved of the parts tells of them.
+    """
+    worst = max(found, key=lambda one: one.epsilon)
+    against = list(dict.fromkeys(name for one in found for name in one.against))
+    bits = max(one.bits for one in found)
+    if asked is not None:
+        epsilon = asked if worst.epsilon <= asked else rounded_up(worst.epsilon)
+        what = ["every protected part"]
+        return {"epsilon": epsilon, "order": worst.order, "against": against, "what": what}
+    return {
+        "epsilon": worst.epsilon,
+        "mu": worst.mu,
+        "order": worst.order,
+        "against": against,
+        "what": list(dict.fromkeys(one.what for one in found)),
+        "bits": bits,
+        "radius": max(one.radius for one in found),
+        "seconds": sum(one.seconds for one in found),
+    }
+
+
+def sentence(certificate: dict[str, Any]) -> str:
+    """The same in words; every figure is rounded up."""
+    how = ""
+    if "bits" in certificate:
+        how = (
+            f", {certificate['bits']} bits, error of the balls {_up(certificate['radius'], 2)} "
+            f"(relative), {certificate['seconds']:.3g} s"
+        )
+    return (
+        f"certified: epsilon <= {_up(certificate['epsilon'])} (Renyi order "
+        f"{certificate['order']:g}) against {_people(certificate['against'])}; for "
+        f"{'; '.join(certificate['what'])}; in ball arithmetic{how}"
+    )
+
+
+def _people(names: Sequence[str]) -> str:
+    known = ["knows nothing besides" if name == PLAIN.name else name for name in names]
+    return "; ".join(f"who {name}" for name in known)
+
+
+def certificate_lines(found: dict[str, Any]) -> list[str]:
+    """Lines of a report: none without a certificate."""
+    if "certificate" not in found:
+        return []
+    return ["", "What is proved", *paragraph(f"{sentence(found['certificate'])}.")]
+
+
+def _up(value: float, digits: int = _DIGITS) -> str:
+    """A number rounded up to some digits."""
+    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(value))
+    return f"{rounded.normalize():g}"
