@@ -22,7 +22,7 @@ from trailveil.trace import Trace
 LONGEST_STAY = 8 * 3600.0
 """Seconds: a night, or a day at work. No stay is reckoned to be longer."""
 
-SPEEDS = (1.0, 3.0, 10.0)
+SPEEDS = (0.1, 0.3, 1.0, 3.0, 10.0)
 """Metres per second: the default prior is an average over people who walk, ride and drive."""
 
 
