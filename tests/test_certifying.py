@@ -9,6 +9,7 @@ import pytest
 from tests.rides import ride
 from trailveil.adversaries import Named
 from trailveil.certifying import certify_plan
+from trailveil.crops import crops
 from trailveil.errors import NumericalError, Unavailable
 from trailveil.guarantee import CIRCLE_68, Guarantee
 from trailveil.mechanism import no_noise
@@ -65,6 +66,20 @@ def test_all_adversaries_of_the_default() -> None:
     assert found.epsilon <= made.findings[0].guarantee.epsilon * (1 + 1e-9)
     assert found.against == ("plain", *(one.adversary for one in made.findings[0].left[1:]))
     assert len(found.against) == 10
+
+
+def test_a_part_far_from_both_ends_is_judged_on_the_whole_recording() -> None:
+    trace = ride(420, 60.0)
+    request = Request((stretch(trace, 210, 210),), who=(Named.PLAIN, Named.POINT))
+    made = plan(trace, request)
+    span = [request.stretches[0].seconds(trace)]
+    (crop,) = crops(request.kernel, trace.seconds, span, request.target.deviation)
+    assert crop.start > 0
+    assert len(crop.edges) == 2
+    (found,) = certify_plan(made)
+    # The crop reckons with its edges as known, twice over, and with a level that is flat.
+    claimed = made.findings[0].guarantee.epsilon
+    assert claimed * (1 - 1e-3) <= found.epsilon <= claimed * (1 + 1e-9)
 
 
 def test_a_release_that_says_too_little_is_caught() -> None:

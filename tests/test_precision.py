@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-from trailveil.kernels import Constant, IntegratedOU, Kernel, Matern32, White, latent
+from trailveil.errors import NumericalError
+from trailveil.kernels import RBF, Constant, IntegratedOU, Kernel, Matern32, White, latent
+from trailveil.loss import loss_matrix
+from trailveil.mechanism import no_noise
 from trailveil.precision import given_one_value, variances_given_one_value
 from trailveil.prior import Prior
-from trailveil.secrets import Secret, basic, difference, window_mean
+from trailveil.secrets import Secret, basic, compound, difference, window_mean
 
 TIMES = np.array([0.0, 20.0, 45.0, 90.0, 200.0, 400.0])
 ACCURACY = 10.0
@@ -56,3 +59,10 @@ def test_many_places_at_once_have_the_diagonals_of_their_matrices() -> None:
     matrices = given_one_value(prior, several, points, ACCURACY)
     found = variances_given_one_value(prior, several, points, ACCURACY)
     assert found == pytest.approx(np.diagonal(matrices, axis1=1, axis2=2), rel=1e-13)
+
+
+def test_a_loss_beyond_the_squares_of_doubles_is_that_of_a_secret_that_is_known() -> None:
+    times = np.arange(36.0)
+    places = compound([11.3, 12.6])
+    with pytest.raises(NumericalError, match="infinite loss"):
+        loss_matrix(Prior(RBF(300.0), times), places, no_noise(times))
