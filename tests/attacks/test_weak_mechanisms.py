@@ -191,6 +191,11 @@ def test_attacks_without_anything_to_go_by_say_so() -> None:
     assert circle_of_stay(seen, knowledge(hidden)) == (None,)
     assert circle_of_holes(seen, knowledge(hidden)) == (None,)
     assert edges_of_hole(view(noise(2.0), white(100.0)), knowledge(white(100.0))) == (None,)
+    at_once = replace(knowledge(hidden), secrets=(basic(900.0),))
+    assert average(seen, at_once) == (None,)  # the nearest fix is 300 s away
+    everything = nothing_of(np.ones(TIMES.size, dtype=bool))
+    for attack in (posterior_mean, kalman_smoother, average, circle_of_stay, edges_of_hole):
+        assert attack(view(noise(2.0), everything), knowledge(everything)) == (None,)
     for attack in (posterior_mean, repeated_releases):
         with pytest.raises(InvalidValue):
             attack(seen, knowledge(None))

@@ -9,6 +9,8 @@ from trailveil.gaussian import FloatArray
 # since points on a line have none; metres per coordinate of fixes that are taken as they are, and
 # metres within which points are one point.
 _STEPS, _FURTHEST, _PRECISE, _SAME = 15, 30.0, 15.0, 1e-3
+# Seconds: a fix that is further away is none of a time.
+_NEAR = 60.0
 # Relative: what is less of a sum of squares is rounding.
 _SINGULAR = 1e-12
 
@@ -94,8 +96,8 @@ def _shortened(ways: FloatArray, longest: float) -> FloatArray:
 
 
 def _inside(view: View, begin: float, end: float) -> FloatArray:
-    """The released fixes (m,) from begin to end; the nearest one for a single time."""
+    """The released fixes (m,) from begin to end; for a single time the nearest, if it is near."""
     if begin < end:
         return np.asarray((view.times >= begin) & (view.times <= end))
     apart = np.abs(view.times - begin)
-    return np.asarray(apart == apart.min())
+    return np.asarray((apart == apart.min(initial=np.inf)) & (apart <= _NEAR))

@@ -29,6 +29,8 @@ def posterior_mean(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
     if true is not None and true.times.size:
         told = SideInformation(true.times, true.accuracy)
         data = np.concatenate([data, true.places], axis=1)
+    if not data.shape[1]:
+        return (None,) * len(known.secrets)
     origin = data.mean(axis=(0, 1))
     found: list[Estimate | None] = []
     for secret in known.secrets:

@@ -24,6 +24,8 @@ def kalman_smoother(view: View, known: Knowledge) -> tuple[Estimate | None, ...]
     The size is that of the second differences around the secret, robustly, for each draw by itself;
     how people move is taken from `known`, how the noise varies is not. In O(n) for a Markov prior.
     """
+    if not view.times.size:
+        return (None,) * len(known.secrets)
     found: list[Estimate | None] = []
     for secret in known.secrets:
         begin, end = when(secret)

@@ -98,7 +98,7 @@ def protect(**options: Any) -> None:
     """
     source: Path = options["source"]
     output: Path = options["output"] or default_output(source)
-    overwrite, again = options["overwrite"], options["again"]
+    overwrite, again, keep = options["overwrite"], options["again"], options["keep"]
     if options["column"] or options["unit"]:
         _protect_readings(source, options)
         return
@@ -111,11 +111,11 @@ def protect(**options: Any) -> None:
         assume_utc=options["assume_utc"],
         zone=_naive_zone(options),
         every=options["every"],
-        keep=options["keep"],
+        keep=keep,
     )
     read = files_read(source, options)
     check_target(output, *read, overwrite=overwrite)
-    check_keep(output, options["keep"])
+    check_keep(output, keep)
     _check_report(options["report"], *read, output, overwrite=overwrite)
     everywhere = wanted.noise is Noise.EVERYWHERE
     request = wanted if everywhere else requested(trace, chosen, wanted)
@@ -124,10 +124,10 @@ def protect(**options: Any) -> None:
     with waiting(f"designing noise for {len(trace)} fixes"):
         made = plan_everywhere(trace, request) if everywhere else plan(trace, request)
     proved = _certified(made) if options["certify"] else []
-    told = partial(record, made, cleaning, retiming=retiming, certificates=proved)
+    told = partial(record, made, cleaning, retiming=retiming, keep=keep, certificates=proved)
 
     def public(further: bool) -> AbstractContextManager[Put]:
-        found = told(output=output.name, further=further, private=False, keep=options["keep"])
+        found = told(output=output.name, further=further, private=False)
         return _report(options["report"], found, text(found), overwrite=overwrite)
 
     further = publish(
@@ -140,8 +140,7 @@ def protect(**options: Any) -> None:
         key=key,
         retiming=retiming,
     )
-    zone, name = options["zone"], file_named(output)
-    found = told(output=name, further=further, zone=zone, keep=options["keep"])
+    found = told(output=file_named(output), further=further, zone=options["zone"])
     click.echo(json.dumps(found) if options["as_json"] else text(found))
     if options["output"] is None and output.suffix.lower() != source.suffix.lower():
         click.echo(
