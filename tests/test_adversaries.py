@@ -45,14 +45,13 @@ def test_the_default_set_for_a_time() -> None:
         "plain",
         "knows one true place 60 s or more away",
         "knows the path 300 s or more away",
-        "knows that the speed is 0.1 m/s",
         "knows that the speed is 1 m/s",
         "knows that the speed is 10 m/s",
     ]
     assert found[0] == PLAIN
     assert found[1] == Adversary(found[1].name, point=Known(60.0, 10.0))
     assert found[2] == Adversary(found[2].name, path=Known(300.0, 10.0))
-    speeds = [at_speed(MOVING, speed) for speed in (0.1, 1.0, 10.0)]
+    speeds = [at_speed(MOVING, speed) for speed in (1.0, 10.0)]
     assert [one.kernel for one in found[3:]] == speeds
 
 
@@ -60,13 +59,13 @@ def test_the_default_set_for_stays() -> None:
     windows = [STAY, OTHER]
     passing, seeing = moving(DEFAULT, MOVING), seeing_stillness(DEFAULT, MOVING, windows)
     assert every(DEFAULT, MOVING, windows) == [*passing, *seeing]
-    assert len(passing) == len(seeing) == 6
+    assert len(passing) == len(seeing) == 5
     assert all(one.still == () for one in passing)
     for one, other in zip(passing, seeing, strict=True):
         assert other.still == (STAY, OTHER)
         assert (other.point, other.path, other.kernel) == (one.point, one.path, one.kernel)
         assert "sees standing still" in other.name
-    assert len({one.name for one in [*passing, *seeing]}) == 12
+    assert len({one.name for one in [*passing, *seeing]}) == 10
 
 
 def test_who_is_not_named_is_not_there() -> None:
@@ -82,16 +81,15 @@ def test_who_is_not_named_is_not_there() -> None:
 
 def test_what_is_secret_as_a_whole_is_so_for_each_who_does_not_see_it() -> None:
     open_ones, found = moving(DEFAULT, MOVING), moving(DEFAULT, MOVING, [STAY])
-    assert [one.unseen for one in found] == [(STAY,)] * 6
+    assert [one.unseen for one in found] == [(STAY,)] * 5
     assert [one.name for one in found] == [one.name for one in open_ones]
-    assert [one.unseen for one in open_ones] == [()] * 6
+    assert [one.unseen for one in open_ones] == [()] * 5
 
 
 def test_who_knows_the_speed_the_prior_has_is_the_one_without() -> None:
     walks = IntegratedOU(1.0, 60.0) + White(2.0) + Constant(1e5)
     assert [one.name for one in every([Named.PLAIN, Named.SPEEDS], walks)] == [
         "plain",
-        "knows that the speed is 0.1 m/s",
         "knows that the speed is 10 m/s",
     ]
 

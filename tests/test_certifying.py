@@ -65,7 +65,7 @@ def test_all_adversaries_of_the_default() -> None:
     (found,) = certify_plan(made)
     assert found.epsilon <= made.findings[0].guarantee.epsilon * (1 + 1e-9)
     assert found.against == ("plain", *(one.adversary for one in made.findings[0].left[1:]))
-    assert len(found.against) == 12
+    assert len(found.against) == 10
 
 
 def test_a_part_far_from_both_ends_is_judged_on_the_whole_recording() -> None:

@@ -2,8 +2,8 @@
 
 The default is the first five of the design document, of somebody who may be seen to stand still:
 knows nothing but how people move, one true place besides, the path but for some minutes around the
-secret, and that this person hardly moves, walks, or drives. Whoever names some of them gets those
-and the plain one.
+secret, and that this person walks, or drives. Whoever names some of them gets those and the plain
+one.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,10 +23,10 @@ from trailveil.kernels import IntegratedOU, Kernel, Sum
 
 Window = tuple[float, float]
 
-SPEEDS = (0.1, 1.0, 10.0)
-"""Metres per second: who hardly moves, walks, drives, beside the average of the default prior.
+SPEEDS = (1.0, 10.0)
+"""Metres per second: people who walk, and who drive, beside the average of the default prior.
 
-The slowest is what people who stand or stroll need (docs/realism.md).
+Slower ones would be held too, were it not that noise must then reach hours (docs/realism.md).
 """
 
 

@@ -23,7 +23,7 @@ LONGEST_STAY = 8 * 3600.0
 """Seconds: a night, or a day at work. No stay is reckoned to be longer."""
 
 SPEEDS = (0.1, 0.3, 1.0, 3.0, 10.0)
-"""Metres per second: the default prior is an average over people who walk, ride and drive."""
+"""Metres per second: the default prior is an average over who strolls, walks, rides and drives."""
 
 
 def assumed(trace: Trace, request: Request) -> Assumed:
