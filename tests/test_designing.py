@@ -5,6 +5,7 @@ with the package (tests.exposed).
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,8 @@ from trailveil.errors import BeyondPrior, Refused
 from trailveil.gaussian import FloatArray
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.prior import Prior
-from trailveil.release import DEFAULT_KERNEL
+from trailveil.release import DEFAULT_KERNEL, Request, plan
+from trailveil.selection import Stretch
 
 TIMES = ride(61, 20.0).seconds
 BOUND = 1e-5
@@ -318,3 +320,14 @@ def test_of_more_fixes_than_are_looked_at_the_worst_is_searched_for(
     found = target.missed(judged(crop, mechanism, 0, target))
     assert found == pytest.approx(share, rel=1e-6)
     assert found >= share * (1 - 1e-7)
+
+
+def test_a_target_that_smooth_noise_cannot_meet_is_refused_with_what_helps() -> None:
+    """Who knows a place a minute away may learn 1 %: what is between two knots tells more."""
+    trace = ride(181, 10.0)
+    middle = int(trace.times[90])
+    request = Request((Stretch("one time", middle, middle),), radius=1000.0)
+    with pytest.raises(Refused, match=r"withhold some minutes around it \(--withhold\)"):
+        plan(trace, request)
+    helped = plan(trace, replace(request, withhold=600.0))
+    assert helped.findings[0].guarantee.epsilon <= 1.0

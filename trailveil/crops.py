@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.design.splines import lag_of
+from trailveil.design.splines import lag_of, shortest
 from trailveil.errors import Unavailable
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import (
@@ -83,7 +83,7 @@ class Crop:
         inside = np.zeros(times.size, dtype=np.bool_)
         for a, b in self.spans:
             inside |= (times >= a) & (times <= b)
-        steps = _SPACING * self.lag + np.where(inside, _WITHIN, _WIDENING) * near
+        steps = _SPACING * shortest(self.lag, away) + np.where(inside, _WITHIN, _WIDENING) * near
         kept = [0, times.size - 1]
         passed = times[0]
         for row in range(times.size):

@@ -5,8 +5,9 @@ few of the fixes (trailveil.crops), made at all of them, judged there by its rec
 made larger until all is met.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from trailveil.design.requirements import Demand
 from trailveil.design.robust import ESTIMATED, QUICKLY, Effort
 from trailveil.design.several import Wanted, sought
 from trailveil.design.splines import Splines, splines
-from trailveil.errors import NumericalError, Refused
+from trailveil.errors import NumericalError, Refused, TooCoarse
 from trailveil.gaussian import FloatArray
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
@@ -253,34 +254,46 @@ def _sought(
         prior.times, base.factor[rows], base.floor, base.process, np.asarray(base.released)[rows]
     )
     heard = existing.rows
-    made = _splines_of(crop, number, away)
-    sought_in = None
-    if not whole:
-        sought_in = _columns(made[0], prior.times[heard]), _columns(made[1], prior.times[heard])
-    if not all(np.any(one) for one in sought_in or ()):
-        return np.zeros((crop.prior.times.size, 0)), None  # nothing recorded where noise could be
-    weights = _stand_for(crop, rows)
-    found, make = sought(
-        Wanted(
-            *(prior, tuple(demands), tuple(together), weights, existing, effort, sought_in),
-            finer=False,  # what is released is judged as it is drawn: in double precision
-        )
+    wanted = Wanted(
+        *(prior, tuple(demands), tuple(together), _stand_for(crop, rows), existing, effort),
+        finer=False,  # what is released is judged as it is drawn: in double precision
     )
-    if found.trace == 0.0:
-        return np.zeros((crop.prior.times.size, 0)), 0.0
-    factor = make(found.trace).factor[:, existing.factor.shape[1] :]
     if whole:
-        return factor, found.gap
-    return _everywhere(crop, made[1], prior.times[heard], factor[heard]), found.gap
+        found, make = sought(wanted)
+        if found.trace == 0.0:
+            return np.zeros((crop.prior.times.size, 0)), 0.0
+        return make(found.trace).factor[:, existing.factor.shape[1] :], found.gap
+    for few, more in _splines_of(crop, number, away):
+        columns = _columns(few, prior.times[heard]), _columns(more, prior.times[heard])
+        if not all(np.any(one) for one in columns):
+            return np.zeros((crop.prior.times.size, 0)), None  # nothing recorded there
+        try:
+            found, make = sought(replace(wanted, sought_in=columns))
+        except TooCoarse:
+            continue
+        if found.trace == 0.0:
+            return np.zeros((crop.prior.times.size, 0)), 0.0
+        factor = make(found.trace).factor[:, existing.factor.shape[1] :]
+        return _everywhere(crop, more, prior.times[heard], factor[heard]), found.gap
+    raise _too_little_hidden()
 
 
-def _splines_of(crop: Crop, number: int, away: Sequence[float]) -> tuple[Splines, Splines]:
-    """Few splines around one part of a crop, and more."""
-    coarse, fine = (
-        splines(crop.reach, [crop.spans[number]], crop.lag, away, coarse=coarse, fading=crop.fading)
-        for coarse in (True, False)
+def _too_little_hidden() -> Refused:
+    return Refused(
+        "smooth noise must be able to hide so much, got a target that what is released between its "
+        "knots tells too much for: withhold some minutes around it (--withhold), or ask for less "
+        "(a smaller --radius, a larger --epsilon)"
     )
-    return coarse, fine
+
+
+def _splines_of(
+    crop: Crop, number: int, away: Sequence[float]
+) -> Iterator[tuple[Splines, Splines]]:
+    """Few splines around one part of a crop, and more; then more at once, if few cannot do."""
+    lay = partial(splines, crop.reach, [crop.spans[number]], crop.lag, away, fading=crop.fading)
+    fine = lay()
+    yield lay(coarse=True), fine
+    yield fine, fine
 
 
 def _columns(made: Splines, times: FloatArray) -> FloatArray:

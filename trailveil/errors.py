@@ -8,6 +8,7 @@
     |   `-- BeyondPrior       somebody knows more already than they are to be left with
     |-- Unavailable           a valid request that this version or installation cannot serve
     `-- NumericalError        a computation whose result cannot be trusted, so none is given
+        `-- TooCoarse         the columns that noise was sought in cannot hold any that is enough
 
 Each message is one line: what must hold, what was found, where, and what to do next.
 No message holds a recorded position, a key, or any other secret.
@@ -55,3 +56,7 @@ class Unavailable(TrailveilError):
 
 class NumericalError(TrailveilError):
     """A computation whose result cannot be trusted, so none is given."""
+
+
+class TooCoarse(NumericalError):
+    """The columns that noise was sought in cannot hold any that is enough."""

@@ -11,7 +11,7 @@ from trailveil.design.interior import Constraint, Linear, Reduced, feasible, hid
 from trailveil.design.requirements import Requirement
 from trailveil.design.spaces import Space, orthonormal, root
 from trailveil.design.views import Told, View, told
-from trailveil.errors import InvalidValue, NumericalError
+from trailveil.errors import InvalidValue, TooCoarse
 from trailveil.gaussian import FloatArray
 from trailveil.guarantee import tight_bound
 
@@ -198,7 +198,7 @@ class Problem:
             noise = inflated(inside @ inside.T, larger)
             if feasible(reduced, noise, z):
                 return Start(noise, z, 1.0 if fresh else min(1.0, 4 * (larger - 1)))
-        raise NumericalError("the design must have a feasible start, got none; loosen a target")
+        raise TooCoarse("the design must have a feasible start, got none; loosen a target")
 
     def _spending(
         self, reduced: Reduced, inside: FloatArray, active: Sequence[int], fresh: Sequence[int]

@@ -82,7 +82,7 @@ def splines(
     anchors = np.unique(np.clip([first, last, *edges, *known], first, last))
     share, widening, within = _COARSE if coarse else _FINE
     inside = edges[(edges > first) & (edges < last)]
-    finest = min([share * lag, *(_OF_KNOWN * share * far for far in away if far > 0)])
+    finest = share * shortest(lag, away)
     between = _between(anchors, edges, spans, (finest, widening, within))
     while between.size + inside.size > _MOST_KNOTS and finest < last - first:
         finest *= 1.5
@@ -90,6 +90,11 @@ def splines(
     ends = np.repeat([first, last], _DEGREE)
     knots = np.sort(np.concatenate([between, np.repeat(inside, _AT_EDGES - 1), ends]))
     return Splines(knots, (_ENDING * fading[0], _ENDING * fading[1]))
+
+
+def shortest(lag: float, away: Sequence[float]) -> float:
+    """The lag (seconds) that matters: no more than what may be known near a secret allows for."""
+    return min([lag, *(_OF_KNOWN * far for far in away if far > 0)])
 
 
 def _between(
