@@ -1,6 +1,7 @@
 """`trailveil audit --attack`: a table of what attacks make of a release; exit 1 where one wins."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +88,27 @@ def test_an_attack_that_wins_is_a_loud_failure(
     assert str(found.exception).startswith("no attack must come nearer than was promised, got 1")
 
 
+def test_noise_that_is_not_of_the_design_is_a_loud_failure(
+    pair: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """The very release, a few metres further north; and another design than it was made by."""
+    original, release = pair
+    record = json.loads(attack(pair, "--attack", "average", "--json").stdout)
+    (noise,) = record["noise"]
+    assert noise["as_designed"] is True
+    moved = tmp_path / "moved.gpx"
+    moved.write_text(
+        re.sub(r'lat="([0-9.]+)"', lambda m: f'lat="{float(m[1]) + 3e-5:.6f}"', release.read_text())
+    )
+    for found in (
+        run("audit", original, moved, *DESIGN, "--draws", "100", "--attack", "average"),
+        attack(pair, "--attack", "average", "--radius", "400"),
+    ):
+        assert isinstance(found.exception, Refused)
+        assert "the noise of a released file must be that of its design" in str(found.exception)
+        assert "is NOT that of the design around part 1" in found.stdout
+
+
 def test_an_earlier_track_is_used(pair: tuple[Path, Path], tmp_path: Path) -> None:
     record = json.loads(
         attack(pair, "--attack", "known-paths", "--track", pair[0], "--json").stdout
@@ -129,6 +151,7 @@ def test_two_files_that_are_not_of_one_recording(pair: tuple[Path, Path], tmp_pa
     [
         (("--attack", "guess"), "--attack must be one of all, posterior"),
         (("--track", "ride.gpx"), "--track must come with --attack"),
+        (("--radius", "300"), "--radius must come with --attack"),
         (("--attack", "all", "--draws", "5"), "--draws"),
     ],
 )

@@ -50,7 +50,10 @@ def aligned(trace: Trace, released: Recording) -> Aligned:
         found = found if shifted or match.how is How.ORDER else match.rows
     own = found >= 0
     if own.sum() < 2 or 2 * own.sum() < times.size:
-        raise _of_others(f"{int(own.sum())} of {times.size} released fixes at its times")
+        raise _of_others(
+            f"{int(own.sum())} of {times.size} released fixes at its times (two are the least, and "
+            "shifted times must begin in 2000, as --shift-times has them)"
+        )
     if np.any(_degrees_off(trace.positions[found[own]], positions[own]) > _FURTHEST):
         raise _of_others("released fixes in another part of the world")
     rows, first = np.unique(found[own], return_index=True)

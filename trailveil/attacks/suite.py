@@ -11,6 +11,7 @@ import numpy as np
 
 from trailveil.anytime import Worst
 from trailveil.attacks.contract import Estimate, Knowledge, TruePlaces, View
+from trailveil.attacks.drawn import Drawn, drawn
 from trailveil.attacks.trial import Circle68, Verdict, beaten, circle_68, easier
 from trailveil.attacks.trials import ALONE, ATTACKS, EVERYWHERE, PLACES, Scene, Trial, around
 from trailveil.attacks.worlds import noises, recordings, released, told
@@ -88,6 +89,18 @@ def attacked(
                 trials = ATTACKS[name](scene, left, passing, still)
             for trial in trials:
                 yield _outcome(scene, trial, effort, generator)
+
+
+def file_as_designed(made: Plan, file: FloatArray) -> tuple[Drawn, ...]:
+    """Whether a released file holds a draw of the noise of a plan, around each of its parts.
+
+    file: (m, 2) metres in the frame of the plan.
+    """
+    seen: dict[int, Drawn] = {}
+    for scene, _ in _scenes(made, file, ()):
+        if scene.file is not None:
+            seen[scene.part] = drawn(scene.part, scene.mechanism, scene.fixes, scene.file)
+    return tuple(seen.values())
 
 
 def _scenes(

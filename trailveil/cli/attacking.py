@@ -10,7 +10,13 @@ import numpy as np
 from trailveil.attacks.contract import View
 from trailveil.attacks.files import Aligned, aligned, line_of
 from trailveil.attacks.hypotheses import audited
-from trailveil.attacks.suite import Effort, Outcome, attacked, attacked_alone
+from trailveil.attacks.suite import (
+    Effort,
+    Outcome,
+    attacked,
+    attacked_alone,
+    file_as_designed,
+)
 from trailveil.attacks.trials import ATTACKS
 from trailveil.cli.requesting import requested_of
 from trailveil.cli.selecting import selected
@@ -52,12 +58,17 @@ def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str,
             "of it is not known: state the options that protect was given.",
             err=True,
         )
-        return attacks_record(outcomes, [])
+        if all(one.file is None for one in outcomes):
+            raise Refused(
+                f"an attack must have something to go by, got none that has: {named(released)}; "
+                "name others (--attack), or state the options that protect was given"
+            )
+        return attacks_record(outcomes, [], ())
     effort = Effort(recordings=options["draws"])
     with waiting("attacking"):
         outcomes = list(attacked(made, names, file=places, tracks=tracks, effort=effort))
         audits = list(audited(made, options["draws"])) if told and not everywhere else []
-    return attacks_record(outcomes, audits)
+    return attacks_record(outcomes, audits, file_as_designed(made, places))
 
 
 def _may_be_of(request: Request, trace: Trace, file: Aligned) -> bool:
@@ -91,6 +102,12 @@ def check_names(names: Sequence[str]) -> None:
 
 def refusal(found: dict[str, Any], released: Path) -> Refused | None:
     """What is said, loudly, where a promise was beaten; None where none was."""
+    if not all(one["as_designed"] for one in found["noise"]):
+        return Refused(
+            f"the noise of a released file must be that of its design, got other noise: "
+            f"{named(released)}; nothing is promised of it: do not publish it, or state the "
+            "options that protect was given"
+        )
     if not found["beaten"]:
         return None
     return Refused(

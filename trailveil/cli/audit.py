@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from trailveil.cli.parameters import POSITIVE, zone_named
-from trailveil.cli.requesting import requesting
+from trailveil.cli.requesting import requesting, was_given
 from trailveil.cli.selecting import SELECTING, WithPlaces, selected, selecting
 from trailveil.cli.waiting import waiting
 from trailveil.errors import Refused
@@ -24,6 +24,22 @@ EXAMPLE = """Examples:
   trailveil audit ride.gpx ride.private.gpx --attack all --radius 300
 
 State what was protected, and how, as protect was told it; else it is taken to be both ends."""
+
+
+FOR_ATTACKS = {
+    "tracks": "--track",
+    "draws": "--draws",
+    "radius": "--radius",
+    "epsilon": "--epsilon",
+    "order": "--order",
+    "leave": "--leave",
+    "withhold": "--withhold",
+    "rate": "--metres-a-minute",
+    "who": "--adversary",
+    "prior": "--prior",
+    "mechanism": "--mechanism",
+}
+"""The options that say how a release was made, which nothing but attacks depends on."""
 
 
 @click.command(cls=WithPlaces, epilog=EXAMPLE)
@@ -83,8 +99,9 @@ def audit(**options: Any) -> None:
     if options["everywhere"] and any(options[name] for name in SELECTING):
         raise click.UsageError("--everywhere must come alone: it is every fix")
     chosen, beaten = selected(options), None
-    if options["tracks"] and not options["attack"]:
-        raise click.UsageError("--track must come with --attack")
+    for name in () if options["attack"] else FOR_ATTACKS:
+        if was_given(name):
+            raise click.UsageError(f"{FOR_ATTACKS[name]} must come with --attack")
     if options["attack"]:
         from trailveil.cli.attacking import check_names
 

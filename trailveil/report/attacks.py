@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from trailveil.attacks.drawn import Drawn
 from trailveil.attacks.hypotheses import Audited
 from trailveil.attacks.suite import Outcome
 from trailveil.attacks.trial import Circle68, Verdict
@@ -25,12 +26,18 @@ _EXPLAINED = (
 )
 
 
-def attacks_record(outcomes: Sequence[Outcome], audits: Sequence[Audited]) -> dict[str, Any]:
-    """Both as an object of JSON: metres, and mu as it was claimed and as it was proved."""
+def attacks_record(
+    outcomes: Sequence[Outcome], audits: Sequence[Audited], noise: Sequence[Drawn]
+) -> dict[str, Any]:
+    """All of it as an object of JSON: metres, and mu as it was claimed and as it was proved.
+
+    noise: whether that of the file is as designed, around each part; none where that is not known.
+    """
     return {
         "beaten": failed(outcomes, audits),
         "attacks": [_outcome(one) for one in outcomes],
         "hypotheses": [_audited(one) for one in audits],
+        "noise": [_drawn(one) for one in noise],
     }
 
 
@@ -55,6 +62,7 @@ def attacks_text(found: dict[str, Any]) -> str:
         ]
     lines += [_EXPLAINED] if parts else []
     lines += [_told(one) for one in found["hypotheses"]]
+    lines += [_of_noise(one) for one in found["noise"]]
     return "\n".join(lines)
 
 
@@ -76,6 +84,24 @@ def _audited(one: Audited) -> dict[str, Any]:
         "draws": one.told.draws,
         "caught": one.caught,
     }
+
+
+def _drawn(one: Drawn) -> dict[str, Any]:
+    found = {"part": one.part + 1, "as_designed": one.as_designed}
+    return found | {"off_m": one.off, "chance": one.chance}
+
+
+def _of_noise(one: dict[str, Any]) -> str:
+    if one["as_designed"]:
+        return (
+            f"The noise of this file is as designed around part {one['part']}, as far as one draw "
+            f"tells (chance {one['chance']:.2g})."
+        )
+    return (
+        f"The noise of this file is NOT that of the design around part {one['part']}: fixes are up "
+        f"to {one['off_m']:.2g} m from where it could have put them, and its size has a chance of "
+        f"{one['chance']:.1g}. What is promised above is not promised of this file."
+    )
 
 
 def _row(one: dict[str, Any]) -> tuple[str, ...]:
