@@ -135,7 +135,8 @@ def _of_adversaries(plan: Plan) -> list[str]:
         )
     found.append(
         "The prior is of people on average, and Gaussian: who reckons with a steady pace, or with "
-        "a map of the paths, can learn more than is said here of anybody."
+        "a map of the paths, can learn more than is said here of anybody, and so can anyone of a "
+        "person who hardly moved in the half hour around: protect that as a stay."
     )
     found += everywhere.of_prior(plan)
     stays = any(one.stretch.is_stay for one in plan.findings)
