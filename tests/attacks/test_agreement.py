@@ -28,6 +28,8 @@ from trailveil.prior import Prior
 from trailveil.release import Noise, Plan
 from trailveil.secrets import basic
 
+pytestmark = pytest.mark.slow
+
 COUNT = 2500
 WITHIN = 5 / (2 * COUNT**0.5)
 

@@ -25,6 +25,8 @@ STOPPED = """
 import os, signal, sys
 from pathlib import Path
 left, number = int(sys.argv.pop(1)), int(sys.argv.pop(1))
+# It is ignored where tests run in the background of a shell.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 def watched(function):
     def call(*arguments, **options):
         global left

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.adversary import Adversary
+from trailveil.attacks import worlds
 from trailveil.attacks.telling import Told, told_apart
 from trailveil.attacks.worlds import recordings
 from trailveil.crops import Crop, crops
@@ -67,7 +68,7 @@ def audited(
     """
     if not made.findings:
         raise InvalidValue("an audit must have protected parts, got noise for every place")
-    generator = generator or np.random.default_rng()
+    generator = generator or worlds.fresh()
     request, trace = made.request, made.trace
     spans = [one.seconds(trace) for one in request.stretches]
     for crop in crops(request.kernel, trace.seconds, spans, request.target.deviation):

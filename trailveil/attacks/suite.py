@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from trailveil.anytime import Worst
+from trailveil.attacks import worlds
 from trailveil.attacks.contract import Estimate, Knowledge, TruePlaces, View
 from trailveil.attacks.drawn import Drawn, drawn
 from trailveil.attacks.trial import Circle68, Verdict, beaten, circle_68, easier
@@ -79,7 +80,7 @@ def attacked(
     Raises InvalidValue for a name that is none.
     """
     chosen = _chosen(names, bool(tracks))
-    effort, generator = effort or Effort(), generator or np.random.default_rng()
+    effort, generator = effort or Effort(), generator or worlds.fresh()
     for scene, left in _scenes(made, file, tuple(tracks)):
         passing, still = adversaries_of(scene.crop, scene.number, made.request.target)
         for name in chosen:

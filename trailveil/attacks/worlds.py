@@ -22,6 +22,11 @@ _CHUNK = 2**22
 _ROUNDING = 1e-9
 
 
+def fresh() -> np.random.Generator:
+    """A generator from the operating system's randomness."""
+    return np.random.default_rng()
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class World:
     """Recordings drawn from a prior: values (count, n, 2) as recorded, the secret (count, 2)."""
