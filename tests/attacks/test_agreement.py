@@ -25,8 +25,9 @@ from trailveil.guarantee import CIRCLE_68
 from trailveil.kernels import RBF, IntegratedOU, Matern12, Matern32, Scaled, Sum, White, latent
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
-from trailveil.release import Noise, Plan
+from trailveil.release import Noise, Plan, Request, plan
 from trailveil.secrets import basic
+from trailveil.selection import Stretch
 
 pytestmark = pytest.mark.slow
 
@@ -115,6 +116,18 @@ def test_a_broken_release_is_beaten(made: Plan, broken: object) -> None:
     less = replace(made, mechanism=broken(made.mechanism))  # type: ignore[operator]  # a function
     found = tried(less, "posterior", count=1000)
     assert Verdict.BEATEN in {one.verdict for one in found}
+
+
+def test_holes_of_parts_that_are_near_are_taken_together() -> None:
+    """Two parts that are withheld have four edges: a circle, wherever it leads."""
+    trace = ride(121, 30.0)
+    parts = tuple(Stretch("x", int(trace.times[i]), int(trace.times[i])) for i in (40, 80))
+    request = Request(parts, 1.0, withhold=120.0, noise=Noise.WITHHOLD, who=(Named.PLAIN,))
+    made = plan(trace, request)
+    made = replace(made, request=replace(request, radius=200.0))  # parts that are near each other
+    found = list(attacked(made, ["holes"], effort=Effort(100, 2)))
+    assert [one.verdict for one in found] == [Verdict.NOT_PROMISED] * 2
+    assert all(one.recorded is not None for one in found)
 
 
 def test_who_stands_still_all_along_is_easier_than_the_prior_has_it() -> None:

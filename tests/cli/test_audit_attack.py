@@ -175,6 +175,13 @@ def test_wrong_usage(pair: tuple[Path, Path], words: tuple[str, ...], expected: 
     assert expected in found.stderr
 
 
+def test_an_attack_that_is_not_tried_is_refused(pair: tuple[Path, Path]) -> None:
+    words = ("--everywhere", "--adversary", "plain", "--attack", "average", "--draws", "100")
+    found = run("audit", *pair, *words)
+    assert isinstance(found.exception, Refused)
+    assert "name posterior or kalman" in str(found.exception)
+
+
 def test_a_prior_of_another_version(pair: tuple[Path, Path], tmp_path: Path) -> None:
     prior = tmp_path / "prior.json"
     prior.write_text('{"trailveil_prior": 99}')

@@ -187,11 +187,11 @@ def _outcome(scene: Scene, trial: Trial, effort: Effort, generator: np.random.Ge
     )
     if own is None:
         return found
-    errors = own[0].errors(truth)
+    errors = own.errors(truth)
     alone = None
     if scene.file is not None and not trial.repeated:
         seen = _tried(scene, trial, fixes, 1, generator, released_as=scene.file)
-        alone = None if seen is None else float(seen[0].errors(truth)[0])
+        alone = None if seen is None else float(seen.errors(truth)[0])
     found = replace(found, recorded=circle_68(errors), file=alone, verdict=Verdict.NOT_PROMISED)
     if trial.deviation is None:
         return found
@@ -225,7 +225,7 @@ def _simulated(
         if tried is None:
             return None
         truth = np.repeat(world.secret, effort.draws, axis=0)
-        found.append(tried[0].errors(truth).reshape(count, effort.draws))
+        found.append(tried.errors(truth).reshape(count, effort.draws))
     return np.concatenate(found)
 
 
@@ -237,7 +237,7 @@ def _tried(
     generator: np.random.Generator,
     *,
     released_as: FloatArray | None = None,
-) -> tuple[Estimate] | None:
+) -> Estimate | None:
     """The estimate of recordings (count, n, 2), each with so many draws: (count * draws, 2)."""
     mechanism, times = scene.mechanism, scene.times
     each = np.repeat(recorded, draws, axis=0)
@@ -251,7 +251,7 @@ def _tried(
         more = noises(mechanism, (len(each), trial.repeated - 1), generator)
         others = each[:, None, mechanism.rows] + more
     known = Knowledge(
-        (trial.secret,),
+        (trial.secret, *trial.besides),
         scene.kernel,
         mechanism,
         trial.believed or trial.who,
@@ -259,5 +259,4 @@ def _tried(
         tuple(scene.tracks),
         others,
     )
-    (estimate,) = trial.attack(View(times[mechanism.rows], view), known)
-    return None if estimate is None else (estimate,)
+    return trial.attack(View(times[mechanism.rows], view), known)[0]

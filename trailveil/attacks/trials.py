@@ -82,8 +82,17 @@ class Scene:
     @property
     def middle(self) -> Secret:
         """The mean of a stay, or the place at a time."""
-        inside = self.times[(self.times >= self.span[0]) & (self.times <= self.span[1])]
-        return window_mean(inside) if inside.size > 1 else basic(sum(self.span) / 2)
+        return self._middle_of(self.span)
+
+    @property
+    def others(self) -> tuple[Secret, ...]:
+        """The same of the other parts that are near."""
+        spans = self.crop.spans
+        return tuple(self._middle_of(one) for i, one in enumerate(spans) if i != self.number)
+
+    def _middle_of(self, span: tuple[float, float]) -> Secret:
+        inside = self.times[(self.times >= span[0]) & (self.times <= span[1])]
+        return window_mean(inside) if inside.size > 1 else basic(sum(span) / 2)
 
     def place(self, time: float | None) -> Secret:
         """The place of a judgement, by its time since the first fix of the recording."""
@@ -98,7 +107,10 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """An attack by somebody on one secret, and the deviation that is promised of it, if any."""
+    """An attack by somebody on one secret, and the deviation that is promised of it, if any.
+
+    besides: the other parts near it, for an attack that takes all of them for one place.
+    """
 
     attack: Attack
     name: str
@@ -108,6 +120,7 @@ class Trial:
     believed: Adversary | None = None
     deviation: float | None = None
     repeated: int = 0
+    besides: tuple[Secret, ...] = ()
 
     @property
     def still(self) -> bool:
@@ -208,7 +221,7 @@ def _not_promised(attack: Attack, name: str, who: str, *, repeated: int = 0) -> 
         scene: Scene, left: Sequence[Left], passing: list[Adversary], still: list[Adversary]
     ) -> list[Trial]:
         one = replace(still[0] if still else PLAIN, name=who)
-        return [Trial(attack, name, one, scene.middle, repeated=repeated)]
+        return [Trial(attack, name, one, scene.middle, repeated=repeated, besides=scene.others)]
 
     return trials
 
@@ -221,7 +234,7 @@ ATTACKS: dict[str, Trials] = {
     "average": _against(average, "average", still=True),
     "circle": _against(circle_of_stay, "circle", still=True),
     "edges": _against(edges_of_hole, "edges", still=False),
-    "holes": _not_promised(circle_of_holes, "holes", "takes all parts for one place"),
+    "holes": _not_promised(circle_of_holes, "holes", "takes all parts near it for one place"),
     "repeated": _not_promised(
         repeated_releases, "repeated", f"has {_REPEATED} releases of it", repeated=_REPEATED
     ),

@@ -25,6 +25,7 @@ from trailveil.errors import Refused
 from trailveil.everywhere import plan_everywhere
 from trailveil.formats import read
 from trailveil.formats.source import named
+from trailveil.projection import MICRO
 from trailveil.protecting import load, requested
 from trailveil.release import Noise, Request, plan, within
 from trailveil.report.attacks import attacks_record
@@ -68,6 +69,11 @@ def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str,
     with waiting("attacking"):
         outcomes = list(attacked(made, names, file=places, tracks=tracks, effort=effort))
         audits = list(audited(made, options["draws"])) if told and not everywhere else []
+    if not outcomes and not audits:
+        raise Refused(
+            "an attack must be one that is tried on such a release, got none: with --everywhere "
+            "name posterior or kalman (--attack)"
+        )
     return attacks_record(outcomes, audits, file_as_designed(made, places))
 
 
@@ -86,7 +92,7 @@ def _alone(
     tracks: list[np.ndarray[Any, np.dtype[np.float64]]],
     names: list[str] | None,
 ) -> list[Outcome]:
-    fixes = file.frame.to_lattice(trace.positions) / 1e6
+    fixes = file.frame.to_lattice(trace.positions) / MICRO
     view = View(trace.seconds[file.rows], file.places[None])
     spans = [one.seconds(trace) for one in request.stretches]
     recorded = (trace.seconds, fixes)
