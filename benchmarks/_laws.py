@@ -17,8 +17,9 @@ from trailveil.design.paper import multiple_secrets, sdp_a
 from trailveil.gaussian import FloatArray
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.prior import observe
-from trailveil.release import Noise, Plan, Request, plan, within
+from trailveil.release import Noise, Plan, Request, plan
 from trailveil.secrets import basic
+from trailveil.selection import within
 from trailveil.withholding import price
 
 # Planar Laplace as it is often set: a place and one 200 m away differ by a factor of 4 (Andres,

@@ -16,8 +16,8 @@ from trailveil.designing import part_of
 from trailveil.errors import Refused
 from trailveil.everywhere import plan_everywhere
 from trailveil.kept import AROUND, EDGES, left_out, with_fields_left_out
+from trailveil.ledger import open_ledger
 from trailveil.marginals import seen
-from trailveil.memory import open_memory
 from trailveil.release import Noise, Plan, Request, draw, identity, plan
 from trailveil.secrets import basic
 from trailveil.selection import Stretch
@@ -151,6 +151,6 @@ def test_with_every_place_protected_fields_are_refused() -> None:
 
 
 def test_the_memory_knows_a_release_whatever_is_kept(tmp_path: Path) -> None:
-    memory = open_memory(tmp_path / "state")
-    ids = [memory.request_id(identity(made.trace, made.request)) for made in (WITH, WITHOUT)]
+    ledger = open_ledger(tmp_path / "state")
+    ids = [ledger.request_id(identity(made.trace, made.request)) for made in (WITH, WITHOUT)]
     assert ids[0] == ids[1]

@@ -14,7 +14,7 @@ from tests.rides import ride
 from trailveil.cli import cli
 from trailveil.errors import Refused, TrailveilError, UnwritableOutput
 from trailveil.keys import load_key, new_key
-from trailveil.memory import open_memory
+from trailveil.ledger import open_ledger
 from trailveil.protecting import check_released, publish, requested, seed_of
 from trailveil.release import Plan, Request, draw, identity, plan
 from trailveil.selection import Chosen
@@ -93,23 +93,23 @@ def test_one_key_is_one_release_on_every_machine(tmp_path: Path) -> None:
     made, key = planned(), bytes(range(32))
     released = set()
     for number in range(200):
-        memory = open_memory(tmp_path / f"state{number % 3}")
+        ledger = open_ledger(tmp_path / f"state{number % 3}")
         output = tmp_path / f"{number}.gpx"
-        assert not publish(made, memory, output, key=key)
+        assert not publish(made, ledger, output, key=key).further
         released.add(output.read_bytes())
     assert len(released) == 1
 
 
 def test_another_key_or_none_is_another_release_and_refused(tmp_path: Path) -> None:
-    made, memory = planned(), open_memory(tmp_path / "state")
-    publish(made, memory, tmp_path / "a.gpx", key=bytes(32))
+    made, ledger = planned(), open_ledger(tmp_path / "state")
+    publish(made, ledger, tmp_path / "a.gpx", key=bytes(32))
     for key in (None, b"\1" * 32):
         with pytest.raises(Refused, match="--again"):
-            check_released(memory, made.trace, made.request, again=False, key=key)
+            check_released(ledger, made.trace, made.request, again=False, key=key)
         with pytest.raises(Refused, match="--again"):
-            publish(made, memory, tmp_path / "b.gpx", key=key)
+            publish(made, ledger, tmp_path / "b.gpx", key=key)
         assert not (tmp_path / "b.gpx").exists()
-    check_released(memory, made.trace, made.request, again=False, key=bytes(32))
+    check_released(ledger, made.trace, made.request, again=False, key=bytes(32))
 
 
 @pytest.mark.parametrize(

@@ -20,15 +20,14 @@ ROWS = """
  3  statespace > chains > filtering > markov > residual > points > prior
  4  extended_loss parallel coupled fix_losses > precision > loss rows conditional
  4  stationary > anytime guarantee composition > adversary > adversaries marginals fit priors
- 4  misspecification theorems calibration/ certified/
+ 4  recurring ways misspecification theorems calibration/ certified/
  5  design/
  6  fields > trace > readings projection > cleaning stops formats/ > datasets/ prior_file frames
  6  visits
- 7  output selection > kept keys crops retiming > memory demands > designing > withholding > release
- 7  certifying
- 7  readings_release
- 7  everywhere protecting calibrating
- 7  scan/ ledger places > attacks/
+ 7  output selection > kept keys crops retiming common > ledger/ demands > designing
+ 7  withholding place_noise > release > certifying readings_release > places
+ 7  everywhere recorded > accounting > protecting calibrating
+ 7  scan/ > attacks/
  8  plots > report/
  9  batch experiments/
 10  cli/ __init__ > __main__

@@ -11,9 +11,10 @@ import pytest
 from tests.rides import ride, written
 from trailveil.errors import Refused, UnreadableInput, UnwritableOutput
 from trailveil.formats import read
-from trailveil.memory import Memory, open_memory
+from trailveil.ledger import Ledger, open_ledger
 from trailveil.output import Put
 from trailveil.protecting import (
+    Published,
     check_released,
     default_output,
     load,
@@ -35,8 +36,8 @@ MADE, OTHER = planned(), planned(epsilon=2.0)
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Memory:
-    return open_memory(tmp_path / "state")
+def ledger(tmp_path: Path) -> Ledger:
+    return open_ledger(tmp_path / "state")
 
 
 @pytest.fixture
@@ -46,141 +47,141 @@ def place(tmp_path: Path) -> Path:
     return folder
 
 
-def records(memory: Memory) -> int:
-    return len(list((memory.folder / "releases").glob("*.json")))
+def records(ledger: Ledger) -> int:
+    with ledger.open() as book:
+        return len(book.standing())
 
 
-def test_the_same_again_is_the_same_file(memory: Memory, place: Path) -> None:
+def test_the_same_again_is_the_same_file(ledger: Ledger, place: Path) -> None:
     for name in ("a", "b"):
-        assert not publish(MADE, open_memory(memory.folder), place / f"{name}.gpx")
+        assert not publish(MADE, open_ledger(ledger.folder), place / f"{name}.gpx").further
     assert (place / "a.gpx").read_bytes() == (place / "b.gpx").read_bytes()
-    assert records(memory) == 1
+    assert records(ledger) == 1
 
 
-def test_two_first_releases_differ(memory: Memory, place: Path) -> None:
-    publish(MADE, memory, place / "a.gpx")
-    publish(MADE, open_memory(memory.folder.parent / "other"), place / "b.gpx")
+def test_two_first_releases_differ(ledger: Ledger, place: Path) -> None:
+    publish(MADE, ledger, place / "a.gpx")
+    publish(MADE, open_ledger(ledger.folder.parent / "other"), place / "b.gpx")
     assert (place / "a.gpx").read_bytes() != (place / "b.gpx").read_bytes()
 
 
-def test_the_order_of_points_in_the_file_does_not_matter(memory: Memory, place: Path) -> None:
+def test_the_order_of_points_in_the_file_does_not_matter(ledger: Ledger, place: Path) -> None:
     lines = written(place / "a.in.gpx", TRACE).read_bytes().split(b"\n")
     (place / "b.in.gpx").write_bytes(b"\n".join([lines[0], *lines[1:-2][::-1], *lines[-2:]]))
     for name in ("a", "b"):
         trace, _ = load(place / f"{name}.in.gpx")
-        publish(planned(trace), memory, place / f"{name}.gpx")
+        publish(planned(trace), ledger, place / f"{name}.gpx")
     assert (place / "a.gpx").read_bytes() == (place / "b.gpx").read_bytes()
 
 
 def test_another_release_is_refused_before_the_work_and_after_it(
-    memory: Memory, place: Path
+    ledger: Ledger, place: Path
 ) -> None:
-    check_released(memory, TRACE, MADE.request, again=False)
-    publish(MADE, memory, place / "a.gpx")
-    check_released(memory, TRACE, MADE.request, again=False)
-    check_released(memory, TRACE, OTHER.request, again=True)
+    check_released(ledger, TRACE, MADE.request, again=False)
+    publish(MADE, ledger, place / "a.gpx")
+    check_released(ledger, TRACE, MADE.request, again=False)
+    check_released(ledger, TRACE, OTHER.request, again=True)
     with pytest.raises(Refused, match="must be released once"):
-        check_released(memory, TRACE, OTHER.request, again=False)
+        check_released(ledger, TRACE, OTHER.request, again=False)
     with pytest.raises(Refused, match="must be released once"):
-        publish(OTHER, memory, place / "b.gpx")
+        publish(OTHER, ledger, place / "b.gpx")
     assert not (place / "b.gpx").exists()
 
 
-def test_an_accepted_second_release_is_recorded_and_told(memory: Memory, place: Path) -> None:
-    publish(MADE, memory, place / "a.gpx")
-    assert publish(OTHER, memory, place / "b.gpx", again=True)
-    assert records(memory) == 2
+def test_an_accepted_second_release_is_recorded_and_told(ledger: Ledger, place: Path) -> None:
+    publish(MADE, ledger, place / "a.gpx")
+    assert publish(OTHER, ledger, place / "b.gpx", again=True).further
+    assert records(ledger) == 2
     # Either may be asked for again, and the report still warns.
-    assert publish(MADE, memory, place / "c.gpx")
-    assert publish(OTHER, memory, place / "d.gpx")
+    assert publish(MADE, ledger, place / "c.gpx").further
+    assert publish(OTHER, ledger, place / "d.gpx").further
     assert (place / "a.gpx").read_bytes() == (place / "c.gpx").read_bytes()
     with pytest.raises(Refused):
-        publish(planned(epsilon=3.0), memory, place / "e.gpx")
+        publish(planned(epsilon=3.0), ledger, place / "e.gpx")
 
 
-def test_a_part_of_the_recording_is_the_recording(memory: Memory, place: Path) -> None:
-    publish(MADE, memory, place / "a.gpx")
+def test_a_part_of_the_recording_is_the_recording(ledger: Ledger, place: Path) -> None:
+    publish(MADE, ledger, place / "a.gpx")
     part = TRACE.only(np.arange(30) < 20)
     with pytest.raises(Refused):
-        check_released(memory, part, planned(part).request, again=False)
-    elsewhere = replace(TRACE, positions=TRACE.positions + 1)
-    check_released(memory, elsewhere, planned(elsewhere).request, again=False)
+        check_released(ledger, part, planned(part).request, again=False)
+    check_released(ledger, TRACE, OTHER.request, again=False, subject="somebody else")
 
 
-def test_other_noise_for_the_same_request_is_another_release(memory: Memory, place: Path) -> None:
+def test_other_noise_for_the_same_request_is_another_release(ledger: Ledger, place: Path) -> None:
     """As a later version of the program might design it."""
-    publish(MADE, memory, place / "a.gpx")
+    publish(MADE, ledger, place / "a.gpx")
     louder = replace(MADE, mechanism=MADE.mechanism.scaled(1.001))
     with pytest.raises(Refused):
-        publish(louder, memory, place / "b.gpx")
+        publish(louder, ledger, place / "b.gpx")
     rounded = replace(MADE, mechanism=MADE.mechanism.scaled(1 + 1e-9))
-    publish(rounded, memory, place / "c.gpx")
+    publish(rounded, ledger, place / "c.gpx")
 
 
-def test_it_is_remembered_before_it_appears(memory: Memory, place: Path) -> None:
+def test_it_is_remembered_before_it_appears(ledger: Ledger, place: Path) -> None:
     seen: list[int] = []
 
     @contextmanager
-    def beside(further: bool) -> Iterator[Put]:
-        assert not further
-        seen.append(records(memory))
+    def beside(found: Published) -> Iterator[Put]:
+        assert not found.further
+        seen.append(records(ledger))
         assert not (place / "a.gpx").exists()
         yield lambda: seen.append(int((place / "a.gpx").exists()))
 
-    publish(MADE, memory, place / "a.gpx", beside=beside)
+    publish(MADE, ledger, place / "a.gpx", beside=beside)
     assert seen == [1, 1]
 
 
 @pytest.mark.parametrize("failure", [UnwritableOutput("no room"), Refused("no")])
-def test_what_failed_before_it_appeared_is_forgotten(
-    memory: Memory, place: Path, failure: Exception
+def test_what_failed_before_it_appeared_counts_no_more(
+    ledger: Ledger, place: Path, failure: Exception
 ) -> None:
     @contextmanager
-    def beside(_: bool) -> Iterator[Put]:
+    def beside(_: Published) -> Iterator[Put]:
         raise failure
         yield lambda: None
 
     with pytest.raises(type(failure)):
-        publish(MADE, memory, place / "a.gpx", beside=beside)
+        publish(MADE, ledger, place / "a.gpx", beside=beside)
     assert list(place.iterdir()) == []
-    assert records(memory) == 0
-    publish(OTHER, memory, place / "a.gpx")
+    assert records(ledger) == 0
+    publish(OTHER, ledger, place / "a.gpx")
 
 
-def test_an_interrupted_run_is_remembered_and_can_be_repeated(memory: Memory, place: Path) -> None:
+def test_an_interrupted_run_is_remembered_and_can_be_repeated(ledger: Ledger, place: Path) -> None:
     @contextmanager
-    def beside(_: bool) -> Iterator[Put]:
+    def beside(_: Published) -> Iterator[Put]:
         raise KeyboardInterrupt
         yield lambda: None
 
     with pytest.raises(KeyboardInterrupt):
-        publish(MADE, memory, place / "a.gpx", beside=beside)
+        publish(MADE, ledger, place / "a.gpx", beside=beside)
     assert list(place.iterdir()) == []
-    assert records(memory) == 1
+    assert records(ledger) == 1
     with pytest.raises(Refused):
-        publish(OTHER, memory, place / "a.gpx")
-    assert not publish(MADE, memory, place / "a.gpx")
+        publish(OTHER, ledger, place / "a.gpx")
+    assert not publish(MADE, ledger, place / "a.gpx").further
 
 
-def test_a_failure_after_it_appeared_does_not_forget_it(memory: Memory, place: Path) -> None:
+def test_a_failure_after_it_appeared_does_not_forget_it(ledger: Ledger, place: Path) -> None:
     def fail() -> None:
         raise UnwritableOutput("the report was in the way")
 
     @contextmanager
-    def beside(_: bool) -> Iterator[Put]:
+    def beside(_: Published) -> Iterator[Put]:
         yield fail
 
     with pytest.raises(UnwritableOutput):
-        publish(MADE, memory, place / "a.gpx", beside=beside)
+        publish(MADE, ledger, place / "a.gpx", beside=beside)
     assert (place / "a.gpx").exists()
-    assert records(memory) == 1
+    assert records(ledger) == 1
 
 
-def test_a_repeated_release_that_fails_is_not_forgotten(memory: Memory, place: Path) -> None:
-    publish(MADE, memory, place / "a.gpx")
+def test_a_repeated_release_that_fails_is_not_forgotten(ledger: Ledger, place: Path) -> None:
+    publish(MADE, ledger, place / "a.gpx")
     with pytest.raises(UnwritableOutput, match="must not exist yet"):
-        publish(MADE, memory, place / "a.gpx")
-    assert records(memory) == 1
+        publish(MADE, ledger, place / "a.gpx")
+    assert records(ledger) == 1
 
 
 def test_refusals_name_the_file(place: Path) -> None:
@@ -213,8 +214,8 @@ def test_names_of_outputs() -> None:
             default_output(Path(name))
 
 
-def test_what_is_written_is_what_is_remembered(memory: Memory, place: Path) -> None:
-    publish(MADE, memory, place / "a.gpx")
+def test_what_is_written_is_what_is_remembered(ledger: Ledger, place: Path) -> None:
+    publish(MADE, ledger, place / "a.gpx")
     released = read(place / "a.gpx")
     assert np.array_equal(released.times.astype(np.int64), TRACE.times)
     assert not np.array_equal(released.positions, TRACE.positions)

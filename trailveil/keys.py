@@ -1,7 +1,7 @@
 """Key files: 32 secret bytes that make releases repeatable, on any machine that has the file.
 
 Without one, the noise of a release comes from the operating system's randomness, and is repeatable
-only where it is remembered (trailveil.memory). A file is two short lines of text, readable by its
+only where it is recorded (trailveil.ledger). A file is two short lines of text, readable by its
 owner alone. No message holds any of it.
 """
 

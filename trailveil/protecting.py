@@ -1,21 +1,25 @@
-"""From a file to a protected file: read, clean, select, plan, remember, draw, write."""
+"""From a file to a protected file: read, clean, select, plan, count, draw, write."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 from zoneinfo import ZoneInfo
 
+from trailveil.accounting import Account, account, check_total, told_by
 from trailveil.cleaning import Cleaning, clean, clean_readings
+from trailveil.common import Common
 from trailveil.errors import Refused, TrailveilError, UnwritableOutput
 from trailveil.formats import read, write
 from trailveil.formats.series import read_series, write_series
 from trailveil.formats.source import named
 from trailveil.formats.table import format_to_write
 from trailveil.keys import name_of
-from trailveil.memory import Entry, Memory
+from trailveil.ledger import Book, Entry, Ledger, Recorded
+from trailveil.mechanism import Mechanism
 from trailveil.output import Put, staged
+from trailveil.places import Visited, load_places, visited
 from trailveil.projection import frame_for
 from trailveil.randomness import derive
 from trailveil.readings import Readings, Timed
@@ -26,13 +30,33 @@ from trailveil.readings_release import (
     draw_readings,
     identity_of,
 )
+from trailveil.recorded import known_visits, packed
 from trailveil.release import Plan, Request, draw, identity
 from trailveil.retiming import AS_RECORDED, Retiming, retimed
 from trailveil.selection import Chosen
 from trailveil.trace import Trace
 
-Beside = Callable[[bool], contextlib.AbstractContextManager[Put]]
-"""Stages a file that appears with the release, told whether that is a further one."""
+ME = "me"
+"""Whose recordings they are where nobody says."""
+
+# Relative: releases of one request whose noise differs by more than this are not the same.
+_SAME_NOISE = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A release as it was counted.
+
+    further: whether the recording, or a part of it, was released before with other noise. account:
+    what it tells with all before it; None where it was released just so before, and for readings.
+    """
+
+    further: bool
+    account: Account | None = None
+
+
+Beside = Callable[[Published], contextlib.AbstractContextManager[Put]]
+"""Stages a file that appears with the release, told how that is counted."""
 
 Write = Callable[[BinaryIO], None]
 """Writes what was drawn."""
@@ -57,30 +81,70 @@ def load(
     return trace, cleaning
 
 
-def requested(trace: Trace, chosen: Chosen, request: Request) -> Request:
-    """The request for what was chosen of a trace."""
-    return replace(request, stretches=tuple(chosen.stretches(trace)))
+def known_places(
+    ledger: Ledger, trace: Trace, *, subject: str = ME, key: bytes | None = None
+) -> list[Visited]:
+    """The places with names that a trace visits, or was near in time to a released visit of."""
+    places = [one for one in load_places(ledger) if not one.gone]
+    if not places:
+        return []
+    begin, end = int(trace.times[0]), int(trace.times[-1])
+    with ledger.open() as book:
+        before = known_visits(book, subject, places, begin, end)
+    return visited(trace, places, ledger.key if key is None else key, before)
+
+
+def requested(
+    trace: Trace, chosen: Chosen, request: Request, there: Sequence[Visited] = ()
+) -> Request:
+    """The request for what was chosen of a trace, besides the places that it visits."""
+    known = [interval for one in there for interval in one.intervals]
+    return replace(request, stretches=tuple(chosen.stretches(trace, known)))
 
 
 def check_released(
-    memory: Memory, trace: Trace, request: Request, *, again: bool, key: bytes | None = None
+    ledger: Ledger,
+    trace: Trace,
+    request: Request,
+    *,
+    again: bool,
+    key: bytes | None = None,
+    subject: str = ME,
+    common: Sequence[Common] = (),
 ) -> None:
     """Refuse a different release of a recording before any work is done, unless `again`."""
-    _check(memory, trace, identity(trace, request), again=again, key=key)
+    _check(ledger, trace, identity(trace, request, common), "", again, key, subject)
 
 
 def _check(
-    memory: Memory, recording: Timed, whole: Iterable[bytes], *, again: bool, key: bytes | None
+    ledger: Ledger,
+    recording: Timed,
+    whole: Iterable[bytes],
+    series: str,
+    again: bool,
+    key: bytes | None,
+    subject: str,
 ) -> None:
-    wanted = memory.request_id((*whole, *_named(key)))
-    earlier = memory.earlier(recording)
+    wanted = ledger.request_id((*whole, *_named(key)))
+    with ledger.open() as book:
+        earlier = _earlier(book, recording, series, subject)
     if earlier and not again and all(one.request != wanted for one in earlier):
-        raise _released_before()
+        raise _released_before(subject)
+
+
+def _earlier(book: Book, recording: Timed, series: str, subject: str) -> list[Recorded]:
+    """Releases that share time with a recording; that one begins where another ends is none."""
+    begin, end = int(recording.times[0]), int(recording.times[-1])
+    return [
+        one
+        for one in book.overlapping(subject, series, begin, end)
+        if min(end, one.end) > max(begin, one.begin)
+    ]
 
 
 def publish(
     made: Plan,
-    memory: Memory,
+    ledger: Ledger,
     output: Path,
     *,
     again: bool = False,
@@ -88,25 +152,43 @@ def publish(
     beside: Beside | None = None,
     key: bytes | None = None,
     retiming: Retiming = AS_RECORDED,
-) -> bool:
-    """Remember the release, draw its noise and write it; True if there was another release before.
+    subject: str = ME,
+    there: Sequence[Visited] = (),
+    limit: float | None = None,
+) -> Published:
+    """Count the release, draw its noise and write it.
 
-    It is remembered durably first; then its file appears whole or not at all, and with it what is
+    It is counted durably first; then its file appears whole or not at all, and with it what is
     written beside it. key: 32 secret bytes that make the noise the same wherever it is asked for;
-    without, it is random, and the same again where it is remembered. Raises Refused for a different
-    release of the recording unless `again`.
+    without, it is random, and the same again where it is recorded. there: the places that the plan
+    counts on. limit: of epsilon in total. Raises Refused for a different release of the recording
+    unless `again`, and for one beyond the limit.
     """
+    marks = told_by(made, there)
 
     def drawn(seed: bytes) -> Write:
         trace, grid = retimed(*draw(made, seed), retiming)
         return lambda out: write(trace, out, output.suffix, grid=grid)
 
+    def counted(book: Book, entry: Entry) -> tuple[Entry, Account]:
+        others = _earlier(book, made.trace, "", subject)
+        found, told = account(book, made, there, marks, subject, [one.number for one in others])
+        check_total(found, limit, made.request.epsilon)
+        body = {
+            **entry.body,
+            "epsilon": found.epsilon,
+            "total": found.total,
+            "parts": [one.stretch.label for one in made.findings],
+            "places": [one.place.name for one in there],
+        }
+        whole = replace(entry, epsilon=found.epsilon, body=body, marks=told)
+        return replace(whole, blob=packed(made, there)), found
+
     return _publish(
-        made.trace,
-        (*identity(made.trace, made.request), *_named(key)),
-        made.mechanism.noise_trace,
+        _Counted(made.trace, "", subject, made.request.noise.value, made.mechanism, counted),
+        (*identity(made.trace, made.request, made.common), *_named(key)),
         drawn,
-        memory,
+        ledger,
         output,
         again=again,
         overwrite=overwrite,
@@ -115,41 +197,68 @@ def publish(
     )
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Counted:
+    """What the ledger is told of a release: `counted` makes an entry whole, and its account."""
+
+    recording: Timed
+    series: str
+    subject: str
+    name: str
+    mechanism: Mechanism
+    counted: Callable[[Book, Entry], tuple[Entry, Account | None]]
+
+    def entry(self, request: bytes) -> Entry:
+        """The entry, as far as it is the same for every kind of recording."""
+        begin, end = int(self.recording.times[0]), int(self.recording.times[-1])
+        body = {"mechanism": self.name, "noise_trace": self.mechanism.noise_trace}
+        return Entry(self.subject, self.series, begin, end, request, 0.0, body)
+
+
 def _publish(
-    recording: Timed,
+    told: _Counted,
     whole: Iterable[bytes],
-    noise_trace: float,
     drawn: Callable[[bytes], Write],
-    memory: Memory,
+    ledger: Ledger,
     output: Path,
     *,
     again: bool,
     overwrite: bool,
     beside: Beside | None,
     key: bytes | None,
-) -> bool:
-    """Remember, then let appear what is drawn with the seed of the whole request."""
+) -> Published:
+    """Count, then let appear what is drawn with the seed of the whole request."""
     whole = tuple(whole)
-    wanted = memory.request_id(whole)
-    entry = Entry(wanted, noise_trace)
-    write_drawn = drawn(memory.seed(wanted) if key is None else seed_of(key, whole))
-    with memory.exclusive():
-        earlier = memory.earlier(recording)
-        known = any(one.is_like(entry) for one in earlier)
-        further = any(not one.is_like(entry) for one in earlier)
-        if further and not known and not again:
-            raise _released_before()
-        with (
-            _remembered(memory, recording, entry, known=known) as appears,
-            contextlib.ExitStack() as files,
-        ):
-            put = files.enter_context(staged(output, write_drawn, overwrite=overwrite))
-            put_beside = files.enter_context(beside(further)) if beside else None
-            appears()
-            put()
-            if put_beside:
-                put_beside()
-    return further
+    wanted = ledger.request_id(whole)
+    write_drawn = drawn(ledger.seed(wanted) if key is None else seed_of(key, whole))
+    number = None
+    with ledger.open() as book:
+        earlier = _earlier(book, told.recording, told.series, told.subject)
+        noise = told.mechanism.noise_trace
+        alike = [one for one in earlier if _is_like(book, one, wanted, noise)]
+        found = Published(len(earlier) > len(alike))
+        if found.further and not alike and not again:
+            raise _released_before(told.subject)
+        if not alike:
+            entry, of_it = told.counted(book, told.entry(wanted))
+            found = replace(found, account=of_it)
+            number = book.add(entry)
+    with _withdrawn(ledger, number) as appears, contextlib.ExitStack() as files:
+        put = files.enter_context(staged(output, write_drawn, overwrite=overwrite))
+        put_beside = files.enter_context(beside(found)) if beside else None
+        appears()
+        put()
+        if put_beside:
+            put_beside()
+    return found
+
+
+def _is_like(book: Book, one: Recorded, wanted: bytes, noise_trace: float) -> bool:
+    """Whether a recorded release is of this request, and was answered with the same noise."""
+    if one.request != wanted:
+        return False
+    before = float(book.body(one.number)["noise_trace"])
+    return abs(before - noise_trace) <= _SAME_NOISE * before
 
 
 def load_readings(
@@ -167,40 +276,50 @@ def load_readings(
 
 
 def check_released_readings(
-    memory: Memory,
+    ledger: Ledger,
     readings: Readings,
     request: ReadingsRequest,
     *,
+    series: str,
     again: bool,
     key: bytes | None = None,
+    subject: str = ME,
 ) -> None:
-    """As `check_released`, of readings."""
-    _check(memory, readings, identity_of(readings, request), again=again, key=key)
+    """As `check_released`, of readings. series: which of a subject's readings they are."""
+    _check(ledger, readings, identity_of(readings, request), series, again, key, subject)
 
 
 def publish_readings(
     made: ReadingsPlan,
-    memory: Memory,
+    ledger: Ledger,
     output: Path,
     *,
+    series: str,
     again: bool = False,
     overwrite: bool = False,
     beside: Beside | None = None,
     key: bytes | None = None,
     retiming: Retiming = AS_RECORDED,
-) -> bool:
-    """As `publish`, of readings: their file is a table of times and values."""
+    subject: str = ME,
+) -> Published:
+    """As `publish`, of readings: their file is a table of times and values.
+
+    series: which of a subject's readings they are: other ones are other recordings.
+    """
 
     def drawn(seed: bytes) -> Write:
         readings, grid = retimed(*draw_readings(made, seed), retiming)
         return lambda out: write_series(readings, out, decimals=DECIMALS, grid=grid)
 
+    def counted(book: Book, entry: Entry) -> tuple[Entry, None]:
+        worst = max(one.guarantee.epsilon for one in made.findings)
+        return replace(entry, epsilon=worst, body={**entry.body, "epsilon": worst}), None
+
     return _publish(
-        made.readings,
+        _Counted(made.readings, series, subject, "readings", made.mechanism, counted),
         (*identity_of(made.readings, made.request), *_named(key)),
-        made.mechanism.noise_trace,
         drawn,
-        memory,
+        ledger,
         output,
         again=again,
         overwrite=overwrite,
@@ -234,17 +353,15 @@ def default_output(source: Path) -> Path:
 
 
 @contextlib.contextmanager
-def _remembered(
-    memory: Memory, trace: Timed, entry: Entry, *, known: bool
-) -> Iterator[Callable[[], None]]:
-    """Remember a release; forget it again where it fails before it appears, as is told."""
-    record = None if known else memory.remember(trace, entry)
-    told = []
+def _withdrawn(ledger: Ledger, number: int | None) -> Iterator[Callable[[], None]]:
+    """Take a row back where its release fails before it appears, as is told."""
+    told: list[bool] = []
     try:
         yield lambda: told.append(True)
     except TrailveilError:
-        if record and not told:
-            memory.forget(record)
+        if number is not None and not told:
+            with ledger.open() as book:
+                book.withdraw(number)
         raise
 
 
@@ -257,9 +374,10 @@ def _about(source: Path) -> Iterator[None]:
         raise type(error)(f"{named(source)}: {error}") from error
 
 
-def _released_before() -> Refused:
+def _released_before(subject: str) -> Refused:
     return Refused(
-        "a recording must be released once, got one that was released before with other noise: two "
-        "different releases together can give its protected places away to a few metres; ask for "
-        "the same as before to get the same file again, or add --again to accept that"
+        "a recording must be released once, got one of times that were released before with other "
+        "noise: two different releases together can give its protected places away to a few "
+        "metres; ask for the same as before to get the same file again, add --again to accept "
+        f"that, or name whose it is (--subject) if it is not of the one called {subject!r}"
     )

@@ -26,9 +26,9 @@ from trailveil.mechanism import Mechanism, no_noise
 from trailveil.precision import known_variances
 from trailveil.prior import Prior
 from trailveil.readings import Readings
-from trailveil.release import DESIGN_VERSION, noise_of, within
+from trailveil.release import DESIGN_VERSION, noise_of
 from trailveil.secrets import Secret
-from trailveil.selection import Stretch
+from trailveil.selection import Stretch, within
 from trailveil.statespace import is_markov
 
 DECIMALS = 6

@@ -18,6 +18,7 @@ from trailveil.adversaries import DEFAULT, Named
 from trailveil.adversary import PLAIN, Adversary, knows_a_point, stood_still
 from trailveil.anytime import Worst
 from trailveil.chains import normals_needed, sample_process
+from trailveil.common import Common, named_in_full
 from trailveil.crops import Crop, crops
 from trailveil.demands import Left, Target
 from trailveil.designing import LARGEST_STD, Designed, only_withheld, optimal, part_of, uniform
@@ -32,8 +33,8 @@ from trailveil.priors import BUILT_IN
 from trailveil.projection import MICRO, Frame, frame_for
 from trailveil.randomness import normals
 from trailveil.secrets import basic, difference
-from trailveil.selection import Stretch
-from trailveil.trace import NANOSECONDS, Trace
+from trailveil.selection import Stretch, within
+from trailveil.trace import Trace
 from trailveil.withholding import Price, cheapest, price
 
 DEFAULT_KERNEL = BUILT_IN["default"].kernel
@@ -168,6 +169,7 @@ class Plan:
     gap: how far above the least noise it may be, or None where no bound is claimed. withheld_for:
     seconds around each stretch of which nothing is released, and the prices it was chosen by.
     everywhere: of noise for every place at once, the worst case of each kind of adversary.
+    common: noise shared with other releases, the last columns of the mechanism.
     """
 
     trace: Trace
@@ -180,44 +182,57 @@ class Plan:
     withheld_for: float | None = None
     prices: tuple[Price, ...] = ()
     everywhere: tuple[Worst, ...] = ()
+    common: tuple[Common, ...] = ()
 
     @property
     def components(self) -> int:
         """How many single mechanisms the noise is the sum of."""
         return int(self.mechanism.factor.shape[1]) + (self.mechanism.floor > 0)
 
+    @property
+    def own_columns(self) -> int:
+        """How many columns of the mechanism are of this release alone: the first ones."""
+        shared = sum(one.columns.shape[1] for one in self.common)
+        return int(self.mechanism.factor.shape[1]) - int(shared)
 
-def identity(trace: Trace, request: Request) -> tuple[bytes, ...]:
+
+def identity(trace: Trace, request: Request, common: Sequence[Common] = ()) -> tuple[bytes, ...]:
     """All that a release depends on: times, places, the whole design. To be hashed with a key."""
     frame = frame_for(trace.positions)
     places = frame.to_lattice(trace.positions)
-    whole = (repr(frame).encode(), request.design.encode())
+    whole = (repr(frame).encode(), request.design.encode(), *named_in_full(common))
     return (trace.times.astype("<i8").tobytes(), places.astype("<i8").tobytes(), *whole)
 
 
-def plan(trace: Trace, request: Request) -> Plan:
+def plan(trace: Trace, request: Request, common: Sequence[Common] = ()) -> Plan:
     """Design the noise for a trace and compute what it guarantees.
 
-    Fields of the trace are left out around what is protected: see `trailveil.kept`. Raises Refused
-    where nothing would be left to release, the kind of noise cannot meet the target, or fields are
-    not reckoned with; InvalidValue where nothing is to be protected.
+    common: noise that other releases share, such as that of places that are visited again. What is
+    found of the parts of the request counts on none of it. Fields of the trace are left out around
+    what is protected: see `trailveil.kept`. Raises Refused where nothing would be left to release,
+    the kind of noise cannot meet the target, or fields are not reckoned with; InvalidValue where
+    nothing is to be protected.
     """
-    if not request.stretches or request.noise is Noise.EVERYWHERE:
+    if not (request.stretches or common) or request.noise is Noise.EVERYWHERE:
         raise InvalidValue("something must be protected, got nothing: state a time or a stay")
     check_target(request)
     frame, target = frame_for(trace.positions), request.target
     spans = [one.seconds(trace) for one in request.stretches]
-    found = crops(request.kernel, trace.seconds, spans, target.deviation)
-    seconds, prices = _how_long(trace, request, found)
-    base = no_noise(trace.seconds).withholding(within(trace.times, request.stretches, seconds))
+    found = crops(request.kernel, trace.seconds, spans, target.deviation) if spans else []
+    base = no_noise(trace.seconds)
+    for one in common:
+        base = base.withholding(one.withheld)
+    seconds, prices = _how_long(trace, request, found, base)
+    base = base.withholding(within(trace.times, request.stretches, seconds))
     if base.rows.size < 2:
         raise Refused(
             "at least two fixes must remain to be released, got fewer: protect or withhold a "
             "shorter part"
         )
     first = int(trace.times[base.rows[0]])
-    trace = with_fields_left_out(trace, request.stretches, request.who, first)
-    designed = _designed(found, base, request)
+    around = [*request.stretches, *(part for one in common for part in one.around)]
+    trace = with_fields_left_out(trace, around, request.who, first)
+    designed = _designed(found, base, request) if found else Designed(base, (), None)
     mechanism = designed.mechanism
     if mechanism.max_std > LARGEST_STD:
         raise Refused(
@@ -233,7 +248,16 @@ def plan(trace: Trace, request: Request) -> Plan:
         _finding(made, stretch, designed.left[part], *where[part])
         for part, stretch in enumerate(request.stretches)
     ]
-    return replace(made, findings=tuple(findings))
+    return with_common(replace(made, findings=tuple(findings)), common)
+
+
+def with_common(made: Plan, common: Sequence[Common]) -> Plan:
+    """The plan with noise besides that other releases share."""
+    mechanism = made.mechanism
+    for one in common:
+        columns = Mechanism(mechanism.times, one.columns, released=~one.withheld)
+        mechanism = mechanism.plus(columns)
+    return replace(made, mechanism=mechanism, common=(*made.common, *common))
 
 
 def _designed(found: Sequence[Crop], base: Mechanism, request: Request) -> Designed:
@@ -253,15 +277,16 @@ def _too_much(request: Request, error: BeyondPrior) -> Refused:
 
 
 def _how_long(
-    trace: Trace, request: Request, found: Sequence[Crop]
+    trace: Trace, request: Request, found: Sequence[Crop], base: Mechanism
 ) -> tuple[float | None, tuple[Price, ...]]:
     """The seconds to withhold around each stretch, and what the ways to choose from cost."""
-    if request.withhold != AUTO:
-        return None if request.withhold is None else float(request.withhold), ()
+    if request.withhold != AUTO or not found:
+        stated = None if request.withhold in (None, AUTO) else float(request.withhold)
+        return stated, ()
     try:
         prices = cheapest(
             found,
-            no_noise(trace.seconds),
+            base,
             request.target,
             lambda seconds: within(trace.times, request.stretches, seconds),
             request.rate,
@@ -286,7 +311,10 @@ def draw(made: Plan, seed: bytes) -> tuple[Trace, NDArray[np.int64]]:
 
     seed: 32 secret bytes that belong to this plan alone. Positions of the trace are those released.
     """
-    noise = np.column_stack([noise_of(made.mechanism, seed, axis) for axis in ("east", "north")])
+    own = replace(made.mechanism, factor=made.mechanism.factor[:, : made.own_columns])
+    noise = np.column_stack([noise_of(own, seed, axis) for axis in ("east", "north")])
+    for one in made.common:
+        noise = noise + one.columns @ one.draw.T
     moved = made.lattice + on_lattice(noise)
     grid = made.frame.to_degrees(moved[made.mechanism.rows])
     kept = made.trace.only(np.asarray(made.mechanism.released))
@@ -315,18 +343,6 @@ def noise_of(mechanism: Mechanism, seed: bytes, axis: str) -> FloatArray:
         kicks = normals(seed, f"{axis} process {mechanism.process!r}", shape[0] * shape[1])
         total = total + sample_process(mechanism.process, mechanism.times, kicks.reshape(shape))
     return np.asarray(total)
-
-
-def within(
-    times: NDArray[np.int64], stretches: Sequence[Stretch], seconds: float | None
-) -> NDArray[np.bool_]:
-    """Which times (n,) lie within the stated seconds of any stretch; none for None."""
-    found = np.zeros(times.size, dtype=np.bool_)
-    if seconds is not None:
-        around = round(seconds * NANOSECONDS)
-        for one in stretches:
-            found |= (times >= one.begin - around) & (times <= one.end + around)
-    return found
 
 
 def _finding(

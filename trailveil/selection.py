@@ -6,6 +6,7 @@ see.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from fractions import Fraction
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from trailveil.errors import InvalidValue, Refused
 from trailveil.projection import MICRO, frame_for
 from trailveil.readings import Timed
-from trailveil.stops import LASTS, WITHIN, stays
+from trailveil.stops import LASTS, WITHIN, Interval, stays
 from trailveil.trace import NANOSECONDS, Trace
 from trailveil.visits import Circle, visits
 
@@ -190,15 +191,21 @@ class Chosen:
         stated = [at(text, trace, self.zone) for text in self.at]
         return stated + [between(*both, trace, self.zone) for both in self.between]
 
-    def stretches(self, trace: Trace) -> list[Stretch]:
-        """The parts of the trace to protect; both its ends where nothing is stated."""
+    def stretches(self, trace: Trace, known: Sequence[Interval] = ()) -> list[Stretch]:
+        """The parts of the trace to protect; both its ends where nothing is stated.
+
+        known: visits (nanoseconds) of places that are protected anyway: an end in one is left out.
+        """
         stated = self.stated(trace)
         for number, place in enumerate(self.near, start=1):
             stated += near(place, trace, number=number)
         if self.stops is not None:
             stated += stops(trace, *self.stops)
         if not stated:
-            stated = ends(trace, frame_for(trace.positions).to_lattice(trace.positions))
+            both = ends(trace, frame_for(trace.positions).to_lattice(trace.positions))
+            stated = [
+                one for one in both if not any(a <= one.end and one.begin <= b for a, b in known)
+            ]
         return merged(stated)
 
 
@@ -299,3 +306,15 @@ def _check_inside(text: str, when: int, trace: Timed) -> None:
             f"a protected time must be within the recording ({in_words(first)} to "
             f"{in_words(last)}), got {text[:40]!r}"
         )
+
+
+def within(
+    times: NDArray[np.int64], stretches: Sequence[Stretch], seconds: float | None
+) -> NDArray[np.bool_]:
+    """Which times (n,) lie within the stated seconds of any stretch; none for None."""
+    found = np.zeros(times.size, dtype=np.bool_)
+    if seconds is not None:
+        around = round(seconds * NANOSECONDS)
+        for one in stretches:
+            found |= (times >= one.begin - around) & (times <= one.end + around)
+    return found

@@ -98,6 +98,12 @@ def visits(trace: Trace, place: Circle) -> list[Interval]:
     return joined([(int(trace.times[i]), int(trace.times[k])) for i, k in found])
 
 
+def between_places(one: Circle, other: Circle) -> float:
+    """Metres between the middles of two places."""
+    degrees = (one.latitude, one.longitude, other.latitude, other.longitude)
+    return float(_distances(*(np.array([value]) for value in degrees))[0])
+
+
 def _passing(trace: Trace, away: NDArray[np.float64], metres: float) -> list[int]:
     """The fixes outside from which a straight way to the next, outside too, leads through."""
     reach = FASTEST * np.diff(trace.seconds)

@@ -24,6 +24,8 @@ COMMANDS = {
     "fit": ("trailveil.cli.fit:fit", "Fit a prior to recordings."),
     "calibrate": ("trailveil.cli.calibrate:calibrate", "Does a prior hold on real recordings?"),
     "reproduce": ("trailveil.cli.reproduce:reproduce", "The paper's figures, computed anew."),
+    "place": ("trailveil.cli.place:place", "Name places that come back, such as home."),
+    "ledger": ("trailveil.cli.ledger:ledger", "What was released, and what it adds up to."),
     "key": ("trailveil.cli.key:key", "Make a key that makes releases repeatable."),
     "demo": ("trailveil.cli.demo:demo", "The main job end to end, on a day it makes up."),
 }

@@ -27,8 +27,9 @@ from trailveil.formats import read
 from trailveil.formats.source import named
 from trailveil.projection import MICRO
 from trailveil.protecting import load, requested
-from trailveil.release import Noise, Request, plan, within
+from trailveil.release import Noise, Request, plan
 from trailveil.report.attacks import attacks_record
+from trailveil.selection import within
 from trailveil.trace import Trace
 
 ALL, HYPOTHESES = "all", "hypotheses"

@@ -12,7 +12,7 @@ from trailveil.datasets.day import day_plan, simulated_day
 from trailveil.errors import UnwritableOutput
 from trailveil.formats import write
 from trailveil.formats.source import named
-from trailveil.memory import open_memory
+from trailveil.ledger import open_ledger
 from trailveil.output import write_atomically
 from trailveil.protecting import load, publish, requested
 from trailveil.release import Request, plan
@@ -48,7 +48,7 @@ def demo(output: Path | None, *, as_json: bool) -> None:
     with waiting(f"designing noise for {len(trace)} fixes"):
         made = plan(trace, request)
     with tempfile.TemporaryDirectory(prefix="trailveil-") as state:
-        publish(made, open_memory(Path(state)), released, overwrite=True)
+        publish(made, open_ledger(Path(state)), released, overwrite=True)
     found = record(made, cleaning, output=named(released), zone=ZoneInfo("UTC"))
     if as_json:
         click.echo(json.dumps(found))

@@ -1,6 +1,7 @@
 """`trailveil protect IN`: the main job."""
 
 import json
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -21,19 +22,25 @@ from trailveil.everywhere import plan_everywhere
 from trailveil.formats.source import named as file_named
 from trailveil.formats.table import format_to_write
 from trailveil.keys import load_key
-from trailveil.memory import user_memory
+from trailveil.ledger import Ledger, user_ledger
 from trailveil.output import Put, check_output, staged
+from trailveil.places import Visited
 from trailveil.priors import BUILT_IN
 from trailveil.protecting import (
+    ME,
+    Published,
     check_released,
     default_output,
+    known_places,
     load,
     publish,
     requested,
 )
-from trailveil.release import Noise, Plan, plan
+from trailveil.release import Noise, Plan, Request, plan, with_common
 from trailveil.report import record, text
 from trailveil.retiming import Retiming
+from trailveil.selection import Chosen
+from trailveil.trace import Trace
 
 EXAMPLE = """Examples:
 
@@ -80,6 +87,20 @@ TIME is ISO 8601 with a zone (2024-05-14T08:30:00Z), start+5m, end-1h30m, or HH:
     type=click.Path(path_type=Path),
     help="Of trailveil key new: makes the release the same wherever it is made.",
 )
+@click.option(
+    "--subject",
+    default=ME,
+    show_default=True,
+    metavar="NAME",
+    help="Whose recording it is: releases of one person are counted together.",
+)
+@click.option(
+    "--total-epsilon",
+    "limit",
+    type=POSITIVE,
+    metavar="EPSILON",
+    help="Refuse a release that makes more, with all before it, of any one place or time.",
+)
 @keep_option
 @certify_option
 @click.option("--again", is_flag=True, help="Release a recording again, with other noise.")
@@ -94,7 +115,8 @@ def protect(**options: Any) -> None:
     """Protect a recording and say what can still be learnt from it.
 
     Without --at, --between, --near, --stops or --everywhere both ends of the recording are
-    protected: share a ride, not a home.
+    protected: share a ride, not a home. Places that have names (trailveil place) are protected
+    wherever a recording visits one of them, by the same noise each time.
     """
     source: Path = options["source"]
     output: Path = options["output"] or default_output(source)
@@ -117,35 +139,63 @@ def protect(**options: Any) -> None:
     check_target(output, *read, overwrite=overwrite)
     check_keep(output, keep)
     _check_report(options["report"], *read, output, overwrite=overwrite)
-    everywhere = wanted.noise is Noise.EVERYWHERE
-    request = wanted if everywhere else requested(trace, chosen, wanted)
-    memory = user_memory()
-    check_released(memory, trace, request, again=again, key=key)
-    with waiting(f"designing noise for {len(trace)} fixes"):
-        made = plan_everywhere(trace, request) if everywhere else plan(trace, request)
+    ledger, subject = user_ledger(), options["subject"]
+    there = known_places(ledger, trace, subject=subject, key=key)
+    made = _planned(trace, wanted, chosen, there, ledger, options, key)
     proved = _certified(made) if options["certify"] else []
-    told = partial(record, made, cleaning, retiming=retiming, keep=keep, certificates=proved)
+    told = partial(
+        record, made, cleaning, retiming=retiming, keep=keep, certificates=proved, there=there
+    )
 
-    def public(further: bool) -> AbstractContextManager[Put]:
-        found = told(output=output.name, further=further, private=False)
-        return _report(options["report"], found, text(found), overwrite=overwrite)
+    def public(found: Published) -> AbstractContextManager[Put]:
+        for_others = told(output=output.name, further=found.further, private=False)
+        return _report(options["report"], for_others, text(for_others), overwrite=overwrite)
 
-    further = publish(
+    done = publish(
         made,
-        memory,
+        ledger,
         output,
         again=again,
         overwrite=overwrite,
         beside=public if options["report"] else None,
         key=key,
         retiming=retiming,
+        subject=subject,
+        there=there,
+        limit=options["limit"],
     )
-    found = told(output=file_named(output), further=further, zone=options["zone"])
+    found = told(
+        output=file_named(output),
+        further=done.further,
+        zone=options["zone"],
+        account=done.account,
+    )
     click.echo(json.dumps(found) if options["as_json"] else text(found))
     if options["output"] is None and output.suffix.lower() != source.suffix.lower():
         click.echo(
             f"Written as GPX: files such as {file_named(source.name)} are only read.", err=True
         )
+
+
+def _planned(
+    trace: Trace,
+    wanted: Request,
+    chosen: Chosen,
+    there: Sequence[Visited],
+    ledger: Ledger,
+    options: dict[str, Any],
+    key: bytes | None,
+) -> Plan:
+    """The release as it is designed; refused before that where it must not be made."""
+    everywhere = wanted.noise is Noise.EVERYWHERE
+    request = wanted if everywhere else requested(trace, chosen, wanted, there)
+    common = [one.common(trace) for one in there]
+    who = {"subject": options["subject"], "key": key, "common": common}
+    check_released(ledger, trace, request, again=options["again"], **who)
+    with waiting(f"designing noise for {len(trace)} fixes"):
+        if everywhere:
+            return with_common(plan_everywhere(trace, request), common)
+        return plan(trace, request, common)
 
 
 def _certified(made: Plan) -> list[Certificate]:

@@ -13,10 +13,11 @@ from trailveil.cli.waiting import waiting
 from trailveil.errors import InvalidValue
 from trailveil.formats.source import named as file_named
 from trailveil.keys import load_key
-from trailveil.memory import user_memory
+from trailveil.ledger import user_ledger
 from trailveil.output import Put
 from trailveil.prior_file import prior_in
 from trailveil.protecting import (
+    Published,
     check_released_readings,
     load_readings,
     publish_readings,
@@ -38,6 +39,7 @@ _OF_TRACES = (
     "every",
     "keep",
     "certify",
+    "limit",
 )
 
 StageReport = Callable[[dict[str, Any], str], AbstractContextManager[Put]]
@@ -59,34 +61,37 @@ def protect_readings(
         zone=None if options["assume_utc"] else options["zone"],
     )
     request = _request(readings, options)
-    memory, again = user_memory(), options["again"]
-    check_released_readings(memory, readings, request, again=again, key=key)
+    ledger, again = user_ledger(), options["again"]
+    whose = {"series": options["column"] or "value", "subject": options["subject"], "key": key}
+    check_released_readings(ledger, readings, request, again=again, **whose)
     with waiting(f"designing noise for {len(readings)} readings"):
         made = plan_readings(readings, request)
     told = partial(record_readings, made, cleaning, retiming=retiming)
 
-    def public(further: bool) -> AbstractContextManager[Put]:
-        found = told(output=output.name, further=further, private=False)
+    def public(counted: Published) -> AbstractContextManager[Put]:
+        found = told(output=output.name, further=counted.further, private=False)
         return stage(found, text_readings(found))
 
-    further = publish_readings(
+    done = publish_readings(
         made,
-        memory,
+        ledger,
         output,
         again=again,
         overwrite=options["overwrite"],
         beside=public if options["report"] else None,
-        key=key,
         retiming=retiming,
+        **whose,
     )
-    found = told(output=file_named(output), further=further, zone=options["zone"])
+    found = told(output=file_named(output), further=done.further, zone=options["zone"])
     click.echo(json.dumps(found) if options["as_json"] else text_readings(found))
 
 
 def _check(source: Path, output: Path, options: dict[str, Any], given: set[str]) -> None:
     for name in _OF_TRACES:
         if options.get(name):
-            stated = {"who": "adversary"}.get(name, name).replace("_", "-")
+            stated = {"who": "adversary", "limit": "total-epsilon"}.get(name, name).replace(
+                "_", "-"
+            )
             raise click.UsageError(f"--{stated} must be for traces of places, got it with readings")
     if options["mechanism"] not in ("optimal", "withhold") or options["withhold"] == "auto":
         raise click.UsageError(

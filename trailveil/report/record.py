@@ -11,15 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from trailveil.accounting import Account
 from trailveil.adversaries import Named
 from trailveil.adversary import PLAIN, SEES_STILLNESS
 from trailveil.certified import Certificate
 from trailveil.cleaning import Cleaning
 from trailveil.demands import Left
-from trailveil.guarantee import CIRCLE_68, Guarantee
-from trailveil.release import Finding, Plan
+from trailveil.guarantee import CIRCLE_68, Guarantee, mu_for
+from trailveil.places import Place, Visited
+from trailveil.release import Finding, Plan, Request
 from trailveil.report import everywhere, kept
 from trailveil.report.certificate import certified
+from trailveil.report.ledger import counted, place_of
 from trailveil.report.parts import guaranteed, prior_in_full, rounded_down, rounded_up, times_of
 from trailveil.report.warnings import not_protected, warnings
 from trailveil.retiming import AS_RECORDED, Retiming
@@ -44,6 +47,8 @@ def record(
     retiming: Retiming = AS_RECORDED,
     keep: Sequence[str] = (),
     certificates: Sequence[Certificate] = (),
+    account: Account | None = None,
+    there: Sequence[Visited] = (),
 ) -> dict[str, Any]:
     """Everything that is said of a release.
 
@@ -51,8 +56,10 @@ def record(
     for None). private: whether protected times, and what could tell them, are listed; a report for
     others holds the worst of all protected parts instead. retiming: what becomes of the times.
     keep: the fields that were asked for. certificates: of each protected part, if asked for.
+    account: with all releases before, as the ledger counts it. there: the places with names.
     """
     fields = kept.kept(plan, keep, retiming)
+    asked = _asked(plan, there)
     found: dict[str, Any] = {
         "trailveil": __version__,
         "output": output,
@@ -63,10 +70,10 @@ def record(
             "cleaning_in_words": list(cleaning.sentences()) if cleaning else [],
         },
         "target": {
-            "radius_m": plan.request.radius,
-            "epsilon": plan.request.epsilon,
-            "order": plan.request.order,
-            "leave_m": plan.request.leave,
+            "radius_m": asked.radius,
+            "epsilon": asked.epsilon,
+            "order": asked.order,
+            "leave_m": plan.request.leave if asked is plan.request else None,
             "withhold": plan.request.withhold,
             "metres_a_minute": plan.request.rate,
         },
@@ -77,9 +84,9 @@ def record(
             "scale_error": plan.frame.SCALE_ERROR,
         },
         "times": times_of(plan.trace.times[plan.mechanism.rows], retiming),
-        "adversaries": _adversaries(plan),
+        "adversaries": _adversaries(plan, there),
         "mechanism": _mechanism(plan, private=private),
-        "worst": _worst(plan, private=private),
+        "worst": _worst(plan, there, private=private),
         "kept": fields,
         "warnings": [
             *kept.warnings(plan, fields),
@@ -100,12 +107,26 @@ def record(
         found["mechanism"]["withheld_s_around"] = plan.withheld_for
         found["prices"] = [_price(one) for one in plan.prices]
         found["secrets"] = [_secret(one, zone, plan.request.order) for one in plan.findings]
+    if private:
+        found["places"] = [place_of(plan, one) for one in there]
+        found["ledger"] = None if account is None else counted(account)
     return found
 
 
-def _adversaries(plan: Plan) -> list[str]:
+def _asked(plan: Plan, there: Sequence[Visited]) -> Request | Place:
+    """What was asked for: of the weakest of the places where nothing else is protected."""
+    if plan.findings or plan.everywhere or not there:
+        return plan.request
+    return max((one.place for one in there), key=lambda one: one.epsilon / one.radius**2)
+
+
+def _adversaries(plan: Plan, there: Sequence[Visited]) -> list[str]:
     if plan.everywhere:
         return everywhere.adversaries(plan)
+    if not plan.findings:
+        names = [left.adversary for one in there for left in one.place.noise.left]
+        others = [f"{one} besides" for one in dict.fromkeys(names) if one != PLAIN.name]
+        return ["knows how people move and that they stand still at the place", *others]
     found = ["knows how people move (the prior) and how the noise was made, but no place"]
     for one in dict.fromkeys(left.adversary for part in plan.findings for left in part.left):
         if one != PLAIN.name and not one.endswith(SEES_STILLNESS):
@@ -131,10 +152,14 @@ def _mechanism(plan: Plan, *, private: bool) -> dict[str, Any]:
     }
 
 
-def _worst(plan: Plan, *, private: bool) -> dict[str, Any]:
+def _worst(plan: Plan, there: Sequence[Visited], *, private: bool) -> dict[str, Any]:
     """The part that loses most; for others what was asked for, which is at least as bad."""
     if plan.everywhere:
         return _meaning(*everywhere.promise(plan))
+    if not plan.findings:
+        asked = _asked(plan, there)
+        mu = mu_for(asked.epsilon, asked.order)
+        return _meaning(Guarantee(mu, asked.order), asked.radius / mu)
     worst = max(plan.findings, key=lambda one: one.guarantee.mu)
     if private:
         return _meaning(worst.guarantee, worst.deviation)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from trailveil.report.certificate import certificate_lines
+from trailveil.report.ledger import ledger_lines, place_lines
 from trailveil.report.parts import duration, listed, paragraph, times_in_words
 
 
@@ -15,6 +16,8 @@ def text(found: dict[str, Any]) -> str:
             *_promise(found),
             *certificate_lines(found),
             *_left_to_learn(found),
+            *place_lines(found.get("places", [])),
+            *ledger_lines(found.get("ledger")),
             *_cost(found["mechanism"], found["times"]),
             *_prices(found.get("prices", []), found["target"]["metres_a_minute"]),
             "",
@@ -89,6 +92,8 @@ def _promise_of_metres(found: dict[str, Any], right: float) -> list[str]:
 
 
 def _secrets(found: dict[str, Any]) -> list[str]:
+    if not found["secrets"]:
+        return []
     lines = ["", "What is protected, and what is left to learn (these times are for you alone)"]
     for number, secret in enumerate(found["secrets"], start=1):
         lines += listed(f"{number}. ", [_title(secret)])

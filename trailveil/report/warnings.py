@@ -4,6 +4,7 @@ from trailveil.adversaries import Named
 from trailveil.cleaning import Cleaning
 from trailveil.release import Noise, Plan
 from trailveil.report import everywhere
+from trailveil.report.ledger import CANNOT_KNOW
 from trailveil.retiming import AS_RECORDED, Retiming
 
 # The same for whom it was chosen by, and however often: it is in reports for others, too.
@@ -87,6 +88,7 @@ def _of_times(retiming: Retiming) -> list[str]:
 def _holds_both_ends(plan: Plan) -> bool:
     """Whether both ends are protected, or times were stated and not chosen by place."""
     parts = [one.stretch for one in plan.findings]
+    parts += [part for one in plan.common for part in one.around]
     if not any(part.by_place for part in parts):
         return True
     first, last = int(plan.trace.times[0]), int(plan.trace.times[-1])
@@ -102,15 +104,19 @@ def _of_composition(plan: Plan, *, further: bool) -> list[str]:
             "can give its protected places away to a few metres, and nothing said here holds for "
             "both together. Choosing the nicer of two draws counts as using both."
         )
-    found.append(
-        "Releases are not accounted together yet: publishing this ride, this place or this person "
-        "again weakens what is said here."
-    )
+    found.append(CANNOT_KNOW)
+    if plan.common:
+        found.append(
+            "A place with a name is moved by the same at every visit: who learns one true place "
+            "near it, on one ride, learns how all rides are moved at that time from it. What is "
+            "said of it holds for visits by the stated ways: each further way tells more, as the "
+            "ledger counts."
+        )
     if len(plan.findings) > 1:
         found.append(
-            "Each protected part is counted by itself. Where two of them are one place (a ride "
-            "that "
-            "ends where it began), who knows that learns more than epsilon says."
+            "Each protected part is counted by itself here. Where two of them are one place (a "
+            "ride that ends where it began), who knows that learns more than epsilon says: give "
+            "the place a name (trailveil place add), and all its visits share their noise."
         )
     return found
 

@@ -1,0 +1,350 @@
+"""What a release costs beside everything that was released before.
+
+Three things are counted, each against the worst of the adversaries' priors:
+
+- *protected times*: of each, what all releases tell whose times are near it, by their joint prior;
+- *places with names*: what all visits of all releases tell, their common noise included
+  (trailveil.recurring), each ride as if by ways of its own;
+- *parts without a name*, such as the ends of a ride: the ledger knows no positions, so all of them
+  may be one place. What the releases tell of it then adds up (trailveil.recurring).
+
+Nothing of this is ever counted too little: what is not computed counts as all that can be told.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from trailveil.adversaries import SPEEDS, Named, at_speed
+from trailveil.composition import Release, joint_loss
+from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable
+from trailveil.gaussian import FloatArray
+from trailveil.kernels import Kernel, latent, split, stopped
+from trailveil.ledger import NO_ID, Book, Mark
+from trailveil.loss import largest_eigenvalue
+from trailveil.places import Visited
+from trailveil.projection import MICRO, Frame
+from trailveil.recorded import tells_nothing_new, unpacked
+from trailveil.recurring import information
+from trailveil.release import Noise, Plan, Request
+from trailveil.secrets import compound
+from trailveil.selection import Stretch
+from trailveil.trace import NANOSECONDS
+from trailveil.ways import loss_of_shapes
+
+EVERYTHING = 1e30
+"""1 / m^2: the loss that counts where all may be told."""
+
+# Metres: protected parts of one recording that are this near, or within the radius, may be one.
+_ONE_PLACE = 500.0
+# An epsilon above this is said to be everything.
+_ALL = 1e9
+# Rows that are taken together exactly; more count as everything.
+_MOST_JOINT = 1500
+# Seconds: releases this near are taken together exactly where that is possible.
+_NEAR = 3600.0
+# Seconds: how long a prior has moved where increments are looked at.
+_FAR = 1e4
+
+
+@dataclass(frozen=True, slots=True)
+class OfPlace:
+    """What is told of one place with a name, as epsilon.
+
+    releases: how many visited it. alone: this release. total: all so far. at_most: all, with every
+    part without a name, which may be there, too. after: metres per coordinate that are then left.
+    """
+
+    name: str
+    releases: int
+    alone: float
+    total: float
+    at_most: float
+    after: float
+    ways: int
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What a release tells together with all before it, as epsilon.
+
+    releases: how many there are with it. epsilon: of it alone. times: of its protected times, the
+    worst, or of those of an overlapping release. one_place: if all parts without a name are one
+    place; fresh: what it adds to that. overlapping: how many earlier ones share moments with it.
+    """
+
+    subject: str
+    releases: int
+    epsilon: float
+    times: float
+    one_place: float
+    places: tuple[OfPlace, ...]
+    overlapping: int
+    fresh: float
+
+    @property
+    def total(self) -> float:
+        """The largest of them: what a limit is held against."""
+        places = [one.at_most for one in self.places]
+        return max(self.times, self.one_place, *places)
+
+
+def told_by(made: Plan, there: Sequence[Visited]) -> tuple[Mark, ...]:
+    """What a release tells of each place, and of the one that its unnamed parts may be."""
+    return (*(_of_visited(made, one) for one in there), _of_unnamed(made))
+
+
+def account(
+    book: Book,
+    made: Plan,
+    there: Sequence[Visited],
+    marks: Sequence[Mark],
+    subject: str,
+    overlapping: Sequence[int],
+) -> tuple[Account, tuple[Mark, ...]]:
+    """What a release costs beside all in the book, and the marks that count it.
+
+    overlapping: the numbers of releases that share time with it. The marks are those of `told_by`,
+    but for what these tell already, or tell besides.
+    """
+    request = made.request
+    own = max((one.guarantee.epsilon for one in made.findings), default=0.0)
+    if made.request.noise is Noise.EVERYWHERE:
+        own = request.epsilon
+    times = _beside(book, made, subject)
+    if any(tells_nothing_new(book, number, made, there) for number in overlapping):
+        marks = tuple(replace(one, told=np.zeros_like(one.told)) for one in marks)
+    elif overlapping:
+        joint, times = _together(book, overlapping, made)
+        marks = tuple(
+            replace(one, told=np.array([joint]) if one.place == NO_ID else _all_of(one.told))
+            for one in marks
+        )
+    before = book.totals(subject, NO_ID).get(NO_ID)
+    fresh = float(marks[-1].told[0])
+    unnamed = fresh + (0.0 if before is None else float(before[1][0]))
+    places = tuple(
+        _place(book, one, mark, subject, unnamed)
+        for one, mark in zip(there, marks[:-1], strict=True)
+    )
+    found = Account(
+        subject,
+        len(book.standing(subject)) + 1,
+        max(own, *(one.alone for one in places), 0.0),
+        max(times, own),
+        _epsilon(request.radius, unnamed, request.order),
+        places,
+        len(overlapping),
+        _epsilon(request.radius, fresh, request.order),
+    )
+    return found, tuple(marks)
+
+
+def check_total(found: Account, limit: float | None, asked: float) -> None:
+    """Refuse a release that would make more in total than a limit, and say what would fit.
+
+    asked: the epsilon of the request.
+    """
+    if limit is None or found.total <= limit:
+        return
+    shown = "all that can be told" if found.total > _ALL else f"{found.total:.3g}"
+    raise Refused(
+        f"epsilon in total must be at most {limit:g}, got {shown} with this release after "
+        f"{found.releases - 1} others; {_what_fits(found, limit, asked)}"
+    )
+
+
+def _what_fits(found: Account, limit: float, asked: float) -> str:
+    if found.overlapping:
+        return "nothing more of this recording fits: it was released before with other noise"
+    left = limit - (found.one_place - found.fresh)
+    if any(one.at_most > limit for one in found.places) or left <= 0 or found.fresh <= 0:
+        return "nothing more fits; name places that come back before they do (trailveil place add)"
+    return f"about --epsilon {0.98 * asked * left / found.fresh:.2g} would still fit"
+
+
+def _of_visited(made: Plan, one: Visited) -> Mark:
+    place, rows = one.place, made.mechanism.rows
+    seconds = made.trace.seconds[rows]
+    spans = [_span(made, *interval) for interval in one.intervals]
+    design = place.noise.shapes.design(one.away(made.trace)[rows])
+    told = [information(kernel, seconds, spans, design) for kernel in _kernels(place.request)]
+    return Mark(place.ident, one.draw, np.array(told))
+
+
+def _of_unnamed(made: Plan) -> Mark:
+    """The most that it tells of one place that its parts without a name may be."""
+    if made.request.noise is Noise.EVERYWHERE:
+        return Mark(NO_ID, NO_ID, np.array([made.request.bound]))
+    mechanism, rows = made.mechanism, made.mechanism.rows
+    seconds, own = made.trace.seconds[rows], mechanism.factor[rows, : made.own_columns]
+    told = [0.0]
+    for parts in _one_place_each(made):
+        spans = [_span(made, one.begin, one.end) for one in parts]
+        told += [
+            float(information(kernel, seconds, spans, ones, own, noise=mechanism.floor)[0, 0])
+            for kernel in _kernels(made.request)
+            for ones in [np.ones((seconds.size, 1))]
+        ]
+    return Mark(NO_ID, NO_ID, np.array([max(told)]))
+
+
+def _one_place_each(made: Plan) -> list[list[Stretch]]:
+    """The protected parts, those together that may be one place."""
+    near = max(_ONE_PLACE, made.request.radius)
+    groups: list[tuple[FloatArray, list[Stretch]]] = []
+    for one in (finding.stretch for finding in made.findings):
+        inside = np.flatnonzero(one.rows(made.trace))
+        if inside.size == 0:
+            inside = np.array([np.argmin(np.abs(made.trace.times - one.begin))])
+        middle = np.mean(made.lattice[inside], axis=0) / MICRO
+        for where, parts in groups:
+            if np.hypot(*(where - middle)) <= near:
+                parts.append(one)
+                break
+        else:
+            groups.append((middle, [one]))
+    return [parts for _, parts in groups]
+
+
+def _kernels(request: Request) -> list[Kernel]:
+    """The priors that what is told is counted against: the stated one, and its speeds."""
+    found = [request.kernel]
+    if Named.SPEEDS in request.target.who:
+        others = [at_speed(request.kernel, speed) for speed in SPEEDS]
+        found += [one for one in others if one is not None and one != request.kernel]
+    return found
+
+
+def _span(made: Plan, begin: int, end: int) -> tuple[float, float]:
+    """Nanoseconds since 1970 as seconds of the recording."""
+    first = int(made.trace.times[0])
+    return (begin - first) / NANOSECONDS, (end - first) / NANOSECONDS
+
+
+def _epsilon(radius: float, loss: float, order: float) -> float:
+    return order / 2 * (radius * (1 + Frame.SCALE_ERROR)) ** 2 * loss
+
+
+def _all_of(told: FloatArray) -> FloatArray:
+    """Information by which everything is known."""
+    found = np.zeros_like(told)
+    found[:, 0, 0] = EVERYTHING
+    return found
+
+
+def _place(book: Book, one: Visited, mark: Mark, subject: str, unnamed: float) -> OfPlace:
+    place, told = one.place, mark.told
+    size = told.shape[-1]
+    own = max(0.0, *(loss_of_shapes(each, place.noise.root)[0] for each in told))
+    total, seen = 0.0, False
+    for draw, (number, flat) in book.totals(subject, place.ident).items():
+        sums = flat.reshape(-1, round((flat.size / told.shape[0]) ** 0.5), size)
+        root = place.noise.root
+        if draw == one.draw:
+            sums, seen = sums + told, True
+        else:
+            root = unpacked(book.blob(number)).roots[draw]
+        total += max(0.0, *(loss_of_shapes(each, root)[0] for each in sums))
+    total = total if seen else total + own
+    scale = _epsilon(place.radius, 1.0, place.order)
+    return OfPlace(
+        place.name,
+        book.count_of(subject, place.ident) + 1,
+        scale * own,
+        scale * total,
+        scale * (total + unnamed),
+        total**-0.5 if total > 0 else float("inf"),
+        place.ways,
+    )
+
+
+def _together(book: Book, numbers: Sequence[int], made: Plan) -> tuple[float, float]:
+    """What a release and those that overlap it tell more of one place, and epsilon of any time.
+
+    The first in 1 / m^2. Everything, where that is not computed: see the module.
+    """
+    request = made.request
+    everything = EVERYTHING, _epsilon(request.radius, EVERYTHING, request.order)
+    kept = [unpacked(book.blob(number)) for number in numbers]
+    if made.common or made.mechanism.process is not None or any(one.roots for one in kept):
+        return everything
+    first = int(made.trace.times[0])
+    own = replace(made.mechanism, times=made.trace.times / NANOSECONDS)
+    noises = [own, *(one.mechanism for one in kept)]
+    parts = [(one.stretch.begin, one.stretch.end) for one in made.findings]
+    parts += [part for one in kept for part in one.parts]
+    mechanisms = [one for one in noises if one is not None]
+    rows = sum(one.rows.size for one in mechanisms)
+    if len(mechanisms) < len(noises) or rows > _MOST_JOINT or not parts:
+        return everything
+    shift = min(first, *(int(one.times[0]) for one in kept)) / NANOSECONDS
+    releases = [Release(replace(one, times=one.times - shift)) for one in mechanisms]
+    spans = [(a / NANOSECONDS, b / NANOSECONDS) for a, b in parts]
+    windows = [(a - shift, b - shift) for a, b in spans]
+    stays = [one for one in windows if one[0] < one[1]]
+    worst, one_place = 0.0, 0.0
+    moments = sorted({a for a, _ in windows})
+    for kernel in _kernels(request):
+        still = kernel.warp(stopped(stays)) if stays else kernel
+        try:
+            loss = joint_loss(still, releases, compound(moments)).matrix
+            singles = [
+                largest_eigenvalue(joint_loss(still, releases, compound([one])).matrix)
+                for one in moments
+            ]
+        except (NumericalError, Unavailable, InvalidValue):
+            return everything
+        worst, one_place = max(worst, *singles), max(one_place, float(np.sum(loss)))
+    return one_place, _epsilon(request.radius, worst, request.order)
+
+
+def _beside(book: Book, made: Plan, subject: str) -> float:
+    """Epsilon of the worst protected time, with all that other releases tell of it from outside.
+
+    Each release that does not overlap tells at most where the person was, and how fast, at its
+    nearest fix: that adds at most the precision of a place from there, velocities known at both.
+    """
+    if not made.findings:
+        return 0.0
+    request, worst = made.request, 0.0
+    begin, end = int(made.trace.times[0]), int(made.trace.times[-1])
+    others = [one for one in book.standing(subject) if not one.series]
+    before = [one.end for one in others if one.end <= begin]
+    after = [one.begin for one in others if one.begin >= end]
+    for finding in made.findings:
+        part = finding.stretch
+        gaps = [part.begin - max(before)] if before else []
+        gaps += [min(after) - part.end] if after else []
+        more = max(
+            sum(1.0 / _moved(kernel, gap / NANOSECONDS) for gap in gaps)
+            for kernel in _kernels(request)
+        )
+        own = finding.guarantee.epsilon
+        worst = max(worst, own + _epsilon(request.radius, more, request.order))
+    near = [
+        one.number
+        for one in others
+        if 0 <= max(begin - one.end, one.begin - end) < _NEAR * NANOSECONDS
+    ]
+    return min(worst, _together(book, near, made)[1]) if near else worst
+
+
+def _moved(kernel: Kernel, seconds: float) -> float:
+    """The variance of a place from one so many seconds away, the state known there, at least."""
+    times = np.array([0.0, seconds, 2 * seconds])
+    rest = latent(kernel)
+    base = None if rest is None else split(rest)[0]
+    if base is None:
+        return 1e-6
+    # The velocity at either end tells of no more than a time constant of the way each.
+    matrix = base(times + _FAR, times + _FAR)
+    way = matrix[1, 1] + matrix[0, 0] - 2 * matrix[0, 1]
+    slope = 1e-3 * seconds
+    near = np.array([0.0, slope, seconds - slope, seconds]) + _FAR
+    known = base(near, near)
+    steps = np.array([[-1.0, 0.0, 0.0, 1.0], [-1.0, 1.0, 0.0, 0.0], [0.0, 0.0, -1.0, 1.0]])
+    joint = steps @ known @ steps.T
+    cross = joint[0, 1:]
+    return max(1e-6, float(way - cross @ np.linalg.lstsq(joint[1:, 1:], cross, rcond=None)[0]))

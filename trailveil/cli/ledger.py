@@ -1,0 +1,101 @@
+"""`trailveil ledger show|export|verify`: what was released, and what it adds up to."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from trailveil.formats.source import named
+from trailveil.ledger import Book, Recorded, user_ledger
+from trailveil.output import check_output, write_atomically
+from trailveil.report.ledger import CANNOT_KNOW
+
+EXAMPLE = """Examples:
+
+\b
+  trailveil ledger show
+  trailveil ledger export mine.jsonl
+  trailveil ledger verify"""
+
+
+@click.group(epilog=EXAMPLE)
+def ledger() -> None:
+    """Say what was released from this machine, and what that adds up to."""
+
+
+@ledger.command(epilog="Example: trailveil ledger show --subject anna")
+@click.option("--subject", metavar="NAME", help="Of one person; default: all.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def show(subject: str | None, *, as_json: bool) -> None:
+    """List the releases that count: when, what was protected, epsilon alone and in total."""
+    with user_ledger().open() as book:
+        found = [_entry(book, one) for one in book.standing(subject)]
+    if as_json:
+        click.echo(json.dumps({"releases": found, "cannot_know": CANNOT_KNOW}))
+        return
+    for one in found:
+        click.echo(_line(one))
+    click.echo(f"{len(found)} release{'s' * (len(found) != 1)}. {CANNOT_KNOW}")
+
+
+@ledger.command(epilog="Example: trailveil ledger export mine.jsonl")
+@click.argument("output", metavar="OUT", type=click.Path(path_type=Path))
+@click.option("--overwrite", is_flag=True, help="Replace the file if it exists.")
+def export(output: Path, *, overwrite: bool) -> None:
+    """Write the releases that count as JSON lines, readable by you alone.
+
+    Times and guarantees; there are no positions in the ledger.
+    """
+    check_output(output, overwrite=overwrite)
+    with user_ledger().open() as book:
+        found = [_entry(book, one) for one in book.standing()]
+    data = "".join(f"{json.dumps(one)}\n" for one in found).encode()
+    write_atomically(output, lambda out: out.write(data), overwrite=overwrite, private=True)
+    click.echo(
+        f"Wrote {len(found)} release{'s' * (len(found) != 1)} to {named(output)}. It says when you "
+        "recorded what: keep it to yourself."
+    )
+
+
+@ledger.command(epilog="Example: trailveil ledger verify")
+def verify() -> None:
+    """Check that nothing in the ledger was changed, removed or cut off; exit 1 if so."""
+    standing = user_ledger().verify()
+    click.echo(f"The ledger is whole: {standing} release{'s' * (standing != 1)} count.")
+
+
+def _entry(book: Book, one: Recorded) -> dict[str, Any]:
+    body = book.body(one.number)
+    return {
+        "number": one.number,
+        "made_utc": _in_utc(one.made),
+        "subject": one.subject,
+        "series": one.series or None,
+        "begin_utc": _in_utc(one.begin),
+        "end_utc": _in_utc(one.end),
+        "mechanism": body.get("mechanism"),
+        "parts": body.get("parts", []),
+        "places": body.get("places", []),
+        "epsilon": one.epsilon,
+        "total": body.get("total"),
+    }
+
+
+def _line(one: dict[str, Any]) -> str:
+    what = ", ".join([*one["parts"], *one["places"]]) or one["mechanism"]
+    of = "" if one["series"] is None else f" ({one['series']})"
+    total = "" if one["total"] is None else f", {_epsilon(one['total'])} in total then"
+    return (
+        f"{one['number']:>5}  {one['made_utc'][:16]}  {one['subject']}{of}: {one['begin_utc']} to "
+        f"{one['end_utc'][11:]}, {what}: {_epsilon(one['epsilon'])}{total}"
+    )
+
+
+def _epsilon(value: float) -> str:
+    return "all that can be told" if value > 1e9 else f"epsilon {value:.3g}"
+
+
+def _in_utc(when: int) -> str:
+    return datetime.fromtimestamp(when // 10**9, UTC).strftime("%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,174 @@
+"""`trailveil place add|list|remove`: places that come back, with names."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import click
+import numpy as np
+
+from trailveil.adversaries import Named
+from trailveil.adversaries import named as known_as
+from trailveil.cli.parameters import POSITIVE
+from trailveil.cli.waiting import waiting
+from trailveil.errors import Refused
+from trailveil.guarantee import CIRCLE_68
+from trailveil.ledger import ID_BYTES, user_ledger
+from trailveil.place_noise import DEFAULT_WAYS, MOST_WAYS
+from trailveil.places import Place, added, designed, load_places, save_places
+from trailveil.priors import BUILT_IN
+from trailveil.randomness import fresh_seed
+from trailveil.visits import circle
+
+EXAMPLE = """Examples:
+
+\b
+  trailveil place add home --near 45.7399,-32.9167,150 --radius 300
+  trailveil place list
+  trailveil place remove home"""
+
+
+@click.group(epilog=EXAMPLE)
+def place() -> None:
+    """Name places that come back, such as home: all visits of one share their noise.
+
+    Where they are is kept on this machine, in a file of yours alone.
+    """
+
+
+@place.command(
+    epilog="Example: trailveil place add home --near 45.7399,-32.9167,150 --radius 300 --epsilon 1"
+)
+@click.argument("name")
+@click.option("--near", required=True, metavar="LAT,LON,METRES", help="Where it is, and how wide.")
+@click.option("--radius", type=POSITIVE, default=300.0, show_default=True, help="Metres.")
+@click.option("--epsilon", type=POSITIVE, default=1.0, show_default=True, help="Privacy loss.")
+@click.option(
+    "--order",
+    type=click.FloatRange(min=1, min_open=True),
+    default=5.0,
+    show_default=True,
+    help="Renyi order.",
+)
+@click.option(
+    "--ways",
+    type=click.IntRange(1, MOST_WAYS),
+    default=DEFAULT_WAYS,
+    show_default=True,
+    help="Ways to and from it, there and back counted as two, that the noise holds for.",
+)
+@click.option(
+    "--withhold", type=POSITIVE, metavar="SECONDS", help="Release nothing this near a visit."
+)
+@click.option(
+    "--adversary",
+    "who",
+    multiple=True,
+    type=click.Choice(["default", *(one.value for one in Named)]),
+    help="Whom the noise is made against, as of protect. Default: all.",
+)
+@click.option(
+    "--prior",
+    type=click.Choice(sorted(BUILT_IN)),
+    default="default",
+    show_default=True,
+    help="How you move.",
+)
+@click.option("--change", is_flag=True, help="State a place anew; its noise is drawn anew.")
+def add(**options: Any) -> None:
+    """Name a place: from now on each recording that visits it is moved by the same there."""
+    ledger = user_ledger()
+    places = load_places(ledger)
+    stated = Place(
+        _named(options["name"]),
+        circle(options["near"]),
+        options["radius"],
+        options["epsilon"],
+        options["order"],
+        options["ways"],
+        options["withhold"],
+        options["prior"],
+        known_as(options["who"] or ("default",)),
+        fresh_seed()[:ID_BYTES],
+    )
+    whole = added(places, stated, change=options["change"])
+    with waiting("designing the noise that all visits share"):
+        made = designed(whole[-1])
+    save_places(ledger, [*whole[:-1], made])
+    click.echo(
+        f"Added {made.name}. Recordings that visit it are moved by {2**0.5 * made.noise.std:,.0f} "
+        "m there (root mean square), by the same each time, and by less the longer before and "
+        f"after: {_at(made, 600)} ten minutes and {_at(made, 3600)} an hour from it. However often "
+        f"it is visited, by up to {made.ways} ways, who knows how people move is left with "
+        f"{CIRCLE_68 * made.noise.left[0].after:,.0f} m around a point in 68 of 100 cases."
+    )
+
+
+@place.command("list", epilog="Example: trailveil place list --json")
+@click.option("--where", is_flag=True, help="Say where they are, too.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def list_places(*, where: bool, as_json: bool) -> None:
+    """List the places that have names; where they are only if asked."""
+    found = [_told(one, where=where) for one in load_places(user_ledger()) if not one.gone]
+    if as_json:
+        click.echo(json.dumps({"places": found}))
+        return
+    for one in found:
+        at = f" at {one['near']}" if where else ""
+        click.echo(
+            f"{one['name']}{at}: radius {one['radius_m']:g} m, epsilon {one['epsilon']:g} (order "
+            f"{one['order']:g}), {one['ways']} ways, moved by {one['moved_m']:,.0f} m"
+        )
+    if not found:
+        click.echo("No place has a name yet: trailveil place add --help")
+
+
+@place.command(epilog="Example: trailveil place remove home")
+@click.argument("name")
+@click.option("--forget", is_flag=True, help="Forget where it was as well.")
+def remove(name: str, *, forget: bool) -> None:
+    """Remove a place. Later visits are no longer protected by its noise.
+
+    Where it was is kept, so that a place named there again is counted with it; --forget drops that.
+    """
+    ledger = user_ledger()
+    places = load_places(ledger)
+    if not any(one.name == name and (forget or not one.gone) for one in places):
+        raise Refused(
+            f"a place must be one that has a name, got none of the name {name!r}: see `trailveil "
+            "place list`"
+        )
+    rest = [one for one in places if one.name != name]
+    gone = [replace(one, gone=True) for one in places if one.name == name]
+    save_places(ledger, rest if forget else [*rest, *gone])
+    click.echo(
+        f"Removed {name}."
+        + (" What was released of it is counted no longer with what comes." if forget else "")
+    )
+
+
+def _named(name: str) -> str:
+    if not name.strip() or not name.isprintable() or len(name) > 100:
+        raise click.BadParameter("must be a name of up to 100 characters that can be printed")
+    return name
+
+
+def _at(made: Place, seconds: float) -> str:
+    size = float(np.linalg.norm(made.noise.at(np.array([seconds]))))
+    return f"{2**0.5 * size:,.0f} m"
+
+
+def _told(one: Place, *, where: bool) -> dict[str, Any]:
+    at = one.circle
+    found = {
+        "name": one.name,
+        "radius_m": one.radius,
+        "epsilon": one.epsilon,
+        "order": one.order,
+        "ways": one.ways,
+        "withhold_s": one.withhold,
+        "prior": one.prior,
+        "adversaries": [who.value for who in one.who],
+        "moved_m": float(2**0.5 * one.noise.std),
+    }
+    return {**found, "near": f"{at.latitude},{at.longitude},{at.metres:g}"} if where else found

@@ -1,0 +1,34 @@
+"""Noise that several releases share, such as that of a place that all of them visit."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.gaussian import FloatArray
+from trailveil.selection import Stretch
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Common:
+    """Noise that a release shares with others: of one draw, whatever the seed of the release.
+
+    name: of the draw. columns: (n, r) metres. draw: (2, r), east and north. withheld: (n,), fixes
+    that are not released because of it. around: where fields tell of what it hides.
+    """
+
+    name: bytes
+    columns: FloatArray
+    draw: FloatArray
+    withheld: NDArray[np.bool_]
+    around: tuple[Stretch, ...]
+
+
+def named_in_full(common: Iterable[Common]) -> list[bytes]:
+    """Which draws a release shares, and at which fixes they are how large: for its identity."""
+    return [
+        part
+        for one in common
+        for part in (one.name, one.columns.astype("<f8").tobytes(), one.withheld.tobytes())
+    ]

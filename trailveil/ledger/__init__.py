@@ -1,0 +1,20 @@
+"""What was released before: an append-only file in the user's own state folder.
+
+See `trailveil.ledger.store`.
+"""
+
+from trailveil.ledger.book import ID_BYTES, NO_ID, Book, Entry, Mark, Recorded
+from trailveil.ledger.store import Ledger, open_ledger, state_folder, user_ledger
+
+__all__ = [
+    "ID_BYTES",
+    "NO_ID",
+    "Book",
+    "Entry",
+    "Ledger",
+    "Mark",
+    "Recorded",
+    "open_ledger",
+    "state_folder",
+    "user_ledger",
+]

@@ -1,0 +1,288 @@
+"""The ledger of one user: where it is, how it is opened, and how damage is noticed.
+
+In the user's own state folder (mode 0700), all readable by the owner alone: `key`, 32 random bytes;
+`ledger.sqlite`, the entries, chained by codes of the key; and `ledger.seal`, how many rows there
+are and the code of the last one, written after each of them. A row is durable before what it is
+about appears. A ledger that is ahead of its seal was interrupted between the two, which is no harm;
+a seal that is ahead of its ledger, a row that is not what was written, and a file that is gone are
+refused: nothing is released, since it would be counted too little.
+
+What cannot be noticed: the whole folder put back as it was before, or taken away; and whatever else
+was published, by other means or from another machine.
+"""
+
+import contextlib
+import os
+import sqlite3
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trailveil.errors import Refused, UnwritableOutput
+from trailveil.formats.source import named
+from trailveil.keys import check_private, name_of
+from trailveil.ledger.book import SCHEMA, Book, Recorded, chained, damaged, digest_of
+from trailveil.output import write_atomically
+from trailveil.randomness import SEED_BYTES, derive, fresh_seed
+
+VERSION = 1
+_FILE, _SEAL, _KEY = "ledger.sqlite", "ledger.seal", "key"
+# Seconds that another run may hold the ledger.
+_PATIENCE = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The state folder of one user, and the key in it."""
+
+    folder: Path
+    key: bytes = field(repr=False)
+
+    def request_id(self, parts: Iterable[bytes]) -> bytes:
+        """The keyed hash of a whole request: trace, times, design."""
+        return derive(self.key, [b"release", bytes([VERSION]), *parts])
+
+    def seed(self, request: bytes) -> bytes:
+        """The seed of the noise of a request."""
+        return derive(self.key, [b"noise", request])
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[Book]:
+        """One exclusive look at the ledger: all that is added is durable when it is left.
+
+        Where it is left by an exception, nothing is added. Raises Refused for a ledger that is not
+        as it was left, or that another run holds; UnwritableOutput where it cannot be written.
+        """
+        path = self.folder / _FILE
+        _check_file(path, "the ledger of what was released")
+        where = named(path)
+        with contextlib.closing(_connected(path)) as connection:
+            with _told_apart(path):
+                connection.execute("BEGIN IMMEDIATE")
+                found = self._checked(connection, where)
+            book, before = Book(connection, _code_key(self.key), *found, where), len(found[0])
+            try:
+                yield book
+            except sqlite3.Error as error:
+                raise _of_sqlite(error, path) from error
+            with _told_apart(path):
+                connection.execute("COMMIT")
+            if len(book.rows) != before:
+                self._seal(book.plains, book.codes)
+
+    def verify(self) -> int:
+        """Check every row and all that it refers to; how many releases stand."""
+        with self.open() as book:
+            with _told_apart(self.folder / _FILE):
+                book.check_contents()
+            return len(book.standing())
+
+    def _checked(
+        self, connection: sqlite3.Connection, where: str
+    ) -> tuple[list[Recorded], list[bytes], list[bytes]]:
+        """The rows and their codes, as long as they are what the key and the seal say."""
+        meta = connection.execute("SELECT version, key FROM meta").fetchall()
+        if len(meta) != 1 or meta[0][0] != VERSION:
+            raise damaged("another version", where)
+        if meta[0][1] != name_of(self.key):
+            raise damaged("another key", where)
+        sealed, last, digest = self._sealed()
+        found = chained(connection, _code_key(self.key), sealed, digest, where)
+        codes = found[2]
+        if sealed and codes[sealed - 1] != last:
+            raise damaged("its last sealed row is another", where)
+        if sealed < len(codes):
+            self._seal(*found[1:])
+        return found
+
+    def _sealed(self) -> tuple[int, bytes, bytes]:
+        """How many rows were written, the code of the last, and the digest of all."""
+        path = self.folder / _SEAL
+        if not path.is_file() or path.is_symlink():
+            raise damaged("its seal is gone", named(path))
+        check_private(path, "the seal of the ledger")
+        data = path.read_bytes()
+        whole, code = data[:-SEED_BYTES], data[-SEED_BYTES:]
+        if derive(self.key, [b"seal", whole]) != code:
+            raise damaged("its seal was changed", named(path))
+        return int.from_bytes(whole[:8], "big"), whole[40:], whole[8:40]
+
+    def _seal(self, plains: list[bytes], codes: list[bytes]) -> None:
+        last = codes[-1] if codes else b""
+        _write_seal(self.folder, self.key, len(plains), digest_of(plains) + last)
+
+
+def state_folder() -> Path:
+    """Where the user's state is: in $XDG_STATE_HOME, or %LOCALAPPDATA%, or ~/.local/state.
+
+    Raises Refused where there is no home.
+    """
+    stated = os.environ.get("XDG_STATE_HOME") or os.environ.get("LOCALAPPDATA")
+    if stated and Path(stated).is_absolute():
+        return Path(stated) / "trailveil"
+    try:
+        home = Path.home()
+    except RuntimeError as error:
+        raise Refused(
+            "a state folder must be known to count releases, got no home; set XDG_STATE_HOME"
+        ) from error
+    return home / ".local" / "state" / "trailveil"
+
+
+def user_ledger() -> Ledger:
+    """The ledger of the user."""
+    return open_ledger(state_folder())
+
+
+def open_ledger(folder: Path) -> Ledger:
+    """The ledger in a folder; all of it is made at first use.
+
+    Raises Refused where a part of it is gone, damaged, or open to others; UnwritableOutput where
+    the folder cannot be used.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        earlier = (folder / "releases").is_dir() and any((folder / "releases").iterdir())
+        if earlier:
+            raise Refused(
+                "what was released must be in a ledger, got records of an earlier version, which "
+                f"cannot be counted: {named(folder / 'releases')}; move that folder away to go on, "
+                "and do not release those recordings again"
+            )
+        with _locked(folder):
+            if not (folder / _KEY).exists():
+                _make(folder)
+        key = (folder / _KEY).read_bytes()
+    except OSError as error:
+        raise _unusable(error, folder) from error
+    if len(key) != SEED_BYTES:
+        raise Refused(
+            f"the key of the ledger must be {SEED_BYTES} bytes, got {len(key)}: "
+            f"{named(folder / _KEY)}; restore it from a backup, without it nothing can be counted"
+        )
+    check_private(folder / _KEY, "the key of the ledger")
+    return Ledger(folder, key)
+
+
+def _make(folder: Path) -> None:
+    """An empty ledger and its seal, and last of all the key: what has none was never used."""
+    path = folder / _FILE
+    if path.exists() and _rows(path):
+        raise Refused(
+            f"the key of the ledger must be there, got none: {named(folder / _KEY)}; restore it "
+            "from a backup, or move the whole folder away to begin anew: what was released until "
+            "now is then counted no more"
+        )
+    path.unlink(missing_ok=True)
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    key = fresh_seed()
+    with contextlib.closing(_connected(path)) as connection:
+        connection.executescript(SCHEMA)
+        connection.execute("INSERT INTO meta VALUES (?, ?)", (VERSION, name_of(key)))
+    _write_seal(folder, key, 0, digest_of([]))
+    _store(folder / _KEY, key)
+
+
+def _rows(path: Path) -> bool:
+    """Whether a ledger without a key has anything in it, or may have."""
+    try:
+        with contextlib.closing(_connected(path)) as connection:
+            tables = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
+            if not tables:
+                return False
+            return bool(connection.execute("SELECT COUNT(*) FROM entries").fetchone()[0])
+    except sqlite3.Error:
+        return True
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    try:
+        connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
+        connection.execute("PRAGMA synchronous = EXTRA")
+        connection.execute("PRAGMA trusted_schema = OFF")
+    except sqlite3.Error as error:
+        raise _of_sqlite(error, path) from error
+    return connection
+
+
+def _write_seal(folder: Path, key: bytes, rows: int, rest: bytes) -> None:
+    whole = rows.to_bytes(8, "big") + rest
+    _store(folder / _SEAL, whole + derive(key, [b"seal", whole]))
+
+
+def _code_key(key: bytes) -> bytes:
+    return derive(key, [b"ledger"])
+
+
+def _check_file(path: Path, what: str) -> None:
+    try:
+        found = path.lstat()
+    except FileNotFoundError as error:
+        raise damaged("its file is gone", named(path)) from error
+    except OSError as error:
+        raise _unusable(error, path.parent) from error
+    if not stat.S_ISREG(found.st_mode):
+        raise damaged("it is no file", named(path))
+    check_private(path, what)
+
+
+@contextlib.contextmanager
+def _told_apart(path: Path) -> Iterator[None]:
+    """What SQLite says, in our words."""
+    try:
+        yield
+    except (sqlite3.Error, UnicodeDecodeError, TypeError, AttributeError) as error:
+        raise _of_sqlite(error, path) from error
+
+
+def _of_sqlite(error: Exception, path: Path) -> Refused | UnwritableOutput:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        return Refused(
+            f"the ledger must be free within {_PATIENCE:g} s, got one that another run holds: "
+            f"{named(path)}; wait for that run, or end it"
+        )
+    unwritable = {
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_PERM,
+    }
+    if code in unwritable:
+        return UnwritableOutput(
+            f"the ledger must be writable, got the error '{error}': {named(path)}; free some space "
+            "or set XDG_STATE_HOME to a folder of your own: nothing was released"
+        )
+    return damaged(f"{type(error).__name__}", named(path))
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Alone in the folder while the ledger is made, where the system has such a lock."""
+    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        with contextlib.suppress(ImportError):
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _store(path: Path, data: bytes) -> None:
+    try:
+        write_atomically(path, lambda out: out.write(data), overwrite=True, private=True)
+    except UnwritableOutput as error:
+        cause = error.__cause__
+        raise _unusable(cause if isinstance(cause, OSError) else OSError(), path.parent) from error
+
+
+def _unusable(error: OSError, folder: Path) -> UnwritableOutput:
+    reason = error.strerror or type(error).__name__
+    return UnwritableOutput(
+        f"the state folder must be usable, got the error '{reason}': {named(folder)}; set "
+        "XDG_STATE_HOME to a folder of your own: what was released is counted there"
+    )

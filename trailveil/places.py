@@ -1,0 +1,263 @@
+"""Places that a person names, and the noise that all visits of each of them share.
+
+In the user's own state folder, in a file of its owner's alone: `places.json`, with where each place
+is, what it is to be left with, and its noise. Where a place is, is a secret: it is in no message,
+in no report and not in the ledger, which knows places by random names alone.
+
+The draw of the common noise is a keyed function of all that was stated about a place: with another
+radius, epsilon or position it is another draw, never the same one at another scale. Two devices
+with one key and one statement agree without talking.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trailveil.adversaries import Named
+from trailveil.common import Common
+from trailveil.errors import InvalidValue, Refused
+from trailveil.formats.source import load, named
+from trailveil.gaussian import FloatArray
+from trailveil.kernels import Kernel
+from trailveil.keys import check_private
+from trailveil.ledger import ID_BYTES, Ledger
+from trailveil.output import write_atomically
+from trailveil.place_noise import NO_NOISE, Facing, PlaceNoise, place_noise
+from trailveil.priors import BUILT_IN
+from trailveil.randomness import derive, normals
+from trailveil.release import Request
+from trailveil.selection import Stretch
+from trailveil.stops import Interval
+from trailveil.trace import Trace
+from trailveil.visits import Circle, between_places, visits
+from trailveil.ways import Shapes, seconds_to
+
+# Raised whenever the same statement would get another noise: draws are not shared between them.
+_DESIGN = 1
+_VERSION = 1
+_FILE = "places.json"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Place:
+    """A place by its name, and what is stated about it; printing it shows nothing.
+
+    circle: a visit is to be within it. radius: metres, epsilon, order, as of a release. ways: how
+    many ways to and from it the noise is made for. withhold: seconds around a visit within which
+    nothing is released, or None. prior: the name of a built-in one. who: the adversaries. ident:
+    what the ledger knows it by. noise: see `designed`. gone: removed, and kept, so that it is
+    known if it comes back.
+    """
+
+    name: str
+    circle: Circle
+    radius: float
+    epsilon: float
+    order: float
+    ways: int
+    withhold: float | None
+    prior: str
+    who: tuple[Named, ...]
+    ident: bytes
+    noise: PlaceNoise = NO_NOISE
+    gone: bool = False
+
+    @property
+    def kernel(self) -> Kernel:
+        """The prior of movement, metres and seconds."""
+        return BUILT_IN[self.prior].kernel
+
+    @property
+    def request(self) -> Request:
+        """What is asked for at it, as of a release."""
+        return Request(
+            (), self.radius, self.epsilon, self.order, None, self.who, kernel=self.kernel
+        )
+
+    @property
+    def statement(self) -> bytes:
+        """All that was stated about it: what its draw depends on."""
+        at = (self.circle.latitude, self.circle.longitude, self.circle.metres)
+        stated = (self.radius, self.epsilon, self.order, self.ways, self.withhold)
+        return repr((_DESIGN, self.name, at, *stated, self.kernel, self.who)).encode()
+
+    def seed(self, key: bytes) -> bytes:
+        """The seed of its draw under a key."""
+        return derive(key, [b"common noise of a place", self.statement])
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Visited:
+    """A place that a recording visits, with the draw of its common noise.
+
+    intervals: the visits, nanoseconds, of this recording or known from others. seed: of the draw.
+    """
+
+    place: Place
+    intervals: tuple[Interval, ...]
+    seed: bytes = field(repr=False)
+
+    @property
+    def draw(self) -> bytes:
+        """What the ledger knows the draw by."""
+        return derive(self.seed, [b"name"])[:ID_BYTES]
+
+    def away(self, trace: Trace) -> FloatArray:
+        """Seconds of each fix to the nearest visit (n,)."""
+        return seconds_to(trace.times, list(self.intervals))
+
+    def common(self, trace: Trace) -> Common:
+        """Its noise at the fixes of a trace."""
+        away, noise = self.away(trace), self.place.noise
+        size = noise.root.shape[1]
+        draws = [normals(self.seed, f"{axis} place", size) for axis in ("east", "north")]
+        silent = np.zeros(len(trace), bool)
+        if noise.withhold is not None:
+            silent = away <= noise.withhold
+        parts = tuple(Stretch(self.place.name, *one, by_place=True) for one in self.intervals)
+        return Common(self.draw, noise.at(away), np.array(draws), silent, parts)
+
+
+def visited(
+    trace: Trace,
+    places: Sequence[Place],
+    key: bytes,
+    known: dict[bytes, list[Interval]],
+) -> list[Visited]:
+    """The places that a trace visits, or is near in time to a visit of.
+
+    known: visits that earlier releases had, near in time, by the ident of the place.
+    """
+    found = []
+    for place in places:
+        whole = sorted({*visits(trace, place.circle), *known.get(place.ident, [])})
+        if whole:
+            found.append(Visited(place, tuple(whole), place.seed(key)))
+    return found
+
+
+def designed(place: Place) -> Place:
+    """The place with its noise. Raises as `trailveil.place_noise.place_noise` does."""
+    made = place_noise(place.kernel, place.request.target, place.ways, place.withhold)
+    return replace(place, noise=made)
+
+
+def load_places(ledger: Ledger) -> list[Place]:
+    """All places of the user, removed ones too.
+
+    Raises Refused for a file that others can read, that was changed, or is of another key.
+    """
+    path = ledger.folder / _FILE
+    if not path.exists() and not path.is_symlink():
+        return []
+    check_private(path, "the file of places")
+    data = load(path)
+    whole, _, code = data.rpartition(b"\n")
+    if derive(ledger.key, [b"places", whole]).hex().encode() != code:
+        raise _changed(path)
+    try:
+        record = json.loads(whole)
+        if record["version"] != _VERSION:
+            raise _changed(path)
+        return [_read(one) for one in record["places"]]
+    except (KeyError, TypeError, ValueError) as error:
+        raise _changed(path) from error
+
+
+def save_places(ledger: Ledger, places: Sequence[Place]) -> None:
+    """Write all places, whole or not at all, for their owner alone."""
+    record = {"version": _VERSION, "places": [_written(one) for one in places]}
+    whole = json.dumps(record).encode()
+    code = derive(ledger.key, [b"places", whole]).hex().encode()
+    path = ledger.folder / _FILE
+    data = whole + b"\n" + code
+    write_atomically(path, lambda out: out.write(data), overwrite=True, private=True)
+
+
+def added(places: Sequence[Place], place: Place, *, change: bool) -> list[Place]:
+    """The places with one more, or with one changed; where it was before, it keeps its ident.
+
+    Raises Refused for a name that is taken unless `change`, and for a place that overlaps another.
+    """
+    same = [one for one in places if one.name == place.name]
+    if any(not one.gone for one in same) and not change:
+        raise Refused(
+            f"a place must have a name of its own, got one that exists: {place.name!r}; add "
+            "--change to state it anew (its noise is then drawn anew, and counted with the old)"
+        )
+    rest = [one for one in places if one.name != place.name]
+    near = [one for one in rest if overlap(one.circle, place.circle)]
+    if any(not one.gone for one in near):
+        name = next(one.name for one in near if not one.gone)
+        raise Refused(
+            f"places must not overlap, got one that overlaps {name!r}: state one of them, or "
+            f"smaller metres; `trailveil place remove {name}` first"
+        )
+    earlier = [*(one for one in same if overlap(one.circle, place.circle)), *near]
+    if len({one.ident for one in earlier}) > 1:
+        raise Refused(
+            "a place must be where at most one was before, got one that overlaps several that were "
+            "removed: state smaller metres"
+        )
+    ident = earlier[0].ident if earlier else place.ident
+    kept = [one for one in rest if one not in near]
+    return [*kept, replace(place, ident=ident)]
+
+
+def overlap(one: Circle, other: Circle) -> bool:
+    """Whether two places have something in common."""
+    return between_places(one, other) <= one.metres + other.metres
+
+
+def _written(place: Place) -> dict[str, Any]:
+    noise = place.noise
+    return {
+        "name": place.name,
+        "at": [place.circle.latitude, place.circle.longitude, place.circle.metres],
+        "radius": place.radius,
+        "epsilon": place.epsilon,
+        "order": place.order,
+        "ways": place.ways,
+        "withhold": place.withhold,
+        "prior": place.prior,
+        "who": [one.value for one in place.who],
+        "ident": place.ident.hex(),
+        "gone": place.gone,
+        "knots": noise.shapes.knots.tolist(),
+        "root": noise.root.tolist(),
+        "left": [[one.adversary, one.loss, one.known, one.after] for one in noise.left],
+    }
+
+
+def _read(record: dict[str, Any]) -> Place:
+    left = tuple(Facing(*one) for one in record["left"])
+    root = np.array(record["root"], dtype=np.float64)
+    knots = np.array(record["knots"], dtype=np.float64)
+    if record["prior"] not in BUILT_IN:
+        raise InvalidValue("the prior of a place must be a built-in one")
+    return Place(
+        record["name"],
+        Circle(*record["at"]),
+        record["radius"],
+        record["epsilon"],
+        record["order"],
+        record["ways"],
+        record["withhold"],
+        record["prior"],
+        tuple(Named(one) for one in record["who"]),
+        bytes.fromhex(record["ident"]),
+        PlaceNoise(Shapes(knots), root, record["withhold"], left),
+        record["gone"],
+    )
+
+
+def _changed(path: Path) -> Refused:
+    return Refused(
+        f"the file of places must be as Trailveil wrote it, got another: {named(path)}; restore it "
+        "from a backup, or remove it and add the places again (their noise is the same again where "
+        "all that is stated is the same)"
+    )

@@ -1,0 +1,144 @@
+"""What a release tells with all before it, in a report: objects, and lines of text."""
+
+from typing import Any
+
+from trailveil.accounting import EVERYTHING, Account
+from trailveil.guarantee import CIRCLE_68
+from trailveil.places import Visited
+from trailveil.release import Plan
+from trailveil.report.parts import listed
+
+# An epsilon above this is of all that can be told.
+_ALL = 1e9
+
+CANNOT_KNOW = (
+    "The ledger counts what was released with Trailveil on this machine, under this name. It "
+    "cannot know what other apps, machines, photos or people published of the same places."
+)
+
+
+def place_of(plan: Plan, one: Visited) -> dict[str, Any]:
+    """A place with a name that a recording visits; not where it is."""
+    place, away = one.place, one.away(plan.trace)
+    first, last = int(plan.trace.times[0]), int(plan.trace.times[-1])
+    return {
+        "name": place.name,
+        "visits": sum(begin <= last and end >= first for begin, end in one.intervals),
+        "fixes": int((away == 0).sum()),
+        "withheld": int(one.common(plan.trace).withheld.sum()),
+        "radius_m": place.radius,
+        "epsilon": place.epsilon,
+        "order": place.order,
+        "ways": place.ways,
+        "moved_m": float(2**0.5 * place.noise.std),
+        "left": [
+            {
+                "adversary": facing.adversary,
+                "circle_68_m": CIRCLE_68 * facing.after,
+            }
+            for facing in place.noise.left
+        ],
+    }
+
+
+def counted(found: Account) -> dict[str, Any]:
+    """An account as an object; None for an epsilon of all that can be told."""
+    return {
+        "subject": found.subject,
+        "releases": found.releases,
+        "overlapping": found.overlapping,
+        "epsilon": found.epsilon,
+        "total": _or_all(found.total),
+        "times": _or_all(found.times),
+        "if_one_place": _or_all(found.one_place),
+        "places": [
+            {
+                "name": one.name,
+                "releases": one.releases,
+                "epsilon": _or_all(one.alone),
+                "total": _or_all(one.total),
+                "at_most": _or_all(one.at_most),
+                "circle_68_m": CIRCLE_68 * one.after if one.after < EVERYTHING else None,
+            }
+            for one in found.places
+        ],
+        "cannot_know": CANNOT_KNOW,
+    }
+
+
+def place_lines(places: list[dict[str, Any]]) -> list[str]:
+    """What is said of the places with names."""
+    if not places:
+        return []
+    lines = ["", "Places with names, moved by the same at every visit of every recording"]
+    for one in places:
+        held = f", {one['withheld']} fixes withheld" if one["withheld"] else ""
+        lines += listed(
+            "- ",
+            [
+                f"{one['name']}: {one['visits']} visit{'s' * (one['visits'] != 1)}, {one['fixes']} "
+                f"fixes{held}; moved by {one['moved_m']:,.0f} m on average. However often "
+                f"it is visited, by up to {one['ways']} ways to and from it:"
+            ],
+        )
+        lines += listed(
+            "   - ",
+            [
+                f"who {_who(left['adversary'])}: to {left['circle_68_m']:,.0f} m in 68 of 100 cases"
+                for left in one["left"]
+            ],
+        )
+    return lines
+
+
+def ledger_lines(found: dict[str, Any] | None) -> list[str]:
+    """What is said of the ledger."""
+    if found is None:
+        return []
+    whole = (
+        ""
+        if found["releases"] == 1
+        else f"; with all {found['releases']} of them, of any one place or time: "
+        f"{_epsilon(found['total'])}"
+    )
+    items = [f"this release: epsilon {found['epsilon']:.3g}{whole}"]
+    if found["times"] != 0:
+        items.append(
+            "protected times of this one, with what was released beside them: "
+            f"{_epsilon(found['times'])}"
+        )
+    if found["if_one_place"] != 0:
+        items.append(
+            "if all protected parts without a name are one place, visited again and again: "
+            f"{_epsilon(found['if_one_place'])} (name places that come back: trailveil place add)"
+        )
+    items += [
+        f"{one['name']}, {one['releases']} release{'s' * (one['releases'] != 1)}, each by ways of "
+        f"its own: {_epsilon(one['total'])}"
+        + ("" if one["circle_68_m"] is None else f", {one['circle_68_m']:,.0f} m are left")
+        + (
+            ""
+            if one["at_most"] == one["total"]
+            else f"; {_epsilon(one['at_most'])} if the parts without a name are there, too"
+        )
+        for one in found["places"]
+    ]
+    whose = "" if found["subject"] == "me" else f" of {found['subject']}"
+    return [
+        "",
+        f"In total, of {found['releases']} release{'s' * (found['releases'] != 1)}{whose}",
+        *listed("- ", items),
+        *listed("", [found["cannot_know"]]),
+    ]
+
+
+def _who(adversary: str) -> str:
+    return "knows how people move" if adversary == "plain" else adversary
+
+
+def _epsilon(value: float | None) -> str:
+    return "all that can be told" if value is None else f"epsilon {value:.3g}"
+
+
+def _or_all(value: float) -> float | None:
+    return None if value > _ALL else value
