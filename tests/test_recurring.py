@@ -32,6 +32,14 @@ def away(times: NDArray[np.float64], visits: list[tuple[float, float]]) -> NDArr
     return np.asarray(np.min(gaps, axis=0))
 
 
+def exact(a: float, b: float) -> mpmath.mpf:
+    """The covariance of the movement at two times, 3 m/s and 60 s."""
+    tau, v, e = mpmath.mpf(60), mpmath.mpf(3), mpmath.e
+    a, b = mpmath.mpf(a), mpmath.mpf(b)
+    faded = e ** (-a / tau) + e ** (-b / tau) - e ** (-abs(a - b) / tau)
+    return v**2 * tau * (2 * min(a, b) - tau * (1 - faded))
+
+
 def brute_force(
     rides: list[tuple[NDArray[np.float64], list[tuple[float, float]]]], level: float = 1e9
 ) -> float:
@@ -58,21 +66,6 @@ def brute_force(
             ]
         gamma = ROOT @ ROOT.T
         shapes = [SHAPES.at(np.array([gap]))[0] for _, _, _, gap in blocks]
-        moved = IntegratedOU(3.0, 60.0)
-
-        def exact(a: float, b: float) -> mpmath.mpf:
-            tau, v = mpmath.mpf(moved.time_constant), mpmath.mpf(moved.std)
-            a, b = mpmath.mpf(a), mpmath.mpf(b)
-            e = mpmath.e
-            return (
-                v**2
-                * tau
-                * (
-                    2 * min(a, b)
-                    - tau * (1 - e ** (-a / tau) - e ** (-b / tau) + e ** (-abs(a - b) / tau))
-                )
-            )
-
         size, big = len(blocks), mpmath.mpf(level) ** 2
         matrix, vector = mpmath.matrix(size), mpmath.matrix(size, 1)
         for i, (kind, ride, time, _) in enumerate(blocks):

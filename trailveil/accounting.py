@@ -20,15 +20,16 @@ from trailveil.adversaries import SPEEDS, Named, at_speed
 from trailveil.composition import Release, joint_loss
 from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable
 from trailveil.gaussian import FloatArray
-from trailveil.kernels import Kernel, latent, split, stopped
-from trailveil.ledger import NO_ID, Book, Mark
+from trailveil.kernels import Kernel, stopped
+from trailveil.ledger import NO_ID, Book, Mark, Recorded
 from trailveil.loss import largest_eigenvalue
+from trailveil.mechanism import Mechanism, no_noise
 from trailveil.places import Visited
 from trailveil.projection import MICRO, Frame
 from trailveil.recorded import tells_nothing_new, unpacked
 from trailveil.recurring import information
 from trailveil.release import Noise, Plan, Request
-from trailveil.secrets import compound
+from trailveil.secrets import basic, compound
 from trailveil.selection import Stretch
 from trailveil.trace import NANOSECONDS
 from trailveil.ways import loss_of_shapes
@@ -44,8 +45,6 @@ _ALL = 1e9
 _MOST_JOINT = 1500
 # Seconds: releases this near are taken together exactly where that is possible.
 _NEAR = 3600.0
-# Seconds: how long a prior has moved where increments are looked at.
-_FAR = 1e4
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,48 +302,53 @@ def _together(book: Book, numbers: Sequence[int], made: Plan) -> tuple[float, fl
 def _beside(book: Book, made: Plan, subject: str) -> float:
     """Epsilon of the worst protected time, with all that other releases tell of it from outside.
 
-    Each release that does not overlap tells at most where the person was, and how fast, at its
-    nearest fix: that adds at most the precision of a place from there, velocities known at both.
+    Under a Markov prior, no release that does not overlap tells more than where the person was, and
+    how fast, at its fix that is nearest in time: as if two fixes a second apart were released there
+    as they are. What that adds, against who knows how people move, is added to each part.
     """
     if not made.findings:
         return 0.0
-    request, worst = made.request, 0.0
     begin, end = int(made.trace.times[0]), int(made.trace.times[-1])
     others = [one for one in book.standing(subject) if not one.series]
-    before = [one.end for one in others if one.end <= begin]
-    after = [one.begin for one in others if one.begin >= end]
-    for finding in made.findings:
-        part = finding.stretch
-        gaps = [part.begin - max(before)] if before else []
-        gaps += [min(after) - part.end] if after else []
-        more = max(
-            sum(1.0 / _moved(kernel, gap / NANOSECONDS) for gap in gaps)
-            for kernel in _kernels(request)
-        )
-        own = finding.guarantee.epsilon
-        worst = max(worst, own + _epsilon(request.radius, more, request.order))
-    near = [
-        one.number
-        for one in others
-        if 0 <= max(begin - one.end, one.begin - end) < _NEAR * NANOSECONDS
-    ]
+    before = [begin - one.end for one in others if one.end <= begin]
+    after = [one.begin - end for one in others if one.begin >= end]
+    if not before and not after:
+        return max(one.guarantee.epsilon for one in made.findings)
+    own = replace(made.mechanism, factor=made.mechanism.factor[:, : made.own_columns])
+    length = float(made.trace.seconds[-1])
+    gaps = [-min(before) / NANOSECONDS - 1.0] if before else []
+    gaps += [length + min(after) / NANOSECONDS] if after else []
+    exact = np.sort([moment for gap in gaps for moment in (gap, gap + 1.0)])
+    worst = max(_with_states(made, own, exact))
+    near = [one.number for one in others if _gap(one, begin, end) < _NEAR * NANOSECONDS]
     return min(worst, _together(book, near, made)[1]) if near else worst
 
 
-def _moved(kernel: Kernel, seconds: float) -> float:
-    """The variance of a place from one so many seconds away, the state known there, at least."""
-    times = np.array([0.0, seconds, 2 * seconds])
-    rest = latent(kernel)
-    base = None if rest is None else split(rest)[0]
-    if base is None:
-        return 1e-6
-    # The velocity at either end tells of no more than a time constant of the way each.
-    matrix = base(times + _FAR, times + _FAR)
-    way = matrix[1, 1] + matrix[0, 0] - 2 * matrix[0, 1]
-    slope = 1e-3 * seconds
-    near = np.array([0.0, slope, seconds - slope, seconds]) + _FAR
-    known = base(near, near)
-    steps = np.array([[-1.0, 0.0, 0.0, 1.0], [-1.0, 1.0, 0.0, 0.0], [0.0, 0.0, -1.0, 1.0]])
-    joint = steps @ known @ steps.T
-    cross = joint[0, 1:]
-    return max(1e-6, float(way - cross @ np.linalg.lstsq(joint[1:, 1:], cross, rcond=None)[0]))
+def _gap(one: Recorded, begin: int, end: int) -> int:
+    """Nanoseconds between a release and another recording; large where they overlap."""
+    apart = max(begin - one.end, one.begin - end)
+    return apart if apart >= 0 else 1 << 62
+
+
+def _with_states(made: Plan, own: Mechanism, exact: FloatArray) -> list[float]:
+    """Epsilon of each part, with true places known exactly at some times besides (seconds)."""
+    request = made.request
+    shift = min(0.0, float(exact[0]))
+    parts = [one.stretch.seconds(made.trace) for one in made.findings]
+    stays = [(a - shift, b - shift) for a, b in parts if a < b]
+    mine = Release(replace(own, times=own.times - shift), "own")
+    states = Release(no_noise(exact - shift), "other")
+    more = np.zeros(len(parts))
+    for kernel in _kernels(request):
+        still = kernel.warp(stopped(stays)) if stays else kernel
+        moments = [basic(a - shift) for a, _ in parts]
+        try:
+            alone = [joint_loss(still, [mine], one).matrix[0, 0] for one in moments]
+            known = [joint_loss(still, [mine, states], one).matrix[0, 0] for one in moments]
+        except (NumericalError, Unavailable):
+            return [_epsilon(request.radius, EVERYTHING, request.order)]
+        more = np.maximum(more, np.array(known) - np.array(alone))
+    return [
+        one.guarantee.epsilon + _epsilon(request.radius, float(added), request.order)
+        for one, added in zip(made.findings, more, strict=True)
+    ]

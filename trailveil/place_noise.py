@@ -40,8 +40,11 @@ _LASTS = 3600.0
 _POINT_AWAY, _PATH_AWAY, _ACCURACY = 60.0, 300.0, 10.0
 # The share of what may be told that is aimed at; what noise costs however far off.
 _AIM, _ANYWHERE = 0.998, 1e-4
-# Relative: what is added to the noise until it holds on the finer grid; how often.
-_MORE, _MOST_STEPS = 1.002, 40
+# How many places that may be known are looked at while noise is sought, and when it is judged.
+_SOME, _MANY = 16, 60
+# How often noise is sought again, for what it missed by more than this (relative); and what is
+# added to it until it holds on the finer grid.
+_SOUGHT_AGAIN, _NEARLY, _MORE, _MOST_STEPS = 8, 1.01, 1.002, 40
 _DIGITS = 6
 
 
@@ -106,15 +109,20 @@ def place_noise(
     if target.left is not None:
         raise InvalidValue("a place must have an epsilon, got metres to leave")
     shapes = Shapes(_knots(_reach(kernel, target, ways)))
-    root = _least(_views(kernel, target.who, shapes, withhold, _SOUGHT), target, ways, shapes)
-    fine = _views(kernel, target.who, shapes, withhold, _JUDGED)
-    for _ in range(_MOST_STEPS):
+    views = _views(kernel, target.who, shapes, withhold, _SOUGHT, _SOME)
+    fine = _views(kernel, target.who, shapes, withhold, _JUDGED, _MANY)
+    root = _least(views, target, ways, shapes)
+    for step in range(_MOST_STEPS):
         root = _rounded(root)
         left = tuple(_faced(fine, root, ways))
         missed = max(one.loss for one in left) / target.bound
         if missed <= 1:
             break
-        root = root * float(np.sqrt(min(missed, 2.0))) * _MORE
+        if step < _SOUGHT_AGAIN and missed > _NEARLY:
+            views += _missed(fine, root, ways, target.bound)
+            root = _least(views, target, ways, shapes)
+        else:
+            root = root * float(np.sqrt(min(missed, 2.0))) * _MORE
     else:
         raise _out_of_reach()
     noise = PlaceNoise(shapes, root, withhold, left)
@@ -138,7 +146,9 @@ def _views(
     shapes: Shapes,
     withhold: float | None,
     steps: Sequence[tuple[float, float]],
+    count: int,
 ) -> list[_View]:
+    """count: of the true places that may be known, each by itself."""
     times = _grid(steps)
     times = times[times <= 1.2 * shapes.knots[-1] + 2 * _PATH_AWAY]
     if withhold is not None:
@@ -147,7 +157,7 @@ def _views(
     found = [_View("plain", way.told, 0.0)]
     if Named.POINT in who:
         far = times[times >= _POINT_AWAY]
-        some = far[np.unique(np.geomspace(1, far.size, 40).astype(int)) - 1]
+        some = far[np.unique(np.geomspace(1, far.size, count).astype(int)) - 1]
         name = f"knows one true place {_POINT_AWAY:g} s away on every way"
         found += [_View(name, *one) for one in way.told_with_points(some, _ACCURACY)]
     if Named.PATH in who:
@@ -172,6 +182,15 @@ def _faced(views: Sequence[_View], root: FloatArray, ways: int) -> list[Facing]:
         if one.name not in found or found[one.name].loss < facing.loss:
             found[one.name] = facing
     return list(found.values())
+
+
+def _missed(views: Sequence[_View], root: FloatArray, ways: int, bound: float) -> list[_View]:
+    """The views in which most is learnt of all that is too much: to be sought for as well."""
+    found = [
+        (loss_of_shapes(ways * one.told, root)[0] - ways * one.known, i)
+        for i, one in enumerate(views)
+    ]
+    return [views[i] for loss, i in sorted(found, reverse=True)[:3] if loss > bound]
 
 
 def _least(views: Sequence[_View], target: Target, ways: int, shapes: Shapes) -> FloatArray:

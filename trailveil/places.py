@@ -19,7 +19,7 @@ import numpy as np
 
 from trailveil.adversaries import Named
 from trailveil.common import Common
-from trailveil.errors import InvalidValue, Refused
+from trailveil.errors import InvalidValue, Refused, UnreadableInput
 from trailveil.formats.source import load, named
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import Kernel
@@ -31,7 +31,7 @@ from trailveil.priors import BUILT_IN
 from trailveil.randomness import derive, normals
 from trailveil.release import Request
 from trailveil.selection import Stretch
-from trailveil.stops import Interval
+from trailveil.stops import Interval, joined
 from trailveil.trace import Trace
 from trailveil.visits import Circle, between_places, visits
 from trailveil.ways import Shapes, seconds_to
@@ -134,7 +134,7 @@ def visited(
     """
     found = []
     for place in places:
-        whole = sorted({*visits(trace, place.circle), *known.get(place.ident, [])})
+        whole = joined(sorted({*visits(trace, place.circle), *known.get(place.ident, [])}))
         if whole:
             found.append(Visited(place, tuple(whole), place.seed(key)))
     return found
@@ -155,7 +155,10 @@ def load_places(ledger: Ledger) -> list[Place]:
     if not path.exists() and not path.is_symlink():
         return []
     check_private(path, "the file of places")
-    data = load(path)
+    try:
+        data = load(path)
+    except UnreadableInput as error:
+        raise _changed(path) from error
     whole, _, code = data.rpartition(b"\n")
     if derive(ledger.key, [b"places", whole]).hex().encode() != code:
         raise _changed(path)

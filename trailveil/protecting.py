@@ -16,7 +16,7 @@ from trailveil.formats.series import read_series, write_series
 from trailveil.formats.source import named
 from trailveil.formats.table import format_to_write
 from trailveil.keys import name_of
-from trailveil.ledger import Book, Entry, Ledger, Recorded
+from trailveil.ledger import Book, Entry, Ledger, Mark, Recorded
 from trailveil.mechanism import Mechanism
 from trailveil.output import Put, staged
 from trailveil.places import Visited, load_places, visited
@@ -171,18 +171,7 @@ def publish(
         return lambda out: write(trace, out, output.suffix, grid=grid)
 
     def counted(book: Book, entry: Entry) -> tuple[Entry, Account]:
-        others = _earlier(book, made.trace, "", subject)
-        found, told = account(book, made, there, marks, subject, [one.number for one in others])
-        check_total(found, limit, made.request.epsilon)
-        body = {
-            **entry.body,
-            "epsilon": found.epsilon,
-            "total": found.total,
-            "parts": [one.stretch.label for one in made.findings],
-            "places": [one.place.name for one in there],
-        }
-        whole = replace(entry, epsilon=found.epsilon, body=body, marks=told)
-        return replace(whole, blob=packed(made, there)), found
+        return _with_account(book, entry, made, there, marks, limit)
 
     return _publish(
         _Counted(made.trace, "", subject, made.request.noise.value, made.mechanism, counted),
@@ -195,6 +184,29 @@ def publish(
         beside=beside,
         key=key,
     )
+
+
+def _with_account(
+    book: Book,
+    entry: Entry,
+    made: Plan,
+    there: Sequence[Visited],
+    marks: Sequence[Mark],
+    limit: float | None,
+) -> tuple[Entry, Account]:
+    """The entry of a release of a trace, whole, and its account; refused beyond the limit."""
+    others = [one.number for one in _earlier(book, made.trace, "", entry.subject)]
+    found, told = account(book, made, there, marks, entry.subject, others)
+    check_total(found, limit, made.request.epsilon)
+    body = {
+        **entry.body,
+        "epsilon": found.epsilon,
+        "total": found.total,
+        "parts": [one.stretch.label for one in made.findings],
+        "places": [one.place.name for one in there],
+    }
+    whole = replace(entry, epsilon=found.epsilon, body=body, marks=told)
+    return replace(whole, blob=packed(made, there)), found
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -312,7 +324,8 @@ def publish_readings(
         return lambda out: write_series(readings, out, decimals=DECIMALS, grid=grid)
 
     def counted(book: Book, entry: Entry) -> tuple[Entry, None]:
-        worst = max(one.guarantee.epsilon for one in made.findings)
+        found = [one.guarantee.epsilon for one in made.findings]
+        worst = max(found, default=made.request.epsilon)
         return replace(entry, epsilon=worst, body={**entry.body, "epsilon": worst}), None
 
     return _publish(

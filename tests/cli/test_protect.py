@@ -231,7 +231,7 @@ def test_a_disk_that_is_full(source: Path) -> None:
         check=False,
         timeout=120,
     )
-    assert "File too large" in refused(found)
+    assert "the ledger must be writable" in refused(found)
     assert [one.name for one in source.parent.iterdir()] == ["ride.gpx"]
     # What never appeared is not remembered: another release is no second one.
     assert run("protect", source, *QUICK, "--epsilon", "2").returncode == 0

@@ -161,11 +161,11 @@ def test_times_are_shown_in_both_zones() -> None:
 WARNED = {
     "times and a stay": [
         "one true position",
-        "not accounted together",
+        "cannot know what other apps",
         "are one place",
         "on average",
     ],
-    "a time": ["one true position", "not accounted together", "on average"],
+    "a time": ["one true position", "cannot know what other apps", "on average"],
     "everyone": ["outside of what is protected: who learns two of them"],
     "by place": ["a figure there and not a guarantee"],
     "plain": ["stands still: they average it away"],

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import click
 
 from trailveil.certified import Certificate
+from trailveil.cleaning import Cleaning
 from trailveil.cli.certifying import certify_option, check_certify
 from trailveil.cli.keep import check_keep, keep_option
 from trailveil.cli.parameters import POSITIVE, zone_named
@@ -120,7 +121,7 @@ def protect(**options: Any) -> None:
     """
     source: Path = options["source"]
     output: Path = options["output"] or default_output(source)
-    overwrite, again, keep = options["overwrite"], options["again"], options["keep"]
+    overwrite, keep = options["overwrite"], options["keep"]
     if options["column"] or options["unit"]:
         _protect_readings(source, options)
         return
@@ -142,9 +143,34 @@ def protect(**options: Any) -> None:
     ledger, subject = user_ledger(), options["subject"]
     there = known_places(ledger, trace, subject=subject, key=key)
     made = _planned(trace, wanted, chosen, there, ledger, options, key)
+    found = _published(made, cleaning, there, ledger, output, retiming, options, key)
+    click.echo(json.dumps(found) if options["as_json"] else text(found))
+    if options["output"] is None and output.suffix.lower() != source.suffix.lower():
+        click.echo(
+            f"Written as GPX: files such as {file_named(source.name)} are only read.", err=True
+        )
+
+
+def _published(
+    made: Plan,
+    cleaning: Cleaning,
+    there: Sequence[Visited],
+    ledger: Ledger,
+    output: Path,
+    retiming: Retiming,
+    options: dict[str, Any],
+    key: bytes | None,
+) -> dict[str, Any]:
+    """What is told to its owner of a release that was counted and written."""
+    overwrite = options["overwrite"]
     proved = _certified(made) if options["certify"] else []
     told = partial(
-        record, made, cleaning, retiming=retiming, keep=keep, certificates=proved, there=there
+        record,
+        *(made, cleaning),
+        retiming=retiming,
+        keep=options["keep"],
+        certificates=proved,
+        there=there,
     )
 
     def public(found: Published) -> AbstractContextManager[Put]:
@@ -152,29 +178,19 @@ def protect(**options: Any) -> None:
         return _report(options["report"], for_others, text(for_others), overwrite=overwrite)
 
     done = publish(
-        made,
-        ledger,
-        output,
-        again=again,
+        *(made, ledger, output),
+        again=options["again"],
         overwrite=overwrite,
         beside=public if options["report"] else None,
         key=key,
         retiming=retiming,
-        subject=subject,
+        subject=options["subject"],
         there=there,
         limit=options["limit"],
     )
-    found = told(
-        output=file_named(output),
-        further=done.further,
-        zone=options["zone"],
-        account=done.account,
-    )
-    click.echo(json.dumps(found) if options["as_json"] else text(found))
-    if options["output"] is None and output.suffix.lower() != source.suffix.lower():
-        click.echo(
-            f"Written as GPX: files such as {file_named(source.name)} are only read.", err=True
-        )
+    named = file_named(output)
+    whole = {"further": done.further, "zone": options["zone"], "account": done.account}
+    return told(output=named, **whole)
 
 
 def _planned(

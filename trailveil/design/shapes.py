@@ -17,6 +17,8 @@ from trailveil.ways import loss_of_shapes
 
 # How much stiffer the barrier becomes a round; relative gap at which it is enough; Newton steps.
 _STIFFER, _GAP, _STEPS = 6.0, 3e-3, 40
+# Noise of less cost than this, in the unit that is to be left, is as good as none.
+_NONE = 1e-6
 # A round is done when a step would gain so little.
 _GAINS = 1e-3
 
@@ -56,7 +58,7 @@ def least_noise(cost: FloatArray, limits: Sequence[Limit], start: FloatArray) ->
                 if share < 1e-10:
                     raise NumericalError("the search for the noise of a place did not settle")
             gamma = gamma + share * change
-        if (len(limits) + size) / weight <= _GAP * float(np.sum(cost * gamma)):
+        if (len(limits) + size) / weight <= max(_NONE, _GAP * float(np.sum(cost * gamma))):
             return cholesky_factor(gamma)
         weight *= _STIFFER
 

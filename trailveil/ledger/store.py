@@ -7,8 +7,8 @@ about appears. A ledger that is ahead of its seal was interrupted between the tw
 a seal that is ahead of its ledger, a row that is not what was written, and a file that is gone are
 refused: nothing is released, since it would be counted too little.
 
-What cannot be noticed: the whole folder put back as it was before, or taken away; and whatever else
-was published, by other means or from another machine.
+What cannot be noticed: ledger and seal put back together as they were before, or the whole folder
+taken away; and whatever else was published, by other means or from another machine.
 """
 
 import contextlib
@@ -174,12 +174,13 @@ def _make(folder: Path) -> None:
             "from a backup, or move the whole folder away to begin anew: what was released until "
             "now is then counted no more"
         )
-    path.unlink(missing_ok=True)
-    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    key = fresh_seed()
-    with contextlib.closing(_connected(path)) as connection:
+    fresh, key = path.with_name(f"{_FILE}.new"), fresh_seed()
+    fresh.unlink(missing_ok=True)
+    os.close(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    with _told_apart(path), contextlib.closing(_connected(fresh)) as connection:
         connection.executescript(SCHEMA)
         connection.execute("INSERT INTO meta VALUES (?, ?)", (VERSION, name_of(key)))
+    fresh.replace(path)
     _write_seal(folder, key, 0, digest_of([]))
     _store(folder / _KEY, key)
 

@@ -64,11 +64,7 @@ def record(
         "trailveil": __version__,
         "output": output,
         "private": private,
-        "recording": {
-            "fixes": len(plan.trace),
-            "cleaning": cleaning.counts() if cleaning else {},
-            "cleaning_in_words": list(cleaning.sentences()) if cleaning else [],
-        },
+        "recording": _recording(plan, cleaning),
         "target": {
             "radius_m": asked.radius,
             "epsilon": asked.epsilon,
@@ -111,6 +107,14 @@ def record(
         found["places"] = [place_of(plan, one) for one in there]
         found["ledger"] = None if account is None else counted(account)
     return found
+
+
+def _recording(plan: Plan, cleaning: Cleaning | None) -> dict[str, Any]:
+    return {
+        "fixes": len(plan.trace),
+        "cleaning": cleaning.counts() if cleaning else {},
+        "cleaning_in_words": list(cleaning.sentences()) if cleaning else [],
+    }
 
 
 def _asked(plan: Plan, there: Sequence[Visited]) -> Request | Place:

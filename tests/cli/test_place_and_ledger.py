@@ -1,0 +1,173 @@
+"""`trailveil place` and `trailveil ledger`, and what `protect` makes of them."""
+
+import json
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.rides import ride, written
+from trailveil.cli import cli
+from trailveil.errors import TrailveilError
+from trailveil.formats import read
+
+AT = "48.137,11.575,150"
+QUICK = ("--adversary", "still")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    for number in range(3):
+        trace = ride(
+            60,
+            20.0,
+            still=(0, 9),
+            seed=number,
+            begin=1_715_672_400 + number * 86_400,
+            at=(48.137, 11.575),
+        )
+        written(tmp_path / f"{number}.gpx", trace)
+    return tmp_path
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(cli, words)
+
+
+def done(*words: str) -> str:
+    found = run(*words)
+    assert found.exit_code == 0, (found.output, found.exception)
+    return found.stdout
+
+
+def refused(*words: str) -> str:
+    error = run(*words).exception
+    assert isinstance(error, TrailveilError), error
+    assert "\n" not in str(error)
+    assert "48.1" not in str(error)
+    return str(error)
+
+
+def test_home_is_moved_by_the_same_on_every_day_and_its_total_is_told() -> None:
+    assert "Added home." in done("place", "add", "home", "--near", AT, "--ways", "1", *QUICK)
+    moved, totals = [], []
+    for number in range(3):
+        found = json.loads(done("protect", f"{number}.gpx", *QUICK, "--json"))
+        before, after = read(Path(f"{number}.gpx")), read(Path(f"{number}.private.gpx"))
+        moved.append((after.positions - before.positions)[:9].mean(axis=0))
+        (home,) = found["ledger"]["places"]
+        assert home["name"] == "home"
+        assert home["releases"] == found["ledger"]["releases"] == number + 1
+        totals.append(home["total"])
+        assert [one["label"] for one in found["secrets"]] == ["the end"]
+        assert found["ledger"]["if_one_place"] == pytest.approx(number + 1, rel=0.01)
+    # The noise of the end, some metres here, is each ride's own.
+    assert np.ptp(moved, axis=0).max() < 1e-4
+    assert np.abs(moved).max() > 1e-3
+    assert totals[2] < 1.5 * totals[0]
+    # Another radius is another draw, not the same one larger.
+    done("place", "add", "home", "--near", AT, "--radius", "100", "--change", "--ways", "1", *QUICK)
+    done("protect", "1.gpx", *QUICK, "-o", "other.gpx", "--again")
+    after = read(Path("other.gpx"))
+    again = (after.positions - read(Path("1.gpx")).positions)[:9].mean(axis=0)
+    assert not np.allclose(again, moved[1] / 3, rtol=0.05)
+    assert not np.allclose(again, moved[1], rtol=0.05)
+
+
+def test_the_report_for_others_says_nothing_of_places_and_totals() -> None:
+    done("place", "add", "my secret home", "--near", AT, "--ways", "1", *QUICK)
+    done("protect", "0.gpx", *QUICK, "--report", "for-others.json")
+    told = Path("for-others.json").read_text()
+    assert "secret home" not in told
+    found = json.loads(told)
+    assert "ledger" not in found
+    assert "places" not in found
+
+
+def test_places_are_listed_changed_and_removed(folder: Path) -> None:
+    assert "No place has a name yet" in done("place", "list")
+    done("place", "add", "home", "--near", AT, "--ways", "1", *QUICK)
+    assert "48.137" not in done("place", "list")
+    assert AT in done("place", "list", "--where")
+    (one,) = json.loads(done("place", "list", "--json"))["places"]
+    assert one["radius_m"] == 300.0
+    assert "near" not in one
+    assert "got one that exists" in refused("place", "add", "home", "--near", AT, *QUICK)
+    assert "overlaps 'home'" in refused("place", "add", "flat", "--near", AT, *QUICK)
+    assert "got none of the name 'work'" in refused("place", "remove", "work")
+    done("place", "remove", "home")
+    assert "No place" in done("place", "list")
+    assert "home" not in done("protect", "0.gpx", *QUICK)
+    done("place", "remove", "home", "--forget")
+    assert "48.137" not in (folder / "state" / "trailveil" / "places.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("near", "reason"),
+    [
+        ("48.137", "must be LAT,LON,METRES"),
+        ("148.1,11.5,100", "latitude"),
+        ("48.1,11.5,0", "metres"),
+    ],
+)
+def test_a_place_that_is_none_is_refused_and_not_told(near: str, reason: str) -> None:
+    assert reason in refused("place", "add", "home", "--near", near)
+
+
+def test_what_was_released_is_shown_exported_and_checked() -> None:
+    done("protect", "0.gpx", *QUICK)
+    done("protect", "1.gpx", *QUICK, "--subject", "anna")
+    shown = done("ledger", "show")
+    assert "the start, the end" in shown
+    assert "2 releases." in shown
+    assert "cannot know what other apps" in shown
+    (one,) = json.loads(done("ledger", "show", "--subject", "anna", "--json"))["releases"]
+    assert one["begin_utc"].startswith("2024-05-15")
+    assert one["epsilon"] == pytest.approx(1.0, rel=1e-3)
+    done("ledger", "export", "mine.jsonl")
+    lines = Path("mine.jsonl").read_text().splitlines()
+    assert [json.loads(line)["subject"] for line in lines] == ["me", "anna"]
+    assert stat.S_IMODE(Path("mine.jsonl").stat().st_mode) == 0o600
+    assert "overwrite" in refused("ledger", "export", "mine.jsonl")
+    assert "2 releases count" in done("ledger", "verify")
+
+
+def test_past_a_total_nothing_is_released() -> None:
+    done("protect", "0.gpx", *QUICK, "--total-epsilon", "1.5")
+    told = refused("protect", "1.gpx", *QUICK, "--total-epsilon", "1.5")
+    assert "must be at most 1.5, got 2" in told
+    assert "would still fit" in told
+    assert not Path("1.private.gpx").exists()
+    done("protect", "1.gpx", *QUICK, "--total-epsilon", "1.5", "--subject", "somebody else")
+
+
+@pytest.mark.parametrize("damage", ["edited", "cut", "deleted"])
+def test_with_a_damaged_ledger_nothing_is_released(folder: Path, damage: str) -> None:
+    done("protect", "0.gpx", *QUICK)
+    path = folder / "state" / "trailveil" / "ledger.sqlite"
+    data = path.read_bytes()
+    if damage == "deleted":
+        path.unlink()
+    elif damage == "cut":
+        path.write_bytes(data[: len(data) // 2])
+    else:
+        at = data.index(b"the start") if b"the start" in data else len(data) // 2
+        path.write_bytes(data[:at] + b"THE START" + data[at + 9 :])
+    assert "ledger" in refused("ledger", "verify")
+    assert "ledger" in refused(
+        "protect", "0.gpx", *QUICK, "--again", "-o", "b.gpx", "--epsilon", "2"
+    )
+    assert not Path("b.gpx").exists()
+
+
+def test_a_thinned_copy_and_a_part_are_recognised_by_their_times() -> None:
+    done("protect", "0.gpx", *QUICK)
+    trace = ride(60, 20.0, still=(0, 9), seed=0, begin=1_715_672_400, at=(48.137, 11.575))
+    thin = trace.only(np.arange(60) % 3 == 1)
+    written(Path("thin.gpx"), replace(thin, times=thin.times + 10**6))  # and a millisecond late
+    assert "must be released once" in refused("protect", "thin.gpx", *QUICK)

@@ -1,0 +1,201 @@
+"""What a release tells with all before it: exact where it can be, and never too little."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.rides import ride
+from trailveil.accounting import EVERYTHING, account, check_total, told_by
+from trailveil.adversaries import Named
+from trailveil.composition import Release, joint_loss
+from trailveil.errors import Refused
+from trailveil.kernels import StoppedClock
+from trailveil.ledger import Ledger, open_ledger
+from trailveil.places import Place, designed, save_places
+from trailveil.projection import Frame
+from trailveil.protecting import Published, known_places, publish, requested
+from trailveil.release import Plan, Request, plan
+from trailveil.secrets import basic
+from trailveil.selection import Chosen
+from trailveil.trace import Trace
+from trailveil.visits import Circle
+from trailveil.ways import loss_of_shapes
+
+AT, PLAIN = (48.137, 11.575), (Named.PLAIN,)
+BEGIN, DAY = 1_715_672_400, 86_400
+HOME = designed(
+    Place(*("home", Circle(*AT, 150.0), 300.0, 1.0, 5.0, 1, None, "default", PLAIN), b"h" * 16)
+)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return open_ledger(tmp_path / "state")
+
+
+def day(number: float, count: int = 60) -> Trace:
+    return ride(count, 20.0, still=(0, 9), seed=int(number), begin=int(BEGIN + number * DAY), at=AT)
+
+
+def released(
+    ledger: Ledger,
+    trace: Trace,
+    output: Path,
+    *,
+    at: str = "start+10m",
+    again: bool = False,
+    limit: float | None = None,
+    subject: str = "me",
+    epsilon: float = 1.0,
+) -> Published:
+    there = known_places(ledger, trace, subject=subject)
+    request = requested(trace, Chosen((at,)), Request((), who=PLAIN, epsilon=epsilon), there)
+    made = plan(trace, request, [one.common(trace) for one in there])
+    return publish(made, ledger, output, there=there, again=again, limit=limit, subject=subject)
+
+
+def test_parts_without_a_name_add_up_as_if_all_were_one_place(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    totals = []
+    for number in range(3):
+        found = released(ledger, day(number), tmp_path / f"{number}.gpx").account
+        assert found is not None
+        assert found.epsilon == pytest.approx(1.0, rel=1e-3)
+        # The prior tells hardly anything of a ride from that of the day before.
+        assert found.epsilon <= found.times < 1.01
+        totals.append(found.one_place)
+    # A stay of one time is one place of one loss: to a metre, and the level of the prior.
+    assert totals == pytest.approx([1.0, 2.0, 3.0], rel=2e-3)
+    other = released(ledger, day(0), tmp_path / "other.gpx", subject="you").account
+    assert other is not None
+    assert other.one_place == pytest.approx(1.0, rel=2e-3)
+
+
+def test_past_a_limit_a_release_is_refused_and_what_fits_is_said(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    released(ledger, day(0), tmp_path / "0.gpx", limit=1.5)
+    with pytest.raises(Refused, match=r"at most 1\.5, got 2.* about --epsilon 0\.49 would") as _:
+        released(ledger, day(1), tmp_path / "1.gpx", limit=1.5)
+    assert not (tmp_path / "1.gpx").exists()
+    assert ledger.verify() == 1
+    released(ledger, day(1), tmp_path / "1.gpx", limit=1.5, epsilon=0.49)
+    with pytest.raises(Refused, match="nothing more fits"):
+        released(ledger, day(2), tmp_path / "2.gpx", limit=1.0)
+    # The same again costs nothing, whatever the limit.
+    (tmp_path / "0.gpx").unlink()
+    assert released(ledger, day(0), tmp_path / "0.gpx", limit=0.1).account is None
+
+
+def test_a_place_with_a_name_is_one_secret_of_all_its_visits(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    save_places(ledger, [HOME])
+    found = [released(ledger, day(n), tmp_path / f"{n}.gpx", at="end").account for n in range(3)]
+    totals = []
+    for one in found:
+        assert one is not None
+        (home,) = one.places
+        totals.append(home.total)
+        assert home.at_most == pytest.approx(home.total + one.one_place * 2.25, rel=1e-2)
+    assert [one.places[0].releases for one in found if one] == [1, 2, 3]
+    # Far less than three times as much, and by how much exactly: of the information of all three.
+    told: np.ndarray = np.zeros_like(HOME.noise.root)
+    with ledger.open() as book:
+        _, flat = next(iter(book.totals("me", HOME.ident).values()))
+    told = flat.reshape(HOME.noise.root.shape[0] + 1, -1)
+    loss = loss_of_shapes(told, HOME.noise.root)[0]
+    scale = 2.5 * (300.0 * (1 + Frame.SCALE_ERROR)) ** 2
+    assert totals[-1] == pytest.approx(scale * loss, rel=1e-9)
+    assert totals[0] < totals[1] < totals[2] < 2 * totals[0]
+
+
+def test_a_part_of_a_released_ride_with_nothing_of_its_own_costs_nothing(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    """Its noise is that of the place alone: it says what was said."""
+    save_places(ledger, [HOME])
+    trace = ride(30, 20.0, still=(0, 29), begin=BEGIN, at=AT)
+
+    def only_home(trace: Trace, name: str) -> Published:
+        there = known_places(ledger, trace)
+        request = requested(trace, Chosen(), Request((), who=PLAIN), there)
+        assert request.stretches == ()
+        made = plan(trace, request, [one.common(trace) for one in there])
+        return publish(made, ledger, tmp_path / name, there=there, again=True)
+
+    first = only_home(trace, "a.gpx").account
+    second = only_home(trace.only(np.arange(30) % 2 == 0), "b.gpx").account
+    assert first is not None
+    assert second is not None
+    assert second.overlapping == 1
+    assert second.places[0].total == pytest.approx(first.places[0].total, rel=1e-9)
+
+
+def test_the_same_recording_again_is_counted_by_the_joint_law(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    trace = day(0, 24)
+    first = plan(trace, requested(trace, Chosen(("start+5m",)), Request((), who=PLAIN)))
+    other = replace(first.request, epsilon=0.5)
+    second = plan(trace, other)
+    publish(first, ledger, tmp_path / "a.gpx")
+    found = publish(second, ledger, tmp_path / "b.gpx", again=True).account
+    assert found is not None
+    assert found.overlapping == 1
+    releases = [Release(first.mechanism), Release(second.mechanism)]
+    loss = joint_loss(first.request.kernel, releases, basic(300.0)).matrix[0, 0]
+    scale = 2.5 * (200.0 * (1 + Frame.SCALE_ERROR)) ** 2
+    assert found.times == pytest.approx(scale * loss, rel=1e-4)
+    assert found.times > 100  # two noises of low rank undo each other
+    with pytest.raises(Refused, match="nothing more of this recording fits"):
+        check_total(found, 5.0, 1.0)
+
+
+def test_what_cannot_be_computed_counts_as_everything(ledger: Ledger, tmp_path: Path) -> None:
+    """A changed place, released again at the same times: the draws are two, and the way is one."""
+    save_places(ledger, [HOME])
+    trace = day(0)
+    released(ledger, trace, tmp_path / "a.gpx")
+    save_places(ledger, [designed(replace(HOME, epsilon=0.9))])
+    found = released(ledger, trace, tmp_path / "b.gpx", again=True).account
+    assert found is not None
+    assert found.total > 1e9
+    assert found.one_place > EVERYTHING
+    with pytest.raises(Refused, match="got all that can be told"):
+        check_total(found, 1e6, 1.0)
+
+
+@pytest.mark.parametrize("hours", [1.5, 4.0, 24.0])
+def test_what_another_ride_adds_to_a_time_is_never_more_than_is_counted(
+    ledger: Ledger, tmp_path: Path, hours: float
+) -> None:
+    early, late = day(0, 30), day(hours / 24, 30)
+    released(ledger, early, tmp_path / "a.gpx", at="end")
+    made = plan(late, requested(late, Chosen(("start",)), Request((), who=PLAIN)))
+    with ledger.open() as book:
+        found, _ = account(book, made, [], told_by(made, []), "me", [])
+    shift = (late.times[0] - early.times[0]) / 1e9
+    first = plan(early, requested(early, Chosen(("end",)), Request((), who=PLAIN)))
+    both = [
+        Release(first.mechanism, "early"),
+        Release(replace(made.mechanism, times=made.mechanism.times + shift), "late"),
+    ]
+    loss = joint_loss(made.request.kernel, both, basic(shift)).matrix[0, 0]
+    scale = 2.5 * (200.0 * (1 + Frame.SCALE_ERROR)) ** 2
+    assert found.epsilon < scale * loss * (1 + 1e-6) + 1e-6
+    assert scale * loss <= found.times
+
+
+def test_both_ends_at_one_place_count_as_two_looks_at_it(ledger: Ledger) -> None:
+    """Against the same with the clock stopped at both and the place tied, by dense algebra."""
+    trace = ride(40, 20.0, still=(0, 39), begin=BEGIN, at=AT)  # there and nowhere else
+    made: Plan = plan(trace, requested(trace, Chosen(("start", "end")), Request((), who=PLAIN)))
+    (mark,) = told_by(made, [])
+    one = plan(trace, requested(trace, Chosen(("start",)), Request((), who=PLAIN)))
+    (alone,) = told_by(one, [])
+    assert mark.told[0] > 1.2 * alone.told[0]
+    assert StoppedClock(((0.0, 1.0),)).windows

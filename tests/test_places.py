@@ -1,0 +1,180 @@
+"""Places with names: kept for their owner alone, known again, and the same noise at each visit."""
+
+import io
+import json
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.rides import ride
+from trailveil.adversaries import Named
+from trailveil.errors import Refused
+from trailveil.ledger import Ledger, open_ledger
+from trailveil.places import (
+    Place,
+    added,
+    designed,
+    load_places,
+    overlap,
+    save_places,
+    visited,
+)
+from trailveil.protecting import known_places, publish, requested
+from trailveil.release import Plan, Request, draw, plan
+from trailveil.selection import Chosen
+from trailveil.trace import Trace
+from trailveil.visits import Circle
+
+AT = (48.137, 11.575)
+DAY = 86_400
+HOME = designed(
+    Place(
+        *("home", Circle(*AT, 150.0), 300.0, 1.0, 5.0, 1, None, "default", (Named.PLAIN,)),
+        b"h" * 16,
+    )
+)
+
+
+def day(number: int, count: int = 90) -> Trace:
+    """A ride that begins at home and stays there for three minutes."""
+    begin = 1_715_672_400 + number * DAY
+    return ride(count, 20.0, still=(0, 9), seed=number, begin=begin, at=AT)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    found = open_ledger(tmp_path / "state")
+    save_places(found, [HOME])
+    return found
+
+
+def planned(ledger: Ledger, trace: Trace, chosen: Chosen = Chosen()) -> tuple[Plan, list]:  # type: ignore[type-arg]  # noqa: B008  # frozen
+    there = known_places(ledger, trace)
+    request = requested(trace, chosen, Request((), who=(Named.PLAIN,)), there)
+    return plan(trace, request, [one.common(trace) for one in there]), there
+
+
+def test_what_is_saved_is_loaded_by_its_owner_alone(ledger: Ledger) -> None:
+    (home,) = load_places(ledger)
+    assert home.name == "home"
+    assert home.statement == HOME.statement
+    assert np.array_equal(home.noise.root, HOME.noise.root)
+    assert home.noise.left == HOME.noise.left
+    path = ledger.folder / "places.json"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert "48.1" not in repr(home)
+
+
+@pytest.mark.parametrize("change", ["edited", "open", "another key", "emptied"])
+def test_a_changed_file_is_refused(ledger: Ledger, tmp_path: Path, change: str) -> None:
+    path = ledger.folder / "places.json"
+    if change == "edited":
+        path.write_bytes(path.read_bytes().replace(b"300.0", b"400.0"))
+    elif change == "open":
+        path.chmod(0o644)
+    elif change == "emptied":
+        path.write_bytes(b"")
+    else:
+        ledger = replace(ledger, key=bytes(32))
+    with pytest.raises(Refused) as caught:
+        load_places(ledger)
+    assert "48.1" not in str(caught.value)
+
+
+def test_every_visit_of_every_ride_is_moved_by_the_same(ledger: Ledger) -> None:
+    moved = []
+    for number in (1, 2, 5):
+        trace = day(number)
+        made, there = planned(ledger, trace)
+        assert [one.place.name for one in there] == ["home"]
+        assert [one.label for one in (f.stretch for f in made.findings)] == ["the end"]
+        (noise,) = made.common
+        released, _ = draw(made, bytes([number]) * 32)
+        shift = (released.positions - trace.positions)[:9]
+        moved.append(shift.mean(axis=0))
+        assert np.ptp(noise.columns[:9], axis=0).max() == 0
+    # To the rounding of degrees, a tenth of a metre.
+    assert np.ptp(moved, axis=0).max() < 2e-6
+    assert np.abs(moved).max() > 1e-4
+
+
+def test_a_key_makes_the_same_draw_on_every_machine_and_another_statement_another() -> None:
+    trace, key = day(3), bytes(range(32))
+
+    def common(place: Place, key: bytes = key) -> np.ndarray:
+        (found,) = visited(trace, [place], key, {})
+        return found.common(trace).draw
+
+    assert np.array_equal(common(HOME), common(replace(HOME, ident=b"x" * 16)))
+    others = [
+        common(HOME, bytes(32)),
+        common(replace(HOME, radius=301.0)),
+        common(replace(HOME, epsilon=1.1)),
+        common(replace(HOME, ways=2)),
+        common(replace(HOME, name="house")),
+        common(replace(HOME, circle=Circle(AT[0], AT[1], 151.0))),
+        common(replace(HOME, withhold=60.0)),
+        common(replace(HOME, who=(Named.PLAIN, Named.STILL))),
+    ]
+    everything = np.array([common(HOME), *others]).reshape(len(others) + 1, -1)
+    correlations = np.corrcoef(everything)[np.triu_indices(len(everything), 1)]
+    # No two are one draw at another scale: of 2 r normal numbers each.
+    assert np.max(np.abs(correlations)) < 0.9
+
+
+def test_a_part_of_an_outing_has_the_noise_of_its_visit(ledger: Ledger, tmp_path: Path) -> None:
+    trace = day(4)
+    made, there = planned(ledger, trace)
+    publish(made, ledger, tmp_path / "a.gpx", there=there)
+    later = trace.only(np.arange(len(trace)) >= 40)
+    assert visited(later, [HOME], ledger.key, {}) == []
+    again = known_places(ledger, later)
+    assert [one.place.name for one in again] == ["home"]
+    assert np.array_equal(again[0].common(later).columns, there[0].common(trace).columns[40:])
+
+
+def test_a_withheld_place_is_withheld_at_each_visit(ledger: Ledger) -> None:
+    held = designed(replace(HOME, withhold=300.0))
+    save_places(ledger, [held])
+    made, _ = planned(ledger, day(6))
+    seconds = made.trace.seconds
+    inside = np.asarray(made.mechanism.released)[seconds <= 480.0]
+    assert not inside.any()
+    assert made.mechanism.rows.size > 20
+
+
+def test_places_overlap_or_not_and_keep_what_the_ledger_knows_them_by() -> None:
+    near = replace(HOME, name="gate", circle=Circle(AT[0] + 0.002, AT[1], 100.0), ident=b"n" * 16)
+    far = replace(near, name="work", circle=Circle(AT[0] + 0.1, AT[1], 100.0), ident=b"f" * 16)
+    assert overlap(HOME.circle, near.circle)
+    assert not overlap(HOME.circle, far.circle)
+    with pytest.raises(Refused, match="got one that exists"):
+        added([HOME], replace(HOME, radius=200.0), change=False)
+    with pytest.raises(Refused, match="overlaps 'home'"):
+        added([HOME], near, change=False)
+    changed = added([HOME], replace(HOME, radius=200.0, ident=b"z" * 16), change=True)
+    assert [(one.radius, one.ident) for one in changed] == [(200.0, HOME.ident)]
+    gone = replace(HOME, gone=True)
+    assert added([gone], near, change=False)[-1].ident == HOME.ident
+    assert added([gone], far, change=False)[-1].ident == b"f" * 16
+    moved = replace(HOME, circle=far.circle, ident=b"m" * 16)
+    assert added([HOME], moved, change=True)[-1].ident == b"m" * 16
+
+
+def test_nothing_in_the_ledger_says_where_a_place_is(ledger: Ledger, tmp_path: Path) -> None:
+    made, there = planned(ledger, day(7))
+    publish(made, ledger, tmp_path / "a.gpx", there=there)
+    with ledger.open() as book:
+        (one,) = book.standing()
+        told = json.dumps(book.body(one.number))
+        blob = book.blob(one.number)
+    assert "48." not in told
+    with np.load(io.BytesIO(blob)) as arrays:
+        for name in arrays.files:
+            values = arrays[name]
+            if values.dtype.kind == "f" and values.size:
+                near = np.abs(values - AT[0]) < 0.5
+                assert not near.any() or name == "factor" or name.startswith("root")
