@@ -235,16 +235,15 @@ def _all_of(told: FloatArray) -> FloatArray:
 
 def _place(book: Book, one: Visited, mark: Mark, subject: str, unnamed: float) -> OfPlace:
     place, told = one.place, mark.told
-    size = told.shape[-1]
     own = max(0.0, *(loss_of_shapes(each, place.noise.root)[0] for each in told))
     total, seen = 0.0, False
     for draw, (number, flat) in book.totals(subject, place.ident).items():
-        sums = flat.reshape(-1, round((flat.size / told.shape[0]) ** 0.5), size)
         root = place.noise.root
+        if draw != one.draw:
+            root = unpacked(book.blob(number)).roots[draw]
+        sums = flat.reshape(-1, root.shape[0] + 1, root.shape[0] + 1)
         if draw == one.draw:
             sums, seen = sums + told, True
-        else:
-            root = unpacked(book.blob(number)).roots[draw]
         total += max(0.0, *(loss_of_shapes(each, root)[0] for each in sums))
     total = total if seen else total + own
     scale = _epsilon(place.radius, 1.0, place.order)

@@ -65,6 +65,8 @@ def test_what_was_withdrawn_counts_no_more_and_stays_in_the_file(used: Ledger) -
         assert len(book.rows) == 5
         assert np.array_equal(book.totals("me", HOME)[DRAW][1], 3 * np.arange(4.0) + 5)
         assert book.totals("me", NO_ID)[NO_ID][1] == 1.5
+        number, _ = book.totals("me", HOME)[DRAW]
+        assert book.blob(number) == b"times and mechanism"
     assert used.verify() == 3
 
 

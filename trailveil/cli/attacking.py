@@ -1,6 +1,7 @@
 """`trailveil audit --attack`: what adversaries make of a release, against what was promised."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,15 @@ from trailveil.attacks.trials import ATTACKS
 from trailveil.cli.requesting import requested_of
 from trailveil.cli.selecting import selected
 from trailveil.cli.waiting import waiting
+from trailveil.common import Common
 from trailveil.errors import Refused
 from trailveil.everywhere import plan_everywhere
 from trailveil.formats import read
 from trailveil.formats.source import named
+from trailveil.ledger import user_ledger
 from trailveil.projection import MICRO
-from trailveil.protecting import load, requested
-from trailveil.release import Noise, Request, plan
+from trailveil.protecting import known_places, load, requested
+from trailveil.release import Noise, Plan, Request, plan, with_common
 from trailveil.report.attacks import attacks_record
 from trailveil.selection import within
 from trailveil.trace import Trace
@@ -44,13 +47,21 @@ def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str,
     trace, _ = load(original, assume_utc=options["assume_utc"], zone=zone, every=options["every"])
     wanted = requested_of(options)
     everywhere = wanted.noise is Noise.EVERYWHERE
-    request = wanted if everywhere else requested(trace, selected(options), wanted)
+    there = known_places(user_ledger(), trace)
+    request = wanted if everywhere else requested(trace, selected(options), wanted, there)
+    common = [one.common(trace) for one in there]
+    if there and not everywhere and not request.stretches:
+        raise Refused(
+            "an attack must be on parts that have noise of their own, got none but places with "
+            "names: attacks on these are over all rides (docs/recurring-places.md); plain audit "
+            "still tells what else the file gives away"
+        )
     file = aligned(trace, read(released))
     tracks = [line_of(read(path), file.frame) for path in options["tracks"]]
     made, places = None, None
-    if _may_be_of(request, trace, file):
+    if _may_be_of(request, trace, file, common):
         with waiting(f"designing noise for {len(trace)} fixes"):
-            made = plan_everywhere(trace, request) if everywhere else plan(trace, request)
+            made = _planned(trace, request, common)
         places = file.as_designed(made.mechanism.rows)
     if made is None or places is None:
         with waiting("attacking"):
@@ -78,11 +89,22 @@ def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str,
     return attacks_record(outcomes, audits, file_as_designed(made, places))
 
 
-def _may_be_of(request: Request, trace: Trace, file: Aligned) -> bool:
+def _planned(trace: Trace, request: Request, common: Sequence[Common]) -> Plan:
+    """The release as it was designed; what it shares with others is drawn anew like the rest."""
+    if request.noise is Noise.EVERYWHERE:
+        made = with_common(plan_everywhere(trace, request), common)
+    else:
+        made = plan(trace, request, common)
+    return replace(made, common=())
+
+
+def _may_be_of(request: Request, trace: Trace, file: Aligned, common: Sequence[Common]) -> bool:
     """Whether a file may be of a design, by which fixes it has: known before it is designed."""
     if isinstance(request.withhold, str):
         return True
     withheld = within(trace.times, request.stretches, request.withhold)
+    for one in common:
+        withheld = withheld | one.withheld
     return file.as_designed(np.flatnonzero(~withheld)) is not None
 
 

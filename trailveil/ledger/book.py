@@ -134,7 +134,7 @@ class Book:
     def totals(self, subject: str, place: bytes) -> dict[bytes, tuple[int, FloatArray]]:
         """What all releases of a subject tell of a place, by the draw of common noise; flat.
 
-        With the number of the last row that has anything of it.
+        With the number of the last release that has anything of it, be it withdrawn.
         """
         latest: dict[bytes, int] = {}
         last = {one.places: one for one in self.rows if one.places and one.subject == subject}
@@ -145,7 +145,8 @@ class Book:
         found = {}
         for draw, number in latest.items():
             rows = [row for row in self._marks(number) if row[1] == place and row[2] == draw]
-            found[draw] = (number, np.frombuffer(rows[-1][4], dtype="<f8"))
+            source = self.rows[number - 1].withdraws or number
+            found[draw] = (source, np.frombuffer(rows[-1][4], dtype="<f8"))
         return found
 
     def count_of(self, subject: str, place: bytes) -> int:
