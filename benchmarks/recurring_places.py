@@ -237,9 +237,9 @@ def main(places: int, plot: Path | None, *, as_json: bool) -> None:
     if plot:
         picture(found, plot)
     click.echo(json.dumps(found) if as_json else told(found))
-    click.echo(
-        f"promised: {found['promised_m']:.0f} m; by four ways: {found['left_by_ways_m']:.0f} m"
-    )
+    if not as_json:
+        names = ("promised_m", "left_by_ways_m", "counted_m", "moved_m")
+        click.echo(", ".join(f"{name} {found[name]:.0f}" for name in names))
 
 
 if __name__ == "__main__":
