@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.formats.traces import SAMPLES, START, TRACE, written
-from tests.leaks import ELEVATIONS, FEET, FIRST, FULL, GRID, MOVED, PLANTS, released
+from tests.leaks import ELEVATIONS, FEET, FIRST, FULL, GRID, MOVED, NAMED, PLANTS, released
 from trailveil.errors import TrailveilError, UnreadableInput
 from trailveil.formats.table import FORMATS, Format
 from trailveil.scan import Kind, Scan, scan
@@ -112,13 +112,7 @@ def test_a_whole_recording_of_the_format_is_full_of_leaks(row: Format) -> None:
 @all_written
 def test_names_alone_are_found(row: Format) -> None:
     suffix = row.suffixes[0]
-    planted = {
-        ".gpx": lambda: released(suffix).replace(b"<trkseg>", b"<trkseg><Petronella/>"),
-        ".geojson": lambda: released(suffix).replace(b'ties":{', b'ties":{"Petronella":[],'),
-        ".csv": lambda: released(suffix).replace(b"longitude", b"longitude,Petronella"),
-        ".tsv": lambda: released(suffix).replace(b"longitude", b"longitude\tPetronella"),
-        ".parquet": lambda: PLANTS[".parquet"]["metadata"](released(suffix), ""),
-    }[suffix]()
+    planted = NAMED[suffix](released(suffix))
     result = found(planted, suffix)
     assert kinds(result) == {Kind.FIELD}
     assert "Petronella" not in result.findings[0].where

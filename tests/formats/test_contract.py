@@ -2,6 +2,7 @@
 
 import io
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from tests.formats.traces import (
     traces_with_fields,
     written,
 )
+from tests.leaks import kmz
 from trailveil.cleaning import clean
 from trailveil.errors import InvalidValue, TrailveilError, UnreadableInput
 from trailveil.fields import FIELDS, LONGEST_NAME, NAME
@@ -243,11 +245,12 @@ def test_the_number_of_fixes_is_bounded(row: Format, monkeypatch: pytest.MonkeyP
 def huge(name: str) -> bytes:
     """A file of numbers that are beyond all measure."""
     text = [("1e999", HUGE)] * len(SECONDS)
-    own = {
+    own: dict[str, Callable[[], bytes]] = {
         "FIT": lambda: fit([(2**31 - 2, -(2**31))] * len(SECONDS)),
         "TCX": lambda: tcx(text),
         "GeoLife": lambda: plt(text),
         "GeoParquet": huge_parquet,
+        "KMZ": lambda: kmz(huge("KML")),
     }
     if name in own:
         return own[name]()

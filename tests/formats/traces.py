@@ -97,6 +97,8 @@ SAMPLES = {
         name: written(TRACE, suffix)
         for name, suffix in (
             ("GPX", ".gpx"),
+            ("KML", ".kml"),
+            ("KMZ", ".kmz"),
             ("GeoJSON", ".geojson"),
             ("GeoParquet", ".parquet"),
             ("CSV", ".csv"),

@@ -32,6 +32,7 @@ Writer = Callable[[Trace, ArrayLike, BinaryIO], None]
 """Writes times of a trace, the fields it carries, and positions in whole microdegrees (n, 2)."""
 
 _HEAD = 4096
+_ZIP = b"pk\3\4"  # in small letters; what is in it may be stored as it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,10 @@ def _is_geojson(head: bytes) -> bool:
     return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") and _holds(*marks)(head)
 
 
+def _is_kml(head: bytes) -> bool:
+    return _holds(b"<kml", b":kml")(head) and not head.startswith(_ZIP)
+
+
 def _is_table(head: bytes) -> bool:
     from trailveil.formats.delimited import looks_like_table
 
@@ -94,6 +99,8 @@ FORMATS: tuple[Format, ...] = (
     Format("GPX", (".gpx",), _holds(b"<gpx", b":gpx"), _reader("gpx"), _writer("gpx"), names=True),
     Format("FIT", (".fit",), lambda head: b".fit" in head[:14], _reader("fit")),
     Format("TCX", (".tcx",), _holds(b"trainingcenterdatabase"), _reader("tcx")),
+    Format("KML", (".kml",), _is_kml, _reader("kml"), _writer("kml"), names=True),
+    Format("KMZ", (".kmz",), _begins(_ZIP), _reader("kmz"), _writer("kmz"), names=True),
     Format("GeoLife", (".plt",), _begins(b"geolife trajectory"), _reader("plt")),
     Format(
         "GeoJSON",
