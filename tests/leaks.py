@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tests.datasets.geolife_files import HEADER
+from tests.formats import traces
 from tests.formats.fit_files import EPOCH as FIT_EPOCH
 from tests.formats.fit_files import PLACE, RECORD, UINT32, definition, framed, semicircles
 from tests.formats.traces import COUNT, PLACES, SECONDS, TRACE, written
@@ -153,6 +154,34 @@ def geojson() -> bytes:
     ).encode()
 
 
+def moving() -> bytes:
+    """Moving Features of TRACE with elevations, and values that are measured on the way."""
+    made = traces.moving()
+    measured: dict[str, Any] = {name: {"values": values} for name, values in FIELDS.items()}
+    made["temporalProperties"] = [{"datetimes": STAMPS, **measured}]
+    made["properties"] = {"name": "Secretville loop"}
+    return json.dumps(made).encode()
+
+
+def timeline() -> bytes:
+    """Google Timeline of TRACE with elevations, and where a visit was."""
+    made: Any = traces.signals()
+    for one, *values in zip(made["rawSignals"], *FIELDS.values(), strict=True):
+        one["position"] |= {"altitudeMeters": values[0], **dict(zip(FIELDS, values, strict=True))}
+    made["userLocationProfile"] = {"home": "Secretville", "who": "Petronella Hidden"}
+    return json.dumps(made, ensure_ascii=False).encode()
+
+
+def owntracks() -> bytes:
+    """OwnTracks of TRACE with further fields, a message a line, as the recorder stores them."""
+    lines = [
+        f"{at}\t*                 \t"
+        + json.dumps({**one, **dict(zip(FIELDS, values, strict=True))})
+        for at, one, *values in zip(STAMPS, traces.messages(), *FIELDS.values(), strict=True)
+    ]
+    return "\n".join([*lines, ""]).encode()
+
+
 def table(delimiter: str) -> bytes:
     """A table of TRACE with a column for each further field, and a comment."""
     names = ["time", "latitude", "longitude", *FIELDS]
@@ -181,6 +210,9 @@ FULL = {
     "KMZ": kmz(kml()),
     "GeoLife": plt(),
     "GeoJSON": geojson(),
+    "Moving Features": moving(),
+    "Google Timeline": timeline(),
+    "OwnTracks": owntracks(),
     "GeoParquet": parquet(),
     "CSV": table(","),
     "TSV": table("\t"),

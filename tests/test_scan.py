@@ -78,7 +78,7 @@ def test_what_is_planted_is_found(suffix: str, name: str, leak: tuple[str, Kind]
 @pytest.mark.parametrize("source", FORMATS, ids=[row.name for row in FORMATS])
 def test_a_clean_release_of_a_full_recording_passes(source: Format, row: Format) -> None:
     result = scan(
-        (f"a{source.suffixes[0]}", FULL[source.name]),
+        ("a" + (source.suffixes or (".json",))[0], FULL[source.name]),
         (f"b{row.suffixes[0]}", released(row.suffixes[0])),
         CHOSEN,
     )
@@ -387,7 +387,7 @@ def test_damage_is_refused_in_one_line_or_survived(
         at = place % len(target)
         damaged = target[:at] + patch + target[at + len(patch) :]
         files = (damaged, other) if first else (one, damaged)
-        names = (f"a{source.suffixes[0]}", f"b{row.suffixes[0]}")
+        names = ("a" + (source.suffixes or (".json",))[0], f"b{row.suffixes[0]}")
         try:
             scan((names[0], files[0]), (names[1], files[1]), CHOSEN, assume_utc=True)
         except TrailveilError as error:

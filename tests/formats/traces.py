@@ -1,6 +1,7 @@
 """Traces to write, drawn by hypothesis or made, and a sample file of each format."""
 
 import io
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -88,11 +89,51 @@ def fit(places: list[tuple[int, int]]) -> bytes:
     return framed(DEFINITIONS + b"".join(record(at, *place) for at, place in rows))
 
 
+def messages() -> list[dict[str, object]]:
+    """Messages of OwnTracks, one at each of SECONDS."""
+    return [
+        {"_type": "location", "lat": a, "lon": b, "tst": at}
+        for at, (a, b) in zip(SECONDS.tolist(), PLACES.tolist(), strict=True)
+    ]
+
+
+def moving() -> dict[str, object]:
+    """Moving Features of TRACE."""
+    return {
+        "type": "Feature",
+        "temporalGeometry": {
+            "type": "MovingPoint",
+            "datetimes": [f"{np.datetime64(int(second), 's')}Z" for second in SECONDS],
+            "coordinates": [[b, a] for a, b in PLACES.tolist()],
+        },
+    }
+
+
+def signals() -> dict[str, object]:
+    """What Android exports of Google Timeline, with a raw signal at each of SECONDS."""
+    rows = zip(SECONDS.tolist(), PLACES.tolist(), strict=True)
+    return {
+        "semanticSegments": [],
+        "rawSignals": [
+            {
+                "position": {
+                    "LatLng": f"{a:.6f}°, {b:.6f}°",
+                    "timestamp": f"{np.datetime64(at, 's')}Z",
+                }
+            }
+            for at, (a, b) in rows
+        ],
+    }
+
+
 TEXT = [(f"{a:.6f}", f"{b:.6f}") for a, b in PLACES]
 SAMPLES = {
     "FIT": fit([(semicircles(a), semicircles(b)) for a, b in PLACES.tolist()]),
     "TCX": tcx(TEXT),
     "GeoLife": plt(TEXT),
+    "Moving Features": json.dumps(moving()).encode(),
+    "Google Timeline": json.dumps(signals(), ensure_ascii=False).encode(),
+    "OwnTracks": json.dumps(messages()).encode(),
     **{
         name: written(TRACE, suffix)
         for name, suffix in (

@@ -11,6 +11,7 @@ LARGEST = 256 * 2**20
 """Bytes that are read at most: about two weeks of a fix a second, with extensions."""
 
 _NAME_LENGTH = 80
+_BEGINNING = 4096
 
 
 def named(path: str | PathLike[str]) -> str:
@@ -34,6 +35,16 @@ def load(path: str | PathLike[str]) -> bytes:
             f"input must be at most {LARGEST // 2**20} MiB, got more: {named(path)}; split it first"
         )
     return data
+
+
+def beginning(path: str | PathLike[str]) -> bytes:
+    """The first bytes of a file, which tell its format; none where it cannot be read."""
+    try:
+        with open(path, "rb", opener=_open_at_once) as stream:
+            regular = stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+            return stream.read(_BEGINNING) if regular else b""
+    except (OSError, ValueError):
+        return b""
 
 
 def _open_at_once(path: str, flags: int) -> int:

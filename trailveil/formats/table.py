@@ -3,6 +3,7 @@
 A new format is a module with `read`, and `write` where it can be written, and a row.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -80,9 +81,23 @@ def _begins(mark: bytes) -> Callable[[bytes], bool]:
     return lambda head: head.lstrip().startswith(mark)
 
 
+def _is_json(*marks: bytes) -> Callable[[bytes], bool]:
+    """JSON that holds one of the marks; what it is in fact, its reader tells by all of it."""
+    begins = (b"{", b"[")
+    return lambda head: head.lstrip(_BLANK).startswith(begins) and _holds(*marks)(head)
+
+
 def _is_geojson(head: bytes) -> bool:
-    marks = (b'"feature', b'"coordinates"', b'"geometry"', b'"temporalgeometry"')
-    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") and _holds(*marks)(head)
+    return _is_json(b'"feature', b'"coordinates"', b'"geometry"')(head) and not _MOVING(head)
+
+
+def _is_timeline(head: bytes) -> bool:
+    dated = _is_json(b'"starttime"')(head) and _holds(b'"visit"', b'"activity"')(head)
+    return dated or _is_json(*_TIMELINE)(head)
+
+
+def _is_owntracks(head: bytes) -> bool:
+    return _is_json(b'"_type"')(head) or _RECORDED.match(head) is not None
 
 
 def _is_kml(head: bytes) -> bool:
@@ -95,6 +110,15 @@ def _is_table(head: bytes) -> bool:
     return looks_like_table(head)
 
 
+_BLANK = b"\xef\xbb\xbf\xff\xfe \t\r\n"
+_MOVING = _is_json(b'"temporalgeometry"', b'"movingpoint"', b'"movinggeometry')
+_TIMELINE = (
+    *(b'"timelineobjects"', b'"semanticsegments"', b'"rawsignals"', b'"timelineedits"'),
+    *(b'"latitudee7"', b'"timelinepath"'),
+)
+_RECORDED = re.compile(rb"[\dtz:.+-]{10,40}\t[^\t\n]{1,40}\t *\{")  # OwnTracks' .rec
+_JSON = _reader("jsons")
+
 FORMATS: tuple[Format, ...] = (
     Format("GPX", (".gpx",), _holds(b"<gpx", b":gpx"), _reader("gpx"), _writer("gpx"), names=True),
     Format("FIT", (".fit",), lambda head: b".fit" in head[:14], _reader("fit")),
@@ -106,10 +130,13 @@ FORMATS: tuple[Format, ...] = (
         "GeoJSON",
         (".geojson", ".json"),
         _is_geojson,
-        _reader("geojson"),
+        _JSON,
         _writer("geojson"),
         names=True,
     ),
+    Format("Moving Features", (".mfjson",), _MOVING, _JSON),
+    Format("Google Timeline", (), _is_timeline, _JSON),
+    Format("OwnTracks", (".rec",), _is_owntracks, _JSON),
     Format(
         "GeoParquet",
         (".parquet", ".geoparquet"),
@@ -180,4 +207,4 @@ def _suffix(path: str | PathLike[str]) -> str:
 
 
 def _names(rows: Iterable[Format]) -> str:
-    return ", ".join(f"{row.name} {' '.join(row.suffixes)}" for row in rows)
+    return ", ".join(" ".join([row.name, *row.suffixes]) for row in rows)

@@ -12,7 +12,15 @@ from typing import Final
 
 from trailveil.scan.columnar import from_fit, from_parquet
 from trailveil.scan.maps import from_kml, from_kmz
-from trailveil.scan.tokens import Emit, Place, from_json, from_plt, from_table, from_xml
+from trailveil.scan.tokens import (
+    Emit,
+    Place,
+    from_json,
+    from_json_lines,
+    from_plt,
+    from_table,
+    from_xml,
+)
 
 
 class Role(Enum):
@@ -185,6 +193,9 @@ TAKERS: Final[Mapping[str, Callable[[bytes, str, Emit], None]]] = {
     "KMZ": from_kmz,
     "GeoLife": from_plt,
     "GeoJSON": from_json,
+    "Moving Features": from_json,
+    "Google Timeline": from_json,
+    "OwnTracks": from_json_lines,
     "GeoParquet": from_parquet,
     "CSV": from_table,
     "TSV": from_table,
