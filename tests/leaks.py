@@ -182,6 +182,21 @@ def owntracks() -> bytes:
     return "\n".join([*lines, ""]).encode()
 
 
+def nmea() -> bytes:
+    """NMEA of TRACE with heights, and a line of text of the device."""
+    heights = iter(ELEVATIONS)
+    lines = []
+    for line in traces.nmea().decode().split():
+        if line.startswith("$GPGGA"):
+            body = line[1:].partition("*")[0].replace("1.1,,", f"1.1,{next(heights):.2f},")
+            lines.append(traces.sentence(body))
+        else:
+            lines.append(line)
+    made = "\r\n".join([*lines, ""])
+    text = "\r\n".join(traces.sentence(f"GPTXT,{word}") for word in ("Secretville", "Petronella"))
+    return f"{made}{text}\r\n".encode()
+
+
 def table(delimiter: str) -> bytes:
     """A table of TRACE with a column for each further field, and a comment."""
     names = ["time", "latitude", "longitude", *FIELDS]
@@ -208,6 +223,7 @@ FULL = {
     "TCX": tcx(),
     "KML": kml(),
     "KMZ": kmz(kml()),
+    "NMEA": nmea(),
     "GeoLife": plt(),
     "GeoJSON": geojson(),
     "Moving Features": moving(),

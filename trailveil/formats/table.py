@@ -104,6 +104,10 @@ def _is_kml(head: bytes) -> bool:
     return _holds(b"<kml", b":kml")(head) and not head.startswith(_ZIP)
 
 
+def _is_nmea(head: bytes) -> bool:
+    return re.search(rb"\$[a-z]{2}(?:rmc|gga|zda|gll|gsa|gsv|vtg),", head) is not None
+
+
 def _is_table(head: bytes) -> bool:
     from trailveil.formats.delimited import looks_like_table
 
@@ -125,6 +129,7 @@ FORMATS: tuple[Format, ...] = (
     Format("TCX", (".tcx",), _holds(b"trainingcenterdatabase"), _reader("tcx")),
     Format("KML", (".kml",), _is_kml, _reader("kml"), _writer("kml"), names=True),
     Format("KMZ", (".kmz",), _begins(_ZIP), _reader("kmz"), _writer("kmz"), names=True),
+    Format("NMEA", (".nmea",), _is_nmea, _reader("nmea")),
     Format("GeoLife", (".plt",), _begins(b"geolife trajectory"), _reader("plt")),
     Format(
         "GeoJSON",

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Final
 
 from trailveil.scan.columnar import from_fit, from_parquet
-from trailveil.scan.maps import from_kml, from_kmz
+from trailveil.scan.maps import from_kml, from_kmz, from_nmea
 from trailveil.scan.tokens import (
     Emit,
     Place,
@@ -191,6 +191,7 @@ TAKERS: Final[Mapping[str, Callable[[bytes, str, Emit], None]]] = {
     "FIT": from_fit,
     "KML": from_kml,
     "KMZ": from_kmz,
+    "NMEA": from_nmea,
     "GeoLife": from_plt,
     "GeoJSON": from_json,
     "Moving Features": from_json,

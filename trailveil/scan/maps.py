@@ -1,5 +1,6 @@
-"""The tokens of KML, which has several numbers in a text and names in attributes, and of KMZ."""
+"""The tokens of KML, which has several numbers in a text and names in attributes, KMZ and NMEA."""
 
+import io
 import re
 import zipfile
 from typing import Final
@@ -9,6 +10,7 @@ from trailveil.scan.tokens import COMMENT, NAME, VALUE, Emit, Place, from_xml
 
 _NUMBER: Final = r"-?\d{1,9}(?:\.\d{1,20})?"
 _NUMBERS: Final = re.compile(rf"{_NUMBER}(?: {_NUMBER}){{1,2}}", re.ASCII)
+_ANGLE: Final = re.compile(r"(\d{1,3})(\d\d\.\d{2,9})", re.ASCII)
 _COORD, _ARRAY = "gx:coord", "gx:SimpleArrayData"
 _LONGEST = 65_536  # bytes of a file that is no KML that are looked at
 _FIRST_DAY = (1980, 1, 1, 0, 0, 0)
@@ -37,6 +39,18 @@ def from_kmz(data: bytes, where: str, emit: Emit) -> None:
                 from_kml(content, where, emit)
             elif content:
                 emit(("archive", "file"), content.decode("latin-1")[:_LONGEST], VALUE)
+
+
+def from_nmea(data: bytes, where: str, emit: Emit) -> None:
+    """Lines of a log, cell by cell; angles also in degrees, as they are written elsewhere."""
+    for line in io.BytesIO(data):
+        head, *cells = line.decode("latin-1").strip().split(",")
+        place = (head.lstrip("$")[2:],)
+        for cell in (head, *cells):
+            emit(place, cell, VALUE)
+            if match := _ANGLE.fullmatch(cell):
+                degrees = (int(match[1]) * 60 + float(match[2])) / 60
+                emit((*place, "degrees"), f"{degrees:.6f}", VALUE)
 
 
 def _before(data: bytes, archive: zipfile.ZipFile) -> int:
