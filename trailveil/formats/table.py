@@ -158,10 +158,15 @@ FORMATS: tuple[Format, ...] = (
 def format_of(path: str | PathLike[str], data: bytes) -> Format:
     """The format of a file: that of its suffix, unless its content looks like another.
 
-    Raises UnreadableInput where neither says one.
+    Raises UnreadableInput where neither says one, and for Apple Health's export.xml.
     """
     suffix = _suffix(path)
     head = data[:_HEAD].replace(b"\0", b"").lower()  # UTF-16 without its zeros reads as ASCII
+    if _holds(b"<healthdata", b"doctype healthdata", b"<clinicaldocument")(head):
+        raise UnreadableInput(
+            "input must be a recorded route, got the list of all records of Apple Health: "
+            f"{named(path)}; name a file of the same export, workout-routes/*.gpx"
+        )
     by_suffix = [row for row in FORMATS if suffix in row.suffixes]
     for row in (*by_suffix, *FORMATS):
         if row.looks_like(head):
