@@ -156,9 +156,14 @@ def test_fields_are_taken_by_name_where_each_fix_has_one() -> None:
     assert found.seen.other_fields == 1
 
 
-def test_deep_nesting_is_no_trouble() -> None:
-    deep = "<Folder>" * 50_000 + placemark(track(WHENS, COORDS)) + "</Folder>" * 50_000
-    assert len(taken(deep)) == 3
+def nested(depth: int) -> str:
+    return "<Folder>" * depth + placemark(track(WHENS, COORDS)) + "</Folder>" * depth
+
+
+def test_folders_may_be_in_one_another_but_not_without_end() -> None:
+    assert len(taken(nested(500))) == 3
+    with pytest.raises(UnreadableInput, match="at most 1000 elements in one another"):
+        taken(nested(100_000))
 
 
 def archive(*members: tuple[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:

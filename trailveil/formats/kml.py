@@ -25,7 +25,7 @@ from trailveil.formats import collect
 from trailveil.formats.collect import NO_TIME, Fixes, number
 from trailveil.formats.field_columns import FieldColumn, field_columns
 from trailveil.formats.grid import Rows, degrees, rows_of
-from trailveil.formats.guarded import parse
+from trailveil.formats.guarded import check_depth, parse
 from trailveil.formats.moments import Moment, Trouble, format_moments, parse_moment
 from trailveil.trace import Recording, Trace
 
@@ -165,6 +165,7 @@ class _Placemarks(ContentHandler):
         self._placemark: dict[str, str] = {}
 
     def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802 - of SAX
+        check_depth(len(self._path), self._where)
         own = name.rpartition(":")[2]
         if not self._path and own != "kml":
             raise UnreadableInput(

@@ -19,7 +19,7 @@ from xml.sax.xmlreader import AttributesImpl
 from trailveil.errors import UnreadableInput
 from trailveil.formats.columns import columns_of
 from trailveil.formats.delimited import header_of
-from trailveil.formats.guarded import parse
+from trailveil.formats.guarded import check_depth, parse
 from trailveil.formats.json_text import LARGEST
 
 Place = tuple[str, ...]
@@ -40,20 +40,22 @@ class Emit(Protocol):
 
 def from_xml(data: bytes, where: str, emit: Emit) -> None:
     """Elements, attributes, text, comments and processing instructions of XML."""
-    handler = _Everything(emit)
+    handler = _Everything(emit, where)
     parse(data, handler, where, comments=_Comments(handler))
 
 
 class _Everything(ContentHandler):
     """Emits all of a document while it passes by."""
 
-    def __init__(self, emit: Emit) -> None:
+    def __init__(self, emit: Emit, where: str) -> None:
         super().__init__()
         self._emit = emit
+        self._where = where
         self._places: list[Place] = [()]
         self._text: list[str] = []
 
     def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802 - of SAX
+        check_depth(len(self._places), self._where)
         self.flush()
         place = _below(self._places[-1], name)
         self._places.append(place)
