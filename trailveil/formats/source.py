@@ -4,6 +4,7 @@ import os
 import stat
 from os import PathLike
 from pathlib import Path
+from typing import BinaryIO
 
 from trailveil.errors import UnreadableInput
 
@@ -24,17 +25,24 @@ def load(path: str | PathLike[str]) -> bytes:
     """The content of a regular file of 1 to LARGEST bytes. Raises UnreadableInput otherwise."""
     try:
         with open(path, "rb", opener=_open_at_once) as stream:
-            _check(stat.S_IFMT(os.fstat(stream.fileno()).st_mode), path)
-            data = stream.read(LARGEST + 1)
+            found = os.fstat(stream.fileno())
+            _check(stat.S_IFMT(found.st_mode), path)
+            large = found.st_size > LARGEST
+            data = b"" if large else _read(stream)
     except (OSError, ValueError) as error:
         raise UnreadableInput(_why(path, error)) from None
-    if not data:
-        raise UnreadableInput(f"input must hold a recording, got an empty file: {named(path)}")
-    if len(data) > LARGEST:
+    if large or len(data) > LARGEST:
         raise UnreadableInput(
             f"input must be at most {LARGEST // 2**20} MiB, got more: {named(path)}; split it first"
         )
+    if not data:
+        raise UnreadableInput(f"input must hold a recording, got an empty file: {named(path)}")
     return data
+
+
+def _read(stream: BinaryIO) -> bytes:
+    """All of a file, or one byte more than may be where it grows meanwhile."""
+    return stream.read(LARGEST + 1)
 
 
 def beginning(path: str | PathLike[str]) -> bytes:

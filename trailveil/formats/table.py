@@ -33,6 +33,7 @@ Writer = Callable[[Trace, ArrayLike, BinaryIO], None]
 """Writes times of a trace, the fields it carries, and positions in whole microdegrees (n, 2)."""
 
 _HEAD = 4096
+_BLANK = b"\xef\xbb\xbf\xff\xfe \t\r\n"  # and marks of UTF-8 and UTF-16
 _ZIP = b"pk\3\4"  # in small letters; what is in it may be stored as it is
 
 
@@ -78,7 +79,7 @@ def _holds(*marks: bytes) -> Callable[[bytes], bool]:
 
 
 def _begins(mark: bytes) -> Callable[[bytes], bool]:
-    return lambda head: head.lstrip().startswith(mark)
+    return lambda head: head.lstrip(_BLANK).startswith(mark)
 
 
 def _is_json(*marks: bytes) -> Callable[[bytes], bool]:
@@ -114,7 +115,6 @@ def _is_table(head: bytes) -> bool:
     return looks_like_table(head)
 
 
-_BLANK = b"\xef\xbb\xbf\xff\xfe \t\r\n"
 _MOVING = _is_json(b'"temporalgeometry"', b'"movingpoint"', b'"movinggeometry')
 _TIMELINE = (
     *(b'"timelineobjects"', b'"semanticsegments"', b'"rawsignals"', b'"timelineedits"'),
