@@ -4,12 +4,14 @@ import io
 import json
 import re
 import struct
+import zipfile
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tests.datasets.geolife_files import HEADER
+from tests.formats import traces
 from tests.formats.fit_files import EPOCH as FIT_EPOCH
 from tests.formats.fit_files import PLACE, RECORD, UINT32, definition, framed, semicircles
 from tests.formats.traces import COUNT, PLACES, SECONDS, TRACE, written
@@ -104,6 +106,36 @@ def plt() -> bytes:
     return (HEADER + "\r\n".join(rows)).encode()
 
 
+def kml() -> bytes:
+    """KML of TRACE with elevations, arrays of fields, names and a waypoint."""
+    coords = "".join(
+        f"<gx:coord>{b:.6f} {a:.6f} {ele:.2f}</gx:coord>"
+        for (a, b), ele in zip(PLACES.tolist(), ELEVATIONS, strict=True)
+    )
+    arrays = "".join(
+        f'<gx:SimpleArrayData name="{name}">'
+        + "".join(f"<gx:value>{value}</gx:value>" for value in values)
+        + "</gx:SimpleArrayData>"
+        for name, values in FIELDS.items()
+    )
+    return f"""<?xml version="1.0" encoding="UTF-8"?>
+<kml xmlns="http://www.opengis.net/kml/2.2" xmlns:gx="http://www.google.com/kml/ext/2.2">
+<Document><name>Secretville loop</name><!-- exported for Petronella Hidden -->
+<Placemark><name>Home</name><Point><coordinates>7.654321,46.123456,513.77</coordinates></Point>
+</Placemark><Placemark><name>Morning</name><description>Wristwatch 955</description><gx:Track>
+{"".join(f"<when>{at}</when>" for at in STAMPS)}{coords}<ExtendedData><SchemaData>{arrays}
+</SchemaData></ExtendedData></gx:Track></Placemark></Document></kml>""".encode()
+
+
+def kmz(document: bytes, name: str = "doc.kml", comment: bytes = b"") -> bytes:
+    """A document in an archive, as releases have it."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(zipfile.ZipInfo(name), document)
+        archive.comment = comment
+    return stream.getvalue()
+
+
 def geojson() -> bytes:
     """GeoJSON of TRACE with elevations as third numbers, and properties."""
     places = [[b, a, e] for (a, b), e in zip(PLACES.tolist(), ELEVATIONS, strict=True)]
@@ -120,6 +152,49 @@ def geojson() -> bytes:
             ],
         }
     ).encode()
+
+
+def moving() -> bytes:
+    """Moving Features of TRACE with elevations, and values that are measured on the way."""
+    made = traces.moving()
+    measured: dict[str, Any] = {name: {"values": values} for name, values in FIELDS.items()}
+    made["temporalProperties"] = [{"datetimes": STAMPS, **measured}]
+    made["properties"] = {"name": "Secretville loop"}
+    return json.dumps(made).encode()
+
+
+def timeline() -> bytes:
+    """Google Timeline of TRACE with elevations, and where a visit was."""
+    made: Any = traces.signals()
+    for one, *values in zip(made["rawSignals"], *FIELDS.values(), strict=True):
+        one["position"] |= {"altitudeMeters": values[0], **dict(zip(FIELDS, values, strict=True))}
+    made["userLocationProfile"] = {"home": "Secretville", "who": "Petronella Hidden"}
+    return json.dumps(made, ensure_ascii=False).encode()
+
+
+def owntracks() -> bytes:
+    """OwnTracks of TRACE with further fields, a message a line, as the recorder stores them."""
+    lines = [
+        f"{at}\t*                 \t"
+        + json.dumps({**one, **dict(zip(FIELDS, values, strict=True))})
+        for at, one, *values in zip(STAMPS, traces.messages(), *FIELDS.values(), strict=True)
+    ]
+    return "\n".join([*lines, ""]).encode()
+
+
+def nmea() -> bytes:
+    """NMEA of TRACE with heights, and a line of text of the device."""
+    heights = iter(ELEVATIONS)
+    lines = []
+    for line in traces.nmea().decode().split():
+        if line.startswith("$GPGGA"):
+            body = line[1:].partition("*")[0].replace("1.1,,", f"1.1,{next(heights):.2f},")
+            lines.append(traces.sentence(body))
+        else:
+            lines.append(line)
+    made = "\r\n".join([*lines, ""])
+    text = "\r\n".join(traces.sentence(f"GPTXT,{word}") for word in ("Secretville", "Petronella"))
+    return f"{made}{text}\r\n".encode()
 
 
 def table(delimiter: str) -> bytes:
@@ -146,8 +221,14 @@ FULL = {
     "GPX": gpx(),
     "FIT": fit(),
     "TCX": tcx(),
+    "KML": kml(),
+    "KMZ": kmz(kml()),
+    "NMEA": nmea(),
     "GeoLife": plt(),
     "GeoJSON": geojson(),
+    "Moving Features": moving(),
+    "Google Timeline": timeline(),
+    "OwnTracks": owntracks(),
     "GeoParquet": parquet(),
     "CSV": table(","),
     "TSV": table("\t"),
@@ -202,6 +283,45 @@ def _column(name: str, delimiter: str) -> Callable[[bytes, str], bytes]:
     return put
 
 
+def _zipped(put: Callable[[bytes, str], bytes]) -> Callable[[bytes, str], bytes]:
+    """The same in the document of an archive."""
+
+    def inner(data: bytes, leak: str) -> bytes:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return kmz(put(archive.read("doc.kml"), leak))
+
+    return inner
+
+
+def _archive(**options: str) -> Callable[[bytes, str], bytes]:
+    """Something of the archive itself."""
+
+    def put(data: bytes, leak: str) -> bytes:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            document = archive.read("doc.kml")
+        if "comment" in options:
+            return kmz(document, comment=leak.encode())
+        stream = io.BytesIO(data)
+        with zipfile.ZipFile(stream, "a") as archive:
+            archive.writestr(zipfile.ZipInfo("other"), leak)
+        return stream.getvalue()
+
+    return put
+
+
+_KML_PLANTS: dict[str, Callable[[bytes, str], bytes]] = {
+    "field": _once("</gx:Track>", "<other>{}</other></gx:Track>"),
+    "array": _once(
+        "</gx:Track>",
+        '<gx:SimpleArrayData name="other"><gx:value>{}</gx:value></gx:SimpleArrayData></gx:Track>',
+    ),
+    "attribute": _once("<gx:Track>", '<gx:Track other="{}">'),
+    "comment": _once("<gx:Track>", "<!-- {} --><gx:Track>"),
+    "name": _once("<Placemark>", "<Placemark><name>{}</name>"),
+    "text of a position": _once("</gx:coord>", " {}</gx:coord>"),
+    "namespace": _once("<kml ", '<kml xmlns:other="{}" '),
+}
+
 PLANTS: dict[str, dict[str, Callable[[bytes, str], bytes]]] = {
     ".gpx": {
         "field": _once("</trkpt>", "<other>{}</other></trkpt>"),
@@ -212,6 +332,12 @@ PLANTS: dict[str, dict[str, Callable[[bytes, str], bytes]]] = {
         "cdata": _once("<trkseg>", "<trkseg><![CDATA[{}]]>"),
         "after the time": _once("Z</time>", "Z</time><time>{}</time>"),
         "namespace": _once("<gpx ", '<gpx xmlns:other="{}" '),
+    },
+    ".kml": _KML_PLANTS,
+    ".kmz": {
+        **{name: _zipped(put) for name, put in _KML_PLANTS.items() if name in {"field", "comment"}},
+        "comment of the archive": _archive(comment=""),
+        "another file": _archive(),
     },
     ".geojson": {
         "field": _once('"properties":{', '"properties":{"other":"{}",'),
@@ -236,3 +362,19 @@ PLANTS: dict[str, dict[str, Callable[[bytes, str], bytes]]] = {
     },
 }
 """Where a text can be hidden in a release of a format: a function of the file and the text."""
+
+
+def _in_place(old: bytes, new: bytes) -> Callable[[bytes], bytes]:
+    return lambda data: data.replace(old, new)
+
+
+NAMED: dict[str, Callable[[bytes], bytes]] = {
+    ".gpx": _in_place(b"<trkseg>", b"<trkseg><Petronella/>"),
+    ".kml": _in_place(b"<gx:Track>", b"<gx:Track><Petronella/>"),
+    ".kmz": lambda data: _zipped(_once("<gx:Track>", "<gx:Track><Petronella/>"))(data, ""),
+    ".geojson": _in_place(b'ties":{', b'ties":{"Petronella":[],'),
+    ".csv": _in_place(b"longitude", b"longitude,Petronella"),
+    ".tsv": _in_place(b"longitude", b"longitude\tPetronella"),
+    ".parquet": lambda data: PLANTS[".parquet"]["metadata"](data, ""),
+}
+"""A release of a format with a name in it that holds nothing."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.formats.traces import SAMPLES
 from tests.rides import ride, written
 from trailveil.errors import Refused, UnreadableInput, UnwritableOutput
 from trailveil.formats import read
@@ -204,11 +205,17 @@ def test_without_a_choice_both_ends_are_protected() -> None:
     assert [one.seconds(TRACE) for one in chosen.stretches(TRACE)] == [(60, 240), (870, 870)]
 
 
-def test_names_of_outputs() -> None:
+def test_names_of_outputs(tmp_path: Path) -> None:
     assert default_output(Path("a/ride.gpx")) == Path("a/ride.private.gpx")
     assert default_output(Path("ride.of.may.GPX")) == Path("ride.of.may.private.GPX")
     assert default_output(Path("ride")) == Path("ride.private.gpx")
     assert default_output(Path("ride.xml")) == Path("ride.xml.private.gpx")
+    assert default_output(Path("ride.json")) == Path("ride.private.json")
+    for name, kept in (("GeoJSON", True), ("Google Timeline", False), ("OwnTracks", False)):
+        path = tmp_path / "ride.json"
+        path.write_bytes(SAMPLES[name])
+        expected = "ride.private.json" if kept else "ride.json.private.gpx"
+        assert default_output(path).name == expected
     for name in (".", "/", ""):
         with pytest.raises(Refused, match="must be a file, got a folder"):
             default_output(Path(name))

@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.formats.traces import SAMPLES, START, TRACE, written
-from tests.leaks import ELEVATIONS, FEET, FIRST, FULL, GRID, MOVED, PLANTS, released
+from tests.leaks import ELEVATIONS, FEET, FIRST, FULL, GRID, MOVED, NAMED, PLANTS, released
 from trailveil.errors import TrailveilError, UnreadableInput
 from trailveil.formats.table import FORMATS, Format
 from trailveil.scan import Kind, Scan, scan
@@ -78,7 +78,7 @@ def test_what_is_planted_is_found(suffix: str, name: str, leak: tuple[str, Kind]
 @pytest.mark.parametrize("source", FORMATS, ids=[row.name for row in FORMATS])
 def test_a_clean_release_of_a_full_recording_passes(source: Format, row: Format) -> None:
     result = scan(
-        (f"a{source.suffixes[0]}", FULL[source.name]),
+        ("a" + (source.suffixes or (".json",))[0], FULL[source.name]),
         (f"b{row.suffixes[0]}", released(row.suffixes[0])),
         CHOSEN,
     )
@@ -112,13 +112,7 @@ def test_a_whole_recording_of_the_format_is_full_of_leaks(row: Format) -> None:
 @all_written
 def test_names_alone_are_found(row: Format) -> None:
     suffix = row.suffixes[0]
-    planted = {
-        ".gpx": lambda: released(suffix).replace(b"<trkseg>", b"<trkseg><Petronella/>"),
-        ".geojson": lambda: released(suffix).replace(b'ties":{', b'ties":{"Petronella":[],'),
-        ".csv": lambda: released(suffix).replace(b"longitude", b"longitude,Petronella"),
-        ".tsv": lambda: released(suffix).replace(b"longitude", b"longitude\tPetronella"),
-        ".parquet": lambda: PLANTS[".parquet"]["metadata"](released(suffix), ""),
-    }[suffix]()
+    planted = NAMED[suffix](released(suffix))
     result = found(planted, suffix)
     assert kinds(result) == {Kind.FIELD}
     assert "Petronella" not in result.findings[0].where
@@ -393,7 +387,7 @@ def test_damage_is_refused_in_one_line_or_survived(
         at = place % len(target)
         damaged = target[:at] + patch + target[at + len(patch) :]
         files = (damaged, other) if first else (one, damaged)
-        names = (f"a{source.suffixes[0]}", f"b{row.suffixes[0]}")
+        names = ("a" + (source.suffixes or (".json",))[0], f"b{row.suffixes[0]}")
         try:
             scan((names[0], files[0]), (names[1], files[1]), CHOSEN, assume_utc=True)
         except TrailveilError as error:

@@ -13,8 +13,8 @@ from trailveil.common import Common
 from trailveil.errors import Refused, TrailveilError, UnwritableOutput
 from trailveil.formats import read, write
 from trailveil.formats.series import read_series, write_series
-from trailveil.formats.source import named
-from trailveil.formats.table import format_to_write
+from trailveil.formats.source import beginning, named
+from trailveil.formats.table import format_of, format_to_write
 from trailveil.keys import name_of
 from trailveil.ledger import Book, Entry, Ledger, Mark, Recorded
 from trailveil.mechanism import Mechanism
@@ -352,15 +352,19 @@ def _named(key: bytes | None) -> tuple[bytes, ...]:
 
 
 def default_output(source: Path) -> Path:
-    """ride.gpx -> ride.private.gpx; GPX, too, where a suffix is none that is written.
+    """ride.gpx -> ride.private.gpx; GPX, too, where a format is none that is written.
 
+    A format may share its suffix with one that is written: then the content tells, if there is one.
     Raises Refused for a name that is none of a file.
     """
     if not source.name:
         raise Refused(f"the input must be a file, got a folder: {named(source)}; name the file")
     try:
-        format_to_write(source.suffix)
+        row = format_to_write(source.suffix)
     except UnwritableOutput:
+        return source.with_name(f"{source.name}.private.gpx")
+    found = format_of(source, beginning(source))
+    if found.read is row.read and found.write is None:
         return source.with_name(f"{source.name}.private.gpx")
     return source.with_name(f"{source.stem}.private{source.suffix}")
 

@@ -152,7 +152,7 @@ def test_times_without_a_zone_need_one(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("row", FORMATS, ids=[row.name for row in FORMATS])
 def test_what_protect_releases_passes(row: Format, tmp_path: Path) -> None:
-    source = tmp_path / f"ride{row.suffixes[0]}"
+    source = tmp_path / ("ride" + (row.suffixes or (".json",))[0])
     source.write_bytes(FULL[row.name])
     suffixes = [one.suffixes[0] for one in FORMATS if one.write] if row.name == "GPX" else [".csv"]
     for suffix in {row.suffixes[0] if row.write else ".gpx", *suffixes}:

@@ -68,7 +68,7 @@ def test_nothing_is_kept_that_was_not_asked_for(source: Path) -> None:
     assert "kept as it" not in found
 
 
-@pytest.mark.parametrize("suffix", [".gpx", ".csv", ".tsv", ".geojson", ".parquet"])
+@pytest.mark.parametrize("suffix", [".gpx", ".kml", ".kmz", ".csv", ".tsv", ".geojson", ".parquet"])
 def test_what_is_kept_leaves_far_from_what_is_protected(source: Path, suffix: str) -> None:
     output = source.with_name(f"out{suffix}")
     found = done(source, "-o", output, *MIDDLE, "--keep", "heart_rate", "--keep", "elevation")
@@ -140,7 +140,7 @@ def test_the_name_of_the_track_leaves_where_the_output_has_a_place_for_it(source
     source.write_bytes(written(replace(BARE, names=("Tom & Ann",)), ".gpx"))
     done(source, "-o", source.with_name("bare.gpx"), *MIDDLE)
     assert b"Ann" not in source.with_name("bare.gpx").read_bytes()
-    for suffix in (".gpx", ".geojson"):
+    for suffix in (".gpx", ".kml", ".kmz", ".geojson"):
         output = source.with_name(f"out{suffix}")
         found = json.loads(done(source, "-o", output, *MIDDLE, "--keep", "name", "--json"))
         assert read(output, ("name",)).names == ("Tom & Ann",)
@@ -155,7 +155,7 @@ def test_the_name_of_the_track_leaves_where_the_output_has_a_place_for_it(source
         assert "Ann" not in json.dumps(found)
     found = protect(source, "-o", source.with_name("out.csv"), *MIDDLE, "--keep", "name")
     assert isinstance(found.exception, UnwritableOutput)
-    assert "must be GPX or GeoJSON to hold the name" in str(found.exception)
+    assert "must be GPX, KML, KMZ or GeoJSON to hold the name" in str(found.exception)
 
 
 @pytest.mark.parametrize("name", NEVER)

@@ -10,8 +10,8 @@ import shapely
 
 from tests.formats.traces import TRACE, written
 from trailveil.errors import UnreadableInput
-from trailveil.formats import geojson
-from trailveil.formats.geojson import read
+from trailveil.formats import json_text
+from trailveil.formats.jsons import read
 from trailveil.trace import Recording, Seen, Trace
 
 PLACES = [[7.25, 46.5], [-7.5, 46.25], [0.0, -46.125]]
@@ -154,7 +154,7 @@ def test_what_is_no_recorded_track_is_refused_in_one_line(data: bytes, expected:
 
 
 def test_size_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(geojson, "LARGEST", 2**20)
+    monkeypatch.setattr(json_text, "LARGEST", 2**20)
     with pytest.raises(UnreadableInput, match="at most 1 MiB"):
         read(b" " * (2**20 + 1), "x.json")
 

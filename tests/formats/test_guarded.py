@@ -5,7 +5,11 @@ from xml.sax.xmlreader import AttributesImpl
 
 import pytest
 
-from trailveil.formats.guarded import parse
+from trailveil.errors import UnreadableInput
+from trailveil.formats import gpx, kml, tcx
+from trailveil.formats.guarded import DEEPEST, parse
+from trailveil.formats.table import Reader
+from trailveil.scan.tokens import from_xml
 
 
 class Names(ContentHandler):
@@ -39,3 +43,20 @@ def test_a_document_is_seen_once() -> None:
     handler = Names()
     parse(b"<a/>", handler, "x")
     assert handler.names == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("read", "root"), [(gpx.read, "gpx"), (kml.read, "kml"), (tcx.read, "TrainingCenterDatabase")]
+)
+def test_what_is_too_deep_is_refused_before_it_fills_the_memory(read: Reader, root: str) -> None:
+    def message(depth: int) -> str:
+        data = f"<{root}>{'<a>' * depth}{'</a>' * depth}</{root}>".encode()
+        with pytest.raises(UnreadableInput) as caught:
+            read(data, "x")
+        if depth >= DEEPEST:
+            with pytest.raises(UnreadableInput, match="in one another"):
+                from_xml(data, "x", lambda *_: None)
+        return str(caught.value)
+
+    assert "must hold a recorded track" in message(DEEPEST - 1)
+    assert "at most 1000 elements in one another, got more: x" in message(DEEPEST)

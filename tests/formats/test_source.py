@@ -90,7 +90,7 @@ def test_the_suffix_is_believed_unless_the_content_looks_like_another() -> None:
     assert format_of("a.tcx", b"\x0e\x10\xd9\x07\0\0\0\0.FIT").name == "FIT"
 
 
-@pytest.mark.parametrize("name", ["a.kml", "a", "gpx", "a.gpx.gz"])
+@pytest.mark.parametrize("name", ["a.xyz", "a", "gpx", "a.gpx.gz"])
 def test_an_unknown_format_is_refused_with_what_can_be_read(name: str) -> None:
     with pytest.raises(UnreadableInput, match=r"\(GPX \.gpx, .*\), got another: .*; convert it"):
         format_of(name, b"\x0e\x10\xd9\x07")

@@ -37,6 +37,6 @@ def check_keep(output: Path, keep: Sequence[str]) -> None:
     """Refuse a format that has no place for what is kept, before any work is done."""
     if NAME in keep and not format_to_write(output.suffix).names:
         raise UnwritableOutput(
-            f"the output must be GPX or GeoJSON to hold the name of a track, got {named(output)}: "
-            "choose such a name (-o), or leave --keep name out"
+            "the output must be GPX, KML, KMZ or GeoJSON to hold the name of a track, got "
+            f"{named(output)}: choose such a name (-o), or leave --keep name out"
         )

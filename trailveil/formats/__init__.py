@@ -1,10 +1,9 @@
 """Files in, files out: which format a file has, and who reads and writes it.
 
-Read are GPX, FIT, TCX, GeoLife's .plt, GeoJSON, (Geo)Parquet, CSV and TSV; docs/formats.md says
-what of each. The formats are rows of one table, `trailveil.formats.table`. A reader returns a
-`Recording`, in which nothing has been repaired; a writer gets a cleaned `Trace` and writes its
-times and positions and nothing else, but for the fields (`trailveil.fields`) that a reader was
-asked for by name.
+docs/formats.md says which formats are read, and what of each. They are rows of one table,
+`trailveil.formats.table`. A reader returns a `Recording`, in which nothing has been repaired; a
+writer gets a cleaned `Trace` and writes its times and positions and nothing else, but for the
+fields (`trailveil.fields`) that a reader was asked for by name.
 """
 
 from collections.abc import Sequence

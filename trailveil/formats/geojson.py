@@ -2,10 +2,9 @@
 
 The format has no place for times, so several habits are read: lines whose properties give a time
 for each position (coordTimes, coordinateProperties.times, times, ...), points with a time among
-their properties, MovingPoint of OGC Moving Features, and lines whose positions have a Unix time in
-fourth place. Lines without times are plans; they, points without times and areas are counted. The
-standard library's json takes the text apart, in C, and refuses what is too deep; its tree needs up
-to thirty times the room of the text, so the size is bounded more tightly than that of others.
+their properties, and lines whose positions have a Unix time in fourth place. Lines without times
+are plans; they, points without times and areas are counted. `trailveil.formats.jsons` tells GeoJSON
+from other JSON, and reads the text.
 """
 
 import json
@@ -21,12 +20,10 @@ from trailveil.formats.collect import number
 from trailveil.formats.columns import Columns, columns_beside
 from trailveil.formats.field_columns import FieldColumn, field_columns
 from trailveil.formats.grid import degrees, rows_of
+from trailveil.formats.json_text import objects
 from trailveil.formats.moments import format_moments
 from trailveil.formats.tabular import Rows
 from trailveil.trace import Recording, Trace
-
-LARGEST = 64 * 2**20
-"""Bytes of GeoJSON that are read at most."""
 
 _TIMES: Final = ("coordTimes", "times", "timestamps", "datetimes", "time", "timestamp")
 _TAKEN: Final = {*_TIMES, "coordinateProperties", "track", "segment"}
@@ -39,18 +36,13 @@ _MOST_ROLES = 1000
 _NO_NAMES: Final = columns_beside([])
 
 
-def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
-    """The fixes of a GeoJSON text, in file order; `where` names it in messages.
+def take(root: Any, where: str, wanted: Sequence[str] = ()) -> Recording:
+    """The fixes of a tree that fits, in file order; `where` names the file in messages.
 
     wanted: fields to read besides.
 
-    Raises UnreadableInput where it is no GeoJSON, not in degrees (WGS84), or has no timed position.
+    Raises UnreadableInput where it is not in degrees (WGS84), or has no timed position.
     """
-    if len(data) > LARGEST:
-        raise UnreadableInput(
-            f"GeoJSON must be at most {LARGEST // 2**20} MiB, got more: {where}; split it first"
-        )
-    root = _parsed(data, where)
     reader = _Reader(where, wanted)
     for feature in _features(root, where):
         reader.feature(feature)
@@ -104,20 +96,22 @@ def _beside(name: str, texts: list[str], *, whole: bool) -> str:
     return f',"{FIELDS[name].column}":' + (f"[{','.join(cells)}]" if whole else cells[0])
 
 
-def _parsed(data: bytes, where: str) -> Any:
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):  # no JSON, no UTF-8, numbers of thousands of digits
-        raise UnreadableInput(
-            f"input must be well-formed JSON, got something else: {where}; the file is damaged or "
-            "cut off, export the recording again"
-        ) from None
+def fits(root: Any) -> bool:
+    """Whether a tree is GeoJSON in which nothing moves, or features under "locations"."""
+    if not isinstance(root, dict) or "temporalGeometry" in root:
+        return False
+    features = objects(root.get("features"))
+    if any("temporalGeometry" in one for one in features):
+        return False
+    listed = isinstance(root.get("features"), list)
+    located = any("geometry" in one for one in objects(root.get("locations")))
+    return listed or located or root.get("type") in {*_GEOMETRIES, "Feature"}
 
 
 def _features(root: Any, where: str) -> Iterator[Mapping[str, Any]]:
     """The features of a text: of a collection, of a list under "locations", itself, a geometry."""
     if isinstance(root, dict):
-        _check_reference(root.get("crs"), where)
+        check_reference(root.get("crs"), where)
         inner = root.get("features", root.get("locations"))
         if isinstance(inner, list):
             yield from (feature for feature in inner if isinstance(feature, dict))
@@ -134,8 +128,11 @@ def _features(root: Any, where: str) -> Iterator[Mapping[str, Any]]:
     )
 
 
-def _check_reference(reference: Any, where: str) -> None:
-    """Old GeoJSON could state a reference system; RFC 7946 knows degrees (WGS84) alone."""
+def check_reference(reference: Any, where: str) -> None:
+    """Old GeoJSON could state a reference system; RFC 7946 knows degrees (WGS84) alone.
+
+    Raises UnreadableInput for another.
+    """
     if reference is None:
         return
     name = json.dumps(reference).upper()
@@ -162,7 +159,6 @@ class _Reader:
             "Point": self._point,
             "LineString": self._line,
             "MultiPoint": self._line,
-            "MovingPoint": self._line,
             "MultiLineString": self._several,
         }
 
@@ -170,7 +166,7 @@ class _Reader:
         """Take what a feature has of fixes; count what it has else."""
         stated = feature.get("properties")
         properties = stated if isinstance(stated, dict) else {}
-        geometry = feature.get("temporalGeometry", feature.get("geometry"))
+        geometry = feature.get("geometry")
         if not isinstance(geometry, dict):
             self._rows.without_position()
             return
@@ -178,8 +174,6 @@ class _Reader:
         if take is None:
             self._rows.other_records += 1
             return
-        if isinstance(times := geometry.get("datetimes"), list):
-            properties = {**properties, "datetimes": times}
         take(geometry.get("coordinates"), properties)
 
     def recording(self) -> Recording:

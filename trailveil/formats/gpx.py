@@ -21,7 +21,7 @@ from trailveil.errors import UnreadableInput
 from trailveil.fields import NAME
 from trailveil.formats.collect import Fixes, number
 from trailveil.formats.grid import Rows, degrees, rows_of
-from trailveil.formats.guarded import parse
+from trailveil.formats.guarded import check_depth, parse
 from trailveil.formats.moments import format_moments, parse_moment
 from trailveil.trace import Recording, Trace
 
@@ -150,6 +150,7 @@ class _Tracks(ContentHandler):
             self._closing["gpx/trk/name"] = self._close_name
 
     def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802 - of SAX
+        check_depth(len(self._path), self._where)
         if not self._path:
             self._start(name)
         own = name.removeprefix(self._prefix)

@@ -13,6 +13,9 @@ from defusedxml.sax import make_parser
 
 from trailveil.errors import UnreadableInput
 
+DEEPEST = 1000
+"""Elements that may be in one another; recordings have some ten."""
+
 _BLANK = b" \t\r\n"
 _UTF8_MARK = b"\xef\xbb\xbf"
 _BEGINNINGS = (b"<", b"\xff\xfe", b"\xfe\xff", b"\0<")  # of XML, or of UTF-16
@@ -47,6 +50,18 @@ def parse(
             f"input must be well-formed XML, got '{error.getMessage()}' in line {line}: {where}; "
             "the file is damaged or cut off, export the recording again"
         ) from None
+
+
+def check_depth(depth: int, where: str) -> None:
+    """Refuse an element in so many others: each that is open takes room, here and in the parser.
+
+    For handlers to call as an element begins. Raises UnreadableInput.
+    """
+    if depth >= DEEPEST:
+        raise UnreadableInput(
+            f"XML must have at most {DEEPEST} elements in one another, got more: {where}; such a "
+            "file can be an attack, export the recording again"
+        )
 
 
 def _check_encoding(text: bytes, where: str) -> None:

@@ -5,6 +5,7 @@ more as days since 1899-12-30, is not. Python's own split is the parser: the for
 and no variants. The files of OziExplorer have the same suffix and another header, and are refused.
 """
 
+import codecs
 from collections.abc import Sequence
 from itertools import islice
 from typing import Final
@@ -29,7 +30,7 @@ def fields(data: bytes, where: str) -> list[list[str]]:
     A sound row has latitude, longitude, 0, altitude in feet, days since 1899-12-30, date and time.
     Raises UnreadableInput for anything else. No message holds text of the file.
     """
-    lines = data.decode("latin-1").splitlines()
+    lines = _text(data).strip("\r\n ").splitlines()
     if not lines or not lines[0].lower().startswith("geolife trajectory"):
         raise UnreadableInput(
             f"input must be a .plt file of GeoLife, got another kind: {where}; export the "
@@ -39,6 +40,13 @@ def fields(data: bytes, where: str) -> list[list[str]]:
     if not rows:
         raise UnreadableInput(f"input must hold a recorded track, got none: {where}")
     return rows
+
+
+def _text(data: bytes) -> str:
+    """The text, which is ASCII: of UTF-16 where it has its mark, else without that of UTF-8."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", "replace")
+    return data.removeprefix(codecs.BOM_UTF8).decode("latin-1")
 
 
 def numbers(rows: list[list[str]]) -> NDArray[np.float64]:

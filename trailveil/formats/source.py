@@ -4,6 +4,7 @@ import os
 import stat
 from os import PathLike
 from pathlib import Path
+from typing import BinaryIO
 
 from trailveil.errors import UnreadableInput
 
@@ -11,6 +12,7 @@ LARGEST = 256 * 2**20
 """Bytes that are read at most: about two weeks of a fix a second, with extensions."""
 
 _NAME_LENGTH = 80
+_BEGINNING = 4096
 
 
 def named(path: str | PathLike[str]) -> str:
@@ -23,17 +25,34 @@ def load(path: str | PathLike[str]) -> bytes:
     """The content of a regular file of 1 to LARGEST bytes. Raises UnreadableInput otherwise."""
     try:
         with open(path, "rb", opener=_open_at_once) as stream:
-            _check(stat.S_IFMT(os.fstat(stream.fileno()).st_mode), path)
-            data = stream.read(LARGEST + 1)
+            found = os.fstat(stream.fileno())
+            _check(stat.S_IFMT(found.st_mode), path)
+            large = found.st_size > LARGEST
+            data = b"" if large else _read(stream)
     except (OSError, ValueError) as error:
         raise UnreadableInput(_why(path, error)) from None
-    if not data:
-        raise UnreadableInput(f"input must hold a recording, got an empty file: {named(path)}")
-    if len(data) > LARGEST:
+    if large or len(data) > LARGEST:
         raise UnreadableInput(
             f"input must be at most {LARGEST // 2**20} MiB, got more: {named(path)}; split it first"
         )
+    if not data:
+        raise UnreadableInput(f"input must hold a recording, got an empty file: {named(path)}")
     return data
+
+
+def _read(stream: BinaryIO) -> bytes:
+    """All of a file, or one byte more than may be where it grows meanwhile."""
+    return stream.read(LARGEST + 1)
+
+
+def beginning(path: str | PathLike[str]) -> bytes:
+    """The first bytes of a file, which tell its format; none where it cannot be read."""
+    try:
+        with open(path, "rb", opener=_open_at_once) as stream:
+            regular = stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+            return stream.read(_BEGINNING) if regular else b""
+    except (OSError, ValueError):
+        return b""
 
 
 def _open_at_once(path: str, flags: int) -> int:

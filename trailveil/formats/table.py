@@ -3,6 +3,7 @@
 A new format is a module with `read`, and `write` where it can be written, and a row.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -32,6 +33,8 @@ Writer = Callable[[Trace, ArrayLike, BinaryIO], None]
 """Writes times of a trace, the fields it carries, and positions in whole microdegrees (n, 2)."""
 
 _HEAD = 4096
+_BLANK = b"\xef\xbb\xbf\xff\xfe \t\r\n"  # and marks of UTF-8 and UTF-16
+_ZIP = b"pk\3\4"  # in small letters; what is in it may be stored as it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +79,34 @@ def _holds(*marks: bytes) -> Callable[[bytes], bool]:
 
 
 def _begins(mark: bytes) -> Callable[[bytes], bool]:
-    return lambda head: head.lstrip().startswith(mark)
+    return lambda head: head.lstrip(_BLANK).startswith(mark)
+
+
+def _is_json(*marks: bytes) -> Callable[[bytes], bool]:
+    """JSON that holds one of the marks; what it is in fact, its reader tells by all of it."""
+    begins = (b"{", b"[")
+    return lambda head: head.lstrip(_BLANK).startswith(begins) and _holds(*marks)(head)
 
 
 def _is_geojson(head: bytes) -> bool:
-    marks = (b'"feature', b'"coordinates"', b'"geometry"', b'"temporalgeometry"')
-    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") and _holds(*marks)(head)
+    return _is_json(b'"feature', b'"coordinates"', b'"geometry"')(head) and not _MOVING(head)
+
+
+def _is_timeline(head: bytes) -> bool:
+    dated = _is_json(b'"starttime"')(head) and _holds(b'"visit"', b'"activity"')(head)
+    return dated or _is_json(*_TIMELINE)(head)
+
+
+def _is_owntracks(head: bytes) -> bool:
+    return _is_json(b'"_type"')(head) or _RECORDED.match(head) is not None
+
+
+def _is_kml(head: bytes) -> bool:
+    return _holds(b"<kml", b":kml")(head) and not head.startswith(_ZIP)
+
+
+def _is_nmea(head: bytes) -> bool:
+    return re.search(rb"\$[a-z]{2}(?:rmc|gga|zda|gll|gsa|gsv|vtg),", head) is not None
 
 
 def _is_table(head: bytes) -> bool:
@@ -90,19 +115,33 @@ def _is_table(head: bytes) -> bool:
     return looks_like_table(head)
 
 
+_MOVING = _is_json(b'"temporalgeometry"', b'"movingpoint"', b'"movinggeometry')
+_TIMELINE = (
+    *(b'"timelineobjects"', b'"semanticsegments"', b'"rawsignals"', b'"timelineedits"'),
+    *(b'"latitudee7"', b'"timelinepath"'),
+)
+_RECORDED = re.compile(rb"[\dtz:.+-]{10,40}\t[^\t\n]{1,40}\t *\{")  # OwnTracks' .rec
+_JSON = _reader("jsons")
+
 FORMATS: tuple[Format, ...] = (
     Format("GPX", (".gpx",), _holds(b"<gpx", b":gpx"), _reader("gpx"), _writer("gpx"), names=True),
     Format("FIT", (".fit",), lambda head: b".fit" in head[:14], _reader("fit")),
     Format("TCX", (".tcx",), _holds(b"trainingcenterdatabase"), _reader("tcx")),
+    Format("KML", (".kml",), _is_kml, _reader("kml"), _writer("kml"), names=True),
+    Format("KMZ", (".kmz",), _begins(_ZIP), _reader("kmz"), _writer("kmz"), names=True),
+    Format("NMEA", (".nmea",), _is_nmea, _reader("nmea")),
     Format("GeoLife", (".plt",), _begins(b"geolife trajectory"), _reader("plt")),
     Format(
         "GeoJSON",
         (".geojson", ".json"),
         _is_geojson,
-        _reader("geojson"),
+        _JSON,
         _writer("geojson"),
         names=True,
     ),
+    Format("Moving Features", (".mfjson",), _MOVING, _JSON),
+    Format("Google Timeline", (), _is_timeline, _JSON),
+    Format("OwnTracks", (".rec",), _is_owntracks, _JSON),
     Format(
         "GeoParquet",
         (".parquet", ".geoparquet"),
@@ -119,10 +158,15 @@ FORMATS: tuple[Format, ...] = (
 def format_of(path: str | PathLike[str], data: bytes) -> Format:
     """The format of a file: that of its suffix, unless its content looks like another.
 
-    Raises UnreadableInput where neither says one.
+    Raises UnreadableInput where neither says one, and for Apple Health's export.xml.
     """
     suffix = _suffix(path)
     head = data[:_HEAD].replace(b"\0", b"").lower()  # UTF-16 without its zeros reads as ASCII
+    if _holds(b"<healthdata", b"doctype healthdata", b"<clinicaldocument")(head):
+        raise UnreadableInput(
+            "input must be a recorded route, got the list of all records of Apple Health: "
+            f"{named(path)}; name a file of the same export, workout-routes/*.gpx"
+        )
     by_suffix = [row for row in FORMATS if suffix in row.suffixes]
     for row in (*by_suffix, *FORMATS):
         if row.looks_like(head):
@@ -173,4 +217,4 @@ def _suffix(path: str | PathLike[str]) -> str:
 
 
 def _names(rows: Iterable[Format]) -> str:
-    return ", ".join(f"{row.name} {' '.join(row.suffixes)}" for row in rows)
+    return ", ".join(" ".join([row.name, *row.suffixes]) for row in rows)

@@ -104,10 +104,15 @@ class Rows:
         if self._person is None:
             self._person = person
         elif person != self._person:
-            raise UnreadableInput(
-                "a recording must be of one person and one device, got several (a column such as "
-                f"user_id says so): {self._where}; make a file for each"
-            )
+            raise several(self._where)
+
+
+def several(where: str) -> UnreadableInput:
+    """The refusal of fixes of two people, or two devices, which would be mixed up."""
+    return UnreadableInput(
+        "a recording must be of one person and one device, got several (a column such as "
+        f"user_id says so): {where}; make a file for each"
+    )
 
 
 def add_arrays(

@@ -15,7 +15,7 @@ from xml.sax.xmlreader import AttributesImpl
 
 from trailveil.errors import UnreadableInput
 from trailveil.formats.collect import Fixes, number
-from trailveil.formats.guarded import parse
+from trailveil.formats.guarded import check_depth, parse
 from trailveil.formats.moments import parse_moment
 from trailveil.trace import Recording
 
@@ -60,6 +60,7 @@ class _Activities(ContentHandler):
         self._text: list[str] | None = None
 
     def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802 - of SAX
+        check_depth(len(self._path), self._where)
         own = name.rpartition(":")[2]
         if not self._path and own != _ROOT:
             raise UnreadableInput(

@@ -2,8 +2,8 @@
 
 It sees what stands in the two files: names, texts, numbers, comments, and where fixes are. It does
 not see what is coded (base64, encrypted, hidden in the order or the noise of fixes), what stands
-between the parts of a Parquet file, times of files, or names of folders. A file without findings is
-not a guarantee: that is what the report of `protect` states.
+between the parts of a Parquet or KMZ file, times of files, or names of folders. A file without
+findings is not a guarantee: that is what the report of `protect` states.
 """
 
 import re

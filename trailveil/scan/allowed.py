@@ -11,7 +11,16 @@ from enum import Enum
 from typing import Final
 
 from trailveil.scan.columnar import from_fit, from_parquet
-from trailveil.scan.tokens import Emit, Place, from_json, from_plt, from_table, from_xml
+from trailveil.scan.maps import from_kml, from_kmz, from_nmea
+from trailveil.scan.tokens import (
+    Emit,
+    Place,
+    from_json,
+    from_json_lines,
+    from_plt,
+    from_table,
+    from_xml,
+)
 
 
 class Role(Enum):
@@ -84,6 +93,17 @@ _GPX: Final[dict[Place, Rule]] = {
     (*_FIX, "@lon"): Role.LONGITUDE,
     (*_FIX, "time"): Role.TIME,
 }
+_KML_TRACK: Final = ("kml", "Document", "Placemark", "gx:MultiTrack", "gx:Track")
+_KML: Final[dict[Place, Rule]] = {
+    **{_KML_TRACK[:depth]: Role.NOTHING for depth in range(1, 6)},
+    ("kml", "@xmlns"): _only("http://www.opengis.net/kml/2.2"),
+    ("kml", "@xmlns:gx"): _only("http://www.google.com/kml/ext/2.2"),
+    (*_KML_TRACK, "when"): Role.TIME,
+    (*_KML_TRACK, "gx:coord"): Role.NOTHING,
+    (*_KML_TRACK, "gx:coord", "[0]"): Role.LONGITUDE,
+    (*_KML_TRACK, "gx:coord", "[1]"): Role.LATITUDE,
+}
+_KML_FRAME: Final = _only("ExtendedData", "SchemaData", "SimpleArrayData")
 _GEOJSON: Final[dict[Place, Rule]] = {
     ("type",): _only("FeatureCollection"),
     ("features",): Role.NOTHING,
@@ -145,6 +165,8 @@ _PARQUET: Final[dict[Place, Rule]] = {
 
 LAYOUTS: Final[Mapping[str, Layout]] = {
     "GPX": Layout(_GPX, frame=_only("extensions", "TrackPointExtension", "metadata")),
+    "KML": Layout(_KML, frame=_KML_FRAME),
+    "KMZ": Layout({**_KML, ("archive", "name"): _only("doc.kml")}, frame=_KML_FRAME),
     "GeoJSON": Layout(_GEOJSON, frame=_only("properties", "coordinateProperties")),
     "CSV": Layout(_TABLE, tabular=True),
     "TSV": Layout(_TABLE, tabular=True),
@@ -167,8 +189,14 @@ TAKERS: Final[Mapping[str, Callable[[bytes, str, Emit], None]]] = {
     "GPX": from_xml,
     "TCX": from_xml,
     "FIT": from_fit,
+    "KML": from_kml,
+    "KMZ": from_kmz,
+    "NMEA": from_nmea,
     "GeoLife": from_plt,
     "GeoJSON": from_json,
+    "Moving Features": from_json,
+    "Google Timeline": from_json,
+    "OwnTracks": from_json_lines,
     "GeoParquet": from_parquet,
     "CSV": from_table,
     "TSV": from_table,
@@ -191,7 +219,8 @@ heartrate heart_rate cadence temperature elevation altitude distance accuracy be
 longitude lat lon lng timestamp date track segment id device device_id user user_id owner comment
 notes title description features properties geometry coordinates coordTimes coordinateProperties
 times crs bbox geometries created_by geo columns x y url note activity sport notes calories
-ARROW:schema [] [0] [1] [2] [3] primary_column encoding header
+kml Document Folder Placemark MultiTrack Track when coord ExtendedData SchemaData SimpleArrayData
+value archive ARROW:schema [] [0] [1] [2] [3] primary_column encoding header
 """
 _PUBLIC: Final = frozenset(
     {*_SHOWN.casefold().split(), "a comment", "created by", "further places"}

@@ -6,6 +6,7 @@ column; a value; or a comment. Libraries take the formats apart as the readers h
 files from strangers are as bounded here.
 """
 
+import contextlib
 import csv
 import io
 import json
@@ -18,8 +19,8 @@ from xml.sax.xmlreader import AttributesImpl
 from trailveil.errors import UnreadableInput
 from trailveil.formats.columns import columns_of
 from trailveil.formats.delimited import header_of
-from trailveil.formats.geojson import LARGEST
-from trailveil.formats.guarded import parse
+from trailveil.formats.guarded import check_depth, parse
+from trailveil.formats.json_text import LARGEST
 
 Place = tuple[str, ...]
 """The names that lead to a token; an attribute has an @, an item of a list is in brackets."""
@@ -39,20 +40,22 @@ class Emit(Protocol):
 
 def from_xml(data: bytes, where: str, emit: Emit) -> None:
     """Elements, attributes, text, comments and processing instructions of XML."""
-    handler = _Everything(emit)
+    handler = _Everything(emit, where)
     parse(data, handler, where, comments=_Comments(handler))
 
 
 class _Everything(ContentHandler):
     """Emits all of a document while it passes by."""
 
-    def __init__(self, emit: Emit) -> None:
+    def __init__(self, emit: Emit, where: str) -> None:
         super().__init__()
         self._emit = emit
+        self._where = where
         self._places: list[Place] = [()]
         self._text: list[str] = []
 
     def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802 - of SAX
+        check_depth(len(self._places), self._where)
         self.flush()
         place = _below(self._places[-1], name)
         self._places.append(place)
@@ -111,7 +114,7 @@ def from_json(data: bytes, where: str, emit: Emit, *, under: Place = ()) -> None
     """Keys and values of JSON, of a key that comes twice both. Raises UnreadableInput for none."""
     if len(data) > LARGEST:
         raise UnreadableInput(
-            f"GeoJSON must be at most {LARGEST // 2**20} MiB, got more: {where}; split it first"
+            f"JSON must be at most {LARGEST // 2**20} MiB, got more: {where}; split it first"
         )
     try:
         root = json.loads(
@@ -139,6 +142,22 @@ def from_json(data: bytes, where: str, emit: Emit, *, under: Place = ()) -> None
             pending.append(_items(place, node))
         else:
             emit(place, node if isinstance(node, str) else str(node), VALUE)
+
+
+def from_json_lines(data: bytes, where: str, emit: Emit) -> None:
+    """JSON, or lines of it, with text before each or not."""
+    try:
+        json.loads(data)
+    except (ValueError, RecursionError):
+        for line in io.BytesIO(data):
+            before, brace, rest = line.partition(b"{")
+            if text := before.strip():
+                emit(("header",), text.decode("latin-1"), VALUE)
+            if brace:
+                with contextlib.suppress(UnreadableInput):  # a line cut off, which is no message
+                    from_json(brace + rest, where, emit)
+    else:
+        from_json(data, where, emit)
 
 
 def _members(place: Place, pairs: _Pairs) -> Iterator[tuple[Place, Any]]:
