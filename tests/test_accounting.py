@@ -11,7 +11,6 @@ from trailveil.accounting import EVERYTHING, account, check_total, told_by
 from trailveil.adversaries import Named
 from trailveil.composition import Release, joint_loss
 from trailveil.errors import Refused
-from trailveil.kernels import StoppedClock
 from trailveil.ledger import Ledger, open_ledger
 from trailveil.places import Place, designed, save_places
 from trailveil.projection import Frame
@@ -190,6 +189,17 @@ def test_what_another_ride_adds_to_a_time_is_never_more_than_is_counted(
     assert scale * loss <= found.times
 
 
+def test_of_a_long_recording_some_hours_around_are_enough(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trace = ride(400, 120.0, begin=BEGIN, at=AT)  # thirteen hours
+    made = plan(trace, requested(trace, Chosen(("start+6h",)), Request((), who=PLAIN)))
+    (whole,) = told_by(made, [])
+    monkeypatch.setattr("trailveil.accounting._LONG", 100)
+    (part,) = told_by(made, [])
+    assert part.told[0] == pytest.approx(whole.told[0], rel=1e-4)
+
+
 def test_both_ends_at_one_place_count_as_two_looks_at_it(ledger: Ledger) -> None:
     """Against the same with the clock stopped at both and the place tied, by dense algebra."""
     trace = ride(40, 20.0, still=(0, 39), begin=BEGIN, at=AT)  # there and nowhere else
@@ -198,4 +208,3 @@ def test_both_ends_at_one_place_count_as_two_looks_at_it(ledger: Ledger) -> None
     one = plan(trace, requested(trace, Chosen(("start",)), Request((), who=PLAIN)))
     (alone,) = told_by(one, [])
     assert mark.told[0] > 1.2 * alone.told[0]
-    assert StoppedClock(((0.0, 1.0),)).windows

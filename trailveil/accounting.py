@@ -41,6 +41,9 @@ EVERYTHING = 1e30
 _ONE_PLACE = 500.0
 # An epsilon above this is said to be everything.
 _ALL = 1e9
+# Of recordings of more fixes than this, only so many seconds around protected parts are looked at,
+# and so many fixes more.
+_LONG, _AROUND, _MARGIN = 20_000, 3 * 3600.0, 60
 # Rows that are taken together exactly; more count as everything.
 _MOST_JOINT = 1500
 # Seconds: releases this near are taken together exactly where that is possible.
@@ -176,17 +179,33 @@ def _of_unnamed(made: Plan) -> Mark:
     """The most that it tells of one place that its parts without a name may be."""
     if made.request.noise is Noise.EVERYWHERE:
         return Mark(NO_ID, NO_ID, np.array([made.request.bound]))
-    mechanism, rows = made.mechanism, made.mechanism.rows
-    seconds, own = made.trace.seconds[rows], mechanism.factor[rows, : made.own_columns]
     told = [0.0]
     for parts in _one_place_each(made):
         spans = [_span(made, one.begin, one.end) for one in parts]
+        own = _own(made, spans)
+        seconds, factor = own.times[own.rows], own.factor[own.rows]
         told += [
-            float(information(kernel, seconds, spans, ones, own, noise=mechanism.floor)[0, 0])
+            float(information(kernel, seconds, spans, ones, factor, noise=own.floor)[0, 0])
             for kernel in _kernels(made.request)
             for ones in [np.ones((seconds.size, 1))]
         ]
     return Mark(NO_ID, NO_ID, np.array([max(told)]))
+
+
+def _own(made: Plan, spans: Sequence[tuple[float, float]]) -> Mechanism:
+    """The noise of a release that is its own; of a long one, some hours around the spans.
+
+    What lies beyond tells no more than where it begins: there, fixes have next to no noise.
+    """
+    own = replace(made.mechanism, factor=made.mechanism.factor[:, : made.own_columns])
+    if own.times.size <= _LONG:
+        return own
+    near = np.zeros(own.times.size, dtype=np.bool_)
+    for begin, end in spans:
+        first, last = np.searchsorted(own.times, [begin - _AROUND, end + _AROUND])
+        near[max(0, first - _MARGIN) : last + _MARGIN] = True
+    released = np.asarray(own.released)[near]
+    return Mechanism(own.times[near], own.factor[near], own.floor, own.process, released)
 
 
 def _one_place_each(made: Plan) -> list[list[Stretch]]:
@@ -313,12 +332,11 @@ def _beside(book: Book, made: Plan, subject: str) -> float:
     after = [one.begin - end for one in others if one.begin >= end]
     if not before and not after:
         return max(one.guarantee.epsilon for one in made.findings)
-    own = replace(made.mechanism, factor=made.mechanism.factor[:, : made.own_columns])
     length = float(made.trace.seconds[-1])
     gaps = [-min(before) / NANOSECONDS - 1.0] if before else []
     gaps += [length + min(after) / NANOSECONDS] if after else []
     exact = np.sort([moment for gap in gaps for moment in (gap, gap + 1.0)])
-    worst = max(_with_states(made, own, exact))
+    worst = max(_with_states(made, exact))
     near = [one.number for one in others if _gap(one, begin, end) < _NEAR * NANOSECONDS]
     return min(worst, _together(book, near, made)[1]) if near else worst
 
@@ -329,11 +347,12 @@ def _gap(one: Recorded, begin: int, end: int) -> int:
     return apart if apart >= 0 else 1 << 62
 
 
-def _with_states(made: Plan, own: Mechanism, exact: FloatArray) -> list[float]:
+def _with_states(made: Plan, exact: FloatArray) -> list[float]:
     """Epsilon of each part, with true places known exactly at some times besides (seconds)."""
     request = made.request
     shift = min(0.0, float(exact[0]))
     parts = [one.stretch.seconds(made.trace) for one in made.findings]
+    own = _own(made, parts)
     stays = [(a - shift, b - shift) for a, b in parts if a < b]
     mine = Release(replace(own, times=own.times - shift), "own")
     states = Release(no_noise(exact - shift), "other")

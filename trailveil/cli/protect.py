@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from trailveil.cli.parameters import POSITIVE, zone_named
 from trailveil.cli.requesting import requested_of, requesting, was_given
 from trailveil.cli.selecting import WithPlaces, selected, selecting
 from trailveil.cli.waiting import waiting
-from trailveil.errors import Unavailable
+from trailveil.errors import Refused, Unavailable
 from trailveil.everywhere import plan_everywhere
 from trailveil.formats.source import named as file_named
 from trailveil.formats.table import format_to_write
@@ -215,10 +216,18 @@ def _planned(
 
 
 def _certified(made: Plan) -> list[Certificate]:
+    """Proofs of what holds by the noise of this release alone: others share the rest."""
     from trailveil.certifying import certify_plan
 
+    if not made.findings:
+        raise Refused(
+            "--certify must have a part that noise of its own protects, got none but places with "
+            "names: leave it out, or state a time as well"
+        )
+    own = made.mechanism.factor[:, : made.own_columns]
+    alone = replace(made, mechanism=replace(made.mechanism, factor=own), common=())
     with waiting("proving what the noise guarantees"):
-        return certify_plan(made)
+        return certify_plan(alone)
 
 
 def _protect_readings(source: Path, options: dict[str, Any]) -> None:
