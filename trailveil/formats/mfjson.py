@@ -1,8 +1,8 @@
 """OGC Moving Features JSON: fixes of moving points in; nothing is written.
 
 Read is MovingPoint, by itself, as the temporalGeometry of a feature or of several, in the prisms of
-a MovingGeometryCollection, or in sequences. Times are ISO 8601, or milliseconds since 1970, as the
-standard has it. A feature is a track, a MovingPoint or a sequence of it a segment. What moves and
+a MovingGeometryCollection, or in sequences. Times are ISO 8601, or milliseconds since 1970 where
+they are numbers. A feature is a track, a MovingPoint or a sequence of it a segment. What moves and
 is no point is counted.
 """
 
