@@ -2,6 +2,8 @@
 
 import json
 import stat
+import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,10 +11,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.rides import ride, written
+from tests.rides import command, environment, ride, written
+from tests.rides import run as real
 from trailveil.cli import cli
 from trailveil.errors import TrailveilError
 from trailveil.formats import read
+from trailveil.ledger import user_ledger
 
 AT = "48.137,11.575,150"
 QUICK = ("--adversary", "still")
@@ -171,3 +175,50 @@ def test_a_thinned_copy_and_a_part_are_recognised_by_their_times() -> None:
     thin = trace.only(np.arange(60) % 3 == 1)
     written(Path("thin.gpx"), replace(thin, times=thin.times + 10**6))  # and a millisecond late
     assert "must be released once" in refused("protect", "thin.gpx", *QUICK)
+
+
+def test_two_processes_at_once_never_both_pass_a_total_that_one_may(folder: Path) -> None:
+    state = {"XDG_STATE_HOME": str(folder / "state")}
+    user_ledger()
+    starts = [
+        subprocess.Popen(
+            command("protect", f"{number}.gpx", *QUICK, "--total-epsilon", "1.5"),
+            env=environment(state),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(2)
+    ]
+    with starts[0], starts[1]:
+        told = [one.communicate(timeout=120)[1] for one in starts]
+    assert sorted(one.returncode for one in starts) == [0, 1]
+    assert "epsilon in total must be at most 1.5" in "".join(told)
+    assert [Path(f"{n}.private.gpx").exists() for n in range(2)].count(True) == 1
+    assert user_ledger().verify() == 1
+
+
+def test_killed_at_any_moment_no_file_is_there_that_is_not_counted(folder: Path) -> None:
+    """Real processes, killed for real, spread over the time that one takes."""
+    state = {"XDG_STATE_HOME": str(folder / "state")}
+    begin = time.monotonic()
+    assert real("protect", "0.gpx", *QUICK, env=state).returncode == 0
+    whole = time.monotonic() - begin
+    for number, share in enumerate((0.8, 0.95), start=10):
+        trace = ride(60, 20.0, seed=number, begin=1_715_672_400 + number * 86_400)
+        written(folder / f"{number}.gpx", trace)
+        with subprocess.Popen(
+            command("protect", f"{number}.gpx", *QUICK),
+            env=environment(state),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as run_once:
+            time.sleep(share * whole)
+            run_once.kill()
+        counted = json.loads(done("ledger", "show", "--json"))["releases"]
+        if Path(f"{number}.private.gpx").exists():
+            assert any(one["begin_utc"].startswith(f"2024-05-{14 + number}") for one in counted)
+        # And what was not finished can be: it is the same release, counted once.
+        assert real("protect", f"{number}.gpx", *QUICK, "--overwrite", env=state).returncode == 0
+        again = json.loads(done("ledger", "show", "--json"))["releases"]
+        assert len({one["begin_utc"] for one in again}) == len(again)
