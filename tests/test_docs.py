@@ -6,20 +6,25 @@ The demo's output is real.
 import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from trailveil import designing, release
+from trailveil import designing, places, release
+from trailveil import place_noise as place_noises
+from trailveil.adversaries import Named
 from trailveil.cli import COMMANDS, cli
 from trailveil.crops import Crop
 from trailveil.datasets.day import simulated_day
 from trailveil.demands import Target
 from trailveil.designing import Designed
 from trailveil.formats import write
+from trailveil.kernels import Kernel
 from trailveil.mechanism import Mechanism
+from trailveil.place_noise import PlaceNoise
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -72,7 +77,14 @@ def designed_once(monkeypatch: pytest.MonkeyPatch) -> None:
             known[asked] = designing.optimal(found, base, target)
         return known[asked]
 
+    def place_noise(
+        kernel: Kernel, target: Target, ways: int, withhold: float | None
+    ) -> PlaceNoise:
+        del ways  # the design of more than one takes long, and no example shows what it is
+        return place_noises.place_noise(kernel, replace(target, who=(Named.PLAIN,)), 1, withhold)
+
     monkeypatch.setitem(release._MAKERS, release.Noise.OPTIMAL, optimal)
+    monkeypatch.setattr(places, "place_noise", place_noise)
 
 
 @pytest.mark.slow
