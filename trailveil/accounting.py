@@ -44,6 +44,8 @@ _ALL = 1e9
 # Of recordings of more fixes than this, only so many seconds around protected parts are looked at,
 # and so many fixes more.
 _LONG, _AROUND, _MARGIN = 20_000, 3 * 3600.0, 60
+# An epsilon from which on a place is as good as told: no more digits are computed.
+_DISCLOSED = 1e3
 # Rows that are taken together exactly; more count as everything.
 _MOST_JOINT = 1500
 # Seconds: releases this near are taken together exactly where that is possible.
@@ -307,6 +309,8 @@ def _together(book: Book, numbers: Sequence[int], made: Plan) -> tuple[float, fl
         still = kernel.warp(stopped(stays)) if stays else kernel
         try:
             loss = joint_loss(still, releases, compound(moments)).matrix
+            if _epsilon(request.radius, largest_eigenvalue(loss), request.order) > _DISCLOSED:
+                return everything
             singles = [
                 largest_eigenvalue(joint_loss(still, releases, compound([one])).matrix)
                 for one in moments
