@@ -78,14 +78,6 @@ def test_what_is_planted_is_found(suffix: str, name: str, leak: tuple[str, Kind]
         assert one.count >= 1
 
 
-@pytest.mark.parametrize("leak", ["a name", "a place"])
-def test_what_is_hidden_behind_a_key_that_comes_twice_is_refused(leak: str) -> None:
-    data = PLANTS[".geojson"][TWICE](released(".geojson"), LEAKS[leak][0])
-    with pytest.raises(UnreadableInput, match="each key once") as caught:
-        found(data, ".geojson")
-    assert LEAKS[leak][0] not in str(caught.value)
-
-
 @all_written
 @pytest.mark.parametrize("source", FORMATS, ids=[row.name for row in FORMATS])
 def test_a_clean_release_of_a_full_recording_passes(source: Format, row: Format) -> None:
