@@ -149,8 +149,8 @@ def test_a_withheld_place_is_withheld_at_each_visit(ledger: Ledger) -> None:
 def test_places_overlap_or_not_and_keep_what_the_ledger_knows_them_by() -> None:
     near = replace(HOME, name="gate", circle=Circle(AT[0] + 0.002, AT[1], 100.0), ident=b"n" * 16)
     far = replace(near, name="work", circle=Circle(AT[0] + 0.1, AT[1], 100.0), ident=b"f" * 16)
-    assert overlap(HOME.circle, near.circle)
-    assert not overlap(HOME.circle, far.circle)
+    assert overlap(HOME, near)
+    assert not overlap(HOME, far)
     with pytest.raises(Refused, match="got one that exists"):
         added([HOME], replace(HOME, radius=200.0), change=False)
     with pytest.raises(Refused, match="overlaps 'home'"):
@@ -160,8 +160,29 @@ def test_places_overlap_or_not_and_keep_what_the_ledger_knows_them_by() -> None:
     gone = replace(HOME, gone=True)
     assert added([gone], near, change=False)[-1].ident == HOME.ident
     assert added([gone], far, change=False)[-1].ident == b"f" * 16
+    beside = replace(near, circle=Circle(AT[0] + 0.0040, AT[1], 12.0))  # 445 m: within the radius
+    assert added([gone], beside, change=False)[-1].ident == HOME.ident
     moved = replace(HOME, circle=far.circle, ident=b"m" * 16)
     assert added([HOME], moved, change=True)[-1].ident == b"m" * 16
+
+
+def test_releases_of_a_place_that_is_gone_from_the_file_are_not_passed_over(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    made, there = planned(ledger, day(8))
+    publish(made, ledger, tmp_path / "a.gpx", there=there)
+    path = ledger.folder / "places.json"
+    data = path.read_bytes()
+    path.unlink()
+    with pytest.raises(Refused, match="every place that releases are counted for"):
+        known_places(ledger, day(9))
+    save_places(ledger, [replace(HOME, ident=b"y" * 16)])  # stated anew
+    with pytest.raises(Refused, match="every place that releases are counted for"):
+        known_places(ledger, day(9))
+    path.write_bytes(data)
+    known_places(ledger, day(9))
+    save_places(ledger, [])  # forgotten, on purpose
+    assert known_places(ledger, day(9)) == []
 
 
 def test_nothing_in_the_ledger_says_where_a_place_is(ledger: Ledger, tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.test_scan import LEAKS, PLANTS, TWICE, found, released
+from tests.leaks import PLANTS, released
+from tests.test_scan import LEAKS, TWICE, found
 from trailveil.errors import UnreadableInput
 
 

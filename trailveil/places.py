@@ -24,7 +24,7 @@ from trailveil.formats.source import load, named
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import Kernel
 from trailveil.keys import check_private
-from trailveil.ledger import ID_BYTES, Ledger
+from trailveil.ledger import ID_BYTES, NO_ID, Book, Ledger
 from trailveil.output import write_atomically
 from trailveil.place_noise import NO_NOISE, Facing, PlaceNoise, place_noise
 from trailveil.priors import BUILT_IN
@@ -151,9 +151,34 @@ def load_places(ledger: Ledger) -> list[Place]:
 
     Raises Refused for a file that others can read, that was changed, or is of another key.
     """
+    record = _record(ledger)
+    try:
+        return [_read(one) for one in record["places"]]
+    except (KeyError, TypeError, ValueError) as error:
+        raise _changed(ledger.folder / _FILE) from error
+
+
+def forgotten(ledger: Ledger) -> set[bytes]:
+    """What the ledger knows the places by that were forgotten on purpose. Raises as above."""
+    return {bytes.fromhex(one) for one in _record(ledger)["forgotten"]}
+
+
+def check_known(ledger: Ledger, book: Book, places: Sequence[Place]) -> None:
+    """Refuse to go on where releases are of places that are no longer in the file of places."""
+    marked = {place for one in book.standing() for place, _ in one.marked} - {NO_ID}
+    if marked - {one.ident for one in places} - forgotten(ledger):
+        raise Refused(
+            "every place that releases are counted for must be in the file of places, got one that "
+            f"is not: {named(ledger.folder / _FILE)}; restore that file from a backup, or move the "
+            "whole folder away to begin anew: what was released until now is then counted no more"
+        )
+
+
+def _record(ledger: Ledger) -> dict[str, Any]:
+    """The file of places, checked, as an object; an empty one where there is none."""
     path = ledger.folder / _FILE
     if not path.exists() and not path.is_symlink():
-        return []
+        return {"places": [], "forgotten": []}
     check_private(path, "the file of places")
     try:
         data = load(path)
@@ -163,17 +188,23 @@ def load_places(ledger: Ledger) -> list[Place]:
     if derive(ledger.key, [b"places", whole]).hex().encode() != code:
         raise _changed(path)
     try:
-        record = json.loads(whole)
-        if record["version"] != _VERSION:
-            raise _changed(path)
-        return [_read(one) for one in record["places"]]
-    except (KeyError, TypeError, ValueError) as error:
+        record: dict[str, Any] = json.loads(whole)
+    except ValueError as error:
         raise _changed(path) from error
+    if record.get("version") != _VERSION:
+        raise _changed(path)
+    return record
 
 
 def save_places(ledger: Ledger, places: Sequence[Place]) -> None:
     """Write all places, whole or not at all, for their owner alone."""
-    record = {"version": _VERSION, "places": [_written(one) for one in places]}
+    kept = {one.ident for one in places}
+    dropped = {one.ident for one in load_places(ledger)} | forgotten(ledger)
+    record = {
+        "version": _VERSION,
+        "places": [_written(one) for one in places],
+        "forgotten": sorted(one.hex() for one in dropped - kept),
+    }
     whole = json.dumps(record).encode()
     code = derive(ledger.key, [b"places", whole]).hex().encode()
     path = ledger.folder / _FILE
@@ -193,14 +224,14 @@ def added(places: Sequence[Place], place: Place, *, change: bool) -> list[Place]
             "--change to state it anew (its noise is then drawn anew, and counted with the old)"
         )
     rest = [one for one in places if one.name != place.name]
-    near = [one for one in rest if overlap(one.circle, place.circle)]
+    near = [one for one in rest if overlap(one, place)]
     if any(not one.gone for one in near):
         name = next(one.name for one in near if not one.gone)
         raise Refused(
-            f"places must not overlap, got one that overlaps {name!r}: state one of them, or "
-            f"smaller metres; `trailveil place remove {name}` first"
+            f"places must not overlap, nor be within the radius, got one that overlaps {name!r}: "
+            f"one place with both in it is enough; `trailveil place remove {name}` first"
         )
-    earlier = [*(one for one in same if overlap(one.circle, place.circle)), *near]
+    earlier = [*(one for one in same if overlap(one, place)), *near]
     if len({one.ident for one in earlier}) > 1:
         raise Refused(
             "a place must be where at most one was before, got one that overlaps several that were "
@@ -211,9 +242,10 @@ def added(places: Sequence[Place], place: Place, *, change: bool) -> list[Place]
     return [*kept, replace(place, ident=ident)]
 
 
-def overlap(one: Circle, other: Circle) -> bool:
-    """Whether two places have something in common."""
-    return between_places(one, other) <= one.metres + other.metres
+def overlap(one: Place, other: Place) -> bool:
+    """Whether two places may be one: what nobody is to tell apart is counted together."""
+    apart = between_places(one.circle, other.circle)
+    return apart <= one.circle.metres + other.circle.metres + max(one.radius, other.radius)
 
 
 def _written(place: Place) -> dict[str, Any]:
@@ -261,6 +293,6 @@ def _read(record: dict[str, Any]) -> Place:
 def _changed(path: Path) -> Refused:
     return Refused(
         f"the file of places must be as Trailveil wrote it, got another: {named(path)}; restore it "
-        "from a backup, or remove it and add the places again (their noise is the same again where "
-        "all that is stated is the same)"
+        "from a backup, or move the whole folder away to begin anew: what was released until now "
+        "is then counted no more"
     )

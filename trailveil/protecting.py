@@ -19,7 +19,7 @@ from trailveil.keys import name_of
 from trailveil.ledger import Book, Entry, Ledger, Mark, Recorded
 from trailveil.mechanism import Mechanism
 from trailveil.output import Put, staged
-from trailveil.places import Visited, load_places, visited
+from trailveil.places import Visited, check_known, load_places, visited
 from trailveil.projection import frame_for
 from trailveil.randomness import derive
 from trailveil.readings import Readings, Timed
@@ -85,11 +85,11 @@ def known_places(
     ledger: Ledger, trace: Trace, *, subject: str = ME, key: bytes | None = None
 ) -> list[Visited]:
     """The places with names that a trace visits, or was near in time to a released visit of."""
-    places = [one for one in load_places(ledger) if not one.gone]
-    if not places:
-        return []
+    whole = load_places(ledger)
+    places = [one for one in whole if not one.gone]
     begin, end = int(trace.times[0]), int(trace.times[-1])
     with ledger.open() as book:
+        check_known(ledger, book, whole)
         before = known_visits(book, subject, places, begin, end)
     return visited(trace, places, ledger.key if key is None else key, before)
 
