@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 from tests.rides import ride
-from trailveil.accounting import EVERYTHING, account, check_total, told_by
+from trailveil.accounting import account, check_total, told_by
 from trailveil.adversaries import Named
+from trailveil.beside import EVERYTHING
 from trailveil.composition import Release, joint_loss
 from trailveil.errors import Refused
 from trailveil.ledger import Ledger, open_ledger
+from trailveil.mechanism import no_noise
 from trailveil.places import Place, designed, save_places
 from trailveil.projection import Frame
 from trailveil.protecting import Published, known_places, publish, requested
@@ -177,7 +179,7 @@ def test_what_cannot_be_computed_counts_as_everything(ledger: Ledger, tmp_path: 
         check_total(found, 1e6, 1.0)
 
 
-@pytest.mark.parametrize("hours", [1.5, 4.0, 24.0])
+@pytest.mark.parametrize("hours", [0.18, 0.25, 1.5, 4.0, 24.0])
 def test_what_another_ride_adds_to_a_time_is_never_more_than_is_counted(
     ledger: Ledger, tmp_path: Path, hours: float
 ) -> None:
@@ -193,9 +195,31 @@ def test_what_another_ride_adds_to_a_time_is_never_more_than_is_counted(
         Release(replace(made.mechanism, times=made.mechanism.times + shift), "late"),
     ]
     loss = joint_loss(made.request.kernel, both, basic(shift)).matrix[0, 0]
+    before = joint_loss(made.request.kernel, both, basic(float(early.seconds[-1]))).matrix[0, 0]
     scale = 2.5 * (200.0 * (1 + Frame.SCALE_ERROR)) ** 2
     assert found.epsilon < scale * loss * (1 + 1e-6) + 1e-6
-    assert scale * loss <= found.times
+    # What the late one tells of the end of the early one is counted, too.
+    assert scale * max(loss, before) <= found.times * (1 + 1e-9)
+    if hours < 1.0:
+        assert found.times == pytest.approx(scale * max(loss, before), rel=1e-4)
+
+
+def test_who_is_beside_is_as_if_released_as_it_is_where_that_is_all_that_is_known(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    """A dense ride, long before: more fixes than are taken as they were made."""
+    early = ride(2000, 1.0, begin=BEGIN, at=AT)
+    late = ride(30, 20.0, begin=BEGIN + 2100, at=AT)
+    released(ledger, early, tmp_path / "a.gpx", at="start+1m")
+    made = plan(late, requested(late, Chosen(("start",)), Request((), who=PLAIN)))
+    with ledger.open() as book:
+        found, _ = account(book, made, [], told_by(made, []), "me", [])
+    states = Release(no_noise(early.seconds[-600:]), "early")
+    mine = Release(replace(made.mechanism, times=made.mechanism.times + 2100.0), "late")
+    loss = joint_loss(made.request.kernel, [mine, states], basic(2100.0)).matrix[0, 0]
+    scale = 2.5 * (200.0 * (1 + Frame.SCALE_ERROR)) ** 2
+    assert found.times > 1.5
+    assert scale * loss <= found.times <= 1.1 * scale * loss
 
 
 def test_of_a_long_recording_some_hours_around_are_enough(

@@ -11,6 +11,7 @@ import pytest
 
 from tests.rides import ride
 from trailveil.adversaries import Named
+from trailveil.common import named_in_full
 from trailveil.errors import Refused
 from trailveil.ledger import Ledger, open_ledger
 from trailveil.places import (
@@ -24,6 +25,7 @@ from trailveil.places import (
 )
 from trailveil.protecting import known_places, publish, requested
 from trailveil.release import Plan, Request, draw, plan
+from trailveil.report import record, text
 from trailveil.selection import Chosen
 from trailveil.trace import Trace
 from trailveil.visits import Circle
@@ -123,6 +125,28 @@ def test_a_key_makes_the_same_draw_on_every_machine_and_another_statement_anothe
     correlations = np.corrcoef(everything)[np.triu_indices(len(everything), 1)]
     # No two are one draw at another scale: of 2 r normal numbers each.
     assert np.max(np.abs(correlations)) < 0.9
+
+
+def test_what_a_release_is_does_not_depend_on_how_a_machine_rounds() -> None:
+    (there,) = visited(day(3), [HOME], bytes(32), {})
+    common = there.common(day(3))
+    other = replace(common, columns=common.columns * (1 + 1e-12))
+    assert named_in_full([common]) == named_in_full([other])
+    louder = replace(HOME, epsilon=0.9)
+    (apart,) = visited(day(3), [louder], bytes(32), {})
+    assert named_in_full([common]) != named_in_full([apart.common(day(3))])
+
+
+def test_the_report_of_a_place_says_that_its_times_were_chosen_by_place(ledger: Ledger) -> None:
+    trace = ride(30, 20.0, still=(0, 29), begin=1_715_672_400, at=AT)
+    made, there = planned(ledger, trace)
+    assert made.findings == ()
+    found = record(made, None, output="a.gpx", there=there)
+    told = " ".join(found["warnings"])
+    assert "a figure there and not a guarantee" in told
+    assert "made against who learns" not in told  # which is said of the place itself
+    assert found["target"]["ways"] == 1
+    assert "however often by up to 1 way to and from it" in " ".join(text(found).split())
 
 
 def test_a_part_of_an_outing_has_the_noise_of_its_visit(ledger: Ledger, tmp_path: Path) -> None:

@@ -8,7 +8,9 @@ Three things are counted, each against the worst of the adversaries' priors:
 - *parts without a name*, such as the ends of a ride: the ledger knows no positions, so all of them
   may be one place. What the releases tell of it then adds up (trailveil.recurring).
 
-Nothing of this is ever counted too little: what is not computed counts as all that can be told.
+What of this is not computed counts as all that can be told. Not in it: of who knows a true place or
+a path, what other releases add; recordings of --everywhere, of which one visit to a place is
+counted (two where they end where they began), and nothing of what is released beside them.
 """
 
 from collections.abc import Sequence
@@ -17,25 +19,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from trailveil.adversaries import SPEEDS, Named, at_speed
+from trailveil.beside import EVERYTHING, Piece, worst_beside
 from trailveil.composition import Release, joint_loss
 from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import Kernel, stopped
 from trailveil.ledger import NO_ID, Book, Mark, Recorded
 from trailveil.loss import largest_eigenvalue
-from trailveil.mechanism import Mechanism, no_noise
+from trailveil.mechanism import Mechanism
 from trailveil.places import Visited
 from trailveil.projection import MICRO, Frame
 from trailveil.recorded import tells_nothing_new, unpacked
 from trailveil.recurring import information
 from trailveil.release import Noise, Plan, Request
-from trailveil.secrets import basic, compound
+from trailveil.secrets import compound
 from trailveil.selection import Stretch
 from trailveil.trace import NANOSECONDS
 from trailveil.ways import loss_of_shapes
-
-EVERYTHING = 1e30
-"""1 / m^2: the loss that counts where all may be told."""
 
 # Metres: protected parts of one recording that are this near, or within the radius, may be one.
 _ONE_PLACE = 500.0
@@ -48,8 +48,6 @@ _LONG, _AROUND, _MARGIN = 20_000, 3 * 3600.0, 60
 _DISCLOSED = 1e3
 # Rows that are taken together exactly; more count as everything.
 _MOST_JOINT = 1500
-# Seconds: releases this near are taken together exactly where that is possible.
-_NEAR = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +178,9 @@ def _of_visited(made: Plan, one: Visited) -> Mark:
 def _of_unnamed(made: Plan) -> Mark:
     """The most that it tells of one place that its parts without a name may be."""
     if made.request.noise is Noise.EVERYWHERE:
-        return Mark(NO_ID, NO_ID, np.array([made.request.bound]))
+        ends = (made.lattice[-1] - made.lattice[0]) / MICRO
+        visits = 2 if np.hypot(*ends) <= max(_ONE_PLACE, made.request.radius) else 1
+        return Mark(NO_ID, NO_ID, np.array([visits * made.request.bound]))
     told = [0.0]
     for parts in _one_place_each(made):
         spans = [_span(made, one.begin, one.end) for one in parts]
@@ -322,55 +322,25 @@ def _together(book: Book, numbers: Sequence[int], made: Plan) -> tuple[float, fl
 
 
 def _beside(book: Book, made: Plan, subject: str) -> float:
-    """Epsilon of the worst protected time, with all that other releases tell of it from outside.
-
-    Under a Markov prior, no release that does not overlap tells more than where the person was, and
-    how fast, at its fix that is nearest in time: as if two fixes a second apart were released there
-    as they are. What that adds, against who knows how people move, is added to each part.
-    """
-    if not made.findings:
-        return 0.0
-    begin, end = int(made.trace.times[0]), int(made.trace.times[-1])
-    others = [one for one in book.standing(subject) if not one.series]
-    before = [begin - one.end for one in others if one.end <= begin]
-    after = [one.begin - end for one in others if one.begin >= end]
-    if not before and not after:
-        return max(one.guarantee.epsilon for one in made.findings)
-    length = float(made.trace.seconds[-1])
-    gaps = [-min(before) / NANOSECONDS - 1.0] if before else []
-    gaps += [length + min(after) / NANOSECONDS] if after else []
-    exact = np.sort([moment for gap in gaps for moment in (gap, gap + 1.0)])
-    worst = max(_with_states(made, exact))
-    near = [one.number for one in others if _gap(one, begin, end) < _NEAR * NANOSECONDS]
-    return min(worst, _together(book, near, made)[1]) if near else worst
-
-
-def _gap(one: Recorded, begin: int, end: int) -> int:
-    """Nanoseconds between a release and another recording; large where they overlap."""
-    apart = max(begin - one.end, one.begin - end)
-    return apart if apart >= 0 else 1 << 62
-
-
-def _with_states(made: Plan, exact: FloatArray) -> list[float]:
-    """Epsilon of each part, with true places known exactly at some times besides (seconds)."""
+    """Epsilon of the worst protected time of this release and of those near it: see there."""
     request = made.request
-    shift = min(0.0, float(exact[0]))
-    parts = [one.stretch.seconds(made.trace) for one in made.findings]
-    own = _own(made, parts)
-    stays = [(a - shift, b - shift) for a, b in parts if a < b]
-    mine = Release(replace(own, times=own.times - shift), "own")
-    states = Release(no_noise(exact - shift), "other")
-    more = np.zeros(len(parts))
-    for kernel in _kernels(request):
-        still = kernel.warp(stopped(stays)) if stays else kernel
-        moments = [basic(a - shift) for a, _ in parts]
-        try:
-            alone = [joint_loss(still, [mine], one).matrix[0, 0] for one in moments]
-            known = [joint_loss(still, [mine, states], one).matrix[0, 0] for one in moments]
-        except (NumericalError, Unavailable):
-            return [_epsilon(request.radius, EVERYTHING, request.order)]
-        more = np.maximum(more, np.array(known) - np.array(alone))
-    return [
-        one.guarantee.epsilon + _epsilon(request.radius, float(added), request.order)
-        for one, added in zip(made.findings, more, strict=True)
-    ]
+    rows = [one for one in book.standing(subject) if not one.series]
+    first = int(made.trace.times[0])
+    spans = [one.stretch.seconds(made.trace) for one in made.findings]
+    own = _own(made, spans)
+    new = Piece(
+        first,
+        int(made.trace.times[-1]),
+        replace(own, times=own.times + first / NANOSECONDS) if own.process is None else None,
+        tuple((one.stretch.begin, one.stretch.end) for one in made.findings),
+        tuple(one.guarantee.epsilon for one in made.findings),
+    )
+
+    def load(row: Recorded) -> Piece:
+        kept = unpacked(book.blob(row.number))
+        parts = tuple(kept.parts)
+        return Piece(row.begin, row.end, kept.mechanism, parts, (row.epsilon,) * len(parts))
+
+    return worst_beside(
+        new, rows, load, _kernels(request), _epsilon(request.radius, 1.0, request.order)
+    )

@@ -26,9 +26,12 @@ class Common:
 
 
 def named_in_full(common: Iterable[Common]) -> list[bytes]:
-    """Which draws a release shares, and at which fixes they are how large: for its identity."""
+    """Which draws a release shares, and around what: for its identity.
+
+    Not the columns: another machine may round them otherwise, and it is the same release.
+    """
     return [
-        part
+        repr((one.name, [(part.begin, part.end) for part in one.around])).encode()
+        + one.withheld.tobytes()
         for one in common
-        for part in (one.name, one.columns.astype("<f8").tobytes(), one.withheld.tobytes())
     ]

@@ -41,11 +41,14 @@ _POINT_AWAY, _PATH_AWAY, _ACCURACY = 60.0, 300.0, 10.0
 # The share of what may be told that is aimed at; what noise costs however far off.
 _AIM, _ANYWHERE = 0.998, 1e-4
 # How many places that may be known are looked at while noise is sought, and when it is judged.
-_SOME, _MANY = 16, 60
+_SOME, _MANY = 16, 400
 # How often noise is sought again, for what it missed by more than this (relative); and what is
 # added to it until it holds on the finer grid.
 _SOUGHT_AGAIN, _NEARLY, _MORE, _MOST_STEPS = 8, 1.01, 1.002, 40
 _DIGITS = 6
+# Relative: how far judged losses stay below the bound, for what lies between the times of the grid
+# (measured: 2e-5), and the longest withholding, seconds.
+_BETWEEN, _LONGEST_SILENCE = 1e-4, 21_600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,11 @@ def place_noise(
         raise InvalidValue(f"ways must be in 1..{MOST_WAYS}, got {ways}")
     if target.left is not None:
         raise InvalidValue("a place must have an epsilon, got metres to leave")
+    if withhold is not None and not 0 < withhold <= _LONGEST_SILENCE:
+        raise InvalidValue(
+            f"withheld seconds around a place must be above 0 and up to {_LONGEST_SILENCE:g}, got "
+            f"{withhold:g}: withhold less"
+        )
     shapes = Shapes(_knots(_reach(kernel, target, ways)))
     views = _views(kernel, target.who, shapes, withhold, _SOUGHT, _SOME)
     fine = _views(kernel, target.who, shapes, withhold, _JUDGED, _MANY)
@@ -115,7 +123,7 @@ def place_noise(
     for step in range(_MOST_STEPS):
         root = _rounded(root)
         left = tuple(_faced(fine, root, ways))
-        missed = max(one.loss for one in left) / target.bound
+        missed = max(one.loss for one in left) / (target.bound * (1 - _BETWEEN))
         if missed <= 1:
             break
         if step < _SOUGHT_AGAIN and missed > _NEARLY:
@@ -178,7 +186,8 @@ def _faced(views: Sequence[_View], root: FloatArray, ways: int) -> list[Facing]:
     for one in views:
         after, known = loss_of_shapes(ways * one.told, root)[0], ways * one.known
         before = known**-0.5 if known > 0 else float("inf")
-        facing = Facing(one.name, max(0.0, after - known), before, after**-0.5)
+        left = after**-0.5 if after > 0 else float("inf")
+        facing = Facing(one.name, max(0.0, after - known), before, left)
         if one.name not in found or found[one.name].loss < facing.loss:
             found[one.name] = facing
     return list(found.values())
@@ -216,7 +225,7 @@ def _least(views: Sequence[_View], target: Target, ways: int, shapes: Shapes) ->
 
 
 def _rounded(root: FloatArray) -> FloatArray:
-    """To digits on which two machines agree; up, so that nothing is lost of the diagonal."""
+    """To digits on which two machines agree; what that loses is found when it is judged."""
     unit = 10.0 ** (np.floor(np.log10(np.max(np.abs(root)))) - _DIGITS)
     return np.asarray(np.round(root / unit) * unit)
 

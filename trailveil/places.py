@@ -2,7 +2,7 @@
 
 In the user's own state folder, in a file of its owner's alone: `places.json`, with where each place
 is, what it is to be left with, and its noise. Where a place is, is a secret: it is in no message,
-in no report and not in the ledger, which knows places by random names alone.
+in no report and not in the ledger, which has the name that it was given and a random one.
 
 The draw of the common noise is a keyed function of all that was stated about a place: with another
 radius, epsilon or position it is another draw, never the same one at another scale. Two devices

@@ -70,6 +70,21 @@ def test_what_was_withdrawn_counts_no_more_and_stays_in_the_file(used: Ledger) -
     assert used.verify() == 3
 
 
+def test_what_counted_as_everything_swallows_nothing_when_it_is_withdrawn(used: Ledger) -> None:
+    everything = Entry(
+        *("me", "", 900, 950, bytes(32), 1e35, {}, b""),
+        (Mark(HOME, DRAW, np.full(4, 1e30)), Mark(NO_ID, NO_ID, np.array([1e30]))),
+    )
+    with used.open() as book:
+        before = book.totals("me", HOME)[DRAW][1]
+        number = book.add(everything)
+    with used.open() as book:
+        book.withdraw(number)
+    with used.open() as book:
+        assert np.array_equal(book.totals("me", HOME)[DRAW][1], before)
+        assert book.totals("me", NO_ID)[NO_ID][1] == 2.0
+
+
 def test_an_exception_adds_nothing(used: Ledger) -> None:
     def fail() -> None:
         with used.open() as book:

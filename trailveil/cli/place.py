@@ -13,7 +13,7 @@ from trailveil.cli.parameters import POSITIVE
 from trailveil.cli.waiting import waiting
 from trailveil.errors import Refused
 from trailveil.guarantee import CIRCLE_68
-from trailveil.ledger import ID_BYTES, user_ledger
+from trailveil.ledger import ID_BYTES, Ledger, user_ledger
 from trailveil.place_noise import DEFAULT_WAYS, MOST_WAYS
 from trailveil.places import Place, added, designed, load_places, save_places
 from trailveil.priors import BUILT_IN
@@ -78,7 +78,6 @@ def place() -> None:
 def add(**options: Any) -> None:
     """Name a place: from now on each recording that visits it is moved by the same there."""
     ledger = user_ledger()
-    places = load_places(ledger)
     stated = Place(
         _named(options["name"]),
         circle(options["near"]),
@@ -91,10 +90,11 @@ def add(**options: Any) -> None:
         known_as(options["who"] or ("default",)),
         fresh_seed()[:ID_BYTES],
     )
-    whole = added(places, stated, change=options["change"])
+    added(load_places(ledger), stated, change=options["change"])  # or refused, before the work
     with waiting("designing the noise that all visits share"):
-        made = designed(whole[-1])
-    save_places(ledger, [*whole[:-1], made])
+        made = designed(stated)
+    with ledger.open():  # two of these at once do not lose each other's place
+        save_places(ledger, added(load_places(ledger), made, change=options["change"]))
     click.echo(
         f"Added {made.name}. Recordings that visit it are moved by {2**0.5 * made.noise.std:,.0f} "
         "m there (root mean square), by the same each time, and by less the longer before and "
@@ -132,6 +132,15 @@ def remove(name: str, *, forget: bool) -> None:
     Where it was is kept, so that a place named there again is counted with it; --forget drops that.
     """
     ledger = user_ledger()
+    with ledger.open():
+        _remove(ledger, name, forget=forget)
+    click.echo(
+        f"Removed {name}."
+        + (" What was released of it is counted no longer with what comes." if forget else "")
+    )
+
+
+def _remove(ledger: Ledger, name: str, *, forget: bool) -> None:
     places = load_places(ledger)
     if not any(one.name == name and (forget or not one.gone) for one in places):
         raise Refused(
@@ -141,10 +150,6 @@ def remove(name: str, *, forget: bool) -> None:
     rest = [one for one in places if one.name != name]
     gone = [replace(one, gone=True) for one in places if one.name == name]
     save_places(ledger, rest if forget else [*rest, *gone])
-    click.echo(
-        f"Removed {name}."
-        + (" What was released of it is counted no longer with what comes." if forget else "")
-    )
 
 
 def _named(name: str) -> str:

@@ -34,8 +34,6 @@ ID_BYTES = 16
 NO_ID = bytes(ID_BYTES)
 _NUMBERS = struct.Struct("<5qd5q")
 
-_NUMBERS = struct.Struct("<5qd5q")
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mark:
@@ -56,7 +54,7 @@ class Entry:
 
     series: "" for a trace, else the name of the column of readings. begin, end: first and last fix,
     nanoseconds since 1970. request: its keyed hash. epsilon: of the worst part, by itself. body:
-    what people and programs read, JSON-able. blob: times and mechanism, see trailveil.accounting.
+    what people and programs read, JSON-able. blob: times and mechanism, see trailveil.recorded.
     """
 
     subject: str
@@ -171,11 +169,26 @@ class Book:
     def withdraw(self, number: int) -> None:
         """Record that a release never appeared: it counts no more."""
         one = self.rows[number - 1]
+        plain = (one.subject, one.series, one.begin, one.end, one.request, 0.0)
         marks = tuple(
             Mark(row[1], row[2], -np.frombuffer(row[3], dtype="<f8")) for row in self._marks(number)
         )
-        plain = (one.subject, one.series, one.begin, one.end, one.request, 0.0)
         self._append(Entry(*plain, {"withdrawn": number}, b"", marks), number)
+
+    def _without(self, subject: str, pair: tuple[bytes, bytes], number: int) -> FloatArray:
+        """What the releases that stand tell, but for one: added up anew, not subtracted.
+
+        A large number that is taken back would have swallowed the small ones.
+        """
+        told = [
+            np.frombuffer(row[3], dtype="<f8")
+            for one in self.standing(subject)
+            if one.number != number and pair in one.marked
+            for row in self._marks(one.number)
+            if (row[1], row[2]) == pair
+        ]
+        gone = [row for row in self._marks(number) if (row[1], row[2]) == pair]
+        return np.asarray(sum(told, np.zeros(len(gone[0][3]) // 8)))
 
     def check_contents(self) -> None:
         """Check what every row refers to. Raises Refused for anything that was changed."""
@@ -199,7 +212,9 @@ class Book:
             if pair not in running:
                 before = self.totals(entry.subject, mark.place).get(mark.draw)
                 running[pair] = np.zeros(told.size) if before is None else before[1]
-            running[pair] = running[pair] + told
+            running[pair] = (
+                self._without(entry.subject, pair, withdraws) if withdraws else running[pair] + told
+            )
             marks.append((number, *pair, told.tobytes(), running[pair].tobytes()))
         body = json.dumps(entry.body, sort_keys=True)
         plain = (entry.subject, entry.series, entry.begin, entry.end, entry.request)

@@ -102,7 +102,10 @@ class Ledger:
         if not path.is_file() or path.is_symlink():
             raise damaged("its seal is gone", named(path))
         check_private(path, "the seal of the ledger")
-        data = path.read_bytes()
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise _unusable(error, self.folder) from error
         whole, code = data[:-SEED_BYTES], data[-SEED_BYTES:]
         if derive(self.key, [b"seal", whole]) != code:
             raise damaged("its seal was changed", named(path))

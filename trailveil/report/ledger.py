@@ -1,8 +1,9 @@
 """What a release tells with all before it, in a report: objects, and lines of text."""
 
+from math import isfinite
 from typing import Any
 
-from trailveil.accounting import EVERYTHING, Account
+from trailveil.accounting import Account
 from trailveil.guarantee import CIRCLE_68
 from trailveil.places import Visited
 from trailveil.release import Plan
@@ -34,7 +35,7 @@ def place_of(plan: Plan, one: Visited) -> dict[str, Any]:
         "left": [
             {
                 "adversary": facing.adversary,
-                "circle_68_m": CIRCLE_68 * facing.after,
+                "circle_68_m": CIRCLE_68 * facing.after if isfinite(facing.after) else None,
             }
             for facing in place.noise.left
         ],
@@ -58,7 +59,7 @@ def counted(found: Account) -> dict[str, Any]:
                 "epsilon": _or_all(one.alone),
                 "total": _or_all(one.total),
                 "at_most": _or_all(one.at_most),
-                "circle_68_m": CIRCLE_68 * one.after if one.after < EVERYTHING else None,
+                "circle_68_m": CIRCLE_68 * one.after if isfinite(one.after) else None,
             }
             for one in found.places
         ],
@@ -78,13 +79,18 @@ def place_lines(places: list[dict[str, Any]]) -> list[str]:
             [
                 f"{one['name']}: {one['visits']} visit{'s' * (one['visits'] != 1)}, {one['fixes']} "
                 f"fixes{held}; moved by {one['moved_m']:,.0f} m on average. However often "
-                f"it is visited, by up to {one['ways']} ways to and from it:"
+                f"it is visited, by up to {one['ways']} way{'s' * (one['ways'] != 1)} to and from it:"
             ],
         )
         lines += listed(
             "   - ",
             [
-                f"who {_who(left['adversary'])}: to {left['circle_68_m']:,.0f} m in 68 of 100 cases"
+                f"who {_who(left['adversary'])}: "
+                + (
+                    "nothing of it"
+                    if left["circle_68_m"] is None
+                    else f"to {left['circle_68_m']:,.0f} m in 68 of 100 cases"
+                )
                 for left in one["left"]
             ],
         )
@@ -128,7 +134,6 @@ def ledger_lines(found: dict[str, Any] | None) -> list[str]:
         "",
         f"In total, of {found['releases']} release{'s' * (found['releases'] != 1)}{whose}",
         *listed("- ", items),
-        *listed("", [found["cannot_know"]]),
     ]
 
 

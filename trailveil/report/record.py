@@ -69,6 +69,7 @@ def record(
             "radius_m": asked.radius,
             "epsilon": asked.epsilon,
             "order": asked.order,
+            "ways": asked.ways if isinstance(asked, Place) else None,
             "leave_m": plan.request.leave if asked is plan.request else None,
             "withhold": plan.request.withhold,
             "metres_a_minute": plan.request.rate,

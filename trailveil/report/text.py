@@ -56,6 +56,9 @@ def _promise(found: dict[str, Any]) -> list[str]:
     right = 100 * (0.5 + worst["advantage"] / 2)
     when = "any time of the recording" if "everywhere" in found else "a protected time"
     asked = f"epsilon {target['epsilon']:g} (Renyi order {target['order']:g})"
+    if target["ways"] is not None:
+        ways = f"{target['ways']} way{'s' * (target['ways'] != 1)}"
+        when = f"a place with a name, visited however often by up to {ways} to and from it"
     if target["leave_m"] is not None:
         return _promise_of_metres(found, right)
     return [

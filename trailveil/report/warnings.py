@@ -18,6 +18,12 @@ _BY_PLACE = (
     "guarantee."
 )
 
+_OF_PEOPLE = (
+    "The prior is of people on average, and Gaussian: who reckons with a steady pace, or with a "
+    "map of the paths, can learn more than is said here of anybody, and so can anyone of a person who "
+    "hardly moved in the half hour around: protect that as a stay."
+)
+
 
 def warnings(plan: Plan, cleaning: Cleaning | None, *, further: bool, private: bool) -> list[str]:
     """What to know before publishing.
@@ -28,8 +34,9 @@ def warnings(plan: Plan, cleaning: Cleaning | None, *, further: bool, private: b
     if plan.everywhere:
         of_prior = everywhere.warnings(plan)
         return [*_of_composition(plan, further=further), *of_prior, *_of_cleaning(cleaning)]
-    found = [*_of_composition(plan, further=further), *_of_adversaries(plan)]
-    if any(one.stretch.by_place for one in plan.findings):
+    found = _of_composition(plan, further=further)
+    found += _of_adversaries(plan) if plan.findings else [_OF_PEOPLE]
+    if plan.common or any(one.stretch.by_place for one in plan.findings):
         found.append(_BY_PLACE)
     if plan.request.noise is Noise.OPTIMAL and plan.mechanism.noise_trace > 0:
         found.append(
@@ -139,11 +146,7 @@ def _of_adversaries(plan: Plan) -> list[str]:
             "The prior is how people move on average: of a person who walked or stood more than "
             "that, more is learnt than is said here."
         )
-    found.append(
-        "The prior is of people on average, and Gaussian: who reckons with a steady pace, or with "
-        "a map of the paths, can learn more than is said here of anybody, and so can anyone of a "
-        "person who hardly moved in the half hour around: protect that as a stay."
-    )
+    found.append(_OF_PEOPLE)
     found += everywhere.of_prior(plan)
     stays = any(one.stretch.is_stay for one in plan.findings)
     if stays and Named.STILL not in who:
