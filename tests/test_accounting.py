@@ -12,6 +12,7 @@ from trailveil.adversaries import Named
 from trailveil.beside import EVERYTHING
 from trailveil.composition import Release, joint_loss
 from trailveil.errors import Refused
+from trailveil.everywhere import plan_everywhere
 from trailveil.ledger import Ledger, open_ledger
 from trailveil.mechanism import no_noise
 from trailveil.places import Place, designed, save_places
@@ -241,3 +242,11 @@ def test_both_ends_at_one_place_count_as_two_looks_at_it(ledger: Ledger) -> None
     one = plan(trace, requested(trace, Chosen(("start",)), Request((), who=PLAIN)))
     (alone,) = told_by(one, [])
     assert mark.told[0] > 1.2 * alone.told[0]
+
+
+def test_with_every_place_protected_a_loop_counts_as_two_visits() -> None:
+    request = Request((), who=PLAIN, noise=Noise.EVERYWHERE)
+    loop = ride(40, 20.0, still=(0, 39), begin=BEGIN, at=AT)
+    away = replace(loop, positions=loop.positions + np.linspace(0, 0.05, 40)[:, None])
+    told = [told_by(plan_everywhere(one, request), [])[0].told[0] for one in (loop, away)]
+    assert told == pytest.approx([2 * request.bound, request.bound])

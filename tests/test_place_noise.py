@@ -63,6 +63,33 @@ def test_the_loss_of_shapes_is_that_of_the_joint_law_and_falls_as_is_said() -> N
     assert (after - before) / (2 * step) == pytest.approx(-fall @ change @ fall, rel=1e-3)
 
 
+def test_who_knows_places_besides_is_one_law_of_more_rows() -> None:
+    """Given p, fixes and known places are Gaussian: the information on p is 1^T C^-1 1."""
+    times = np.arange(0.0, 1200.0, 20.0)
+    shapes = Shapes(np.array([0.0, 60.0, 200.0, 500.0, 1200.0]))
+    way = Way(DEFAULT_KERNEL, times, shapes)
+    root = 300 * np.eye(4) + 50 * np.tril(np.ones((4, 4)))
+
+    def told(known: np.ndarray, accuracy: float) -> tuple[float, float]:
+        rows = np.concatenate([times, known])
+        shape = np.vstack([shapes.at(times) @ root, np.zeros((known.size, 4))])
+        own = np.where(np.arange(rows.size) < times.size, 0.05**2, accuracy**2)
+        cover = movement(DEFAULT_KERNEL, rows) + np.diag(own)
+        alone = cover[times.size :, times.size :]
+        whole = np.linalg.solve(cover + shape @ shape.T, np.ones(rows.size)).sum()
+        return float(whole), float(np.linalg.solve(alone, np.ones(known.size)).sum())
+
+    some = times[[3, 10, 40]]
+    for moment, found in zip(some, way.told_with_points(some, 10.0), strict=True):
+        exact, before = told(np.array([moment]), 10.0)
+        assert loss_of_shapes(found[0], root)[0] == pytest.approx(exact, rel=1e-6)
+        assert found[1] == pytest.approx(before, rel=1e-9)
+    path, before = way.told_with_path(300.0, 10.0)
+    exact, known = told(times[times >= 300.0], 10.0)
+    assert loss_of_shapes(path, root)[0] == pytest.approx(exact, rel=1e-6)
+    assert before == pytest.approx(known, rel=1e-9)
+
+
 def test_the_least_noise_is_that_of_a_conic_solver() -> None:
     """min tr(C Gamma) so that Var(p | all) >= 1 / most: a linear matrix inequality."""
     times = np.arange(0.0, 1500.0, 50.0)

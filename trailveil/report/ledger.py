@@ -79,7 +79,8 @@ def place_lines(places: list[dict[str, Any]]) -> list[str]:
             [
                 f"{one['name']}: {one['visits']} visit{'s' * (one['visits'] != 1)}, {one['fixes']} "
                 f"fixes{held}; moved by {one['moved_m']:,.0f} m on average. However often "
-                f"it is visited, by up to {one['ways']} way{'s' * (one['ways'] != 1)} to and from it:"
+                f"it is visited, by up to {one['ways']} way{'s' * (one['ways'] != 1)} to and from "
+                "it:"
             ],
         )
         lines += listed(

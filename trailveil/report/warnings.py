@@ -20,8 +20,8 @@ _BY_PLACE = (
 
 _OF_PEOPLE = (
     "The prior is of people on average, and Gaussian: who reckons with a steady pace, or with a "
-    "map of the paths, can learn more than is said here of anybody, and so can anyone of a person who "
-    "hardly moved in the half hour around: protect that as a stay."
+    "map of the paths, can learn more than is said here of anybody, and so can anyone of a person "
+    "who hardly moved in the half hour around: protect that as a stay."
 )
 
 
