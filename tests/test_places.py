@@ -31,7 +31,7 @@ from trailveil.trace import Trace
 from trailveil.visits import Circle
 
 AT = (48.137, 11.575)
-DAY = 86_400
+DAY, KEY = 86_400, bytes(range(32))
 HOME = designed(
     Place(
         *("home", Circle(*AT, 150.0), 300.0, 1.0, 5.0, 1, None, "default", (Named.PLAIN,)),
@@ -54,7 +54,7 @@ def ledger(tmp_path: Path) -> Ledger:
 
 
 def planned(ledger: Ledger, trace: Trace, chosen: Chosen = Chosen()) -> tuple[Plan, list]:  # type: ignore[type-arg]  # noqa: B008  # frozen
-    there = known_places(ledger, trace)
+    there = known_places(ledger, trace, key=KEY)  # so that draws are the same in every run
     request = requested(trace, chosen, Request((), who=(Named.PLAIN,)), there)
     return plan(trace, request, [one.common(trace) for one in there]), there
 
@@ -155,7 +155,7 @@ def test_a_part_of_an_outing_has_the_noise_of_its_visit(ledger: Ledger, tmp_path
     publish(made, ledger, tmp_path / "a.gpx", there=there)
     later = trace.only(np.arange(len(trace)) >= 40)
     assert visited(later, [HOME], ledger.key, {}) == []
-    again = known_places(ledger, later)
+    again = known_places(ledger, later, key=KEY)
     assert [one.place.name for one in again] == ["home"]
     assert np.array_equal(again[0].common(later).columns, there[0].common(trace).columns[40:])
 
