@@ -203,9 +203,13 @@ def _rows(path: Path) -> bool:
 def _connected(path: Path) -> sqlite3.Connection:
     try:
         connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
+    except sqlite3.Error as error:
+        raise _of_sqlite(error, path) from error
+    try:
         connection.execute("PRAGMA synchronous = EXTRA")
         connection.execute("PRAGMA trusted_schema = OFF")
     except sqlite3.Error as error:
+        connection.close()
         raise _of_sqlite(error, path) from error
     return connection
 

@@ -1,0 +1,24 @@
+"""What holds for every test of the ledger: whatever happens to it, its file is let go of."""
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def every_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Python before 3.13 says nothing of one that is left to the collector."""
+    opened: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def kept(*args: Any, **kwargs: Any) -> sqlite3.Connection:
+        opened.append(connect(*args, **kwargs))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", kept)
+    yield
+    for connection in opened:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed database"):
+            connection.total_changes  # noqa: B018
