@@ -194,7 +194,7 @@ class _Program:
         trace = cp.sum(cp.multiply(self.cost / np.mean(self.cost), cp.diag(gamma)))
         cones = [cone for one in self.needed for cone in _cones(one, gamma, scale, 1.0)]
         solve(cp.Problem(cp.Minimize(trace), cones))
-        return np.asarray(symmetric(gamma.value)), float(trace.value)
+        return _covariance(gamma.value), float(trace.value)
 
     def _loss_in(self, scale: float, unit: float) -> tuple[FloatArray, float]:
         """Gamma / scale of the least loss, and that loss / unit."""
@@ -203,7 +203,7 @@ class _Program:
         trace = cp.sum(cp.multiply(self.cost / np.mean(self.cost), cp.diag(gamma)))
         cones = [cone for one in self.needed for cone in _cones(one, gamma, scale, unit, ratio)]
         solve(cp.Problem(cp.Minimize(ratio), [*cones, trace <= 1]))
-        return np.asarray(symmetric(gamma.value)), float(ratio.value)
+        return _covariance(gamma.value), float(ratio.value)
 
     @staticmethod
     def _sure(
@@ -233,6 +233,12 @@ class _Program:
             largest = float(np.linalg.norm(one.loss(gamma), 2))
             worst[one.secret] = max(worst[one.secret], largest)
         return ConicOptimum(made, value, tuple(worst))
+
+
+def _covariance(solved: FloatArray) -> FloatArray:
+    """Of the solver's Gamma what is a covariance: rounding left it eigenvalues below zero."""
+    root = symmetric_root(solved)
+    return np.asarray(symmetric(root @ root.T))
 
 
 def _cones(
