@@ -11,7 +11,7 @@ import stat
 from pathlib import Path
 
 from trailveil.errors import Refused, UnreadableInput, UnwritableOutput
-from trailveil.formats.source import load, named
+from trailveil.formats.source import SMALL, load, named
 from trailveil.output import check_output, write_atomically
 from trailveil.randomness import SEED_BYTES, derive, fresh_seed
 
@@ -46,7 +46,7 @@ def load_key(path: Path) -> bytes:
             f"a key must be a file that exists, got none: {named(path)}; make one with `trailveil "
             "key new`"
         )
-    match = _FILE.fullmatch(load(path))
+    match = _FILE.fullmatch(load(path, SMALL))
     if match is None:
         raise Refused(
             f"a key must be a file made by `trailveil key new`, got another: {named(path)}; make "

@@ -4,7 +4,7 @@ from os import PathLike
 from pathlib import Path
 
 from trailveil.errors import InvalidValue, UnreadableInput
-from trailveil.formats.source import load, named
+from trailveil.formats.source import SMALL, load, named
 from trailveil.priors import BUILT_IN, PriorSpec, from_json
 
 
@@ -38,7 +38,7 @@ def read_prior(path: str | PathLike[str]) -> PriorSpec:
     """The prior in a file. Raises UnreadableInput for anything else than a prior file."""
     where = named(path)
     try:
-        text = load(path).decode("utf-8")
+        text = load(path, SMALL).decode("utf-8")
     except UnicodeDecodeError:
         raise UnreadableInput(f"a prior file must be text in UTF-8, got another: {where}") from None
     return from_json(text, where)

@@ -27,7 +27,7 @@ from tests.leaks import kmz
 from trailveil.cleaning import clean
 from trailveil.errors import InvalidValue, TrailveilError, UnreadableInput
 from trailveil.fields import FIELDS, LONGEST_NAME, NAME
-from trailveil.formats import collect, read, tabular, write
+from trailveil.formats import read, write
 from trailveil.formats.table import FORMATS, Format, format_of
 from trailveil.trace import Recording, Seen, Trace
 
@@ -236,13 +236,10 @@ def test_a_file_that_is_cut_off_is_refused_or_whole_up_to_its_end(row: Format) -
 
 
 @all_formats
-def test_the_number_of_fixes_is_bounded(row: Format, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (collect, tabular):
-        monkeypatch.setattr(module, "MOST_FIXES", len(SECONDS))
-    assert len(row.read(SAMPLES[row.name], "x")) == len(SECONDS)
-    for module in (collect, tabular):
-        monkeypatch.setattr(module, "MOST_FIXES", len(SECONDS) - 1)
-    assert "must hold at most" in refusal(row, SAMPLES[row.name])
+def test_the_number_of_fixes_is_bounded(row: Format) -> None:
+    assert len(row.read(SAMPLES[row.name], "x", (), len(SECONDS))) == len(SECONDS)
+    with pytest.raises(UnreadableInput, match=f"at most {len(SECONDS) - 1} fixes.*--max-points"):
+        row.read(SAMPLES[row.name], "x", (), len(SECONDS) - 1)
 
 
 def huge(name: str) -> bytes:

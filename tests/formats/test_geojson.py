@@ -10,7 +10,6 @@ import shapely
 
 from tests.formats.traces import TRACE, written
 from trailveil.errors import UnreadableInput
-from trailveil.formats import json_text
 from trailveil.formats.jsons import read
 from trailveil.trace import Recording, Seen, Trace
 
@@ -151,12 +150,6 @@ def test_what_is_no_recorded_track_is_refused_in_one_line(data: bytes, expected:
         read(data, "x.json")
     assert "\n" not in str(caught.value)
     assert "Secretville" not in str(caught.value)
-
-
-def test_size_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_text, "LARGEST", 2**20)
-    with pytest.raises(UnreadableInput, match="at most 1 MiB"):
-        read(b" " * (2**20 + 1), "x.json")
 
 
 def test_the_bytes_are_these() -> None:

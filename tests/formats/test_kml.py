@@ -209,7 +209,7 @@ def test_a_bomb_is_refused_before_it_fills_the_memory(monkeypatch: pytest.Monkey
     assert "200 times its packed size" in refusal(bomb)
     monkeypatch.setattr(source, "LARGEST", 1000)
     stored = archive(("doc.kml", b"<kml>" + b" " * 1000), method=zipfile.ZIP_STORED)
-    assert "must be at most 0 MiB" in refusal(stored)
+    assert "must be at most 0 MB" in refusal(stored)
 
 
 def test_a_size_that_is_stated_wrongly_does_not_help_a_bomb() -> None:

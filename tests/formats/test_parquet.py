@@ -15,7 +15,7 @@ import shapely
 
 from tests.formats.traces import TRACE, written
 from trailveil.errors import Unavailable, UnreadableInput
-from trailveil.formats.collect import MOST_FIXES
+from trailveil.formats.collect import MOST_POINTS
 from trailveil.formats.parquet import read
 from trailveil.formats.table import format_to_write
 from trailveil.trace import Recording, Seen
@@ -160,10 +160,10 @@ def test_what_is_no_parquet_of_fixes_is_refused_in_one_line(data: bytes, expecte
 
 
 def test_a_small_file_of_very_many_rows_is_refused_before_it_unfolds() -> None:
-    many = np.zeros(MOST_FIXES + 1, dtype=np.int8)
+    many = np.zeros(MOST_POINTS + 1, dtype=np.int8)
     data = file({"lat": many, "lon": many, "time": many}, compression="zstd")
     assert len(data) < 1_000_000
-    with pytest.raises(UnreadableInput, match="at most 20000000 fixes"):
+    with pytest.raises(UnreadableInput, match="at most 10000000 fixes"):
         read(data, "x")
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from trailveil.errors import TrailveilError, UnreadableInput, UnwritableOutput
-from trailveil.formats import source
 from trailveil.formats.source import load, named
 from trailveil.formats.table import FORMATS, format_of, format_to_write
 
@@ -61,13 +60,13 @@ def test_an_unreadable_file_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
     assert "no permission" in refusal(tmp_path / "a.gpx")
 
 
-def test_size_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "LARGEST", 2**20)
+def test_size_is_bounded(tmp_path: Path) -> None:
     path = tmp_path / "a.gpx"
-    path.write_bytes(b"x" * 2**20)
-    assert len(load(path)) == 2**20
-    path.write_bytes(b"x" * (2**20 + 1))
-    assert "at most 1 MiB" in refusal(path)
+    path.write_bytes(b"x" * 10**6)
+    assert len(load(path, 10**6)) == 10**6
+    path.write_bytes(b"x" * (10**6 + 1))
+    with pytest.raises(UnreadableInput, match="at most 1 MB"):
+        load(path, 10**6)
 
 
 def test_names_stay_on_one_line_and_short() -> None:

@@ -13,27 +13,33 @@ from typing import BinaryIO
 from numpy.typing import ArrayLike
 
 from trailveil.fields import check_fields
-from trailveil.formats.source import load, named
+from trailveil.formats.collect import MOST_POINTS
+from trailveil.formats.source import LARGEST, load, named
 from trailveil.formats.table import format_of, writer_of
 from trailveil.projection import microdegrees
 from trailveil.trace import Recording, Trace
 
-__all__ = ["read", "write"]
+__all__ = ["MOST_POINTS", "read", "write"]
+
+_BYTES = 200  # that a fix may take in a file, with what is not read
 
 
-def read(path: str | PathLike[str], wanted: Sequence[str] = ()) -> Recording:
+def read(
+    path: str | PathLike[str], wanted: Sequence[str] = (), *, most: int = MOST_POINTS
+) -> Recording:
     """The recording in a file, of the format that its suffix and its content say.
 
     wanted: names of `trailveil.fields` to read besides: no other is looked at or held.
+    most: how many fixes there may be; of bytes there may be 200 times as many, and LARGEST.
     Positions are degrees (WGS84), times UTC where the file gives a zone. Raises UnreadableInput,
     in one line, for a file that is missing, empty, no regular file, too large, of a format that
     is not read, or not what it claims to be; Refused or InvalidValue for a field that is none. No
     message holds text of the file.
     """
     wanted = check_fields(wanted)
-    data = load(path)
+    data = load(path, max(LARGEST, _BYTES * most))
     where = named(path)
-    return format_of(path, data).read(data, where, wanted)
+    return format_of(path, data).read(data, where, wanted, most)
 
 
 def write(trace: Trace, stream: BinaryIO, suffix: str, *, grid: ArrayLike | None = None) -> None:

@@ -20,8 +20,8 @@ from trailveil.trace import Recording, Seen
 NO_TIME: Final = int(np.datetime64("NaT", "ns").astype(np.int64))
 """How a fix without a time is held among integers: as NumPy does."""
 
-MOST_FIXES: Final = 20_000_000
-"""Fixes that are read at most: eight months of one a second. Memory is bounded by it."""
+MOST_POINTS: Final = 10_000_000
+"""Records of a position that are read where nothing else is said: ten years of one in 30 s."""
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _MOST_FIELDS = 1000  # a file that makes up a name for each fix must not fill the memory
@@ -35,11 +35,12 @@ def number(text: str | None) -> float:
 class Fixes:
     """Collects fixes in file order; `where` names the file in messages.
 
-    values: takes the fields in `wanted` of the latest fix.
+    values: takes the fields in `wanted` of the latest fix. most: how many fixes there may be.
     """
 
-    def __init__(self, where: str, wanted: Sequence[str] = ()) -> None:
+    def __init__(self, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> None:
         self.values: Final = Values(wanted)
+        self.most: Final = most
         self._where: Final = where
         self._times = array("q")
         self._naive = bytearray()
@@ -77,8 +78,8 @@ class Fixes:
 
         Raises UnreadableInput for more fixes than are read.
         """
-        if len(self._times) >= MOST_FIXES:
-            raise too_many(self._where)
+        if len(self._times) >= self.most:
+            raise too_many(self._where, self.most)
         if self._new_segment:  # only now is it known that the segment, and the track, have a fix
             last = self._tracks[-1] if self._tracks else -1
             self._tracks.append(last + self._new_track)
@@ -128,10 +129,10 @@ class Fixes:
         )
 
 
-def too_many(where: str) -> UnreadableInput:
+def too_many(where: str, most: int) -> UnreadableInput:
     """The refusal of more fixes than are read."""
     return UnreadableInput(
-        f"input must hold at most {MOST_FIXES} fixes, got more: {where}; split it first"
+        f"input must hold at most {most} fixes, got more: {where}; split it, or say --max-points"
     )
 
 

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from trailveil.errors import UnreadableInput
 from trailveil.fields import FIELDS
-from trailveil.formats.collect import number
+from trailveil.formats.collect import MOST_POINTS, number
 from trailveil.formats.columns import Columns, columns_of
 from trailveil.formats.field_columns import FieldColumn, field_columns
 from trailveil.formats.grid import degrees, rows_of
@@ -62,7 +62,7 @@ def looks_like_table(head: bytes) -> bool:
     return _header(head.decode("latin-1"), columns_of) is not None
 
 
-def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
+def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
     """The fixes of a table, in file order; `where` names it in messages.
 
     wanted: fields to read besides.
@@ -73,7 +73,7 @@ def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
     header, lines = table_of(
         data, columns_of, "latitude, longitude and time", where, more=_OR_READINGS
     )
-    rows = Rows(header.columns, where, wanted)
+    rows = Rows(header.columns, where, wanted, most)
     fields = field_columns(header.names, wanted)
     for cells in lines:
         _take(cells, header.columns, fields, rows)

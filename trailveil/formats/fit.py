@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from trailveil.errors import UnreadableInput
-from trailveil.formats.collect import Fixes
+from trailveil.formats.collect import MOST_POINTS, Fixes
 from trailveil.formats.moments import Moment, Trouble
 from trailveil.trace import NANOSECONDS, Recording
 
@@ -44,14 +44,14 @@ _DAMAGE: Final = (
 )
 
 
-def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
+def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
     """The fixes of all activities of a FIT file or chain of them; `where` names it in messages.
 
     wanted: fields to read besides.
 
     Raises UnreadableInput where it is no FIT, is damaged or cut off, or holds no recorded fix.
     """
-    fixes = Fixes(where, wanted)
+    fixes = Fixes(where, wanted, most)
     with opened(data, where) as frames:
         for frame in frames:
             _take(frame, fixes, wanted)

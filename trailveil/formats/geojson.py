@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike
 
 from trailveil.errors import UnreadableInput
 from trailveil.fields import FIELDS, NAME
-from trailveil.formats.collect import number
+from trailveil.formats.collect import MOST_POINTS, number
 from trailveil.formats.columns import Columns, columns_beside
 from trailveil.formats.field_columns import FieldColumn, field_columns
 from trailveil.formats.grid import degrees, rows_of
-from trailveil.formats.json_text import objects
+from trailveil.formats.json_text import is_list, objects
 from trailveil.formats.moments import format_moments
 from trailveil.formats.tabular import Rows
 from trailveil.trace import Recording, Trace
@@ -36,14 +36,14 @@ _MOST_ROLES = 1000
 _NO_NAMES: Final = columns_beside([])
 
 
-def take(root: Any, where: str, wanted: Sequence[str] = ()) -> Recording:
+def take(root: Any, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
     """The fixes of a tree that fits, in file order; `where` names the file in messages.
 
     wanted: fields to read besides.
 
     Raises UnreadableInput where it is not in degrees (WGS84), or has no timed position.
     """
-    reader = _Reader(where, wanted)
+    reader = _Reader(where, wanted, most)
     for feature in _features(root, where):
         reader.feature(feature)
     return reader.recording()
@@ -103,7 +103,7 @@ def fits(root: Any) -> bool:
     features = objects(root.get("features"))
     if any("temporalGeometry" in one for one in features):
         return False
-    listed = isinstance(root.get("features"), list)
+    listed = is_list(root.get("features"))
     located = any("geometry" in one for one in objects(root.get("locations")))
     return listed or located or root.get("type") in {*_GEOMETRIES, "Feature"}
 
@@ -113,8 +113,8 @@ def _features(root: Any, where: str) -> Iterator[Mapping[str, Any]]:
     if isinstance(root, dict):
         check_reference(root.get("crs"), where)
         inner = root.get("features", root.get("locations"))
-        if isinstance(inner, list):
-            yield from (feature for feature in inner if isinstance(feature, dict))
+        if is_list(inner):
+            yield from objects(inner)
             return
         if root.get("type") in _GEOMETRIES:
             yield {"type": "Feature", "geometry": root}
@@ -146,10 +146,10 @@ def check_reference(reference: Any, where: str) -> None:
 class _Reader:
     """Collects the fixes of features."""
 
-    def __init__(self, where: str, wanted: Sequence[str]) -> None:
+    def __init__(self, where: str, wanted: Sequence[str], most: int) -> None:
         self._where: Final = where
         self._wanted: Final = wanted
-        self._rows = Rows(_NO_NAMES, where, wanted)
+        self._rows = Rows(_NO_NAMES, where, wanted, most)
         self._lines = 0
         self._others: set[str] = set()
         self._fields: dict[tuple[str, ...], tuple[FieldColumn, ...]] = {}

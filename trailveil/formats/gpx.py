@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from trailveil.errors import UnreadableInput
 from trailveil.fields import NAME
-from trailveil.formats.collect import Fixes, number
+from trailveil.formats.collect import MOST_POINTS, Fixes, number
 from trailveil.formats.grid import Rows, degrees, rows_of
 from trailveil.formats.guarded import check_depth, parse
 from trailveil.formats.moments import format_moments, parse_moment
@@ -53,14 +53,14 @@ _WRITTEN: Final = {
 }
 
 
-def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
+def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
     """The fixes of all tracks of a GPX document, in file order; `where` names it in messages.
 
     wanted: fields to read besides.
 
     Raises UnreadableInput where it is no GPX, not well-formed, or holds no fix of a track.
     """
-    handler = _Tracks(where, wanted)
+    handler = _Tracks(where, wanted, most)
     parse(data, handler, where)
     return handler.fixes.recording()
 
@@ -122,9 +122,9 @@ def _beside(rows: Rows, start: int, end: int) -> tuple[list[str], list[str]]:
 class _Tracks(ContentHandler):
     """Collects fixes while the document passes by."""
 
-    def __init__(self, where: str, wanted: Sequence[str]) -> None:
+    def __init__(self, where: str, wanted: Sequence[str], most: int) -> None:
         super().__init__()
-        self.fixes: Final = Fixes(where, wanted)
+        self.fixes: Final = Fixes(where, wanted, most)
         self._own: Final = {tag: name for tag, name in _OWN.items() if name in wanted}
         self._extended: Final = {tag: name for tag, name in _EXTENDED.items() if name in wanted}
         self._value: tuple[str, int] | None = None  # the field that is open, and how deep

@@ -5,13 +5,14 @@ from typing import Final
 
 from trailveil.errors import UnreadableInput
 from trailveil.formats import geojson, mfjson, owntracks, timeline
+from trailveil.formats.collect import MOST_POINTS
 from trailveil.formats.json_text import parsed
 from trailveil.trace import Recording
 
 _KINDS: Final = (geojson, mfjson, timeline, owntracks)
 
 
-def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
+def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
     """The fixes of a JSON text, in file order; `where` names it in messages.
 
     wanted: fields to read besides.
@@ -20,7 +21,7 @@ def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
     OwnTracks, could be several, or has no timed position.
     """
     if owntracks.is_lines(data):
-        return owntracks.read_lines(data, where, wanted)
+        return owntracks.read_lines(data, where, wanted, most)
     root = parsed(data, where)
     found = [kind for kind in _KINDS if kind.fits(root)]
     if len(found) != 1:
@@ -29,5 +30,5 @@ def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
             f"{'several kinds' if found else 'another kind'}: {where}; export the recording as GPX "
             "or GeoJSON"
         )
-    recording: Recording = found[0].take(root, where, wanted)
+    recording: Recording = found[0].take(root, where, wanted, most)
     return recording

@@ -21,8 +21,7 @@ from numpy.typing import ArrayLike
 
 from trailveil.errors import UnreadableInput
 from trailveil.fields import FIELDS, NAME
-from trailveil.formats import collect
-from trailveil.formats.collect import NO_TIME, Fixes, number
+from trailveil.formats.collect import MOST_POINTS, NO_TIME, Fixes, number, too_many
 from trailveil.formats.field_columns import FieldColumn, field_columns
 from trailveil.formats.grid import Rows, degrees, rows_of
 from trailveil.formats.guarded import check_depth, parse
@@ -41,7 +40,7 @@ _OTHERS: Final = {"Polygon", "Model", "NetworkLink", "GroundOverlay", "PhotoOver
 _TUPLE = re.compile(r"\S+")
 
 
-def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
+def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
     """The fixes of a KML document, in file order; `where` names it in messages.
 
     wanted: fields to read besides.
@@ -49,7 +48,7 @@ def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
     Raises UnreadableInput where it is no KML, not well-formed, has a track whose times and
     positions are not as many, or holds no timed position.
     """
-    handler = _Placemarks(where, wanted)
+    handler = _Placemarks(where, wanted, most)
     parse(data, handler, where)
     return handler.recording()
 
@@ -122,8 +121,8 @@ class _Held:
         self.time(text)
 
     def place(self, parts: Sequence[str]) -> None:
-        if len(self.places) >= 3 * collect.MOST_FIXES:
-            raise collect.too_many(self._where)
+        if len(self.places) >= 3 * self._fixes.most:
+            raise too_many(self._where, self._fixes.most)
         lon, lat, high = (number(text) for text in (*parts, "", "", "")[:3])
         self.places.extend((lat, lon, high))
         self.stated.append(bool(parts))
@@ -149,9 +148,9 @@ class _Held:
 class _Placemarks(ContentHandler):
     """Collects fixes while the document passes by."""
 
-    def __init__(self, where: str, wanted: Sequence[str]) -> None:
+    def __init__(self, where: str, wanted: Sequence[str], most: int) -> None:
         super().__init__()
-        self._fixes: Final = Fixes(where, wanted)
+        self._fixes: Final = Fixes(where, wanted, most)
         self._where: Final = where
         self._wanted: Final = wanted
         self._path: list[str] = []

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from trailveil.errors import UnreadableInput
 from trailveil.formats import kml, source
+from trailveil.formats.collect import MOST_POINTS
 from trailveil.trace import Recording, Trace
 
 MOST_MEMBERS: Final = 1000
@@ -36,7 +37,7 @@ _DAMAGE: Final = (
 )
 
 
-def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
+def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
     """The fixes of the KML document in an archive; `where` names the file in messages.
 
     wanted: fields to read besides.
@@ -51,7 +52,7 @@ def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
                 f"KMZ must hold one .kml file, got {len(names)}: {where}; unpack it and name one"
             )
         content = member(archive, names[0], where)
-    return kml.read(content, where, wanted)
+    return kml.read(content, where, wanted, most)
 
 
 def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
@@ -110,8 +111,9 @@ def member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, where: str) -> byte
         raise _damaged(where) from None
     if len(content) > most:
         raise UnreadableInput(
-            f"a file in a KMZ must be at most {source.LARGEST // 2**20} MiB and {_RATIO} times its "
-            f"packed size, got more: {where}; such a file can be an attack, unpack it first"
+            f"a file in a KMZ must be at most {source.in_words(source.LARGEST)}, and {_RATIO} "
+            f"times its packed size, got more: {where}; such a file can be an attack, unpack it "
+            "first"
         )
     return content
 

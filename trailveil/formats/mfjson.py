@@ -9,12 +9,13 @@ is no point is counted.
 import math
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from itertools import chain
 from typing import Any, Final
 
 from trailveil.fields import NAME
-from trailveil.formats.collect import Fixes
+from trailveil.formats.collect import MOST_POINTS, Fixes
 from trailveil.formats.geojson import check_reference
-from trailveil.formats.json_text import inner, objects, plain_number
+from trailveil.formats.json_text import Items, inner, objects, plain_number
 from trailveil.formats.moments import Moment, Trouble, parse_moment
 from trailveil.trace import Recording
 
@@ -24,16 +25,16 @@ _LATEST: Final = 9 * 10**12  # milliseconds: the year 2255
 
 def fits(root: Any) -> bool:
     """Whether a tree is Moving Features: something in it moves."""
-    return isinstance(root, dict) and any(_is_moving(one) for one in (root, *_members(root)))
+    return isinstance(root, dict) and any(_is_moving(one) for one in chain([root], _members(root)))
 
 
-def take(root: Any, where: str, wanted: Sequence[str] = ()) -> Recording:
+def take(root: Any, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
     """The fixes of a tree that fits, in file order; `where` names the file in messages.
 
     wanted: fields to read besides; there is elevation, and the name. Raises UnreadableInput where
     it is not in degrees (WGS84), or has no timed position.
     """
-    fixes = Fixes(where, wanted)
+    fixes = Fixes(where, wanted, most)
     check_reference(root.get("crs"), where)
     for one in _members(root) or [root]:
         if not _is_moving(one):
@@ -56,7 +57,7 @@ def _is_moving(one: dict[str, Any]) -> bool:
     return "temporalGeometry" in one or str(one.get("type")).startswith("Moving")
 
 
-def _members(root: dict[str, Any]) -> list[dict[str, Any]]:
+def _members(root: dict[str, Any]) -> list[dict[str, Any]] | Items:
     return objects(root.get("features"))
 
 

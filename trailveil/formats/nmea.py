@@ -19,8 +19,7 @@ from operator import xor
 from typing import Final
 
 from trailveil.errors import UnreadableInput
-from trailveil.formats import collect
-from trailveil.formats.collect import Fixes, number
+from trailveil.formats.collect import MOST_POINTS, Fixes, number, too_many
 from trailveil.formats.moments import Moment
 from trailveil.trace import NANOSECONDS, Recording
 
@@ -48,7 +47,7 @@ class _Fix:
     values: dict[str, float] = field(default_factory=dict)
 
 
-def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
+def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
     """The fixes of a log, in file order; `where` names it in messages.
 
     wanted: fields to read besides; there are elevation, speed and course.
@@ -57,7 +56,7 @@ def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
     """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         data = data.decode("utf-16", "replace").encode("ascii", "replace")
-    fixes = Fixes(where, wanted)
+    fixes = Fixes(where, wanted, most)
     found = _fixes(data, fixes, where)
     _date(found)
     for one in found:
@@ -93,8 +92,8 @@ def _fixes(data: bytes, fixes: Fixes, where: str) -> list[_Fix]:
             last.place = last.place or one.place
             last.values = {**one.values, **last.values}
         else:
-            if len(found) >= collect.MOST_FIXES:
-                raise collect.too_many(where)
+            if len(found) >= fixes.most:
+                raise too_many(where, fixes.most)
             found.append(one)
     if not count:
         raise UnreadableInput(

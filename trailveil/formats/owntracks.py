@@ -14,8 +14,8 @@ from decimal import Decimal
 from typing import Any, Final
 
 from trailveil.errors import UnreadableInput
-from trailveil.formats.collect import Fixes
-from trailveil.formats.json_text import LARGEST, inner, objects, parsed, plain_number
+from trailveil.formats.collect import MOST_POINTS, Fixes
+from trailveil.formats.json_text import Items, inner, objects, parsed, plain_number
 from trailveil.formats.moments import Moment, Trouble
 from trailveil.formats.tabular import several
 from trailveil.trace import NANOSECONDS, Recording
@@ -32,12 +32,12 @@ def fits(root: Any) -> bool:
     return bool(_messages(root))
 
 
-def take(root: Any, where: str, wanted: Sequence[str] = ()) -> Recording:
+def take(root: Any, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
     """The fixes of a tree that fits, in file order; `where` names the file in messages.
 
     wanted: fields to read besides. Raises UnreadableInput for several topics, or no timed position.
     """
-    reader = _Reader(where, wanted)
+    reader = _Reader(where, wanted, most)
     for message in _messages(root):
         reader.message(message)
     return reader.fixes.recording()
@@ -55,16 +55,14 @@ def is_lines(data: bytes) -> bool:
         return False
 
 
-def read_lines(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
+def read_lines(
+    data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS
+) -> Recording:
     """The fixes of a text with a message a line; lines that are none are counted.
 
-    Raises UnreadableInput as `take` does, and for more than LARGEST bytes.
+    Raises UnreadableInput as `take` does.
     """
-    if len(data) > LARGEST:
-        raise UnreadableInput(
-            f"JSON must be at most {LARGEST // 2**20} MiB, got more: {where}; split it first"
-        )
-    reader = _Reader(where, wanted)
+    reader = _Reader(where, wanted, most)
     for line in io.BytesIO(data.removeprefix(b"\xef\xbb\xbf")):
         before = _BEFORE.match(line)
         text = (line[before.end() :] if before else line).strip()
@@ -81,7 +79,7 @@ def read_lines(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording
     return reader.fixes.recording()
 
 
-def _messages(root: Any) -> list[dict[str, Any]]:
+def _messages(root: Any) -> list[dict[str, Any]] | Items:
     if isinstance(root, dict):
         root = [root] if "_type" in root else inner(root, "data")
     found = objects(root)
@@ -91,8 +89,8 @@ def _messages(root: Any) -> list[dict[str, Any]]:
 class _Reader:
     """Collects the fixes of messages."""
 
-    def __init__(self, where: str, wanted: Sequence[str]) -> None:
-        self.fixes: Final = Fixes(where, wanted)
+    def __init__(self, where: str, wanted: Sequence[str], most: int) -> None:
+        self.fixes: Final = Fixes(where, wanted, most)
         self._where: Final = where
         self._wanted: Final = wanted
         self._topic: object = None

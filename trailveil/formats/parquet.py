@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from trailveil.errors import Unavailable, UnreadableInput
 from trailveil.fields import FIELDS
-from trailveil.formats.collect import MOST_FIXES, number, too_many
+from trailveil.formats.collect import MOST_POINTS, number, too_many
 from trailveil.formats.columns import Columns, columns_beside, columns_of
 from trailveil.formats.field_columns import FieldColumn, field_columns
 from trailveil.formats.grid import rows_of
@@ -34,8 +34,11 @@ _NUMBERS: Final = ("int", "uint", "float", "double", "halffloat", "decimal")
 _POINT = 21  # bytes of a point in WKB: order, kind, x and y
 _KINDS: Final = {1, 1001, 2001, 3001, 0x80000001, 0x40000001, 0xC0000001}
 
+_WKB: Final = np.dtype([("order", "u1"), ("kind", "<u4"), ("xy", "<f8", 2)])
+_PART = 2**22  # points whose offsets surely fit 32 bits
 
-def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
+
+def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
     """The fixes of a Parquet file, in file order; `where` names it in messages.
 
     wanted: fields to read besides.
@@ -43,11 +46,11 @@ def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
     Raises UnreadableInput where it is no Parquet, has no columns of positions and times, or is not
     in degrees (WGS84); Unavailable without pyarrow.
     """
-    with opened(data, where) as file:
+    with opened(data, where, most) as file:
         names = file.schema_arrow.names
         geometry = _geometry(file, where)
         roles = _roles(names, geometry, where)
-        rows = Rows(roles, where, wanted)
+        rows = Rows(roles, where, wanted, most)
         fields = field_columns(names, wanted)
         for columns in _batches(file, names, geometry, roles, fields):
             _take(columns, geometry, rows, [(names[one.index], one) for one in fields])
@@ -55,7 +58,7 @@ def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
 
 
 @contextmanager
-def opened(data: bytes, where: str) -> Iterator[Any]:
+def opened(data: bytes, where: str, most: int = MOST_POINTS) -> Iterator[Any]:
     """The file as pyarrow has it, text and binary columns as dictionaries, its rows bounded.
 
     Raises UnreadableInput for what pyarrow stumbles over, also inside; Unavailable without it.
@@ -65,7 +68,7 @@ def opened(data: bytes, where: str) -> Iterator[Any]:
         file = arrow.parquet.ParquetFile(io.BytesIO(data))
         texts = [f.name for f in file.schema_arrow if str(f.type) in _TEXT]
         file = arrow.parquet.ParquetFile(io.BytesIO(data), read_dictionary=texts)
-        _check_size(file, where)
+        _check_size(file, where, most)
         yield file
     except (arrow.ArrowException, OSError, ValueError, TypeError, LookupError, OverflowError):
         raise UnreadableInput(
@@ -83,12 +86,9 @@ def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
     """
     arrow = _arrow()
     rows = rows_of(trace, grid)
-    wkb = np.zeros(len(rows.times), dtype=[("order", "u1"), ("kind", "<u4"), ("xy", "<f8", 2)])
-    wkb["order"], wkb["kind"] = 1, 1
-    wkb["xy"] = rows.points[:, ::-1] / MICRO
     columns = {
         "time": arrow.array(rows.times, type=arrow.timestamp("ns", tz="UTC")),
-        "geometry": arrow.array([row.tobytes() for row in wkb], type=arrow.binary()),
+        "geometry": _wkb(arrow, rows.points),
     }
     for name, texts in rows.fields:
         values = [float(text) if text else None for text in texts]
@@ -99,6 +99,20 @@ def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
     geo = {"version": "1.1.0", "primary_column": "geometry", "columns": {"geometry": about}}
     table = arrow.table(columns).replace_schema_metadata({"geo": json.dumps(geo)})
     arrow.parquet.write_table(table, stream)
+
+
+def _wkb(arrow: Any, points: NDArray[np.int64]) -> Any:
+    """Points in WKB, of whole microdegrees (n, 2)."""
+    parts = []
+    for begin in range(0, max(1, len(points)), _PART):
+        part = points[begin : begin + _PART]
+        wkb = np.zeros(len(part), dtype=_WKB)
+        wkb["order"], wkb["kind"] = 1, 1
+        wkb["xy"] = part[:, ::-1] / MICRO
+        offsets = np.arange(len(part) + 1, dtype=np.int32) * np.int32(_WKB.itemsize)
+        buffers = [None, arrow.py_buffer(offsets), arrow.py_buffer(wkb)]
+        parts.append(arrow.Array.from_buffers(arrow.binary(), len(part), buffers))
+    return arrow.chunked_array(parts, type=arrow.binary())
 
 
 def _arrow() -> ModuleType:
@@ -146,9 +160,9 @@ def _roles(names: list[str], geometry: str | None, where: str) -> Columns:
     return roles
 
 
-def _check_size(file: Any, where: str) -> None:
-    if file.metadata.num_rows > MOST_FIXES:  # before the first batch unfolds
-        raise too_many(where)
+def _check_size(file: Any, where: str, most: int) -> None:
+    if file.metadata.num_rows > most:  # before the first batch unfolds
+        raise too_many(where, most)
 
 
 def _batches(
@@ -192,10 +206,9 @@ def _take(
         positions = np.stack(degrees, axis=1)
     else:
         positions = _points(columns[geometry])
-    count = len(positions)
     times, naive = _times(columns[names[held.time]])
     keys = [
-        [None] * count if index is None else _plain(columns[names[index]])
+        None if index is None else _plain(columns[names[index]])
         for index in (held.track, held.segment, held.person)
     ]
     values = [(one.field, one.values(_stated(columns[name]))) for name, one in fields]
@@ -254,9 +267,26 @@ def _points(column: Any) -> NDArray[np.float64]:
     """Latitude and longitude of points in WKB, NaN for null and for empty points."""
     if not hasattr(column, "dictionary"):
         column = column.dictionary_encode()
-    known = np.array([_point(value) for value in column.dictionary.to_pylist()]).reshape(-1, 2)
+    known = _plain_points(column.dictionary)
+    if known is None:
+        known = np.array([_point(value) for value in column.dictionary.to_pylist()])
+    known = known.reshape(-1, 2)
     known = np.vstack([known, [np.nan, np.nan]])
     return np.asarray(known[_indices(column)])
+
+
+def _plain_points(column: Any) -> NDArray[np.float64] | None:
+    """Points of two coordinates in the usual order of bytes, all at once; None for others."""
+    if str(column.type) != "binary" or column.null_count:
+        return None
+    _, offsets, data = column.buffers()
+    at = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1]
+    if data is None or not np.all(np.diff(at) == _WKB.itemsize):
+        return None
+    held = np.frombuffer(data, np.uint8)[int(at[0]) : int(at[-1])].view(_WKB)
+    if not np.all((held["order"] == 1) & (held["kind"] == 1)):
+        return None
+    return np.array(held["xy"][:, ::-1], dtype=np.float64)
 
 
 def _point(value: bytes | None) -> tuple[float, float]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import UnreadableInput
-from trailveil.formats.collect import Fixes, number
+from trailveil.formats.collect import MOST_POINTS, Fixes, number
 from trailveil.formats.moments import parse_moment
 from trailveil.trace import Recording
 
@@ -56,12 +56,12 @@ def numbers(rows: list[list[str]]) -> NDArray[np.float64]:
     )
 
 
-def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
+def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
     """The recording in a .plt file of GeoLife. Raises UnreadableInput for anything else.
 
     wanted: fields to read besides; there is elevation.
     """
-    fixes = Fixes(where, wanted)
+    fixes = Fixes(where, wanted, most)
     elevation = "elevation" in wanted
     if not elevation:
         fixes.field("altitude")

@@ -8,8 +8,11 @@ from typing import BinaryIO
 
 from trailveil.errors import UnreadableInput
 
-LARGEST = 256 * 2**20
-"""Bytes that are read at most: about two weeks of a fix a second, with extensions."""
+LARGEST = 2_000_000_000
+"""Bytes of a recording that are read at most where nothing else is said."""
+
+SMALL = 2**20
+"""Bytes that are read at most of a key, a prior and the like."""
 
 _NAME_LENGTH = 80
 _BEGINNING = 4096
@@ -21,28 +24,33 @@ def named(path: str | PathLike[str]) -> str:
     return text if len(text) <= _NAME_LENGTH else "..." + text[3 - _NAME_LENGTH :]
 
 
-def load(path: str | PathLike[str]) -> bytes:
-    """The content of a regular file of 1 to LARGEST bytes. Raises UnreadableInput otherwise."""
+def load(path: str | PathLike[str], largest: int = LARGEST) -> bytes:
+    """The content of a regular file of 1 to `largest` bytes. Raises UnreadableInput otherwise."""
     try:
         with open(path, "rb", opener=_open_at_once) as stream:
             found = os.fstat(stream.fileno())
             _check(stat.S_IFMT(found.st_mode), path)
-            large = found.st_size > LARGEST
-            data = b"" if large else _read(stream)
+            large = found.st_size > largest
+            data = b"" if large else _read(stream, largest)
     except (OSError, ValueError) as error:
         raise UnreadableInput(_why(path, error)) from None
-    if large or len(data) > LARGEST:
+    if large or len(data) > largest:
         raise UnreadableInput(
-            f"input must be at most {LARGEST // 2**20} MiB, got more: {named(path)}; split it first"
+            f"input must be at most {in_words(largest)}, got more: {named(path)}; split it first"
         )
     if not data:
         raise UnreadableInput(f"input must hold a recording, got an empty file: {named(path)}")
     return data
 
 
-def _read(stream: BinaryIO) -> bytes:
+def in_words(size: int) -> str:
+    """A number of bytes: "2,000 MB"."""
+    return f"{size / 10**6:,.0f} MB"
+
+
+def _read(stream: BinaryIO, largest: int) -> bytes:
     """All of a file, or one byte more than may be where it grows meanwhile."""
-    return stream.read(LARGEST + 1)
+    return stream.read(largest + 1)
 
 
 def beginning(path: str | PathLike[str]) -> bytes:

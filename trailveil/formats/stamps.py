@@ -12,7 +12,7 @@ import re
 from array import array
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,25 @@ class Stamps:
             usable = abs(value) < 1e30  # False for NaN
             self._append(self._number(Decimal(value)) if usable else None)
 
+    def whole(self, values: NDArray[np.integer[Any]]) -> None:
+        """Times as whole numbers (n,), as `numbers` has them."""
+        first = 0
+        while self.per_second is None and first < len(values):  # until the size of one tells
+            self.numbers(values[first : first + 1].tolist())
+            first += 1
+        if first == len(values) or self.per_second is None:
+            return
+        rest, factor = values[first:], NANOSECONDS // self.per_second
+        within = (rest <= _LIMIT // factor) & (rest >= -(_LIMIT // factor))
+        self.counts["impossible_years"] += int((~within).sum())
+        times = np.full(len(rest), NO_TIME, dtype=np.int64)
+        times[within] = rest[within].astype(np.int64) * factor
+        self._extend(times, naive=False)
+
+    def _extend(self, times: NDArray[np.int64], *, naive: bool) -> None:
+        self._times.frombytes(times.tobytes())
+        self._naive.extend(bytes([naive]) * len(times))
+
     def moments(self, times: NDArray[np.datetime64], *, naive: bool) -> None:
         """Times as they are held in memory, (n,) in any unit, NaT where there is none."""
         held = times.copy()
@@ -74,8 +93,7 @@ class Stamps:
         beyond = (held < bounds[0]) | (held > bounds[1])
         held[beyond] = np.datetime64("NaT")
         self.counts["impossible_years"] += int(beyond.sum())
-        self._times.extend(held.astype("datetime64[ns]").astype(np.int64).tolist())
-        self._naive.extend([naive and not self._utc] * len(times))
+        self._extend(held.astype("datetime64[ns]").astype(np.int64), naive=naive and not self._utc)
 
     def finished(self, where: str) -> tuple[NDArray[np.datetime64], NDArray[np.bool_]]:
         """All times, NaT where there is none, and which have no zone.

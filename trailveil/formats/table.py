@@ -15,6 +15,7 @@ from typing import BinaryIO, Protocol
 from numpy.typing import ArrayLike
 
 from trailveil.errors import Unavailable, UnreadableInput, UnwritableOutput
+from trailveil.formats.collect import MOST_POINTS
 from trailveil.formats.source import named
 from trailveil.trace import Recording, Trace
 
@@ -22,10 +23,13 @@ from trailveil.trace import Recording, Trace
 class Reader(Protocol):
     """From the content of a file, and its name for messages, to a recording.
 
-    wanted: names of `trailveil.fields` to read besides; no other is looked at.
+    wanted: names of `trailveil.fields` to read besides; no other is looked at. most:
+    how many fixes there may be.
     """
 
-    def __call__(self, data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
+    def __call__(
+        self, data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS
+    ) -> Recording:
         """The recording."""
 
 
@@ -57,9 +61,11 @@ class Format:
 def _reader(module: str) -> Reader:
     """The `read` of a module, which is imported when it is first needed."""
 
-    def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
+    def read(
+        data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS
+    ) -> Recording:
         found: Reader = import_module(f"trailveil.formats.{module}").read
-        return found(data, where, wanted)
+        return found(data, where, wanted, most)
 
     return read
 

@@ -2,13 +2,14 @@
 
 from array import array
 from collections.abc import Hashable, Iterable, Sequence
+from itertools import compress, groupby, repeat
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import UnreadableInput
-from trailveil.formats.collect import MOST_FIXES, nothing, too_many
+from trailveil.formats.collect import MOST_POINTS, nothing, too_many
 from trailveil.formats.columns import Columns
 from trailveil.formats.stamps import Stamps
 from trailveil.formats.values import Values
@@ -28,8 +29,15 @@ class Rows:
     values: takes the fields in `wanted` of the latest row, or of rows that are added at once.
     """
 
-    def __init__(self, columns: Columns, where: str, wanted: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        columns: Columns,
+        where: str,
+        wanted: Sequence[str] = (),
+        most: int = MOST_POINTS,
+    ) -> None:
         self.values: Final = Values(wanted)
+        self._most: Final = most
         self._columns: Final = columns
         self._where: Final = where
         self.stamps: Final = Stamps(per_second=columns.per_second, utc=columns.utc)
@@ -47,16 +55,22 @@ class Rows:
 
         Raises UnreadableInput for more fixes than are read.
         """
-        if len(self._positions) >= 2 * MOST_FIXES:
-            raise too_many(self._where)
+        if len(self._positions) >= 2 * self._most:
+            raise too_many(self._where, self._most)
         self._positions.extend((latitude, longitude))
+
+    def positions(self, places: NDArray[np.float64]) -> None:
+        """As many fixes at once, (n, 2) in degrees. Raises as `position` does."""
+        if len(self._positions) + places.size > 2 * self._most:
+            raise too_many(self._where, self._most)
+        self._positions.frombytes(np.ascontiguousarray(places, dtype=np.float64).tobytes())
 
     def without_position(self, count: int = 1) -> None:
         """Count rows that state no position."""
         self._without_position += count
 
-    def keys(self, track: Cell, segment: Cell, person: Cell) -> None:
-        """What the row says of its track, segment and person; None where it says nothing."""
+    def keys(self, track: Cell, segment: Cell, person: Cell, count: int = 1) -> None:
+        """What so many rows say of track, segment and person; None where they say nothing."""
         if person is not None:
             self._check(person)
         key = (track, segment)
@@ -69,7 +83,7 @@ class Rows:
                 )
             number = self._numbers[key] = len(self._numbers)
             self._owners.append(self._tracks.setdefault(track, len(self._tracks)))
-        self._segments.append(number)
+        self._segments.extend(array("q", [number]) * count)
 
     def name(self, text: str) -> None:
         """What the track of the latest row is called; of two names the first counts."""
@@ -119,7 +133,7 @@ def add_arrays(
     rows: Rows,
     positions: NDArray[np.float64],
     times: NDArray[Any],
-    keys: tuple[Iterable[Cell], Iterable[Cell], Iterable[Cell]],
+    keys: tuple[Iterable[Cell] | None, Iterable[Cell] | None, Iterable[Cell] | None],
     *,
     naive: bool,
     fields: Sequence[tuple[str, NDArray[np.float64]]] = (),
@@ -127,22 +141,26 @@ def add_arrays(
     """Add rows of columns in memory: positions (n, 2) in degrees, times (n,) of any kind.
 
     times: datetime64 (`naive` says that they have no zone), numbers, or text. keys: for track,
-    segment and person what each row says. fields: (n,) each, of those that are wanted.
+    segment and person what each row says, None where none says anything. fields: (n,) each, of
+    those that are wanted.
     """
     stated = ~(np.isnan(positions[:, 0]) & np.isnan(positions[:, 1]))
     rows.without_position(int((~stated).sum()))
-    for latitude, longitude in positions[stated].tolist():
-        rows.position(latitude, longitude)
+    rows.positions(positions[stated])
     rows.values.extend([(name, values[stated]) for name, values in fields], int(stated.sum()))
     chosen = times[stated]
     if chosen.dtype.kind == "M":
         rows.stamps.moments(chosen, naive=naive)
-    elif chosen.dtype.kind in "iuf":
+    elif chosen.dtype.kind in "iu":
+        rows.stamps.whole(chosen)
+    elif chosen.dtype.kind == "f":
         rows.stamps.numbers(chosen.tolist())
     else:
         for value in chosen.tolist():
             rows.stamps.text("" if value is None else str(value))
-    tracks, segments, people = keys
-    for keep, *named in zip(stated, tracks, segments, people, strict=True):
-        if keep:
-            rows.keys(*named)
+    if all(one is None for one in keys):
+        rows.keys(None, None, None, count=int(stated.sum()))
+        return
+    each = (repeat(None, len(stated)) if one is None else one for one in keys)
+    for (track, segment, person), group in groupby(compress(zip(*each, strict=True), stated)):
+        rows.keys(track, segment, person, count=sum(1 for _ in group))

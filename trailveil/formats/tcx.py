@@ -14,7 +14,7 @@ from xml.sax import ContentHandler
 from xml.sax.xmlreader import AttributesImpl
 
 from trailveil.errors import UnreadableInput
-from trailveil.formats.collect import Fixes, number
+from trailveil.formats.collect import MOST_POINTS, Fixes, number
 from trailveil.formats.guarded import check_depth, parse
 from trailveil.formats.moments import parse_moment
 from trailveil.trace import Recording
@@ -34,14 +34,14 @@ _FIELDS: Final = {
 _DEEPEST = len(_POINT) + 3
 
 
-def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
+def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
     """The fixes of all activities of a TCX document, in file order; `where` names it in messages.
 
     wanted: fields to read besides.
 
     Raises UnreadableInput where it is no TCX, not well-formed, or holds no fix of an activity.
     """
-    handler = _Activities(where, wanted)
+    handler = _Activities(where, wanted, most)
     parse(data, handler, where)
     return handler.fixes.recording()
 
@@ -49,9 +49,9 @@ def read(data: bytes, where: str, wanted: Sequence[str] = ()) -> Recording:
 class _Activities(ContentHandler):
     """Collects fixes while the document passes by."""
 
-    def __init__(self, where: str, wanted: Sequence[str]) -> None:
+    def __init__(self, where: str, wanted: Sequence[str], most: int) -> None:
         super().__init__()
-        self.fixes: Final = Fixes(where, wanted)
+        self.fixes: Final = Fixes(where, wanted, most)
         self._fields: Final = {at: name for at, name in _FIELDS.items() if name in wanted}
         self._outer: Final = {"Position", *(place.split("/")[0] for place in self._fields)}
         self._where: Final = where

@@ -13,8 +13,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from trailveil.formats.collect import Fixes, number
-from trailveil.formats.json_text import inner, objects, plain_number
+from trailveil.formats.collect import MOST_POINTS, Fixes, number
+from trailveil.formats.json_text import inner, is_list, objects, plain_number
 from trailveil.formats.moments import Moment, Trouble, parse_moment
 from trailveil.formats.tabular import several
 from trailveil.trace import NANOSECONDS, Recording
@@ -34,23 +34,22 @@ _FIELDS: Final = (
 def fits(root: Any) -> bool:
     """Whether a tree is one of these exports."""
     if isinstance(root, dict):
-        listed = any(isinstance(root.get(name), list) for name in _LISTS)
+        listed = any(is_list(root.get(name)) for name in _LISTS)
         return listed or any(_E7[0][0] in one for one in objects(root.get("locations")))
     return any(
         "startTime" in one and any(name in one for name in _SEGMENT) for one in objects(root)
     )
 
 
-def take(root: Any, where: str, wanted: Sequence[str] = ()) -> Recording:
+def take(root: Any, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
     """The fixes of a tree that fits, in file order; `where` names the file in messages.
 
     wanted: fields to read besides. Raises UnreadableInput for several devices, or where there is no
     position.
     """
-    reader = _Reader(where, wanted)
-    if isinstance(root, list):
-        for one in objects(root):
-            reader.segment(one)
+    reader = _Reader(where, wanted, most)
+    for one in objects(root):
+        reader.segment(one)
     takers: Mapping[str, Callable[[dict[str, Any]], None]] = {
         "locations": reader.location,
         "timelineObjects": reader.semantic,
@@ -67,8 +66,8 @@ def take(root: Any, where: str, wanted: Sequence[str] = ()) -> Recording:
 class _Reader:
     """Collects fixes from the records of an export."""
 
-    def __init__(self, where: str, wanted: Sequence[str]) -> None:
-        self.fixes: Final = Fixes(where, wanted)
+    def __init__(self, where: str, wanted: Sequence[str], most: int) -> None:
+        self.fixes: Final = Fixes(where, wanted, most)
         self._where: Final = where
         self._wanted: Final = wanted
         self._device: object = None

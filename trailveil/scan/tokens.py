@@ -11,7 +11,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 from xml.sax import ContentHandler
 from xml.sax.handler import LexicalHandler
 from xml.sax.xmlreader import AttributesImpl
@@ -20,7 +20,7 @@ from trailveil.errors import UnreadableInput
 from trailveil.formats.columns import columns_of
 from trailveil.formats.delimited import header_of
 from trailveil.formats.guarded import check_depth, parse
-from trailveil.formats.json_text import LARGEST
+from trailveil.formats.json_pieces import LARGEST, pieces
 
 Place = tuple[str, ...]
 """The names that lead to a token; an attribute has an @, an item of a list is in brackets."""
@@ -110,25 +110,39 @@ class _Number(str):
     __slots__ = ()
 
 
+_KINDS: Final[dict[str, Any]] = {
+    "object_pairs_hook": _Pairs,
+    **dict.fromkeys(("parse_float", "parse_int", "parse_constant"), _Number),
+}
+
+
 def from_json(data: bytes, where: str, emit: Emit, *, under: Place = ()) -> None:
     """Keys and values of JSON, of a key that comes twice both. Raises UnreadableInput for none."""
-    if len(data) > LARGEST:
-        raise UnreadableInput(
-            f"JSON must be at most {LARGEST // 2**20} MiB, got more: {where}; split it first"
-        )
     try:
-        root = json.loads(
-            data,
-            object_pairs_hook=_Pairs,
-            parse_float=_Number,
-            parse_int=_Number,
-            parse_constant=_Number,
-        )
+        if len(data) > LARGEST:
+            _from_pieces(data, where, emit, under)
+        else:
+            _from_tree(under, json.loads(data, **_KINDS), emit)
     except (ValueError, RecursionError):
         raise UnreadableInput(
             f"input must be well-formed JSON, got something else: {where}; the file is damaged or "
             "cut off, export the recording again"
         ) from None
+
+
+def _from_pieces(data: bytes, where: str, emit: Emit, under: Place) -> None:
+    numbered = False
+    for one in pieces(data, json.JSONDecoder(**_KINDS), where):
+        place = under if one.key is None else _below(under, one.key)
+        if one.key is not None and not one.index:  # the first of a list, or no list
+            emit(place, one.key, NAME)
+        if one.index is not None:
+            numbered = isinstance(one.value, _Number) if one.index == 0 else numbered
+            place = _below(place, _item(one.index, numbered=numbered))
+        _from_tree(place, one.value, emit)
+
+
+def _from_tree(under: Place, root: Any, emit: Emit) -> None:
     pending: list[Iterator[tuple[Place, Any]]] = [iter([(under, root)])]
     while pending:
         place, node = next(pending[-1], (None, None))
@@ -169,7 +183,11 @@ def _items(place: Place, items: list[Any]) -> Iterator[tuple[Place, Any]]:
     """The items of a list; of one that begins with a number (a position) by their number, to 3."""
     numbered = bool(items) and isinstance(items[0], _Number)
     for index, item in enumerate(items):
-        yield _below(place, f"[{min(index, 3)}]" if numbered else "[]"), item
+        yield _below(place, _item(index, numbered=numbered)), item
+
+
+def _item(index: int, *, numbered: bool) -> str:
+    return f"[{min(index, 3)}]" if numbered else "[]"
 
 
 def from_table(data: bytes, where: str, emit: Emit) -> None:
