@@ -15,7 +15,8 @@ from pathlib import Path
 from trailveil.adversaries import named
 from trailveil.errors import TrailveilError
 from trailveil.formats.table import FORMATS
-from trailveil.protecting import load, requested
+from trailveil.loading import load
+from trailveil.protecting import requested
 from trailveil.release import Request, draw, plan
 from trailveil.selection import Chosen
 

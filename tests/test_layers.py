@@ -23,7 +23,7 @@ ROWS = """
  4  recurring ways misspecification theorems calibration/ certified/
  5  design/
  6  fields > trace > readings projection > cleaning stops formats/ > datasets/ prior_file frames
- 6  visits
+ 6  visits loading
  7  output selection > kept keys crops retiming common > ledger/ demands > designing
  7  withholding place_noise > release > certifying readings_release > places
  7  everywhere recorded beside > accounting > protecting calibrating

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pyproj import Geod, Proj
 
 from trailveil.errors import InvalidValue, NumericalError, Refused
-from trailveil.projection import EXTENT, MICRO, Frame, frame_for, microdegrees
+from trailveil.projection import EXTENT, MICRO, Frame, frame_for, microdegrees, placed
 
 GEOD = Geod(ellps="WGS84")
 FRAMES = [
@@ -238,3 +238,23 @@ def test_lattice_points_are_whole_and_near() -> None:
     for far in (5 * 10**12 + 1, -(5 * 10**12) - 1, -(2**63)):
         with pytest.raises(InvalidValue, match="5,000 km"):
             frame.to_degrees(np.array([[far, 0]]))
+
+
+def test_the_latest_places_are_kept_only_where_they_cannot_change() -> None:
+    first, second = np.array([[45.7, 6.9], [45.8, 6.9]]), np.array([[45.7, 7.9], [45.8, 7.9]])
+    for one in (first, second):
+        one.flags.writeable = False
+    kept = placed(first)[1]
+    assert placed(first)[1] is kept
+    assert not kept.flags.writeable
+    np.testing.assert_array_equal(placed(second)[1], Frame(46, 8).to_lattice(second))
+    np.testing.assert_array_equal(placed(first)[1], kept)
+    changing = first.copy()
+    before = placed(changing)[1]
+    changing[0, 0] = 45.75
+    assert placed(changing)[1][0, 1] != before[0, 1]
+    view = changing[:]  # cannot be written by itself, and changes all the same
+    view.flags.writeable = False
+    before = placed(view)[1]
+    changing[0, 0] = 45.76
+    assert placed(view)[1][0, 1] != before[0, 1]

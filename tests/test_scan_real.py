@@ -9,8 +9,8 @@ from tests.conftest import Sweep
 from tests.formats.traces import written
 from trailveil.errors import TrailveilError
 from trailveil.formats.table import FORMATS, format_of
+from trailveil.loading import load
 from trailveil.projection import frame_for
-from trailveil.protecting import load
 from trailveil.release import on_lattice
 from trailveil.scan import scan
 from trailveil.selection import Chosen

@@ -9,7 +9,7 @@ from trailveil.anytime import Assumed, movement_of
 from trailveil.design.everywhere import alone, noise_everywhere
 from trailveil.designing import LARGEST_STD
 from trailveil.errors import InvalidValue, Refused
-from trailveil.projection import frame_for
+from trailveil.projection import placed
 from trailveil.release import (
     DEFAULT_KERNEL,
     Noise,
@@ -56,7 +56,7 @@ def plan_everywhere(trace: Trace, request: Request) -> Plan:
     check_target(request)
     if len(trace) < 2:
         raise Refused("at least two fixes must be there to be released, got one: nothing to share")
-    frame = frame_for(trace.positions)
+    frame, lattice = placed(trace.positions)
     found = noise_everywhere(movement_of(request.kernel), assumed(trace, request), request.bound)
     mechanism = found.mechanism(trace.seconds)
     if mechanism.max_std > LARGEST_STD:
@@ -64,5 +64,4 @@ def plan_everywhere(trace: Trace, request: Request) -> Plan:
             f"the noise must stay below {LARGEST_STD / 1000:g} km, got more: state a smaller "
             "radius or a larger epsilon"
         )
-    lattice = frame.to_lattice(trace.positions)
     return Plan(trace, frame, lattice, request, mechanism, (), everywhere=found.worst)

@@ -20,9 +20,11 @@ the lattice; the noise never meets it. Within 1 km of a pole a step of the grid 
 than a step of the lattice: there, points of the grid can come back as a neighbour.
 """
 
+import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -93,24 +95,52 @@ class Frame:
 
 
 def frame_for(positions: ArrayLike) -> Frame:
-    """The frame centred at the whole degree nearest the middle of positions (n, 2) in degrees.
+    """The frame of positions (n, 2) in degrees. Raises as `placed` does."""
+    return placed(positions)[0]
+
+
+def placed(positions: ArrayLike) -> tuple[Frame, NDArray[np.int64]]:
+    """The frame of positions (n, 2) in degrees, and as `Frame.to_lattice` has them in it.
+
+    The frame is centred at the whole degree nearest the middle of positions (n, 2) in degrees.
 
     The middle is that of the box around the points in space, so neither the antimeridian nor a
-    pole is special. Raises InvalidValue for positions that are none, and Refused where they extend
-    so far that distances would be wrong by more than the frame's SCALE_ERROR.
+    pole is special. The lattice points cannot be written: those of the latest positions that
+    cannot be written either, as a trace has them, are kept, since much is asked of one trace.
+    Raises InvalidValue for positions that are none, and Refused where they extend so far that
+    distances would be wrong by more than the frame's SCALE_ERROR.
     """
-    degrees = _degrees(positions)
+    for known, found in _LATEST:
+        if known() is positions:
+            return found
+    found = _placed(_degrees(positions))
+    if isinstance(positions, np.ndarray) and _is_constant(positions):
+        _LATEST[:] = [(weakref.ref(positions), found)]
+    return found
+
+
+def _is_constant(array: NDArray[Any]) -> bool:
+    return bool(array.flags.owndata and not array.flags.writeable)
+
+
+def _placed(degrees: NDArray[np.float64]) -> tuple[Frame, NDArray[np.int64]]:
     if not len(degrees):
         raise InvalidValue("positions must not be empty, got none: give at least one fix")
     frame = _centred(degrees)
-    furthest = float(np.max(np.hypot(*(frame.to_lattice(degrees) / MICRO).T)))
+    lattice = frame.to_lattice(degrees)
+    furthest = float(np.max(np.hypot(*(lattice / MICRO).T)))
     if furthest > EXTENT:
         raise Refused(
             f"a trace must stay within {EXTENT / 1000:.0f} km of the whole degree nearest its "
             f"middle for metres to be right to {Frame.SCALE_ERROR:.1%}, got one that reaches "
             "further: split the file into parts"
         )
-    return frame
+    lattice.flags.writeable = False
+    return frame, lattice
+
+
+_Placed = tuple[Frame, NDArray[np.int64]]
+_LATEST: list[tuple[Callable[[], object], _Placed]] = []
 
 
 def microdegrees(positions: ArrayLike) -> NDArray[np.int64]:

@@ -5,14 +5,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
-from zoneinfo import ZoneInfo
 
 from trailveil.accounting import Account, account, check_total, told_by
-from trailveil.cleaning import Cleaning, clean, clean_readings
 from trailveil.common import Common
 from trailveil.errors import Refused, TrailveilError, UnwritableOutput
-from trailveil.formats import read, write
-from trailveil.formats.series import read_series, write_series
+from trailveil.formats import write
+from trailveil.formats.series import write_series
 from trailveil.formats.source import beginning, named
 from trailveil.formats.table import format_of, format_to_write
 from trailveil.keys import name_of
@@ -20,7 +18,6 @@ from trailveil.ledger import Book, Entry, Ledger, Mark, Recorded
 from trailveil.mechanism import Mechanism
 from trailveil.output import Put, staged
 from trailveil.places import Visited, check_known, load_places, visited
-from trailveil.projection import frame_for
 from trailveil.randomness import derive
 from trailveil.readings import Readings, Timed
 from trailveil.readings_release import (
@@ -60,25 +57,6 @@ Beside = Callable[[Published], contextlib.AbstractContextManager[Put]]
 
 Write = Callable[[BinaryIO], None]
 """Writes what was drawn."""
-
-
-def load(
-    source: Path,
-    *,
-    assume_utc: bool = False,
-    zone: ZoneInfo | None = None,
-    every: float | None = None,
-    keep: Sequence[str] = (),
-) -> tuple[Trace, Cleaning]:
-    """A cleaned trace from a file, within one frame; every refusal names the file.
-
-    keep: names of fields to read besides, of `trailveil.fields`.
-    """
-    recording = read(source, keep)
-    with _about(source):
-        trace, cleaning = clean(recording, assume_utc=assume_utc, zone=zone, every=every)
-        frame_for(trace.positions)
-    return trace, cleaning
 
 
 def known_places(
@@ -273,20 +251,6 @@ def _is_like(book: Book, one: Recorded, wanted: bytes, noise_trace: float) -> bo
     return abs(before - noise_trace) <= _SAME_NOISE * before
 
 
-def load_readings(
-    source: Path,
-    *,
-    column: str | None,
-    unit: str | None,
-    assume_utc: bool = False,
-    zone: ZoneInfo | None = None,
-) -> tuple[Readings, Cleaning]:
-    """Cleaned readings from a table; every refusal names the file."""
-    recorded = read_series(source, column=column, unit=unit)
-    with _about(source):
-        return clean_readings(recorded, assume_utc=assume_utc, zone=zone)
-
-
 def check_released_readings(
     ledger: Ledger,
     readings: Readings,
@@ -380,15 +344,6 @@ def _withdrawn(ledger: Ledger, number: int | None) -> Iterator[Callable[[], None
             with ledger.open() as book:
                 book.withdraw(number)
         raise
-
-
-@contextlib.contextmanager
-def _about(source: Path) -> Iterator[None]:
-    """Name the file in front of what is refused about it."""
-    try:
-        yield
-    except TrailveilError as error:
-        raise type(error)(f"{named(source)}: {error}") from error
 
 
 def _released_before(subject: str) -> Refused:

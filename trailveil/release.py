@@ -30,7 +30,7 @@ from trailveil.kernels import Kernel
 from trailveil.marginals import seen
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.priors import BUILT_IN
-from trailveil.projection import MICRO, Frame, frame_for
+from trailveil.projection import MICRO, Frame, placed
 from trailveil.randomness import normals
 from trailveil.secrets import basic, difference
 from trailveil.selection import Stretch, within
@@ -198,8 +198,7 @@ class Plan:
 
 def identity(trace: Trace, request: Request, common: Sequence[Common] = ()) -> tuple[bytes, ...]:
     """All that a release depends on: times, places, the whole design. To be hashed with a key."""
-    frame = frame_for(trace.positions)
-    places = frame.to_lattice(trace.positions)
+    frame, places = placed(trace.positions)
     whole = (repr(frame).encode(), request.design.encode(), *named_in_full(common))
     return (trace.times.astype("<i8").tobytes(), places.astype("<i8").tobytes(), *whole)
 
@@ -216,7 +215,7 @@ def plan(trace: Trace, request: Request, common: Sequence[Common] = ()) -> Plan:
     if not (request.stretches or common) or request.noise is Noise.EVERYWHERE:
         raise InvalidValue("something must be protected, got nothing: state a time or a stay")
     check_target(request)
-    frame, target = frame_for(trace.positions), request.target
+    (frame, lattice), target = placed(trace.positions), request.target
     spans = [one.seconds(trace) for one in request.stretches]
     found = crops(request.kernel, trace.seconds, spans, target.deviation) if spans else []
     base = no_noise(trace.seconds)
@@ -241,7 +240,6 @@ def plan(trace: Trace, request: Request, common: Sequence[Common] = ()) -> Plan:
         )
     if prices:
         prices = (*prices[:-1], price("both", seconds, mechanism, request.rate))
-    lattice = frame.to_lattice(trace.positions)
     made = Plan(trace, frame, lattice, request, mechanism, (), designed.gap, seconds, prices)
     where = {part: (crop, i) for crop in found for i, part in enumerate(crop.parts)}
     findings = [

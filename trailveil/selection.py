@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue, Refused
-from trailveil.projection import MICRO, frame_for
+from trailveil.projection import MICRO, placed
 from trailveil.readings import Timed
 from trailveil.stops import LASTS, WITHIN, Interval, stays
 from trailveil.trace import NANOSECONDS, Trace
@@ -202,7 +202,7 @@ class Chosen:
         if self.stops is not None:
             stated += stops(trace, *self.stops)
         if not stated:
-            both = ends(trace, frame_for(trace.positions).to_lattice(trace.positions))
+            both = ends(trace, placed(trace.positions)[1])
             stated = [
                 one for one in both if not any(a <= one.end and one.begin <= b for a, b in known)
             ]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue
-from trailveil.projection import MICRO, frame_for
+from trailveil.projection import MICRO, placed
 from trailveil.trace import NANOSECONDS, Trace
 
 Interval = tuple[int, int]
@@ -47,7 +47,7 @@ def stays(trace: Trace, within: float = WITHIN, lasts: float = LASTS) -> list[In
             raise InvalidValue(f"{name} must be a number above 0 and below 1e9, got {value:g}")
     if not len(trace):
         return []
-    metres = frame_for(trace.positions).to_lattice(trace.positions) / MICRO
+    metres = placed(trace.positions)[1] / MICRO
     first, last = _pieces(trace.seconds, lasts / _PIECES)
     places = _without_strays(_medians(metres, first, last))
     there = np.hypot(*(metres - np.repeat(places, last - first + 1, axis=0)).T) <= within

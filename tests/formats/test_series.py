@@ -2,6 +2,7 @@
 
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "room.csv"
 
 
-def table(path: Path, text: str, **options: str) -> RecordedReadings:
+def table(path: Path, text: str, **options: Any) -> RecordedReadings:
     path.write_text(text, encoding="utf-8")
     return read_series(path, **options)
 

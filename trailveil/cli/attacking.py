@@ -28,8 +28,9 @@ from trailveil.everywhere import plan_everywhere
 from trailveil.formats import read
 from trailveil.formats.source import named
 from trailveil.ledger import user_ledger
+from trailveil.loading import load
 from trailveil.projection import MICRO
-from trailveil.protecting import known_places, load, requested
+from trailveil.protecting import known_places, requested
 from trailveil.release import Noise, Plan, Request, plan, with_common
 from trailveil.report.attacks import attacks_record
 from trailveil.selection import within
@@ -43,8 +44,8 @@ def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str,
     """What attacks make of a release, as an object of JSON. Raises Refused, as reading does."""
     names = None if ALL in options["attack"] else [n for n in options["attack"] if n != HYPOTHESES]
     told = ALL in options["attack"] or HYPOTHESES in options["attack"]
-    zone = None if options["assume_utc"] else options["zone"]
-    trace, _ = load(original, assume_utc=options["assume_utc"], zone=zone, every=options["every"])
+    asked = {name: options[name] for name in ("assume_utc", "every", "most")}
+    trace, _ = load(original, zone=None if options["assume_utc"] else options["zone"], **asked)
     wanted = requested_of(options)
     everywhere = wanted.noise is Noise.EVERYWHERE
     there = known_places(user_ledger(), trace)
@@ -56,7 +57,7 @@ def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str,
             "names: attacks on these are over all rides (docs/recurring-places.md); plain audit "
             "still tells what else the file gives away"
         )
-    file = aligned(trace, read(released))
+    file = aligned(trace, read(released, most=options["most"]))
     tracks = [line_of(read(path), file.frame) for path in options["tracks"]]
     made, places = None, None
     if _may_be_of(request, trace, file, common):

@@ -6,11 +6,12 @@ from typing import Any
 
 import click
 
-from trailveil.cli.parameters import POSITIVE, zone_named
+from trailveil.cli.parameters import POSITIVE, most_option, zone_named
 from trailveil.cli.requesting import requesting, was_given
 from trailveil.cli.selecting import SELECTING, WithPlaces, selected, selecting
 from trailveil.cli.waiting import waiting
 from trailveil.errors import Refused
+from trailveil.formats import size_of
 from trailveil.formats.source import load, named
 from trailveil.report.audit import audit_record, audit_text
 from trailveil.scan import scan
@@ -59,6 +60,7 @@ FOR_ATTACKS = {
     callback=zone_named,
     help="Zone of clock times, and of times without one.",
 )
+@most_option
 @click.option("--assume-utc", is_flag=True, help="Read times without a zone as UTC.")
 @click.option(
     "--every", type=POSITIVE, metavar="SECONDS", help="The original has no times: see protect."
@@ -108,13 +110,14 @@ def audit(**options: Any) -> None:
         check_names(options["attack"])
     with waiting("comparing two files"):
         found = scan(
-            (str(original), load(original)),
-            (str(released), load(released)),
+            (str(original), load(original, size_of(options["most"]))),
+            (str(released), load(released, size_of(options["most"]))),
             None if options["everywhere"] else chosen,
             keep=options["keep"],
             assume_utc=options["assume_utc"],
             zone=None if options["assume_utc"] else options["zone"],
             every=options["every"],
+            most=options["most"],
         )
     record = audit_record(found, show=options["show"])
     words = audit_text(record)

@@ -13,8 +13,9 @@ from trailveil.errors import UnwritableOutput
 from trailveil.formats import write
 from trailveil.formats.source import named
 from trailveil.ledger import open_ledger
+from trailveil.loading import load
 from trailveil.output import write_atomically
-from trailveil.protecting import load, publish, requested
+from trailveil.protecting import publish, requested
 from trailveil.release import Request, plan
 from trailveil.report import record, text
 from trailveil.selection import Chosen, in_words

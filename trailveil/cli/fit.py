@@ -161,7 +161,7 @@ def _labelled(folder: Path, mode: str) -> list["Trace"]:
 
 def _readings(files: Sequence[Path], column: str | None, unit: str | None) -> list["Readings"]:
     """Readings of tables, of one unit. Only lengths of time matter here, so any zone will do."""
-    from trailveil.protecting import load_readings
+    from trailveil.loading import load_readings
 
     found = [load_readings(one, column=column, unit=unit, assume_utc=True)[0] for one in files]
     if len({one.unit for one in found}) > 1:

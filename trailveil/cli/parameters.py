@@ -1,10 +1,15 @@
 """Kinds of numbers that options take."""
 
+from collections.abc import Callable
 from math import isfinite
-from typing import Any
+from typing import Any, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
+
+from trailveil.formats import MOST_POINTS
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class FiniteRange(click.FloatRange):
@@ -40,6 +45,19 @@ def zone_named(
         raise click.BadParameter(
             f"must be a time zone such as Europe/Berlin or UTC, got {name!r}", context, option
         ) from error
+
+
+def most_option(function: F) -> F:
+    """`--max-points`, as `most`, for a command that reads recordings."""
+    return click.option(
+        "--max-points",
+        "most",
+        type=click.IntRange(min=1, max=10**9),
+        default=MOST_POINTS,
+        show_default=True,
+        metavar="N",
+        help="Refuse a file with more fixes: it takes some 300 bytes of memory for each.",
+    )(function)
 
 
 POSITIVE = FiniteRange(min=0, min_open=True)

@@ -15,7 +15,7 @@ from trailveil.certified import Certificate
 from trailveil.cleaning import Cleaning
 from trailveil.cli.certifying import certify_option, check_certify
 from trailveil.cli.keep import check_keep, keep_option
-from trailveil.cli.parameters import POSITIVE, zone_named
+from trailveil.cli.parameters import POSITIVE, most_option, zone_named
 from trailveil.cli.requesting import requested_of, requesting, was_given
 from trailveil.cli.selecting import WithPlaces, selected, selecting
 from trailveil.cli.waiting import waiting
@@ -25,6 +25,7 @@ from trailveil.formats.source import named as file_named
 from trailveil.formats.table import format_to_write
 from trailveil.keys import load_key
 from trailveil.ledger import Ledger, user_ledger
+from trailveil.loading import load
 from trailveil.output import Put, check_output, staged
 from trailveil.places import Visited
 from trailveil.priors import BUILT_IN
@@ -34,7 +35,6 @@ from trailveil.protecting import (
     check_released,
     default_output,
     known_places,
-    load,
     publish,
     requested,
 )
@@ -75,6 +75,7 @@ TIME is ISO 8601 with a zone (2024-05-14T08:30:00Z), start+5m, end-1h30m, or HH:
     metavar="SECONDS",
     help="The fixes have no times: they are this far apart.",
 )
+@most_option
 @click.option("--assume-utc", is_flag=True, help="Read times without a zone as UTC.")
 @click.option(
     "--round-times",
@@ -136,6 +137,7 @@ def protect(**options: Any) -> None:
         zone=_naive_zone(options),
         every=options["every"],
         keep=keep,
+        most=options["most"],
     )
     read = files_read(source, options)
     check_target(output, *read, overwrite=overwrite)

@@ -14,12 +14,12 @@ from trailveil.errors import InvalidValue
 from trailveil.formats.source import named as file_named
 from trailveil.keys import load_key
 from trailveil.ledger import user_ledger
+from trailveil.loading import load_readings
 from trailveil.output import Put
 from trailveil.prior_file import prior_in
 from trailveil.protecting import (
     Published,
     check_released_readings,
-    load_readings,
     publish_readings,
 )
 from trailveil.readings import Readings
@@ -59,6 +59,7 @@ def protect_readings(
         unit=options["unit"],
         assume_utc=options["assume_utc"],
         zone=None if options["assume_utc"] else options["zone"],
+        most=options["most"],
     )
     request = _request(readings, options)
     ledger, again = user_ledger(), options["again"]

@@ -19,7 +19,7 @@ from trailveil.formats.table import format_of, writer_of
 from trailveil.projection import microdegrees
 from trailveil.trace import Recording, Trace
 
-__all__ = ["MOST_POINTS", "read", "write"]
+__all__ = ["MOST_POINTS", "read", "size_of", "write"]
 
 _BYTES = 200  # that a fix may take in a file, with what is not read
 
@@ -37,9 +37,14 @@ def read(
     message holds text of the file.
     """
     wanted = check_fields(wanted)
-    data = load(path, max(LARGEST, _BYTES * most))
+    data = load(path, size_of(most))
     where = named(path)
     return format_of(path, data).read(data, where, wanted, most)
+
+
+def size_of(most: int) -> int:
+    """How many bytes a file of so many fixes may have at most."""
+    return max(LARGEST, _BYTES * most)
 
 
 def write(trace: Trace, stream: BinaryIO, suffix: str, *, grid: ArrayLike | None = None) -> None:

@@ -132,7 +132,8 @@ class Fixes:
 def too_many(where: str, most: int) -> UnreadableInput:
     """The refusal of more fixes than are read."""
     return UnreadableInput(
-        f"input must hold at most {most} fixes, got more: {where}; split it, or say --max-points"
+        f"input must hold at most {most} fixes, got more: {where}; split it, or "
+        "state more with --max-points (protect, audit)"
     )
 
 

@@ -6,6 +6,7 @@ stands in brackets in its name: "temperature (degC)". Rows without a value are c
 """
 
 import re
+from array import array
 from collections.abc import Sequence
 from os import PathLike
 from typing import BinaryIO, Final
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trailveil.errors import InvalidValue, UnreadableInput
-from trailveil.formats.collect import number
+from trailveil.formats.collect import MOST_POINTS, number, too_many
 from trailveil.formats.columns import Columns, columns_beside
 from trailveil.formats.delimited import Header, cell_getter, table_of
 from trailveil.formats.moments import format_moments
@@ -28,13 +29,18 @@ _DECIMAL_COMMA: Final = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 
 
 def read_series(
-    path: str | PathLike[str], *, column: str | None = None, unit: str | None = None
+    path: str | PathLike[str],
+    *,
+    column: str | None = None,
+    unit: str | None = None,
+    most: int = MOST_POINTS,
 ) -> RecordedReadings:
     """The readings in a table of text, in file order.
 
     column: the name of the value's column, where there are several. unit: of its values, where the
-    name of the column does not say it in brackets. Raises UnreadableInput, in one line, for a file
-    that is no such table; InvalidValue where the column or the unit is to be named.
+    name of the column does not say it in brackets. most: how many readings there may be.
+    Raises UnreadableInput, in one line, for a file that is no such table; InvalidValue where the
+    column or the unit is to be named.
     """
     where = named(path)
     header, lines = table_of(load(path), _roles, "a time and a value", where, blanks=True)
@@ -47,13 +53,15 @@ def read_series(
         )
     columns = header.columns
     stamps = Stamps(per_second=columns.per_second, utc=columns.utc)
-    values: list[float] = []
+    values = array("d")
     counts = {"other_records": 0}
     for cells in lines:
         get = cell_getter(cells)
         if not get(index).strip():
             counts["other_records"] += 1
             continue
+        if len(values) >= most:
+            raise too_many(where, most)
         values.append(_number(get(index)))
         stamps.text(get(columns.time), get(columns.date))
     times, naive = stamps.finished(where)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from trailveil.cleaning import clean
 from trailveil.errors import UnreadableInput
+from trailveil.formats import MOST_POINTS
 from trailveil.formats.source import named
 from trailveil.formats.table import format_of
 from trailveil.projection import frame_for
@@ -44,11 +45,13 @@ def scan(
     assume_utc: bool = False,
     zone: ZoneInfo | None = None,
     every: float | None = None,
+    most: int = MOST_POINTS,
 ) -> Scan:
     """What a released file gives away of its original; each a name and the content.
 
     chosen: what was protected, as it was asked for; None is every fix. keep: fields that were kept
     by name. assume_utc, zone, every: for recorded times without a zone, or none, as for protecting.
+    most: how many fixes each may have.
     Raises UnreadableInput, Refused as reading and cleaning do, and UnreadableInput for a release in
     a format that is not written.
     """
@@ -58,11 +61,11 @@ def scan(
             f"a released file must be of a format that is written ({', '.join(LAYOUTS)}), got "
             f"{second.format}: {second.where}; audit what protect wrote, before it is converted"
         )
-    recording = format_of(*original).read(first.data, first.where)
+    recording = format_of(*original).read(first.data, first.where, (), most)
     trace, _ = clean(recording, assume_utc=assume_utc, zone=zone, every=every)
     frame_for(trace.positions)
     protected = np.ones(len(trace), dtype=np.bool_) if chosen is None else _rows(trace, chosen)
-    fixes = format_of(*released).read(second.data, second.where)
+    fixes = format_of(*released).read(second.data, second.where, (), most)
     moved = compare(trace, protected, fixes)
     known = Coordinates(trace.positions[protected]), Coordinates(trace.positions)
     held = contents(first, second, known, len(fixes), keep)
