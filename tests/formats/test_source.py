@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from trailveil.errors import TrailveilError, UnreadableInput, UnwritableOutput
+from trailveil.formats import source
 from trailveil.formats.source import load, named
 from trailveil.formats.table import FORMATS, format_of, format_to_write
 
@@ -125,3 +126,18 @@ def test_what_is_large_or_rare_is_imported_on_use_alone() -> None:
         [sys.executable, "-c", program], check=True, capture_output=True, text=True, cwd=ROOT
     )
     assert found.stdout.strip() == ""
+
+
+def test_no_room_is_taken_for_more_than_a_file_has(tmp_path: Path) -> None:
+    path = tmp_path / "a.gpx"
+    path.write_bytes(b"x" * 1000)
+    assert load(path, 2**62) == b"x" * 1000
+
+
+def test_a_file_that_grows_while_it_is_read_is_bounded(tmp_path: Path) -> None:
+    path = tmp_path / "a.gpx"
+    path.write_bytes(b"x" * 1000)
+    with path.open("rb") as stream:
+        assert len(source._read(stream, 10, 500)) == 501
+        stream.seek(0)
+        assert len(source._read(stream, 10, 5000)) == 1000

@@ -14,6 +14,7 @@ LARGEST = 2_000_000_000
 SMALL = 2**20
 """Bytes that are read at most of a key, a prior and the like."""
 
+_MORE = 2**24  # bytes that a file may grow by while it is read
 _NAME_LENGTH = 80
 _BEGINNING = 4096
 
@@ -31,7 +32,7 @@ def load(path: str | PathLike[str], largest: int = LARGEST) -> bytes:
             found = os.fstat(stream.fileno())
             _check(stat.S_IFMT(found.st_mode), path)
             large = found.st_size > largest
-            data = b"" if large else _read(stream, largest)
+            data = b"" if large else _read(stream, found.st_size, largest)
     except (OSError, ValueError) as error:
         raise UnreadableInput(_why(path, error)) from None
     if large or len(data) > largest:
@@ -48,9 +49,13 @@ def in_words(size: int) -> str:
     return f"{size / 10**6:,.0f} MB"
 
 
-def _read(stream: BinaryIO, largest: int) -> bytes:
-    """All of a file, or one byte more than may be where it grows meanwhile."""
-    return stream.read(largest + 1)
+def _read(stream: BinaryIO, size: int, largest: int) -> bytes:
+    """All of a file of this size, or one byte more than may be where it grows meanwhile.
+
+    What is asked for is room that is taken, however little there is.
+    """
+    data = stream.read(size + 1)
+    return data if len(data) <= size else data + stream.read(min(largest + 1 - len(data), _MORE))
 
 
 def beginning(path: str | PathLike[str]) -> bytes:
