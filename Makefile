@@ -24,6 +24,10 @@ for python in python3 python3.14 python3.13 python3.12 python3.11 python \
 done | awk '!seen[$$1]++'
 endef
 
+# Bytecode is written when Python first uses a file, whatever this machine's settings: without it each of
+# the many processes of the tests takes two to three times as long.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: help demo test test-all test-others pytest lint lock bench clean setup setup-dev
 
 help:
