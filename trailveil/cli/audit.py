@@ -6,15 +6,18 @@ from typing import Any
 
 import click
 
-from trailveil.cli.parameters import POSITIVE, most_option, zone_named
+from trailveil.cli.parameters import POSITIVE, FiniteRange, most_option, zone_named
 from trailveil.cli.requesting import requesting, was_given
 from trailveil.cli.selecting import SELECTING, WithPlaces, selected, selecting
+from trailveil.cli.utilities import check_folders, utility_of, utility_of_folders
 from trailveil.cli.waiting import waiting
 from trailveil.errors import Refused
 from trailveil.formats import size_of
 from trailveil.formats.source import load, named
 from trailveil.report.audit import audit_record, audit_text
+from trailveil.report.utility import together_text, utility_text
 from trailveil.scan import scan
+from trailveil.utility import CELL
 
 EXAMPLE = """Examples:
 
@@ -23,6 +26,7 @@ EXAMPLE = """Examples:
   trailveil audit ride.gpx clinic.gpx --between 08:10 08:45 --tz Europe/Berlin
   trailveil audit ride.csv ride.private.csv --keep heart_rate --json
   trailveil audit ride.gpx ride.private.gpx --attack all --radius 300
+  trailveil audit ride.gpx ride.private.gpx --utility
 
 State what was protected, and how, as protect was told it; else it is taken to be both ends."""
 
@@ -86,6 +90,17 @@ FOR_ATTACKS = {
     help="For --attack: an earlier recording of the same ways; may be repeated.",
 )
 @requesting
+@click.option(
+    "--utility", is_flag=True, help="Say besides what the release is still good for; also folders."
+)
+@click.option(
+    "--cell",
+    type=FiniteRange(min=1, max=100_000),
+    default=CELL,
+    show_default=True,
+    metavar="METRES",
+    help="For --utility of folders: how wide cells of the map are.",
+)
 @click.option("--show", is_flag=True, help="Print some of the leaked values, for you alone.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def audit(**options: Any) -> None:
@@ -100,6 +115,10 @@ def audit(**options: Any) -> None:
     original, released = options["original"], options["released"]
     if options["everywhere"] and any(options[name] for name in SELECTING):
         raise click.UsageError("--everywhere must come alone: it is every fix")
+    if check_folders(original, released, options):
+        record = utility_of_folders(original, released, options)
+        click.echo(json.dumps(record) if options["as_json"] else together_text(record["utility"]))
+        return
     chosen, beaten = selected(options), None
     for name in () if options["attack"] else FOR_ATTACKS:
         if was_given(name):
@@ -121,6 +140,9 @@ def audit(**options: Any) -> None:
         )
     record = audit_record(found, show=options["show"])
     words = audit_text(record)
+    if options["utility"]:
+        more = utility_of(original, released, options)
+        record, words = record | more, f"{words}\n{utility_text(more['utility'])}"
     if options["attack"]:
         from trailveil.cli.attacking import attack, refusal
         from trailveil.report.attacks import attacks_text

@@ -1,0 +1,101 @@
+"""What a release is still good for, as one object and in words: for the owner of both."""
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+from trailveil.utility import Summary, Together, Utility
+
+
+def utility_record(found: Utility) -> dict[str, Any]:
+    """A trace before and after, as an object of JSON; units are in the names."""
+    return {
+        "before": _summary(found.before),
+        "after": _summary(found.after),
+        "moved_rms_m": found.rms,
+        "moved_median_m": found.median,
+        "moved_largest_m": found.largest,
+        "withheld_fixes": found.withheld,
+        "stops_kept": found.stops_kept,
+    }
+
+
+def together_record(found: Together, cell: float) -> dict[str, Any]:
+    """Many traces before and after, as an object of JSON. cell: metres."""
+    return {
+        "traces": found.traces,
+        "cell_m": cell,
+        "density": asdict(found.density),
+        "flows": {**asdict(found.flows), "same_trip": found.same_trip},
+    }
+
+
+def utility_text(found: dict[str, Any]) -> str:
+    """The object of `utility_record` as lines."""
+    before, after = found["before"], found["after"]
+    rows = [
+        ("fixes", "fixes", "", 0),
+        ("duration", "duration_s", " s", 0),
+        ("length", "length_m", " m", 0),
+        ("median speed", "median_speed_m_s", " m/s", 2),
+        ("speed that 95 % of the time is below", "fast_speed_m_s", " m/s", 2),
+        ("stops of 5 min or more", "stops", "", 0),
+        ("time in stops", "stopped_s", " s", 0),
+    ]
+    table = [
+        f"  {what:<37} {_number(before[key], unit, digits):>14} "
+        f"{_number(after[key], unit, digits):>14}"
+        for what, key, unit, digits in rows
+    ]
+    return "\n".join(
+        [
+            "What it is still good for" + " " * 14 + f"{'before':>14} {'after':>14}",
+            *table,
+            f"  Fixes are moved by {found['moved_rms_m']:,.0f} m (root mean square), "
+            f"{found['moved_median_m']:,.0f} m in the median, {found['moved_largest_m']:,.0f} m at "
+            "most.",
+            f"  {found['withheld_fixes']} fixes are not in it; {found['stops_kept']} of "
+            f"{before['stops']} stops are where and when they were (to 100 m).",
+            "  These figures are for you alone: with the release they tell where it is not true.",
+        ]
+    )
+
+
+def together_text(found: dict[str, Any]) -> str:
+    """The object of `together_record` as lines."""
+    density, flows = found["density"], found["flows"]
+    return "\n".join(
+        [
+            f"{found['traces']} traces together, in cells of {found['cell_m']:g} m",
+            f"  Time spent where: {_common(density)}.",
+            f"  From where to where: {_common(flows)}; {100 * flows['same_trip']:.0f} % of trips "
+            "begin and end in the cells where they did.",
+        ]
+    )
+
+
+def _common(one: dict[str, Any]) -> str:
+    return (
+        f"{100 * one['overlap']:.0f} % in common ({one['cells_before']} before, "
+        f"{one['cells_after']} after; divergence {one['divergence']:.2f} bit)"
+    )
+
+
+def _summary(one: Summary) -> dict[str, Any]:
+    return {
+        "fixes": one.fixes,
+        "duration_s": one.duration,
+        "length_m": one.length,
+        "median_speed_m_s": _or_none(one.median_speed),
+        "fast_speed_m_s": _or_none(one.fast_speed),
+        "stops": one.stops,
+        "stopped_s": one.stopped,
+    }
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _number(value: float | None, unit: str, digits: int) -> str:
+    return "none" if value is None else f"{value:,.{digits}f}{unit}"
