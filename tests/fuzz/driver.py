@@ -14,7 +14,6 @@ from typing import IO
 from tests.fuzz.worker import FAULT
 
 ROOT = Path(__file__).parents[2]
-_PATIENCE = 20.0  # seconds that a process may take beyond the time of an input, or to begin
 _ONE_THREAD = {
     **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1"),
     "ARROW_DEFAULT_MEMORY_POOL": "system",
@@ -28,6 +27,7 @@ class Campaign:
     """What is run: inputs of a group, from a seed, and the bounds of each.
 
     module: where `made`, `run` and `warm` are. real: the folder of real recordings, if any.
+    seconds: of the processor, for one input. patience: seconds of the clock, besides.
     """
 
     group: str
@@ -39,6 +39,7 @@ class Campaign:
     real: Path | None = None
     module: str = "tests.fuzz.targets"
     begin: int = 0
+    patience: float = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ def _results(campaign: Campaign, first: int) -> Iterator[Result]:
     number = campaign.begin + first
     while number < end:
         with _started(campaign, number, step, end) as process:
-            for line in _lines(process, campaign.seconds + _PATIENCE):
+            for line in _lines(process, campaign.seconds + campaign.patience):
                 yield Result(*json.loads(line))
                 number += step
             hung = process.poll() is None and number < end

@@ -3,7 +3,8 @@
     python -m tests.fuzz.worker MODULE GROUP SEED BEGIN STEP END SECONDS MIB [REAL]
 
 It says a line of JSON for each: number, target, kind, outcome, seconds, peak in KiB, and for a
-fault what and where. Whoever started it looks at the clock as well, for what holds the interpreter.
+fault what and where. Seconds are of the processor: the machine may be busy. Whoever started it
+looks at the clock as well, for what waits, or holds the interpreter.
 MODULE has `made`, `run` and `warm` (tests.fuzz.targets).
 """
 
@@ -62,12 +63,12 @@ def place_of(error: BaseException) -> str:
 def outcome(plan: ModuleType, one: Any, seconds: float, mib: float) -> list[Any]:
     """Target, kind, outcome, seconds, peak and what was wrong, of an input."""
     _forget_peak()
-    before, began = memory("VmRSS"), time.perf_counter()
+    before, began = memory("VmRSS"), time.process_time()
     word, what = FAULT, ""
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         word = plan.run(one)
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     except TookTooLong as error:
         what = f"took more than {seconds:g} s at {place_of(error)}"
     except Fault as error:
@@ -75,8 +76,8 @@ def outcome(plan: ModuleType, one: Any, seconds: float, mib: float) -> list[Any]
     except BaseException as error:  # noqa: BLE001 - whatever it is, it is a fault and is told
         what = f"{type(error).__name__} at {place_of(error)}"
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-    took, peak = time.perf_counter() - began, max(0, memory("VmHWM") - before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    took, peak = time.process_time() - began, max(0, memory("VmHWM") - before)
     if word != FAULT and peak > mib * 1024:
         word, what = FAULT, f"took more than {mib:g} MiB"
     return [one.target, one.kind, word, round(took, 4), peak, what]
@@ -85,7 +86,7 @@ def outcome(plan: ModuleType, one: Any, seconds: float, mib: float) -> list[Any]
 def prepare(mib: float) -> None:
     """Warnings are errors, clocks ring, and memory ends."""
     warnings.simplefilter("error")
-    signal.signal(signal.SIGALRM, _ring)
+    signal.signal(signal.SIGPROF, _ring)
     most = memory("VmSize") * 1024 + int(mib * 2**20) + _HEADROOM
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
