@@ -145,6 +145,9 @@ def test_two_people_are_not_mixed_up() -> None:
 
 
 GEO = {"version": "1.1.0", "primary_column": "g", "columns": {"g": {"encoding": "WKB"}}}
+REFERENCES: tuple[object, ...] = (
+    *({}, [], "EPSG:4326", {"id": None}, {"id": []}, {"id": {"code": [4326]}}),
+)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +175,7 @@ GEO = {"version": "1.1.0", "primary_column": "g", "columns": {"g": {"encoding": 
                 file({"g": [b"x"], "time": [1]}, reference(crs)),
                 "another reference system",
             )
-            for crs in ({}, [], "EPSG:4326", {"id": None}, {"id": []}, {"id": {"code": [4326]}})
+            for crs in REFERENCES
         ),
         (
             file({"g": [b"x"]}, {**GEO, "columns": {"g": {"encoding": "point"}}}),

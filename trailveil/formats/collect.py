@@ -23,7 +23,7 @@ NO_TIME: Final = int(np.datetime64("NaT", "ns").astype(np.int64))
 MOST_FIXES: Final = 20_000_000
 """Fixes that are read at most: eight months of one a second. Memory is bounded by it."""
 
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _MOST_FIELDS = 1000  # a file that makes up a name for each fix must not fill the memory
 
 
