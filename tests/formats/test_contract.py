@@ -2,6 +2,7 @@
 
 import io
 import re
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -240,6 +241,16 @@ def test_the_number_of_fixes_is_bounded(row: Format) -> None:
     assert len(row.read(SAMPLES[row.name], "x", (), len(SECONDS))) == len(SECONDS)
     with pytest.raises(UnreadableInput, match=f"at most {len(SECONDS) - 1} fixes.*--max-points"):
         row.read(SAMPLES[row.name], "x", (), len(SECONDS) - 1)
+
+
+@all_formats
+@pytest.mark.parametrize("text", [b"9" * 50_000 + b"x", b"9" * 50_000, b" " * 50_000 + b"x"])
+def test_a_long_number_takes_no_longer_than_its_length(row: Format, text: bytes) -> None:
+    sample = SAMPLES[row.name]
+    began = time.process_time()
+    for place in (b"46.123456", b"4607.40736", b"7.654321", b"2024-05-01"):
+        outcome(row, sample.replace(place, text, 1))
+    assert time.process_time() - began < 5
 
 
 def huge(name: str) -> bytes:

@@ -34,6 +34,20 @@ def file(columns: dict[str, Any], geo: object = None, **options: Any) -> bytes:
     return stream.getvalue()
 
 
+def reference(crs: object) -> dict[str, object]:
+    """What GeoParquet says of a column of points in a reference system."""
+    return {**GEO, "columns": {"g": {"encoding": "WKB", "crs": crs}}}
+
+
+def nested_metadata() -> bytes:
+    """What it says is nested more deeply than any program looks into."""
+    table = pyarrow.table({"g": [b"x"], "time": [1]})
+    stream = io.BytesIO()
+    deep = table.replace_schema_metadata({"geo": "[" * 100_000})
+    pyarrow.parquet.write_table(deep, stream)
+    return stream.getvalue()
+
+
 def frame() -> geopandas.GeoDataFrame:
     places = geopandas.points_from_xy(LONGITUDES, LATITUDES)
     return geopandas.GeoDataFrame({"time": TIMES, "heart": 90}, geometry=places, crs="EPSG:4326")
@@ -131,6 +145,9 @@ def test_two_people_are_not_mixed_up() -> None:
 
 
 GEO = {"version": "1.1.0", "primary_column": "g", "columns": {"g": {"encoding": "WKB"}}}
+REFERENCES: tuple[object, ...] = (
+    *({}, [], "EPSG:4326", {"id": None}, {"id": []}, {"id": {"code": [4326]}}),
+)
 
 
 @pytest.mark.parametrize(
@@ -146,6 +163,20 @@ GEO = {"version": "1.1.0", "primary_column": "g", "columns": {"g": {"encoding": 
         (file({"g": [b""], "time": [1]}, GEO), "must be a whole Parquet file"),
         (file({"g": [b"x"], "time": [1]}, {"primary_column": "h"}), "a whole Parquet file"),
         (file({"g": [b"x"], "time": [1]}, []), "must be a whole Parquet file"),
+        (file({"g": [b"x"], "time": [1]}, {**GEO, "columns": []}), "must be a whole Parquet file"),
+        (
+            file({"g": [b"x"], "time": [1]}, {**GEO, "columns": {"g": None}}),
+            "must be a whole Parquet file",
+        ),
+        (file({"g": [b"x"], "time": [1]}, "WKB"), "must be a whole Parquet file"),
+        (nested_metadata(), "must be a whole Parquet file"),
+        *(
+            (
+                file({"g": [b"x"], "time": [1]}, reference(crs)),
+                "another reference system",
+            )
+            for crs in REFERENCES
+        ),
         (
             file({"g": [b"x"]}, {**GEO, "columns": {"g": {"encoding": "point"}}}),
             "points as WKB",

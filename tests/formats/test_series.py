@@ -1,6 +1,7 @@
 """Plain time series in and out."""
 
 import io
+import time
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,35 @@ def test_a_column_by_name_and_other_notations(path: Path) -> None:
     assert found.unit == "\u00b0C"
     assert found.naive.all()
     assert found.seen == Seen(other_fields=1, other_records=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [
+        ("t (degC)", "degC"),
+        ("t [ K ] ", "K"),
+        ("t (in) [mm]", "mm"),
+        ("(%)", "%"),
+        ("t (" + "m" * 20 + ")", "m" * 20),
+        ("t (" + "m" * 21 + ")", None),
+        ("t (m) x", None),
+        ("t (a) b)", None),
+        ("t ()", None),
+        ("t (  )", None),
+        ("t m)", None),
+        ("t (" + " " * 8000, None),
+        ("t " + "( " * 4000, None),
+    ],
+)
+def test_the_unit_stands_in_the_last_brackets(path: Path, name: str, unit: str | None) -> None:
+    text = f"time,{name}\n2024-05-14T12:00:00Z,20.5\n"
+    began = time.process_time()
+    if unit is None:
+        with pytest.raises(InvalidValue, match="the unit must be stated"):
+            table(path, text)
+    else:
+        assert table(path, text).unit == unit
+    assert time.process_time() - began < 5
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ NO_TIME: Final = int(np.datetime64("NaT", "ns").astype(np.int64))
 MOST_POINTS: Final = 10_000_000
 """Records of a position that are read where nothing else is said: ten years of one in 30 s."""
 
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _MOST_FIELDS = 1000  # a file that makes up a name for each fix must not fill the memory
 
 

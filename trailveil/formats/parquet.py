@@ -22,6 +22,7 @@ from trailveil.formats.collect import MOST_POINTS, number, too_many
 from trailveil.formats.columns import Columns, columns_beside, columns_of
 from trailveil.formats.field_columns import FieldColumn, field_columns
 from trailveil.formats.grid import rows_of
+from trailveil.formats.json_text import inner
 from trailveil.formats.tabular import Rows, add_arrays
 from trailveil.projection import MICRO
 from trailveil.trace import Recording, Trace
@@ -133,17 +134,26 @@ def _geometry(file: Any, where: str) -> str | None:
     stated = (file.schema_arrow.metadata or {}).get(b"geo")
     if stated is None:
         return None
-    geo = json.loads(stated)
+    try:
+        geo = _object(json.loads(stated))
+    except RecursionError:
+        raise ValueError from None
     name = str(geo["primary_column"])
-    column = geo["columns"][name]
+    column = _object(_object(geo["columns"])[name])
     if column.get("encoding") != "WKB":
         raise _refused("points as WKB", "another encoding", where)
     reference = column.get("crs")
     if reference is not None:
-        known = reference.get("id", {})
-        if known.get("authority") not in _DEGREES or known.get("code") not in _DEGREES:
+        known = [inner(reference, "id", part) for part in ("authority", "code")]
+        if any(part not in _DEGREES for part in known):
             raise _refused("positions in degrees (WGS84)", "another reference system", where)
     return name
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError
+    return value
 
 
 def _refused(wanted: str, found: str, where: str) -> UnreadableInput:

@@ -24,7 +24,7 @@ from trailveil.formats.stamps import Stamps
 from trailveil.readings import Readings, RecordedReadings, check_decimals
 from trailveil.trace import Seen
 
-_UNIT: Final = re.compile(r".*[(\[]\s*([^()\[\]]{1,20}?)\s*[)\]]\s*")
+_UNIT: Final = re.compile(r"[^()\[\]]{1,20}")
 _DECIMAL_COMMA: Final = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 
 
@@ -127,8 +127,12 @@ def _value(header: Header, column: str | None, where: str) -> int:
 
 
 def _unit_of(name: str) -> str | None:
-    match = _UNIT.fullmatch(name)
-    return match[1] if match else None
+    """What stands in the last brackets of a name, if it ends with them."""
+    whole = name.rstrip()
+    begin = max(whole.rfind("("), whole.rfind("["))
+    unit = whole[begin + 1 : -1].strip()
+    sound = begin >= 0 and whole.endswith((")", "]")) and _UNIT.fullmatch(unit)
+    return unit if sound else None
 
 
 def _number(text: str) -> float:
