@@ -3,16 +3,13 @@
 Commands are imported when they are asked for, so that `trailveil --help` is quick.
 """
 
-import io
-import os
-import signal
 import sys
 from importlib import import_module
-from types import FrameType
 from typing import NoReturn
 
 import click
 
+from trailveil.cli.streams import STOPPED, close_output, prepare, say, say_wrong_usage
 from trailveil.errors import TrailveilError
 from trailveil.version import __version__
 
@@ -67,45 +64,34 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Run the command line; every error raised on purpose becomes one line on stderr."""
-    _prepare()
+    prepare()
     try:
         # Without standalone mode click returns the status of an Exit in place of raising it.
         status = cli.main(prog_name="trailveil", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        say_wrong_usage(error)
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        _fail("stopped; no file was left half-written", 130)
+        _fail(STOPPED, 130)
     except TrailveilError as error:
         _fail(str(error), 1)
     except BrokenPipeError:
-        _close_output()  # whoever read the output has closed it: leave quietly
+        close_output()  # whoever read the output has closed it: leave quietly
         sys.exit(1)
     except OSError as error:
-        _close_output()
+        close_output()
         _fail(f"the report must be printable, got the error '{error.strerror}'", 1)
     except MemoryError:
         _fail("the computation must fit in memory, got more than this machine has: shorten it", 1)
+    except ArithmeticError as error:
+        _fail(
+            f"the numbers must be such that can be reckoned with, got "
+            f"{type(error).__name__}: state none so large or so small",
+            1,
+        )
     sys.exit(status if isinstance(status, int) else 0)
 
 
-def _prepare() -> None:
-    """Print any name in any locale, and leave nothing behind when told to end."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
-    signal.signal(signal.SIGTERM, _end)
-
-
-def _end(number: int, _: FrameType | None) -> NoReturn:
-    sys.exit(128 + number)
-
-
-def _close_output() -> None:
-    """Let no flush complain at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def _fail(message: str, status: int) -> NoReturn:
-    line = " ".join(message.split())
-    click.secho(f"trailveil: {line}", fg="red", err=True)
+    say(message)
     sys.exit(status)

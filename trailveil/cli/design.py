@@ -14,10 +14,11 @@ from trailveil.adversary import PLAIN, knows_a_point, knows_the_path
 from trailveil.certified.several import certify
 from trailveil.cli.certifying import certify_option, check_certify
 from trailveil.cli.kernel_options import KERNELS, kernel_from
-from trailveil.cli.parameters import ABOVE_ONE, NOT_NEGATIVE, POSITIVE, OneOf
+from trailveil.cli.numbers import numbers_in
+from trailveil.cli.parameters import ABOVE_ONE, LARGEST, NOT_NEGATIVE, POINTS, POSITIVE, OneOf
 from trailveil.design import LARGEST_GAP, Certificate, Kind
 from trailveil.design import design as design_mechanism
-from trailveil.errors import InvalidValue, UnreadableInput
+from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
 from trailveil.guarantee import Guarantee, loss_bound_for, paper_bound
 from trailveil.kernels import Kernel
@@ -49,7 +50,11 @@ class Asked:
 
 
 @click.command(epilog=EXAMPLE)
-@click.option("--points", type=click.IntRange(1), help="Number of points, one unit of time apart.")
+@click.option(
+    "--points",
+    type=POINTS,
+    help="Number of points, one unit of time apart.",
+)
 @click.option("--times", type=click.Path(path_type=Path), help="File of times, one number a line.")
 @click.option("--kernel", type=OneOf(KERNELS), required=True, help="How the series varies.")
 @click.option(
@@ -168,7 +173,7 @@ def design(**options: Any) -> None:
         mechanism=options["mechanism"],
         floor=options["floor"] ** 2,
         adversaries=_ADVERSARIES[options["adversary"]],
-        weights=_numbers(options["weights"], "--weights"),
+        weights=numbers_in(options["weights"], "--weights"),
     )
     seconds = time.perf_counter() - started
     found = _described(options, prior, asked, mechanism, certificate, seconds)
@@ -208,21 +213,8 @@ def _times(options: dict[str, Any]) -> FloatArray:
         raise click.UsageError("give either --points or --times")
     if options["times"] is None:
         return np.arange(options["points"], dtype=np.float64)
-    found = _numbers(options["times"], "--times")
+    found = numbers_in(options["times"], "--times")
     return np.empty(0) if found is None else found
-
-
-def _numbers(path: Path | None, option: str) -> FloatArray | None:
-    """The numbers of a file, one a line; None for no file."""
-    if path is None:
-        return None
-    try:
-        text = path.read_text(encoding="utf-8")
-        return np.array([float(word) for word in text.split()], dtype=np.float64)
-    except (OSError, ValueError) as error:
-        raise UnreadableInput(
-            f"{option} must be a readable file of one number a line, got {path.name!r}"
-        ) from error
 
 
 def _asked(options: dict[str, Any], prior: Prior) -> list[Asked]:
@@ -271,8 +263,11 @@ def _own(text: str) -> tuple[str, float | None, float | None]:
         numbers = float(radius), float(epsilon)
     except ValueError as error:
         raise InvalidValue(f"a secret's own figures must be @RADIUS/EPSILON, got {text}") from error
-    if not slash or not all(np.isfinite(number) and number > 0 for number in numbers):
-        raise InvalidValue(f"a secret's own radius and epsilon must be positive, got {text}")
+    if not slash or not all(1 / LARGEST <= number <= LARGEST for number in numbers):
+        raise InvalidValue(
+            f"a secret's own radius and epsilon must be positive, and at most {LARGEST:g}, got "
+            f"{text}"
+        )
     return body, *numbers
 
 

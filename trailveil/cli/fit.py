@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trailveil.cli.parameters import POSITIVE
 from trailveil.cli.waiting import watched
 from trailveil.errors import InvalidValue, UnreadableInput
 from trailveil.output import check_output, write_atomically
@@ -36,7 +37,7 @@ SECONDS = ("time_constant", "period")
 )
 @click.option(
     "--window",
-    type=click.FloatRange(min=0, min_open=True),
+    type=POSITIVE,
     metavar="SECONDS",
     help="Recordings are cut into windows of this length. Default: 600; for readings, a hundred.",
 )

@@ -85,10 +85,11 @@ def _entry(book: Book, one: Recorded) -> dict[str, Any]:
 
 def _line(one: dict[str, Any]) -> str:
     what = ", ".join([*one["parts"], *one["places"]]) or one["mechanism"]
-    of = "" if one["series"] is None else f" ({one['series']})"
+    of = "" if one["series"] is None else f" ({named(one['series'])})"
     total = "" if one["total"] is None else f", {_epsilon(one['total'])} in total then"
+    whose = f"{named(one['subject'])}{of}"
     return (
-        f"{one['number']:>5}  {one['made_utc'][:16]}  {one['subject']}{of}: {one['begin_utc']} to "
+        f"{one['number']:>5}  {one['made_utc'][:16]}  {whose}: {one['begin_utc']} to "
         f"{one['end_utc'][11:]}, {what}: {_epsilon(one['epsilon'])}{total}"
     )
 

@@ -11,9 +11,19 @@ from trailveil.formats import MOST_POINTS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+LARGEST = 1e30
+"""The largest number that is taken, and its inverse the smallest above 0: their squares and fourth
+powers can be reckoned with."""
+
+LONGEST_NAME = 100
+"""Characters that a name may have."""
+
 
 class FiniteRange(click.FloatRange):
-    """A number within bounds that is one: not nan, which passes any comparison, and not inf."""
+    """A number within bounds that is one: not nan, which passes any comparison, and not inf.
+
+    Nor one so large, or so near to 0, that its square is infinite or nothing.
+    """
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -22,6 +32,8 @@ class FiniteRange(click.FloatRange):
         number = float(super().convert(value, param, ctx))
         if not isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
+        if number and not 1 / LARGEST <= abs(number) <= LARGEST:
+            self.fail(f"{value} is not between {1 / LARGEST:g} and {LARGEST:g}.", param, ctx)
         return number
 
 
@@ -60,6 +72,20 @@ def most_option(function: F) -> F:
     )(function)
 
 
+def printable(
+    context: click.Context | None, option: click.Parameter | None, name: str | None
+) -> str | None:
+    """A name that can be printed on one line and kept as text; wrong usage where it cannot."""
+    if name is not None and not (name.strip() and name.isprintable() and len(name) <= LONGEST_NAME):
+        raise click.BadParameter(
+            f"must be a name of up to {LONGEST_NAME} characters that can be printed",
+            context,
+            option,
+        )
+    return name
+
+
 POSITIVE = FiniteRange(min=0, min_open=True)
 NOT_NEGATIVE = FiniteRange(min=0)
+POINTS = click.IntRange(1, 1_000_000)
 ABOVE_ONE = FiniteRange(min=1, min_open=True)

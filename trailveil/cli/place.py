@@ -9,7 +9,7 @@ import numpy as np
 
 from trailveil.adversaries import Named
 from trailveil.adversaries import named as known_as
-from trailveil.cli.parameters import POSITIVE
+from trailveil.cli.parameters import ABOVE_ONE, POSITIVE, printable
 from trailveil.cli.waiting import waiting
 from trailveil.errors import Refused
 from trailveil.guarantee import CIRCLE_68
@@ -39,13 +39,13 @@ def place() -> None:
 @place.command(
     epilog="Example: trailveil place add home --near 45.7399,-32.9167,150 --radius 300 --epsilon 1"
 )
-@click.argument("name")
+@click.argument("name", callback=printable)
 @click.option("--near", required=True, metavar="LAT,LON,METRES", help="Where it is, and how wide.")
 @click.option("--radius", type=POSITIVE, default=300.0, show_default=True, help="Metres.")
 @click.option("--epsilon", type=POSITIVE, default=1.0, show_default=True, help="Privacy loss.")
 @click.option(
     "--order",
-    type=click.FloatRange(min=1, min_open=True),
+    type=ABOVE_ONE,
     default=5.0,
     show_default=True,
     help="Renyi order.",
@@ -79,7 +79,7 @@ def add(**options: Any) -> None:
     """Name a place: from now on each recording that visits it is moved by the same there."""
     ledger = user_ledger()
     stated = Place(
-        _named(options["name"]),
+        options["name"],
         circle(options["near"]),
         options["radius"],
         options["epsilon"],
@@ -150,12 +150,6 @@ def _remove(ledger: Ledger, name: str, *, forget: bool) -> None:
     rest = [one for one in places if one.name != name]
     gone = [replace(one, gone=True) for one in places if one.name == name]
     save_places(ledger, rest if forget else [*rest, *gone])
-
-
-def _named(name: str) -> str:
-    if not name.strip() or not name.isprintable() or len(name) > 100:
-        raise click.BadParameter("must be a name of up to 100 characters that can be printed")
-    return name
 
 
 def _at(made: Place, seconds: float) -> str:

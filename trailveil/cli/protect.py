@@ -15,7 +15,7 @@ from trailveil.certified import Certificate
 from trailveil.cleaning import Cleaning
 from trailveil.cli.certifying import certify_option, check_certify
 from trailveil.cli.keep import check_keep, keep_option
-from trailveil.cli.parameters import POSITIVE, most_option, zone_named
+from trailveil.cli.parameters import POSITIVE, most_option, printable, zone_named
 from trailveil.cli.requesting import requested_of, requesting, was_given
 from trailveil.cli.selecting import WithPlaces, selected, selecting
 from trailveil.cli.waiting import waiting
@@ -94,6 +94,7 @@ TIME is ISO 8601 with a zone (2024-05-14T08:30:00Z), start+5m, end-1h30m, or HH:
     "--subject",
     default=ME,
     show_default=True,
+    callback=printable,
     metavar="NAME",
     help="Whose recording it is: releases of one person are counted together.",
 )

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trailveil.formats.source import named
+
 if TYPE_CHECKING:
     from trailveil.experiments.figure2 import Choice, Point
     from trailveil.experiments.folder import Folder
@@ -90,7 +92,7 @@ def figure2(
         experiment.write(folder, choice, drawn=drawn, overwrite=overwrite)
     except KeyboardInterrupt:
         click.secho(
-            f"trailveil: stopped: what was computed is kept in {out}; "
+            f"trailveil: stopped: what was computed is kept in {named(out)}; "
             "the same command goes on from there",
             fg="red",
             err=True,
@@ -184,5 +186,5 @@ def _print(found: dict[str, Any], lines: list[str], *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(found))
         return
-    named = ", ".join(found["files"])
-    click.echo("\n".join([*lines, f"Files in {found['out']}: {named}"]))
+    names = ", ".join(found["files"])
+    click.echo("\n".join([*lines, f"Files in {named(found['out'])}: {names}"]))

@@ -8,7 +8,7 @@ from click.core import ParameterSource
 
 from trailveil.adversaries import Named
 from trailveil.adversaries import named as known_as
-from trailveil.cli.parameters import POSITIVE
+from trailveil.cli.parameters import ABOVE_ONE, POSITIVE
 from trailveil.cli.selecting import SELECTING
 from trailveil.errors import InvalidValue
 from trailveil.formats.source import named as file_named
@@ -21,7 +21,7 @@ _OPTIONS = (
     click.option("--epsilon", type=POSITIVE, default=1.0, show_default=True, help="Privacy loss."),
     click.option(
         "--order",
-        type=click.FloatRange(min=1, min_open=True),
+        type=ABOVE_ONE,
         default=5.0,
         show_default=True,
         help="Renyi order.",

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from trailveil.errors import UnwritableOutput
+from trailveil.formats.source import named
 from trailveil.output import write_atomically
 from trailveil.version import __version__
 
@@ -115,7 +116,7 @@ def opened(path: Path, name: str) -> Folder:
     except OSError as error:
         raise UnwritableOutput(
             f"--out must be a folder that can be made and read, got {error.strerror!r} for "
-            f"{path.name!r}"
+            f"{named(path)}"
         ) from error
     lines = list(_sound(content))
     for line in lines:

@@ -154,18 +154,30 @@ def open_ledger(folder: Path) -> Ledger:
                 "and do not release those recordings again"
             )
         with _locked(folder):
-            if not (folder / _KEY).exists():
+            if not os.path.lexists(folder / _KEY):
                 _make(folder)
-        key = (folder / _KEY).read_bytes()
+        key = _key_in(folder)
     except OSError as error:
         raise _unusable(error, folder) from error
     if len(key) != SEED_BYTES:
         raise Refused(
-            f"the key of the ledger must be {SEED_BYTES} bytes, got {len(key)}: "
+            f"the key of the ledger must be {SEED_BYTES} bytes, got fewer or more: "
             f"{named(folder / _KEY)}; restore it from a backup, without it nothing can be counted"
         )
     check_private(folder / _KEY, "the key of the ledger")
     return Ledger(folder, key)
+
+
+def _key_in(folder: Path) -> bytes:
+    """What the key's file holds; a pipe or a device, which may have no end, is not read."""
+    path = folder / _KEY
+    if not stat.S_ISREG(path.lstat().st_mode):
+        raise Refused(
+            f"the key of the ledger must be a file, got something else: {named(path)}; restore it "
+            "from a backup, without it nothing can be counted"
+        )
+    with path.open("rb") as stream:
+        return stream.read(SEED_BYTES + 1)
 
 
 def _make(folder: Path) -> None:
