@@ -174,12 +174,12 @@ def _published(
     named = file_named(output)
     reports = reports_of(options)
 
-    def whole(done: Published) -> dict[str, Any]:
-        return told(output=named, further=done.further, zone=options["zone"], account=done.account)
+    def whole(done: Published, called: str = named) -> dict[str, Any]:
+        return told(output=called, further=done.further, zone=options["zone"], account=done.account)
 
     def beside(done: Published) -> AbstractContextManager[Put]:
         public = partial(told, output=output.name, further=done.further, private=False)
-        return _staged(reports, (made, there), done, public, partial(whole, done))
+        return _staged(reports, (made, there), done, public, partial(whole, done, output.name))
 
     done = publish(
         *(made, ledger, output),

@@ -66,12 +66,12 @@ def protect_readings(source: Path, output: Path, options: dict[str, Any], given:
 
     reports, zone = reports_of(options), options["zone"]
 
-    def whole(done: Published) -> dict[str, Any]:
-        return told(output=file_named(output), further=done.further, zone=zone)
+    def whole(done: Published, called: str = file_named(output)) -> dict[str, Any]:
+        return told(output=called, further=done.further, zone=zone)
 
     def beside(done: Published) -> AbstractContextManager[Put]:
         public = partial(told, output=output.name, further=done.further, private=False)
-        return _staged(reports, made, done, public, partial(whole, done))
+        return _staged(reports, made, done, public, partial(whole, done, output.name))
 
     done = publish_readings(
         made,

@@ -68,8 +68,8 @@ def on(axes: "Axes | None", width: float = _WIDTH, height: float = _HEIGHT) -> "
 
 def dressed(axes: "Axes", x_label: str, y_label: str) -> "Axes":
     """Axes in the colours of pages: labels, ticks and lines around. Returns them."""
-    axes.set_xlabel(x_label, color=INK)
-    axes.set_ylabel(y_label, color=INK)
+    axes.set_xlabel(x_label, color=INK, fontsize=9)
+    axes.set_ylabel(y_label, color=INK, fontsize=9)
     axes.tick_params(colors=MUTED, labelsize=8.5)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(MUTED)
@@ -77,13 +77,13 @@ def dressed(axes: "Axes", x_label: str, y_label: str) -> "Axes":
     return axes
 
 
-def legend(axes: "Axes") -> None:
-    """A legend above the axes, as wide as they are."""
+def legend(axes: "Axes", columns: int = 2) -> None:
+    """A legend above the axes, in so many columns."""
     axes.legend(
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),
         borderaxespad=0.2,
-        ncols=2,
+        ncols=columns,
         fontsize=9,
         labelcolor=INK,
         frameon=False,

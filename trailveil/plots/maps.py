@@ -39,9 +39,15 @@ _LEAST, _MARGIN = 200.0, 0.06
 # Height over width, at least and at most.
 _FLAT, _TALL = 0.55, 1.25
 # Inches: width of a map, and the room for labels around it.
-_WIDE, _LEFT, _BELOW, _ABOVE, _RIGHT = 2.86, 0.52, 0.3, 0.42, 0.12
+_WIDE, _LEFT, _BELOW, _ABOVE, _RIGHT = 2.86, 0.52, 0.3, 0.08, 0.12
+# Columns of the legend, and inches of a line of it.
+_COLUMNS, _LINE = 3, 0.19
 # Degrees of latitude beyond which meridians are no grid.
 _POLAR = 88.0
+
+
+Corner = tuple[bool, bool]
+"""Of a map: whether it is a right one, and whether it is an upper one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +130,9 @@ def map_figure(shown: Shown) -> "Figure":
     tall = _WIDE * extent.height / extent.width
     radius = shown.size or 0.0
     strip = _WIDE * 2.2 * radius / extent.width + 0.06 if radius else 0.0
-    width, height = _LEFT + _WIDE + _RIGHT, _ABOVE + tall + _BELOW + strip
+    named = 3 + (shown.recorded is not None) + bool(shown.rings)
+    above = _ABOVE + _LINE * -(-named // _COLUMNS)
+    width, height = _LEFT + _WIDE + _RIGHT, above + tall + _BELOW + strip
     figure = new_figure(width, height, layout=False)
     box = (_LEFT / width, (_BELOW + strip) / height, _WIDE / width, tall / height)
     draw_map(figure.add_axes(box), shown)
@@ -165,9 +173,10 @@ def draw_map(axes: "Axes", shown: Shown) -> None:
                 color=CIRCLE,
                 fontsize=9,
             )
-    _draw_scale(axes, extent)
-    _draw_north(axes, shown.frame, extent)
-    legend(axes)
+    free = _free_corners(shown, extent)
+    _draw_scale(axes, extent, free[0])
+    _draw_north(axes, shown.frame, extent, free[1])
+    legend(axes, _COLUMNS)
 
 
 def _extent(shown: Shown) -> _Extent:
@@ -217,9 +226,32 @@ def _draw_graticule(axes: "Axes", frame: Frame, extent: _Extent) -> None:
         axes.plot(*line.T, color=GRID, linewidth=0.7, zorder=0, scalex=False, scaley=False)
 
 
-def _draw_scale(axes: "Axes", extent: _Extent) -> None:
+def _free_corners(shown: Shown, extent: _Extent) -> tuple[Corner, Corner]:
+    """A corner for the scale bar and one for the arrow: those with the least drawn in them."""
+    lines = [*shown.released, *([] if shown.recorded is None else [shown.recorded])]
+    places = np.concatenate(lines)
+    across = (places[:, 0] - extent.west) / extent.width
+    up = (places[:, 1] - extent.south) / extent.height
+
+    def drawn(corner: Corner, wide: float, tall: float) -> int:
+        right, upper = corner
+        beside = (1 - across if right else across) < wide
+        return int(np.sum(beside & ((1 - up if upper else up) < tall)))
+
+    every = [(right, upper) for upper in (False, True) for right in (False, True)]
+    scale = min(every, key=lambda one: drawn(one, 0.4, 0.15))
+    arrow = min((one for one in every if one != scale), key=lambda one: drawn(one, 0.14, 0.3))
+    return scale, arrow
+
+
+def _draw_scale(axes: "Axes", extent: _Extent, corner: Corner) -> None:
     length = _nice(0.3 * extent.width)
+    right, upper = corner
     x, y = extent.west + 0.05 * extent.width, extent.south + 0.05 * extent.height
+    if right:
+        x = extent.east - 0.05 * extent.width - length
+    if upper:
+        y = extent.north - 0.1 * extent.width
     axes.plot([x, x + length], [y, y], color=INK, linewidth=2, solid_capstyle="butt", label="_")
     name = f"{length / 1000:g} km" if length >= 1000 else f"{length:g} m"
     axes.annotate(
@@ -233,9 +265,14 @@ def _draw_scale(axes: "Axes", extent: _Extent) -> None:
     )
 
 
-def _draw_north(axes: "Axes", frame: Frame, extent: _Extent) -> None:
-    """An arrow along the meridian, in the upper right."""
-    tip = np.array([extent.east - 0.07 * extent.width, extent.north - 0.05 * extent.width])
+def _draw_north(axes: "Axes", frame: Frame, extent: _Extent, corner: Corner) -> None:
+    """An arrow along the meridian."""
+    right, upper = corner
+    tip = np.array([extent.west + 0.07 * extent.width, extent.south + 0.22 * extent.width])
+    if right:
+        tip[0] = extent.east - 0.07 * extent.width
+    if upper:
+        tip[1] = extent.north - 0.05 * extent.width
     here = frame.to_degrees(_lattice(tip[:1], tip[1:]))[0] / MICRO
     step = 0.01 if here[0] < 89.9 else -0.01
     there = metres(frame, np.array([[here[0] + step, here[1]]]))[0]

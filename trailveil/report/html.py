@@ -1,8 +1,8 @@
 """A page of HTML in one file: titles, sentences, tables and pictures, and no request to anywhere.
 
-There is no script in it, and its content policy forbids all but its own style sheet. Every text
-goes through `escaped`; what cannot be seen in a text (controls, marks of direction) is shown as a
-replacement character, so that a name is read as it is written.
+It is well-formed XML, too. There is no script in it, and its content policy forbids all but its own
+style sheet. Every text goes through `escaped`; what cannot be seen in a text (controls, marks of
+direction) is shown as a replacement character, so that a name is read as it is written.
 """
 
 from collections.abc import Sequence
@@ -75,11 +75,11 @@ def rendered(page: Page) -> bytes:
         "<!DOCTYPE html>",
         '<html lang="en">',
         "<head>",
-        '<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="referrer" content="no-referrer">',
-        '<meta name="color-scheme" content="light dark">',
+        '<meta charset="utf-8" />',
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}" />',
+        '<meta name="viewport" content="width=device-width, initial-scale=1" />',
+        '<meta name="referrer" content="no-referrer" />',
+        '<meta name="color-scheme" content="light dark" />',
         f"<title>{escaped(title)}</title>",
         f"<style>{STYLE}</style>",
         "</head>",
