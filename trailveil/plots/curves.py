@@ -113,10 +113,10 @@ def trade_off(
     moved = [designed(float(value)).rms for value in values]
     axes = on(ax)
     axes.plot(values, moved, "o-", color=NOISE, markersize=3, linewidth=1.2)
-    axes.set(xscale="log", yscale="log")
+    _logarithmic(axes)
     axes.grid(color=GRID, linewidth=0.6)
     axes.set_axisbelow(True)
-    return dressed(axes, label, f"noise, root mean square ({unit})")
+    return dressed(axes, label, f"noise, rms ({unit})")
 
 
 def noise_figure(
@@ -201,6 +201,17 @@ def chances_figure(right: float) -> "Figure":
             color=INK,
         )
     return figure
+
+
+def _logarithmic(axes: "Axes") -> None:
+    """Both axes logarithmic, with plain numbers at 1, 2 and 5."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    axes.set(xscale="log", yscale="log")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def _shade(axes: "Axes", spans: Sequence[tuple[float, float]], scale: float) -> None:
