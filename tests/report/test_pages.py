@@ -178,6 +178,17 @@ def test_a_page_for_others_shows_times_as_they_leave() -> None:
     assert any(f"{len(leaves_so)} fixes over" in one for one in seen.words)
 
 
+def test_a_circle_that_dwarfs_the_track_is_not_drawn() -> None:
+    made = plan(TRACE, Request((stretch(AT, AT),), radius=5000.0, who=STILL))
+    found = record(made, None, output="", private=False)
+    released = drawn(made)[1]
+    near = Trace(released.times, 48.0 + np.zeros((60, 2)), released.segments, released.tracks)
+    seen = read_page(public_page(found, near))
+    assert any("Too large to be drawn" in one for one in seen.words)
+    assert not any("the size of what is left" in one for one in seen.drawn)
+    assert found["worst"]["circle_68_m"] in seen.values
+
+
 @pytest.mark.parametrize("name", [HOSTILE, "javascript:x", "](http://x)", "$\\frac{1}{"])
 def test_hostile_names_are_shown_and_do_nothing(name: str) -> None:
     for data in (public(MADE, name), private(MADE, name)):

@@ -57,13 +57,17 @@ def guesses(plan: Plan, drawn: Trace) -> list[Guess]:
 def guesses_of_visits(plan: Plan, drawn: Trace, one: Visited) -> list[Guess]:
     """The guesses of each visit of a place with a name, by its number among those of the trace."""
     released = np.asarray(plan.frame.to_lattice(drawn.positions) / MICRO)
+    return list(_of_stretches(plan, released, visits_of(plan, one), one.place.kernel))
+
+
+def visits_of(plan: Plan, one: Visited) -> list[Stretch]:
+    """The visits of a place with a name, as far as they are in the recording."""
     first, last = int(plan.trace.times[0]), int(plan.trace.times[-1])
-    stretches = [
+    return [
         Stretch(one.place.name, max(begin, first), min(end, last))
         for begin, end in one.intervals
         if begin <= last and end >= first
     ]
-    return list(_of_stretches(plan, released, stretches, one.place.kernel))
 
 
 def guesses_of_readings(plan: ReadingsPlan, drawn: Readings) -> list[Guess]:

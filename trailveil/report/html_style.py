@@ -30,7 +30,8 @@ STYLE = f"""
 html {{ -webkit-text-size-adjust: 100%; }}
 body {{ margin: 0; background: var(--paper); color: var(--ink); line-height: 1.5;
   font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }}
-main, footer {{ max-width: 44rem; margin: 0 auto; padding: 0 1rem; overflow-wrap: anywhere; }}
+main, footer {{ max-width: 44rem; margin: 0 auto; padding: 0 1rem; overflow-wrap: break-word; }}
+h1, h2, h3, p, li {{ overflow-wrap: anywhere; }}
 h1 {{ font-size: 1.45rem; line-height: 1.25; margin: 1.2rem 0 .6rem; }}
 h2 {{ font-size: 1.15rem; line-height: 1.3; margin: 2rem 0 .5rem; padding-top: .8rem;
   border-top: 1px solid var(--grid); }}
@@ -53,7 +54,7 @@ caption {{ text-align: left; color: var(--muted); font-size: .9rem; padding-bott
 th, td {{ text-align: left; vertical-align: top; padding: .3rem .5rem .3rem 0;
   border-bottom: 1px solid var(--grid); font-weight: 400; }}
 thead th {{ color: var(--muted); }}
-td {{ font-variant-numeric: tabular-nums; }}
+td {{ font-variant-numeric: tabular-nums; min-width: 4.2rem; }}
 footer {{ color: var(--muted); font-size: .85rem; margin-top: 2rem; padding-bottom: 2rem; }}
 .skip {{ position: absolute; left: -100rem; }}
 .skip:focus {{ left: 1rem; top: 1rem; background: var(--paper); color: var(--ink);

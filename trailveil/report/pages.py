@@ -25,6 +25,7 @@ each of them (trailveil.report.guesses), and the noise over time. It is marked a
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ from trailveil.plots.curves import chances_figure, noise_figure
 from trailveil.plots.svg import inline
 from trailveil.projection import MICRO, Frame
 from trailveil.release import Plan
-from trailveil.report.guesses import Guess, guesses, guesses_of_visits
+from trailveil.report.guesses import Guess, guesses, guesses_of_visits, visits_of
 from trailveil.report.html import Cell, Page, Picture, Section, Table, rendered, sections_of
 from trailveil.report.parts import duration
 from trailveil.report.text import in_sentences
@@ -44,7 +45,8 @@ from trailveil.trace import Trace
 
 FOR_OTHERS = (
     "This page is for others to read. It is made of the released file and the public report alone, "
-    "and holds nothing that these two do not hold: no true position, and no protected time."
+    "and holds nothing that these two do not hold: the true track is not in it, and which times "
+    "are protected is not told. Away from these the released track can be close to the true one."
 )
 KEEP_IT = (
     "This page is for you alone. It shows the true track and the protected times: whoever reads it "
@@ -53,12 +55,28 @@ KEEP_IT = (
 )
 
 
+# How many times as long as the track the radius of a circle beside it may be.
+_LARGEST = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A guess, what its circle is called, the name of its place if it has one, and its radius."""
+
+    label: str
+    name: str
+    guess: Guess
+    radius: float | None
+
+
 def public_page(found: dict[str, Any], released: Trace) -> bytes:
     """The page for others. found: of `record` with private=False. released: as it leaves."""
     frame = Frame(found["frame"]["latitude"], found["frame"]["longitude"])
     size = found["worst"]["circle_68_m"]
-    shown = Shown(frame, lines_of(frame, released), size=size)
-    words = _of_track(released, frame) + _of_size(found, size)
+    longest = float(np.max(np.ptp(metres(frame, released.positions), axis=0)))
+    fits = size is not None and size <= _LARGEST * longest
+    shown = Shown(frame, lines_of(frame, released), size=size if fits else None)
+    words = _of_track(released, frame) + _of_size(found, size, drawn=fits)
     picture = Picture(inline(map_figure(shown), "map", "The released track", words), words)
     return _page(found, [Section("The released track", (), (picture,))], FOR_OTHERS)
 
@@ -75,28 +93,31 @@ def private_page(
     radii = [one["circle_68_m"] for one in found.get("secrets", [])]
     if plan.everywhere:
         radii = [found["worst"]["circle_68_m"]] * len(guessed)
-    rows = [(str(one.number), one, radii[one.number - 1]) for one in guessed]
-    for letter, (one, told) in enumerate(zip(there, found["places"], strict=True)):
+    rows = [_Row(str(one.number), "", one, radii[one.number - 1]) for one in guessed]
+    for number, (one, told) in enumerate(zip(there, found["places"], strict=True), start=1):
         left = told["left"][0]["circle_68_m"] if told["left"] else None
-        rows += [(_letter(letter), guess, left) for guess in guesses_of_visits(plan, drawn, one)]
+        rows += [
+            _Row(f"P{number}", one.place.name, guess, left)
+            for guess in guesses_of_visits(plan, drawn, one)
+        ]
     rings = [
-        Ring(one.place[0], one.place[1], radius, name)
-        for name, one, radius in rows
-        if radius is not None
+        Ring(row.guess.place[0], row.guess.place[1], row.radius, row.label)
+        for row in rows
+        if row.radius is not None
     ]
     recorded = metres(frame, plan.trace.positions)
     shown = Shown(frame, lines_of(frame, drawn), recorded, rings)
     words = (
-        f"{_of_track(drawn, frame)} Dashed: the true track. Circles: where somebody who knows how "
-        "people move and how the noise was made looks, around their best guess, to be right in 68 "
-        "of 100 cases."
+        f"{_of_track(drawn, frame)} Dashed: the true track. Circles: where somebody looks who has "
+        "no idea of the place, but knows how people move and how the noise was made: around their "
+        "best guess, to be right in 68 of 100 cases."
     )
     picture = Picture(
         inline(map_figure(shown), "map", "The true and the released track", words), words
     )
-    table = _where(frame, rows, [one.place.name for one in there])
+    table = _where(frame, rows)
     track = Section("The true and the released track", (), (picture,), (table,) if rows else ())
-    return _page(found, [track, _noise(found, plan)], KEEP_IT)
+    return _page(found, [track, _noise(found, plan, there)], KEEP_IT)
 
 
 def _page(found: dict[str, Any], drawn: Sequence[Section], lead: str) -> bytes:
@@ -183,44 +204,43 @@ def _of_track(shown: Trace, frame: Frame) -> str:
     )
 
 
-def _of_size(found: dict[str, Any], size: float | None) -> str:
+def _of_size(found: dict[str, Any], size: float | None, *, drawn: bool) -> str:
     if size is None:
         return " Who has no idea of a protected place learns nothing of it, so there is no circle."
     when = "any time" if "everywhere" in found else "a protected time"
+    where = "Below the map, at its scale: " if drawn else "Too large to be drawn beside it: "
     return (
-        f" Below the map, at its scale: a circle of {size:,.0f} m. Somebody who has no idea of the "
-        f"place at {when} can narrow it down to a circle of this size around a guess of theirs. "
-        "Where it is drawn says nothing, and which times are protected is not told."
+        f" {where}a circle of {size:,.0f} m around a point. Somebody who has no idea of the place "
+        f"at {when} can narrow it down to such a circle, around a guess of theirs. Where it is "
+        "drawn says nothing."
     )
 
 
-def _where(
-    frame: Frame, rows: Sequence[tuple[str, Guess, float | None]], names: list[str]
-) -> Table:
+def _where(frame: Frame, rows: Sequence[_Row]) -> Table:
     """The circles in numbers: when, around which place, how wide."""
-    lattice = [np.round(np.array(one.place) * MICRO) for _, one, _ in rows]
+    lattice = [np.round(np.array(row.guess.place) * MICRO) for row in rows]
     at = frame.to_degrees(np.array(lattice).reshape(-1, 2).astype(np.int64)) / MICRO
     found = []
-    for (name, one, radius), (latitude, longitude) in zip(rows, at.tolist(), strict=True):
+    for row, (latitude, longitude) in zip(rows, at.tolist(), strict=True):
+        one = row.guess
         begin, end = in_words(one.begin), in_words(one.end)
-        label = name if name.isdigit() else f"{name}, {names[ord(name) - ord('a')]}"
+        label = f"{row.label}, {row.name}" if row.name else row.label
         when = begin if one.begin == one.end else f"{begin} to {end}"
-        wide = Cell("nothing is learnt" if radius is None else f"{radius:,.0f} m", radius)
+        nothing = row.radius is None
+        wide = Cell("nothing is learnt" if nothing else f"{row.radius:,.0f} m", row.radius)
         found.append((Cell(label), Cell(when), Cell(f"{latitude:.5f}, {longitude:.5f}"), wide))
     head = ("Circle", "When", "Best guess", "Radius")
     return Table("Where somebody looks, given the release", head, tuple(found))
 
 
-def _letter(number: int) -> str:
-    return chr(ord("a") + number)
-
-
-def _noise(found: dict[str, Any], plan: Plan) -> Section:
+def _noise(found: dict[str, Any], plan: Plan, there: Sequence[Visited]) -> Section:
     """The noise over time, and what is protected."""
     noise, seconds = found["mechanism"], plan.trace.seconds
     spread = np.sqrt(2 * plan.mechanism.variances)
     spread[~np.asarray(plan.mechanism.released)] = np.nan
-    spans = [one.stretch.seconds(plan.trace) for one in plan.findings]
+    parts = [one.stretch for one in plan.findings]
+    parts += [visit for one in there for visit in visits_of(plan, one)]
+    spans = [part.seconds(plan.trace) for part in parts]
     words = (
         "How far the design moves each fix (root mean square): "
         f"{noise['rms_m']:,.0f} m on average, {noise['largest_rms_m']:,.0f} m where most; no line "

@@ -16,11 +16,17 @@ from trailveil.readings import Readings
 from trailveil.readings_release import ReadingsPlan
 from trailveil.report.guesses import guesses_of_readings
 from trailveil.report.html import Cell, Page, Picture, Section, Table, rendered, sections_of
-from trailveil.report.pages import FOR_OTHERS, KEEP_IT, numbers_of, with_chances
+from trailveil.report.pages import KEEP_IT, numbers_of, with_chances
 from trailveil.report.parts import duration
 from trailveil.report.readings import in_sentences_readings
 from trailveil.selection import in_words
 from trailveil.trace import NANOSECONDS
+
+_FOR_OTHERS = (
+    "This page is for others to read. It is made of the released file and the public report alone, "
+    "and holds nothing that these two do not hold: the true readings are not in it, and which "
+    "times are protected is not told. Away from these the released ones can be close to the true."
+)
 
 
 def public_page_readings(found: dict[str, Any], released: Readings) -> bytes:
@@ -37,7 +43,7 @@ def public_page_readings(found: dict[str, Any], released: Readings) -> bytes:
         )
     picture = Picture(inline(series_figure(shown), "series", "The released readings", words), words)
     section = Section("The released readings", (), (picture,))
-    return _page(found, [section], FOR_OTHERS.replace("position", "reading"))
+    return _page(found, [section], _FOR_OTHERS)
 
 
 def private_page_readings(found: dict[str, Any], plan: ReadingsPlan, drawn: Readings) -> bytes:
