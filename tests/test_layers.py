@@ -26,9 +26,9 @@ ROWS = """
  6  visits loading
  7  output selection > kept keys crops retiming common > ledger/ demands > designing
  7  withholding place_noise > release > certifying readings_release > places
- 7  everywhere recorded beside utility > accounting > protecting calibrating
+ 7  everywhere recorded beside utility > accounting > published > protecting calibrating
  7  scan/ > attacks/
- 8  plots > report/
+ 8  plots/ > report/
  9  batch experiments/
 10  cli/ __init__ > __main__
 """

@@ -16,12 +16,12 @@ from trailveil.ledger import Ledger, open_ledger
 from trailveil.loading import load
 from trailveil.output import Put
 from trailveil.protecting import (
-    Published,
     check_released,
     default_output,
     publish,
     requested,
 )
+from trailveil.published import Published
 from trailveil.release import Plan, Request, plan
 from trailveil.selection import Chosen
 from trailveil.trace import Trace

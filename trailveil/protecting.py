@@ -4,7 +4,6 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
 
 from trailveil.accounting import Account, account, check_total, told_by
 from trailveil.common import Common
@@ -16,8 +15,9 @@ from trailveil.formats.table import format_of, format_to_write
 from trailveil.keys import name_of
 from trailveil.ledger import Book, Entry, Ledger, Mark, Recorded
 from trailveil.mechanism import Mechanism
-from trailveil.output import Put, staged
+from trailveil.output import staged
 from trailveil.places import Visited, check_known, load_places, visited
+from trailveil.published import Beside, Drawn, Published
 from trailveil.randomness import derive
 from trailveil.readings import Readings, Timed
 from trailveil.readings_release import (
@@ -38,25 +38,6 @@ ME = "me"
 
 # Relative: releases of one request whose noise differs by more than this are not the same.
 _SAME_NOISE = 1e-6
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """A release as it was counted.
-
-    further: whether the recording, or a part of it, was released before with other noise. account:
-    what it tells with all before it; None where it was released just so before, and for readings.
-    """
-
-    further: bool
-    account: Account | None = None
-
-
-Beside = Callable[[Published], contextlib.AbstractContextManager[Put]]
-"""Stages a file that appears with the release, told how that is counted."""
-
-Write = Callable[[BinaryIO], None]
-"""Writes what was drawn."""
 
 
 def known_places(
@@ -144,9 +125,10 @@ def publish(
     """
     marks = told_by(made, there)
 
-    def drawn(seed: bytes) -> Write:
-        trace, grid = retimed(*draw(made, seed), retiming)
-        return lambda out: write(trace, out, output.suffix, grid=grid)
+    def drawn(seed: bytes) -> Drawn:
+        own, whole = draw(made, seed)
+        trace, grid = retimed(own, whole, retiming)
+        return own, trace, lambda out: write(trace, out, output.suffix, grid=grid)
 
     def counted(book: Book, entry: Entry) -> tuple[Entry, Account]:
         return _with_account(book, entry, made, there, marks, limit)
@@ -208,7 +190,7 @@ class _Counted:
 def _publish(
     told: _Counted,
     whole: Iterable[bytes],
-    drawn: Callable[[bytes], Write],
+    drawn: Callable[[bytes], Drawn],
     ledger: Ledger,
     output: Path,
     *,
@@ -220,13 +202,13 @@ def _publish(
     """Count, then let appear what is drawn with the seed of the whole request."""
     whole = tuple(whole)
     wanted = ledger.request_id(whole)
-    write_drawn = drawn(ledger.seed(wanted) if key is None else seed_of(key, whole))
+    own, leaves, write_drawn = drawn(ledger.seed(wanted) if key is None else seed_of(key, whole))
     number = None
     with ledger.open() as book:
         earlier = _earlier(book, told.recording, told.series, told.subject)
         noise = told.mechanism.noise_trace
         alike = [one for one in earlier if _is_like(book, one, wanted, noise)]
-        found = Published(len(earlier) > len(alike))
+        found = Published(len(earlier) > len(alike), None, own, leaves)
         if found.further and not alike and not again:
             raise _released_before(told.subject)
         if not alike:
@@ -283,9 +265,10 @@ def publish_readings(
     series: which of a subject's readings they are: other ones are other recordings.
     """
 
-    def drawn(seed: bytes) -> Write:
-        readings, grid = retimed(*draw_readings(made, seed), retiming)
-        return lambda out: write_series(readings, out, decimals=DECIMALS, grid=grid)
+    def drawn(seed: bytes) -> Drawn:
+        own, whole = draw_readings(made, seed)
+        readings, grid = retimed(own, whole, retiming)
+        return own, readings, lambda out: write_series(readings, out, decimals=DECIMALS, grid=grid)
 
     def counted(book: Book, entry: Entry) -> tuple[Entry, None]:
         found = [one.guarantee.epsilon for one in made.findings]

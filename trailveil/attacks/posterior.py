@@ -7,7 +7,9 @@ import numpy as np
 from trailveil.attacks.contract import Estimate, Knowledge, View, required_mechanism
 from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
+from trailveil.mechanism import Mechanism
 from trailveil.prior import NOTHING_KNOWN, Prior, SideInformation, observe
+from trailveil.secrets import compound
 
 
 def posterior_mean(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
@@ -40,6 +42,26 @@ def posterior_mean(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
         places = level * origin + _applied(seen.weights[:, 0], data - origin)
         found.append(Estimate(places, float(np.sqrt(seen.covariance[0, 0]))))
     return tuple(found)
+
+
+def posterior_over_time(
+    prior: Prior, mechanism: Mechanism, released: FloatArray, at: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The mean and deviation (k,) of the series at times (k,), given what is released of it (m,).
+
+    As `posterior_mean` has them, of who knows nothing besides; all times at once. at: seconds, in
+    order. O(m k) of memory. Raises InvalidValue where the shapes do not fit.
+    """
+    values = np.asarray(released, dtype=np.float64)
+    if values.shape != mechanism.rows.shape:
+        raise InvalidValue(
+            f"released must have {mechanism.rows.size} values, got shape {values.shape}"
+        )
+    secret = compound(at)
+    seen = observe(prior, mechanism).posterior(secret)
+    origin = float(values.mean()) if values.size else 0.0
+    mean = origin * secret.level + seen.weights.T @ (values - origin)
+    return np.asarray(mean), np.sqrt(np.diagonal(seen.covariance))
 
 
 def repeated_releases(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:

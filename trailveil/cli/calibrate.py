@@ -126,7 +126,7 @@ def calibrate(
 
 
 def _check_plot(plot: Path, files: Sequence[Path], *, overwrite: bool) -> None:
-    from trailveil.plots import check_available
+    from trailveil.plots.drawing import check_available
 
     if plot.suffix.lower() not in PICTURES:
         raise click.UsageError(f"--plot must end in {' or '.join(PICTURES)}, got {plot.name}")

@@ -1,7 +1,7 @@
 """`trailveil protect IN`: the main job."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -16,28 +16,29 @@ from trailveil.cleaning import Cleaning
 from trailveil.cli.certifying import certify_option, check_certify
 from trailveil.cli.keep import check_keep, keep_option
 from trailveil.cli.parameters import POSITIVE, most_option, printable, zone_named
+from trailveil.cli.reporting import Reports, report_options, reports_of
 from trailveil.cli.requesting import requested_of, requesting, was_given
 from trailveil.cli.selecting import WithPlaces, selected, selecting
 from trailveil.cli.waiting import waiting
-from trailveil.errors import Refused, Unavailable
+from trailveil.errors import Refused
 from trailveil.everywhere import plan_everywhere
 from trailveil.formats.source import named as file_named
 from trailveil.formats.table import format_to_write
 from trailveil.keys import load_key
 from trailveil.ledger import Ledger, user_ledger
 from trailveil.loading import load
-from trailveil.output import Put, check_output, staged
+from trailveil.output import Put, check_output
 from trailveil.places import Visited
 from trailveil.priors import BUILT_IN
 from trailveil.protecting import (
     ME,
-    Published,
     check_released,
     default_output,
     known_places,
     publish,
     requested,
 )
+from trailveil.published import Published
 from trailveil.release import Noise, Plan, Request, plan, with_common
 from trailveil.report import record, text
 from trailveil.retiming import Retiming
@@ -109,11 +110,7 @@ TIME is ISO 8601 with a zone (2024-05-14T08:30:00Z), start+5m, end-1h30m, or HH:
 @certify_option
 @click.option("--again", is_flag=True, help="Release a recording again, with other noise.")
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
-@click.option(
-    "--report",
-    type=click.Path(path_type=Path),
-    help="Write the report without protected times (.json or text).",
-)
+@report_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, times included.")
 def protect(**options: Any) -> None:
     """Protect a recording and say what can still be learnt from it.
@@ -143,7 +140,7 @@ def protect(**options: Any) -> None:
     read = files_read(source, options)
     check_target(output, *read, overwrite=overwrite)
     check_keep(output, keep)
-    _check_report(options["report"], *read, output, overwrite=overwrite)
+    reports_of(options).check(*read, output)
     ledger, subject = user_ledger(), options["subject"]
     there = known_places(ledger, trace, subject=subject, key=key)
     made = _planned(trace, wanted, chosen, there, ledger, options, key)
@@ -177,24 +174,55 @@ def _published(
         there=there,
     )
 
-    def public(found: Published) -> AbstractContextManager[Put]:
-        for_others = told(output=output.name, further=found.further, private=False)
-        return _report(options["report"], for_others, text(for_others), overwrite=overwrite)
+    named = file_named(output)
+    reports = reports_of(options)
+
+    def whole(done: Published, called: str = named) -> dict[str, Any]:
+        return told(output=called, further=done.further, zone=options["zone"], account=done.account)
+
+    def beside(done: Published) -> AbstractContextManager[Put]:
+        public = partial(told, output=output.name, further=done.further, private=False)
+        return _staged(reports, (made, there), done, public, partial(whole, done, output.name))
 
     done = publish(
         *(made, ledger, output),
         again=options["again"],
         overwrite=overwrite,
-        beside=public if options["report"] else None,
+        beside=beside if reports else None,
         key=key,
         retiming=retiming,
         subject=options["subject"],
         there=there,
         limit=options["limit"],
     )
-    named = file_named(output)
-    whole = {"further": done.further, "zone": options["zone"], "account": done.account}
-    return told(output=named, **whole)
+    return whole(done)
+
+
+def _staged(
+    reports: Reports,
+    planned: tuple[Plan, Sequence[Visited]],
+    done: Published,
+    public: Callable[[], dict[str, Any]],
+    whole: Callable[[], dict[str, Any]],
+) -> AbstractContextManager[Put]:
+    """The reports that were asked for, as they appear with the release."""
+    made, there = planned
+
+    def for_others() -> tuple[dict[str, Any], str]:
+        found = public()
+        return found, text(found)
+
+    def page(found: dict[str, Any]) -> bytes:
+        from trailveil.report.pages import public_page
+
+        return public_page(found, done.traces[1])
+
+    def private() -> bytes:
+        from trailveil.report.pages import private_page
+
+        return private_page(whole(), made, done.traces[0], there)
+
+    return reports.staged(for_others, page, private)
 
 
 def _planned(
@@ -237,16 +265,10 @@ def _protect_readings(source: Path, options: dict[str, Any]) -> None:
     from trailveil.cli.protect_readings import protect_readings
 
     output: Path = options["output"] or source.with_name(f"{source.stem}.private.csv")
-    report: Path | None = options["report"]
     read = files_read(source, options)
     check_output(output, *read, overwrite=options["overwrite"])
-    _check_report(report, *read, output, overwrite=options["overwrite"])
-
-    def stage(found: dict[str, Any], words: str) -> AbstractContextManager[Put]:
-        return _report(report or Path(), found, words, overwrite=options["overwrite"])
-
-    given = {name for name in options if was_given(name)}
-    protect_readings(source, output, options, given, stage)
+    reports_of(options).check(*read, output)
+    protect_readings(source, output, options, {name for name in options if was_given(name)})
 
 
 def _naive_zone(options: dict[str, Any]) -> ZoneInfo | None:
@@ -264,21 +286,3 @@ def check_target(output: Path, *others: Path, overwrite: bool) -> None:
     """Refuse an output that cannot or must not be written, before any work is done."""
     format_to_write(output.suffix)
     check_output(output, *others, overwrite=overwrite)
-
-
-def _check_report(report: Path | None, *others: Path, overwrite: bool) -> None:
-    if report is None:
-        return
-    if report.suffix.lower() in {".html", ".htm"}:
-        raise Unavailable("--report must be .json or .txt in this version, got HTML")
-    check_output(report, *others, overwrite=overwrite, what="report")
-
-
-def _report(
-    path: Path, found: dict[str, Any], words: str, *, overwrite: bool
-) -> AbstractContextManager[Put]:
-    """Stage the report for others, as JSON or text by its suffix."""
-    as_json = path.suffix.lower() == ".json"
-    body = json.dumps(found, indent=1) if as_json else words
-    data = f"{body}\n".encode(errors="backslashreplace")
-    return staged(path, lambda out: out.write(data), overwrite=overwrite, what="report")

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from trailveil.cli.reporting import Reports, reports_of
 from trailveil.cli.waiting import waiting
 from trailveil.errors import InvalidValue
 from trailveil.formats.source import named as file_named
@@ -18,12 +19,12 @@ from trailveil.loading import load_readings
 from trailveil.output import Put
 from trailveil.prior_file import prior_in
 from trailveil.protecting import (
-    Published,
     check_released_readings,
     publish_readings,
 )
+from trailveil.published import Published
 from trailveil.readings import Readings
-from trailveil.readings_release import ReadingsRequest, plan_readings
+from trailveil.readings_release import ReadingsPlan, ReadingsRequest, plan_readings
 from trailveil.report.readings import record_readings, text_readings
 from trailveil.retiming import Retiming
 from trailveil.selection import Chosen, merged
@@ -42,13 +43,8 @@ _OF_TRACES = (
     "limit",
 )
 
-StageReport = Callable[[dict[str, Any], str], AbstractContextManager[Put]]
-"""Stages a report, as an object and in words, beside the output."""
 
-
-def protect_readings(
-    source: Path, output: Path, options: dict[str, Any], given: set[str], stage: StageReport
-) -> None:
+def protect_readings(source: Path, output: Path, options: dict[str, Any], given: set[str]) -> None:
     """Protect the readings in a table. given: the options that were stated."""
     _check(source, output, options, given)
     key = None if options["key"] is None else load_key(options["key"])
@@ -69,9 +65,14 @@ def protect_readings(
         made = plan_readings(readings, request)
     told = partial(record_readings, made, cleaning, retiming=retiming)
 
-    def public(counted: Published) -> AbstractContextManager[Put]:
-        found = told(output=output.name, further=counted.further, private=False)
-        return stage(found, text_readings(found))
+    reports, zone = reports_of(options), options["zone"]
+
+    def whole(done: Published, called: str = file_named(output)) -> dict[str, Any]:
+        return told(output=called, further=done.further, zone=zone)
+
+    def beside(done: Published) -> AbstractContextManager[Put]:
+        public = partial(told, output=output.name, further=done.further, private=False)
+        return _staged(reports, made, done, public, partial(whole, done, output.name))
 
     done = publish_readings(
         made,
@@ -79,12 +80,38 @@ def protect_readings(
         output,
         again=again,
         overwrite=options["overwrite"],
-        beside=public if options["report"] else None,
+        beside=beside if reports else None,
         retiming=retiming,
         **whose,
     )
-    found = told(output=file_named(output), further=done.further, zone=options["zone"])
+    found = whole(done)
     click.echo(json.dumps(found) if options["as_json"] else text_readings(found))
+
+
+def _staged(
+    reports: Reports,
+    made: ReadingsPlan,
+    done: Published,
+    public: Callable[[], dict[str, Any]],
+    whole: Callable[[], dict[str, Any]],
+) -> AbstractContextManager[Put]:
+    """The reports that were asked for, as they appear with the release."""
+
+    def for_others() -> tuple[dict[str, Any], str]:
+        found = public()
+        return found, text_readings(found)
+
+    def page(found: dict[str, Any]) -> bytes:
+        from trailveil.report.pages_readings import public_page_readings
+
+        return public_page_readings(found, done.readings[1])
+
+    def private() -> bytes:
+        from trailveil.report.pages_readings import private_page_readings
+
+        return private_page_readings(whole(), made, done.readings[0])
+
+    return reports.staged(for_others, page, private)
 
 
 def _check(source: Path, output: Path, options: dict[str, Any], given: set[str]) -> None:

@@ -143,7 +143,7 @@ def _ready(out: Path, name: str, names: list[str], *, drawn: bool, overwrite: bo
     from trailveil.experiments.folder import opened
 
     if drawn:
-        from trailveil.plots import check_available
+        from trailveil.plots.drawing import check_available
 
         check_available()
     folder = opened(out, name)

@@ -6,7 +6,7 @@ from typing import Any
 
 from trailveil.adversary import PLAIN
 from trailveil.certified import Certificate
-from trailveil.report.parts import paragraph, rounded_up
+from trailveil.report.parts import Line, paragraph, rounded_up
 
 _DIGITS = 10
 
@@ -56,7 +56,7 @@ def _people(names: Sequence[str]) -> str:
     return "; ".join(f"who {name}" for name in known)
 
 
-def certificate_lines(found: dict[str, Any]) -> list[str]:
+def certificate_lines(found: dict[str, Any]) -> list[Line]:
     """Lines of a report: none without a certificate."""
     if "certificate" not in found:
         return []

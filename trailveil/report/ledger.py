@@ -7,7 +7,7 @@ from trailveil.accounting import Account
 from trailveil.guarantee import CIRCLE_68
 from trailveil.places import Visited
 from trailveil.release import Plan
-from trailveil.report.parts import listed
+from trailveil.report.parts import Line, listed
 
 # An epsilon above this is of all that can be told.
 _ALL = 1e9
@@ -67,11 +67,14 @@ def counted(found: Account) -> dict[str, Any]:
     }
 
 
-def place_lines(places: list[dict[str, Any]]) -> list[str]:
+def place_lines(places: list[dict[str, Any]]) -> list[Line]:
     """What is said of the places with names."""
     if not places:
         return []
-    lines = ["", "Places with names, moved by the same at every visit of every recording"]
+    lines: list[Line] = [
+        "",
+        "Places with names, moved by the same at every visit of every recording",
+    ]
     for one in places:
         held = f", {one['withheld']} fixes withheld" if one["withheld"] else ""
         lines += listed(
@@ -98,7 +101,7 @@ def place_lines(places: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def ledger_lines(found: dict[str, Any] | None) -> list[str]:
+def ledger_lines(found: dict[str, Any] | None) -> list[Line]:
     """What is said of the ledger."""
     if found is None:
         return []

@@ -1,5 +1,7 @@
 """What the reports of traces and of readings share: objects, and lines of text."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
@@ -76,23 +78,43 @@ def duration(seconds: float) -> str:
     return f"{seconds:.3g} s"
 
 
-def paragraph(sentences: str) -> list[str]:
-    """Sentences, wrapped."""
-    return wrap(sentences, _WIDTH, initial_indent="  ", subsequent_indent="  ")
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Sentences of a report. mark: what they stand behind; None for a paragraph of its own."""
+
+    mark: str | None
+    words: str
 
 
-def listed(mark: str, items: list[str]) -> list[str]:
-    """Items behind a mark, wrapped under each other; times and names stay whole."""
-    after = " " * (2 + len(mark))
-    return [
-        line
-        for item in items
-        for line in wrap(
-            item,
-            _WIDTH,
-            initial_indent=f"  {mark}",
-            subsequent_indent=after,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-    ]
+Line = str | Item
+"""A part of a report: sentences, a title, or "" where a section ends."""
+
+
+def paragraph(sentences: str) -> list[Line]:
+    """Sentences by themselves."""
+    return [Item(None, sentences)]
+
+
+def listed(mark: str, items: list[str]) -> list[Line]:
+    """Items behind a mark."""
+    return [Item(mark, item) for item in items]
+
+
+def laid_out(report: Iterable[Line]) -> str:
+    """A report as text: sentences wrapped, items under each other; times and names stay whole."""
+    return "\n".join(line for part in report for line in _laid_out(part))
+
+
+def _laid_out(part: Line) -> list[str]:
+    if isinstance(part, str):
+        return [part]
+    if part.mark is None:
+        return wrap(part.words, _WIDTH, initial_indent="  ", subsequent_indent="  ")
+    return wrap(
+        part.words,
+        _WIDTH,
+        initial_indent=f"  {part.mark}",
+        subsequent_indent=" " * (2 + len(part.mark)),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -12,7 +12,9 @@ from trailveil.cleaning import Cleaning
 from trailveil.guarantee import Guarantee
 from trailveil.readings_release import ReadingsFinding, ReadingsPlan
 from trailveil.report.parts import (
+    Line,
     guaranteed,
+    laid_out,
     listed,
     paragraph,
     prior_in_full,
@@ -88,21 +90,24 @@ def record_readings(
 
 def text_readings(found: dict[str, Any]) -> str:
     """The object of `record_readings` as lines."""
-    return "\n".join(
-        [
-            f"Protected: {found['output']}",
-            *listed("", found["recording"]["cleaning_in_words"]),
-            *_promise(found),
-            *_secrets(found),
-            *_cost(found),
-            "",
-            "What is not protected",
-            *listed("- ", found["not_protected"]),
-            "",
-            "Before you publish",
-            *listed("! ", found["warnings"]),
-        ]
-    )
+    return laid_out(in_sentences_readings(found))
+
+
+def in_sentences_readings(found: dict[str, Any]) -> list[Line]:
+    """The object of `record_readings` in titles and sentences."""
+    return [
+        f"Protected: {found['output']}",
+        *listed("", found["recording"]["cleaning_in_words"]),
+        *_promise(found),
+        *_secrets(found),
+        *_cost(found),
+        "",
+        "What is not protected",
+        *listed("- ", found["not_protected"]),
+        "",
+        "Before you publish",
+        *listed("! ", found["warnings"]),
+    ]
 
 
 def _meaning(plan: ReadingsPlan, *, told: bool) -> dict[str, Any]:
@@ -170,7 +175,7 @@ def _not_protected(plan: ReadingsPlan) -> list[str]:
     ]
 
 
-def _promise(found: dict[str, Any]) -> list[str]:
+def _promise(found: dict[str, Any]) -> list[Line]:
     target, worst = found["target"], found["worst"]
     right = 100 * (0.5 + worst["advantage"] / 2)
     when = "any time" if target["every_reading"] else "a protected time"
@@ -190,7 +195,7 @@ def _promise(found: dict[str, Any]) -> list[str]:
     ]
 
 
-def _secrets(found: dict[str, Any]) -> list[str]:
+def _secrets(found: dict[str, Any]) -> list[Line]:
     unit = found["target"]["unit"]
 
     def left(one: dict[str, Any]) -> str:
@@ -207,7 +212,10 @@ def _secrets(found: dict[str, Any]) -> list[str]:
             "What is left to learn",
             *listed("", [f"At {_any(found)}, {left(found['worst'])}."]),
         ]
-    lines = ["", "What is protected, and what is left to learn (these times are for you alone)"]
+    lines: list[Line] = [
+        "",
+        "What is protected, and what is left to learn (these times are for you alone)",
+    ]
     for number, secret in enumerate(found["secrets"], start=1):
         lines += listed(f"{number}. ", [_title(secret)])
         lines += listed("   - ", [left(secret)])
@@ -228,7 +236,7 @@ def _any(found: dict[str, Any]) -> str:
     return "any time" if found["target"]["every_reading"] else "each protected time"
 
 
-def _cost(found: dict[str, Any]) -> list[str]:
+def _cost(found: dict[str, Any]) -> list[Line]:
     noise, unit = found["mechanism"], found["target"]["unit"]
     counts = (
         f"{noise['released_readings']} readings released, {noise['withheld_readings']} withheld."

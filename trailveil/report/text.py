@@ -4,33 +4,36 @@ from typing import Any
 
 from trailveil.report.certificate import certificate_lines
 from trailveil.report.ledger import ledger_lines, place_lines
-from trailveil.report.parts import duration, listed, paragraph, times_in_words
+from trailveil.report.parts import Line, duration, laid_out, listed, paragraph, times_in_words
 
 
 def text(found: dict[str, Any]) -> str:
     """The object of `record` as lines."""
-    return "\n".join(
-        [
-            f"Protected: {found['output']}",
-            *listed("", found["recording"]["cleaning_in_words"]),
-            *_promise(found),
-            *certificate_lines(found),
-            *_left_to_learn(found),
-            *place_lines(found.get("places", [])),
-            *ledger_lines(found.get("ledger")),
-            *_cost(found["mechanism"], found["times"]),
-            *_prices(found.get("prices", []), found["target"]["metres_a_minute"]),
-            "",
-            "What is not protected",
-            *listed("- ", found["not_protected"]),
-            "",
-            "Before you publish",
-            *listed("! ", found["warnings"]),
-        ]
-    )
+    return laid_out(in_sentences(found))
 
 
-def _left_to_learn(found: dict[str, Any]) -> list[str]:
+def in_sentences(found: dict[str, Any]) -> list[Line]:
+    """The object of `record` in titles and sentences; the first is what it is about."""
+    return [
+        f"Protected: {found['output']}",
+        *listed("", found["recording"]["cleaning_in_words"]),
+        *_promise(found),
+        *certificate_lines(found),
+        *_left_to_learn(found),
+        *place_lines(found.get("places", [])),
+        *ledger_lines(found.get("ledger")),
+        *_cost(found["mechanism"], found["times"]),
+        *_prices(found.get("prices", []), found["target"]["metres_a_minute"]),
+        "",
+        "What is not protected",
+        *listed("- ", found["not_protected"]),
+        "",
+        "Before you publish",
+        *listed("! ", found["warnings"]),
+    ]
+
+
+def _left_to_learn(found: dict[str, Any]) -> list[Line]:
     if "everywhere" in found:
         lines = [_everywhere(one) for one in found["everywhere"]["left"]]
         return ["", "What is left to learn, where most can be", *listed("- ", lines)]
@@ -51,7 +54,7 @@ def _everywhere(one: dict[str, Any]) -> str:
     )
 
 
-def _promise(found: dict[str, Any]) -> list[str]:
+def _promise(found: dict[str, Any]) -> list[Line]:
     target, worst = found["target"], found["worst"]
     right = 100 * (0.5 + worst["advantage"] / 2)
     when = "any time of the recording" if "everywhere" in found else "a protected time"
@@ -76,7 +79,7 @@ def _promise(found: dict[str, Any]) -> list[str]:
     ]
 
 
-def _promise_of_metres(found: dict[str, Any], right: float) -> list[str]:
+def _promise_of_metres(found: dict[str, Any], right: float) -> list[Line]:
     """What holds where metres were asked for, and the epsilon that comes of it."""
     target, worst = found["target"], found["worst"]
     return [
@@ -94,17 +97,20 @@ def _promise_of_metres(found: dict[str, Any], right: float) -> list[str]:
     ]
 
 
-def _secrets(found: dict[str, Any]) -> list[str]:
+def _secrets(found: dict[str, Any]) -> list[Line]:
     if not found["secrets"]:
         return []
-    lines = ["", "What is protected, and what is left to learn (these times are for you alone)"]
+    lines: list[Line] = [
+        "",
+        "What is protected, and what is left to learn (these times are for you alone)",
+    ]
     for number, secret in enumerate(found["secrets"], start=1):
         lines += listed(f"{number}. ", [_title(secret)])
         lines += listed("   - ", _left(secret, found["target"]["epsilon"]))
     return lines
 
 
-def _worst(found: dict[str, Any]) -> list[str]:
+def _worst(found: dict[str, Any]) -> list[Line]:
     left = _circle(found["worst"]["circle_68_m"])
     return ["", "What is left to learn", *listed("", [f"At each protected time, {left}."])]
 
@@ -144,7 +150,7 @@ def _of_adversary(one: dict[str, Any]) -> str:
     return f"who {one['adversary']}{knew}: {left} (epsilon {one['epsilon']:.2g})"
 
 
-def _prices(prices: list[dict[str, Any]], rate: float) -> list[str]:
+def _prices(prices: list[dict[str, Any]], rate: float) -> list[Line]:
     """What the ways to meet the target cost, side by side."""
     if not prices:
         return []
@@ -177,7 +183,7 @@ def _circle(radius: float | None) -> str:
     )
 
 
-def _cost(noise: dict[str, Any], times: dict[str, Any]) -> list[str]:
+def _cost(noise: dict[str, Any], times: dict[str, Any]) -> list[Line]:
     counts = f"{_count(noise['released_fixes'])} released, {noise['withheld_fixes']} withheld."
     moved = ""
     if noise["rms_m"] is not None:

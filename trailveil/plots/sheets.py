@@ -1,8 +1,4 @@
-"""Pictures, by matplotlib: the only importer of it besides trailveil.report.
-
-matplotlib is optional and slow to import, so nothing here imports it before something is drawn. No
-global state is touched, and equal data give equal bytes: no dates, no random names.
-"""
+"""Sheets of several panels, for the experiments of the paper and for calibration."""
 
 import io
 from collections.abc import Callable, Iterator, Sequence
@@ -11,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trailveil.errors import Unavailable
 from trailveil.gaussian import FloatArray
+from trailveil.plots.drawing import STYLE, check_available
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,14 +22,6 @@ LOOKS = {
     "concentrated": ("#CC79A7", "v"),
 }
 _DASHES = {1.0: "-", 0.5: "--", 1.5: ":"}
-_STYLE: Any = {
-    "font.size": 9.0,
-    "axes.titlesize": 9.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-    "svg.hashsalt": "trailveil",
-}
 _DPI = 160
 _ABOUT: dict[str, dict[str, Any]] = {
     "png": {"Software": None},
@@ -118,17 +106,6 @@ class CoveragePanel:
 
     title: str
     curves: Sequence[CoverageCurve]
-
-
-def check_available() -> None:
-    """Unavailable, with the command that installs it, where matplotlib is missing."""
-    try:
-        import matplotlib  # noqa: F401  # only whether it is there
-    except ImportError as error:
-        raise Unavailable(
-            "pictures must have matplotlib, got an installation without; say: "
-            "pip install 'trailveil[plots]', or --csv-only"
-        ) from error
 
 
 def charts(name: str, rows: Sequence[Sequence[Chart]], title: str) -> Iterator[tuple[str, bytes]]:
@@ -216,7 +193,7 @@ def _rendered(
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context(_STYLE):
+    with rc_context(STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
         draw(figure)
         for ending, about in _ABOUT.items():

@@ -1,0 +1,120 @@
+"""Reads a page as strictly as can be: what is in it, and that nothing of it leads outside."""
+
+import re
+import xml.etree.ElementTree as ET
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from itertools import pairwise
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+OPEN_ENDED = {"meta"}
+OF_PAGES = frozenset(
+    (
+        *("html", "head", "meta", "title", "style", "body", "a", "main", "h1", "h2", "h3", "div"),
+        *("p", "section", "figure", "figcaption", "table", "caption", "thead", "tbody", "tr"),
+        *("th", "td", "data", "ul", "li", "footer"),
+    )
+)
+OF_PICTURES = frozenset(
+    ("svg", "title", "desc", "g", "path", "use", "defs", "clippath", "rect", "text")
+)
+
+
+@dataclass
+class Seen:
+    """What a page holds."""
+
+    headings: list[str] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    refers: list[str] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    charts: list[dict[str, str]] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+    drawn: list[str] = field(default_factory=list)
+    metas: list[dict[str, str]] = field(default_factory=list)
+    title: str = ""
+    styles: str = ""
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.seen, self.open = Seen(), list[str]()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        inside = "svg" in self.open
+        assert tag in (OF_PICTURES if inside else OF_PAGES | {"svg"}), tag
+        names = [name for name, _ in attrs]
+        assert len(set(names)) == len(names)
+        found = {name: value or "" for name, value in attrs}
+        seen = self.seen
+        for name, value in found.items():
+            assert not name.startswith("on"), name
+            assert name not in {"src", "srcset", "xlink:href", "data", "action", "poster"}, name
+            assert "//" not in value, value
+            assert not value.strip().lower().startswith("javascript"), value
+            if name == "href":
+                seen.refers.append(value)
+            seen.refers += re.findall(r"url\(([^)]*)\)", value)
+        seen.ids += [found["id"]] if "id" in found else []
+        if tag == "svg":
+            seen.charts.append(found)
+        if tag == "data":
+            seen.values.append(float(found["value"]))
+        if tag == "meta":
+            seen.metas.append(found)
+        if tag in {"h1", "h2", "h3"}:
+            seen.headings.append(tag)
+        if tag not in OPEN_ENDED:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in OPEN_ENDED:
+            self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, tag
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1:] == ["style"]:
+            self.seen.styles += data
+        elif self.open[-1:] == ["text"]:
+            self.seen.drawn.append(data)
+        elif data.strip():
+            self.seen.words.append(data.strip())
+        if self.open == ["html", "head", "title"]:
+            self.seen.title += data
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(f"a page has no comments, got {data!r}")
+
+
+def read_page(data: bytes) -> Seen:
+    """What is in a page; an AssertionError where it is not as all pages are to be."""
+    text = data.decode("utf-8")
+    first, _, rest = text.partition("\n")
+    assert first == "<!DOCTYPE html>"
+    ET.fromstring(rest)
+    reader = _Reader()
+    reader.feed(text)
+    reader.close()
+    seen = reader.seen
+    assert reader.open == []
+    assert len(seen.ids) == len(set(seen.ids))
+    assert all(one[0] == "#" and one[1:] in seen.ids for one in seen.refers), seen.refers
+    assert not re.search(r"url\(|@import|//|\\", seen.styles)
+    policies = [one["content"] for one in seen.metas if "http-equiv" in one]
+    assert policies == [POLICY]
+    assert 'lang="en"' in rest.splitlines()[0]
+    assert seen.headings[0] == "h1"
+    assert seen.headings.count("h1") == 1
+    levels = [int(one[1]) for one in seen.headings]
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    for chart in seen.charts:
+        assert chart["role"] == "img"
+        named = chart["aria-labelledby"].split()
+        assert len(named) == 2
+        assert set(named) <= set(seen.ids)
+    return seen

@@ -1,0 +1,261 @@
+"""Pages: well-formed, nothing from outside, nothing secret in those for others, true figures."""
+
+import re
+from dataclasses import replace
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pytest
+
+from tests import leaks
+from tests.report.pages import read_page
+from tests.report.test_report import leaves
+from tests.rides import BEGIN, ride
+from trailveil.adversaries import Named
+from trailveil.everywhere import plan_everywhere
+from trailveil.release import Noise, Plan, Request, draw, plan
+from trailveil.report import record, text
+from trailveil.report.guesses import guesses
+from trailveil.report.html_style import DARK, LIGHT
+from trailveil.report.pages import private_page, public_page
+from trailveil.retiming import AS_RECORDED, Retiming, retimed
+from trailveil.scan.allowed import Layout
+from trailveil.scan.contents import _Judge
+from trailveil.scan.findings import Kind
+from trailveil.scan.known import Coordinates, Known
+from trailveil.scan.tokens import from_xml
+from trailveil.selection import Stretch
+from trailveil.trace import NANOSECONDS, Trace
+
+TRACE = ride(60, 30.0, still=(20, 35))
+SEED = bytes(range(32))
+STILL = (Named.PLAIN, Named.STILL)
+# Seconds after the first fix: numbers that nothing else on a page is.
+AT, FROM, UNTIL = 137, 611, 1049
+
+
+def stretch(begin: int, end: int) -> Stretch:
+    first = int(TRACE.times[0])
+    return Stretch("Aunt Ida", first + begin * NANOSECONDS, first + end * NANOSECONDS)
+
+
+MADE = plan(TRACE, Request((stretch(AT, AT), stretch(FROM, UNTIL)), who=STILL))
+PLANS = {
+    "a time and a stay": MADE,
+    "withheld": plan(TRACE, Request((stretch(FROM, UNTIL),), withhold=90.0, who=STILL)),
+    "metres": plan(TRACE, Request((stretch(FROM, UNTIL),), leave=300.0, who=STILL)),
+    "everywhere": plan_everywhere(TRACE, Request((), noise=Noise.EVERYWHERE, who=(Named.PLAIN,))),
+}
+HOSTILE = "a\"'<script>alert(1)</script>&amp;\u202exfig.\x07\udce4\n<b>"
+
+
+def drawn(made: Plan, retiming: Retiming = AS_RECORDED) -> tuple[Trace, Trace]:
+    """What a release draws, and what of it leaves."""
+    own, grid = draw(made, SEED)
+    return own, retimed(own, grid, retiming)[0]
+
+
+def public(made: Plan, name: str = "out.gpx", retiming: Retiming = AS_RECORDED) -> bytes:
+    found = record(made, None, output=name, private=False, retiming=retiming)
+    return public_page(found, drawn(made, retiming)[1])
+
+
+def private(made: Plan, name: str = "out.gpx") -> bytes:
+    return private_page(record(made, None, output=name), made, drawn(made)[0])
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_pages_are_whole_and_ask_for_nothing(name: str) -> None:
+    made = PLANS[name]
+    for data, charts in ((public(made), 2), (private(made), 3)):
+        seen = read_page(data)
+        assert len(seen.charts) == charts
+        assert "released" in seen.drawn
+        assert "N" in seen.drawn
+        assert any(re.fullmatch(r"\d+ k?m", one) for one in seen.drawn)  # the scale bar
+        assert sum(one.endswith("°") for one in seen.drawn) >= 4
+        assert all(int(x) < 330 for x in re.findall(r'viewBox="0 0 (\d+)', data.decode()))
+        assert "None" not in "".join(seen.words)
+        assert "nan" not in re.findall(r"[a-z]+", data.decode().lower())
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_pages_say_what_the_report_says_with_its_numbers(name: str) -> None:
+    made = PLANS[name]
+    for told, data in ((False, public(made)), (True, private(made))):
+        found = record(made, None, output="out.gpx", private=told)
+        seen = read_page(data)
+        said = " ".join(seen.words)
+        for line in (*found["warnings"], *found["not_protected"], *found["adversaries"]):
+            assert line in said
+        plain = " ".join(text(found).split("\n", 1)[1].split())
+        plain = re.sub(r" ([-!]|\d+\.)(?= )", "", f" {plain}")
+        missing = [one for one in plain.split() if one not in said]
+        assert missing == []
+        numbers = {one for one in leaves(found) if isinstance(one, int | float)}
+        assert set(seen.values) <= numbers
+        worst = found["worst"]
+        assert {worst[key] for key in ("epsilon", "mu", "odds_factor_99", "advantage")} <= set(
+            seen.values
+        )
+        assert worst["circle_68_m"] in seen.values
+        for secret in found.get("secrets", []):
+            assert secret["circle_68_m"] in seen.values
+
+
+def tokens(data: bytes, take: Any) -> None:
+    from_xml(data.partition(b"\n")[2], "page.html", take)
+
+
+def places_told(data: bytes, trace: Trace, original: bytes) -> list[str]:
+    """What the leak scanner finds of the true places and of the original in a page."""
+    known = Known()
+    from_xml(original, "ride.gpx", known)
+    every = Coordinates(trace.positions)
+    judge = _Judge(Layout({}), frozenset(), known, every, every)
+    tokens(data, judge)
+    return [
+        shown
+        for one in judge.findings()
+        if one.kind in {Kind.PLACE, Kind.COORDINATE}
+        for shown in one.leaked
+    ]
+
+
+def times_told(data: bytes) -> list[str]:
+    """Protected times that stand in a page, in any of the ways to write them."""
+    page = " ".join((seen := read_page(data)).words + seen.drawn)
+    forms = set()
+    for second in (AT, FROM, UNTIL):
+        when = np.datetime64(BEGIN + second, "s")
+        for zone in ("UTC", "Europe/Berlin", "America/New_York"):
+            local = when.item().replace(tzinfo=ZoneInfo("UTC")).astimezone(ZoneInfo(zone))
+            forms |= {local.strftime("%H:%M"), local.strftime("%H%M%S")}
+        forms |= {str(BEGIN + second), str(second), f"{second / 60:.1f}", f"{second / 60:.2f}"}
+        forms |= {str((BEGIN + second) * 10**power) for power in (3, 6, 9)}
+        forms |= {f"{second // 60}:{second % 60:02}", f"{second / 3600:.3f}"}
+    return [one for one in forms if re.search(rf"(?<![\d.]){re.escape(one)}(?![\d])", page)]
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_page_for_others_tells_no_true_place_and_no_protected_time(name: str) -> None:
+    data = public(PLANS[name])
+    assert places_told(data, TRACE, leaks.gpx()) == []
+    assert times_told(data) == []
+    assert b"Aunt Ida" not in data
+    assert b"PRIVATE" not in data
+    assert not re.search(r"\d\d:\d\d", " ".join(read_page(data).words))
+    assert str(np.datetime64(BEGIN, "s"))[:10] not in data.decode()
+
+
+def test_the_scan_of_a_page_can_fail() -> None:
+    assert times_told(private(MADE))
+    latitude, longitude = TRACE.positions[7]
+    for leak in (f"<p>{latitude:.4f}</p>", f"<p>{latitude:.6f}, {longitude:.6f}</p>"):
+        data = public(MADE).replace(b"</main>", leak.encode() + b"</main>")
+        assert places_told(data, TRACE, leaks.gpx())
+
+
+def test_a_page_for_others_does_not_depend_on_which_time_is_protected() -> None:
+    """The same fixes, released with noise for another time, give the same page to the byte."""
+    others = [plan(TRACE, Request((stretch(at, at),), who=STILL)) for at in (AT, 900)]
+    assert not np.allclose(others[0].mechanism.variances, others[1].mechanism.variances)
+    released = drawn(others[0])[1]
+    pages = [
+        public_page(record(one, None, output="out.gpx", private=False), released) for one in others
+    ]
+    assert pages[0] == pages[1]
+    owners = [private_page(record(one, None, output=""), one, released) for one in others]
+    assert owners[0] != owners[1]
+
+
+def test_a_page_for_others_shows_times_as_they_leave() -> None:
+    """Of a release with rounded times fewer fixes are drawn: those that are released."""
+    own, leaves_so = drawn(MADE, Retiming(90.0))
+    assert len(leaves_so) < len(own)
+    seen = read_page(public(MADE, retiming=Retiming(90.0)))
+    assert any(f"{len(leaves_so)} fixes over" in one for one in seen.words)
+
+
+def test_a_circle_that_dwarfs_the_track_is_not_drawn() -> None:
+    made = plan(TRACE, Request((stretch(AT, AT),), radius=5000.0, who=STILL))
+    found = record(made, None, output="", private=False)
+    released = drawn(made)[1]
+    near = Trace(released.times, 48.0 + np.zeros((60, 2)), released.segments, released.tracks)
+    seen = read_page(public_page(found, near))
+    assert any("Too large to be drawn" in one for one in seen.words)
+    assert not any("the size of what is left" in one for one in seen.drawn)
+    assert found["worst"]["circle_68_m"] in seen.values
+
+
+@pytest.mark.parametrize("name", [HOSTILE, "javascript:x", "](http://x)", "$\\frac{1}{"])
+def test_hostile_names_are_shown_and_do_nothing(name: str) -> None:
+    for data in (public(MADE, name), private(MADE, name)):
+        seen = read_page(data)
+        shown = "".join(c if c.isprintable() else "\ufffd" for c in name)
+        assert any(shown in one for one in seen.words)
+        assert "<script" not in data.decode()
+        assert "\u202e" not in data.decode()
+
+
+def test_a_private_page_is_marked_and_shows_what_is_secret() -> None:
+    seen = read_page(private(MADE))
+    assert seen.title == "PRIVATE: What out.gpx promises"
+    assert "recorded" in seen.drawn
+    assert {"1", "2", "guess", "protected"} <= set(seen.drawn)
+    said = " ".join(seen.words)
+    assert "for you alone" in said
+    assert "Aunt Ida" in said
+    found = record(MADE, None, output="")
+    for secret in found["secrets"]:
+        assert secret["begin_utc"] in said
+
+
+def test_pages_are_the_same_bytes_again() -> None:
+    assert public(MADE) == public(MADE)
+    assert private(MADE) == private(MADE)
+
+
+def test_guesses_are_the_posterior_mean_of_a_dense_formula() -> None:
+    """E[mean of the stay | released], by the whole covariance, and never from the truth."""
+    own, _ = drawn(MADE)
+    places = MADE.frame.to_lattice(own.positions) / 1e6
+    times, kernel = TRACE.seconds, MADE.request.kernel
+    gamma = MADE.mechanism.covariance()
+    white = 2.0**2
+    every = kernel(times, times) - white * np.eye(times.size)
+    inside = (times >= FROM) & (times <= UNTIL)
+    where = kernel(times[inside], times) - white * np.eye(times.size)[inside]
+    origin = places.mean(axis=0)
+    seen = np.linalg.solve(every + white * np.eye(times.size) + gamma, places - origin)
+    expected = origin + where.mean(axis=0) @ seen
+    found = guesses(MADE, own)
+    assert [one.number for one in found] == [1, 2]
+    assert np.allclose(found[1].place, expected, atol=0.05)
+    truth = (MADE.lattice[inside] / 1e6).mean(axis=0)
+    assert np.hypot(*(expected - truth)) > 1.0
+    assert found == guesses(replace(MADE, lattice=MADE.lattice + 10**9), own)
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_colours_can_be_read(theme: dict[str, str]) -> None:
+    """WCAG 2.1, 1.4.3: a contrast of 4.5 to 1 at least, lines of the grid aside."""
+    assert set(theme) == set(LIGHT)
+    paper = luminance(theme["--paper"])
+    for name in set(theme) - {"--paper", "--grid"}:
+        bright, dark = sorted((luminance(theme[name]), paper), reverse=True)
+        assert (bright + 0.05) / (dark + 0.05) >= 4.5, name
+
+
+def test_every_colour_of_a_picture_is_one_of_the_page() -> None:
+    for data in (public(MADE), private(MADE)):
+        pictures = re.findall(r"<svg.*?</svg>", data.decode(), re.DOTALL)
+        assert pictures
+        assert not any(re.search(r"#[0-9a-fA-F]{6}\b", one) for one in pictures)

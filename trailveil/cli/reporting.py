@@ -1,0 +1,134 @@
+"""The files of `protect --report` and `--private-report`: checked, and staged with the release."""
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from trailveil.errors import InvalidValue
+from trailveil.formats.source import named
+from trailveil.output import Put, check_output, staged
+
+_HTML = (".html", ".htm")
+_MARK = "PRIVATE"
+
+
+def report_options(command: Any) -> Any:
+    """The two options."""
+    for option in reversed(
+        (
+            click.option(
+                "--report",
+                type=click.Path(path_type=Path),
+                help="Write the report without protected times (.html, .json or text).",
+            ),
+            click.option(
+                "--private-report",
+                type=click.Path(path_type=Path),
+                help="Write a page (.html) with the true track and protected times: for you alone.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """What is written beside a release. public: the report for others; private: the owner's."""
+
+    public: Path | None
+    private: Path | None
+    overwrite: bool
+
+    def check(self, *others: Path) -> None:
+        """Refuse what cannot or must not be written, before any work is done.
+
+        others: files that are read or written besides. Raises InvalidValue for a private report
+        whose name does not say so, UnwritableOutput as trailveil.output does, and Unavailable where
+        there is no matplotlib to draw a page with.
+        """
+        if self.private is not None:
+            if self.private.suffix.lower() not in _HTML:
+                raise InvalidValue(
+                    "--private-report must be a page (.html), got "
+                    f"{named(self.private)}: for JSON of your own there is --json"
+                )
+            if _MARK not in self.private.name:
+                better = f"{self.private.stem}.{_MARK}{self.private.suffix}"
+                raise InvalidValue(
+                    f"--private-report must have {_MARK} in its name, in capitals (files that are "
+                    f"to be published are called .private.), got {named(self.private)}: "
+                    f"say {named(better)}"
+                )
+        if self.private is not None or _is_page(self.public):
+            from trailveil.plots.drawing import check_available
+
+            check_available(", or name the report .json or .txt")
+        if self.public is not None:
+            check_output(self.public, *others, overwrite=self.overwrite, what="report")
+        if self.private is not None:
+            beside = [*others, *([] if self.public is None else [self.public])]
+            what = "private report"
+            check_output(self.private, *beside, overwrite=self.overwrite, what=what)
+
+    @contextlib.contextmanager
+    def staged(
+        self,
+        public: Callable[[], tuple[dict[str, Any], str]],
+        page: Callable[[dict[str, Any]], bytes],
+        private: Callable[[], bytes],
+    ) -> Iterator[Put]:
+        """Stage what was asked for.
+
+        public: the report for others, as an object and in words. page: a page of that object.
+        private: the page for the owner.
+        """
+        with contextlib.ExitStack() as files:
+            puts = []
+            if self.public is not None:
+                found, words = public()
+                data = page(found) if _is_page(self.public) else _plain(self.public, found, words)
+                puts.append(files.enter_context(self._file(self.public, data)))
+            if self.private is not None:
+                puts.append(files.enter_context(self._file(self.private, private(), own=True)))
+
+            def put() -> None:
+                for one in puts:
+                    one()
+
+            yield put
+
+    def _file(
+        self, path: Path, data: bytes, *, own: bool = False
+    ) -> contextlib.AbstractContextManager[Put]:
+        return staged(
+            path,
+            lambda out: out.write(data),
+            overwrite=self.overwrite,
+            private=own,
+            what="private report" if own else "report",
+        )
+
+    def __bool__(self) -> bool:
+        """Whether there is any."""
+        return self.public is not None or self.private is not None
+
+
+def reports_of(options: dict[str, Any]) -> Reports:
+    """What was asked for."""
+    return Reports(options["report"], options["private_report"], options["overwrite"])
+
+
+def _is_page(path: Path | None) -> bool:
+    return path is not None and path.suffix.lower() in _HTML
+
+
+def _plain(path: Path, found: dict[str, Any], words: str) -> bytes:
+    """The report as JSON or as text, by its suffix."""
+    body = json.dumps(found, indent=1) if path.suffix.lower() == ".json" else words
+    return f"{body}\n".encode(errors="backslashreplace")

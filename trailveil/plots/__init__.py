@@ -1,0 +1,63 @@
+"""Pictures, by matplotlib: the only importer of it besides trailveil.report.
+
+`trace`, `covariance`, `posterior` and `trade_off` draw on axes, and return them; see docs/plots.md.
+No global state is touched, and equal data give equal bytes: no dates, no random names.
+"""
+
+from trailveil.plots.curves import (
+    Series,
+    chances_figure,
+    noise_figure,
+    posterior,
+    series_figure,
+    trade_off,
+)
+from trailveil.plots.drawing import check_available
+from trailveil.plots.maps import Ring, Shown, lines_of, map_figure, metres, trace
+from trailveil.plots.noise import covariance
+from trailveil.plots.sheets import (
+    LOOKS,
+    Band,
+    Chart,
+    CoverageCurve,
+    CoveragePanel,
+    Line,
+    NoiseCase,
+    PlaneMap,
+    charts,
+    covariances,
+    coverages,
+    maps,
+)
+from trailveil.plots.svg import THEME, inline
+
+__all__ = [
+    "LOOKS",
+    "THEME",
+    "Band",
+    "Chart",
+    "CoverageCurve",
+    "CoveragePanel",
+    "Line",
+    "NoiseCase",
+    "PlaneMap",
+    "Ring",
+    "Series",
+    "Shown",
+    "chances_figure",
+    "charts",
+    "check_available",
+    "covariance",
+    "covariances",
+    "coverages",
+    "inline",
+    "lines_of",
+    "map_figure",
+    "maps",
+    "metres",
+    "noise_figure",
+    "posterior",
+    "series_figure",
+    "trace",
+    "trade_off",
+]

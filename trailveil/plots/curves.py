@@ -1,0 +1,232 @@
+"""Curves over time and over what is asked for: posteriors, noise, readings, prices."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.attacks.posterior import posterior_over_time
+from trailveil.errors import InvalidValue
+from trailveil.gaussian import FloatArray
+from trailveil.mechanism import Mechanism
+from trailveil.plots.drawing import (
+    CIRCLE,
+    GRID,
+    INK,
+    NOISE,
+    RECORDED,
+    RELEASED,
+    dressed,
+    legend,
+    new_figure,
+    on,
+)
+from trailveil.prior import Prior
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Times at which a posterior is drawn at most, and points of a line.
+_TIMES, _POINTS = 200, 1500
+# Units of time: seconds, and from so many of them on.
+_UNITS = (("days", 86400.0, 3.0), ("hours", 3600.0, 3.0), ("minutes", 60.0, 2.0), ("s", 1.0, 0.0))
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Series:
+    """Readings over time.
+
+    seconds: (m,) of the released values (m,). recorded: times (n,) and true values (n,), or None.
+    spans: protected, seconds. guesses: (time, value, half of an interval), what is left at
+    protected times. size: half of an interval that stands beside, or None.
+    """
+
+    seconds: FloatArray
+    values: FloatArray
+    recorded: tuple[FloatArray, FloatArray] | None = None
+    spans: Sequence[tuple[float, float]] = ()
+    guesses: Sequence[tuple[float, float, float]] = ()
+    size: float | None = None
+
+
+def posterior(
+    prior: Prior,
+    mechanism: Mechanism,
+    released: FloatArray,
+    *,
+    truth: FloatArray | None = None,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """What somebody who knows the prior and the noise thinks at each time; returns the axes.
+
+    The mean, and one standard deviation either way, of one coordinate. released: (m,) values of the
+    released rows. truth: (n,) the recorded ones, which makes the picture a private one.
+    Raises InvalidValue where the shapes do not fit.
+    """
+    if truth is not None and np.shape(truth) != prior.times.shape:
+        raise InvalidValue(f"truth must have {prior.times.size} values, got {np.shape(truth)}")
+    at = prior.times[np.unique(np.linspace(0, prior.times.size - 1, _TIMES).round().astype(int))]
+    mean, deviation = posterior_over_time(prior, mechanism, released, at)
+    axes = on(ax)
+    name, unit = _unit(float(np.ptp(prior.times)))
+    axes.fill_between(
+        at / unit,
+        mean - deviation,
+        mean + deviation,
+        color=CIRCLE,
+        alpha=0.2,
+        linewidth=0,
+        label="within one deviation",
+    )
+    axes.plot(at / unit, mean, color=CIRCLE, linewidth=1.2, label="best guess")
+    few = _few(mechanism.rows.size)
+    own = np.asarray(released, dtype=np.float64)[few]
+    when = mechanism.times[mechanism.rows[few]] / unit
+    axes.plot(when, own, ".", color=RELEASED, markersize=2.5, label="released")
+    if truth is not None:
+        axes.plot(prior.times / unit, truth, "--", color=RECORDED, linewidth=1.1, label="recorded")
+    dressed(axes, name, "value")
+    legend(axes)
+    return axes
+
+
+def trade_off(
+    designed: Callable[[float], Mechanism],
+    asked: Sequence[float],
+    *,
+    label: str = "epsilon",
+    unit: str = "m",
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """What it costs to ask for more: how far the noise moves each value, against what is asked for.
+
+    designed: the noise for one of the values of `asked` (an epsilon, metres to be left with),
+    such as a call of trailveil.design. label: what is asked for. Returns the axes, logarithmic.
+    Raises InvalidValue for fewer than two values, or ones that are not positive.
+    """
+    values = np.sort(np.asarray(asked, dtype=np.float64))
+    if values.size < 2 or not np.all((values > 0) & np.isfinite(values)):
+        raise InvalidValue(f"asked must be two or more positive numbers, got {list(asked)}")
+    moved = [designed(float(value)).rms for value in values]
+    axes = on(ax)
+    axes.plot(values, moved, "o-", color=NOISE, markersize=3, linewidth=1.2)
+    _logarithmic(axes)
+    axes.grid(color=GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+    return dressed(axes, label, f"noise, rms ({unit})")
+
+
+def noise_figure(
+    seconds: FloatArray, spread: FloatArray, spans: Sequence[tuple[float, float]], unit: str
+) -> "Figure":
+    """The standard deviation of the noise (n,) over time (n,), NaN where nothing is released.
+
+    spans: what is protected, (start, end) in seconds. A private picture: it tells when.
+    """
+    figure = new_figure(3.5, 1.9)
+    axes = figure.add_subplot()
+    name, scale = _unit(float(np.ptp(seconds)))
+    _shade(axes, spans, scale)
+    rows = _few(seconds.size)
+    axes.plot(seconds[rows] / scale, spread[rows], color=NOISE, linewidth=1.2, label="noise")
+    axes.set_ylim(bottom=0)
+    dressed(axes, f"{name} since the first one", f"moved by{f' ({unit})' if unit else ''}")
+    if spans:
+        legend(axes)
+    return figure
+
+
+def series_figure(shown: Series) -> "Figure":
+    """Readings over time, in their own unit."""
+    figure = new_figure(3.5, 2.5)
+    axes = figure.add_subplot()
+    length = max(float(np.ptp(shown.seconds)), *(b for _, b in shown.spans), 1.0)
+    name, scale = _unit(length)
+    _shade(axes, shown.spans, scale)
+    if shown.recorded is not None:
+        times, values = shown.recorded
+        rows = _few(times.size)
+        axes.plot(
+            times[rows] / scale, values[rows], "--", color=RECORDED, linewidth=1.1, label="recorded"
+        )
+    rows = _few(shown.seconds.size)
+    axes.plot(
+        shown.seconds[rows] / scale,
+        shown.values[rows],
+        color=RELEASED,
+        linewidth=1.1,
+        label="released",
+    )
+    guesses = [(at / scale, value, half) for at, value, half in shown.guesses]
+    if shown.size is not None:
+        middle = (float(np.min(shown.values)) + float(np.max(shown.values))) / 2
+        guesses.append((1.06 * length / scale, middle, shown.size))
+    for number, (at, value, half) in enumerate(guesses):
+        axes.errorbar(
+            at,
+            value,
+            half,
+            color=CIRCLE,
+            capsize=3,
+            linewidth=1.2,
+            label="_" if number else "size of what is left" if shown.size else "guess",
+        )
+    dressed(axes, f"{name} since the first one", "value")
+    legend(axes)
+    return figure
+
+
+def chances_figure(right: float) -> "Figure":
+    """How often the best guess between two places is right, beside a coin: of 100 times."""
+    figure = new_figure(3.5, 0.95)
+    axes = figure.add_subplot()
+    axes.barh([1.0], [right], color=CIRCLE, height=0.5)
+    axes.barh([0.0], [50.0], color=GRID, height=0.5)
+    axes.set_yticks([0.0, 1.0], ["a tossed coin", "the best guess"])
+    axes.set_xlim(0, 100)
+    axes.set_xticks([0, 50, 100])
+    dressed(axes, "", "").tick_params(left=False)
+    axes.tick_params(axis="y", labelcolor=INK)
+    for at, value in ((1.0, right), (0.0, 50.0)):
+        axes.annotate(
+            f"{value:.0f}",
+            (value, at),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=10,
+            color=INK,
+        )
+    return figure
+
+
+def _logarithmic(axes: "Axes") -> None:
+    """Both axes logarithmic, with plain numbers at 1, 2 and 5."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    axes.set(xscale="log", yscale="log")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def _shade(axes: "Axes", spans: Sequence[tuple[float, float]], scale: float) -> None:
+    for number, (begin, end) in enumerate(spans):
+        label = "_" if number else "protected"
+        axes.axvspan(begin / scale, end / scale, color=CIRCLE, alpha=0.15, linewidth=0, label=label)
+        axes.axvline((begin + end) / 2 / scale, color=CIRCLE, linewidth=0.8, alpha=0.6)
+
+
+def _few(count: int) -> NDArray[np.intp]:
+    """Of so many rows, evenly chosen ones; first and last are kept."""
+    found = np.linspace(0, count - 1, min(count, _POINTS)).round().astype(np.intp)
+    return np.asarray(np.unique(found))
+
+
+def _unit(length: float) -> tuple[str, float]:
+    """The unit of time for so many seconds, and how many seconds it has."""
+    return next((name, size) for name, size, least in _UNITS if length >= least * size)

@@ -1,0 +1,350 @@
+"""Maps that are drawn, with no map behind: tracks, circles, a graticule, a scale bar, north.
+
+Everything is in metres of a local frame (trailveil.projection), so circles are circles and one
+scale holds all over.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.gaussian import FloatArray
+from trailveil.plots.drawing import (
+    CIRCLE,
+    GRID,
+    INK,
+    MUTED,
+    RECORDED,
+    RELEASED,
+    dressed,
+    legend,
+    new_figure,
+    on,
+)
+from trailveil.projection import MICRO, Frame, frame_for
+from trailveil.trace import Trace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Fixes of a line that are drawn at most: a page for a phone shows no more.
+MOST_POINTS = 3000
+# Metres that a map extends at least, and the share of it that is left free around what it shows.
+_LEAST, _MARGIN = 200.0, 0.06
+# Height over width, at least and at most.
+_FLAT, _TALL = 0.55, 1.25
+# Inches: width of a map, and the room for labels around it.
+_WIDE, _LEFT, _BELOW, _ABOVE, _RIGHT = 2.86, 0.52, 0.3, 0.08, 0.12
+# Columns of the legend, and inches of a line of it.
+_COLUMNS, _LINE = 3, 0.19
+# Degrees of latitude beyond which meridians are no grid.
+_POLAR = 88.0
+
+
+Corner = tuple[bool, bool]
+"""Of a map: whether it is a right one, and whether it is an upper one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """A circle of so many metres around a point (metres of the frame), and what it is called."""
+
+    east: float
+    north: float
+    radius: float
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Shown:
+    """What a map shows, in metres of one frame (n, 2).
+
+    released: fixes by time. recorded: the true ones, or None. rings: circles with a place. size: of
+    a circle that stands beside the map, at its scale and at no place, or None.
+    """
+
+    frame: Frame
+    released: Sequence[FloatArray]
+    recorded: FloatArray | None = None
+    rings: Sequence[Ring] = ()
+    size: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Extent:
+    """West, east, south and north, in metres."""
+
+    west: float
+    east: float
+    south: float
+    north: float
+
+    @property
+    def width(self) -> float:
+        return self.east - self.west
+
+    @property
+    def height(self) -> float:
+        return self.north - self.south
+
+
+def trace(before: Trace | None, after: Trace, *, ax: "Axes | None" = None) -> "Axes":
+    """A recording before and after, on a map. Returns the axes; draws on `ax` if there is one.
+
+    before: the true one, which makes the picture a private one, or None.
+    """
+    frame = frame_for(after.positions)
+    axes = on(ax, _WIDE + _LEFT + _RIGHT, 3.4)
+    recorded = None if before is None else metres(frame, before.positions)
+    draw_map(axes, Shown(frame, lines_of(frame, after), recorded))
+    axes.set_aspect("equal", adjustable="box")
+    return axes
+
+
+def metres(frame: Frame, positions: FloatArray) -> FloatArray:
+    """Positions (n, 2) in degrees as metres east and north (n, 2) in a frame."""
+    return np.asarray(frame.to_lattice(positions) / MICRO)
+
+
+def lines_of(frame: Frame, shown: Trace) -> list[FloatArray]:
+    """The lines (k, 2) of a trace: one a segment, thinned evenly to MOST_POINTS in all."""
+    places = metres(frame, shown.positions)
+    step = max(1, -(-len(shown) // MOST_POINTS))
+    cuts = [0, *(np.flatnonzero(np.diff(shown.segments)) + 1).tolist(), len(shown)]
+    return [_thinned(places[first:last], step) for first, last in pairwise(cuts)]
+
+
+def _thinned(places: FloatArray, step: int) -> FloatArray:
+    kept = np.unique([*range(0, len(places), step), len(places) - 1])
+    return np.asarray(places[kept])
+
+
+def map_figure(shown: Shown) -> "Figure":
+    """A map as a figure of its own, with the circle of `size` below it at the same scale."""
+    extent = _extent(shown)
+    tall = _WIDE * extent.height / extent.width
+    radius = shown.size or 0.0
+    strip = _WIDE * 2.2 * radius / extent.width + 0.06 if radius else 0.0
+    named = 3 + (shown.recorded is not None) + bool(shown.rings)
+    above = _ABOVE + _LINE * -(-named // _COLUMNS)
+    width, height = _LEFT + _WIDE + _RIGHT, above + tall + _BELOW + strip
+    figure = new_figure(width, height, layout=False)
+    box = (_LEFT / width, (_BELOW + strip) / height, _WIDE / width, tall / height)
+    draw_map(figure.add_axes(box), shown)
+    if radius:
+        below = figure.add_axes((_LEFT / width, 0.0, _WIDE / width, strip / height))
+        _draw_size(below, radius, extent.width, extent.width * strip / _WIDE)
+    return figure
+
+
+def draw_map(axes: "Axes", shown: Shown) -> None:
+    """Everything on one pair of axes, which get their limits from it."""
+    from matplotlib.patches import Circle
+
+    extent = _extent(shown)
+    axes.set(xlim=(extent.west, extent.east), ylim=(extent.south, extent.north))
+    _draw_graticule(axes, shown.frame, extent)
+    if shown.recorded is not None:
+        line = _thinned(shown.recorded, max(1, -(-len(shown.recorded) // MOST_POINTS)))
+        axes.plot(*line.T, color=RECORDED, linestyle="--", linewidth=1.2, label="recorded")
+    for number, part in enumerate(shown.released):
+        label = "" if number else "released"
+        axes.plot(*part.T, color=RELEASED, linewidth=1.1, label=label or "_")
+    ends = (("first fix", "o", shown.released[0][0]), ("last fix", "s", shown.released[-1][-1]))
+    for label, mark, at in ends:
+        axes.plot(*at, mark, color=RELEASED, markersize=4.5, markerfacecolor="none", label=label)
+    for number, ring in enumerate(shown.rings):
+        axes.add_patch(Circle((ring.east, ring.north), ring.radius, color=CIRCLE, alpha=0.16, lw=0))
+        axes.add_patch(
+            Circle((ring.east, ring.north), ring.radius, fill=False, color=CIRCLE, lw=0.9)
+        )
+        axes.plot(ring.east, ring.north, "+", color=CIRCLE, label="_" if number else "guess")
+        if ring.name:
+            axes.annotate(
+                ring.name,
+                (ring.east, ring.north),
+                xytext=(3, 3),
+                textcoords="offset points",
+                color=CIRCLE,
+                fontsize=9,
+            )
+    free = _free_corners(shown, extent)
+    _draw_scale(axes, extent, free[0])
+    _draw_north(axes, shown.frame, extent, free[1])
+    legend(axes, _COLUMNS)
+
+
+def _extent(shown: Shown) -> _Extent:
+    """The box of all that is shown, with a margin, neither too flat nor too tall."""
+    corners = [*shown.released, *([] if shown.recorded is None else [shown.recorded])]
+    corners += [
+        np.array([[one.east, one.north]]) + one.radius * np.array([[-1.0], [1.0]])
+        for one in shown.rings
+    ]
+    points = np.concatenate(corners)
+    low, high = points.min(axis=0), points.max(axis=0)
+    middle, size = (low + high) / 2, np.maximum(high - low, _LEAST) * (1 + 2 * _MARGIN)
+    width = max(float(size[0]), float(size[1]) / _TALL, 2.1 * (shown.size or 0.0))
+    height = max(float(size[1]), _FLAT * width)
+    east, north = middle
+    return _Extent(east - width / 2, east + width / 2, north - height / 2, north + height / 2)
+
+
+def _draw_graticule(axes: "Axes", frame: Frame, extent: _Extent) -> None:
+    """Meridians and parallels, named at the lower and at the left edge."""
+    dressed(axes, "", "")
+    for spine in axes.spines.values():
+        spine.set_visible(True)
+        spine.set_color(GRID)
+    axes.set(xticks=[], yticks=[])
+    along = np.linspace(0.0, 1.0, 9)
+    east, north = extent.west + along * extent.width, extent.south + along * extent.height
+    middle = frame.to_degrees(_lattice(east[4:5], north[4:5]))[0]
+    if abs(middle[0]) > _POLAR * MICRO:
+        return
+    below = frame.to_degrees(_lattice(east, np.full(9, extent.south)))
+    bottom = _unwrapped(below[:, 1], float(middle[1]))
+    left = frame.to_degrees(_lattice(np.full(9, extent.west), north))[:, 0] / MICRO
+    across, up = _nice(float(np.ptp(bottom)) / 3), _nice(float(np.ptp(left)) / 3.5)
+    longitudes, latitudes = _multiples(bottom, across), _multiples(left, up)
+    axes.set_xticks(
+        np.interp(longitudes, bottom, east), [_degrees(_wrapped(one), across) for one in longitudes]
+    )
+    axes.set_yticks(np.interp(latitudes, left, north), [_degrees(one, up) for one in latitudes])
+    axes.tick_params(length=2, labelsize=8, colors=MUTED)
+    wide = np.linspace(bottom[0] - across, bottom[-1] + across, 9)
+    high = np.clip(np.linspace(left[0] - up, left[-1] + up, 9), -90.0, 90.0)
+    lines = [(high, np.full(9, one)) for one in longitudes]
+    lines += [(np.full(9, one), wide) for one in latitudes]
+    for latitude, longitude in lines:
+        line = metres(frame, np.stack([latitude, _wrapped(longitude)], axis=1))
+        axes.plot(*line.T, color=GRID, linewidth=0.7, zorder=0, scalex=False, scaley=False)
+
+
+def _free_corners(shown: Shown, extent: _Extent) -> tuple[Corner, Corner]:
+    """A corner for the scale bar and one for the arrow: those with the least drawn in them."""
+    lines = [*shown.released, *([] if shown.recorded is None else [shown.recorded])]
+    places = np.concatenate(lines)
+    across = (places[:, 0] - extent.west) / extent.width
+    up = (places[:, 1] - extent.south) / extent.height
+
+    def drawn(corner: Corner, wide: float, tall: float) -> int:
+        right, upper = corner
+        beside = (1 - across if right else across) < wide
+        return int(np.sum(beside & ((1 - up if upper else up) < tall)))
+
+    every = [(right, upper) for upper in (False, True) for right in (False, True)]
+    scale = min(every, key=lambda one: drawn(one, 0.4, 0.15))
+    arrow = min((one for one in every if one != scale), key=lambda one: drawn(one, 0.14, 0.3))
+    return scale, arrow
+
+
+def _draw_scale(axes: "Axes", extent: _Extent, corner: Corner) -> None:
+    length = _nice(0.3 * extent.width)
+    right, upper = corner
+    x, y = extent.west + 0.05 * extent.width, extent.south + 0.05 * extent.height
+    if right:
+        x = extent.east - 0.05 * extent.width - length
+    if upper:
+        y = extent.north - 0.1 * extent.width
+    axes.plot([x, x + length], [y, y], color=INK, linewidth=2, solid_capstyle="butt", label="_")
+    name = f"{length / 1000:g} km" if length >= 1000 else f"{length:g} m"
+    axes.annotate(
+        name,
+        (x + length / 2, y),
+        xytext=(0, 3),
+        textcoords="offset points",
+        ha="center",
+        fontsize=9,
+        color=INK,
+    )
+
+
+def _draw_north(axes: "Axes", frame: Frame, extent: _Extent, corner: Corner) -> None:
+    """An arrow along the meridian."""
+    right, upper = corner
+    tip = np.array([extent.west + 0.07 * extent.width, extent.south + 0.22 * extent.width])
+    if right:
+        tip[0] = extent.east - 0.07 * extent.width
+    if upper:
+        tip[1] = extent.north - 0.05 * extent.width
+    here = frame.to_degrees(_lattice(tip[:1], tip[1:]))[0] / MICRO
+    step = 0.01 if here[0] < 89.9 else -0.01
+    there = metres(frame, np.array([[here[0] + step, here[1]]]))[0]
+    way = np.sign(step) * (there - tip) / np.hypot(*(there - tip))
+    foot = tip - 0.1 * extent.width * way
+    axes.annotate(
+        "",
+        (float(tip[0]), float(tip[1])),
+        xytext=(float(foot[0]), float(foot[1])),
+        arrowprops={"arrowstyle": "-|>", "color": INK, "linewidth": 1.0},
+    )
+    axes.annotate(
+        "N",
+        (float(foot[0]), float(foot[1])),
+        xytext=(0, -1),
+        textcoords="offset points",
+        ha="center",
+        va="top",
+        fontsize=9,
+        color=INK,
+    )
+
+
+def _draw_size(axes: "Axes", radius: float, wide: float, tall: float) -> None:
+    """A circle at the scale of a map, and at no place of it."""
+    from matplotlib.patches import Circle
+
+    axes.set(xlim=(0, wide), ylim=(-tall / 2, tall / 2))
+    axes.axis("off")
+    large = 2 * radius > 0.55 * wide
+    x = wide / 2 if large else 1.1 * radius
+    axes.add_patch(Circle((x, 0.0), radius, color=CIRCLE, alpha=0.16, linewidth=0))
+    axes.add_patch(Circle((x, 0.0), radius, fill=False, color=CIRCLE, linewidth=0.9))
+    axes.plot([x, x + radius], [0, 0], color=CIRCLE, linewidth=0.9)
+    at = (x, 0.0) if large else (x + 1.1 * radius, 0.0)
+    axes.annotate(
+        "the size of what is left\n(at no place of the map)",
+        at,
+        xytext=(0, 6) if large else (4, 0),
+        textcoords="offset points",
+        ha="center" if large else "left",
+        va="bottom" if large else "center",
+        fontsize=9,
+        color=INK,
+    )
+
+
+def _lattice(east: FloatArray, north: FloatArray) -> NDArray[np.int64]:
+    return np.round(np.stack([east, north], axis=1) * MICRO).astype(np.int64)
+
+
+def _nice(size: float) -> float:
+    """The largest of 1, 2 and 5 times a power of ten that is not above a size."""
+    unit = 10.0 ** np.floor(np.log10(size))
+    return float(max(one for one in (1, 2, 5) if one * unit <= size * (1 + 1e-9)) * unit)
+
+
+def _multiples(over: FloatArray, step: float) -> FloatArray:
+    first, last = np.ceil(over.min() / step), np.floor(over.max() / step)
+    return np.arange(first, last + 1) * step
+
+
+def _unwrapped(longitudes: NDArray[np.int64], middle: float) -> FloatArray:
+    """Microdegrees as degrees that nowhere jump, near the middle."""
+    away = (longitudes - middle + 180 * MICRO) % (360 * MICRO) - 180 * MICRO
+    return np.asarray((middle + away) / MICRO)
+
+
+def _wrapped(longitude: FloatArray | float) -> FloatArray:
+    return np.asarray((np.asarray(longitude) + 180.0) % 360.0 - 180.0)
+
+
+def _degrees(value: FloatArray | float, step: float) -> str:
+    digits = max(0, -int(np.floor(np.log10(step) + 1e-9)))
+    return f"{float(value):.{digits}f}°"

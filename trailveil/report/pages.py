@@ -1,0 +1,252 @@
+"""The report of a released trace as a page: one for others, one for its owner alone.
+
+What the page for others may hold. It is made by `public_page` from two things only: the public
+report (`record(..., private=False)`), and the fixes as they are released. Whatever is drawn or
+written there is computed from these, so it tells nobody more than the two do. In particular:
+
+- Circles. What an adversary is left with is a circle around where they look, and both depend on
+  when the noise is: around a protected time it is wide and the guess is a smooth average, elsewhere
+  it is narrow. A circle at each protected time would tell the times; circles at other times, too,
+  if their radii or centres were those of this noise, since who can run the program finds the times
+  that give just these. Circles of one size at evenly spread times would tell nothing, but would
+  promise at each of these times what holds at protected ones only. So there is one circle, of the
+  size that the public report states, beside the map at its scale, and at no place of it.
+- Noise along the way: its size is largest at the protected times, so no picture and no metres of it
+  are there (the public report leaves these out for the same reason).
+- The limits, the grid and the scale of the map follow from the released fixes and from that size.
+- Times: no time of day is written, of the recording or of anything else. When the fixes were is in
+  the released file.
+
+With noise for every place there are no protected times to tell, and the public report states the
+metres of the noise; the page is made in the same way.
+
+The page for the owner adds the true track, the protected times, a circle around the best guess at
+each of them (trailveil.report.guesses), and the noise over time. It is marked as private.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from trailveil.places import Visited
+from trailveil.plots import Ring, Shown, lines_of, map_figure, metres
+from trailveil.plots.curves import chances_figure, noise_figure
+from trailveil.plots.svg import inline
+from trailveil.projection import MICRO, Frame
+from trailveil.release import Plan
+from trailveil.report.guesses import Guess, guesses, guesses_of_visits, visits_of
+from trailveil.report.html import Cell, Page, Picture, Section, Table, rendered, sections_of
+from trailveil.report.parts import duration
+from trailveil.report.text import in_sentences
+from trailveil.selection import in_words
+from trailveil.trace import Trace
+
+FOR_OTHERS = (
+    "This page is for others to read. It is made of the released file and the public report alone, "
+    "and holds nothing that these two do not hold: the true track is not in it, and which times "
+    "are protected is not told. Away from these the released track can be close to the true one."
+)
+KEEP_IT = (
+    "This page is for you alone. It shows the true track and the protected times: whoever reads it "
+    "knows what was to be hidden. Do not publish it, do not send it, do not keep it beside the "
+    "released file."
+)
+
+
+# How many times as long as the track the radius of a circle beside it may be.
+_LARGEST = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A guess, what its circle is called, the name of its place if it has one, and its radius."""
+
+    label: str
+    name: str
+    guess: Guess
+    radius: float | None
+
+
+def public_page(found: dict[str, Any], released: Trace) -> bytes:
+    """The page for others. found: of `record` with private=False. released: as it leaves."""
+    frame = Frame(found["frame"]["latitude"], found["frame"]["longitude"])
+    size = found["worst"]["circle_68_m"]
+    longest = float(np.max(np.ptp(metres(frame, released.positions), axis=0)))
+    fits = size is not None and size <= _LARGEST * longest
+    shown = Shown(frame, lines_of(frame, released), size=size if fits else None)
+    words = _of_track(released, frame) + _of_size(found, size, drawn=fits)
+    picture = Picture(inline(map_figure(shown), "map", "The released track", words), words)
+    return _page(found, [Section("The released track", (), (picture,))], FOR_OTHERS)
+
+
+def private_page(
+    found: dict[str, Any], plan: Plan, drawn: Trace, there: Sequence[Visited] = ()
+) -> bytes:
+    """The page for the owner. found: of `record` with private=True, of this plan.
+
+    drawn: what was released, at its recorded times. there: the places with names.
+    """
+    frame = plan.frame
+    guessed = guesses(plan, drawn)
+    radii = [one["circle_68_m"] for one in found.get("secrets", [])]
+    if plan.everywhere:
+        radii = [found["worst"]["circle_68_m"]] * len(guessed)
+    rows = [_Row(str(one.number), "", one, radii[one.number - 1]) for one in guessed]
+    for number, (one, told) in enumerate(zip(there, found["places"], strict=True), start=1):
+        left = told["left"][0]["circle_68_m"] if told["left"] else None
+        rows += [
+            _Row(f"P{number}", one.place.name, guess, left)
+            for guess in guesses_of_visits(plan, drawn, one)
+        ]
+    rings = [
+        Ring(row.guess.place[0], row.guess.place[1], row.radius, row.label)
+        for row in rows
+        if row.radius is not None
+    ]
+    recorded = metres(frame, plan.trace.positions)
+    shown = Shown(frame, lines_of(frame, drawn), recorded, rings)
+    words = (
+        f"{_of_track(drawn, frame)} Dashed: the true track. Circles: where somebody looks who has "
+        "no idea of the place, but knows how people move and how the noise was made: around their "
+        "best guess, to be right in 68 of 100 cases."
+    )
+    picture = Picture(
+        inline(map_figure(shown), "map", "The true and the released track", words), words
+    )
+    table = _where(frame, rows)
+    track = Section("The true and the released track", (), (picture,), (table,) if rows else ())
+    return _page(found, [track, _noise(found, plan, there)], KEEP_IT)
+
+
+def _page(found: dict[str, Any], drawn: Sequence[Section], lead: str) -> bytes:
+    """A page: what is promised, what is drawn, and all that is said besides."""
+    before, sections = sections_of(in_sentences(found)[1:])
+    promise, *others = sections
+    promise = with_chances(promise, found["worst"]["advantage"], numbers(found))
+    return rendered(
+        Page(
+            f"What {found['output']} promises",
+            (lead,),
+            (promise, *drawn, *others),
+            (
+                f"Made by Trailveil {found['trailveil']}. Prior: {found['prior']['name']}, "
+                f"{found['prior']['kernel']}.",
+            ),
+            found["private"],
+            before,
+        )
+    )
+
+
+def with_chances(promise: Section, advantage: float, table: Table) -> Section:
+    """The section of the promise with a picture of its odds, and its numbers."""
+    right = 100 * (0.5 + advantage / 2)
+    words = (
+        f"Between two places, the best guess is right {right:.0f} times in 100; a tossed coin is "
+        "right 50 times."
+    )
+    chances = inline(chances_figure(right), "chances", "How often a guess is right", words)
+    return Section(promise.title, promise.lines, (Picture(chances, words),), (table,))
+
+
+def numbers(found: dict[str, Any]) -> Table:
+    """The figures of the report, as they stand in the JSON of it."""
+    worst, noise = found["worst"], found["mechanism"]
+    rows = [
+        *numbers_of(worst),
+        _metres_row("A circle that is right in 68 of 100 cases", worst["circle_68_m"]),
+        (Cell("Fixes released"), Cell(f"{noise['released_fixes']:,}", noise["released_fixes"])),
+        (Cell("Fixes withheld"), Cell(f"{noise['withheld_fixes']:,}", noise["withheld_fixes"])),
+    ]
+    for entry, words in (
+        ("rms_m", "Moved on average (root mean square)"),
+        ("largest_rms_m", "Moved where most (root mean square)"),
+        ("largest_99_m", "Moved there by no more than, in 99 of 100 draws"),
+    ):
+        if noise[entry] is not None:
+            rows.append(_metres_row(words, noise[entry]))
+    return Table("The same in numbers", ("What", "How much"), tuple(rows))
+
+
+def numbers_of(worst: dict[str, Any]) -> list[tuple[Cell, ...]]:
+    """Rows of what a guarantee means."""
+    return [
+        (
+            Cell(f"Epsilon (Renyi order {worst['order']:g})"),
+            Cell(f"{worst['epsilon']:.3g}", worst["epsilon"]),
+        ),
+        (Cell("mu"), Cell(f"{worst['mu']:.3g}", worst["mu"])),
+        (
+            Cell("Odds change by less than a factor of, in 99 of 100 cases"),
+            Cell(f"{worst['odds_factor_99']:.2g}", worst["odds_factor_99"]),
+        ),
+        (
+            Cell("Advantage of the best guess over a coin"),
+            Cell(f"{worst['advantage']:.2g}", worst["advantage"]),
+        ),
+    ]
+
+
+def _metres_row(words: str, value: float | None) -> tuple[Cell, ...]:
+    return Cell(words), Cell("nothing is learnt" if value is None else f"{value:,.0f} m", value)
+
+
+def _of_track(shown: Trace, frame: Frame) -> str:
+    """The map in a sentence, of what is released alone."""
+    places = metres(frame, shown.positions)
+    wide, tall = np.ptp(places, axis=0) / 1000
+    way = float(np.sum(np.hypot(*np.diff(places, axis=0).T))) / 1000
+    return (
+        f"The released track: {len(shown):,} fixes over {duration(shown.duration)}, {wide:.1f} km "
+        f"from west to east and {tall:.1f} km from south to north, {way:.1f} km of way."
+    )
+
+
+def _of_size(found: dict[str, Any], size: float | None, *, drawn: bool) -> str:
+    if size is None:
+        return " Who has no idea of a protected place learns nothing of it, so there is no circle."
+    when = "any time" if "everywhere" in found else "a protected time"
+    where = "Below the map, at its scale: " if drawn else "Too large to be drawn beside it: "
+    return (
+        f" {where}a circle of {size:,.0f} m around a point. Somebody who has no idea of the place "
+        f"at {when} can narrow it down to such a circle, around a guess of theirs. Where it is "
+        "drawn says nothing."
+    )
+
+
+def _where(frame: Frame, rows: Sequence[_Row]) -> Table:
+    """The circles in numbers: when, around which place, how wide."""
+    lattice = [np.round(np.array(row.guess.place) * MICRO) for row in rows]
+    at = frame.to_degrees(np.array(lattice).reshape(-1, 2).astype(np.int64)) / MICRO
+    found = []
+    for row, (latitude, longitude) in zip(rows, at.tolist(), strict=True):
+        one = row.guess
+        begin, end = in_words(one.begin), in_words(one.end)
+        label = f"{row.label}, {row.name}" if row.name else row.label
+        when = begin if one.begin == one.end else f"{begin} to {end}"
+        nothing = row.radius is None
+        wide = Cell("nothing is learnt" if nothing else f"{row.radius:,.0f} m", row.radius)
+        found.append((Cell(label), Cell(when), Cell(f"{latitude:.5f}, {longitude:.5f}"), wide))
+    head = ("Circle", "When", "Best guess", "Radius")
+    return Table("Where somebody looks, given the release", head, tuple(found))
+
+
+def _noise(found: dict[str, Any], plan: Plan, there: Sequence[Visited]) -> Section:
+    """The noise over time, and what is protected."""
+    noise, seconds = found["mechanism"], plan.trace.seconds
+    spread = np.sqrt(2 * plan.mechanism.variances)
+    spread[~np.asarray(plan.mechanism.released)] = np.nan
+    parts = [one.stretch for one in plan.findings]
+    parts += [visit for one in there for visit in visits_of(plan, one)]
+    spans = [part.seconds(plan.trace) for part in parts]
+    words = (
+        "How far the design moves each fix (root mean square): "
+        f"{noise['rms_m']:,.0f} m on average, {noise['largest_rms_m']:,.0f} m where most; no line "
+        "where nothing is released."
+    )
+    if spans:
+        words += f" Shaded: what is protected ({len(spans)} of times and stays)."
+    svg = inline(noise_figure(seconds, spread, spans, "m"), "noise", "The noise over time", words)
+    return Section("The noise over time", (), (Picture(svg, words),))
