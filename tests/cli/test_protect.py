@@ -255,7 +255,8 @@ def test_places_that_are_none(source: Path, tmp_path: Path, call: Call) -> None:
             "its own",
         ),
         ((source, "--report", "/dev/null", "--overwrite"), "got a device"),
-        ((source, "--report", source.with_name("a.html")), "must be .json or .txt"),
+        ((source, "--private-report", source.with_name("a.html")), "PRIVATE"),
+        ((source, "--private-report", source.with_name("a.json")), "must be a page"),
     ]
     for words, what in cases:
         line = refused(call("protect", *words))
