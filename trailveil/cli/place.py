@@ -10,6 +10,7 @@ import numpy as np
 from trailveil.adversaries import Named
 from trailveil.adversaries import named as known_as
 from trailveil.cli.parameters import ABOVE_ONE, POSITIVE, printable
+from trailveil.cli.selecting import WithPlaces
 from trailveil.cli.waiting import waiting
 from trailveil.errors import Refused
 from trailveil.guarantee import CIRCLE_68
@@ -37,7 +38,8 @@ def place() -> None:
 
 
 @place.command(
-    epilog="Example: trailveil place add home --near 45.7399,-32.9167,150 --radius 300 --epsilon 1"
+    cls=WithPlaces,
+    epilog="Example: trailveil place add home --near 45.7399,-32.9167,150 --radius 300 --epsilon 1",
 )
 @click.argument("name", callback=printable)
 @click.option("--near", required=True, metavar="LAT,LON,METRES", help="Where it is, and how wide.")

@@ -67,11 +67,11 @@ class WithPlaces(click.Command):
         except click.NoSuchOption as error:
             if not error.option_name[1:2].isdigit():
                 raise
-            further = args  # a number below 0
+            further = [error.option_name]  # a number below 0
         if further and not ctx.resilient_parsing:
             raise click.UsageError(
-                "IN must be one file, got further arguments: write LAT,LON,METRES without spaces, "
-                "and quote names that have any",
+                "each argument must be one word, got further ones: write LAT,LON,METRES without "
+                "spaces, and quote names that have any",
                 ctx,
             )
         return further

@@ -29,9 +29,13 @@ def prepare() -> None:
 
 def say(message: str) -> None:
     """One line on stderr, where anybody listens."""
-    line = "".join(c if c.isprintable() else "?" for c in " ".join(message.split()))
+    line = "".join(c if c.isprintable() else "?" for c in " ".join(map(_short, message.split())))
     with contextlib.suppress(OSError):
         click.secho(f"trailveil: {line}", fg="red", err=True)
+
+
+def _short(word: str) -> str:
+    return word if len(word) <= _LONGEST else word[:_LONGEST] + "..."
 
 
 def say_wrong_usage(error: click.ClickException) -> None:

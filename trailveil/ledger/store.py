@@ -171,7 +171,7 @@ def open_ledger(folder: Path) -> Ledger:
 def _key_in(folder: Path) -> bytes:
     """What the key's file holds; a pipe or a device, which may have no end, is not read."""
     path = folder / _KEY
-    if not stat.S_ISREG(path.lstat().st_mode):
+    if not stat.S_ISREG(path.stat().st_mode):
         raise Refused(
             f"the key of the ledger must be a file, got something else: {named(path)}; restore it "
             "from a backup, without it nothing can be counted"

@@ -1,0 +1,187 @@
+"""Every option of every command, found from click itself, given what it must not be given."""
+
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from tests.conftest import Sweep
+from tests.rides import ride, written
+from trailveil.cli import cli, main
+from trailveil.errors import Unavailable
+from trailveil.experiments import covariances, figure2, nyc
+
+LIMIT = 20  # seconds that any of these may take
+QUICK = ("--mechanism", "withhold", "--withhold", "300", "--radius", "1")
+KERNEL = ("--kernel", "rbf", "--length-scale", "2")
+DESIGN = ("--points", "5", *KERNEL, "--secret", "2", "--budget", "1")
+# Words that make a run of a command, which ends soon: slow ones end in an output that is a file.
+# A command that is not here is run without any.
+BASES: dict[str, tuple[Sequence[str], Sequence[str]]] = {
+    "protect": (QUICK, ["ride.gpx"]),
+    "audit": ((), ["ride.gpx", "other.gpx"]),
+    "design": (DESIGN, []),
+    "fit": (["-o", "taken/prior.json"], ["ride.gpx"]),
+    "calibrate": (["--kernel", "none"], ["ride.gpx"]),
+    "reproduce covariances": (["--csv-only", "--out", "taken"], []),
+    "reproduce figure2": (["--csv-only", "--out", "taken"], []),
+    "reproduce nyc": (["--csv-only", "--out", "taken"], []),
+    "place add": (["--near", "nowhere"], ["home"]),
+    "place remove": ([], ["home"]),
+    "ledger export": ([], ["out.jsonl"]),
+    "key new": ([], ["new.key"]),
+    "demo": (["-o", "taken"], []),
+}
+TEXTS = [
+    *("", "nan", "inf", "-inf", "-1", "0", "1e308", "1e-308", "5e-324", "9" * 400, "x", "5"),
+    *("\u00e9\u6f22", "a\nb", "\x1b[31mred", "x" * 10_000, "\udcff", "--", "-", "1:2:3", "1,2,3"),
+    *("nan,nan,nan", "1e308,1e308,1e308", "0@1/0", "0@1e308/1e308", "%s{}", "  ", ".."),
+]
+FILES = [
+    *("none.gpx", "none/none.gpx", "folder", "pipe", "loop", "loop/x.gpx", "link.gpx", "hard.gpx"),
+    *("ride.gpx", "empty", "noise", "deep.json", "dangling", "ride.gpx/x", "x" * 300, "x" * 5000),
+    *("/dev/zero", "/dev/full", "/dev/null", "/proc/x.gpx", "", ".", "..", "-", "/", "\udcff.gpx"),
+    *("a\nb\x1b[31m.gpx", "-x.gpx", "dev-full.json"),
+]
+
+
+def commands(of: click.Command = cli, name: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Every command with its name."""
+    if not isinstance(of, click.Group):
+        yield name, of
+        return
+    context = click.Context(of)
+    for one in of.list_commands(context):
+        found = of.get_command(context, one)
+        assert found is not None
+        yield from commands(found, f"{name} {one}".strip())
+
+
+def cases(name: str, command: click.Command) -> Iterator[list[str]]:
+    """A run for each wrong value of each parameter of a command."""
+    options, arguments = BASES.get(name, ((), ()))
+    places = [one.name for one in command.params if one.param_type_name == "argument"]
+    for one in command.params:
+        is_file = isinstance(one.type, click.Path) or one.name in ("prior", "priors")
+        for value in FILES if is_file else TEXTS:
+            words, rest = list(options), list(arguments)
+            if one.name in places:
+                rest[places.index(one.name)] = value
+            elif isinstance(one, click.Option) and one.is_flag:
+                words += [f"{one.opts[-1]}={value}"]
+            else:
+                words += [one.opts[-1], *[value] * one.nargs]
+            yield [*name.split(), *words, "--", *rest]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "place"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    source = written(folder / "ride.gpx", ride(12, 60.0))
+    (folder / "other.gpx").write_bytes(source.read_bytes())
+    (folder / "folder").mkdir()
+    for name, data in (("taken", b"x"), ("empty", b""), ("noise", bytes(range(256)) * 9)):
+        (folder / name).write_bytes(data)
+    (folder / "deep.json").write_text("[" * 100_000, encoding="utf-8")
+    os.mkfifo(folder / "pipe")
+    for name, target in (("loop", "loop"), ("link.gpx", "ride.gpx"), ("dangling", "nowhere")):
+        (folder / name).symlink_to(target)
+    (folder / "dev-full.json").symlink_to("/dev/full")
+    (folder / "hard.gpx").hardlink_to(source)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    for module in (covariances, nyc):  # a minute's work each, where the folder is a good one
+        monkeypatch.setattr(module, "write", no_work)
+    monkeypatch.setattr(figure2, "run", no_work)
+    monkeypatch.setattr("trailveil.cli.demo.simulated_day", no_work)
+    return folder
+
+
+def no_work(*_: Any, **__: Any) -> None:
+    """In place of what takes long; all that comes before is done."""
+    raise Unavailable("the work must not be done here")
+
+
+def ended(words: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
+    """The status of a run in this process, as the shell would have it."""
+    monkeypatch.setattr(sys, "argv", ["trailveil", *words])
+    with pytest.raises(SystemExit) as found:
+        main()
+    assert isinstance(found.value.code, int)
+    return found.value.code
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "command"), list(commands()))
+def test_wrong_arguments(
+    name: str,
+    command: click.Command,
+    here: Path,
+    sweep: Sweep,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = {one.name for one in here.iterdir()}
+    source = (here / "ride.gpx").read_bytes()
+    for words in sweep(list(cases(name, command)), short=40):
+        began = time.monotonic()
+        status = ended(words, monkeypatch)
+        errors = capfd.readouterr().err
+        shown = [word[:60] for word in words]
+        assert time.monotonic() - began < LIMIT, shown
+        assert status in (0, 1, 2), shown
+        assert "Traceback" not in errors, shown
+        assert "\x1b[31mr" not in errors, shown
+        assert len(errors) < 2000, shown
+        if status == 1:
+            assert len(errors.splitlines()) == 1, (shown, errors)
+        assert "48.13" not in errors, shown  # where the ride is
+        assert "11.57" not in errors, shown
+        made = {one.name for one in here.iterdir()} - before
+        left = {one for one in made if (here / one).is_file()}
+        assert not any(one.startswith(".trailveil-") for one in left), shown
+        if status:
+            assert left == set(), shown
+        for one in made:  # which the next run is not to meet
+            if one in left:
+                (here / one).unlink()
+            else:
+                shutil.rmtree(here / one)
+        assert (here / "ride.gpx").read_bytes() == source, shown
+
+
+def test_a_place_with_spaces_is_not_repeated(
+    here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for words in (["--near", "48.137,", "11.575,100"], ["-48.137,11.575,100"]):
+        for command in (["place", "add", "home"], ["protect", "ride.gpx"]):
+            assert ended([*command, *words], monkeypatch) == 2
+            errors = capfd.readouterr().err
+            assert "without spaces" in errors
+            assert "11.575" not in errors
+
+
+@pytest.mark.parametrize("subject", ["\udcff", "a\nb", "\x1b[31mred", "", "x" * 101])
+def test_a_subject_that_cannot_be_printed(
+    subject: str, here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ended(["protect", "ride.gpx", *QUICK, "--subject", subject], monkeypatch) == 2
+    assert "must be a name of up to 100 characters" in capfd.readouterr().err
+    assert not (here / "ride.private.gpx").exists()
+
+
+@pytest.mark.parametrize("value", ["1e308", "1e31", "1e-308", "5e-324", "1e-31"])
+def test_numbers_whose_squares_are_none(
+    value: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for option in ("--std", "--budget", "--length-scale", "--floor", "--noise-std"):
+        assert ended(["design", *DESIGN, option, value], monkeypatch) == 2
+        assert "is not between 1e-30 and 1e+30" in capfd.readouterr().err
