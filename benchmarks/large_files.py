@@ -1,7 +1,7 @@
 """A recording of ten million fixes, ten years of a phone: read, protected and audited.
 
-Prints processor time and peak memory of each in a process of its own with one BLAS thread. The files are made
-in a temporary folder: 4 GB. Run: python -m benchmarks.large_files [FIXES].
+Prints processor time and peak memory of each in a process of its own with one BLAS thread. The
+files are made in a temporary folder: 4 GB. Run: python -m benchmarks.large_files [FIXES].
 """
 
 import os
