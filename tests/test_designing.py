@@ -13,13 +13,15 @@ import pytest
 
 from tests.exposed import Span, exposed
 from tests.rides import ride
+from trailveil import designing
 from trailveil.adversaries import DEFAULT, Named
 from trailveil.crops import Crop, crops
 from trailveil.demands import Target, judged
 from trailveil.design.splines import Splines, splines
 from trailveil.designing import Designed, estimated, only_withheld, optimal, part_of, uniform
-from trailveil.errors import BeyondPrior, Refused
+from trailveil.errors import BeyondPrior, InvalidValue, NumericalError, Refused
 from trailveil.gaussian import FloatArray
+from trailveil.kernels import IntegratedOU, White
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.prior import Prior
 from trailveil.release import DEFAULT_KERNEL, Request, plan
@@ -113,6 +115,31 @@ def test_the_least_noise_against_the_default_set(name: str) -> None:
     designed = made_for([SPANS[name]], target)
     check(designed, [SPANS[name]], target)
     assert worst([SPANS[name]], target, designed.mechanism) > 0.95
+
+
+def test_a_short_recording_with_a_lost_fix() -> None:
+    """What the fixes tell that were not looked at, more of the same noise did not hide."""
+    times = np.array([second for second in range(0, 200, 5) if second != 20], dtype=float)
+    spans = [(30.0, 150.0)]
+    check(made_for(spans, BARE, times), spans, BARE)
+
+
+def test_more_of_a_noise_that_does_not_help_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(designing, "_ALL_ROWS", 0)
+    times = np.array([second for second in range(0, 200, 5) if second != 20], dtype=float)
+    with pytest.raises(NumericalError, match="must meet its own target"):
+        made_for([(30.0, 150.0)], BARE, times)
+
+
+def test_a_time_at_which_the_prior_knows_the_place_is_no_secret() -> None:
+    """An integrated series without a level begins at 0."""
+    trace = ride(40, 5.0)
+    first = int(trace.times[0])
+    request = Request(
+        (Stretch("one time", first, first),), kernel=IntegratedOU(4.0, 60.0) + White(4.0)
+    )
+    with pytest.raises(InvalidValue, match="it is known already"):
+        plan(trace, request)
 
 
 def test_one_time_needs_what_its_closed_form_says() -> None:

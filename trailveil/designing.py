@@ -32,14 +32,17 @@ from trailveil.statespace import is_markov
 LARGEST_STD = 300_000.0
 # Where this share of what may be lost is lost already, the noise is made larger, if at all.
 _AS_GOOD = 1 + 1e-4
-# How often noise is sought, and what it may miss by (relative) to be made larger instead.
-_SOUGHT, _NEARLY = 2, 0.03
+# How often noise is sought, and what it may miss by (relative) to be made larger instead. Where it
+# is lost by so many times, and there are no more rows than this, it is sought at every one of them:
+# what is told by those that were left out, more of the same noise does not hide.
+_SOUGHT, _NEARLY, _FAR, _ALL_ROWS = 2, 0.03, 1.5, 500
 # Columns of less than this share of the noise are left out; splines that others make up for, at the
 # fixes that were looked at, are worth no more than this.
 _HARDLY_ANY, _DEPENDENT = 1e-6, 1e-10
 # How much more noise is tried, in units of what is missing, and besides; how slowly losses may fall
-# with it at most; and how often.
+# with it at most; and how often. Beyond e to this power times the noise, more of it is no help.
 _MORE, _LEAST_STEP, _FLATTEST, _MOST_STEPS = 1.02, 1e-5, -0.02, 40
+_MOST_GROWN = 10.0
 # Square metres: where the search for uniform noise begins; relative: how near it comes.
 _LEAST_VARIANCE, _NEAR = 1e-4, 1e-3
 
@@ -182,9 +185,13 @@ def _with_more(
     if not any(missed):
         return mechanism
     excess, slope = max(float(np.log(target.missed(part))) for part in missed if part), -1.0
+    grown = 0.0
     for _ in range(_MOST_STEPS):
         step = (_MORE * excess + _LEAST_STEP) / -slope
         mechanism = mechanism.scaled(float(np.exp(step)))
+        grown += step
+        if grown > _MOST_GROWN:
+            raise _never_met()
         found = max(still_missed(crop, mechanism, i, target, part) for i, part in enumerate(missed))
         if found <= 1:
             return mechanism
@@ -222,27 +229,49 @@ def _with_noise_for(
         if target.missed(there) <= _AS_GOOD:
             return base, None
     aims = Aims()
-    for attempt in range(_SOUGHT):
-        factor, gap = _sought(crop, base, number, target, effort, aims)
-        made = base.plus(Mechanism(base.times, factor, released=base.released))
-        if effort == ESTIMATED or attempt == _SOUGHT - 1:
+    for last in (*[False] * (_SOUGHT - 1), True):
+        made, gap = _noise_for(crop, base, number, target, effort, aims)
+        if effort == ESTIMATED or (last and base.times.size > _ALL_ROWS):
             return made, gap
         left = judged(crop, made, number, target, quickly=True)
-        if target.missed(left) <= 1 + _NEARLY:
+        if target.missed(left) <= (_FAR if last else 1 + _NEARLY):
             return made, gap
         aims = aims.after(crop, target, left)
-    raise NumericalError("a design must be sought at least once")
+    return _noise_for(crop, base, number, target, effort, aims, every=True)
+
+
+def _noise_for(
+    crop: Crop,
+    base: Mechanism,
+    number: int,
+    target: Target,
+    effort: Effort,
+    aims: Aims,
+    *,
+    every: bool = False,
+) -> tuple[Mechanism, float | None]:
+    """The noise there is, and that for one part more, as it is sought once. every: at all rows."""
+    factor, gap = _sought(crop, base, number, target, effort, aims, every=every)
+    return base.plus(Mechanism(base.times, factor, released=base.released)), gap
 
 
 def _sought(
-    crop: Crop, base: Mechanism, number: int, target: Target, effort: Effort, aims: Aims
+    crop: Crop,
+    base: Mechanism,
+    number: int,
+    target: Target,
+    effort: Effort,
+    aims: Aims,
+    *,
+    every: bool,
 ) -> tuple[FloatArray, float | None]:
     """Columns (n, r) for one part of a crop, beside the noise of `base`."""
     who = [one for _, one in demanded(crop, crop.prior, number, target, aims)]
     away = sorted({known.away for one in who for known in (one.point, one.path) if known})
     # What is far can tell as much as what is near: then all is looked at, for one adversary.
     whole = not is_markov(crop.prior.kernel, crop.prior.times) and len(set(who)) == 1
-    rows = np.arange(crop.prior.times.size) if whole else crop.few(away, aims.places)
+    all_rows = np.arange(crop.prior.times.size)
+    rows = all_rows if whole or every else crop.few(away, aims.places)
     prior = Prior(crop.prior.kernel, crop.prior.times[rows])
     together: list[Adversary] = []
     demands: list[Demand] = []

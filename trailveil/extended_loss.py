@@ -69,13 +69,12 @@ def extended_precision(prior: Prior, secret: Secret) -> FloatArray:
         m = Extended(bits)
         matrix = joint_covariance(m, prior, secret, nothing, NOTHING_KNOWN)
         scale = max(abs(v) for v in np.diagonal(matrix))
+        if not scale:
+            raise no_secret()
         try:
             inverse = _precision(m, m.fixed(matrix / scale), apart=False)
         except NumericalError as error:
-            raise InvalidValue(
-                "every direction of the secret must have variance, got one without: "
-                "it is known already, so there is no secret in it"
-            ) from error
+            raise no_secret() from error
         return np.asarray((inverse / scale).astype(np.float64))
 
     return stable(compute)
@@ -179,4 +178,12 @@ def _precision(m: Extended, fixed: Objects, *, apart: bool) -> Objects:
 def _determined() -> NumericalError:
     return NumericalError(
         "the secret must be uncertain after the release, got one that is known (infinite loss)"
+    )
+
+
+def no_secret() -> InvalidValue:
+    """The refusal of a secret that the prior knows already."""
+    return InvalidValue(
+        "every direction of the secret must have variance, got one without: "
+        "it is known already, so there is no secret in it"
     )

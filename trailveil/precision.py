@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from trailveil.errors import InvalidValue, NumericalError
+from trailveil.errors import NumericalError
 from trailveil.extended import LARGEST_EXTENDED
-from trailveil.extended_loss import extended_precision
+from trailveil.extended_loss import extended_precision, no_secret
 from trailveil.gaussian import UNIT_ROUNDOFF, FloatArray, inverse_of, rounding
 from trailveil.kernels import Constant, latent, split
 from trailveil.markov import covariance_product
@@ -35,7 +35,7 @@ def known_precision(
     try:
         found, error = inverse_of(before.covariance + before.doubt * np.eye(secret.size))
     except NumericalError as singular:
-        raise _no_secret() from singular
+        raise no_secret() from singular
     return found, error + 2 * before.doubt * float(np.linalg.norm(found, 2)) ** 2
 
 
@@ -141,7 +141,7 @@ def _prior_precision(judge: Prior, secret: Secret, *, flat: bool) -> tuple[Float
         found, doubt = _inverse_with_level(base, direction, variance)
     except NumericalError as error:
         if flat or secret.times.size > LARGEST_EXTENDED:
-            raise _no_secret() from error
+            raise no_secret() from error
         found = extended_precision(judge, secret)
         return found, _FEW * UNIT_ROUNDOFF * float(np.linalg.norm(found, 2))
     size = float(np.linalg.norm(found, 2))
@@ -183,10 +183,3 @@ def _with_known_alone(judge: Prior, known: SideInformation, *, flat: bool) -> Ob
         judge = replace(judge, kernel=judge.kernel + Constant(_FLAT * reach))
     nothing = no_noise(judge.times).withholding(np.ones(judge.times.size, bool))
     return observe(judge, nothing, known)
-
-
-def _no_secret() -> InvalidValue:
-    return InvalidValue(
-        "every direction of the secret must have variance, got one without: "
-        "it is known already, so there is no secret in it"
-    )

@@ -1,5 +1,6 @@
 """GeoJSON in, by every habit of stating times; and what is written is GeoJSON."""
 
+import contextlib
 import json
 from typing import Any
 
@@ -150,6 +151,26 @@ def test_what_is_no_recorded_track_is_refused_in_one_line(data: bytes, expected:
         read(data, "x.json")
     assert "\n" not in str(caught.value)
     assert "Secretville" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [[], {}, ["Feature"], None, 1])
+def test_a_type_of_any_kind_is_no_geojson(kind: object) -> None:
+    for tree in ({"type": kind}, {"type": kind, "coordinates": []}):
+        with pytest.raises(UnreadableInput, match="JSON of another kind"):
+            read(json.dumps(tree).encode(), "x.json")
+
+
+@pytest.mark.parametrize("name", ["crs", "track", "user_id"])
+def test_what_can_just_be_parsed_is_read_or_refused(name: str) -> None:
+    """The depth at which a part can still be read but no longer be written or compared."""
+    points = [
+        feature("Point", p, time=t, **{name: "x"}) for p, t in zip(PLACES, TIMES, strict=True)
+    ]
+    tree = collection(*points) if name != "crs" else collection(*POINTS, crs="x")
+    text = json.dumps(tree)
+    for depth in range(900, 1000):
+        with contextlib.suppress(UnreadableInput):
+            read(text.replace('"x"', "[" * depth + "]" * depth).encode(), "x.json")
 
 
 def test_the_bytes_are_these() -> None:

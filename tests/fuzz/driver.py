@@ -14,6 +14,7 @@ from typing import IO
 from tests.fuzz.worker import FAULT
 
 ROOT = Path(__file__).parents[2]
+_TO_BEGIN = 120.0  # seconds of the clock, on a busy machine
 _ONE_THREAD = {
     **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1"),
     "ARROW_DEFAULT_MEMORY_POOL": "system",
@@ -113,8 +114,9 @@ def _results(campaign: Campaign, first: int) -> Iterator[Result]:
     while number < end:
         with _started(campaign, number, step, end) as process:
             for line in _lines(process, campaign.seconds + campaign.patience):
-                yield Result(*json.loads(line))
-                number += step
+                if line:
+                    yield Result(*json.loads(line))
+                    number += step
             hung = process.poll() is None and number < end
             process.kill()
         if number < end:
@@ -136,10 +138,11 @@ def _lines(process: subprocess.Popen[bytes], patience: float) -> Iterator[bytes]
     stream: IO[bytes] | None = process.stdout
     if stream is None:
         return
-    held = b""
+    held, ready = b"", False
     with selectors.DefaultSelector() as selector:
         selector.register(stream, selectors.EVENT_READ)
-        while selector.select(patience):
+        while selector.select(patience if ready else max(patience, _TO_BEGIN)):
+            ready = True
             data = os.read(stream.fileno(), 65_536)
             if not data:
                 process.wait()

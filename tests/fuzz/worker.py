@@ -102,6 +102,8 @@ def main(arguments: Sequence[str]) -> None:
         os.chdir(folder)
         plan.warm(group)
         prepare(float(mib))
+        told.write("\n")  # it is ready
+        told.flush()
         for number in range(int(begin), int(end), int(step)):
             one = plan.made(group, int(seed), number, Path(real[0]) if real else None)
             found = outcome(plan, one, float(seconds), float(mib))

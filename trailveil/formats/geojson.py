@@ -105,7 +105,7 @@ def fits(root: Any) -> bool:
         return False
     listed = is_list(root.get("features"))
     located = any("geometry" in one for one in objects(root.get("locations")))
-    return listed or located or root.get("type") in {*_GEOMETRIES, "Feature"}
+    return listed or located or str(root.get("type")) in {*_GEOMETRIES, "Feature"}
 
 
 def _features(root: Any, where: str) -> Iterator[Mapping[str, Any]]:
@@ -116,7 +116,7 @@ def _features(root: Any, where: str) -> Iterator[Mapping[str, Any]]:
         if is_list(inner):
             yield from objects(inner)
             return
-        if root.get("type") in _GEOMETRIES:
+        if str(root.get("type")) in _GEOMETRIES:
             yield {"type": "Feature", "geometry": root}
             return
         if root.get("type") == "Feature":

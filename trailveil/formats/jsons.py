@@ -20,6 +20,15 @@ def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_P
     Raises UnreadableInput where it is none of GeoJSON, Moving Features, Google Timeline and
     OwnTracks, could be several, or has no timed position.
     """
+    try:
+        return _read(data, where, wanted)
+    except RecursionError:  # where a part is compared or written that was just not too deep to read
+        raise UnreadableInput(
+            f"JSON must not be nested deeply, got some that is: {where}; export the recording again"
+        ) from None
+
+
+def _read(data: bytes, where: str, wanted: Sequence[str]) -> Recording:
     if owntracks.is_lines(data):
         return owntracks.read_lines(data, where, wanted, most)
     root = parsed(data, where)
