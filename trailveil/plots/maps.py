@@ -216,7 +216,7 @@ def _draw_graticule(axes: "Axes", frame: Frame, extent: _Extent) -> None:
         np.interp(longitudes, bottom, east), [_degrees(_wrapped(one), across) for one in longitudes]
     )
     axes.set_yticks(np.interp(latitudes, left, north), [_degrees(one, up) for one in latitudes])
-    axes.tick_params(length=2, labelsize=8, colors=MUTED)
+    axes.tick_params(length=2, labelsize=8.5, colors=MUTED)
     wide = np.linspace(bottom[0] - across, bottom[-1] + across, 9)
     high = np.clip(np.linspace(left[0] - up, left[-1] + up, 9), -90.0, 90.0)
     lines = [(high, np.full(9, one)) for one in longitudes]

@@ -53,7 +53,7 @@ table {{ border-collapse: collapse; width: 100%; max-width: 32rem; font-size: .9
 caption {{ text-align: left; color: var(--muted); font-size: .9rem; padding-bottom: .3rem; }}
 th, td {{ text-align: left; vertical-align: top; padding: .3rem .5rem .3rem 0;
   border-bottom: 1px solid var(--grid); font-weight: 400; }}
-thead th {{ color: var(--muted); }}
+thead th {{ color: var(--muted); white-space: nowrap; }}
 td {{ font-variant-numeric: tabular-nums; min-width: 4.2rem; }}
 footer {{ color: var(--muted); font-size: .85rem; margin-top: 2rem; padding-bottom: 2rem; }}
 .skip {{ position: absolute; left: -100rem; }}
