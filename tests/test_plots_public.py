@@ -17,6 +17,7 @@ from trailveil.errors import InvalidValue
 from trailveil.kernels import RBF, Constant, IntegratedOU, Matern32, White
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.plots import covariance, inline, posterior, trace, trade_off
+from trailveil.plots.curves import noise_figure
 from trailveil.plots.maps import Ring, Shown, lines_of, map_figure
 from trailveil.prior import Prior
 from trailveil.projection import Frame, frame_for
@@ -184,6 +185,17 @@ def test_a_long_recording_is_thinned_and_keeps_its_ends() -> None:
     (line,) = lines_of(frame, long)
     assert len(line) <= 3001
     assert np.allclose(line[[0, -1]], frame.to_lattice(long.positions[[0, -1]]) / 1e6)
+
+
+def test_noise_of_a_long_recording_keeps_its_peak() -> None:
+    spread = np.zeros(100_000)
+    spread[77_777] = 500.0
+    spread[:100] = np.nan
+    figure = noise_figure(np.arange(100_000.0), spread, [], "m")
+    drawn = np.asarray(figure.axes[0].lines[0].get_ydata(), dtype=float)
+    assert np.nanmax(drawn) == 500.0
+    assert np.isnan(drawn[0])
+    assert drawn.size <= 1500
 
 
 def test_a_picture_in_a_page_says_what_it_is_called(tmp_path: Path) -> None:
