@@ -152,9 +152,11 @@ def test_a_map_is_to_scale() -> None:
     assert length == pytest.approx(metres)
 
 
+@pytest.mark.parametrize("step", [1.0, 20.0, 300.0])
 @pytest.mark.parametrize("at", [(0.0, 179.9999), (89.95, 10.0), (-33.9, 151.2), (62.0, -179.9)])
-def test_a_map_anywhere(at: tuple[float, float]) -> None:
-    place = ride(30, 20.0, at=(at[0], 0.0))
+def test_a_map_anywhere(at: tuple[float, float], step: float) -> None:
+    """Across the antimeridian, near a pole: names are degrees, inside, and apart."""
+    place = ride(30, step, at=(at[0], 0.0))
     positions = place.positions.copy()
     positions[:, 1] = (positions[:, 1] + at[1] + 180) % 360 - 180
     place = Trace(place.times, positions, place.segments, place.tracks)
@@ -165,6 +167,14 @@ def test_a_map_anywhere(at: tuple[float, float]) -> None:
     assert len(degrees) >= (0 if at[0] > 88 else 4)
     axes = figure.axes[0]
     assert float(np.ptp(axes.get_xlim())) < 60_000
+    whole = figure.bbox
+    figure.draw_without_rendering()
+    names = [*axes.get_xticklabels(), *axes.get_yticklabels()]
+    boxes = [one.get_window_extent() for one in names]
+    for index, box in enumerate(boxes):
+        assert whole.x0 <= box.x0 <= box.x1 <= whole.x1
+        assert whole.y0 <= box.y0 <= box.y1 <= whole.y1
+        assert not any(box.overlaps(other) for other in boxes[index + 1 :])
 
 
 def test_the_graticule_is_where_it_says() -> None:

@@ -30,6 +30,7 @@ STYLE = f"""
 html {{ -webkit-text-size-adjust: 100%; }}
 body {{ margin: 0; background: var(--paper); color: var(--ink); line-height: 1.5;
   font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }}
+main:focus {{ outline: none; }}
 main, footer {{ max-width: 44rem; margin: 0 auto; padding: 0 1rem; overflow-wrap: break-word; }}
 h1, h2, h3, p, li {{ overflow-wrap: anywhere; }}
 h1 {{ font-size: 1.45rem; line-height: 1.25; margin: 1.2rem 0 .6rem; }}
