@@ -17,6 +17,7 @@ from trailveil.errors import InvalidValue
 from trailveil.kernels import RBF, Constant, IntegratedOU, Matern32, White
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.plots import covariance, inline, posterior, trace, trade_off
+from trailveil.plots.curves import noise_figure
 from trailveil.plots.maps import Ring, Shown, lines_of, map_figure
 from trailveil.prior import Prior
 from trailveil.projection import Frame, frame_for
@@ -151,9 +152,11 @@ def test_a_map_is_to_scale() -> None:
     assert length == pytest.approx(metres)
 
 
+@pytest.mark.parametrize("step", [1.0, 20.0, 300.0])
 @pytest.mark.parametrize("at", [(0.0, 179.9999), (89.95, 10.0), (-33.9, 151.2), (62.0, -179.9)])
-def test_a_map_anywhere(at: tuple[float, float]) -> None:
-    place = ride(30, 20.0, at=(at[0], 0.0))
+def test_a_map_anywhere(at: tuple[float, float], step: float) -> None:
+    """Across the antimeridian, near a pole: names are degrees, inside, and apart."""
+    place = ride(30, step, at=(at[0], 0.0))
     positions = place.positions.copy()
     positions[:, 1] = (positions[:, 1] + at[1] + 180) % 360 - 180
     place = Trace(place.times, positions, place.segments, place.tracks)
@@ -164,6 +167,14 @@ def test_a_map_anywhere(at: tuple[float, float]) -> None:
     assert len(degrees) >= (0 if at[0] > 88 else 4)
     axes = figure.axes[0]
     assert float(np.ptp(axes.get_xlim())) < 60_000
+    whole = figure.bbox
+    figure.draw_without_rendering()
+    names = [*axes.get_xticklabels(), *axes.get_yticklabels()]
+    boxes = [one.get_window_extent() for one in names]
+    for index, box in enumerate(boxes):
+        assert whole.x0 <= box.x0 <= box.x1 <= whole.x1
+        assert whole.y0 <= box.y0 <= box.y1 <= whole.y1
+        assert not any(box.overlaps(other) for other in boxes[index + 1 :])
 
 
 def test_the_graticule_is_where_it_says() -> None:
@@ -184,6 +195,17 @@ def test_a_long_recording_is_thinned_and_keeps_its_ends() -> None:
     (line,) = lines_of(frame, long)
     assert len(line) <= 3001
     assert np.allclose(line[[0, -1]], frame.to_lattice(long.positions[[0, -1]]) / 1e6)
+
+
+def test_noise_of_a_long_recording_keeps_its_peak() -> None:
+    spread = np.zeros(100_000)
+    spread[77_777] = 500.0
+    spread[:100] = np.nan
+    figure = noise_figure(np.arange(100_000.0), spread, [], "m")
+    drawn = np.asarray(figure.axes[0].lines[0].get_ydata(), dtype=float)
+    assert np.nanmax(drawn) == 500.0
+    assert np.isnan(drawn[0])
+    assert drawn.size <= 1500
 
 
 def test_a_picture_in_a_page_says_what_it_is_called(tmp_path: Path) -> None:

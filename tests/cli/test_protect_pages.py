@@ -12,9 +12,14 @@ from click.testing import CliRunner, Result
 
 from tests.report.pages import read_page
 from tests.rides import ride, written
+from trailveil.cleaning import clean, clean_readings
 from trailveil.cli import cli
+from trailveil.formats import read
+from trailveil.formats.series import read_series
 from trailveil.kernels import Constant, Matern32, White
 from trailveil.priors import PriorSpec
+from trailveil.report.pages import public_page
+from trailveil.report.pages_readings import public_page_readings
 
 TRACE = ride(30, 30.0)
 # Nothing is sought: for tests of all that is not the noise.
@@ -62,6 +67,25 @@ def test_both_pages_are_written_with_the_release(source: Path) -> None:
     protect(*words, "--overwrite")
     assert public.read_bytes() == first
     assert private.read_bytes() == again
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--everywhere", "--adversary", "plain"),
+        ("--mechanism", "uniform", "--at", "start+4m", "--adversary", "plain"),
+        (*AT_ONCE, "--round-times", "60", "--shift-times"),
+    ],
+)
+def test_a_page_for_others_is_made_of_what_is_public(words: tuple[str, ...], source: Path) -> None:
+    """Of the released file, as anybody reads it, and the report as JSON: to the byte."""
+    protect(source, *words, "--report", "a.html")
+    protect(source, *words, "--report", "a.json", "--overwrite")
+    released, _ = clean(read("ride.private.gpx"))
+    found = json.loads(Path("a.json").read_text())
+    assert public_page(found, released) == Path("a.html").read_bytes()
+    if "--shift-times" not in words:
+        assert public_page(found, TRACE) != Path("a.html").read_bytes()
 
 
 def test_the_page_has_the_numbers_of_the_json_report(source: Path) -> None:
@@ -157,11 +181,9 @@ def test_readings(unit: str, chosen: str, tmp_path: Path, monkeypatch: pytest.Mo
     spec = PriorSpec("rooms", kernel, unit, None)
     monkeypatch.setattr("trailveil.cli.protect_readings.prior_in", lambda *_: spec)
     when = ("--between", "start+4h7m", "start+6h11m") if chosen == "between" else ("--everywhere",)
-    protect(
-        *("room.csv", "--column", "value", "--unit", unit, "--radius", "0.5"),
-        *("--prior", "rooms.json", *when, "--report", "a.html", "--private-report", "PRIVATE.html"),
-        "--json",
-    )
+    words = ("room.csv", "--column", "value", "--unit", unit, "--radius", "0.5")
+    words = (*words, "--prior", "rooms.json", *when)
+    protect(*words, "--report", "a.html", "--private-report", "PRIVATE.html", "--json")
     public, private = (read_page(Path(one).read_bytes()) for one in ("a.html", "PRIVATE.html"))
     assert "size of what is left" in public.drawn
     assert len(public.charts) == 2
@@ -170,3 +192,8 @@ def test_readings(unit: str, chosen: str, tmp_path: Path, monkeypatch: pytest.Mo
     assert any(unit in one for one in public.words)
     assert not any(re.search(r"\d\d:\d\d", one) for one in public.words)
     assert ("guess" in private.drawn) == (chosen == "between")
+    again = ("--overwrite", "--report", "a.json")
+    protect(*words, *again)
+    released, _ = clean_readings(read_series("room.private.csv"))
+    found = json.loads(Path("a.json").read_text())
+    assert public_page_readings(found, released) == Path("a.html").read_bytes()

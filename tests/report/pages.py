@@ -2,9 +2,11 @@
 
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from itertools import pairwise
+from typing import Any
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 OPEN_ENDED = {"meta"}
@@ -118,3 +120,14 @@ def read_page(data: bytes) -> Seen:
         assert len(named) == 2
         assert set(named) <= set(seen.ids)
     return seen
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """Every value in an object of JSON."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for one in value:
+            yield from leaves(one)
+    else:
+        yield value

@@ -1,7 +1,9 @@
 """Pages: well-formed, nothing from outside, nothing secret in those for others, true figures."""
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -9,8 +11,7 @@ import numpy as np
 import pytest
 
 from tests import leaks
-from tests.report.pages import read_page
-from tests.report.test_report import leaves
+from tests.report.pages import leaves, read_page
 from tests.rides import BEGIN, ride
 from trailveil.adversaries import Named
 from trailveil.everywhere import plan_everywhere
@@ -40,13 +41,22 @@ def stretch(begin: int, end: int) -> Stretch:
     return Stretch("Aunt Ida", first + begin * NANOSECONDS, first + end * NANOSECONDS)
 
 
-MADE = plan(TRACE, Request((stretch(AT, AT), stretch(FROM, UNTIL)), who=STILL))
-PLANS = {
-    "a time and a stay": MADE,
-    "withheld": plan(TRACE, Request((stretch(FROM, UNTIL),), withhold=90.0, who=STILL)),
-    "metres": plan(TRACE, Request((stretch(FROM, UNTIL),), leave=300.0, who=STILL)),
-    "everywhere": plan_everywhere(TRACE, Request((), noise=Noise.EVERYWHERE, who=(Named.PLAIN,))),
+STAY = stretch(FROM, UNTIL)
+PLANS: dict[str, Callable[[], Plan]] = {
+    "a time and a stay": lambda: plan(TRACE, Request((stretch(AT, AT), STAY), who=STILL)),
+    "withheld": lambda: plan(TRACE, Request((STAY,), withhold=90.0, who=STILL)),
+    "metres": lambda: plan(TRACE, Request((STAY,), leave=300.0, who=STILL)),
+    "everywhere": lambda: plan_everywhere(
+        TRACE, Request((), noise=Noise.EVERYWHERE, who=(Named.PLAIN,))
+    ),
 }
+
+
+@cache
+def planned(name: str = "a time and a stay") -> Plan:
+    return PLANS[name]()
+
+
 HOSTILE = "a\"'<script>alert(1)</script>&amp;\u202exfig.\x07\udce4\n<b>"
 
 
@@ -56,18 +66,20 @@ def drawn(made: Plan, retiming: Retiming = AS_RECORDED) -> tuple[Trace, Trace]:
     return own, retimed(own, grid, retiming)[0]
 
 
+@cache
 def public(made: Plan, name: str = "out.gpx", retiming: Retiming = AS_RECORDED) -> bytes:
     found = record(made, None, output=name, private=False, retiming=retiming)
     return public_page(found, drawn(made, retiming)[1])
 
 
+@cache
 def private(made: Plan, name: str = "out.gpx") -> bytes:
     return private_page(record(made, None, output=name), made, drawn(made)[0])
 
 
 @pytest.mark.parametrize("name", PLANS)
 def test_pages_are_whole_and_ask_for_nothing(name: str) -> None:
-    made = PLANS[name]
+    made = planned(name)
     for data, charts in ((public(made), 2), (private(made), 3)):
         seen = read_page(data)
         assert len(seen.charts) == charts
@@ -82,7 +94,7 @@ def test_pages_are_whole_and_ask_for_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("name", PLANS)
 def test_pages_say_what_the_report_says_with_its_numbers(name: str) -> None:
-    made = PLANS[name]
+    made = planned(name)
     for told, data in ((False, public(made)), (True, private(made))):
         found = record(made, None, output="out.gpx", private=told)
         seen = read_page(data)
@@ -140,7 +152,7 @@ def times_told(data: bytes) -> list[str]:
 
 @pytest.mark.parametrize("name", PLANS)
 def test_a_page_for_others_tells_no_true_place_and_no_protected_time(name: str) -> None:
-    data = public(PLANS[name])
+    data = public(planned(name))
     assert places_told(data, TRACE, leaks.gpx()) == []
     assert times_told(data) == []
     assert b"Aunt Ida" not in data
@@ -150,10 +162,10 @@ def test_a_page_for_others_tells_no_true_place_and_no_protected_time(name: str) 
 
 
 def test_the_scan_of_a_page_can_fail() -> None:
-    assert times_told(private(MADE))
+    assert times_told(private(planned()))
     latitude, longitude = TRACE.positions[7]
     for leak in (f"<p>{latitude:.4f}</p>", f"<p>{latitude:.6f}, {longitude:.6f}</p>"):
-        data = public(MADE).replace(b"</main>", leak.encode() + b"</main>")
+        data = public(planned()).replace(b"</main>", leak.encode() + b"</main>")
         assert places_told(data, TRACE, leaks.gpx())
 
 
@@ -172,9 +184,9 @@ def test_a_page_for_others_does_not_depend_on_which_time_is_protected() -> None:
 
 def test_a_page_for_others_shows_times_as_they_leave() -> None:
     """Of a release with rounded times fewer fixes are drawn: those that are released."""
-    own, leaves_so = drawn(MADE, Retiming(90.0))
+    own, leaves_so = drawn(planned(), Retiming(90.0))
     assert len(leaves_so) < len(own)
-    seen = read_page(public(MADE, retiming=Retiming(90.0)))
+    seen = read_page(public(planned(), retiming=Retiming(90.0)))
     assert any(f"{len(leaves_so)} fixes over" in one for one in seen.words)
 
 
@@ -191,7 +203,7 @@ def test_a_circle_that_dwarfs_the_track_is_not_drawn() -> None:
 
 @pytest.mark.parametrize("name", [HOSTILE, "javascript:x", "](http://x)", "$\\frac{1}{"])
 def test_hostile_names_are_shown_and_do_nothing(name: str) -> None:
-    for data in (public(MADE, name), private(MADE, name)):
+    for data in (public(planned(), name), private(planned(), name)):
         seen = read_page(data)
         shown = "".join(c if c.isprintable() else "\ufffd" for c in name)
         assert any(shown in one for one in seen.words)
@@ -200,29 +212,29 @@ def test_hostile_names_are_shown_and_do_nothing(name: str) -> None:
 
 
 def test_a_private_page_is_marked_and_shows_what_is_secret() -> None:
-    seen = read_page(private(MADE))
+    seen = read_page(private(planned()))
     assert seen.title == "PRIVATE: What out.gpx promises"
     assert "recorded" in seen.drawn
     assert {"1", "2", "guess", "protected"} <= set(seen.drawn)
     said = " ".join(seen.words)
     assert "for you alone" in said
     assert "Aunt Ida" in said
-    found = record(MADE, None, output="")
+    found = record(planned(), None, output="")
     for secret in found["secrets"]:
         assert secret["begin_utc"] in said
 
 
 def test_pages_are_the_same_bytes_again() -> None:
-    assert public(MADE) == public(MADE)
-    assert private(MADE) == private(MADE)
+    assert public(planned()) == public.__wrapped__(planned())
+    assert private(planned()) == private.__wrapped__(planned())
 
 
 def test_guesses_are_the_posterior_mean_of_a_dense_formula() -> None:
     """E[mean of the stay | released], by the whole covariance, and never from the truth."""
-    own, _ = drawn(MADE)
-    places = MADE.frame.to_lattice(own.positions) / 1e6
-    times, kernel = TRACE.seconds, MADE.request.kernel
-    gamma = MADE.mechanism.covariance()
+    own, _ = drawn(planned())
+    places = planned().frame.to_lattice(own.positions) / 1e6
+    times, kernel = TRACE.seconds, planned().request.kernel
+    gamma = planned().mechanism.covariance()
     white = 2.0**2
     every = kernel(times, times) - white * np.eye(times.size)
     inside = (times >= FROM) & (times <= UNTIL)
@@ -230,12 +242,12 @@ def test_guesses_are_the_posterior_mean_of_a_dense_formula() -> None:
     origin = places.mean(axis=0)
     seen = np.linalg.solve(every + white * np.eye(times.size) + gamma, places - origin)
     expected = origin + where.mean(axis=0) @ seen
-    found = guesses(MADE, own)
+    found = guesses(planned(), own)
     assert [one.number for one in found] == [1, 2]
     assert np.allclose(found[1].place, expected, atol=0.05)
-    truth = (MADE.lattice[inside] / 1e6).mean(axis=0)
+    truth = (planned().lattice[inside] / 1e6).mean(axis=0)
     assert np.hypot(*(expected - truth)) > 1.0
-    assert found == guesses(replace(MADE, lattice=MADE.lattice + 10**9), own)
+    assert found == guesses(replace(planned(), lattice=planned().lattice + 10**9), own)
 
 
 def luminance(colour: str) -> float:
@@ -255,7 +267,7 @@ def test_colours_can_be_read(theme: dict[str, str]) -> None:
 
 
 def test_every_colour_of_a_picture_is_one_of_the_page() -> None:
-    for data in (public(MADE), private(MADE)):
+    for data in (public(planned()), private(planned())):
         pictures = re.findall(r"<svg.*?</svg>", data.decode(), re.DOTALL)
         assert pictures
         assert not any(re.search(r"#[0-9a-fA-F]{6}\b", one) for one in pictures)

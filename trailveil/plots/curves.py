@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -130,7 +131,7 @@ def noise_figure(
     axes = figure.add_subplot()
     name, scale = _unit(float(np.ptp(seconds)))
     _shade(axes, spans, scale)
-    rows = _few(seconds.size)
+    rows = _largest(spread)
     axes.plot(seconds[rows] / scale, spread[rows], color=NOISE, linewidth=1.2, label="noise")
     axes.set_ylim(bottom=0)
     dressed(axes, f"{name} since the first one", f"moved by{f' ({unit})' if unit else ''}")
@@ -225,6 +226,13 @@ def _few(count: int) -> NDArray[np.intp]:
     """Of so many rows, evenly chosen ones; first and last are kept."""
     found = np.linspace(0, count - 1, min(count, _POINTS)).round().astype(np.intp)
     return np.asarray(np.unique(found))
+
+
+def _largest(values: FloatArray) -> NDArray[np.intp]:
+    """Of so many rows, evenly chosen stretches, and in each the row of the largest value."""
+    edges = np.unique(np.linspace(0, values.size, _POINTS + 1).round().astype(np.intp))
+    sizes = np.where(np.isnan(values), -np.inf, values)
+    return np.array([a + np.argmax(sizes[a:b]) for a, b in pairwise(edges)], dtype=np.intp)
 
 
 def _unit(length: float) -> tuple[str, float]:

@@ -68,9 +68,9 @@ def on(axes: "Axes | None", width: float = _WIDTH, height: float = _HEIGHT) -> "
 
 def dressed(axes: "Axes", x_label: str, y_label: str) -> "Axes":
     """Axes in the colours of pages: labels, ticks and lines around. Returns them."""
-    axes.set_xlabel(x_label, color=INK, fontsize=9)
-    axes.set_ylabel(y_label, color=INK, fontsize=9)
-    axes.tick_params(colors=MUTED, labelsize=8.5)
+    axes.set_xlabel(x_label, color=INK, fontsize=9.5)
+    axes.set_ylabel(y_label, color=INK, fontsize=9.5)
+    axes.tick_params(colors=MUTED, labelsize=9)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(MUTED)
     axes.patch.set_visible(False)

@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trailveil.gaussian import FloatArray
 from trailveil.plots.drawing import (
@@ -25,6 +24,7 @@ from trailveil.plots.drawing import (
     new_figure,
     on,
 )
+from trailveil.plots.graticule import Extent, Graticule, graticule, nice, to_degrees
 from trailveil.projection import MICRO, Frame, frame_for
 from trailveil.trace import Trace
 
@@ -39,11 +39,9 @@ _LEAST, _MARGIN = 200.0, 0.06
 # Height over width, at least and at most.
 _FLAT, _TALL = 0.55, 1.25
 # Inches: width of a map, and the room for labels around it.
-_WIDE, _LEFT, _BELOW, _ABOVE, _RIGHT = 2.86, 0.52, 0.3, 0.08, 0.12
+_WIDE, _LEFT, _BELOW, _ABOVE, _RIGHT = 2.8, 0.1, 0.3, 0.08, 0.14
 # Columns of the legend, and inches of a line of it.
 _COLUMNS, _LINE = 3, 0.19
-# Degrees of latitude beyond which meridians are no grid.
-_POLAR = 88.0
 
 
 Corner = tuple[bool, bool]
@@ -75,31 +73,13 @@ class Shown:
     size: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Extent:
-    """West, east, south and north, in metres."""
-
-    west: float
-    east: float
-    south: float
-    north: float
-
-    @property
-    def width(self) -> float:
-        return self.east - self.west
-
-    @property
-    def height(self) -> float:
-        return self.north - self.south
-
-
 def trace(before: Trace | None, after: Trace, *, ax: "Axes | None" = None) -> "Axes":
     """A recording before and after, on a map. Returns the axes; draws on `ax` if there is one.
 
     before: the true one, which makes the picture a private one, or None.
     """
     frame = frame_for(after.positions)
-    axes = on(ax, _WIDE + _LEFT + _RIGHT, 3.4)
+    axes = on(ax, _WIDE + _RIGHT + 0.6, 3.4)
     recorded = None if before is None else metres(frame, before.positions)
     draw_map(axes, Shown(frame, lines_of(frame, after), recorded))
     axes.set_aspect("equal", adjustable="box")
@@ -132,12 +112,13 @@ def map_figure(shown: Shown) -> "Figure":
     strip = _WIDE * 2.2 * radius / extent.width + 0.06 if radius else 0.0
     named = 3 + (shown.recorded is not None) + bool(shown.rings)
     above = _ABOVE + _LINE * -(-named // _COLUMNS)
-    width, height = _LEFT + _WIDE + _RIGHT, above + tall + _BELOW + strip
+    room = _LEFT + graticule(shown.frame, extent, _WIDE).room
+    width, height = room + _WIDE + _RIGHT, above + tall + _BELOW + strip
     figure = new_figure(width, height, layout=False)
-    box = (_LEFT / width, (_BELOW + strip) / height, _WIDE / width, tall / height)
+    box = (room / width, (_BELOW + strip) / height, _WIDE / width, tall / height)
     draw_map(figure.add_axes(box), shown)
     if radius:
-        below = figure.add_axes((_LEFT / width, 0.0, _WIDE / width, strip / height))
+        below = figure.add_axes((room / width, 0.0, _WIDE / width, strip / height))
         _draw_size(below, radius, extent.width, extent.width * strip / _WIDE)
     return figure
 
@@ -148,7 +129,7 @@ def draw_map(axes: "Axes", shown: Shown) -> None:
 
     extent = _extent(shown)
     axes.set(xlim=(extent.west, extent.east), ylim=(extent.south, extent.north))
-    _draw_graticule(axes, shown.frame, extent)
+    _draw_graticule(axes, graticule(shown.frame, extent, _WIDE))
     if shown.recorded is not None:
         line = _thinned(shown.recorded, max(1, -(-len(shown.recorded) // MOST_POINTS)))
         axes.plot(*line.T, color=RECORDED, linestyle="--", linewidth=1.2, label="recorded")
@@ -179,7 +160,7 @@ def draw_map(axes: "Axes", shown: Shown) -> None:
     legend(axes, _COLUMNS)
 
 
-def _extent(shown: Shown) -> _Extent:
+def _extent(shown: Shown) -> Extent:
     """The box of all that is shown, with a margin, neither too flat nor too tall."""
     corners = [*shown.released, *([] if shown.recorded is None else [shown.recorded])]
     corners += [
@@ -192,41 +173,23 @@ def _extent(shown: Shown) -> _Extent:
     width = max(float(size[0]), float(size[1]) / _TALL, 2.1 * (shown.size or 0.0))
     height = max(float(size[1]), _FLAT * width)
     east, north = middle
-    return _Extent(east - width / 2, east + width / 2, north - height / 2, north + height / 2)
+    return Extent(east - width / 2, east + width / 2, north - height / 2, north + height / 2)
 
 
-def _draw_graticule(axes: "Axes", frame: Frame, extent: _Extent) -> None:
+def _draw_graticule(axes: "Axes", lines: Graticule) -> None:
     """Meridians and parallels, named at the lower and at the left edge."""
     dressed(axes, "", "")
     for spine in axes.spines.values():
         spine.set_visible(True)
         spine.set_color(GRID)
-    axes.set(xticks=[], yticks=[])
-    along = np.linspace(0.0, 1.0, 9)
-    east, north = extent.west + along * extent.width, extent.south + along * extent.height
-    middle = frame.to_degrees(_lattice(east[4:5], north[4:5]))[0]
-    if abs(middle[0]) > _POLAR * MICRO:
-        return
-    below = frame.to_degrees(_lattice(east, np.full(9, extent.south)))
-    bottom = _unwrapped(below[:, 1], float(middle[1]))
-    left = frame.to_degrees(_lattice(np.full(9, extent.west), north))[:, 0] / MICRO
-    across, up = _nice(float(np.ptp(bottom)) / 3), _nice(float(np.ptp(left)) / 3.5)
-    longitudes, latitudes = _multiples(bottom, across), _multiples(left, up)
-    axes.set_xticks(
-        np.interp(longitudes, bottom, east), [_degrees(_wrapped(one), across) for one in longitudes]
-    )
-    axes.set_yticks(np.interp(latitudes, left, north), [_degrees(one, up) for one in latitudes])
-    axes.tick_params(length=2, labelsize=8, colors=MUTED)
-    wide = np.linspace(bottom[0] - across, bottom[-1] + across, 9)
-    high = np.clip(np.linspace(left[0] - up, left[-1] + up, 9), -90.0, 90.0)
-    lines = [(high, np.full(9, one)) for one in longitudes]
-    lines += [(np.full(9, one), wide) for one in latitudes]
-    for latitude, longitude in lines:
-        line = metres(frame, np.stack([latitude, _wrapped(longitude)], axis=1))
+    axes.set_xticks(lines.east, lines.east_names)
+    axes.set_yticks(lines.north, lines.north_names)
+    axes.tick_params(length=2, labelsize=8.5, colors=MUTED)
+    for line in lines.lines:
         axes.plot(*line.T, color=GRID, linewidth=0.7, zorder=0, scalex=False, scaley=False)
 
 
-def _free_corners(shown: Shown, extent: _Extent) -> tuple[Corner, Corner]:
+def _free_corners(shown: Shown, extent: Extent) -> tuple[Corner, Corner]:
     """A corner for the scale bar and one for the arrow: those with the least drawn in them."""
     lines = [*shown.released, *([] if shown.recorded is None else [shown.recorded])]
     places = np.concatenate(lines)
@@ -244,8 +207,8 @@ def _free_corners(shown: Shown, extent: _Extent) -> tuple[Corner, Corner]:
     return scale, arrow
 
 
-def _draw_scale(axes: "Axes", extent: _Extent, corner: Corner) -> None:
-    length = _nice(0.3 * extent.width)
+def _draw_scale(axes: "Axes", extent: Extent, corner: Corner) -> None:
+    length = nice(0.3 * extent.width)
     right, upper = corner
     x, y = extent.west + 0.05 * extent.width, extent.south + 0.05 * extent.height
     if right:
@@ -265,7 +228,7 @@ def _draw_scale(axes: "Axes", extent: _Extent, corner: Corner) -> None:
     )
 
 
-def _draw_north(axes: "Axes", frame: Frame, extent: _Extent, corner: Corner) -> None:
+def _draw_north(axes: "Axes", frame: Frame, extent: Extent, corner: Corner) -> None:
     """An arrow along the meridian."""
     right, upper = corner
     tip = np.array([extent.west + 0.07 * extent.width, extent.south + 0.22 * extent.width])
@@ -273,7 +236,7 @@ def _draw_north(axes: "Axes", frame: Frame, extent: _Extent, corner: Corner) -> 
         tip[0] = extent.east - 0.07 * extent.width
     if upper:
         tip[1] = extent.north - 0.05 * extent.width
-    here = frame.to_degrees(_lattice(tip[:1], tip[1:]))[0] / MICRO
+    here = to_degrees(frame, tip[0], tip[1])
     step = 0.01 if here[0] < 89.9 else -0.01
     there = metres(frame, np.array([[here[0] + step, here[1]]]))[0]
     way = np.sign(step) * (there - tip) / np.hypot(*(there - tip))
@@ -318,33 +281,3 @@ def _draw_size(axes: "Axes", radius: float, wide: float, tall: float) -> None:
         fontsize=9,
         color=INK,
     )
-
-
-def _lattice(east: FloatArray, north: FloatArray) -> NDArray[np.int64]:
-    return np.round(np.stack([east, north], axis=1) * MICRO).astype(np.int64)
-
-
-def _nice(size: float) -> float:
-    """The largest of 1, 2 and 5 times a power of ten that is not above a size."""
-    unit = 10.0 ** np.floor(np.log10(size))
-    return float(max(one for one in (1, 2, 5) if one * unit <= size * (1 + 1e-9)) * unit)
-
-
-def _multiples(over: FloatArray, step: float) -> FloatArray:
-    first, last = np.ceil(over.min() / step), np.floor(over.max() / step)
-    return np.arange(first, last + 1) * step
-
-
-def _unwrapped(longitudes: NDArray[np.int64], middle: float) -> FloatArray:
-    """Microdegrees as degrees that nowhere jump, near the middle."""
-    away = (longitudes - middle + 180 * MICRO) % (360 * MICRO) - 180 * MICRO
-    return np.asarray((middle + away) / MICRO)
-
-
-def _wrapped(longitude: FloatArray | float) -> FloatArray:
-    return np.asarray((np.asarray(longitude) + 180.0) % 360.0 - 180.0)
-
-
-def _degrees(value: FloatArray | float, step: float) -> str:
-    digits = max(0, -int(np.floor(np.log10(step) + 1e-9)))
-    return f"{float(value):.{digits}f}°"

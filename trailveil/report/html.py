@@ -85,7 +85,7 @@ def rendered(page: Page) -> bytes:
         "</head>",
         "<body>",
         '<a class="skip" href="#content">Skip to the content</a>',
-        '<main id="content">',
+        '<main id="content" tabindex="-1">',
         f"<h1>{escaped(title)}</h1>",
         f'<div class="{mark}">\n{lead}</div>',
         *_lines(page.lines),

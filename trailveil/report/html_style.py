@@ -30,6 +30,7 @@ STYLE = f"""
 html {{ -webkit-text-size-adjust: 100%; }}
 body {{ margin: 0; background: var(--paper); color: var(--ink); line-height: 1.5;
   font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }}
+main:focus {{ outline: none; }}
 main, footer {{ max-width: 44rem; margin: 0 auto; padding: 0 1rem; overflow-wrap: break-word; }}
 h1, h2, h3, p, li {{ overflow-wrap: anywhere; }}
 h1 {{ font-size: 1.45rem; line-height: 1.25; margin: 1.2rem 0 .6rem; }}
@@ -53,7 +54,7 @@ table {{ border-collapse: collapse; width: 100%; max-width: 32rem; font-size: .9
 caption {{ text-align: left; color: var(--muted); font-size: .9rem; padding-bottom: .3rem; }}
 th, td {{ text-align: left; vertical-align: top; padding: .3rem .5rem .3rem 0;
   border-bottom: 1px solid var(--grid); font-weight: 400; }}
-thead th {{ color: var(--muted); }}
+thead th {{ color: var(--muted); white-space: nowrap; }}
 td {{ font-variant-numeric: tabular-nums; min-width: 4.2rem; }}
 footer {{ color: var(--muted); font-size: .85rem; margin-top: 2rem; padding-bottom: 2rem; }}
 .skip {{ position: absolute; left: -100rem; }}
