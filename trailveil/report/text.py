@@ -13,7 +13,7 @@ def text(found: dict[str, Any]) -> str:
         [
             f"Protected: {found['output']}",
             *listed("", found["recording"]["cleaning_in_words"]),
-            *_promise(found),
+            *promise(found),
             *certificate_lines(found),
             *_left_to_learn(found),
             *place_lines(found.get("places", [])),
@@ -51,7 +51,8 @@ def _everywhere(one: dict[str, Any]) -> str:
     )
 
 
-def _promise(found: dict[str, Any]) -> list[str]:
+def promise(found: dict[str, Any]) -> list[str]:
+    """What is promised, and against whom, as lines under a heading."""
     target, worst = found["target"], found["worst"]
     right = 100 * (0.5 + worst["advantage"] / 2)
     when = "any time of the recording" if "everywhere" in found else "a protected time"
