@@ -21,9 +21,7 @@ from trailveil.cli.requesting import requested_of, requesting, was_given
 from trailveil.cli.selecting import WithPlaces, selected, selecting
 from trailveil.cli.waiting import waiting
 from trailveil.errors import Refused
-from trailveil.everywhere import plan_everywhere
 from trailveil.formats.source import named as file_named
-from trailveil.formats.table import format_to_write
 from trailveil.keys import load_key
 from trailveil.ledger import Ledger, user_ledger
 from trailveil.loading import load
@@ -32,14 +30,14 @@ from trailveil.places import Visited
 from trailveil.priors import BUILT_IN
 from trailveil.protecting import (
     ME,
-    check_released,
     default_output,
     known_places,
     publish,
     requested,
 )
 from trailveil.published import Published
-from trailveil.release import Noise, Plan, Request, plan, with_common
+from trailveil.release import Noise, Plan, Request
+from trailveil.releasing import check_target, designed
 from trailveil.report import record, text
 from trailveil.retiming import Retiming
 from trailveil.selection import Chosen
@@ -237,13 +235,9 @@ def _planned(
     """The release as it is designed; refused before that where it must not be made."""
     everywhere = wanted.noise is Noise.EVERYWHERE
     request = wanted if everywhere else requested(trace, chosen, wanted, there)
-    common = [one.common(trace) for one in there]
-    who = {"subject": options["subject"], "key": key, "common": common}
-    check_released(ledger, trace, request, again=options["again"], **who)
+    who = {"again": options["again"], "subject": options["subject"], "key": key}
     with waiting(f"designing noise for {len(trace)} fixes"):
-        if everywhere:
-            return with_common(plan_everywhere(trace, request), common)
-        return plan(trace, request, common)
+        return designed(trace, request, there, ledger, **who)
 
 
 def _certified(made: Plan) -> list[Certificate]:
@@ -280,9 +274,3 @@ def files_read(source: Path, options: dict[str, Any]) -> list[Path]:
     """The files that a run reads, none of which it may write: recording, key, prior."""
     prior = [] if options["prior"] in BUILT_IN else [Path(options["prior"])]
     return [source, *prior, *([] if options["key"] is None else [options["key"]])]
-
-
-def check_target(output: Path, *others: Path, overwrite: bool) -> None:
-    """Refuse an output that cannot or must not be written, before any work is done."""
-    format_to_write(output.suffix)
-    check_output(output, *others, overwrite=overwrite)

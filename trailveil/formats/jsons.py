@@ -21,14 +21,14 @@ def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_P
     OwnTracks, could be several, or has no timed position.
     """
     try:
-        return _read(data, where, wanted)
+        return _read(data, where, wanted, most)
     except RecursionError:  # where a part is compared or written that was just not too deep to read
         raise UnreadableInput(
             f"JSON must not be nested deeply, got some that is: {where}; export the recording again"
         ) from None
 
 
-def _read(data: bytes, where: str, wanted: Sequence[str]) -> Recording:
+def _read(data: bytes, where: str, wanted: Sequence[str], most: int) -> Recording:
     if owntracks.is_lines(data):
         return owntracks.read_lines(data, where, wanted, most)
     root = parsed(data, where)

@@ -17,7 +17,7 @@ def in_sentences(found: dict[str, Any]) -> list[Line]:
     return [
         f"Protected: {found['output']}",
         *listed("", found["recording"]["cleaning_in_words"]),
-        *_promise(found),
+        *promise(found),
         *certificate_lines(found),
         *_left_to_learn(found),
         *place_lines(found.get("places", [])),
@@ -54,7 +54,8 @@ def _everywhere(one: dict[str, Any]) -> str:
     )
 
 
-def _promise(found: dict[str, Any]) -> list[Line]:
+def promise(found: dict[str, Any]) -> list[Line]:
+    """What is promised, and against whom, under a title."""
     target, worst = found["target"], found["worst"]
     right = 100 * (0.5 + worst["advantage"] / 2)
     when = "any time of the recording" if "everywhere" in found else "a protected time"

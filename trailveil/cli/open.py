@@ -1,0 +1,134 @@
+"""`trailveil open IN`: choose what to protect on a page that this machine alone serves."""
+
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+import click
+
+from trailveil.cli.parameters import POSITIVE, zone_named
+from trailveil.errors import Unavailable
+from trailveil.keys import load_key
+from trailveil.ledger import user_ledger
+from trailveil.page.basemap import basemap
+from trailveil.page.opened import opened
+from trailveil.protecting import ME, default_output
+from trailveil.releasing import check_target
+
+EXAMPLE = """Examples:
+
+\b
+  trailveil open ride.gpx
+  trailveil open ride.gpx --no-browser --port 8765"""
+
+# What `protect` is told by the same option.
+_SAME = {
+    "output": "-o",
+    "zone": "--tz",
+    "every": "--every",
+    "assume_utc": "--assume-utc",
+    "key": "--key",
+    "subject": "--subject",
+    "limit": "--total-epsilon",
+}
+
+
+@click.command("open", epilog=EXAMPLE)
+@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: IN.private.SUFFIX.")
+@click.option(
+    "--tz",
+    "zone",
+    metavar="ZONE",
+    callback=zone_named,
+    help="Zone in which times are shown, and of times without one.",
+)
+@click.option(
+    "--every",
+    type=POSITIVE,
+    metavar="SECONDS",
+    help="The fixes have no times: they are this far apart.",
+)
+@click.option("--assume-utc", is_flag=True, help="Read times without a zone as UTC.")
+@click.option(
+    "--key",
+    type=click.Path(path_type=Path),
+    help="Of trailveil key new: makes the release the same wherever it is made.",
+)
+@click.option("--subject", default=ME, show_default=True, metavar="NAME", help="Whose it is.")
+@click.option(
+    "--total-epsilon",
+    "limit",
+    type=POSITIVE,
+    metavar="EPSILON",
+    help="Refuse a release that makes more, with all before it, of any one place or time.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(1024, 65535),
+    help="Where on this machine it is served; default: any that is free.",
+)
+@click.option("--no-browser", is_flag=True, help="Print the address, and open no browser.")
+@click.option(
+    "--basemap",
+    "template",
+    metavar="URL",
+    help="Fetch a map, such as https://HOST/{z}/{x}/{y}.png: its server learns roughly where.",
+)
+def open_page(source: Path, **options: Any) -> None:
+    """Choose on a map what to protect, see what it costs, and save the release.
+
+    The page is served on this machine, to one browser, and no file leaves it. What is saved is what
+    trailveil protect writes. It ends with its button Done, with Ctrl-C, or after an idle hour.
+    """
+    try:
+        from trailveil.page.serving import serve
+    except ImportError as error:
+        raise Unavailable(
+            "the page must have a server (starlette, uvicorn), got an installation without; say: "
+            "pip install 'trailveil[page]'"
+        ) from error
+    tiles = None if options["template"] is None else basemap(options["template"])
+    output = options["output"] or default_output(source)
+    key_file: Path | None = options["key"]
+    key = None if key_file is None else load_key(key_file)
+    found = opened(
+        source,
+        output,
+        user_ledger(),
+        assume_utc=options["assume_utc"],
+        zone=options["zone"],
+        every=options["every"],
+        subject=options["subject"],
+        key=key,
+        key_file=key_file,
+        limit=options["limit"],
+        options=_words(options),
+    )
+    # That it exists is no reason not to look: the page asks before it is replaced.
+    check_target(output, *found.read, overwrite=True)
+    if tiles is not None:
+        click.echo(f"--basemap: {tiles.told}")
+
+    def ready(address: str) -> None:
+        click.echo(f"Open for you alone, once: {address}\nCtrl-C ends it.")
+        if not options["no_browser"]:
+            webbrowser.open(address)
+
+    try:
+        serve(found, ready, port=options["port"] or 0, basemap=tiles)
+    except KeyboardInterrupt:
+        click.echo()
+    click.echo("Ended.")
+
+
+def _words(options: dict[str, Any]) -> tuple[str, ...]:
+    """The options that `protect` shares, as they were stated."""
+    words: list[str] = []
+    for name, option in _SAME.items():
+        value = options[name]
+        if value is True:
+            words.append(option)
+        elif value not in (None, False) and (name, value) != ("subject", ME):
+            words += [option, f"{value}"]
+    return tuple(words)

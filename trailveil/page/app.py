@@ -1,0 +1,157 @@
+"""The page's application: what it serves, to whom `trailveil.page.guard` lets through."""
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from importlib.resources import files
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from trailveil.errors import InvalidValue, TrailveilError
+from trailveil.page.basemap import Basemap
+from trailveil.page.opened import drawn, wanted
+from trailveil.page.planner import Planner
+from trailveil.page.working import Latest, Superseded
+
+IDLE = 3600.0
+"""Seconds without any request after which the server ends."""
+
+LARGEST_BODY = 65_536
+"""Bytes of a request, at most."""
+
+SERVED = {
+    "index.html": "text/html; charset=utf-8",
+    "page.css": "text/css; charset=utf-8",
+    "page.js": "text/javascript; charset=utf-8",
+    "drawing.js": "text/javascript; charset=utf-8",
+    "leaflet.css": "text/css; charset=utf-8",
+    "leaflet.js": "text/javascript; charset=utf-8",
+}
+"""The files that are served, by name, with their types: nothing else is."""
+
+Answer = Callable[[Request], Awaitable[Response]]
+
+
+def application(
+    planner: Planner, end: Callable[[], None], *, basemap: Basemap | None = None, idle: float = IDLE
+) -> Starlette:
+    """What is served of one recording. end: called when it is to end."""
+    latest, busy = Latest(), _Busy()
+
+    async def recording(_: Request) -> Response:
+        found = await run_in_threadpool(drawn, planner.source)
+        tiles = None
+        if basemap is not None:
+            tiles = {"template": basemap.template, "told": basemap.told, "host": basemap.host}
+        return JSONResponse({**found, "basemap": tiles})
+
+    async def plan(request: Request) -> Response:
+        asked = wanted(await _body(request))
+        try:
+            return JSONResponse(await latest.result(lambda: planner.planned(asked)))
+        except Superseded:
+            return JSONResponse({"superseded": True})
+
+    async def save(request: Request) -> Response:
+        told = await _body(request)
+        name, *flags = (told.get(one) for one in ("plan", "again", "overwrite"))
+        if not isinstance(name, str) or not all(isinstance(one, bool) for one in flags):
+            raise InvalidValue("what is saved must be a plan, got another: reload the page")
+        again, overwrite = (bool(one) for one in flags)
+        found = await run_in_threadpool(planner.save, name, again=again, overwrite=overwrite)
+        return JSONResponse(found)
+
+    async def done(_: Request) -> Response:
+        end()
+        return JSONResponse({"ended": True})
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        watch = asyncio.create_task(busy.until_idle(idle, end))
+        yield
+        watch.cancel()
+
+    routes = [Route("/", _file("index.html"))]
+    routes += [Route(f"/static/{name}", _file(name)) for name in SERVED]
+    routes += [
+        Route("/api/recording", busy.counted(recording)),
+        Route("/api/plan", busy.counted(plan), methods=["POST"]),
+        Route("/api/save", busy.counted(save), methods=["POST"]),
+        Route("/api/done", busy.counted(done), methods=["POST"]),
+    ]
+    return Starlette(
+        routes=routes,
+        lifespan=lifespan,
+        exception_handlers={TrailveilError: _refusal, MemoryError: _no_memory},
+    )
+
+
+class _Busy:
+    """When the last request was, and whether one is being served."""
+
+    def __init__(self) -> None:
+        self._now, self._last = 0, time.monotonic()
+
+    def counted(self, answer: Answer) -> Answer:
+        """The same answer, while which nothing counts as idle."""
+
+        async def counting(request: Request) -> Response:
+            self._now += 1
+            try:
+                return await answer(request)
+            finally:
+                self._now, self._last = self._now - 1, time.monotonic()
+
+        return counting
+
+    async def until_idle(self, idle: float, end: Callable[[], None]) -> None:
+        """End when there was no request for so many seconds."""
+        while self._now or time.monotonic() - self._last < idle:
+            await asyncio.sleep(min(idle / 4, 5.0))
+        end()
+
+
+def _file(name: str) -> Answer:
+    content, kind = (files("trailveil.page") / "static" / name).read_bytes(), SERVED[name]
+
+    async def serve(_: Request) -> Response:
+        return Response(content, media_type=kind)
+
+    return serve
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    """The JSON object of a request. Raises InvalidValue for anything else, or for too much."""
+    wrong = InvalidValue("a request must be a small JSON object, got another: reload the page")
+    if request.headers.get("content-type") != "application/json":
+        raise wrong
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > LARGEST_BODY:
+            raise wrong
+    try:
+        told = json.loads(bytes(body))
+    except (ValueError, RecursionError):
+        raise wrong from None
+    if not isinstance(told, dict):
+        raise wrong
+    return told
+
+
+async def _refusal(_: Request, error: Exception) -> Response:
+    """What is refused is an answer, and no failure of the server."""
+    return JSONResponse({"refused": " ".join(f"{error}".split())})
+
+
+async def _no_memory(_: Request, error: Exception) -> Response:
+    del error
+    line = "the computation must fit in memory, got more than this machine has: shorten it"
+    return JSONResponse({"refused": line})

@@ -1,0 +1,226 @@
+"""A recording as the page shows it: its track, what was found in it, and what was asked for.
+
+All of this is the truth: it is for who recorded it, on the machine that holds the file.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from trailveil.cleaning import Cleaning
+from trailveil.errors import InvalidValue
+from trailveil.ledger import Ledger
+from trailveil.loading import load
+from trailveil.places import Visited
+from trailveil.protecting import ME, known_places, requested
+from trailveil.release import AUTO, Request
+from trailveil.selection import Chosen, Stretch
+from trailveil.stops import stays
+from trailveil.trace import NANOSECONDS, Trace
+
+# Points of the track that are drawn at most; all fixes are protected.
+_DRAWN = 4000
+_MOST_PARTS = 100
+_LONGEST_TIME = 60
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Opened:
+    """A recording and all that `protect` would be told of it besides what to protect.
+
+    there: the places with names that it visits. limit: of epsilon in total, or None.
+    """
+
+    source: Path
+    output: Path
+    trace: Trace
+    cleaning: Cleaning
+    ledger: Ledger
+    there: tuple[Visited, ...] = ()
+    subject: str = ME
+    key: bytes | None = None
+    key_file: Path | None = None
+    limit: float | None = None
+    zone: ZoneInfo | None = None
+    options: tuple[str, ...] = ()
+    """The options of `protect` that say the same, as words."""
+
+    @property
+    def read(self) -> tuple[Path, ...]:
+        """The files that were read: none of them is ever written."""
+        return (self.source, *(() if self.key_file is None else (self.key_file,)))
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the page asks for: parts by one or two times each, as `protect` takes them."""
+
+    parts: frozenset[tuple[str, ...]]
+    radius: float
+    epsilon: float
+    withhold: float | str | None = None
+
+
+def opened(
+    source: Path,
+    output: Path,
+    ledger: Ledger,
+    *,
+    assume_utc: bool = False,
+    zone: ZoneInfo | None = None,
+    every: float | None = None,
+    **whose: Any,
+) -> Opened:
+    """Read and clean a recording, by the functions of `protect`. whose: the rest of `Opened`."""
+    naive = None if assume_utc else zone
+    trace, cleaning = load(source, assume_utc=assume_utc, zone=naive, every=every)
+    found = Opened(source, output, trace, cleaning, ledger, zone=zone, **whose)
+    there = known_places(ledger, trace, subject=found.subject, key=found.key)
+    return replace(found, there=tuple(there))
+
+
+def wanted(told: object) -> Wanted:
+    """What was asked for, from JSON of unknown origin. Raises InvalidValue for what is not that."""
+    if not isinstance(told, dict):
+        raise InvalidValue("what is wanted must be an object, got another: reload the page")
+    parts, withhold = told.get("parts"), told.get("withhold")
+    if not isinstance(parts, list) or len(parts) > _MOST_PARTS:
+        raise InvalidValue(f"parts must be a list of at most {_MOST_PARTS}: protect longer parts")
+    if withhold is not None and withhold != AUTO:
+        withhold = _number("withhold", withhold)
+    return Wanted(
+        frozenset(_part(one) for one in parts),
+        _number("radius", told.get("radius")),
+        _number("epsilon", told.get("epsilon")),
+        withhold,
+    )
+
+
+def _part(told: object) -> tuple[str, ...]:
+    times = tuple(told) if isinstance(told, list) else ()
+    if len(times) not in {1, 2} or not all(
+        isinstance(one, str) and len(one) <= _LONGEST_TIME for one in times
+    ):
+        raise InvalidValue("a part must be one or two times, got another: reload the page")
+    return times
+
+
+def _number(name: str, told: object) -> float:
+    if isinstance(told, bool) or not isinstance(told, int | float) or not math.isfinite(told):
+        raise InvalidValue(f"{name} must be a finite number, got another: reload the page")
+    return float(told)
+
+
+def request_of(source: Opened, asked: Wanted) -> Request:
+    """The request for what was asked for, as `protect` makes it.
+
+    Every part counts as chosen by place: who asks has the map before their eyes. Raises
+    InvalidValue and Refused as `protect` does.
+    """
+    bare = Request((), asked.radius, asked.epsilon, withhold=asked.withhold)
+    made = requested(source.trace, _chosen(source, asked), bare, source.there)
+    return replace(made, stretches=tuple(replace(one, by_place=True) for one in made.stretches))
+
+
+def arguments(source: Opened, asked: Wanted) -> list[str]:
+    """The words of the command that makes the same release."""
+    chosen = _chosen(source, asked)
+    words = ["trailveil", "protect", str(source.source), *source.options]
+    for one in chosen.at:
+        words += ["--at", one]
+    for both in chosen.between:
+        words += ["--between", *both]
+    words += ["--radius", f"{asked.radius!r}", "--epsilon", f"{asked.epsilon!r}"]
+    return words if asked.withhold is None else [*words, "--withhold", f"{asked.withhold}"]
+
+
+def _chosen(source: Opened, asked: Wanted) -> Chosen:
+    """Both ends are what `protect` takes without a selection; nothing else needs to be stated."""
+    if asked.parts == {time_words(source.trace, one) for one in ends_of(source)}:
+        return Chosen()
+    if not asked.parts:
+        raise InvalidValue("something must be protected, got nothing: choose a part of the track")
+    parts = sorted(asked.parts)
+    return Chosen(
+        tuple(one[0] for one in parts if len(one) == 1),
+        tuple((one[0], one[1]) for one in parts if len(one) == 2),
+        source.zone,
+    )
+
+
+def ends_of(source: Opened) -> list[Stretch]:
+    """What `protect` takes where nothing is selected: the ends that are at no place with a name."""
+    return list(requested(source.trace, Chosen(), Request(()), source.there).stretches)
+
+
+def time_words(trace: Trace, part: Stretch) -> tuple[str, ...]:
+    """The times of a part as `protect` takes them, to the nanosecond."""
+    moments = dict.fromkeys((part.begin, part.end))
+    return tuple(_since_start(when - int(trace.times[0])) for when in moments)
+
+
+def _since_start(nanoseconds: int) -> str:
+    whole, rest = divmod(nanoseconds, NANOSECONDS)
+    part = f".{rest:09d}".rstrip("0") if rest else ""
+    return f"start+{whole}{part}s"
+
+
+def drawn(source: Opened) -> dict[str, Any]:
+    """The track and what may be chosen of it, as JSON: positions are degrees, times milliseconds.
+
+    Of a long recording evenly chosen fixes are drawn.
+    """
+    trace = source.trace
+    rows = np.unique(np.linspace(0, len(trace) - 1, min(len(trace), _DRAWN)).round().astype(int))
+    begin = int(trace.times[0])
+    return {
+        "name": source.source.name,
+        "output": source.output.name,
+        "fixes": len(trace),
+        "zone": None if source.zone is None else source.zone.key,
+        "places": [one.place.name for one in source.there],
+        "cleaning": list(source.cleaning.sentences()),
+        "points": [
+            {
+                "at": trace.positions[row].tolist(),
+                "ms": int(trace.times[row]) // 1_000_000,
+                "time": _since_start(int(trace.times[row]) - begin),
+                "segment": int(trace.segments[row]),
+            }
+            for row in rows
+        ],
+        "parts": _offered(source),
+    }
+
+
+def _offered(source: Opened) -> list[dict[str, Any]]:
+    """Both ends, which are chosen at first, and the stays that are found in between."""
+    trace = source.trace
+    ends = ends_of(source)
+    found = [Stretch("a stop", *one, by_place=True) for one in stays(trace)]
+    between = [
+        one for one in found if not any(one.begin <= e.end and e.begin <= one.end for e in ends)
+    ]
+    offered = sorted([*ends, *between], key=lambda one: one.begin)
+    return [
+        {
+            "label": one.label,
+            "times": time_words(trace, one),
+            "begin_ms": one.begin // 1_000_000,
+            "end_ms": one.end // 1_000_000,
+            "at": middle_of(trace, one),
+            "chosen": one in ends,
+        }
+        for one in offered
+    ]
+
+
+def middle_of(trace: Trace, part: Stretch) -> list[float]:
+    """About where a part is, latitude and longitude in degrees: the fix in the middle of it."""
+    first, last = np.searchsorted(trace.times, [part.begin, part.end])
+    row = min((int(first) + int(last)) // 2, len(trace) - 1)
+    return [float(degrees) for degrees in trace.positions[row]]

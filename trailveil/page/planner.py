@@ -1,0 +1,143 @@
+"""What the page shows of a release before it is made, and how it is made: as `protect` does."""
+
+import shlex
+import threading
+from collections import OrderedDict
+from itertools import takewhile
+from secrets import token_hex
+from typing import Any
+
+from trailveil.errors import InvalidValue, TrailveilError
+from trailveil.page.opened import Opened, Wanted, arguments, middle_of, request_of
+from trailveil.protecting import check_released, publish
+from trailveil.release import Plan, Request
+from trailveil.releasing import check_target, designed
+from trailveil.report import record, text
+from trailveil.report.parts import laid_out
+from trailveil.report.text import promise
+from trailveil.withholding import price
+
+# Designs that are kept, so that going back to one is immediate.
+_KEPT = 8
+
+
+class Planner:
+    """Designs for one recording, by name; one thread at a time is served."""
+
+    def __init__(self, source: Opened) -> None:
+        self.source = source
+        self._lock = threading.Lock()
+        self._names: OrderedDict[str, str] = OrderedDict()
+        self._plans: dict[str, Plan] = {}
+
+    def planned(self, asked: Wanted) -> dict[str, Any]:
+        """What a release would promise and cost, as JSON. Raises as `protect` does."""
+        source = self.source
+        request = request_of(source, asked)
+        with self._lock:
+            name = self._names.get(request.design)
+            if name is None:
+                made = self._designed(request)
+                name = token_hex(8)
+                self._remember(request.design, name, made)
+            self._names.move_to_end(request.design)
+            made = self._plans[name]
+        found = record(
+            made, source.cleaning, output=source.output.name, zone=source.zone, there=source.there
+        )
+        return {
+            "plan": name,
+            "report": found,
+            "promise": _sentences(laid_out(promise(found)).splitlines()),
+            "words": text(found),
+            "minutes_withheld": price("stated", None, made.mechanism, request.rate).withheld,
+            "circles": _circles(made),
+            "command": shlex.join(arguments(source, asked)),
+            **self._in_the_way(made),
+        }
+
+    def save(self, name: str, *, again: bool, overwrite: bool) -> dict[str, Any]:
+        """Count a planned release and write it. Raises as `protect` does."""
+        source = self.source
+        with self._lock:
+            made = self._plans.get(name)
+            if made is None:
+                raise InvalidValue(
+                    "what is saved must be the last that was shown, got another: choose once more"
+                )
+            check_target(source.output, *source.read, overwrite=overwrite)
+            done = publish(
+                *(made, source.ledger, source.output),
+                again=again,
+                overwrite=overwrite,
+                key=source.key,
+                subject=source.subject,
+                there=source.there,
+                limit=source.limit,
+            )
+        found = record(
+            *(made, source.cleaning),
+            output=source.output.name,
+            further=done.further,
+            zone=source.zone,
+            account=done.account,
+            there=source.there,
+        )
+        return {"saved": source.output.name, "report": found, "words": text(found)}
+
+    def _designed(self, request: Request) -> Plan:
+        """Nothing is released by a look: whether it may be is told apart, and asked by `save`."""
+        source = self.source
+        return designed(
+            *(source.trace, request, source.there, source.ledger),
+            again=True,
+            subject=source.subject,
+            key=source.key,
+        )
+
+    def _remember(self, design: str, name: str, made: Plan) -> None:
+        self._names[design], self._plans[name] = name, made
+        while len(self._names) > _KEPT:
+            _, oldest = self._names.popitem(last=False)
+            del self._plans[oldest]
+
+    def _in_the_way(self, made: Plan) -> dict[str, Any]:
+        """What saving would be refused for, one line each, unless it is confirmed."""
+        source = self.source
+        found: dict[str, Any] = {"before": None, "exists": source.output.exists()}
+        try:
+            check_released(
+                *(source.ledger, source.trace, made.request),
+                again=False,
+                key=source.key,
+                subject=source.subject,
+                common=made.common,
+            )
+        except TrailveilError as error:
+            found["before"] = f"{error}"
+        return found
+
+
+def _sentences(lines: list[str]) -> str:
+    """Of a promise, what is said below its heading and before the list of adversaries."""
+    told = takewhile(lambda line: not line.startswith("  - "), lines[2:])
+    return " ".join(" ".join(told).split())
+
+
+def _circles(made: Plan) -> list[dict[str, Any]]:
+    """Of each part, what is left to who has no idea of the place, and to who knows most.
+
+    Radii are those of the report. Centres are the truth: nobody else ever sees this.
+    """
+    found = record(made, None, output="")
+    return [
+        {
+            "at": middle_of(made.trace, one.stretch),
+            "no_idea_m": told["circle_68_m"],
+            "knows_most_m": min(
+                (left["circle_68_m"] for left in told["left"] if left["circle_68_m"] is not None),
+                default=None,
+            ),
+        }
+        for one, told in zip(made.findings, found["secrets"], strict=True)
+    ]

@@ -1,0 +1,260 @@
+// What is chosen, what it costs, and saving it. Every number comes from the server.
+
+import { drawing } from "/static/drawing.js";
+
+const PAUSE = 250; // milliseconds without a change before a design is asked for
+const $ = (id) => document.getElementById(id);
+const state = { recording: null, parts: [], map: null, plan: null, command: "", asked: null, timer: 0 };
+
+start();
+
+async function start() {
+  const recording = await (await fetch("/api/recording")).json();
+  state.recording = recording;
+  state.parts = recording.parts;
+  $("name").textContent = recording.name;
+  document.title = `PRIVATE: ${recording.name} - Trailveil`;
+  $("told").textContent = recording.basemap ? recording.basemap.told : "Nothing leaves it.";
+  $("save").textContent = `Save as ${recording.output}`;
+  if (recording.places.length) {
+    $("places").textContent = `Protected wherever it is visited: ${recording.places.join(", ")}`;
+    $("places").hidden = false;
+  }
+  for (const id of ["from", "to"]) {
+    $(id).max = recording.points.length - 1;
+    $(id).addEventListener("input", pick);
+  }
+  state.map = drawing($("map"), recording, tapped);
+  for (const id of ["radius", "epsilon", "withhold"]) $(id).addEventListener("input", changed);
+  $("choices").addEventListener("submit", (event) => event.preventDefault());
+  $("adding").addEventListener("toggle", () => ($("adding").open ? pick() : state.map.unpick()));
+  $("add").addEventListener("click", add);
+  $("again").addEventListener("change", commandLine);
+  $("overwrite").addEventListener("change", commandLine);
+  $("save").addEventListener("click", save);
+  $("done").addEventListener("click", done);
+  show();
+  changed();
+}
+
+// Parts
+
+function show() {
+  $("parts").replaceChildren(...state.parts.map(row));
+  state.map.parts(state.parts, toggle);
+}
+
+function row(part) {
+  const [item, label, box, words, when] = ["li", "label", "input", "span", "small"].map((tag) =>
+    document.createElement(tag),
+  );
+  Object.assign(box, { type: "checkbox", checked: part.chosen });
+  box.addEventListener("change", () => toggle(part, box.checked));
+  when.textContent = between(part);
+  words.append(part.label.replace(/^./, (first) => first.toUpperCase()), when);
+  label.append(box, words);
+  item.append(label);
+  part.box = box;
+  return item;
+}
+
+function toggle(part, on = !part.chosen) {
+  part.chosen = on;
+  part.box.checked = on;
+  state.map.parts(state.parts, toggle);
+  changed();
+}
+
+function between(part) {
+  if (part.begin_ms === part.end_ms) return clock(part.begin_ms);
+  const minutes = (part.end_ms - part.begin_ms) / 60000;
+  const range = formatted().formatRange(new Date(part.begin_ms), new Date(part.end_ms));
+  return `${range} (${minutes < 1 ? "under a minute" : `${Math.round(minutes)} min`})`;
+}
+
+function clock(ms) {
+  return formatted().format(new Date(ms));
+}
+
+function formatted() {
+  const options = { dateStyle: "medium", timeStyle: "medium", timeZone: state.recording.zone ?? undefined };
+  return new Intl.DateTimeFormat(undefined, options);
+}
+
+function tapped(index) {
+  const begins = !$("adding").open || Number($("from").value) !== Number($("to").value);
+  $("adding").open = true;
+  const other = begins ? index : Number($("from").value);
+  $("from").value = Math.min(index, other);
+  $("to").value = Math.max(index, other);
+  pick();
+}
+
+function pick(event) {
+  const [from, to] = [$("from"), $("to")];
+  if (Number(from.value) > Number(to.value)) {
+    if (event?.target === to) from.value = to.value;
+    else to.value = from.value;
+  }
+  for (const one of [from, to]) $(`${one.id}-time`).textContent = clock(state.recording.points[one.value].ms);
+  state.map.pick(Number(from.value), Number(to.value));
+}
+
+function add() {
+  const [from, to] = [$("from").value, $("to").value].map((i) => state.recording.points[i]);
+  const middle = state.recording.points[(Number($("from").value) + Number($("to").value)) >> 1];
+  const times = from === to ? [from.time] : [from.time, to.time];
+  const known = state.parts.find((one) => String(one.times) === String(times));
+  if (known) {
+    toggle(known, true);
+  } else {
+    const label = from === to ? "a time that you chose" : "a part that you chose";
+    state.parts.push({ label, times, begin_ms: from.ms, end_ms: to.ms, at: middle.at, chosen: true });
+    state.parts.sort((one, other) => one.begin_ms - other.begin_ms);
+  }
+  $("adding").open = false;
+  show();
+  changed();
+}
+
+// Designs: only the last that was asked for counts
+
+function changed() {
+  $("radius-value").textContent = metres(Number($("radius").value));
+  $("epsilon-value").textContent = $("epsilon").value;
+  state.asked?.abort();
+  state.plan = null;
+  $("save").disabled = true;
+  $("numbers").classList.add("old");
+  $("saved").textContent = "";
+  $("status").textContent = "Designing the noise";
+  clearTimeout(state.timer);
+  state.timer = setTimeout(plan, PAUSE);
+}
+
+async function plan() {
+  const asked = new AbortController();
+  state.asked = asked;
+  const begun = Date.now();
+  const seconds = setInterval(() => {
+    $("status").textContent = `Designing the noise: ${Math.round((Date.now() - begun) / 1000)} s`;
+  }, 2000);
+  const withhold = $("withhold").value;
+  try {
+    const found = await post("/api/plan", {
+      parts: state.parts.filter((one) => one.chosen).map((one) => one.times),
+      radius: Number($("radius").value),
+      epsilon: Number($("epsilon").value),
+      withhold: withhold === "" || withhold === "auto" ? withhold || null : Number(withhold),
+    }, asked.signal);
+    if (asked === state.asked && !found.superseded) planned(found);
+  } catch (error) {
+    if (error.name !== "AbortError" && asked === state.asked) refused(gone(error));
+  } finally {
+    clearInterval(seconds);
+  }
+}
+
+function planned(found) {
+  if (found.refused) return refused(found.refused);
+  const { mechanism } = found.report;
+  const least = (name) => Math.min(...found.circles.map((one) => one[name] ?? Infinity));
+  state.plan = found.plan;
+  state.command = found.command;
+  $("refused").textContent = "";
+  $("rms").textContent = metres(mechanism.rms_m);
+  $("most").textContent = metres(mechanism.largest_rms_m);
+  $("withheld").textContent = `${found.minutes_withheld.toFixed(1)} min`;
+  $("no-idea").textContent = within(least("no_idea_m"));
+  $("knows").textContent = within(least("knows_most_m"));
+  $("promise").textContent = found.promise;
+  $("adversaries").replaceChildren(...found.report.adversaries.map((one) => {
+    const item = document.createElement("li");
+    item.textContent = one;
+    return item;
+  }));
+  $("words").textContent = found.words;
+  $("numbers").hidden = false;
+  $("numbers").classList.remove("old");
+  state.map.circles(found.circles);
+  confirmations(found.before, found.exists);
+  $("save").disabled = false;
+  $("status").textContent =
+    `Moved by ${metres(mechanism.rms_m)} on average, ${metres(mechanism.largest_rms_m)} where most.`;
+  return undefined;
+}
+
+function refused(line) {
+  $("status").textContent = "";
+  $("refused").textContent = line;
+  $("numbers").hidden = true;
+  state.map.circles([]);
+}
+
+// Saving
+
+function confirmations(before, exists) {
+  $("before").textContent = before ?? "";
+  $("before").hidden = $("again-row").hidden = !before;
+  $("overwrite-row").hidden = !exists;
+  if (!before) $("again").checked = false;
+  if (!exists) $("overwrite").checked = false;
+  commandLine();
+}
+
+function commandLine() {
+  const flags = ["again", "overwrite"].filter((id) => $(id).checked).map((id) => ` --${id}`);
+  $("command").textContent = state.command + flags.join("");
+}
+
+async function save() {
+  const name = state.plan;
+  $("save").disabled = true;
+  $("saved").textContent = "Saving";
+  try {
+    const found = await post("/api/save", {
+      plan: name,
+      again: $("again").checked,
+      overwrite: $("overwrite").checked,
+    });
+    $("refused").textContent = found.refused ?? "";
+    $("saved").textContent = found.refused ? "" : `Saved: ${found.saved}`;
+    if (!found.refused) {
+      $("words").textContent = found.words;
+      $("overwrite").checked = false;
+    }
+    confirmations($("before").textContent || null, $("overwrite-row").hidden ? !found.refused : true);
+  } catch (error) {
+    $("saved").textContent = "";
+    $("refused").textContent = gone(error);
+  }
+  $("save").disabled = state.plan === null;
+}
+
+async function done() {
+  await post("/api/done", {});
+  state.asked?.abort();
+  for (const one of document.querySelectorAll("input, select, button")) one.disabled = true;
+  $("status").textContent = "";
+  $("saved").textContent += " Ended: this window can be closed.";
+}
+
+async function post(path, body, signal) {
+  const headers = { "Content-Type": "application/json" };
+  const answer = await fetch(path, { method: "POST", headers, body: JSON.stringify(body), signal });
+  if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+  return answer.json();
+}
+
+function gone(error) {
+  return `The program must be running, got no answer (${error.message}): start trailveil open again.`;
+}
+
+function metres(value) {
+  if (value >= 10000) return `${(value / 1000).toFixed(1)} km`;
+  return `${Math.round(value)} m`;
+}
+
+function within(value) {
+  return Number.isFinite(value) ? metres(value) : "nothing";
+}

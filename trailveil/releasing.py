@@ -1,0 +1,43 @@
+"""What the command line and the page both do before a release: look at its target, design it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from trailveil.everywhere import plan_everywhere
+from trailveil.formats.table import format_to_write
+from trailveil.ledger import Ledger
+from trailveil.output import check_output
+from trailveil.places import Visited
+from trailveil.protecting import ME, check_released
+from trailveil.release import Noise, Plan, Request, plan, with_common
+from trailveil.trace import Trace
+
+
+def check_target(output: Path, *others: Path, overwrite: bool) -> None:
+    """Refuse an output that cannot or must not be written, before any work is done.
+
+    others: the files that are read, none of which it may be. Raises UnwritableOutput.
+    """
+    format_to_write(output.suffix)
+    check_output(output, *others, overwrite=overwrite)
+
+
+def designed(
+    trace: Trace,
+    request: Request,
+    there: Sequence[Visited],
+    ledger: Ledger,
+    *,
+    again: bool,
+    subject: str = ME,
+    key: bytes | None = None,
+) -> Plan:
+    """The release of a request, with the noise of the places that the trace visits.
+
+    Raises Refused, before it is designed, where it must not be made: see `check_released`.
+    """
+    common = [one.common(trace) for one in there]
+    check_released(ledger, trace, request, again=again, key=key, subject=subject, common=common)
+    if request.noise is Noise.EVERYWHERE:
+        return with_common(plan_everywhere(trace, request), common)
+    return plan(trace, request, common)
