@@ -17,7 +17,8 @@ from trailveil.ledger import Ledger, open_ledger
 from trailveil.mechanism import no_noise
 from trailveil.places import Place, designed, save_places
 from trailveil.projection import Frame
-from trailveil.protecting import Published, known_places, publish, requested
+from trailveil.protecting import known_places, publish, requested
+from trailveil.published import Published
 from trailveil.release import Noise, Plan, Request, plan
 from trailveil.secrets import basic
 from trailveil.selection import Chosen

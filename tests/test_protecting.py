@@ -15,13 +15,13 @@ from trailveil.formats import read
 from trailveil.ledger import Ledger, open_ledger
 from trailveil.output import Put
 from trailveil.protecting import (
-    Published,
     check_released,
     default_output,
     load,
     publish,
     requested,
 )
+from trailveil.published import Published
 from trailveil.release import Plan, Request, plan
 from trailveil.selection import Chosen
 from trailveil.trace import Trace
