@@ -1,0 +1,230 @@
+"""The page's application in-process: what it tells, what it makes, and what it will not take."""
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.rides import ride, run, written
+from trailveil.errors import InvalidValue
+from trailveil.ledger import user_ledger
+from trailveil.page.app import LARGEST_BODY, SERVED, application
+from trailveil.page.guard import Guard
+from trailveil.page.opened import opened, wanted
+from trailveil.page.planner import Planner
+from trailveil.protecting import default_output
+from trailveil.stops import stays
+
+PORT = 8765
+OWN = f"http://127.0.0.1:{PORT}"
+HEADERS = {"origin": OWN, "sec-fetch-site": "same-origin", "content-type": "application/json"}
+# A design of a second, of one time in a short ride.
+QUICK = {"radius": 100, "epsilon": 2, "withhold": None}
+TRACE = ride(24, 60.0, still=(8, 16))
+
+
+class Page:
+    """A page of one recording as its browser sees it."""
+
+    def __init__(self, folder: Path, **options: Any) -> None:
+        self.source = written(folder / "ride.gpx", TRACE)
+        self.output = default_output(self.source)
+        self.ended: list[bool] = []
+        found = opened(self.source, self.output, user_ledger(), **options)
+        app = application(Planner(found), lambda: self.ended.append(True))
+        self.guard = Guard(app, PORT)
+        self.client = TestClient(self.guard, base_url=OWN, follow_redirects=False)
+        self.client.get(f"/?token={self.guard.token}")
+
+    def get(self, path: str) -> Any:
+        return self.client.get(path)
+
+    def post(self, path: str, body: object) -> dict[str, Any]:
+        answer = self.client.post(path, content=json.dumps(body), headers=HEADERS)
+        assert answer.status_code == 200
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def parts(self) -> list[dict[str, Any]]:
+        parts: list[dict[str, Any]] = self.get("/api/recording").json()["parts"]
+        return parts
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Page:
+    return Page(tmp_path)
+
+
+def test_the_files_are_served_with_their_types(page: Page) -> None:
+    assert "<title>" in page.get("/").text
+    for name, kind in SERVED.items():
+        answer = page.get(f"/static/{name}")
+        assert (answer.status_code, answer.headers["content-type"]) == (200, kind)
+
+
+OUTSIDE = [
+    "/static/",
+    "/static/../app.py",
+    "/static/..%2fapp.py",
+    "/static/%2e%2e/app.py",
+    "/static/....//app.py",
+    "/static/leaflet.js/..",
+    "/static//etc/passwd",
+    "/static/page.css%00",
+    "/etc/passwd",
+    "/ride.gpx",
+    "/docs",
+    "/openapi.json",
+    "/api",
+]
+
+
+def test_no_other_file_is_served(page: Page) -> None:
+    assert {path: page.get(path).status_code for path in OUTSIDE} == dict.fromkeys(OUTSIDE, 404)
+
+
+def test_the_recording_is_told_with_its_ends_and_stops(page: Page) -> None:
+    found = page.get("/api/recording").json()
+    assert (found["name"], found["output"]) == ("ride.gpx", "ride.private.gpx")
+    assert [one["at"] for one in found["points"]] == TRACE.positions.tolist()
+    assert [one["chosen"] for one in found["parts"]] == [True, False, True]
+    start, stop, end = found["parts"]
+    assert start["times"] == ["start+0s"]
+    assert end["times"] == ["start+1380s"]
+    ((begin, end_of_it),) = stays(TRACE)
+    assert (stop["begin_ms"], stop["end_ms"]) == (begin // 1_000_000, end_of_it // 1_000_000)
+    assert found["basemap"] is None
+
+
+@pytest.mark.slow
+def test_what_is_saved_is_what_protect_writes_by_the_command_that_is_shown(page: Page) -> None:
+    shown = page.post("/api/plan", {"parts": [["start+660.000000001s"]], **QUICK})
+    assert (shown["before"], shown["exists"]) == (None, False)
+    assert not page.output.exists(), "a look releases nothing"
+    saved = page.post("/api/save", {"plan": shown["plan"], "again": False, "overwrite": False})
+    assert saved["saved"] == "ride.private.gpx"
+    by_page = page.output.read_bytes()
+    page.output.unlink()
+    words = shlex.split(shown["command"])
+    assert words[:2] == ["trailveil", "protect"]
+    done = run(*words[1:], "--json")
+    assert done.returncode == 0, done.stderr
+    assert page.output.read_bytes() == by_page
+    told = json.loads(done.stdout)
+    assert told["mechanism"] == saved["report"]["mechanism"] == shown["report"]["mechanism"]
+    assert told["worst"] == saved["report"]["worst"]
+    # All that is chosen on a map is chosen by place; the command cannot know that.
+    assert {one["chosen_by_place"] for one in saved["report"]["secrets"]} == {True}
+
+
+@pytest.mark.slow
+def test_both_ends_are_what_protect_takes_by_itself(page: Page) -> None:
+    ends = [one["times"] for one in page.parts() if one["chosen"]]
+    shown = page.post("/api/plan", {"parts": ends, **QUICK})
+    assert "--at" not in shown["command"]
+    assert [one["label"] for one in shown["report"]["secrets"]] == ["the start", "the end"]
+    again = page.post("/api/plan", {"parts": ends[::-1], **QUICK})
+    assert again["plan"] == shown["plan"], "the same is not designed twice"
+
+
+@pytest.mark.slow
+def test_nothing_is_replaced_or_released_again_unless_confirmed(page: Page) -> None:
+    part = {"parts": [["start+600s"]], **QUICK, "withhold": 60}
+    first = page.post("/api/plan", part)
+    assert first["minutes_withheld"] > 0
+    page.output.write_text("mine")
+    save = {"plan": first["plan"], "again": False, "overwrite": False}
+    assert "must not exist yet" in page.post("/api/save", save)["refused"]
+    assert page.output.read_text() == "mine"
+    assert page.post("/api/save", {**save, "overwrite": True})["saved"] == "ride.private.gpx"
+    assert page.post("/api/plan", part)["before"] is None, "the same again is no other release"
+    other = page.post("/api/plan", {**part, "radius": 150})
+    assert "must be released once" in other["before"]
+    assert other["exists"]
+    save = {**save, "plan": other["plan"], "overwrite": True}
+    assert page.post("/api/save", save)["refused"] == other["before"]
+    assert "saved" in page.post("/api/save", {**save, "again": True})
+
+
+def test_the_total_is_kept(tmp_path: Path) -> None:
+    page = Page(tmp_path, limit=0.5)
+    shown = page.post("/api/plan", {"parts": [["start+600s"]], **QUICK})
+    save = {"plan": shown["plan"], "again": False, "overwrite": False}
+    assert "total" in page.post("/api/save", save)["refused"]
+    assert not page.output.exists()
+
+
+NONSENSE = [
+    b"",
+    b"{",
+    b"[]",
+    b"1",
+    b"null",
+    b"\xff",
+    b"[" * 50_000,
+    b'{"parts": []}',
+    b'{"parts": [], "radius": 100, "epsilon": 1}',
+    b'{"parts": {}, "radius": 100, "epsilon": 1}',
+    b'{"parts": [["a", "b", "c"]], "radius": 100, "epsilon": 1}',
+    b'{"parts": [[1]], "radius": 100, "epsilon": 1}',
+    b'{"parts": ["start"], "radius": 100, "epsilon": 1}',
+    b'{"parts": [["start+1h"]], "radius": 100, "epsilon": 1}',
+    b'{"parts": [["nonsense"]], "radius": 100, "epsilon": 1}',
+    b'{"parts": [["start"]], "radius": NaN, "epsilon": 1}',
+    b'{"parts": [["start"]], "radius": 1e400, "epsilon": 1}',
+    b'{"parts": [["start"]], "radius": -1, "epsilon": 1}',
+    b'{"parts": [["start"]], "radius": true, "epsilon": 1}',
+    b'{"parts": [["start"]], "radius": "100", "epsilon": 1}',
+    b'{"parts": [["start"]], "radius": 100, "epsilon": 0}',
+    b'{"parts": [["start"]], "radius": 100, "epsilon": 1, "withhold": "x"}',
+    b'{"parts": [["start"]], "radius": 100, "epsilon": 1, "withhold": -1}',
+    b'{"parts": [["start"]], "radius": 100, "epsilon": 1, "withhold": 1e8}',
+    b'{"parts": [["' + b"s" * 100 + b'"]], "radius": 100, "epsilon": 1}',
+    json.dumps({"parts": [["start"]] * 101, "radius": 100, "epsilon": 1}).encode(),
+    b'{"parts": [], "a": "' + b"a" * LARGEST_BODY + b'"}',
+]
+
+
+def test_what_makes_no_sense_is_refused_in_one_line(page: Page) -> None:
+    for body in NONSENSE:
+        for path in ("/api/plan", "/api/save"):
+            answer = page.client.post(path, content=body, headers=HEADERS)
+            found = answer.json()
+            assert (answer.status_code, list(found)) == (200, ["refused"]), body[:99]
+            assert "\n" not in found["refused"]
+            assert len(found["refused"]) < 500
+
+
+def test_json_must_be_said_to_be_json_and_methods_must_fit(page: Page) -> None:
+    """A form of another page can send text, but not say that it is JSON."""
+    headers = {**HEADERS, "content-type": "text/plain"}
+    found = page.client.post("/api/save", content='{"plan": "x"}', headers=headers).json()
+    assert "small JSON object" in found["refused"]
+    assert page.get("/api/save").status_code == 405
+    assert page.client.post("/api/recording", headers=HEADERS).status_code == 405
+
+
+def test_a_confirmation_is_true_or_false(page: Page) -> None:
+    flags: list[object] = [1, "true", None, []]
+    for flag in flags:
+        body = {"plan": "x", "again": flag, "overwrite": False}
+        assert "reload the page" in page.post("/api/save", body)["refused"]
+    unknown = {"plan": "x", "again": False, "overwrite": False}
+    assert "the last that was shown" in page.post("/api/save", unknown)["refused"]
+
+
+def test_done_ends_it(page: Page) -> None:
+    assert page.post("/api/done", {}) == {"ended": True}
+    assert page.ended == [True]
+
+
+def test_what_is_wanted_is_read_exactly() -> None:
+    told = {"parts": [["a"], ["a", "b"], ["a"]], "radius": 10, "epsilon": 0.5, "withhold": "auto"}
+    found = wanted(told)
+    assert found.parts == {("a",), ("a", "b")}
+    assert (found.radius, found.epsilon, found.withhold) == (10.0, 0.5, "auto")
+    with pytest.raises(InvalidValue, match="must be an object"):
+        wanted([])

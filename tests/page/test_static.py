@@ -1,0 +1,45 @@
+"""What is served is what was vendored, and holds nothing that the policy would refuse."""
+
+import hashlib
+import re
+from importlib.resources import files
+from pathlib import Path
+
+from trailveil.page.app import SERVED
+
+ROOT = Path(__file__).parents[2]
+STATIC = ROOT / "trailveil" / "page" / "static"
+
+
+def test_vendored_files_are_those_that_are_recorded() -> None:
+    text = (ROOT / "docs" / "decisions.md").read_text(encoding="utf-8")
+    table = text.split("## Vendored")[1].split("\n## ")[0]
+    recorded = dict(re.findall(r"`([\w.-]+)` \| `([0-9a-f]{64})`", table))
+    found = {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in STATIC.iterdir()
+        if "leaflet" in path.name.lower()
+    }
+    assert found == recorded
+    assert len(found) == 3
+    assert b"Leaflet 1.9.4" in (STATIC / "leaflet.js").read_bytes()[:200]
+    assert "| Leaflet | 1.9.4 |" in table
+
+
+def test_all_that_is_there_is_served_and_in_the_package() -> None:
+    there = {path.name for path in (files("trailveil.page") / "static").iterdir()}
+    assert there == set(SERVED) | {"LEAFLET-LICENSE.txt"}
+
+
+def test_our_own_files_hold_nothing_inline_and_name_no_other_machine() -> None:
+    own = {
+        name: (STATIC / name).read_text(encoding="utf-8")
+        for name in SERVED
+        if "leaflet" not in name
+    }
+    assert len(own) == 4
+    for name, text in own.items():
+        assert re.findall(r"https?:|//[a-z]+\.", text) == [], name
+        assert re.findall(r"\bstyle=|\bon[a-z]+=\"|<style|javascript:|eval\(", text) == [], name
+        assert not re.search(r"innerHTML\s*=|insertAdjacentHTML|document\.write", text), name
+    assert re.findall(r"<script(?![^>]* src=)", own["index.html"]) == []
