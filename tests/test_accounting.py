@@ -11,13 +11,14 @@ from trailveil.accounting import account, check_total, told_by
 from trailveil.adversaries import Named
 from trailveil.beside import EVERYTHING
 from trailveil.composition import Release, joint_loss
+from trailveil.counting import Published
 from trailveil.errors import Refused
 from trailveil.everywhere import plan_everywhere
 from trailveil.ledger import Ledger, open_ledger
 from trailveil.mechanism import no_noise
 from trailveil.places import Place, designed, save_places
 from trailveil.projection import Frame
-from trailveil.protecting import Published, known_places, publish, requested
+from trailveil.protecting import known_places, publish, requested
 from trailveil.release import Noise, Plan, Request, plan
 from trailveil.secrets import basic
 from trailveil.selection import Chosen

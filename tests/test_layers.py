@@ -26,7 +26,7 @@ ROWS = """
  6  visits loading
  7  output selection > kept keys crops retiming common > ledger/ demands > designing
  7  withholding place_noise > release > certifying readings_release > places
- 7  everywhere recorded beside > accounting > protecting calibrating
+ 7  everywhere recorded beside > accounting > counting > protecting calibrating
  7  scan/ > attacks/
  8  plots > report/
  9  batch experiments/

@@ -10,13 +10,13 @@ import pytest
 
 from tests.formats.traces import SAMPLES
 from tests.rides import ride, written
+from trailveil.counting import Published
 from trailveil.errors import Refused, UnreadableInput, UnwritableOutput
 from trailveil.formats import read
 from trailveil.ledger import Ledger, open_ledger
 from trailveil.loading import load
 from trailveil.output import Put
 from trailveil.protecting import (
-    Published,
     check_released,
     default_output,
     publish,

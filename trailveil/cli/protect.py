@@ -19,8 +19,8 @@ from trailveil.cli.parameters import POSITIVE, most_option, zone_named
 from trailveil.cli.requesting import requested_of, requesting, was_given
 from trailveil.cli.selecting import WithPlaces, selected, selecting
 from trailveil.cli.waiting import waiting
+from trailveil.counting import Published
 from trailveil.errors import Refused, Unavailable
-from trailveil.everywhere import plan_everywhere
 from trailveil.formats.source import named as file_named
 from trailveil.formats.table import format_to_write
 from trailveil.keys import load_key
@@ -31,14 +31,14 @@ from trailveil.places import Visited
 from trailveil.priors import BUILT_IN
 from trailveil.protecting import (
     ME,
-    Published,
     check_released,
     default_output,
     known_places,
+    planned,
     publish,
     requested,
 )
-from trailveil.release import Noise, Plan, Request, plan, with_common
+from trailveil.release import Noise, Plan, Request
 from trailveil.report import record, text
 from trailveil.retiming import Retiming
 from trailveil.selection import Chosen
@@ -212,9 +212,7 @@ def _planned(
     who = {"subject": options["subject"], "key": key, "common": common}
     check_released(ledger, trace, request, again=options["again"], **who)
     with waiting(f"designing noise for {len(trace)} fixes"):
-        if everywhere:
-            return with_common(plan_everywhere(trace, request), common)
-        return plan(trace, request, common)
+        return planned(trace, request, common)
 
 
 def _certified(made: Plan) -> list[Certificate]:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from trailveil.cli.waiting import waiting
+from trailveil.counting import Published
 from trailveil.errors import InvalidValue
 from trailveil.formats.source import named as file_named
 from trailveil.keys import load_key
@@ -18,7 +19,6 @@ from trailveil.loading import load_readings
 from trailveil.output import Put
 from trailveil.prior_file import prior_in
 from trailveil.protecting import (
-    Published,
     check_released_readings,
     publish_readings,
 )
