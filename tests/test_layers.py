@@ -29,7 +29,7 @@ ROWS = """
  7  everywhere recorded beside > accounting > counting > protecting calibrating
  7  scan/ > attacks/
  8  plots > report/
- 9  batch experiments/
+ 9  batch/ experiments/
 10  cli/ __init__ > __main__
 """
 MAY_IMPORT_MATPLOTLIB = ("plots", "report")
