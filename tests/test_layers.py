@@ -26,10 +26,10 @@ ROWS = """
  6  visits loading
  7  output selection > kept keys crops retiming common > ledger/ demands > designing
  7  withholding place_noise > release > certifying readings_release > places
- 7  everywhere recorded beside utility > accounting > published > protecting calibrating > releasing
- 7  scan/ > attacks/
+ 7  everywhere recorded beside utility > accounting > published > counting > protecting calibrating
+ 7  releasing scan/ > attacks/
  8  plots/ > report/
- 9  batch experiments/ > page/
+ 9  batch/ experiments/ > page/
 10  cli/ __init__ > __main__
 """
 MAY_IMPORT_MATPLOTLIB = ("plots", "report")

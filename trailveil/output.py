@@ -94,6 +94,29 @@ def write_atomically(
         put()
 
 
+def filled(rough: Path, write: Callable[[BinaryIO], object]) -> None:
+    """Write a file whole and durably, to be put in its place by `put`; it may not exist yet.
+
+    Raises UnwritableOutput where the file system says no; what was begun is then removed.
+    """
+    try:
+        with _refusing(rough, "output"):
+            _fill(rough, write)
+            with contextlib.suppress(OSError):  # a file system without permissions
+                rough.chmod(0o666 & ~_umask())
+    except BaseException:
+        _remove(rough)
+        raise
+
+
+def put(rough: Path, path: Path, *, overwrite: bool, what: str = "output") -> None:
+    """Put a file that is complete in its place, of the same file system.
+
+    Raises UnwritableOutput where the name is taken, or the file system says no.
+    """
+    _put(rough, path, what, overwrite=overwrite)
+
+
 def _fill(rough: Path, write: Callable[[BinaryIO], object]) -> None:
     descriptor = os.open(rough, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as stream:

@@ -2,19 +2,27 @@
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from trailveil.accounting import Account, account, check_total, told_by
+from trailveil.accounting import told_by
 from trailveil.common import Common
+from trailveil.counting import (
+    Countable,
+    count,
+    countable,
+    earlier,
+    released_before,
+    span,
+)
 from trailveil.errors import Refused, TrailveilError, UnwritableOutput
+from trailveil.everywhere import plan_everywhere
 from trailveil.formats import write
 from trailveil.formats.series import write_series
 from trailveil.formats.source import beginning, named
 from trailveil.formats.table import format_of, format_to_write
 from trailveil.keys import name_of
-from trailveil.ledger import Book, Entry, Ledger, Mark, Recorded
-from trailveil.mechanism import Mechanism
+from trailveil.ledger import Book, Entry, Ledger
 from trailveil.output import staged
 from trailveil.places import Visited, check_known, load_places, visited
 from trailveil.published import Beside, Drawn, Published
@@ -27,17 +35,14 @@ from trailveil.readings_release import (
     draw_readings,
     identity_of,
 )
-from trailveil.recorded import known_visits, packed
-from trailveil.release import Plan, Request, draw, identity
+from trailveil.recorded import known_visits
+from trailveil.release import Noise, Plan, Request, draw, identity, plan, with_common
 from trailveil.retiming import AS_RECORDED, Retiming, retimed
 from trailveil.selection import Chosen
 from trailveil.trace import Trace
 
 ME = "me"
 """Whose recordings they are where nobody says."""
-
-# Relative: releases of one request whose noise differs by more than this are not the same.
-_SAME_NOISE = 1e-6
 
 
 def known_places(
@@ -86,19 +91,31 @@ def _check(
 ) -> None:
     wanted = ledger.request_id((*whole, *_named(key)))
     with ledger.open() as book:
-        earlier = _earlier(book, recording, series, subject)
-    if earlier and not again and all(one.request != wanted for one in earlier):
-        raise _released_before(subject)
+        before = earlier(book, subject, series, *span(recording))
+    if before and not again and all(one.request != wanted for one in before):
+        raise released_before(subject)
 
 
-def _earlier(book: Book, recording: Timed, series: str, subject: str) -> list[Recorded]:
-    """Releases that share time with a recording; that one begins where another ends is none."""
-    begin, end = int(recording.times[0]), int(recording.times[-1])
-    return [
-        one
-        for one in book.overlapping(subject, series, begin, end)
-        if min(end, one.end) > max(begin, one.begin)
-    ]
+def planned(trace: Trace, request: Request, common: Sequence[Common] = ()) -> Plan:
+    """The release of a trace as it is designed: the one place where noise of any kind is sought.
+
+    Raises as `trailveil.release.plan` and `trailveil.everywhere.plan_everywhere` do.
+    """
+    if request.noise is Noise.EVERYWHERE:
+        return with_common(plan_everywhere(trace, request), common)
+    return plan(trace, request, common)
+
+
+def whole_of(made: Plan, key: bytes | None) -> tuple[bytes, ...]:
+    """All that a release depends on, and under which key it is drawn."""
+    return (*identity(made.trace, made.request, made.common), *_named(key))
+
+
+def drawn(made: Plan, seed: bytes, retiming: Retiming, suffix: str) -> Drawn:
+    """Draw the noise of a release, and make what writes it in the format of a suffix."""
+    own, whole = draw(made, seed)
+    trace, grid = retimed(own, whole, retiming)
+    return own, trace, lambda out: write(trace, out, suffix, grid=grid)
 
 
 def publish(
@@ -123,20 +140,10 @@ def publish(
     counts on. limit: of epsilon in total. Raises Refused for a different release of the recording
     unless `again`, and for one beyond the limit.
     """
-    marks = told_by(made, there)
-
-    def drawn(seed: bytes) -> Drawn:
-        own, whole = draw(made, seed)
-        trace, grid = retimed(own, whole, retiming)
-        return own, trace, lambda out: write(trace, out, output.suffix, grid=grid)
-
-    def counted(book: Book, entry: Entry) -> tuple[Entry, Account]:
-        return _with_account(book, entry, made, there, marks, limit)
-
     return _publish(
-        _Counted(made.trace, "", subject, made.request.noise.value, made.mechanism, counted),
-        (*identity(made.trace, made.request, made.common), *_named(key)),
-        drawn,
+        countable(made, there, told_by(made, there), subject, limit),
+        whole_of(made, key),
+        lambda seed: drawn(made, seed, retiming, output.suffix),
         ledger,
         output,
         again=again,
@@ -146,49 +153,8 @@ def publish(
     )
 
 
-def _with_account(
-    book: Book,
-    entry: Entry,
-    made: Plan,
-    there: Sequence[Visited],
-    marks: Sequence[Mark],
-    limit: float | None,
-) -> tuple[Entry, Account]:
-    """The entry of a release of a trace, whole, and its account; refused beyond the limit."""
-    others = [one.number for one in _earlier(book, made.trace, "", entry.subject)]
-    found, told = account(book, made, there, marks, entry.subject, others)
-    check_total(found, limit, made.request.epsilon)
-    body = {
-        **entry.body,
-        "epsilon": found.epsilon,
-        "total": found.total,
-        "parts": [one.stretch.label for one in made.findings],
-        "places": [one.place.name for one in there],
-    }
-    whole = replace(entry, epsilon=found.epsilon, body=body, marks=told)
-    return replace(whole, blob=packed(made, there)), found
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Counted:
-    """What the ledger is told of a release: `counted` makes an entry whole, and its account."""
-
-    recording: Timed
-    series: str
-    subject: str
-    name: str
-    mechanism: Mechanism
-    counted: Callable[[Book, Entry], tuple[Entry, Account | None]]
-
-    def entry(self, request: bytes) -> Entry:
-        """The entry, as far as it is the same for every kind of recording."""
-        begin, end = int(self.recording.times[0]), int(self.recording.times[-1])
-        body = {"mechanism": self.name, "noise_trace": self.mechanism.noise_trace}
-        return Entry(self.subject, self.series, begin, end, request, 0.0, body)
-
-
 def _publish(
-    told: _Counted,
+    told: Countable,
     whole: Iterable[bytes],
     drawn: Callable[[bytes], Drawn],
     ledger: Ledger,
@@ -203,18 +169,9 @@ def _publish(
     whole = tuple(whole)
     wanted = ledger.request_id(whole)
     own, leaves, write_drawn = drawn(ledger.seed(wanted) if key is None else seed_of(key, whole))
-    number = None
     with ledger.open() as book:
-        earlier = _earlier(book, told.recording, told.series, told.subject)
-        noise = told.mechanism.noise_trace
-        alike = [one for one in earlier if _is_like(book, one, wanted, noise)]
-        found = Published(len(earlier) > len(alike), None, own, leaves)
-        if found.further and not alike and not again:
-            raise _released_before(told.subject)
-        if not alike:
-            entry, of_it = told.counted(book, told.entry(wanted))
-            found = replace(found, account=of_it)
-            number = book.add(entry)
+        found, number = count(book, told, wanted, again=again)
+    found = replace(found, drawn=own, released=leaves)
     with _withdrawn(ledger, number) as appears, contextlib.ExitStack() as files:
         put = files.enter_context(staged(output, write_drawn, overwrite=overwrite))
         put_beside = files.enter_context(beside(found)) if beside else None
@@ -223,14 +180,6 @@ def _publish(
         if put_beside:
             put_beside()
     return found
-
-
-def _is_like(book: Book, one: Recorded, wanted: bytes, noise_trace: float) -> bool:
-    """Whether a recorded release is of this request, and was answered with the same noise."""
-    if one.request != wanted:
-        return False
-    before = float(book.body(one.number)["noise_trace"])
-    return abs(before - noise_trace) <= _SAME_NOISE * before
 
 
 def check_released_readings(
@@ -275,8 +224,9 @@ def publish_readings(
         worst = max(found, default=made.request.epsilon)
         return replace(entry, epsilon=worst, body={**entry.body, "epsilon": worst}), None
 
+    about = ("readings", made.mechanism.noise_trace)
     return _publish(
-        _Counted(made.readings, series, subject, "readings", made.mechanism, counted),
+        Countable(*span(made.readings), series, subject, *about, counted),
         (*identity_of(made.readings, made.request), *_named(key)),
         drawn,
         ledger,
@@ -327,12 +277,3 @@ def _withdrawn(ledger: Ledger, number: int | None) -> Iterator[Callable[[], None
             with ledger.open() as book:
                 book.withdraw(number)
         raise
-
-
-def _released_before(subject: str) -> Refused:
-    return Refused(
-        "a recording must be released once, got one of times that were released before with other "
-        "noise: two different releases together can give its protected places away to a few "
-        "metres; ask for the same as before to get the same file again, add --again to accept "
-        f"that, or name whose it is (--subject) if it is not of the one called {subject!r}"
-    )

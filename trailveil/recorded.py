@@ -85,18 +85,49 @@ def unpacked(blob: bytes) -> Kept:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """That a release from begin to end (ns) visited a place, by its ident, and when."""
+
+    begin: int
+    end: int
+    place: bytes
+    spans: tuple[tuple[int, int], ...]
+
+
+def visits_of(
+    book: Book, subject: str, places: Sequence[Place], begin: int = -(2**63), end: int = 2**63
+) -> list[Visit]:
+    """The visits of places that the releases of a subject from begin to end (ns) had."""
+    idents = {one.ident for one in places}
+    return [
+        Visit(one.begin, one.end, which, tuple(unpacked(book.blob(one.number)).visits[draw]))
+        for one in book.overlapping(subject, "", begin, end)
+        for which, draw in one.marked
+        if which in idents
+    ]
+
+
 def known_visits(
     book: Book, subject: str, places: Sequence[Place], begin: int, end: int
 ) -> dict[bytes, list[tuple[int, int]]]:
     """When earlier releases visited places, as far as that matters from begin to end (ns)."""
+    most = round(SAME_OUTING * NANOSECONDS)
+    near = visits_of(book, subject, places, begin - most, end + most)
+    return near_in_time(near, places, begin, end)
+
+
+def near_in_time(
+    known: Sequence[Visit], places: Sequence[Place], begin: int, end: int
+) -> dict[bytes, list[tuple[int, int]]]:
+    """Of visits, those that matter from begin to end (ns), by the ident of their place."""
     found: dict[bytes, list[tuple[int, int]]] = {}
     for place in places:
         reach = round(min(place.noise.reach, SAME_OUTING) * NANOSECONDS)
-        for one in book.overlapping(subject, "", begin - reach, end + reach):
-            for which, draw in one.marked:
-                if which == place.ident:
-                    spans = unpacked(book.blob(one.number)).visits[draw]
-                    found.setdefault(which, []).extend(spans)
+        for one in known:
+            near = one.begin <= end + reach and one.end >= begin - reach
+            if near and one.place == place.ident:
+                found.setdefault(one.place, []).extend(one.spans)
     return found
 
 

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from trailveil.everywhere import plan_everywhere
 from trailveil.formats.table import format_to_write
 from trailveil.ledger import Ledger
 from trailveil.output import check_output
 from trailveil.places import Visited
-from trailveil.protecting import ME, check_released
-from trailveil.release import Noise, Plan, Request, plan, with_common
+from trailveil.protecting import ME, check_released, planned
+from trailveil.release import Plan, Request
 from trailveil.trace import Trace
 
 
@@ -38,6 +37,4 @@ def designed(
     """
     common = [one.common(trace) for one in there]
     check_released(ledger, trace, request, again=again, key=key, subject=subject, common=common)
-    if request.noise is Noise.EVERYWHERE:
-        return with_common(plan_everywhere(trace, request), common)
-    return plan(trace, request, common)
+    return planned(trace, request, common)

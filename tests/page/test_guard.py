@@ -35,7 +35,7 @@ class Asked:
 
     def status(self, method: str = "GET", path: str = "/", **headers: str) -> int:
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
-        return self.client.request(method, path, headers=sent).status_code
+        return int(self.client.request(method, path, headers=sent).status_code)
 
 
 @pytest.fixture

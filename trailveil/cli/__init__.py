@@ -17,6 +17,7 @@ from trailveil.version import __version__
 COMMANDS = {
     "protect": ("trailveil.cli.protect:protect", "Protect a recording: the main job."),
     "open": ("trailveil.cli.open:open_page", "The main job on a page, with a map."),
+    "batch": ("trailveil.cli.batch:batch", "Protect many recordings: a fleet, a study."),
     "audit": ("trailveil.cli.audit:audit", "Does a released file give anything else away?"),
     "design": ("trailveil.cli.design:design", "What would it cost? Design noise without a trace."),
     "fit": ("trailveil.cli.fit:fit", "Fit a prior to recordings."),

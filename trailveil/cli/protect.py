@@ -7,15 +7,14 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import click
 
 from trailveil.certified import Certificate
 from trailveil.cleaning import Cleaning
 from trailveil.cli.certifying import certify_option, check_certify
-from trailveil.cli.keep import check_keep, keep_option
-from trailveil.cli.parameters import POSITIVE, most_option, printable, zone_named
+from trailveil.cli.keep import check_keep
+from trailveil.cli.releasing import counting, naive_zone, reading
 from trailveil.cli.reporting import Reports, report_options, reports_of
 from trailveil.cli.requesting import requested_of, requesting, was_given
 from trailveil.cli.selecting import WithPlaces, selected, selecting
@@ -29,7 +28,6 @@ from trailveil.output import Put, check_output
 from trailveil.places import Visited
 from trailveil.priors import BUILT_IN
 from trailveil.protecting import (
-    ME,
     default_output,
     known_places,
     publish,
@@ -61,50 +59,8 @@ TIME is ISO 8601 with a zone (2024-05-14T08:30:00Z), start+5m, end-1h30m, or HH:
 @click.option("--unit", metavar="UNIT", help="IN is a table of readings: their unit, such as degC.")
 @selecting
 @requesting
-@click.option(
-    "--tz",
-    "zone",
-    metavar="ZONE",
-    callback=zone_named,
-    help="Zone of clock times, and of times without one.",
-)
-@click.option(
-    "--every",
-    type=POSITIVE,
-    metavar="SECONDS",
-    help="The fixes have no times: they are this far apart.",
-)
-@most_option
-@click.option("--assume-utc", is_flag=True, help="Read times without a zone as UTC.")
-@click.option(
-    "--round-times",
-    "step",
-    type=POSITIVE,
-    metavar="SECONDS",
-    help="Release times rounded to multiples of this.",
-)
-@click.option("--shift-times", "shift", is_flag=True, help="Release times that begin in 2000.")
-@click.option(
-    "--key",
-    type=click.Path(path_type=Path),
-    help="Of trailveil key new: makes the release the same wherever it is made.",
-)
-@click.option(
-    "--subject",
-    default=ME,
-    show_default=True,
-    callback=printable,
-    metavar="NAME",
-    help="Whose recording it is: releases of one person are counted together.",
-)
-@click.option(
-    "--total-epsilon",
-    "limit",
-    type=POSITIVE,
-    metavar="EPSILON",
-    help="Refuse a release that makes more, with all before it, of any one place or time.",
-)
-@keep_option
+@reading
+@counting
 @certify_option
 @click.option("--again", is_flag=True, help="Release a recording again, with other noise.")
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
@@ -130,7 +86,7 @@ def protect(**options: Any) -> None:
     trace, cleaning = load(
         source,
         assume_utc=options["assume_utc"],
-        zone=_naive_zone(options),
+        zone=naive_zone(options),
         every=options["every"],
         keep=keep,
         most=options["most"],
@@ -263,11 +219,6 @@ def _protect_readings(source: Path, options: dict[str, Any]) -> None:
     check_output(output, *read, overwrite=options["overwrite"])
     reports_of(options).check(*read, output)
     protect_readings(source, output, options, {name for name in options if was_given(name)})
-
-
-def _naive_zone(options: dict[str, Any]) -> ZoneInfo | None:
-    """The zone for times that have none: --assume-utc says UTC whatever --tz is for clock times."""
-    return None if options["assume_utc"] else options["zone"]
 
 
 def files_read(source: Path, options: dict[str, Any]) -> list[Path]:

@@ -1,0 +1,74 @@
+"""Made-up fleets for tests of batches, and the batch run on them."""
+
+import hashlib
+import json
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from tests.rides import BEGIN, command, environment, ride, written
+from trailveil.cli import cli
+from trailveil.errors import TrailveilError
+
+# Nothing is sought: for tests of all that is not the noise.
+AT_ONCE = ("--mechanism", "withhold", "--withhold", "30", "--radius", "1")
+DAY = 86_400
+
+
+def fleet(folder: Path, count: int, people: int = 3) -> Path:
+    """Short rides, a day apart, in a folder for each person."""
+    for i in range(count):
+        own = folder / f"p{i % people}"
+        own.mkdir(parents=True, exist_ok=True)
+        written(own / f"r{i:04}.gpx", ride(12, 30.0, seed=i, begin=BEGIN + DAY * i))
+    return folder
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a run left: its exit status and what it printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def batch(*words: str | Path) -> Done:
+    """The batch in this process, with its errors as the program prints them."""
+    found = CliRunner().invoke(cli, ["batch", *map(str, words), *AT_ONCE])
+    if isinstance(found.exception, TrailveilError):
+        return Done(1, found.stdout, f"trailveil: {found.exception}\n")
+    if found.exception is not None and not isinstance(found.exception, SystemExit):
+        raise found.exception
+    return Done(found.exit_code, found.stdout, found.stderr)
+
+
+def batch_process(*words: str | Path) -> subprocess.Popen[str]:
+    """The batch as a process of its own, under way."""
+    return subprocess.Popen(
+        command("batch", *words, *AT_ONCE),
+        env=environment(None),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def summary(*words: str | Path) -> dict[str, Any]:
+    """What a batch that was done says of itself."""
+    done = batch(*words, "--json")
+    assert done.stderr == "", done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def outputs(folder: Path) -> dict[str, str]:
+    """The digest of every file below a folder, by its path; hidden ones too."""
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }

@@ -1,0 +1,139 @@
+"""`trailveil batch` as a process: the same as protect of each, in order, again and again."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.batch.fleets import AT_ONCE, DAY, batch, fleet, outputs, summary
+from tests.rides import BEGIN, ride, run, written
+
+pytestmark = pytest.mark.slow
+
+
+def state(home: Path) -> Path:
+    return home / "state" / "trailveil"
+
+
+def test_each_output_is_that_of_protect_with_the_same_key(
+    tmp_path: Path, user_folders: Path
+) -> None:
+    rides, out = fleet(tmp_path / "rides", 3), tmp_path / "out"
+    found = summary(rides, "-o", out)
+    assert (found["protected"], found["refused"]) == (3, 0)
+    assert set(outputs(out)) == {f"p{i}/r000{i}.private.gpx" for i in range(3)}
+    key = state(user_folders) / "batch.key"
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    alone = tmp_path / "alone.gpx"
+    other = {"XDG_STATE_HOME": str(tmp_path / "other")}
+    run("protect", rides / "p1" / "r0001.gpx", "-o", alone, *AT_ONCE, "--key", key, env=other)
+    assert alone.read_bytes() == (out / "p1" / "r0001.private.gpx").read_bytes()
+
+
+def test_what_is_done_is_skipped_and_what_is_gone_comes_back(tmp_path: Path) -> None:
+    rides, out = fleet(tmp_path / "rides", 3), tmp_path / "out"
+    summary(rides, "-o", out)
+    first = outputs(out)
+    (out / "p0" / "r0000.private.gpx").unlink()
+    written(rides / "p2" / "r0009.gpx", ride(12, 30.0, seed=9, begin=BEGIN + 9 * DAY))
+    found = summary(rides, "-o", out)
+    assert (found["protected"], found["as_before"]) == (2, 2)
+    assert first.items() < outputs(out).items()
+
+
+def test_a_changed_input_or_rule_is_done_anew_and_needs_again(tmp_path: Path) -> None:
+    rides, out = fleet(tmp_path / "rides", 2), tmp_path / "out"
+    summary(rides, "-o", out)
+    first = outputs(out)
+    written(rides / "p0" / "r0000.gpx", ride(12, 30.0, seed=77, begin=BEGIN))
+    refused = batch(rides, "-o", out)
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("p0/r0000.gpx: a recording must be released once")
+    assert outputs(out) == first
+    found = summary(rides, "-o", out, "--again")
+    assert (found["protected"], found["as_before"]) == (1, 1)
+    changed = outputs(out)
+    assert changed["p0/r0000.private.gpx"] != first["p0/r0000.private.gpx"]
+    assert changed["p1/r0001.private.gpx"] == first["p1/r0001.private.gpx"]
+    assert summary(rides, "-o", out, "--again", "--order", "4")["protected"] == 2
+
+
+def test_one_bad_file_is_one_line_and_stops_none_of_the_others(tmp_path: Path) -> None:
+    rides, out = fleet(tmp_path / "rides", 2), tmp_path / "out"
+    (rides / "p0" / "bad.gpx").write_bytes(b"<gpx><trk>")
+    (rides / "notes.txt").write_text("none")
+    done = batch(rides, "-o", out)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("p0/bad.gpx: input must")
+    assert "2 of 3 recordings protected" in done.stdout
+    assert "refused (UnreadableInput): 1" in done.stdout
+    assert "other kinds, passed over: 1" in done.stdout
+    assert len(outputs(out)) == 2
+    assert batch(rides, "-o", out, "--allow-refusals").returncode == 0
+
+
+def test_people_may_ride_at_once_and_one_person_may_not(tmp_path: Path) -> None:
+    for seed, name in enumerate(("anna", "bert")):
+        (tmp_path / "rides" / name).mkdir(parents=True)
+        written(tmp_path / "rides" / name / "ride.gpx", ride(12, 30.0, seed=seed))
+    done = batch(tmp_path / "rides", "-o", tmp_path / "out")
+    assert done.returncode == 1
+    assert done.stderr.startswith("bert/ride.gpx: a recording must be released once")
+    both = summary(tmp_path / "rides", "-o", tmp_path / "two", "--subject-from", "folder")
+    assert both["protected"] == 2
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs locks of files")
+def test_two_runs_on_one_folder_are_refused(tmp_path: Path) -> None:
+    import fcntl
+
+    rides, out = fleet(tmp_path / "rides", 1), tmp_path / "out"
+    out.mkdir()
+    with (out / ".trailveil-batch.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        done = batch(rides, "-o", out)
+    assert done.returncode == 1
+    assert done.stderr.startswith("trailveil: -o must be used by one run at a time")
+    assert done.stderr.count("\n") == 1
+    assert summary(rides, "-o", out)["protected"] == 1
+    assert set(outputs(out)) == {"p0/r0000.private.gpx"}
+
+
+def test_files_of_somebody_else_are_never_replaced(tmp_path: Path) -> None:
+    rides, out = fleet(tmp_path / "rides", 1), tmp_path / "out"
+    (out / "p0").mkdir(parents=True)
+    (out / "p0" / "r0000.private.gpx").write_text("mine")
+    done = batch(rides, "-o", out)
+    assert done.returncode == 1
+    assert "the output must not exist yet, or be as a batch left it" in done.stderr
+    assert (out / "p0" / "r0000.private.gpx").read_text() == "mine"
+    assert summary(rides, "-o", out, "--overwrite")["protected"] == 1
+
+
+def test_usage_that_cannot_be_meant_is_one_line_before_any_work(tmp_path: Path) -> None:
+    rides, out = fleet(tmp_path / "rides", 2), tmp_path / "out"
+    written(rides / "ride.plt.private.gpx", ride(12, 30.0))
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    twice = tmp_path / "twice"
+    twice.mkdir()
+    for name in ("a.fit", "a.fit.gpx"):
+        (twice / name).write_bytes(b"")
+    for words, expected in (
+        ((empty, "-o", out), "got a folder without any"),
+        ((tmp_path / "none", "-o", out), "IN must be recordings that exist, got none"),
+        ((str(rides / "*.kml"), "-o", out), "got a pattern that none fits"),
+        ((rides, "-o", rides), "-o must be a folder without inputs in it"),
+        ((rides, "-o", tmp_path), "-o must be a folder without inputs in it"),
+        (("45.1,", "5.2,100", "-o", out), "write LAT,LON,METRES without spaces"),
+        ((rides, empty, "-o", out), "got a folder without any"),
+        ((rides, "-o", out, "--suffix", ".doc"), "output must be of a format that is written"),
+        ((twice, "-o", out), "each recording must have an output of its own"),
+    ):
+        done = batch(*words)
+        assert done.returncode in {1, 2}, words
+        assert expected in " ".join(done.stderr.split()), done.stderr
+        assert "45.1" not in done.stderr
+        assert not out.exists()

@@ -1,0 +1,28 @@
+"""Who does the work: this process, or workers of Dask; outcomes come in the order of the tasks."""
+
+import time
+from collections.abc import Callable, Iterator
+
+from trailveil.batch.working import Outcome, Task, work
+
+Take = Callable[[], Task | None]
+"""The next task; None where there is none, or none until an outcome before it is settled."""
+
+Engine = Callable[[Take], Iterator[list[Outcome]]]
+"""Outcomes in order, in groups: what is handed out together may be settled together."""
+
+# A group is handed out after so many seconds, or so many outcomes.
+_SECONDS, _MOST = 0.5, 64
+
+
+def here(take: Take) -> Iterator[list[Outcome]]:
+    """One trace after the other, in this process."""
+    task = take()
+    while task is not None:
+        group: list[Outcome] = []
+        until = time.monotonic() + _SECONDS
+        while task is not None and (not group or (len(group) < _MOST and time.monotonic() < until)):
+            group.append(work(task))
+            task = take()
+        yield group
+        task = task or take()

@@ -1,0 +1,165 @@
+"""Which recordings a batch is of, what they are called, and where their outputs go.
+
+A folder is searched to its depths for files with suffixes that are read; a pattern is one with *, ?
+or [; anything else is a file. The tree below a folder, or below what a pattern has before its first
+wildcard, is found again below the folder of outputs.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from trailveil.errors import Refused, UnreadableInput, UnwritableOutput
+from trailveil.formats.source import named
+from trailveil.formats.table import FORMATS, format_to_write
+from trailveil.protecting import default_output
+
+_SUFFIXES = {suffix for row in FORMATS for suffix in row.suffixes}
+_WILD = frozenset("*?[")
+_OF_A_PLACE = frozenset("0123456789.,+- ")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One trace of a batch.
+
+    name: what it is called in reports and rules, its path below what was named. source: its file.
+    output: where its release goes. subject: whose it is.
+    """
+
+    name: str
+    source: Path
+    output: Path
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The traces of a batch, in their order, and how many files of other kinds were passed over."""
+
+    items: tuple[Item, ...]
+    others: int = 0
+
+
+def find(
+    stated: Sequence[str], outdir: Path, subject_of: Callable[[PurePath], str], suffix: str | None
+) -> Found:
+    """The recordings that folders, patterns and files name, each once, in order of their names.
+
+    subject_of: whose a recording is, by its path below what was named. suffix: of all outputs, or
+    None for those of the inputs. Raises UnreadableInput where a name is of nothing; Refused where
+    two recordings would give one output.
+    """
+    files: dict[Path, PurePath] = {}
+    others = 0
+    for one in stated:
+        own = 0
+        for path, below in _files(one, outdir):
+            if path.suffix.lower() in _SUFFIXES or path == Path(one):
+                files.setdefault(path, below)
+                own += 1
+            else:
+                others += 1
+        if not own:
+            raise _nothing(one)
+    items = [
+        Item(below.as_posix(), path, outdir / below.parent / _name(path, suffix), subject_of(below))
+        for path, below in sorted(files.items(), key=lambda pair: pair[1].parts)
+    ]
+    check_apart(items)
+    return Found(tuple(items), others)
+
+
+def check_apart(items: Sequence[Item]) -> None:
+    """Refuse two traces of one output, or of one name, before any work is done."""
+    for what in ("output", "name"):
+        seen: dict[str, Item] = {}
+        for item in items:
+            other = seen.setdefault(str(getattr(item, what)).casefold(), item)
+            if other is not item:
+                raise Refused(
+                    f"each recording must have an {what} of its own, got one for both "
+                    f"{named(other.source)} and {named(item.source)}; name the folder above them, "
+                    "or put them into a batch each"
+                )
+
+
+def check_outdir(outdir: Path, stated: Sequence[str]) -> None:
+    """Refuse a folder of outputs that cannot be one, or that holds inputs."""
+    if outdir.exists() and not outdir.is_dir():
+        raise UnwritableOutput(
+            f"-o must be a folder, got a file: {named(outdir)}; choose another name"
+        )
+    here = Path(os.path.realpath(outdir))
+    for one in stated:
+        source = Path(os.path.realpath(one if not _WILD & set(one) else _root(one)))
+        if here == source or here in source.parents:
+            raise UnwritableOutput(
+                f"-o must be a folder without inputs in it, got one that holds {named(one)}: "
+                "choose another, so that nothing true is published with the outputs"
+            )
+
+
+def _name(path: Path, suffix: str | None) -> str:
+    if suffix is None:
+        return default_output(path).name
+    format_to_write(suffix)
+    stem = path.stem if path.suffix.lower() == suffix.lower() else path.name
+    return f"{stem}.private{suffix}"
+
+
+def _files(stated: str, outdir: Path) -> Iterator[tuple[Path, PurePath]]:
+    """Each file that one name is of, and its path below what was named."""
+    path = Path(stated)
+    if path.is_dir():
+        yield from _below(path, path, outdir)
+    elif path.exists() or not _WILD & set(stated):
+        if path.exists():
+            yield path, PurePath(path.name)
+    else:
+        root = _root(stated)
+        rest = path.parts[len(root.parts) :]
+        for found in sorted(root.glob("/".join(rest))):
+            if found.is_dir():
+                yield from _below(found, root, outdir)
+            elif not found.name.startswith("."):
+                yield found, found.relative_to(root)
+
+
+def _below(folder: Path, root: Path, outdir: Path) -> Iterator[tuple[Path, PurePath]]:
+    """The files in a folder, to its depths, without hidden ones and without outputs."""
+    for place, folders, names in os.walk(folder):
+        here = Path(place)
+        folders[:] = sorted(
+            one
+            for one in folders
+            if not one.startswith(".")
+            and not (outdir.exists() and (here / one).exists() and outdir.samefile(here / one))
+        )
+        for name in sorted(names):
+            if not name.startswith("."):
+                yield here / name, (here / name).relative_to(root)
+
+
+def _root(pattern: str) -> Path:
+    """What a pattern has before its first wildcard, as a folder."""
+    parts = Path(pattern).parts
+    first = next(i for i, part in enumerate(parts) if _WILD & set(part))
+    return Path(*parts[:first])
+
+
+def _nothing(stated: str) -> UnreadableInput:
+    path = Path(stated)
+    if path.is_dir():
+        found = f"a folder without any: {named(stated)}"
+    elif _WILD & set(stated):
+        found = f"a pattern that none fits: {named(stated)}"
+    elif set(stated) <= _OF_A_PLACE:
+        found = "numbers: write LAT,LON,METRES without spaces"
+    else:
+        found = f"none: {named(stated)}"
+    return UnreadableInput(
+        f"IN must be recordings that exist, got {found}; name a folder, a pattern in quotation "
+        f"marks or files ({', '.join(sorted(_SUFFIXES))})"
+    )

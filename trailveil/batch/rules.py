@@ -1,0 +1,37 @@
+"""What is asked of a trace of a batch: the options of one release, without whose it is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from zoneinfo import ZoneInfo
+
+from trailveil.formats import MOST_POINTS
+from trailveil.release import Request
+from trailveil.retiming import AS_RECORDED, Retiming
+from trailveil.selection import Chosen
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How to read a trace, what of it to protect, how, and what becomes of its times.
+
+    chosen: what to protect. request: how much, of no part yet. assume_utc, zone, every, most, keep:
+    as of `trailveil.loading.load`.
+    """
+
+    chosen: Chosen = field(default_factory=Chosen)
+    request: Request = field(default_factory=lambda: Request(()))
+    retiming: Retiming = AS_RECORDED
+    keep: Sequence[str] = ()
+    assume_utc: bool = False
+    zone: ZoneInfo | None = None
+    every: float | None = None
+    most: int = MOST_POINTS
+
+    @property
+    def statement(self) -> bytes:
+        """All of it that the outcome depends on. It holds stated times and places: a secret."""
+        chosen = self.chosen
+        near = [(one.latitude, one.longitude, one.metres) for one in chosen.near]
+        stated = (chosen.at, chosen.between, str(chosen.zone), near, chosen.stops)
+        reading = (self.assume_utc, str(self.zone), self.every, self.most, tuple(self.keep))
+        return repr((stated, self.request.design, self.retiming, reading)).encode()

@@ -1,0 +1,313 @@
+"""A run: what is done already is skipped, the rest is designed, counted in order, and appears.
+
+Releases are counted in the order of the inputs, whoever designed them and however fast, so that
+what is refused, and what is counted, is the same in every run. Of a group of releases that are
+ready, first the manifest says what is coming; then all are counted, at one opening of the ledger;
+then each appears; then the manifest says so. Whatever is cut off where, the next run goes on.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trailveil.batch import manifest as rows
+from trailveil.batch.alone import alone
+from trailveil.batch.engine import Engine
+from trailveil.batch.inputs import Item
+from trailveil.batch.manifest import Manifest, Row
+from trailveil.batch.rules import Rules
+from trailveil.batch.working import Failed, Outcome, Ready, Task, digest_of, sha256_of
+from trailveil.counting import count, countable
+from trailveil.errors import TrailveilError, UnwritableOutput
+from trailveil.formats.source import named
+from trailveil.keys import name_of
+from trailveil.ledger import Ledger
+from trailveil.output import put
+from trailveil.places import Place, check_known, load_places
+from trailveil.randomness import derive
+from trailveil.recorded import visits_of
+from trailveil.release import DESIGN_VERSION, Noise, Plan
+from trailveil.report.parts import prior_in_full
+
+PROTECTED, SAME, REFUSED = "protected", "as before", "refused"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Setting:
+    """What holds for all traces of a run. again, overwrite: as of protect. limit: of epsilon."""
+
+    outdir: Path
+    key: bytes = field(repr=False)
+    ledger: Ledger = field(repr=False)
+    again: bool = False
+    overwrite: bool = False
+    limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What became of one trace. about: what was promised of it; kind and line: why it was not."""
+
+    name: str
+    output: Path
+    status: str
+    about: dict[str, Any]
+    kind: str = ""
+    line: str = ""
+
+
+def run(
+    items: Sequence[Item],
+    rules_of: Callable[[Item], Rules],
+    setting: Setting,
+    engine: Engine,
+) -> Iterator[Told]:
+    """Protect all traces; what became of each, as it is known.
+
+    Raises UnwritableOutput where another run has the folder, or state or outputs cannot be kept;
+    Refused where the ledger is not as it was left.
+    """
+    ledger = setting.ledger
+    whole = load_places(ledger)
+    with ledger.open() as book:
+        check_known(ledger, book, whole)
+    places = tuple(one for one in whole if not one.gone)
+    known = rows.folder_of(ledger.folder, setting.outdir)
+    with (
+        alone(setting.outdir) as aside,
+        rows.opened(known, setting.outdir) as manifest,
+    ):
+        going = _Run(list(items), rules_of, setting, manifest, aside, places)
+        for group in engine(going.take):
+            yield from going.skipped()
+            yield from going.settled(group)
+        yield from going.skipped()
+
+
+class _Run:
+    """Where a run is: which traces wait, which are under way."""
+
+    def __init__(
+        self,
+        items: list[Item],
+        rules_of: Callable[[Item], Rules],
+        setting: Setting,
+        manifest: Manifest,
+        aside: Path,
+        places: tuple[Place, ...],
+    ) -> None:
+        self._items = items
+        self._rules_of = rules_of
+        self._setting = setting
+        self._manifest = manifest
+        self._aside = aside
+        self._places = places
+        self._next = 0
+        self._under_way: dict[int, Item] = {}
+        self._same: list[Told] = []
+
+    def take(self) -> Task | None:
+        """The next trace that is not done; None for none, and where it must wait.
+
+        Where there are places, noise depends on the earlier recordings of a person: they go one by
+        one.
+        """
+        while self._next < len(self._items):
+            item = self._items[self._next]
+            waits = self._places and item.subject in {
+                one.subject for one in self._under_way.values()
+            }
+            if waits:
+                return None
+            rules = self._rules_of(item)
+            done = self._done(item, rules)
+            if done is None:
+                task = self._task(self._next, item, rules)
+                self._under_way[self._next] = item
+                self._next += 1
+                return task
+            self._same.append(done)
+            self._next += 1
+        return None
+
+    def skipped(self) -> Iterator[Told]:
+        """What is known of traces that were done before."""
+        told, self._same = self._same, []
+        yield from told
+
+    def settled(self, group: Sequence[Outcome]) -> Iterator[Told]:
+        """Count what is ready of a group, in order, and let it appear."""
+        told: dict[int, Told] = {}
+        ready: dict[int, Ready] = {}
+        for one in group:
+            if isinstance(one, Ready):
+                ready[one.number] = one
+            else:
+                told[one.number] = self._refused(one.number, one)
+        coming = self._coming(ready, told)
+        numbers = self._counted(ready, told)
+        done = []
+        for number, row in coming.items():
+            if number in told:
+                continue
+            try:
+                self._put(ready[number], row)
+            except TrailveilError as error:
+                told[number] = self._refused(number, error)
+                self._withdraw(numbers[number])
+            else:
+                done.append(replace(row, status=rows.DONE, before=b""))
+                told[number] = self._told(number, PROTECTED, row.about)
+        self._manifest.put([*done, *self._rows_of_refused(coming, told)])
+        for one in group:
+            self._path_aside(one.number).unlink(missing_ok=True)
+            yield told[one.number]
+            del self._under_way[one.number]
+
+    def _coming(self, ready: dict[int, Ready], told: dict[int, Told]) -> dict[int, Row]:
+        """The rows that say what is coming, durable; files of somebody else are not replaced."""
+        found = {}
+        for number, one in ready.items():
+            item = self._under_way[number]
+            old, before = self._row(item), _sha256(item.output)
+            if before and not self._setting.overwrite and not rows.may_be(old, before):
+                told[number] = self._refused(number, _taken(item.output))
+                continue
+            found[number] = Row(
+                self._name(item),
+                item.name,
+                rows.COMING,
+                one.source,
+                self._digest(item, self._rules_of(item)),
+                one.output,
+                before,
+                _promised(one.made, one.fixes),
+            )
+        self._manifest.put(found.values())
+        return found
+
+    def _counted(self, ready: dict[int, Ready], told: dict[int, Told]) -> dict[int, int | None]:
+        """The numbers of the new rows of the ledger, durable; refusals are told."""
+        numbers: dict[int, int | None] = {}
+        setting = self._setting
+        wanted = {number: one for number, one in ready.items() if number not in told}
+        if not wanted:
+            return numbers
+        with setting.ledger.open() as book:
+            for number, one in wanted.items():
+                subject = self._under_way[number].subject
+                release = countable(one.made, one.there, one.marks, subject, setting.limit)
+                try:
+                    numbers[number] = count(book, release, one.wanted, again=setting.again)[1]
+                except TrailveilError as error:
+                    told[number] = self._refused(number, error)
+        return numbers
+
+    def _withdraw(self, number: int | None) -> None:
+        if number is not None:
+            with self._setting.ledger.open() as book:
+                book.withdraw(number)
+
+    def _put(self, one: Ready, row: Row) -> None:
+        output = self._under_way[one.number].output
+        if row.before != row.sha256:
+            try:
+                output.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                reason = error.strerror or type(error).__name__
+                raise UnwritableOutput(
+                    f"the output must be writable, got the error '{reason}': {named(output)}"
+                ) from error
+            put(self._path_aside(one.number), output, overwrite=bool(row.before))
+
+    def _rows_of_refused(self, coming: dict[int, Row], told: dict[int, Told]) -> Iterator[Row]:
+        for number, one in told.items():
+            if one.status == REFUSED:
+                item = self._under_way[number]
+                old = self._row(item)
+                yield rows.refused(self._name(item), item.name, one.line, one.kind, old)
+
+    def _done(self, item: Item, rules: Rules) -> Told | None:
+        """What is told of a trace of which input, rules and output are as they were left."""
+        row = self._row(item)
+        if row is None or row.status == rows.REFUSED or not row.sha256:
+            return None
+        if _sha256(item.output) != row.sha256 or row.rules != self._digest(item, rules):
+            return None
+        with contextlib.suppress(TrailveilError):
+            if digest_of(self._setting.ledger.key, item.source) == row.source:
+                return Told(item.name, item.output, SAME, row.about)
+        return None
+
+    def _task(self, number: int, item: Item, rules: Rules) -> Task:
+        setting, visits = self._setting, []
+        if self._places:
+            with setting.ledger.open() as book:
+                visits = visits_of(book, item.subject, self._places)
+        aside = self._path_aside(number)
+        secrets = (setting.key, setting.ledger)
+        return Task(number, item, rules, aside, *secrets, self._places, tuple(visits))
+
+    def _path_aside(self, number: int) -> Path:
+        return self._aside / f"{number}.part"
+
+    def _row(self, item: Item) -> Row | None:
+        return self._manifest.row(self._name(item))
+
+    def _name(self, item: Item) -> str:
+        return item.output.relative_to(self._setting.outdir).as_posix()
+
+    def _digest(self, item: Item, rules: Rules) -> bytes:
+        """A keyed digest of all that was asked of a trace, of whom and under which key."""
+        asked = [rules.statement, item.subject.encode(), name_of(self._setting.key)]
+        places = [one.seed(self._setting.key) for one in self._places]
+        whole = [b"rules of a batch", bytes([DESIGN_VERSION]), *asked, *places]
+        return derive(self._setting.ledger.key, whole)
+
+    def _refused(self, number: int, error: Failed | TrailveilError) -> Told:
+        if isinstance(error, Failed):
+            return self._told(number, REFUSED, {}, error.kind, error.line)
+        return self._told(number, REFUSED, {}, type(error).__name__, " ".join(str(error).split()))
+
+    def _told(
+        self, number: int, status: str, about: dict[str, Any], kind: str = "", line: str = ""
+    ) -> Told:
+        item = self._under_way[number]
+        return Told(item.name, item.output, status, about, kind, line)
+
+
+def _sha256(path: Path) -> bytes:
+    """The digest of a file, nothing where there is none that can be read."""
+    try:
+        return sha256_of(path)
+    except OSError:
+        return b""
+
+
+def _taken(path: Path) -> UnwritableOutput:
+    return UnwritableOutput(
+        f"the output must not exist yet, or be as a batch left it, got another: {named(path)}; "
+        "choose another folder, or add --overwrite"
+    )
+
+
+def _promised(made: Plan, fixes: int) -> dict[str, Any]:
+    """What is promised of a release, and what it costs; no time, and nothing of a place."""
+    request = made.request
+    whole = request.noise is Noise.EVERYWHERE or not made.findings
+    epsilon = max((one.guarantee.epsilon for one in made.findings), default=request.epsilon)
+    return {
+        "fixes": fixes,
+        "released": int(made.mechanism.rows.size),
+        "epsilon": request.epsilon if whole else epsilon,
+        "radius_m": request.radius,
+        "order": request.order,
+        "rms_m": float(np.sqrt(2) * made.mechanism.rms),
+        "largest_rms_m": float(np.sqrt(2) * made.mechanism.max_std),
+        "mechanism": request.noise.value,
+        "prior": prior_in_full(request.kernel),
+    }

@@ -1,0 +1,169 @@
+"""What a worker does with one trace: read it, design its noise, draw it, put its file aside.
+
+It needs no ledger and no state folder: what they hold that matters comes with the task. Whatever
+goes wrong is an outcome of its trace, in one line.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trailveil.accounting import told_by
+from trailveil.batch.inputs import Item
+from trailveil.batch.rules import Rules
+from trailveil.errors import Refused, TrailveilError, UnreadableInput
+from trailveil.formats.source import named
+from trailveil.ledger import Ledger, Mark
+from trailveil.loading import load
+from trailveil.output import filled
+from trailveil.places import Place, Visited, visited
+from trailveil.protecting import drawn, planned, requested, seed_of, whole_of
+from trailveil.randomness import derive
+from trailveil.recorded import Visit, near_in_time
+from trailveil.release import Plan
+from trailveil.trace import Trace
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Task:
+    """One trace to protect, and all that this takes; printing it shows nothing.
+
+    aside: where its file waits to be counted. places, visits: of the person, as the ledger knows
+    them now.
+    """
+
+    number: int
+    item: Item
+    rules: Rules
+    aside: Path
+    key: bytes = field(repr=False)
+    ledger: Ledger = field(repr=False)
+    places: tuple[Place, ...] = ()
+    visits: tuple[Visit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Ready:
+    """A release that waits to be counted. made: its plan, without any position.
+
+    source, output: the keyed digest of the input, the SHA-256 of the output. wanted: its request.
+    """
+
+    number: int
+    source: bytes
+    output: bytes
+    wanted: bytes
+    made: Plan
+    there: tuple[Visited, ...]
+    marks: tuple[Mark, ...]
+    fixes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A trace that was not protected. kind: the name of the error; line: what is said of it."""
+
+    number: int
+    kind: str
+    line: str
+
+
+Outcome = Ready | Failed
+
+
+def work(task: Task) -> Outcome:
+    """Read, design and draw one trace; its file is complete, and aside, where it is Ready."""
+    try:
+        return _work(task)
+    except TrailveilError as error:
+        return Failed(task.number, type(error).__name__, " ".join(str(error).split()))
+    except MemoryError:
+        line = "the computation must fit in memory, got more than the worker has: shorten it"
+        return Failed(task.number, "MemoryError", line)
+
+
+def digest_of(key: bytes, path: Path) -> bytes:
+    """A keyed digest of a file: nobody without the key can try guesses against it.
+
+    Raises UnreadableInput where it cannot be read.
+    """
+    try:
+        plain = sha256_of(path)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise UnreadableInput(
+            f"input must be readable, got the error '{reason}': {named(path)}"
+        ) from None
+    return derive(key, [b"input of a batch", plain])
+
+
+def sha256_of(path: Path) -> bytes:
+    """The SHA-256 of a file. Raises OSError where it cannot be read."""
+    digest = hashlib.sha256()
+    for part in _parts(path):
+        digest.update(part)
+    return digest.digest()
+
+
+def _parts(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as stream:
+        while part := stream.read(_CHUNK):
+            yield part
+
+
+def _work(task: Task) -> Ready:
+    source, rules, key = task.item.source, task.rules, task.key
+    digest, before = digest_of(task.ledger.key, source), _state(source)
+    trace, _ = load(
+        source,
+        assume_utc=rules.assume_utc,
+        zone=rules.zone,
+        every=rules.every,
+        keep=rules.keep,
+        most=rules.most,
+    )
+    if _state(source) != before:
+        raise Refused(
+            f"input must stay as it is while it is read, got a change: {named(source)}; try again"
+        )
+    begin, end = int(trace.times[0]), int(trace.times[-1])
+    known = near_in_time(task.visits, task.places, begin, end)
+    there = tuple(visited(trace, task.places, key, known))
+    request = requested(trace, rules.chosen, rules.request, there)
+    made = planned(trace, request, [one.common(trace) for one in there])
+    whole = whole_of(made, key)
+    *_, write = drawn(made, seed_of(key, whole), rules.retiming, task.item.output.suffix)
+    filled(task.aside, write)
+    return Ready(
+        task.number,
+        digest,
+        sha256_of(task.aside),
+        task.ledger.request_id(whole),
+        _without_positions(made),
+        there,
+        told_by(made, there),
+        len(trace),
+    )
+
+
+def _state(path: Path) -> tuple[Any, ...]:
+    """What changes when a file does."""
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _without_positions(made: Plan) -> Plan:
+    """A plan as far as the ledger must know it."""
+    trace = made.trace
+    count = len(trace)
+    bare = Trace(trace.times, np.zeros((count, 2)), np.zeros(count, dtype=np.intp), (0,))
+    return replace(made, trace=bare, lattice=np.empty((0, 2), dtype=np.int64), prices=())

@@ -1,0 +1,183 @@
+"""`trailveil batch IN... -o OUTDIR`: many recordings."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path, PurePath
+from typing import Any
+
+import click
+import numpy as np
+
+from trailveil.batch.engine import here
+from trailveil.batch.inputs import Found, check_outdir, find
+from trailveil.batch.rules import Rules
+from trailveil.batch.running import PROTECTED, REFUSED, SAME, Setting, Told, run
+from trailveil.cli.releasing import counting, naive_zone, reading
+from trailveil.cli.requesting import requested_of, requesting, was_given
+from trailveil.cli.selecting import WithPlaces, selected, selecting
+from trailveil.cli.waiting import watched
+from trailveil.formats.source import named
+from trailveil.keys import load_key, new_key
+from trailveil.ledger import Ledger, user_ledger
+from trailveil.retiming import Retiming
+
+EXAMPLE = """Examples:
+
+\b
+  trailveil batch rides -o protected
+  trailveil batch study --subject-from folder -o protected --stops auto
+  trailveil batch 'rides/2024-*.gpx' more.fit -o protected --key my.key --workers 4
+
+Stopped, or cut off, the same command again goes on where it was."""
+
+_KEY = "batch.key"
+
+
+@click.command(cls=WithPlaces, epilog=EXAMPLE)
+@click.argument("sources", metavar="IN...", nargs=-1, required=True)
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="OUTDIR",
+    type=click.Path(path_type=Path),
+    help="The folder of outputs; made where there is none.",
+)
+@click.option("--suffix", metavar=".SUFFIX", help="Format of all outputs, such as .parquet.")
+@selecting
+@requesting
+@reading
+@counting
+@click.option(
+    "--subject-from",
+    type=click.Choice(["folder"]),
+    help="Whose a recording is: the first folder below IN names the person.",
+)
+@click.option("--again", is_flag=True, help="Release recordings again, with other noise.")
+@click.option("--overwrite", is_flag=True, help="Replace outputs that no batch has written.")
+@click.option("--allow-refusals", is_flag=True, help="Exit 0 even if some were refused.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def batch(**options: Any) -> None:
+    """Protect many recordings: folders, patterns in quotation marks, files.
+
+    Each is protected as trailveil protect does with the same key; the tree below IN is found again
+    below OUTDIR. One that is refused is one line, and stops none of the others.
+    """
+    sources, outdir = options["sources"], options["output"]
+    check_outdir(outdir, sources)
+    rules, ledger = _rules(options), user_ledger()
+    found = find(sources, outdir, _subject_of(options), options["suffix"])
+    setting = Setting(
+        outdir,
+        _key(options["key"], ledger),
+        ledger,
+        again=options["again"],
+        overwrite=options["overwrite"],
+        limit=options["limit"],
+    )
+    told = _told(run(found.items, lambda _: rules, setting, here), len(found.items))
+    summary = summed(found, told)
+    click.echo(json.dumps(summary) if options["as_json"] else _text(summary, outdir))
+    if summary["refused"] and not options["allow_refusals"]:
+        click.get_current_context().exit(1)
+
+
+def _rules(options: dict[str, Any]) -> Rules:
+    return Rules(
+        selected(options),
+        requested_of(options),
+        Retiming(options["step"], options["shift"]),
+        tuple(options["keep"]),
+        options["assume_utc"],
+        naive_zone(options),
+        options["every"],
+        options["most"],
+    )
+
+
+def _subject_of(options: dict[str, Any]) -> Callable[[PurePath], str]:
+    """Whose a recording is, by its path below what was named."""
+    if options["subject_from"] is None:
+        return lambda _: options["subject"]
+    if was_given("subject"):
+        raise click.UsageError("--subject-from must come without --subject: state one of them")
+    return _first_folder
+
+
+def _first_folder(below: PurePath) -> str:
+    if len(below.parts) < 2:
+        raise click.UsageError(
+            "--subject-from folder must have a folder for each person below IN, got "
+            f"{named(below)} beside them: name the folder above, or use --subject"
+        )
+    return below.parts[0]
+
+
+def _key(stated: Path | None, ledger: Ledger) -> bytes:
+    """The stated key, else the user's own for batches, made at first use."""
+    path = ledger.folder / _KEY if stated is None else stated
+    if stated is None and not path.exists():
+        new_key(path)
+    return load_key(path)
+
+
+def _told(running: Iterator[Told], count: int) -> list[Told]:
+    """What became of all, each refusal said at once on stderr."""
+    told = []
+    for one in watched(running, count, "protecting"):
+        told.append(one)
+        if one.status == REFUSED:
+            click.echo(f"{one.name}: {one.line}", err=True)
+    return told
+
+
+def summed(found: Found, told: Sequence[Told]) -> dict[str, Any]:
+    """The summary of a run, JSON-able."""
+    states = Counter(one.status for one in told)
+    good = [one for one in told if one.status != REFUSED]
+    return {
+        "traces": len(found.items),
+        "protected": states[PROTECTED],
+        "as_before": states[SAME],
+        "refused": states[REFUSED],
+        "refused_by": dict(Counter(one.kind for one in told if one.status == REFUSED)),
+        "other_files": found.others,
+        "fixes": sum(one.about["fixes"] for one in good),
+        "rms_m": _quantiles([one.about["rms_m"] for one in good]),
+        "epsilon": _quantiles([one.about["epsilon"] for one in good]),
+        "refusals": [
+            {"name": one.name, "kind": one.kind, "line": one.line}
+            for one in told
+            if one.status == REFUSED
+        ],
+    }
+
+
+def _quantiles(values: Sequence[float]) -> dict[str, float] | None:
+    if not values:
+        return None
+    shares = {"least": 0.0, "half": 0.5, "nine_of_ten": 0.9, "most": 1.0}
+    found = np.quantile(values, list(shares.values()))
+    return dict(zip(shares, found.tolist(), strict=True))
+
+
+def _text(summary: dict[str, Any], outdir: Path) -> str:
+    lines = [
+        f"{summary['protected']} of {summary['traces']} recordings protected, "
+        f"{summary['as_before']} are as they were, {summary['refused']} refused: {named(outdir)}"
+    ]
+    lines += [f"  refused ({kind}): {count}" for kind, count in summary["refused_by"].items()]
+    if summary["other_files"]:
+        lines.append(f"  files of other kinds, passed over: {summary['other_files']}")
+    for name, what, unit in (
+        ("rms_m", "moved on average by", " m"),
+        ("epsilon", "epsilon of the worst part", ""),
+    ):
+        if summary[name] is not None:
+            one = summary[name]
+            lines.append(
+                f"  {what}: {one['least']:.3g} to {one['most']:.3g}{unit}, half of them up to "
+                f"{one['half']:.3g}{unit}, nine of ten up to {one['nine_of_ten']:.3g}{unit}"
+            )
+    return "\n".join(lines)

@@ -1,0 +1,132 @@
+"""Counting a release in the ledger: what it is held against, what is added, what is refused."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from trailveil.accounting import Account, account, check_total
+from trailveil.errors import Refused
+from trailveil.ledger import Book, Entry, Mark, Recorded
+from trailveil.places import Visited
+from trailveil.published import Published
+from trailveil.readings import Timed
+from trailveil.recorded import packed
+from trailveil.release import Plan
+
+# Relative: releases of one request whose noise differs by more than this are not the same.
+_SAME_NOISE = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Countable:
+    """What the ledger is told of a release: `counted` makes an entry whole, and its account.
+
+    begin, end: of the recording, nanoseconds. series, subject: as of an entry. name, noise_trace:
+    of its mechanism, metres squared.
+    """
+
+    begin: int
+    end: int
+    series: str
+    subject: str
+    name: str
+    noise_trace: float
+    counted: Callable[[Book, Entry], tuple[Entry, Account | None]]
+
+    def entry(self, request: bytes) -> Entry:
+        """The entry, as far as it is the same for every kind of recording."""
+        body = {"mechanism": self.name, "noise_trace": self.noise_trace}
+        return Entry(self.subject, self.series, self.begin, self.end, request, 0.0, body)
+
+
+def countable(
+    made: Plan,
+    there: Sequence[Visited],
+    marks: Sequence[Mark],
+    subject: str,
+    limit: float | None,
+) -> Countable:
+    """The release of a trace, to be counted. there: the places that the plan counts on.
+
+    marks: of `trailveil.accounting.told_by`. limit: of epsilon in total.
+    """
+    begin, end = span(made.trace)
+    about = (made.request.noise.value, made.mechanism.noise_trace)
+
+    def counted(book: Book, entry: Entry) -> tuple[Entry, Account]:
+        return _with_account(book, entry, made, there, marks, limit)
+
+    return Countable(begin, end, "", subject, *about, counted)
+
+
+def count(
+    book: Book, told: Countable, wanted: bytes, *, again: bool
+) -> tuple[Published, int | None]:
+    """Add a release to the ledger, unless it is in it; with the number of its new row.
+
+    wanted: its request, as `Ledger.request_id` names it. Raises Refused, and adds nothing, for a
+    different release of the recording unless `again`, and for one beyond a limit.
+    """
+    before = earlier(book, told.subject, told.series, told.begin, told.end)
+    alike = [one for one in before if _is_like(book, one, wanted, told.noise_trace)]
+    found = Published(len(before) > len(alike))
+    if found.further and not alike and not again:
+        raise released_before(told.subject)
+    if alike:
+        return found, None
+    entry, of_it = told.counted(book, told.entry(wanted))
+    return replace(found, account=of_it), book.add(entry)
+
+
+def span(recording: Timed) -> tuple[int, int]:
+    """When a recording begins and ends, nanoseconds."""
+    return int(recording.times[0]), int(recording.times[-1])
+
+
+def earlier(book: Book, subject: str, series: str, begin: int, end: int) -> list[Recorded]:
+    """Releases that share time with a recording; that one begins where another ends is none."""
+    return [
+        one
+        for one in book.overlapping(subject, series, begin, end)
+        if min(end, one.end) > max(begin, one.begin)
+    ]
+
+
+def released_before(subject: str) -> Refused:
+    """The refusal of a second, different release of a recording."""
+    return Refused(
+        "a recording must be released once, got one of times that were released before with other "
+        "noise: two different releases together can give its protected places away to a few "
+        "metres; ask for the same as before to get the same file again, add --again to accept "
+        f"that, or name whose it is (--subject) if it is not of the one called {subject!r}"
+    )
+
+
+def _with_account(
+    book: Book,
+    entry: Entry,
+    made: Plan,
+    there: Sequence[Visited],
+    marks: Sequence[Mark],
+    limit: float | None,
+) -> tuple[Entry, Account]:
+    """The entry of a release of a trace, whole, and its account; refused beyond the limit."""
+    others = [one.number for one in earlier(book, entry.subject, "", entry.begin, entry.end)]
+    found, told = account(book, made, there, marks, entry.subject, others)
+    check_total(found, limit, made.request.epsilon)
+    body = {
+        **entry.body,
+        "epsilon": found.epsilon,
+        "total": found.total,
+        "parts": [one.stretch.label for one in made.findings],
+        "places": [one.place.name for one in there],
+    }
+    whole = replace(entry, epsilon=found.epsilon, body=body, marks=told)
+    return replace(whole, blob=packed(made, there)), found
+
+
+def _is_like(book: Book, one: Recorded, wanted: bytes, noise_trace: float) -> bool:
+    """Whether a recorded release is of this request, and was answered with the same noise."""
+    if one.request != wanted:
+        return False
+    before = float(book.body(one.number)["noise_trace"])
+    return abs(before - noise_trace) <= _SAME_NOISE * before
