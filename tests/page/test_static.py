@@ -43,3 +43,34 @@ def test_our_own_files_hold_nothing_inline_and_name_no_other_machine() -> None:
         assert re.findall(r"\bstyle=|\bon[a-z]+=\"|<style|javascript:|eval\(", text) == [], name
         assert not re.search(r"innerHTML\s*=|insertAdjacentHTML|document\.write", text), name
     assert re.findall(r"<script(?![^>]* src=)", own["index.html"]) == []
+
+
+def test_text_stands_out_in_light_and_in_dark() -> None:
+    """At least 4.5 to 1, as WCAG 2.1 computes it, for every colour of text on its ground."""
+    css = (STATIC / "page.css").read_text(encoding="utf-8")
+    light = colours(css.split("@media")[0])
+    dark = light | colours(css.split("prefers-color-scheme: dark")[1].split("* {")[0])
+    for theme in (light, dark):
+        assert theme["ink"] != theme["ground"]
+        for ground in ("ground", "raised"):
+            for text in ("ink", "soft", "warn"):
+                assert contrast(theme[text], theme[ground]) >= 4.5, (text, ground)
+        assert contrast(theme["on-accent"], theme["accent"]) >= 4.5
+        assert contrast(theme["soft"], theme["map"]) >= 4.5
+        for mark in ("track", "protected", "no-idea", "knows"):
+            assert contrast(theme[mark], theme["map"]) >= 3, mark
+
+
+def colours(css: str) -> dict[str, str]:
+    return dict(re.findall(r"--([\w-]+): #([0-9a-f]{6});", css))
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted(luminance(colour) for colour in (one, other))
+    return (high + 0.05) / (low + 0.05)
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
