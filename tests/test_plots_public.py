@@ -16,13 +16,15 @@ from trailveil.attacks.posterior import posterior_mean, posterior_over_time
 from trailveil.errors import InvalidValue
 from trailveil.kernels import RBF, Constant, IntegratedOU, Matern32, White
 from trailveil.mechanism import Mechanism, no_noise
-from trailveil.plots import covariance, inline, posterior, trace, trade_off
+from trailveil.plots import covariance, density, inline, posterior, trace, trade_off
 from trailveil.plots.curves import noise_figure
 from trailveil.plots.maps import Ring, Shown, lines_of, map_figure
 from trailveil.prior import Prior
 from trailveil.projection import Frame, frame_for
 from trailveil.secrets import basic
 from trailveil.trace import Trace
+from trailveil.utility import bounds
+from trailveil.utility import density as time_in_cells
 
 TIMES = np.arange(0.0, 400.0, 10.0)
 PRIOR = Prior(Matern32(60.0, 20.0) + Constant(1000.0) + White(2.0), TIMES)
@@ -219,3 +221,19 @@ def test_a_picture_in_a_page_says_what_it_is_called(tmp_path: Path) -> None:
     assert not names[0] & names[1]
     assert "http" not in picture
     assert "<!--" not in picture
+
+
+def test_a_density_has_a_shade_for_each_cell_at_its_place() -> None:
+    spent = time_in_cells([RIDE], 100.0)
+    axes = density({**spent, (0, 0): 0.0}, 100.0)
+    (drawn,) = axes.collections
+    told = {place: seconds / 3600 for place, seconds in spent.items() if seconds > 0}
+    assert np.allclose(np.asarray(drawn.get_array()), list(told.values()))
+    south, west, north, east = bounds(np.array(list(told)), 100.0).T
+    for path, *box in zip(drawn.get_paths(), west, south, east, north, strict=True):
+        assert np.allclose(path.get_extents().extents, box)
+    fixes = RIDE.positions
+    assert axes.get_ylim()[0] <= fixes[:, 0].min()
+    assert fixes[:, 0].max() <= axes.get_ylim()[1]
+    with pytest.raises(InvalidValue, match="where time is spent"):
+        density({})

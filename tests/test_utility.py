@@ -11,6 +11,7 @@ from pyproj import Geod
 from trailveil.errors import InvalidValue
 from trailveil.trace import NANOSECONDS, Trace
 from trailveil.utility import (
+    bounds,
     cells,
     compared,
     density,
@@ -113,6 +114,16 @@ def test_a_cell_is_about_as_large_anywhere(latitude: float, longitude: float, ce
     columns = max(1, round(around / cell))
     assert 0 <= column < columns
     assert around / columns == pytest.approx(cell, rel=0.5 / columns + 1e-9) or columns < 3
+
+
+@given(st.lists(st.tuples(st.floats(-90, 90), st.floats(-180, 180)), min_size=1, max_size=5))
+def test_a_place_is_within_the_bounds_of_its_cell(places: list[tuple[float, float]]) -> None:
+    positions = np.array(places)
+    south, west, north, east = bounds(cells(positions, 700.0), 700.0).T
+    tiny = 1e-9
+    assert np.all((south - tiny <= positions[:, 0]) & (positions[:, 0] <= north + tiny))
+    longitude = np.where(positions[:, 1] == 180, -180, positions[:, 1])
+    assert np.all((west - tiny <= longitude) & (longitude <= east + tiny))
 
 
 def test_the_antimeridian_and_the_poles_are_in_cells() -> None:

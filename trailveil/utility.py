@@ -186,14 +186,31 @@ def trip(trace: Trace, cell: float = CELL) -> tuple[Cell, Cell]:
 
 def cells(positions: FloatArray, cell: float = CELL) -> NDArray[np.int64]:
     """The cells (n, 2) of positions (n, 2) in degrees. cell: metres, 1 to 100,000."""
-    if not 1 <= cell <= 100_000:
-        raise InvalidValue(f"a cell must be 1 to 100,000 metres, got {cell:g}")
-    rows = round(_CIRCUMFERENCE / 2 / cell)
+    rows = _rows_of(cell)
     row = np.minimum(np.floor((positions[:, 0] + 90) / 180 * rows), rows - 1)
-    around = np.cos(np.radians((row + 0.5) / rows * 180 - 90)) * _CIRCUMFERENCE / cell
-    columns = np.maximum(1, np.round(around))
+    columns = _columns_of(row, rows, cell)
     column = np.floor((positions[:, 1] + 180) / 360 % 1 * columns)
     return np.stack([row, np.minimum(column, columns - 1)], axis=1).astype(np.int64)
+
+
+def bounds(places: NDArray[np.int64], cell: float = CELL) -> FloatArray:
+    """South, west, north and east (n, 4) of cells (n, 2), in degrees."""
+    rows = _rows_of(cell)
+    wide = 360 / _columns_of(places[:, 0].astype(np.float64), rows, cell)
+    south, west = places[:, 0] / rows * 180 - 90, places[:, 1] * wide - 180
+    return np.stack([south, west, south + 180 / rows, west + wide], axis=1)
+
+
+def _rows_of(cell: float) -> int:
+    if not 1 <= cell <= 100_000:
+        raise InvalidValue(f"a cell must be 1 to 100,000 metres, got {cell:g}")
+    return round(_CIRCUMFERENCE / 2 / cell)
+
+
+def _columns_of(row: FloatArray, rows: int, cell: float) -> FloatArray:
+    """How many cells there are in rows (n,)."""
+    around = np.cos(np.radians((row + 0.5) / rows * 180 - 90)) * _CIRCUMFERENCE / cell
+    return np.asarray(np.maximum(1, np.round(around)))
 
 
 def compared(before: Mapping[Any, float], after: Mapping[Any, float]) -> Compared:

@@ -106,6 +106,9 @@ def test_what_is_saved_is_what_protect_writes_by_the_command_that_is_shown(page:
     assert not page.output.exists(), "a look releases nothing"
     saved = page.post("/api/save", {"plan": shown["plan"], "again": False, "overwrite": False})
     assert saved["saved"] == "ride.private.gpx"
+    assert saved["utility"]["before"]["fixes"] == saved["report"]["recording"]["fixes"]
+    assert saved["utility"]["moved_rms_m"] > 0
+    assert "What it is still good for" in saved["words"]
     by_page = page.output.read_bytes()
     page.output.unlink()
     words = shlex.split(shown["command"])

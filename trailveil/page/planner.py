@@ -15,6 +15,8 @@ from trailveil.releasing import check_target, designed
 from trailveil.report import record, text
 from trailveil.report.parts import laid_out
 from trailveil.report.text import promise
+from trailveil.report.utility import utility_record, utility_text
+from trailveil.utility import utility
 from trailveil.withholding import price
 
 # Designs that are kept, so that going back to one is immediate.
@@ -83,7 +85,9 @@ class Planner:
             account=done.account,
             there=source.there,
         )
-        return {"saved": source.output.name, "report": found, "words": text(found)}
+        told = utility_record(utility(source.trace, done.traces[0]))
+        words = f"{text(found)}\n\n{utility_text(told)}"
+        return {"saved": source.output.name, "report": found, "words": words, "utility": told}
 
     def _designed(self, request: Request) -> Plan:
         """Nothing is released by a look: whether it may be is told apart, and asked by `save`."""

@@ -1,7 +1,8 @@
 """Pictures, by matplotlib: the only importer of it besides trailveil.report.
 
-`trace`, `covariance`, `posterior` and `trade_off` draw on axes, and return them; see docs/plots.md.
-No global state is touched, and equal data give equal bytes: no dates, no random names.
+`trace`, `covariance`, `posterior`, `trade_off` and `density` draw on axes, and return them; see
+docs/plots.md. No global state is touched, and equal data give equal bytes: no dates, no random
+names.
 """
 
 from trailveil.plots.curves import (
@@ -12,6 +13,7 @@ from trailveil.plots.curves import (
     series_figure,
     trade_off,
 )
+from trailveil.plots.densities import density
 from trailveil.plots.drawing import check_available
 from trailveil.plots.maps import Ring, Shown, lines_of, map_figure, metres, trace
 from trailveil.plots.noise import covariance
@@ -50,6 +52,7 @@ __all__ = [
     "covariance",
     "covariances",
     "coverages",
+    "density",
     "inline",
     "lines_of",
     "map_figure",
