@@ -271,3 +271,10 @@ def test_every_colour_of_a_picture_is_one_of_the_page() -> None:
         pictures = re.findall(r"<svg.*?</svg>", data.decode(), re.DOTALL)
         assert pictures
         assert not any(re.search(r"#[0-9a-fA-F]{6}\b", one) for one in pictures)
+        for tag in re.findall(r"<(?:text|path|use|rect)\b[^>]*>", "".join(pictures)):
+            if "style=" not in tag:  # black, where it is drawn itself
+                assert re.match(r"<(rect|path id=)", tag), tag
+                continue
+            fill = re.search(r"fill: (none|var\(--[a-z]+\))", tag)
+            assert fill or "stroke: var(" in tag, tag
+            assert fill or not tag.startswith("<text"), tag

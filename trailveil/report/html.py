@@ -163,5 +163,8 @@ def _row(row: tuple[Cell, ...]) -> str:
 
 
 def _cell(one: Cell) -> str:
-    shown = escaped(one.shown)
-    return shown if one.value is None else f'<data value="{one.value!r}">{shown}</data>'
+    shown, value = escaped(one.shown), one.value
+    if value is None:
+        return shown
+    exact = value if isinstance(value, int) else float(value)  # numpy's write their type
+    return f'<data value="{exact!r}">{shown}</data>'

@@ -65,6 +65,8 @@ footer {{ color: var(--muted); font-size: .85rem; margin-top: 2rem; padding-bott
   body {{ font-size: 10pt; }}
   main, footer {{ max-width: none; padding: 0; }}
   .skip {{ display: none; }}
+  svg.chart {{ max-width: 22rem; }}
+  table, figcaption {{ font-size: 9pt; }}
   figure, table, li {{ break-inside: avoid; }}
   h2, h3 {{ break-after: avoid; }}
 }}
