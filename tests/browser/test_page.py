@@ -104,7 +104,9 @@ def test_from_the_recording_to_the_saved_release(
     view.locator("#save").click()
     expect(view.locator("#saved")).to_have_text("Saved: ride.private.gpx")
 
-    view.locator("#done").click()
+    # Requests go on only while the browser is waited for.
+    with view.expect_response("**/api/done"):
+        view.locator("#done").click()
     assert program.rest().endswith("Ended.\n")
     assert program.process.returncode == 0
 
