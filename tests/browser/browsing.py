@@ -16,6 +16,9 @@ class Watched:
     served: the origins that may be asked (`http://127.0.0.1:8000`), besides `file://`. reached:
     the other addresses that were asked for, all of which were refused. complaints: what the page
     wrote to the console as an error, or raised.
+
+    Requests are decided on in this process, so they go on only while a test waits for the browser:
+    wait for what a click asks for before waiting for anything else.
     """
 
     page: Page

@@ -98,13 +98,15 @@ def test_from_the_recording_to_the_saved_release(
 
     # Not replaced unless it is confirmed.
     view.locator("#save").click()
-    expect(view.locator("#refused")).to_contain_text("must not exist yet")
+    expect(view.locator("#unsaved")).to_contain_text("must not exist yet")
     view.get_by_label("Replace the file of that name").check()
     assert view.locator("#command").inner_text() == f"{line} --overwrite"
     view.locator("#save").click()
     expect(view.locator("#saved")).to_have_text("Saved: ride.private.gpx")
 
-    view.locator("#done").click()
+    # Requests go on only while the browser is waited for.
+    with view.expect_response("**/api/done"):
+        view.locator("#done").click()
     assert program.rest().endswith("Ended.\n")
     assert program.process.returncode == 0
 
@@ -144,8 +146,14 @@ def test_a_part_is_added_by_taps_and_by_the_keyboard(page: tuple[Opened, Page]) 
     planned(view)
     line = view.locator("#command").inner_text()
     assert f"--between start+{60 * first}s start+{60 * (last + 1)}s " in line
-    assert line.endswith("--withhold 60.0")
+    assert line.endswith("--withhold 60")
     assert view.locator("#withheld").inner_text() != "0.0 min"
+    # On a phone nothing is beside the screen, and what is touched is large enough.
+    view.set_viewport_size({"width": 360, "height": 740})
+    assert view.evaluate("document.documentElement.scrollWidth") == 360
+    for name in ("#save", "#done", "#add", "#withhold", "#parts label"):
+        box = view.locator(name).first.bounding_box()
+        assert box is None or box["height"] >= 44, name
 
 
 def test_a_second_browser_another_page_and_another_name_are_refused(

@@ -231,3 +231,24 @@ def test_what_is_wanted_is_read_exactly() -> None:
     assert (found.radius, found.epsilon, found.withhold) == (10.0, 0.5, "auto")
     with pytest.raises(InvalidValue, match="must be an object"):
         wanted([])
+
+
+@pytest.mark.slow
+def test_a_place_with_a_name_is_protected_without_a_choice(tmp_path: Path) -> None:
+    """The ends that are at it are not offered, and no end is what protect takes by itself."""
+    latitude, longitude = TRACE.positions[0]
+    near = f"{latitude:.6f},{longitude:.6f},5000"
+    added = run(*("place", "add", "home", "--near", near, "--ways", "1", "--adversary", "plain"))
+    assert added.returncode == 0, added.stderr
+    page = Page(tmp_path)
+    found = page.get("/api/recording").json()
+    assert (found["places"], [one["chosen"] for one in found["parts"]]) == (["home"], [False])
+    shown = page.post("/api/plan", {"parts": [], **QUICK})
+    assert (shown["circles"], shown["report"]["secrets"]) == ([], [])
+    assert shown["report"]["places"][0]["name"] == "home"
+    page.post("/api/save", {"plan": shown["plan"], "again": False, "overwrite": False})
+    by_page = page.output.read_bytes()
+    page.output.unlink()
+    done = run(*shlex.split(shown["command"])[1:])
+    assert done.returncode == 0, done.stderr
+    assert page.output.read_bytes() == by_page

@@ -134,8 +134,16 @@ def arguments(source: Opened, asked: Wanted) -> list[str]:
         words += ["--at", one]
     for both in chosen.between:
         words += ["--between", *both]
-    words += ["--radius", f"{asked.radius!r}", "--epsilon", f"{asked.epsilon!r}"]
-    return words if asked.withhold is None else [*words, "--withhold", f"{asked.withhold}"]
+    words += ["--radius", _in_full(asked.radius), "--epsilon", _in_full(asked.epsilon)]
+    if asked.withhold is None:
+        return words
+    seconds = AUTO if isinstance(asked.withhold, str) else _in_full(asked.withhold)
+    return [*words, "--withhold", seconds]
+
+
+def _in_full(number: float) -> str:
+    """So that it is read back as the same number."""
+    return repr(number).removesuffix(".0")
 
 
 def _chosen(source: Opened, asked: Wanted) -> Chosen:

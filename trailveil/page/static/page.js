@@ -126,7 +126,7 @@ function changed() {
   state.plan = null;
   $("save").disabled = true;
   $("numbers").classList.add("old");
-  $("saved").textContent = "";
+  $("saved").textContent = $("unsaved").textContent = "";
   $("status").textContent = "Designing the noise";
   clearTimeout(state.timer);
   state.timer = setTimeout(plan, PAUSE);
@@ -158,15 +158,18 @@ async function plan() {
 function planned(found) {
   if (found.refused) return refused(found.refused);
   const { mechanism } = found.report;
-  const least = (name) => Math.min(...found.circles.map((one) => one[name] ?? Infinity));
+  const least = (name) => {
+    if (!found.circles.length) return "see the report"; // of places with names alone
+    return within(Math.min(...found.circles.map((one) => one[name] ?? Infinity)));
+  };
   state.plan = found.plan;
   state.command = found.command;
   $("refused").textContent = "";
   $("rms").textContent = metres(mechanism.rms_m);
   $("most").textContent = metres(mechanism.largest_rms_m);
   $("withheld").textContent = `${found.minutes_withheld.toFixed(1)} min`;
-  $("no-idea").textContent = within(least("no_idea_m"));
-  $("knows").textContent = within(least("knows_most_m"));
+  $("no-idea").textContent = least("no_idea_m");
+  $("knows").textContent = least("knows_most_m");
   $("promise").textContent = found.promise;
   $("adversaries").replaceChildren(...found.report.adversaries.map((one) => {
     const item = document.createElement("li");
@@ -211,13 +214,14 @@ async function save() {
   const name = state.plan;
   $("save").disabled = true;
   $("saved").textContent = "Saving";
+  $("unsaved").textContent = "";
   try {
     const found = await post("/api/save", {
       plan: name,
       again: $("again").checked,
       overwrite: $("overwrite").checked,
     });
-    $("refused").textContent = found.refused ?? "";
+    $("unsaved").textContent = found.refused ?? "";
     $("saved").textContent = found.refused ? "" : `Saved: ${found.saved}`;
     if (!found.refused) {
       $("words").textContent = found.words;
@@ -226,7 +230,7 @@ async function save() {
     confirmations($("before").textContent || null, $("overwrite-row").hidden ? !found.refused : true);
   } catch (error) {
     $("saved").textContent = "";
-    $("refused").textContent = gone(error);
+    $("unsaved").textContent = gone(error);
   }
   $("save").disabled = state.plan === null;
 }
