@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, Response, expect
@@ -71,18 +72,8 @@ def test_from_the_recording_to_the_saved_release(
     planned(view)
     shown = got.value.json()
 
-    # What is shown is what the report says.
-    mechanism = shown["report"]["mechanism"]
-    assert view.locator("#rms").inner_text() == metres(mechanism["rms_m"]) != before
-    assert view.locator("#most").inner_text() == metres(mechanism["largest_rms_m"])
-    assert view.locator("#withheld").inner_text() == "0.0 min"
-    secret = shown["report"]["secrets"][0]
-    assert view.locator("#no-idea").inner_text() == metres(secret["circle_68_m"])
-    least = min(one["circle_68_m"] for one in secret["left"])
-    assert view.locator("#knows").inner_text() == metres(least)
-    assert view.locator("path.no-idea-circle").count() == 1
-    assert "up to 125 m apart" in view.locator("#promise").inner_text()
-    assert view.locator("#adversaries li").all_inner_texts() == shown["report"]["adversaries"]
+    assert view.locator("#rms").inner_text() != before
+    shows(view, shown, 125)
 
     # Saved, and the same as by the command that is shown.
     line = view.locator("#command").inner_text()
@@ -94,7 +85,7 @@ def test_from_the_recording_to_the_saved_release(
     done = run(*shlex.split(line)[1:], "-o", by_command, "--json")
     assert done.returncode == 0, done.stderr
     assert by_command.read_bytes() == by_page
-    assert json.loads(done.stdout)["mechanism"] == mechanism
+    assert json.loads(done.stdout)["mechanism"] == shown["report"]["mechanism"]
 
     # Not replaced unless it is confirmed.
     view.locator("#save").click()
@@ -109,6 +100,21 @@ def test_from_the_recording_to_the_saved_release(
         view.locator("#done").click()
     assert program.rest().endswith("Ended.\n")
     assert program.process.returncode == 0
+
+
+def shows(view: Page, shown: dict[str, Any], radius: int) -> None:
+    """The page shows what the report says."""
+    mechanism = shown["report"]["mechanism"]
+    assert view.locator("#rms").inner_text() == metres(mechanism["rms_m"])
+    assert view.locator("#most").inner_text() == metres(mechanism["largest_rms_m"])
+    assert view.locator("#withheld").inner_text() == "0.0 min"
+    secret = shown["report"]["secrets"][0]
+    assert view.locator("#no-idea").inner_text() == metres(secret["circle_68_m"])
+    least = min(one["circle_68_m"] for one in secret["left"])
+    assert view.locator("#knows").inner_text() == metres(least)
+    assert view.locator("path.no-idea-circle").count() == 1
+    assert f"up to {radius} m apart" in view.locator("#promise").inner_text()
+    assert view.locator("#adversaries li").all_inner_texts() == shown["report"]["adversaries"]
 
 
 def _is_for(response: Response, radius: float) -> bool:

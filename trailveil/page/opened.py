@@ -32,7 +32,8 @@ _LONGEST_TIME = 60
 class Opened:
     """A recording and all that `protect` would be told of it besides what to protect.
 
-    there: the places with names that it visits. limit: of epsilon in total, or None.
+    there: the places with names that it visits. ends: what `protect` takes where nothing is
+    selected, the ends that are at none of these. limit: of epsilon in total, or None.
     """
 
     source: Path
@@ -41,6 +42,7 @@ class Opened:
     cleaning: Cleaning
     ledger: Ledger
     there: tuple[Visited, ...] = ()
+    ends: tuple[Stretch, ...] = ()
     subject: str = ME
     key: bytes | None = None
     key_file: Path | None = None
@@ -80,7 +82,8 @@ def opened(
     trace, cleaning = load(source, assume_utc=assume_utc, zone=naive, every=every)
     found = Opened(source, output, trace, cleaning, ledger, zone=zone, **whose)
     there = known_places(ledger, trace, subject=found.subject, key=found.key)
-    return replace(found, there=tuple(there))
+    ends = requested(trace, Chosen(), Request(()), there).stretches
+    return replace(found, there=tuple(there), ends=ends)
 
 
 def wanted(told: object) -> Wanted:
@@ -148,7 +151,7 @@ def _in_full(number: float) -> str:
 
 def _chosen(source: Opened, asked: Wanted) -> Chosen:
     """Both ends are what `protect` takes without a selection; nothing else needs to be stated."""
-    if asked.parts == {time_words(source.trace, one) for one in ends_of(source)}:
+    if asked.parts == {time_words(source.trace, one) for one in source.ends}:
         return Chosen()
     if not asked.parts:
         raise InvalidValue("something must be protected, got nothing: choose a part of the track")
@@ -158,11 +161,6 @@ def _chosen(source: Opened, asked: Wanted) -> Chosen:
         tuple((one[0], one[1]) for one in parts if len(one) == 2),
         source.zone,
     )
-
-
-def ends_of(source: Opened) -> list[Stretch]:
-    """What `protect` takes where nothing is selected: the ends that are at no place with a name."""
-    return list(requested(source.trace, Chosen(), Request(()), source.there).stretches)
 
 
 def time_words(trace: Trace, part: Stretch) -> tuple[str, ...]:
@@ -208,7 +206,7 @@ def drawn(source: Opened) -> dict[str, Any]:
 def _offered(source: Opened) -> list[dict[str, Any]]:
     """Both ends, which are chosen at first, and the stays that are found in between."""
     trace = source.trace
-    ends = ends_of(source)
+    ends = list(source.ends)
     found = [Stretch("a stop", *one, by_place=True) for one in stays(trace)]
     between = [
         one for one in found if not any(one.begin <= e.end and e.begin <= one.end for e in ends)
