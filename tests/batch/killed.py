@@ -31,9 +31,7 @@ OF_A_DATABASE = ("execute", "executemany", "executescript", "commit", "close", "
 
 def main(folder: Path, seed: int, count: int, words: list[str]) -> None:
     os.environ["XDG_STATE_HOME"] = str(folder / "warm" / "state")
-    CliRunner().invoke(
-        cli, ["batch", *words, "-o", str(folder / "warm" / "out")]
-    )
+    CliRunner().invoke(cli, ["batch", *words, "-o", str(folder / "warm" / "out")])
     whole, _ = child(folder / "whole", words, 0)
     steps = int((folder / "whole" / "steps").read_text())
     tell({"n": 0, "status": whole, "outputs": outputs(folder / "whole" / "out")})

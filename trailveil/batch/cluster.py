@@ -19,12 +19,9 @@ from trailveil.errors import Unavailable
 
 # Tasks under way for each worker: enough that none waits, however the times of traces differ.
 _AHEAD = 8
-# Seconds to reach a cluster, and after which one that is silent is given up.
-_PATIENCE = "15s"
 _CONFIG = {
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
-    "distributed.comm.timeouts.connect": _PATIENCE,
     "distributed.admin.large-graph-warning-threshold": "1GB",
     "distributed.nanny.pre-spawn-environ.OPENBLAS_NUM_THREADS": 1,
     "distributed.nanny.pre-spawn-environ.OMP_NUM_THREADS": 1,
@@ -60,10 +57,11 @@ def cluster_at(address: str) -> Iterator[Engine]:
     dask, distributed = _dask()
     with contextlib.ExitStack() as held:
         held.enter_context(dask.config.set(_CONFIG))
+        patience = dask.config.get("distributed.comm.timeouts.connect")
         held.enter_context(_quiet())
         try:
-            client = held.enter_context(distributed.Client(address, timeout=_PATIENCE))
-            client.wait_for_workers(1, timeout=_PATIENCE)
+            client = held.enter_context(distributed.Client(address, timeout=patience))
+            client.wait_for_workers(1, timeout=patience)
         except (OSError, ValueError, TypeError) as error:
             raise _unreachable(address) from error
         threads = sum(client.nthreads().values())

@@ -14,7 +14,8 @@ import numpy as np
 
 from trailveil.batch.cluster import cluster_at, workers_here
 from trailveil.batch.engine import Engine, here
-from trailveil.batch.inputs import Found, check_outdir, find
+from trailveil.batch.inputs import Found, Item, check_outdir, find
+from trailveil.batch.rule_table import check_rules, read_rules
 from trailveil.batch.rules import Rules
 from trailveil.batch.running import PROTECTED, REFUSED, SAME, Setting, Told, run
 from trailveil.cli.releasing import counting, naive_zone, reading
@@ -61,6 +62,13 @@ _FEW = 4
     help="Whose a recording is: the first folder below IN names the person.",
 )
 @click.option(
+    "--rules",
+    "table",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="CSV or Parquet of trace and, for that one: from, to, radius, epsilon.",
+)
+@click.option(
     "--workers",
     type=click.IntRange(min=1, max=1024),
     metavar="N",
@@ -93,8 +101,9 @@ def batch(**options: Any) -> None:
         overwrite=options["overwrite"],
         limit=options["limit"],
     )
+    rules_of = _rules_of(options, rules, found)
     with _engine(options, len(found.items)) as engine:
-        told = _told(run(found.items, lambda _: rules, setting, engine), len(found.items))
+        told = _told(run(found.items, rules_of, setting, engine), len(found.items))
     summary = summed(found, told)
     click.echo(json.dumps(summary) if options["as_json"] else _text(summary, outdir))
     if summary["refused"] and not options["allow_refusals"]:
@@ -112,6 +121,18 @@ def _rules(options: dict[str, Any]) -> Rules:
         options["every"],
         options["most"],
     )
+
+
+def _rules_of(options: dict[str, Any], rules: Rules, found: Found) -> Callable[[Item], Rules]:
+    """The rules of each trace, checked before any work is done."""
+    path = options["table"]
+    if path is None:
+        return lambda _: rules
+    if options["everywhere"]:
+        raise click.UsageError("--rules must come without --everywhere: state one of them")
+    own = {name: one.over(rules) for name, one in read_rules(path).items()}
+    check_rules(own, [item.name for item in found.items], named(path))
+    return lambda item: own.get(item.name, rules)
 
 
 def _subject_of(options: dict[str, Any]) -> Callable[[PurePath], str]:
