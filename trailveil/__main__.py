@@ -2,4 +2,5 @@
 
 from trailveil.cli import main
 
-main()
+if __name__ == "__main__":  # worker processes import it, under another name
+    main()

@@ -104,17 +104,20 @@ def account(
     marks: Sequence[Mark],
     subject: str,
     overlapping: Sequence[int],
+    *,
+    beside: bool = True,
 ) -> tuple[Account, tuple[Mark, ...]]:
     """What a release costs beside all in the book, and the marks that count it.
 
     overlapping: the numbers of releases that share time with it. The marks are those of `told_by`,
-    but for what these tell already, or tell besides.
+    but for what these tell already, or tell besides. beside: whether what releases at other times
+    tell of its times is reckoned, which takes long; without, `times` and the total are without it.
     """
     request = made.request
     own = max((one.guarantee.epsilon for one in made.findings), default=0.0)
     if made.request.noise is Noise.EVERYWHERE:
         own = request.epsilon
-    times = _beside(book, made, subject)
+    times = _beside(book, made, subject) if beside else own
     if any(tells_nothing_new(book, number, made, there) for number in overlapping):
         marks = tuple(replace(one, told=np.zeros_like(one.told)) for one in marks)
     elif overlapping:

@@ -44,16 +44,20 @@ def countable(
     marks: Sequence[Mark],
     subject: str,
     limit: float | None,
+    *,
+    beside: bool = True,
 ) -> Countable:
     """The release of a trace, to be counted. there: the places that the plan counts on.
 
-    marks: of `trailveil.accounting.told_by`. limit: of epsilon in total.
+    marks: of `trailveil.accounting.told_by`. limit: of epsilon in total. beside: see
+    `trailveil.accounting.account`; without it, no total is recorded, but all that later ones need.
     """
     begin, end = span(made.trace)
     about = (made.request.noise.value, made.mechanism.noise_trace)
 
     def counted(book: Book, entry: Entry) -> tuple[Entry, Account]:
-        return _with_account(book, entry, made, there, marks, limit)
+        whole = beside or limit is not None
+        return _with_account(book, entry, made, there, marks, limit, beside=whole)
 
     return Countable(begin, end, "", subject, *about, counted)
 
@@ -108,15 +112,17 @@ def _with_account(
     there: Sequence[Visited],
     marks: Sequence[Mark],
     limit: float | None,
+    *,
+    beside: bool,
 ) -> tuple[Entry, Account]:
     """The entry of a release of a trace, whole, and its account; refused beyond the limit."""
     others = [one.number for one in earlier(book, entry.subject, "", entry.begin, entry.end)]
-    found, told = account(book, made, there, marks, entry.subject, others)
+    found, told = account(book, made, there, marks, entry.subject, others, beside=beside)
     check_total(found, limit, made.request.epsilon)
     body = {
         **entry.body,
         "epsilon": found.epsilon,
-        "total": found.total,
+        "total": found.total if beside else None,
         "parts": [one.stretch.label for one in made.findings],
         "places": [one.place.name for one in there],
     }

@@ -46,11 +46,11 @@ def batch(*words: str | Path) -> Done:
     return Done(found.exit_code, found.stdout, found.stderr)
 
 
-def batch_process(*words: str | Path) -> subprocess.Popen[str]:
+def batch_process(*words: str | Path, env: dict[str, str] | None = None) -> subprocess.Popen[str]:
     """The batch as a process of its own, under way."""
     return subprocess.Popen(
         command("batch", *words, *AT_ONCE),
-        env=environment(None),
+        env=environment(env),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

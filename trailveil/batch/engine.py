@@ -12,7 +12,7 @@ Engine = Callable[[Take], Iterator[list[Outcome]]]
 """Outcomes in order, in groups: what is handed out together may be settled together."""
 
 # A group is handed out after so many seconds, or so many outcomes.
-_SECONDS, _MOST = 0.5, 64
+_SECONDS, MOST = 0.5, 64
 
 
 def here(take: Take) -> Iterator[list[Outcome]]:
@@ -21,7 +21,7 @@ def here(take: Take) -> Iterator[list[Outcome]]:
     while task is not None:
         group: list[Outcome] = []
         until = time.monotonic() + _SECONDS
-        while task is not None and (not group or (len(group) < _MOST and time.monotonic() < until)):
+        while task is not None and (not group or (len(group) < MOST and time.monotonic() < until)):
             group.append(work(task))
             task = take()
         yield group

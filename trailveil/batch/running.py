@@ -163,8 +163,9 @@ class _Run:
                 done.append(replace(row, status=rows.DONE, before=b""))
                 told[number] = self._told(number, PROTECTED, row.about)
         self._manifest.put([*done, *self._rows_of_refused(coming, told)])
+        for one in ready.values():
+            one.aside.unlink(missing_ok=True)
         for one in group:
-            self._path_aside(one.number).unlink(missing_ok=True)
             yield told[one.number]
             del self._under_way[one.number]
 
@@ -200,7 +201,9 @@ class _Run:
         with setting.ledger.open() as book:
             for number, one in wanted.items():
                 subject = self._under_way[number].subject
-                release = countable(one.made, one.there, one.marks, subject, setting.limit)
+                release = countable(
+                    *(one.made, one.there, one.marks, subject, setting.limit), beside=False
+                )
                 try:
                     numbers[number] = count(book, release, one.wanted, again=setting.again)[1]
                 except TrailveilError as error:
@@ -222,7 +225,7 @@ class _Run:
                 raise UnwritableOutput(
                     f"the output must be writable, got the error '{reason}': {named(output)}"
                 ) from error
-            put(self._path_aside(one.number), output, overwrite=bool(row.before))
+            put(one.aside, output, overwrite=bool(row.before))
 
     def _rows_of_refused(self, coming: dict[int, Row], told: dict[int, Told]) -> Iterator[Row]:
         for number, one in told.items():
@@ -248,12 +251,8 @@ class _Run:
         if self._places:
             with setting.ledger.open() as book:
                 visits = visits_of(book, item.subject, self._places)
-        aside = self._path_aside(number)
         secrets = (setting.key, setting.ledger)
-        return Task(number, item, rules, aside, *secrets, self._places, tuple(visits))
-
-    def _path_aside(self, number: int) -> Path:
-        return self._aside / f"{number}.part"
+        return Task(number, item, rules, self._aside, *secrets, self._places, tuple(visits))
 
     def _row(self, item: Item) -> Row | None:
         return self._manifest.row(self._name(item))

@@ -5,6 +5,7 @@ goes wrong is an outcome of its trace, in one line.
 """
 
 import hashlib
+import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,8 +35,8 @@ _CHUNK = 1 << 20
 class Task:
     """One trace to protect, and all that this takes; printing it shows nothing.
 
-    aside: where its file waits to be counted. places, visits: of the person, as the ledger knows
-    them now.
+    aside: the folder where its file waits to be counted. places, visits: of the person, as the
+    ledger knows them now.
     """
 
     number: int
@@ -52,10 +53,12 @@ class Task:
 class Ready:
     """A release that waits to be counted. made: its plan, without any position.
 
-    source, output: the keyed digest of the input, the SHA-256 of the output. wanted: its request.
+    aside: its file. source, output: the keyed digest of the input, the SHA-256 of the output.
+    wanted: its request.
     """
 
     number: int
+    aside: Path
     source: bytes
     output: bytes
     wanted: bytes
@@ -86,6 +89,9 @@ def work(task: Task) -> Outcome:
     except MemoryError:
         line = "the computation must fit in memory, got more than the worker has: shorten it"
         return Failed(task.number, "MemoryError", line)
+    except Exception as error:  # noqa: BLE001  # a mistake of ours stops no other trace
+        line = f"this must not happen, got {type(error).__name__}: please report it"
+        return Failed(task.number, type(error).__name__, line)
 
 
 def digest_of(key: bytes, path: Path) -> bytes:
@@ -139,11 +145,14 @@ def _work(task: Task) -> Ready:
     made = planned(trace, request, [one.common(trace) for one in there])
     whole = whole_of(made, key)
     *_, write = drawn(made, seed_of(key, whole), rules.retiming, task.item.output.suffix)
-    filled(task.aside, write)
+    # Another worker may be at the same trace, where this one was taken for lost.
+    aside = task.aside / f"{task.number}-{secrets.token_hex(8)}.part"
+    filled(aside, write)
     return Ready(
         task.number,
+        aside,
         digest,
-        sha256_of(task.aside),
+        sha256_of(aside),
         task.ledger.request_id(whole),
         _without_positions(made),
         there,

@@ -1,16 +1,21 @@
 """`trailveil batch IN... -o OUTDIR`: many recordings."""
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from importlib.util import find_spec
 from pathlib import Path, PurePath
 from typing import Any
 
 import click
 import numpy as np
 
-from trailveil.batch.engine import here
-from trailveil.batch.inputs import Found, check_outdir, find
+from trailveil.batch.cluster import cluster_at, workers_here
+from trailveil.batch.engine import Engine, here
+from trailveil.batch.inputs import Found, Item, check_outdir, find
+from trailveil.batch.rule_table import check_rules, read_rules
 from trailveil.batch.rules import Rules
 from trailveil.batch.running import PROTECTED, REFUSED, SAME, Setting, Told, run
 from trailveil.cli.releasing import counting, naive_zone, reading
@@ -32,6 +37,8 @@ EXAMPLE = """Examples:
 Stopped, or cut off, the same command again goes on where it was."""
 
 _KEY = "batch.key"
+# Recordings that are sooner done by one process than others are started.
+_FEW = 4
 
 
 @click.command(cls=WithPlaces, epilog=EXAMPLE)
@@ -53,6 +60,24 @@ _KEY = "batch.key"
     "--subject-from",
     type=click.Choice(["folder"]),
     help="Whose a recording is: the first folder below IN names the person.",
+)
+@click.option(
+    "--rules",
+    "table",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="CSV or Parquet of trace and, for that one: from, to, radius, epsilon.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1, max=1024),
+    metavar="N",
+    help="Processes of this machine. Default: one for each core, one alone for few recordings.",
+)
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Of a Dask cluster that is there, such as tcp://10.0.0.1:8786.",
 )
 @click.option("--again", is_flag=True, help="Release recordings again, with other noise.")
 @click.option("--overwrite", is_flag=True, help="Replace outputs that no batch has written.")
@@ -76,7 +101,9 @@ def batch(**options: Any) -> None:
         overwrite=options["overwrite"],
         limit=options["limit"],
     )
-    told = _told(run(found.items, lambda _: rules, setting, here), len(found.items))
+    rules_of = _rules_of(options, rules, found)
+    with _engine(options, len(found.items)) as engine:
+        told = _told(run(found.items, rules_of, setting, engine), len(found.items))
     summary = summed(found, told)
     click.echo(json.dumps(summary) if options["as_json"] else _text(summary, outdir))
     if summary["refused"] and not options["allow_refusals"]:
@@ -94,6 +121,18 @@ def _rules(options: dict[str, Any]) -> Rules:
         options["every"],
         options["most"],
     )
+
+
+def _rules_of(options: dict[str, Any], rules: Rules, found: Found) -> Callable[[Item], Rules]:
+    """The rules of each trace, checked before any work is done."""
+    path = options["table"]
+    if path is None:
+        return lambda _: rules
+    if options["everywhere"]:
+        raise click.UsageError("--rules must come without --everywhere: state one of them")
+    own = {name: one.over(rules) for name, one in read_rules(path).items()}
+    check_rules(own, [item.name for item in found.items], named(path))
+    return lambda item: own.get(item.name, rules)
 
 
 def _subject_of(options: dict[str, Any]) -> Callable[[PurePath], str]:
@@ -120,6 +159,27 @@ def _key(stated: Path | None, ledger: Ledger) -> bytes:
     if stated is None and not path.exists():
         new_key(path)
     return load_key(path)
+
+
+def _engine(options: dict[str, Any], traces: int) -> AbstractContextManager[Engine]:
+    """Who does the work: a cluster where one is named, else processes, else this one."""
+    stated, address = options["workers"], options["scheduler"]
+    if address is not None:
+        if stated is not None:
+            raise click.UsageError("--scheduler must come without --workers: state one of them")
+        return cluster_at(address)
+    workers = stated
+    if stated is None:
+        worth = traces >= _FEW and find_spec("distributed") is not None
+        workers = _cores() if worth else 1
+    return nullcontext(here) if workers == 1 else workers_here(min(workers, traces))
+
+
+def _cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _told(running: Iterator[Told], count: int) -> list[Told]:

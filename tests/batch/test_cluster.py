@@ -1,0 +1,112 @@
+"""A batch on workers: of this machine, or of a scheduler that is there, some of them killed."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.batch.fleets import batch, batch_process, fleet, outputs, summary
+from tests.rides import environment, run
+from trailveil.keys import new_key
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name != "posix", reason="needs processes that are killed"),
+]
+
+
+def until(condition: object, seconds: float = 60.0) -> None:
+    """Wait for a condition, which is called."""
+    end = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]  # any callable
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@contextlib.contextmanager
+def cluster(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes], list[int]]]:
+    """A real scheduler with two workers: its address, its process, and theirs."""
+    folder.mkdir()
+    env = {**environment(None), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
+    said = folder / "said"
+    here = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+    with contextlib.ExitStack() as started:
+        out = started.enter_context(said.open("wb"))
+        where = {"env": env, "cwd": folder, "stdout": out, "stderr": subprocess.STDOUT}
+        scheduler = subprocess.Popen([*dask, *here], **where)  # type: ignore[call-overload]  # as stated
+        started.callback(_end, scheduler)
+        until(lambda: re.search(r"Scheduler at:\s+(tcp://\S+)", said.read_text()))
+        address = re.findall(r"tcp://127\S+", said.read_text())[0]
+        workers = []
+        for _ in range(2):
+            words = ["distributed.cli.dask_worker", address, "--nthreads", "1", "--no-nanny"]
+            more = ["--no-dashboard", "--local-directory", str(folder)]
+            one = subprocess.Popen([sys.executable, "-m", *words, *more], **where)  # type: ignore[call-overload]  # as stated
+            started.callback(_end, one)
+            workers.append(one.pid)
+        yield address, scheduler, workers
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+
+
+def test_a_scheduler_and_two_workers_of_which_one_is_killed(tmp_path: Path, full: bool) -> None:
+    count = 300 if full else 40
+    rides, key = fleet(tmp_path / "rides", count, people=count), tmp_path / "key"
+    new_key(key)
+    asked = ("--key", key, "--subject-from", "folder")
+    done = batch(rides, "-o", tmp_path / "alone", *asked, "--workers", "1")
+    assert done.returncode == 0, done.stderr
+    out = tmp_path / "out"
+    state = {"XDG_STATE_HOME": str(tmp_path / "other")}
+    with cluster(tmp_path / "cluster") as (address, _, workers):
+        running = batch_process(rides, "-o", out, *asked, "--scheduler", address, env=state)
+        until(lambda: len(list(out.glob("p*/*.gpx"))) >= count // 10)
+        os.kill(workers[0], signal.SIGKILL)
+        seen = len(list(out.glob("p*/*.gpx")))
+        said = running.communicate(timeout=300)
+        assert running.returncode == 0, said
+        assert seen < count
+        assert outputs(out) == outputs(tmp_path / "alone")
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "udp://nowhere"])
+def test_a_scheduler_that_does_not_answer_is_one_line(tmp_path: Path, address: str) -> None:
+    rides, out = fleet(tmp_path / "rides", 1), tmp_path / "out"
+    patience = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "1s"}
+    gone = run("batch", rides, "-o", out, "--scheduler", address, env=patience)
+    assert gone.returncode == 1
+    assert gone.stderr.startswith("trailveil: the scheduler and a worker must answer, got no")
+    assert gone.stderr.count("\n") == 1
+    assert not out.exists()
+
+
+def test_the_whole_run_is_killed_with_its_workers_and_goes_on(tmp_path: Path) -> None:
+    count = 30
+    rides, key = fleet(tmp_path / "rides", count, people=count), tmp_path / "key"
+    new_key(key)
+    asked = ("--key", key, "--subject-from", "folder")
+    state = {"XDG_STATE_HOME": str(tmp_path / "other")}
+    out = tmp_path / "out"
+    running = batch_process(rides, "-o", out, *asked, "--workers", "2", env=state)
+    until(lambda: len(list(out.glob("p*/*.gpx"))) >= 2)
+    running.kill()
+    running.communicate(timeout=60)  # once the workers are gone, too: they hold its stderr
+    left = outputs(out)
+    again = batch_process(rides, "-o", out, *asked, "--workers", "1", env=state)
+    assert again.communicate(timeout=120)[1] == ""
+    assert again.returncode == 0
+    assert summary(rides, "-o", tmp_path / "alone", *asked, "--workers", "1")["protected"] == count
+    whole = outputs(tmp_path / "alone")
+    assert outputs(out) == whole
+    assert {one: left[one] for one in left if not one.startswith(".")}.items() <= whole.items()

@@ -1,0 +1,78 @@
+"""Rules of single traces: what a table of them may say, and what it does."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from tests.batch.fleets import batch, fleet
+from trailveil.batch.rule_table import Own, read_rules
+from trailveil.batch.rules import Rules
+from trailveil.formats import read
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_rule_replaces_what_it_states_and_nothing_else(tmp_path: Path) -> None:
+    table = written(
+        tmp_path / "rules.csv",
+        "trace,from,to,radius,epsilon\na,start+1m,start+2m,,\nb,start+1m,,300,\nc,,,,0.5\n",
+    )
+    found = read_rules(table)
+    rules = Rules()
+    a, b, c = (found[name].over(rules) for name in "abc")
+    assert a.chosen.between == (("start+1m", "start+2m"),)
+    assert (a.request, b.chosen.at, b.request.radius) == (rules.request, ("start+1m",), 300.0)
+    assert (c.chosen, c.request.epsilon) == (rules.chosen, 0.5)
+    assert len({one.statement for one in (rules, a, b, c)}) == 4
+
+
+def test_parquet_says_the_same_as_csv(tmp_path: Path) -> None:
+    columns: dict[str, list[Any]] = {"trace": ["a", "b"], "radius": [None, 300.0]}
+    pyarrow.parquet.write_table(pa.table(columns), tmp_path / "rules.parquet")
+    assert read_rules(tmp_path / "rules.parquet") == {"a": Own(), "b": Own(radius=300.0)}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("trace,radius\na,1\na,2\n", "each trace must have one rule, got two of a: row 2 of"),
+        ("trace,color\na,red\n", "got another, 'color'"),
+        ("radius\n1\n", "must have the column trace"),
+        ("trace,trace\na,a\n", "each once"),
+        ("trace,to\na,start+1m\n", "a from where it has a to, got another: row 1"),
+        ("trace,radius\na,wide\n", "a radius that is a number above 0"),
+        ("trace,radius\na,nan\n", "a radius that is a number above 0"),
+        ("trace,radius\n,1\n", "the name of a trace"),
+        ("trace,radius\na,1,2\n", "as many cells as there are columns"),
+        ("trace\nnone.gpx\n", "rules must be of traces that are there, got one of none.gpx"),
+    ],
+)
+def test_tables_that_cannot_be_meant_are_one_line_before_any_work(
+    tmp_path: Path, text: str, expected: str
+) -> None:
+    rides = fleet(tmp_path / "rides", 1)
+    table = written(tmp_path / "rules.csv", text)
+    done = batch(rides, "-o", tmp_path / "out", "--rules", table)
+    assert done.returncode == 1
+    assert expected in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_a_trace_with_a_rule_is_protected_by_it_and_the_others_are_not(tmp_path: Path) -> None:
+    rides, out = fleet(tmp_path / "rides", 2), tmp_path / "out"
+    table = written(tmp_path / "rules.csv", "trace,from\np1/r0001.gpx,start+2m\n")
+    assert batch(rides, "-o", out, "--rules", table).returncode == 0
+    # Withheld is 30 s around what is protected: both ends, or three fixes from the start on.
+    first = read(out / "p0" / "r0000.private.gpx").times
+    second = read(out / "p1" / "r0001.private.gpx").times
+    recorded = [read(rides / f"p{i}" / f"r000{i}.gpx").times for i in range(2)]
+    assert recorded[0][0] < first[0] < first[-1] < recorded[0][-1]
+    assert set(recorded[1]) - set(second) == set(recorded[1][3:6])

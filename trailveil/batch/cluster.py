@@ -1,0 +1,134 @@
+"""Workers of Dask: some processes of this machine, or a cluster that is there already.
+
+Of this machine, each worker is a process with one thread, the linear algebra included. They talk on
+the loopback only and by TLS with keys of this run, so that nobody else on the machine can ask them
+for anything; nothing is spilled to a disk. What a cluster that is there does of this is its own
+affair: see docs/scaling.md.
+"""
+
+import contextlib
+import logging
+import tempfile
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+from trailveil.batch.engine import MOST, Engine, Take
+from trailveil.batch.working import Failed, Outcome, Task, work
+from trailveil.errors import Unavailable
+
+# Tasks under way for each worker: enough that none waits, however the times of traces differ.
+_AHEAD = 8
+_CONFIG = {
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.admin.large-graph-warning-threshold": "1GB",
+    "distributed.nanny.pre-spawn-environ.OPENBLAS_NUM_THREADS": 1,
+    "distributed.nanny.pre-spawn-environ.OMP_NUM_THREADS": 1,
+    "distributed.nanny.pre-spawn-environ.MKL_NUM_THREADS": 1,
+}
+
+
+@contextlib.contextmanager
+def workers_here(count: int) -> Iterator[Engine]:
+    """So many worker processes of this machine. Raises Unavailable without Dask."""
+    dask, distributed = _dask()
+    with (
+        tempfile.TemporaryDirectory(prefix="trailveil-") as scratch,
+        dask.config.set(_CONFIG),
+        distributed.LocalCluster(
+            n_workers=count,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address=None,
+            security=distributed.Security.temporary(),
+            silence_logs=logging.CRITICAL,
+            local_directory=scratch,
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield lambda take: _outcomes(client, count, take)
+
+
+@contextlib.contextmanager
+def cluster_at(address: str) -> Iterator[Engine]:
+    """The workers of a scheduler. Raises Unavailable where it does not answer, or without Dask."""
+    dask, distributed = _dask()
+    with contextlib.ExitStack() as held:
+        held.enter_context(dask.config.set(_CONFIG))
+        patience = dask.config.get("distributed.comm.timeouts.connect")
+        held.enter_context(_quiet())
+        try:
+            client = held.enter_context(distributed.Client(address, timeout=patience))
+            client.wait_for_workers(1, timeout=patience)
+        except (OSError, ValueError, TypeError) as error:
+            raise _unreachable(address) from error
+        threads = sum(client.nthreads().values())
+        yield lambda take: _outcomes(client, threads, take, address)
+
+
+def _outcomes(client: Any, workers: int, take: Take, address: str = "") -> Iterator[list[Outcome]]:
+    """Outcomes in the order of the tasks, of which only so many are under way."""
+    under_way: deque[tuple[Task, Any]] = deque()
+    while True:
+        while len(under_way) < _AHEAD * workers and (task := take()) is not None:
+            under_way.append((task, client.submit(work, task, pure=False)))
+        if not under_way:
+            return
+        group = [_outcome(*under_way.popleft(), address)]
+        while under_way and under_way[0][1].done() and len(group) < MOST:
+            group.append(_outcome(*under_way.popleft(), address))
+        yield group
+
+
+def _outcome(task: Task, future: Any, address: str) -> Outcome:
+    """What came of one task; a worker that was lost with it several times is its failure."""
+    from concurrent.futures import CancelledError
+
+    from distributed import KilledWorker
+
+    try:
+        found: Outcome = future.result()
+    except KilledWorker:
+        line = (
+            "a worker must live as long as its trace takes, got several that died of this one: "
+            "give them more memory (fewer --workers), or shorten the recording"
+        )
+        return Failed(task.number, "KilledWorker", line)
+    except (CancelledError, OSError) as error:
+        raise _unreachable(address) from error
+    return found
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """What Dask has to say of a lost connection is said by our own error."""
+    logger = logging.getLogger("distributed")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+def _unreachable(address: str) -> Unavailable:
+    return Unavailable(
+        "the scheduler and a worker must answer, got no answer"
+        f"{f' from {address}' if address else ''}: start it (dask scheduler) and workers (dask "
+        "worker), and give the same command again: what is done is kept"
+    )
+
+
+def _dask() -> tuple[Any, Any]:
+    try:
+        import cryptography  # noqa: F401  # which Dask makes the keys of its connections with
+        import dask
+        import distributed
+    except ImportError:
+        raise Unavailable(
+            "several workers must have the package distributed, which is not installed: pip "
+            "install 'trailveil[batch]', or use --workers 1"
+        ) from None
+    return dask, distributed
