@@ -236,7 +236,12 @@ async function save() {
 }
 
 async function done() {
-  await post("/api/done", {});
+  try {
+    await post("/api/done", {});
+  } catch (error) {
+    $("unsaved").textContent = gone(error);
+    return;
+  }
   state.asked?.abort();
   for (const one of document.querySelectorAll("input, select, button")) one.disabled = true;
   $("status").textContent = "";
