@@ -154,7 +154,7 @@ def _zda(cells: list[str]) -> _Fix | None:
         return None
     try:
         day = date(int(cells[3]), int(cells[2]), int(cells[1])).toordinal() - _EPOCH
-    except ValueError:
+    except (ValueError, OverflowError):  # no such day; more digits than C holds
         return None
     return None if clock is None or abs(day) > 90_000 else _Fix(clock, day * _DAY + clock)
 
