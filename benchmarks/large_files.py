@@ -97,7 +97,7 @@ def main() -> None:
             alone("read", path, "benchmarks.large_files", "read", str(path))
         for path in files:
             if path.suffix in PROTECTED:
-                about = ("--between", "2014-06-01T12:00Z", "2014-06-01T12:30Z")
+                about = ("--between", "2014-06-02T01:05Z", "2014-06-02T01:10Z")
                 alone("protect", path, "trailveil", "protect", str(path), *about, "--again")
                 audited = str(path.with_suffix(f".private{path.suffix}"))
                 alone("audit", path, "trailveil", "audit", str(path), audited, *about)

@@ -68,7 +68,7 @@ def most_option(function: F) -> F:
         default=MOST_POINTS,
         show_default=True,
         metavar="N",
-        help="Refuse a file with more fixes: it takes some 400 bytes of memory for each.",
+        help="Refuse a file with more fixes: it takes some 500 bytes of memory for each.",
     )(function)
 
 
