@@ -12,7 +12,7 @@ from trailveil.formats.series import read_series
 from trailveil.formats.source import named
 from trailveil.projection import frame_for
 from trailveil.readings import Readings
-from trailveil.trace import Trace
+from trailveil.trace import Recording, Trace
 
 
 def load(
@@ -30,6 +30,18 @@ def load(
     may be.
     """
     recording = read(source, keep, most=most)
+    return cleaned(recording, source, assume_utc=assume_utc, zone=zone, every=every)
+
+
+def cleaned(
+    recording: Recording,
+    source: Path,
+    *,
+    assume_utc: bool = False,
+    zone: ZoneInfo | None = None,
+    every: float | None = None,
+) -> tuple[Trace, Cleaning]:
+    """As `load`, of a recording that was read from a file, or from a part of it."""
     with _about(source):
         trace, cleaning = clean(recording, assume_utc=assume_utc, zone=zone, every=every)
         frame_for(trace.positions)

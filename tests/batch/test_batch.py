@@ -130,7 +130,7 @@ def test_usage_that_cannot_be_meant_is_one_line_before_any_work(tmp_path: Path) 
         (("45.1,", "5.2,100", "-o", out), "write LAT,LON,METRES without spaces"),
         ((rides, empty, "-o", out), "got a folder without any"),
         ((rides, "-o", out, "--suffix", ".doc"), "output must be of a format that is written"),
-        ((twice, "-o", out), "each recording must have an output of its own"),
+        ((twice, "-o", out), "each trace must have an output of its own"),
     ):
         done = batch(*words)
         assert done.returncode in {1, 2}, words

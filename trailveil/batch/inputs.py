@@ -9,14 +9,18 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
+from urllib.parse import quote
 
-from trailveil.errors import Refused, UnreadableInput, UnwritableOutput
+from trailveil.batch.tables import TABLES, Part, traces_of
+from trailveil.errors import Refused, TrailveilError, UnreadableInput, UnwritableOutput
 from trailveil.formats.source import named
 from trailveil.formats.table import FORMATS, format_to_write
 from trailveil.protecting import default_output
 
 _SUFFIXES = {suffix for row in FORMATS for suffix in row.suffixes}
 _WILD = frozenset("*?[")
+_OWN = {"output": "an output", "name": "a name"}
+_LONGEST = 150
 _OF_A_PLACE = frozenset("0123456789.,+- ")
 
 
@@ -24,31 +28,51 @@ _OF_A_PLACE = frozenset("0123456789.,+- ")
 class Item:
     """One trace of a batch.
 
-    name: what it is called in reports and rules, its path below what was named. source: its file.
-    output: where its release goes. subject: whose it is.
+    name: what it is called in reports and rules, its path below what was named, or its id in a
+    table. source: its file. output: where its release goes. subject: whose it is. part: its rows,
+    where it is in a table of traces.
     """
 
     name: str
     source: Path
     output: Path
     subject: str
+    part: Part | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The traces of a batch, in their order, and how many files of other kinds were passed over."""
+    """The traces of a batch, in their order, and what holds none.
+
+    others: how many files of other kinds were passed over. failed: name and error of files that
+    must hold traces, such as tables without a column that names them.
+    """
 
     items: tuple[Item, ...]
     others: int = 0
+    failed: tuple[tuple[str, TrailveilError], ...] = ()
 
 
-def find(
-    stated: Sequence[str], outdir: Path, subject_of: Callable[[PurePath], str], suffix: str | None
-) -> Found:
-    """The recordings that folders, patterns and files name, each once, in order of their names.
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How inputs are understood.
 
     subject_of: whose a recording is, by its path below what was named. suffix: of all outputs, or
-    None for those of the inputs. Raises UnreadableInput where a name is of nothing; Refused where
+    None for those of the inputs. whole_files: whether tables hold one recording each; else trace
+    and person are the columns that name these, or None for what their names tell.
+    """
+
+    subject_of: Callable[[PurePath], str]
+    suffix: str | None = None
+    whole_files: bool = False
+    trace: str | None = None
+    person: str | None = None
+
+
+def find(stated: Sequence[str], outdir: Path, wanted: Wanted) -> Found:
+    """The traces that folders, patterns and files name, each once, in order of their names.
+
+    Raises UnreadableInput where a name is of nothing; Refused where
     two recordings would give one output.
     """
     files: dict[Path, PurePath] = {}
@@ -63,23 +87,51 @@ def find(
                 others += 1
         if not own:
             raise _nothing(one)
-    items = [
-        Item(below.as_posix(), path, outdir / below.parent / _name(path, suffix), subject_of(below))
-        for path, below in sorted(files.items(), key=lambda pair: pair[1].parts)
-    ]
+    if wanted.suffix is not None:
+        format_to_write(wanted.suffix)
+    items: list[Item] = []
+    failed: list[tuple[str, TrailveilError]] = []
+    for path, below in sorted(files.items(), key=lambda pair: pair[1].parts):
+        try:
+            items += _items(path, below, outdir, wanted)
+        except TrailveilError as error:
+            failed.append((below.as_posix(), error))
+    if not items:
+        raise failed[0][1]
     check_apart(items)
-    return Found(tuple(items), others)
+    return Found(tuple(items), others, tuple(failed))
+
+
+def _items(path: Path, below: PurePath, outdir: Path, wanted: Wanted) -> Iterator[Item]:
+    """The traces of one file: one, or those of a table."""
+    place = outdir / below.parent
+    whose = wanted.subject_of(below)
+    if wanted.whole_files or path.suffix.lower() not in TABLES:
+        yield Item(below.as_posix(), path, place / _name(path, wanted.suffix), whose)
+        return
+    suffix = wanted.suffix or path.suffix
+    format_to_write(suffix)
+    for part, person in traces_of(path, wanted.trace, wanted.person):
+        name = str(part.value)
+        safe = quote(name, safe=" ")
+        if len(safe) > _LONGEST:
+            raise UnreadableInput(
+                f"the name of a trace must be at most {_LONGEST} letters long, got a longer one: "
+                f"{named(path)}; name another column (--trace-column)"
+            )
+        folder = place / path.stem / f"{quote(part.column, safe=' ')}={safe}"
+        yield Item(name, path, folder / f"{safe}.private{suffix}", person or whose, part)
 
 
 def check_apart(items: Sequence[Item]) -> None:
     """Refuse two traces of one output, or of one name, before any work is done."""
-    for what in ("output", "name"):
+    for what, its in _OWN.items():
         seen: dict[str, Item] = {}
         for item in items:
             other = seen.setdefault(str(getattr(item, what)).casefold(), item)
             if other is not item:
                 raise Refused(
-                    f"each recording must have an {what} of its own, got one for both "
+                    f"each trace must have {its} of its own, got one for both "
                     f"{named(other.source)} and {named(item.source)}; name the folder above them, "
                     "or put them into a batch each"
                 )
@@ -104,7 +156,6 @@ def check_outdir(outdir: Path, stated: Sequence[str]) -> None:
 def _name(path: Path, suffix: str | None) -> str:
     if suffix is None:
         return default_output(path).name
-    format_to_write(suffix)
     stem = path.stem if path.suffix.lower() == suffix.lower() else path.name
     return f"{stem}.private{suffix}"
 

@@ -242,7 +242,7 @@ class _Run:
         if _sha256(item.output) != row.sha256 or row.rules != self._digest(item, rules):
             return None
         with contextlib.suppress(TrailveilError):
-            if digest_of(self._setting.ledger.key, item.source) == row.source:
+            if self._source(item) == row.source:
                 return Told(item.name, item.output, SAME, row.about)
         return None
 
@@ -260,6 +260,10 @@ class _Run:
     def _name(self, item: Item) -> str:
         return item.output.relative_to(self._setting.outdir).as_posix()
 
+    def _source(self, item: Item) -> bytes:
+        often = item.part is not None
+        return digest_of(self._setting.ledger.key, item.source, often=often)
+
     def _digest(self, item: Item, rules: Rules) -> bytes:
         """A keyed digest of all that was asked of a trace, of whom and under which key."""
         asked = [rules.statement, item.subject.encode(), name_of(self._setting.key)]
@@ -270,13 +274,18 @@ class _Run:
     def _refused(self, number: int, error: Failed | TrailveilError) -> Told:
         if isinstance(error, Failed):
             return self._told(number, REFUSED, {}, error.kind, error.line)
-        return self._told(number, REFUSED, {}, type(error).__name__, " ".join(str(error).split()))
+        return self._told(number, REFUSED, {}, *why_of(error))
 
     def _told(
         self, number: int, status: str, about: dict[str, Any], kind: str = "", line: str = ""
     ) -> Told:
         item = self._under_way[number]
         return Told(item.name, item.output, status, about, kind, line)
+
+
+def why_of(error: TrailveilError) -> tuple[str, str]:
+    """The kind of an error, and what is said of it in one line."""
+    return type(error).__name__, " ".join(str(error).split())
 
 
 def _sha256(path: Path) -> bytes:

@@ -8,18 +8,20 @@ import hashlib
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from trailveil.accounting import told_by
 from trailveil.batch.inputs import Item
 from trailveil.batch.rules import Rules
+from trailveil.batch.tables import read_part
 from trailveil.errors import Refused, TrailveilError, UnreadableInput
+from trailveil.formats import read
 from trailveil.formats.source import named
 from trailveil.ledger import Ledger, Mark
-from trailveil.loading import load
+from trailveil.loading import cleaned
 from trailveil.output import filled
 from trailveil.places import Place, Visited, visited
 from trailveil.protecting import drawn, planned, requested, seed_of, whole_of
@@ -94,19 +96,25 @@ def work(task: Task) -> Outcome:
         return Failed(task.number, type(error).__name__, line)
 
 
-def digest_of(key: bytes, path: Path) -> bytes:
+def digest_of(key: bytes, path: Path, *, often: bool = False) -> bytes:
     """A keyed digest of a file: nobody without the key can try guesses against it.
 
-    Raises UnreadableInput where it cannot be read.
+    often: whether it is asked for again and again, as of a table of many traces. Raises
+    UnreadableInput where it cannot be read.
     """
     try:
-        plain = sha256_of(path)
+        plain = _known_sha256(path, *_state(path)) if often else sha256_of(path)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise UnreadableInput(
             f"input must be readable, got the error '{reason}': {named(path)}"
         ) from None
     return derive(key, [b"input of a batch", plain])
+
+
+@lru_cache(maxsize=4)
+def _known_sha256(path: Path, *state: int) -> bytes:
+    return sha256_of(path)
 
 
 def sha256_of(path: Path) -> bytes:
@@ -125,15 +133,9 @@ def _parts(path: Path) -> Iterator[bytes]:
 
 def _work(task: Task) -> Ready:
     source, rules, key = task.item.source, task.rules, task.key
-    digest, before = digest_of(task.ledger.key, source), _state(source)
-    trace, _ = load(
-        source,
-        assume_utc=rules.assume_utc,
-        zone=rules.zone,
-        every=rules.every,
-        keep=rules.keep,
-        most=rules.most,
-    )
+    often = task.item.part is not None
+    digest, before = digest_of(task.ledger.key, source, often=often), _state(source)
+    trace = _trace_of(task.item, rules)
     if _state(source) != before:
         raise Refused(
             f"input must stay as it is while it is read, got a change: {named(source)}; try again"
@@ -161,7 +163,19 @@ def _work(task: Task) -> Ready:
     )
 
 
-def _state(path: Path) -> tuple[Any, ...]:
+def _trace_of(item: Item, rules: Rules) -> Trace:
+    """A cleaned trace from a file, or from rows of a table."""
+    keep, most = rules.keep, rules.most
+    if item.part is None:
+        recording = read(item.source, keep, most=most)
+    else:
+        recording = read_part(item.source, item.part, keep, most)
+    zone, every = rules.zone, rules.every
+    found = cleaned(recording, item.source, assume_utc=rules.assume_utc, zone=zone, every=every)
+    return found[0]
+
+
+def _state(path: Path) -> tuple[int, ...]:
     """What changes when a file does."""
     try:
         found = path.stat()

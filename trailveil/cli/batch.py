@@ -14,10 +14,10 @@ import numpy as np
 
 from trailveil.batch.cluster import cluster_at, workers_here
 from trailveil.batch.engine import Engine, here
-from trailveil.batch.inputs import Found, Item, check_outdir, find
+from trailveil.batch.inputs import Found, Item, Wanted, check_outdir, find
 from trailveil.batch.rule_table import check_rules, read_rules
 from trailveil.batch.rules import Rules
-from trailveil.batch.running import PROTECTED, REFUSED, SAME, Setting, Told, run
+from trailveil.batch.running import PROTECTED, REFUSED, SAME, Setting, Told, run, why_of
 from trailveil.cli.releasing import counting, naive_zone, reading
 from trailveil.cli.requesting import requested_of, requesting, was_given
 from trailveil.cli.selecting import WithPlaces, selected, selecting
@@ -61,6 +61,9 @@ _FEW = 4
     type=click.Choice(["folder"]),
     help="Whose a recording is: the first folder below IN names the person.",
 )
+@click.option("--trace-column", metavar="NAME", help="Of tables: which trace a row is of.")
+@click.option("--subject-column", metavar="NAME", help="Of tables: whose a trace is.")
+@click.option("--whole-files", is_flag=True, help="Tables are one recording each.")
 @click.option(
     "--rules",
     "table",
@@ -92,7 +95,7 @@ def batch(**options: Any) -> None:
     sources, outdir = options["sources"], options["output"]
     check_outdir(outdir, sources)
     rules, ledger = _rules(options), user_ledger()
-    found = find(sources, outdir, _subject_of(options), options["suffix"])
+    found = find(sources, outdir, _wanted(options))
     setting = Setting(
         outdir,
         _key(options["key"], ledger),
@@ -103,7 +106,7 @@ def batch(**options: Any) -> None:
     )
     rules_of = _rules_of(options, rules, found)
     with _engine(options, len(found.items)) as engine:
-        told = _told(run(found.items, rules_of, setting, engine), len(found.items))
+        told = _told(run(found.items, rules_of, setting, engine), found)
     summary = summed(found, told)
     click.echo(json.dumps(summary) if options["as_json"] else _text(summary, outdir))
     if summary["refused"] and not options["allow_refusals"]:
@@ -133,6 +136,14 @@ def _rules_of(options: dict[str, Any], rules: Rules, found: Found) -> Callable[[
     own = {name: one.over(rules) for name, one in read_rules(path).items()}
     check_rules(own, [item.name for item in found.items], named(path))
     return lambda item: own.get(item.name, rules)
+
+
+def _wanted(options: dict[str, Any]) -> Wanted:
+    columns = (options["trace_column"], options["subject_column"])
+    if options["whole_files"] and any(columns):
+        raise click.UsageError("--whole-files must come without columns: state one of them")
+    subject = _subject_of(options)
+    return Wanted(subject, options["suffix"], options["whole_files"], *columns)
 
 
 def _subject_of(options: dict[str, Any]) -> Callable[[PurePath], str]:
@@ -182,10 +193,12 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _told(running: Iterator[Told], count: int) -> list[Told]:
+def _told(running: Iterator[Told], found: Found) -> list[Told]:
     """What became of all, each refusal said at once on stderr."""
-    told = []
-    for one in watched(running, count, "protecting"):
+    told = [Told(name, Path(), REFUSED, {}, *why_of(error)) for name, error in found.failed]
+    for one in told:
+        click.echo(f"{one.name}: {one.line}", err=True)
+    for one in watched(running, len(found.items), "protecting"):
         told.append(one)
         if one.status == REFUSED:
             click.echo(f"{one.name}: {one.line}", err=True)
@@ -197,7 +210,7 @@ def summed(found: Found, told: Sequence[Told]) -> dict[str, Any]:
     states = Counter(one.status for one in told)
     good = [one for one in told if one.status != REFUSED]
     return {
-        "traces": len(found.items),
+        "traces": len(found.items) + len(found.failed),
         "protected": states[PROTECTED],
         "as_before": states[SAME],
         "refused": states[REFUSED],

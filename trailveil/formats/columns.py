@@ -131,6 +131,16 @@ def _with_rest(
     )
 
 
+def tracks_in(names: Sequence[str]) -> list[str]:
+    """The columns that name tracks, trips or trajectories, all of them."""
+    return [name for name in names if "".join(words_of(name)) in TRACKS]
+
+
+def people_in(names: Sequence[str]) -> list[str]:
+    """The columns that name people or devices, all of them."""
+    return [name for name in names if "".join(words_of(name)) in PEOPLE]
+
+
 def words_of(name: object) -> list[str]:
     """The words of a name: "latitudeE7" and "LATITUDE (e7)" are both latitude, e7."""
     if not isinstance(name, str) or len(name) > _LONGEST_NAME:

@@ -10,6 +10,7 @@ import io
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import ModuleType
 from typing import Any, BinaryIO, Final
 
@@ -76,6 +77,28 @@ def opened(data: bytes, where: str, most: int = MOST_POINTS) -> Iterator[Any]:
             f"input must be a whole Parquet file, got one that is damaged or cut off: {where}; "
             "export the recording again"
         ) from None
+
+
+@contextmanager
+def opened_file(path: Path, where: str) -> Iterator[Any]:
+    """A file on disk as pyarrow has it, to be read by row groups. Raises as `opened` does."""
+    arrow = _arrow()
+    try:
+        with arrow.parquet.ParquetFile(path) as file:
+            yield file
+    except (arrow.ArrowException, OSError, ValueError, TypeError, LookupError, OverflowError):
+        raise UnreadableInput(
+            f"input must be a whole Parquet file, got one that is damaged or cut off: {where}; "
+            "export the recording again"
+        ) from None
+
+
+def needed(file: Any, where: str, wanted: Sequence[str] = ()) -> list[str]:
+    """The columns of a file that `read` would take. Raises as it does."""
+    names = file.schema_arrow.names
+    geometry = _geometry(file, where)
+    roles = _roles(names, geometry, where)
+    return sorted(_wanted(names, geometry, roles, field_columns(names, wanted)))
 
 
 def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
@@ -183,13 +206,20 @@ def _batches(
     fields: Sequence[FieldColumn],
 ) -> Iterator[dict[str, Any]]:
     """The columns that are needed, batch by batch."""
-    indices = [roles.latitude, roles.longitude, roles.time]
-    indices += [roles.track, roles.segment, roles.person, *(one.index for one in fields)]
-    wanted = {names[index] for index in indices if index is not None and index >= 0}
-    wanted |= {geometry} if geometry is not None else set()
+    wanted = _wanted(names, geometry, roles, fields)
     for batch in file.iter_batches(_BATCH, columns=sorted(wanted)):
         plain = [_plain_unless_text(column) for column in batch.columns]
         yield dict(zip(batch.schema.names, plain, strict=True))
+
+
+def _wanted(
+    names: list[str], geometry: str | None, roles: Columns, fields: Sequence[FieldColumn]
+) -> set[str]:
+    """The columns that are needed."""
+    indices = [roles.latitude, roles.longitude, roles.time]
+    indices += [roles.track, roles.segment, roles.person, *(one.index for one in fields)]
+    wanted = {names[index] for index in indices if index is not None and index >= 0}
+    return wanted | ({geometry} if geometry is not None else set())
 
 
 def _plain_unless_text(column: Any) -> Any:

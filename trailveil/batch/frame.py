@@ -1,0 +1,154 @@
+"""Protect the traces of a table in memory: in partitions of Dask, in groups of Spark."""
+
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trailveil.accounting import told_by
+from trailveil.batch.rules import Rules
+from trailveil.cleaning import clean
+from trailveil.counting import count, countable
+from trailveil.errors import InvalidValue, TrailveilError, Unavailable
+from trailveil.frames import from_frame
+from trailveil.keys import load_key
+from trailveil.ledger import Ledger
+from trailveil.places import Visited
+from trailveil.projection import MICRO, frame_for
+from trailveil.protecting import ME, known_places, planned, requested, seed_of, whole_of
+from trailveil.release import Plan, draw
+from trailveil.retiming import retimed
+from trailveil.trace import Trace
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+AS_PROTECT = Rules()
+"""What `trailveil protect` does where nothing is stated: both ends, 200 m, epsilon 1."""
+
+
+def protect_frame(
+    frame: "DataFrame",
+    *,
+    key: bytes | Path,
+    trace: str | None = None,
+    rules: Rules = AS_PROTECT,
+    ledger: Ledger | None = None,
+    subject: str = ME,
+    again: bool = False,
+    refused: list[tuple[str, str]] | None = None,
+) -> "DataFrame":
+    """The released fixes of a table of pandas or GeoPandas: time (UTC), latitude and longitude.
+
+    key: a key file, or its 32 bytes. trace: the column that names the traces, which comes out as
+    well; without, all rows are one trace. ledger: where each release is counted, and places with
+    names are known from, as of `subject`; for None **nothing is counted**: whoever releases a
+    recording twice with other rules, or another key, gives its places away, and is not told.
+    refused: takes (trace, reason) of traces that are then left out; without, the first refusal is
+    raised.
+
+    Points of a GeoDataFrame come out as one, in degrees (EPSG:4326). The same rows, key and rules
+    give the same fixes as a file of them does. Raises as `trailveil.frames.from_frame`, `clean`,
+    `plan` and `count` do.
+    """
+    secret = load_key(key) if isinstance(key, Path) else key
+    pandas = _pandas()
+    if trace is not None and trace not in frame.columns:
+        raise InvalidValue(f"trace must be a column of the table, got none named {trace!r}")
+    kept = [empty_frame(frame, trace)]
+    for name, part in _parts(frame, trace):
+        try:
+            release = _released(part, secret, rules, ledger, subject, again=again)
+        except TrailveilError as error:
+            if refused is None:
+                raise
+            refused.append(("" if name is None else str(name), " ".join(str(error).split())))
+            continue
+        if trace is not None:
+            column = pandas.Series([name] * len(release), dtype=frame[trace].dtype)
+            release.insert(0, trace, column)
+        kept.append(_shaped(release, frame))
+    filled = [one for one in kept if len(one)]
+    return pandas.concat(filled, ignore_index=True) if filled else kept[0]
+
+
+def empty_frame(frame: "DataFrame", trace: str | None = None) -> "DataFrame":
+    """What `protect_frame` gives for no rows: the columns and their types, as Dask's `meta`."""
+    pandas = _pandas()
+    columns = {} if trace is None else {trace: pandas.Series(dtype=frame[trace].dtype)}
+    columns["time"] = pandas.Series(dtype="datetime64[ns, UTC]")
+    columns["latitude"] = columns["longitude"] = pandas.Series(dtype="float64")
+    return _shaped(pandas.DataFrame(columns), frame)
+
+
+def _parts(frame: Any, trace: str | None) -> Iterator[tuple[Any, Any]]:
+    """The rows of each trace, in their order, without the column that names it."""
+    if trace is None:
+        if len(frame):
+            yield None, frame
+        return
+    if frame[trace].isna().any():
+        raise InvalidValue(f"each row must be of a trace, got an empty cell in {trace!r}")
+    for name, part in frame.groupby(trace, sort=False, observed=True):
+        yield name, part.drop(columns=trace)
+
+
+def _released(
+    part: Any, key: bytes, rules: Rules, ledger: Ledger | None, subject: str, *, again: bool
+) -> Any:
+    """The released fixes of one trace, counted where there is a ledger."""
+    recording = from_frame(part, tuple(rules.keep))
+    reading = (rules.assume_utc, rules.zone, rules.every)
+    found, _ = clean(recording, assume_utc=reading[0], zone=reading[1], every=reading[2])
+    frame_for(found.positions)
+    there: list[Visited] = []
+    if ledger is not None:
+        there = known_places(ledger, found, subject=subject, key=key)
+    made = planned(
+        found,
+        requested(found, rules.chosen, rules.request, there),
+        [one.common(found) for one in there],
+    )
+    if ledger is not None:
+        _count(made, there, ledger, key, subject, again=again)
+    return _table(*retimed(*draw(made, seed_of(key, whole_of(made, key))), rules.retiming))
+
+
+def _count(
+    made: Plan, there: Sequence[Visited], ledger: Ledger, key: bytes, subject: str, *, again: bool
+) -> None:
+    release = countable(made, there, told_by(made, there), subject, None)
+    with ledger.open() as book:
+        count(book, release, ledger.request_id(whole_of(made, key)), again=again)
+
+
+def _table(trace: Trace, grid: Any) -> Any:
+    degrees = np.asarray(grid) / MICRO
+    return _pandas().DataFrame(
+        {
+            "time": _pandas().to_datetime(trace.times, unit="ns", utc=True).as_unit("ns"),
+            "latitude": degrees[:, 0],
+            "longitude": degrees[:, 1],
+        }
+    )
+
+
+def _shaped(table: Any, like: Any) -> Any:
+    """Points in place of latitude and longitude, where the table that came in had points."""
+    if getattr(like, "active_geometry_name", None) is None:
+        return table
+    geopandas = import_module("geopandas")
+    points = geopandas.points_from_xy(table.pop("longitude"), table.pop("latitude"))
+    return geopandas.GeoDataFrame(table, geometry=points, crs="EPSG:4326")
+
+
+def _pandas() -> Any:
+    try:
+        return import_module("pandas")
+    except ImportError:
+        raise Unavailable(
+            "tables must have the package pandas, which is not installed: pip install "
+            "'trailveil[frames]'"
+        ) from None

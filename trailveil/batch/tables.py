@@ -1,0 +1,240 @@
+"""Tables of many traces: which traces are in one, whose they are, and which rows are of each.
+
+Parquet is looked through by row groups and text by lines, only for the columns that name trace and
+person; a worker reads the rows of one trace when it is at it. What it reads is a table like any
+other, of that trace alone, by the same readers.
+"""
+
+import csv
+import io
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.errors import UnreadableInput
+from trailveil.formats import size_of
+from trailveil.formats.columns import columns_of, people_in, tracks_in
+from trailveil.formats.delimited import Header, header_of
+from trailveil.formats.delimited import read as read_text
+from trailveil.formats.parquet import needed, opened_file
+from trailveil.formats.parquet import read as read_parquet
+from trailveil.formats.source import named
+from trailveil.trace import Recording
+
+TABLES = {".parquet": True, ".geoparquet": True, ".csv": False, ".tsv": False}
+"""Suffixes of tables, and whether they are Parquet."""
+
+_HEAD = 8192
+# Row groups, or stretches of lines, that a trace may be spread over on average.
+_SPREAD = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The rows of one trace. column, value: what they have in common.
+
+    groups: row groups of Parquet. head, spans: of text, where its line of names ends and (begin,
+    end) of its rows, in bytes.
+    """
+
+    column: str
+    value: Any
+    groups: tuple[int, ...] = ()
+    head: int = 0
+    spans: tuple[tuple[int, int], ...] = ()
+
+
+def traces_of(path: Path, trace: str | None, person: str | None) -> Iterator[tuple[Part, str]]:
+    """Each trace of a table, in its order, and the person it is of ("" where no column says).
+
+    trace, person: the columns that name them, or None for what their names tell. Raises
+    UnreadableInput where no one column names traces, a row is of none, or rows of traces lie apart.
+    """
+    where = named(path)
+    find = _in_parquet if TABLES[path.suffix.lower()] else _in_text
+    found, pieces = find(path, trace, person, where)
+    if sum(len(part.groups) + len(part.spans) for part, _ in found) > _SPREAD * (
+        len(found) + pieces
+    ):
+        raise UnreadableInput(
+            "the rows of a trace must lie together in a table of traces, got rows that are spread: "
+            f"{where}; sort it by the column that names them ({named(found[0][0].column)}), then "
+            "by time"
+        )
+    return iter(found)
+
+
+def read_part(path: Path, part: Part, wanted: Sequence[str], most: int) -> Recording:
+    """The recording in the rows of one trace. Raises as `trailveil.formats.read` does."""
+    where = f"trace {named(str(part.value))} of {named(path)}"
+    if not part.groups:
+        with path.open("rb") as stream:
+            data = stream.read(part.head) + b"".join(_pieces(stream, part.spans))
+        return read_text(data, where, wanted, most)
+    import pyarrow
+    import pyarrow.parquet
+
+    state = path.stat()
+    groups = [
+        _group(path, (state.st_ino, state.st_size, state.st_mtime_ns), one, part.column, *wanted)
+        for one in part.groups
+    ]
+    rows = [table.take(places[part.value]) for table, places in groups if part.value in places]
+    out = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.concat_tables(rows), out, compression="none")
+    if out.tell() > size_of(most):
+        raise UnreadableInput(f"a trace must have at most {most} fixes, got more: {where}")
+    return read_parquet(out.getvalue(), where, wanted, most)
+
+
+def _in_parquet(
+    path: Path, trace: str | None, person: str | None, where: str
+) -> tuple[list[tuple[Part, str]], int]:
+    groups: dict[Any, list[int]] = {}
+    people: dict[Any, str] = {}
+    with opened_file(path, where) as file:
+        names = file.schema_arrow.names
+        column = _column(names, trace, tracks_in(names), "--trace-column", "traces", where)
+        whose = _column_of_people(names, person, where)
+        wanted = [column, *([whose] if whose is not None else [])]
+        for number in range(file.num_row_groups):
+            table = file.read_row_group(number, columns=wanted)
+            values, first, _ = _coded(table[column], where)
+            persons = None if whose is None else table[whose].take(first).to_pylist()
+            for i, value in enumerate(values):
+                groups.setdefault(value, []).append(number)
+                if persons is not None:
+                    people.setdefault(value, str(persons[i]))
+        count = file.num_row_groups
+    parts = [Part(column, value, tuple(own)) for value, own in groups.items()]
+    return [(one, people.get(one.value, "")) for one in parts], count
+
+
+def _coded(column: Any, where: str) -> tuple[list[Any], NDArray[np.intp], NDArray[np.intp]]:
+    """The values of a column in their order, where each is first, and which one each row has."""
+    if column.null_count:
+        raise _no_trace(where)
+    coded = column.combine_chunks().dictionary_encode()
+    coded = coded.combine_chunks() if hasattr(coded, "combine_chunks") else coded
+    codes = np.asarray(coded.indices.to_numpy(zero_copy_only=False), dtype=np.intp)
+    known, first = np.unique(codes, return_index=True)
+    order = np.argsort(first)
+    values = coded.dictionary.to_pylist()
+    ranks = np.empty(len(values), dtype=np.intp)
+    ranks[known[order]] = np.arange(order.size)
+    return [values[i] for i in known[order]], first[order], ranks[codes]
+
+
+@lru_cache(maxsize=2)  # the traces of one row group come one after the other
+def _group(
+    path: Path, state: tuple[int, ...], number: int, column: str, *wanted: str
+) -> tuple[Any, dict[Any, NDArray[np.intp]]]:
+    """The columns that are needed of a row group, and the rows of each trace in it."""
+    with opened_file(path, named(path)) as file:
+        names = needed(file, named(path), wanted)
+        table = file.read_row_group(number, columns=[*names, column])
+        values, _, codes = _coded(table[column], named(path))
+        order = np.argsort(codes, kind="stable")
+        ends = np.searchsorted(codes[order], np.arange(len(values) + 1))
+        places = {one: order[ends[i] : ends[i + 1]] for i, one in enumerate(values)}
+        return table.select(names), places
+
+
+def _in_text(
+    path: Path, trace: str | None, person: str | None, where: str
+) -> tuple[list[tuple[Part, str]], int]:
+    spans: dict[str, list[tuple[int, int]]] = {}
+    people: dict[str, str] = {}
+    with path.open("rb") as stream:
+        encoding, header = header_of(stream.read(_HEAD), columns_of)
+        if header is None or encoding == "utf-16":
+            raise UnreadableInput(
+                "a table of traces must be text in UTF-8 with a line that names latitude, "
+                f"longitude and time, got another: {where}; name the columns so"
+            )
+        names = list(header.names)
+        column = _column(names, trace, tracks_in(names), "--trace-column", "traces", where)
+        whose = _column_of_people(names, person, where)
+        at, by = names.index(column), None if whose is None else names.index(whose)
+        stream.seek(0)
+        for _ in range(header.line + 1):
+            stream.readline()
+        head = stream.tell()
+        for cells, begin, end in _lines(stream, head, encoding, header):
+            if not cells or cells[0].startswith("#"):
+                continue
+            value = cells[at].strip() if at < len(cells) else ""
+            if not value:
+                raise _no_trace(where)
+            own = spans.setdefault(value, [])
+            if own and own[-1][1] == begin:
+                own[-1] = (own[-1][0], end)
+            else:
+                own.append((begin, end))
+            if by is not None and by < len(cells):
+                people.setdefault(value, cells[by].strip())
+    parts = [Part(column, value, (), head, tuple(own)) for value, own in spans.items()]
+    return [(one, people.get(one.value, "")) for one in parts], 1
+
+
+def _lines(
+    stream: io.BufferedReader, begin: int, encoding: str, header: Header
+) -> Iterator[tuple[list[str], int, int]]:
+    """The rows of a table of text, and where each begins and ends, in bytes."""
+    end = begin
+
+    def lines() -> Iterator[str]:
+        nonlocal end
+        for line in stream:
+            end += len(line)
+            yield line.decode(encoding, errors="replace")
+
+    for cells in csv.reader(lines(), delimiter=header.delimiter):
+        yield cells, begin, end
+        begin = end
+
+
+def _pieces(stream: io.BufferedReader, spans: Sequence[tuple[int, int]]) -> Iterator[bytes]:
+    for begin, end in spans:
+        stream.seek(begin, os.SEEK_SET)
+        yield stream.read(end - begin)
+
+
+def _column(
+    names: Sequence[str],
+    stated: str | None,
+    known: Sequence[str],
+    option: str,
+    what: str,
+    where: str,
+) -> str:
+    """The stated column, else the one that is known by its name."""
+    if stated is not None and list(names).count(stated) == 1:
+        return stated
+    if stated is None and len(known) == 1:
+        return known[0]
+    found = f"none named {named(stated)}" if stated else f"{', '.join(known) or 'none'}"
+    raise UnreadableInput(
+        f"a table must have one column that names its {what}, got {found}: {where}; state it "
+        f"({option} NAME), or say --whole-files where each file is one recording"
+    )
+
+
+def _column_of_people(names: Sequence[str], stated: str | None, where: str) -> str | None:
+    known = people_in(names)
+    if stated is None and not known:
+        return None
+    return _column(names, stated, known, "--subject-column", "people", where)
+
+
+def _no_trace(where: str) -> UnreadableInput:
+    return UnreadableInput(
+        f"each row of a table must say which trace it is of, got one that does not: {where}; take "
+        "such rows out"
+    )
