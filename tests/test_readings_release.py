@@ -109,6 +109,19 @@ def test_one_reading_is_protected_with_a_proof() -> None:
     assert made.gap < 1e-3
 
 
+def test_a_few_readings_one_of_which_is_lost() -> None:
+    """Less noise than the bound gives for nothing is enough: then it says nothing, and ends."""
+    seconds = np.array([0, 60, 120, 180, 240, 300, 420, 480, 540])
+    of = Readings(BEGIN + seconds * 10**9, 21 + seconds / 420, "degC")
+    when = int(of.times[5])
+    kernel = Matern32(600.0, 2.0) + White(4.0)
+    asked = ReadingsRequest((Stretch("at a stated time", when, when),), 1.0, "degC", kernel)
+    made = plan_readings(of, asked)
+    assert 0 < made.findings[0].guarantee.epsilon <= 1
+    assert made.gap is not None
+    assert 1 < made.gap < np.inf
+
+
 def test_every_reading_at_once() -> None:
     kernel, prior = CASES["rbf"]
     of = readings()

@@ -127,16 +127,23 @@ class Interior:
 
 
 def minimise(
-    problem: Reduced, start: FloatArray, z: FloatArray, begin: float, gap: float
+    problem: Reduced,
+    start: FloatArray,
+    z: FloatArray,
+    begin: float,
+    gap: float,
+    least: float = 0.0,
 ) -> Interior:
     """The least objective to a relative gap, from a strictly feasible start of gap `begin` or so.
 
+    least: an objective that is as good as none. Where nothing at all is needed, no gap is ever
+    relative to what is reached.
     Raises NumericalError where the start is not feasible or the steps do not settle.
     """
     noise, steps, eye = start, 0, np.eye(start.shape[0])
     t = problem.rows / (begin * problem.objective(noise, z))
     while True:
-        last = problem.rows / t <= gap * problem.objective(noise, z)
+        last = problem.rows / t <= gap * max(problem.objective(noise, z), least)
         basis = cholesky_factor(noise)
         here = problem.on(basis)
         scaled, z, taken = _centre(here, (eye, z), t, _EXACTLY if last else _CENTRED)

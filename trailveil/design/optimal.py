@@ -36,6 +36,8 @@ _GAINING, _STILL_FALLING = 0.5, 1e-9
 # How much more noise the lower bound begins with, and its free noise, in units of the largest
 # eigenvalue of Gamma.
 _ABOVE, _FREE = 1.02, 0.3
+# Bounds below this share of what is reached say nothing: the free noise alone can be enough.
+_USELESS = 1e-6
 # Eigenvalues of Gamma below this share of the largest are the barrier's own, and are left out ...
 _NEGLIGIBLE = 1e-8
 # ... and those above this one say where new columns are to be looked for.
@@ -184,8 +186,9 @@ def bound_below(problem: Problem, made: Round, gaps: Sequence[float] = _BELOW) -
     if problem.goal is Goal.LOSS:
         noise, z = noise * (problem.trace / _ABOVE / float(np.trace(noise))), _ABOVE**3 * found.z
     best, steps = Below(0.0, np.empty((problem.cost.size, 0)), [], 0), 0
+    useless = _USELESS * reached(problem, made)
     for gap in gaps:
-        better = minimise(easier, noise, z, 4 * (_ABOVE - 1), gap)
+        better = minimise(easier, noise, z, 4 * (_ABOVE - 1), gap, useless)
         weights = dual_weights(problem, better)
         one = pulled(problem, space, better.noise, weights, active, delta)
         least = lower_bound(problem, better, active, one, weights)
