@@ -3,7 +3,7 @@
 Traces of 1,000 fixes, one stay of 9 minutes each, each of another person. Each run is a process of
 its own. Seconds on the clock, and of all processors together, which do not depend on what else the
 machine does; memory of the largest process. Run: python -m benchmarks.batch_speed [--most N]
-[--adversary NAME].
+[--adversary NAME] [--no-noise].
 """
 
 import io
@@ -81,9 +81,14 @@ def measured(words: Sequence[str], state: Path) -> tuple[float, float, float]:
 @click.option("--most", default=100, show_default=True, help="Of 100, 1,000 and 10,000 traces.")
 @click.option("--adversary", default="plain", show_default=True)
 @click.option("--suffix", default=".parquet", show_default=True)
-def main(most: int, adversary: str, suffix: str) -> None:
+@click.option("--no-noise", is_flag=True, help="Withhold alone: all that is not the design.")
+def main(most: int, adversary: str, suffix: str, *, no_noise: bool) -> None:
     """Print the table."""
-    print(f"{FIXES} fixes a trace, {suffix}, adversary {adversary}")
+    rules = ["--adversary", adversary, "--between", *_STAY]
+    if no_noise:
+        rules = ["--mechanism", "withhold", "--withhold", "30", "--radius", "1"]
+        rules += ["--adversary", "plain", "--at", "start+34m"]
+    print(f"{FIXES} fixes a trace, {suffix}, {' '.join(rules)}")
     print("| traces | workers | s | points/s | CPU ms a trace | GiB of the largest process |")
     print("|---|---|---|---|---|---|")
     for count in (one for one in TRACES if one <= most):
@@ -100,7 +105,7 @@ def main(most: int, adversary: str, suffix: str) -> None:
                 out = Path(scratch) / f"out{workers}"
                 words = ["-m", "trailveil", "batch", str(rides), "-o", str(out)]
                 words += ["--workers", workers, "--subject-from", "folder"]
-                words += ["--whole-files", "--adversary", adversary, "--between", *_STAY]
+                words += ["--whole-files", *rules]
                 told(count, workers, *measured(words, Path(scratch) / f"state{workers}"))
 
 

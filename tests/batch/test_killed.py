@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.batch.fleets import AT_ONCE, fleet
-from tests.rides import ROOT, environment
+from tests.batch.fleets import AT_ONCE, DAY, fleet, outputs, summary
+from tests.rides import BEGIN, ROOT, command, environment, ride, written
 from trailveil.keys import new_key
 
 pytestmark = [
@@ -46,3 +46,35 @@ def test_killed_at_any_step_it_resumes_to_the_same_outputs(tmp_path: Path, full:
         seen.pop(".trailveil-batch.lock", None)
         assert seen.items() <= whole["outputs"].items()
     assert any(len(one["left"]) > 0 for one in killed)
+
+
+def limited(kib: int, *words: str | Path) -> subprocess.CompletedProcess[str]:
+    """The batch where no file may grow beyond so many KiB, as on a disk that is full."""
+    program = ["bash", "-c", f'ulimit -f {kib}; exec "$@"', "bash"]
+    return subprocess.run(
+        [*program, *command("batch", *words, "--workers", "1", *AT_ONCE)],
+        env=environment(None),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def test_a_full_disk_is_a_line_and_what_is_finished_stays(tmp_path: Path) -> None:
+    """Of one output, which is too large; and of the ledger, without which nothing is released."""
+    rides, out = fleet(tmp_path / "rides", 2), tmp_path / "out"
+    none = limited(20, rides, "-o", out)
+    assert none.returncode == 1
+    assert none.stderr.count("\n") == 1
+    assert none.stderr.startswith("trailveil: ")
+    assert not outputs(out)
+    written(rides / "p1" / "large.gpx", ride(6000, 1.0, begin=BEGIN - 10 * DAY))
+    some = limited(400, rides, "-o", out)
+    assert some.returncode == 1
+    assert some.stderr.startswith("p1/large.gpx: the output must be writable, got the error 'File")
+    assert some.stderr.count("\n") == 1
+    first = outputs(out)
+    assert set(first) == {"p0/r0000.private.gpx", "p1/r0001.private.gpx"}
+    assert summary(rides, "-o", out)["protected"] == 1
+    assert first.items() < outputs(out).items()

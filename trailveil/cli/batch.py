@@ -107,6 +107,9 @@ def batch(**options: Any) -> None:
     rules_of = _rules_of(options, rules, found)
     with _engine(options, len(found.items)) as engine:
         told = _told(run(found.items, rules_of, setting, engine), found)
+    for one in told:
+        if one.status == REFUSED:
+            click.echo(f"{one.name}: {one.line}", err=True)
     summary = summed(found, told)
     click.echo(json.dumps(summary) if options["as_json"] else _text(summary, outdir))
     if summary["refused"] and not options["allow_refusals"]:
@@ -194,14 +197,10 @@ def _cores() -> int:
 
 
 def _told(running: Iterator[Told], found: Found) -> list[Told]:
-    """What became of all, each refusal said at once on stderr."""
+    """What became of all."""
     told = [Told(name, Path(), REFUSED, {}, *why_of(error)) for name, error in found.failed]
-    for one in told:
-        click.echo(f"{one.name}: {one.line}", err=True)
     for one in watched(running, len(found.items), "protecting"):
         told.append(one)
-        if one.status == REFUSED:
-            click.echo(f"{one.name}: {one.line}", err=True)
     return told
 
 

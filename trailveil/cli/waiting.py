@@ -42,17 +42,26 @@ def _show(what: str, done: threading.Event) -> None:
 
 
 def watched(items: Iterable[Any], count: int, label: str) -> Iterator[Any]:
-    """Pass items on, and show a progress bar on a terminal's stderr once it takes long."""
+    """Pass items on, and show a progress bar on a terminal's stderr once it takes long.
+
+    It says how many there are a second, and how long the rest takes.
+    """
     if not sys.stderr.isatty():
         yield from items
         return
     begin, bar = time.monotonic(), None
+
+    def rate(done: int | None) -> str | None:
+        return None if done is None else f"{done / (time.monotonic() - begin):.3g} a second"
+
     with contextlib.ExitStack() as open_bars:
         for done, item in enumerate(items, 1):
             yield item
             if bar is not None:
-                bar.update(1)
+                bar.update(1, done)
             elif time.monotonic() - begin > _PATIENCE and done < count:
-                made = click.progressbar(range(count), label=label, file=sys.stderr)
+                made: Any = click.progressbar(
+                    range(count), label=label, file=sys.stderr, item_show_func=rate
+                )
                 bar = open_bars.enter_context(made)
-                bar.update(done)
+                bar.update(done, done)
