@@ -1,6 +1,7 @@
 # Needs Python 3.11 to 3.14 and make, nothing else; the rest is installed into $(VENV), from the locks.
 #   make demo      set up, then protect a made-up day and show what it tells
 #   make test      set up, then check style, types and behaviour on one Python
+#   make docs      set up, then build the documents as a site, build/site/index.html
 #   make test-all  the behaviour also on every other supported Python of this machine
 
 .DEFAULT_GOAL := help
@@ -8,7 +9,7 @@ VENV ?= .venv
 PYTEST_ARGS ?= -n 2
 # Without what needs data of its own, or long.
 BENCHMARKS = $(filter-out _% large_files prior_held_out realism realism_attack realism_design,$(basename $(notdir $(wildcard benchmarks/*.py))))
-SOURCES = $(wildcard trailveil tests benchmarks)
+SOURCES = $(wildcard trailveil tests benchmarks docs/site)
 PIP = $(VENV)/bin/python -m pip -qq --disable-pip-version-check --no-input
 LOCK = uv pip compile pyproject.toml --universal --python-version 3.11 --fork-strategy fewest \
 	--generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links \
@@ -28,7 +29,7 @@ endef
 # the many processes of the tests takes two to three times as long.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test test-all test-others pytest lint lock bench clean setup setup-dev
+.PHONY: help demo docs test test-all test-others pytest lint lock bench clean setup setup-dev
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -57,6 +58,12 @@ test-others: setup-dev
 		echo "== Tests on Python $$version"; \
 		$(MAKE) --no-print-directory pytest VENV=".venv-$$version" PYTHON="$$python" </dev/null || exit 1; \
 	done
+
+# Warnings, such as of a link that leads nowhere, are errors.
+docs: setup-dev
+	rm -rf build/site
+	$(VENV)/bin/python -m sphinx -W --keep-going -q -c docs/site -d build/site-doctrees . build/site
+	@echo "The site begins at build/site/index.html"
 
 bench: setup-dev
 	@for file in $(BENCHMARKS); do echo "== $$file"; $(VENV)/bin/python -m "benchmarks.$$file" || exit 1; done
