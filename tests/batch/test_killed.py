@@ -38,13 +38,14 @@ def test_killed_at_any_step_it_resumes_to_the_same_outputs(tmp_path: Path, full:
     assert len(whole["outputs"]) == 6
     assert len(killed) == count
     for one in killed:
-        assert one["killed"] == -9
+        assert one["killed"] in (-9, 0)  # 0: it had fewer steps this time, and had ended before
         assert one["status"] == 0, one["said"]
         assert one["outputs"] == whole["outputs"]
         # What has its name is whole, at any moment.
         seen = {name: digest for name, digest in one["left"].items() if ".aside/" not in name}
         seen.pop(".trailveil-batch.lock", None)
         assert seen.items() <= whole["outputs"].items()
+    assert sum(one["killed"] == -9 for one in killed) >= count - 1
     assert any(len(one["left"]) > 0 for one in killed)
 
 
