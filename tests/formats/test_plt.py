@@ -51,3 +51,14 @@ def test_what_is_no_file_of_geolife_is_refused_without_its_text(data: bytes) -> 
     with pytest.raises(UnreadableInput, match=r"^input must .*: x\.plt") as caught:
         read(data, "x.plt")
     assert "gpx" not in str(caught.value)
+
+
+def test_what_is_no_geolife_is_refused_before_it_is_taken_apart() -> None:
+    tracemalloc.start()
+    try:
+        for data in (bytes(10**7), b"Geolife trajectory" + bytes(10**7)):
+            with pytest.raises(UnreadableInput):
+                read(data, "x")
+        assert tracemalloc.get_traced_memory()[1] < 5 * 10**7
+    finally:
+        tracemalloc.stop()

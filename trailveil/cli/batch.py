@@ -109,7 +109,7 @@ def batch(**options: Any) -> None:
         told = _told(run(found.items, rules_of, setting, engine), found)
     for one in told:
         if one.status == REFUSED:
-            click.echo(f"{one.name}: {one.line}", err=True)
+            click.echo(f"{named(one.name)}: {one.line}", err=True)
     summary = summed(found, told)
     click.echo(json.dumps(summary) if options["as_json"] else _text(summary, outdir))
     if summary["refused"] and not options["allow_refusals"]:

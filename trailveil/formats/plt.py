@@ -6,8 +6,9 @@ and no variants. The files of OziExplorer have the same suffix and another heade
 """
 
 import codecs
-from collections.abc import Sequence
-from itertools import islice
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, dropwhile, islice
 from typing import Final
 
 import numpy as np
@@ -18,38 +19,38 @@ from trailveil.formats.collect import MOST_POINTS, Fixes, number
 from trailveil.formats.moments import parse_moment
 from trailveil.trace import Recording
 
+_HEAD = 4096  # bytes, an even number, in which the first line is
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _HEADER_LINES = 6
 _FIELDS = 7
 _FOOT: Final = 0.3048  # metres
 _NO_ALTITUDE: Final = -777.0  # feet
 
 
-def fields(data: bytes, where: str) -> list[list[str]]:
-    """The rows of a .plt file of GeoLife, one or more, split at commas.
+def fields(data: bytes, where: str) -> Iterator[list[str]]:
+    """The rows of a .plt file of GeoLife, one or more, split at commas, one by one.
 
     A sound row has latitude, longitude, 0, altitude in feet, days since 1899-12-30, date and time.
     Raises UnreadableInput for anything else. No message holds text of the file.
     """
-    lines = _text(data).strip("\r\n ").splitlines()
-    if not lines or not lines[0].lower().startswith("geolife trajectory"):
+    encoding = "utf-16" if data.startswith(_UTF16) else "latin-1"  # it is ASCII
+    plain = data.removeprefix(codecs.BOM_UTF8)
+    head = plain[:_HEAD].decode(encoding, "replace").lstrip()
+    if not head.lower().startswith("geolife trajectory"):
         raise UnreadableInput(
             f"input must be a .plt file of GeoLife, got another kind: {where}; export the "
             "recording as GPX"
         )
-    rows = [line.split(",") for line in islice(lines, _HEADER_LINES, None) if line.strip()]
-    if not rows:
+    stream = io.TextIOWrapper(io.BytesIO(plain), encoding, errors="replace")
+    lines = dropwhile(lambda line: not line.strip(), stream)
+    rows = (line.strip().split(",") for line in islice(lines, _HEADER_LINES, None) if line.strip())
+    first = next(rows, None)
+    if first is None:
         raise UnreadableInput(f"input must hold a recorded track, got none: {where}")
-    return rows
+    return chain([first], rows)
 
 
-def _text(data: bytes) -> str:
-    """The text, which is ASCII: of UTF-16 where it has its mark, else without that of UTF-8."""
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return data.decode("utf-16", "replace")
-    return data.removeprefix(codecs.BOM_UTF8).decode("latin-1")
-
-
-def numbers(rows: list[list[str]]) -> NDArray[np.float64]:
+def numbers(rows: Iterable[list[str]]) -> NDArray[np.float64]:
     """Latitude and longitude in degrees and days since 1899-12-30, (n, 3); NaN where unreadable."""
     return np.array(
         [[number(row[i]) if i < len(row) else np.nan for i in (0, 1, 4)] for row in rows]

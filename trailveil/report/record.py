@@ -81,7 +81,7 @@ def record(
             "scale_error": plan.frame.SCALE_ERROR,
         },
         "times": times_of(plan.trace.times[plan.mechanism.rows], retiming),
-        "adversaries": _adversaries(plan, there),
+        "adversaries": _adversaries(plan, there, private=private),
         "mechanism": _mechanism(plan, private=private),
         "worst": _worst(plan, there, private=private),
         "kept": fields,
@@ -125,7 +125,7 @@ def _asked(plan: Plan, there: Sequence[Visited]) -> Request | Place:
     return max((one.place for one in there), key=lambda one: one.epsilon / one.radius**2)
 
 
-def _adversaries(plan: Plan, there: Sequence[Visited]) -> list[str]:
+def _adversaries(plan: Plan, there: Sequence[Visited], *, private: bool) -> list[str]:
     if plan.everywhere:
         return everywhere.adversaries(plan)
     if not plan.findings:
@@ -136,7 +136,7 @@ def _adversaries(plan: Plan, there: Sequence[Visited]) -> list[str]:
     for one in dict.fromkeys(left.adversary for part in plan.findings for left in part.left):
         if one != PLAIN.name and not one.endswith(SEES_STILLNESS):
             found.append(f"{one} besides")
-    stays = any(one.stretch.is_stay for one in plan.findings)
+    stays = any(one.stretch.is_stay for one in plan.findings) or not private
     if stays and Named.STILL in plan.request.who:
         found.append("is any of these, and sees besides that the person stood still in a stay")
     return found

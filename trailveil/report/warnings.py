@@ -29,13 +29,18 @@ def warnings(plan: Plan, cleaning: Cleaning | None, *, further: bool, private: b
     """What to know before publishing.
 
     further: the recording was released before. private: what depends on where the protected times
-    lie may be told.
+    lie, how many they are and whether they are stays may be told; a report for others has what
+    holds of all of these.
     """
     if plan.everywhere:
         of_prior = everywhere.warnings(plan)
-        return [*_of_composition(plan, further=further), *of_prior, *_of_cleaning(cleaning)]
-    found = _of_composition(plan, further=further)
-    found += _of_adversaries(plan) if plan.findings else [_OF_PEOPLE]
+        return [
+            *_of_composition(plan, further=further, private=private),
+            *of_prior,
+            *_of_cleaning(cleaning),
+        ]
+    found = _of_composition(plan, further=further, private=private)
+    found += _of_adversaries(plan, private=private) if plan.findings else [_OF_PEOPLE]
     if plan.common or any(one.stretch.by_place for one in plan.findings):
         found.append(_BY_PLACE)
     if plan.request.noise is Noise.OPTIMAL and plan.mechanism.noise_trace > 0:
@@ -103,7 +108,7 @@ def _holds_both_ends(plan: Plan) -> bool:
     return begins <= first and last <= ends
 
 
-def _of_composition(plan: Plan, *, further: bool) -> list[str]:
+def _of_composition(plan: Plan, *, further: bool, private: bool) -> list[str]:
     found = []
     if further:
         found.append(
@@ -119,7 +124,7 @@ def _of_composition(plan: Plan, *, further: bool) -> list[str]:
             "said of it holds for visits by the stated ways: each further way tells more, as the "
             "ledger counts."
         )
-    if len(plan.findings) > 1:
+    if len(plan.findings) > 1 or (plan.findings and not private):
         found.append(
             "Each protected part is counted by itself here. Where two of them are one place (a "
             "ride that ends where it began), who knows that learns more than epsilon says: give "
@@ -128,7 +133,7 @@ def _of_composition(plan: Plan, *, further: bool) -> list[str]:
     return found
 
 
-def _of_adversaries(plan: Plan) -> list[str]:
+def _of_adversaries(plan: Plan, *, private: bool) -> list[str]:
     who = plan.request.target.who
     found = []
     if Named.POINT in who:
@@ -148,7 +153,7 @@ def _of_adversaries(plan: Plan) -> list[str]:
         )
     found.append(_OF_PEOPLE)
     found += everywhere.of_prior(plan)
-    stays = any(one.stretch.is_stay for one in plan.findings)
+    stays = any(one.stretch.is_stay for one in plan.findings) or not private
     if stays and Named.STILL not in who:
         found.insert(
             0,

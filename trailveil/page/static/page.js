@@ -223,6 +223,7 @@ async function save() {
     });
     $("unsaved").textContent = found.refused ?? "";
     $("saved").textContent = found.refused ? "" : `Saved: ${found.saved}`;
+    $("saved").scrollIntoView({ block: "nearest" });
     if (!found.refused) {
       $("words").textContent = found.words;
       $("overwrite").checked = false;
