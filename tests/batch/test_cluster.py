@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.batch.fleets import batch, batch_process, fleet, outputs, summary
@@ -28,6 +29,12 @@ def until(condition: object, seconds: float = 60.0) -> None:
     while not condition():  # type: ignore[operator]  # any callable
         assert time.monotonic() < end
         time.sleep(0.02)
+
+
+def heard_by(process: psutil.Process) -> list[str]:
+    """The addresses that a process listens on."""
+    found = process.net_connections("inet")
+    return [one.laddr.ip for one in found if one.status == psutil.CONN_LISTEN]
 
 
 @contextlib.contextmanager
@@ -103,6 +110,10 @@ def test_the_whole_run_is_killed_with_its_workers_and_goes_on(
     out = tmp_path / "out"
     running = batch_process(rides, "-o", out, *asked, "--workers", "2")
     until(lambda: len(list(out.glob("p*/*.gpx"))) >= 2)
+    whole = psutil.Process(running.pid)
+    seen = [one for each in (whole, *whole.children(recursive=True)) for one in heard_by(each)]
+    assert len(seen) >= 3
+    assert set(seen) == {"127.0.0.1"}
     running.kill()
     running.communicate(timeout=60)  # once the workers are gone, too: they hold its stderr
     left = outputs(out)
