@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 
 from tests.rides import BEGIN, command, environment, ride, written
@@ -38,12 +39,23 @@ class Done:
 
 def batch(*words: str | Path) -> Done:
     """The batch in this process, with its errors as the program prints them."""
-    found = CliRunner().invoke(cli, ["batch", *map(str, words), *AT_ONCE])
+    alone = () if {"--workers", "--scheduler"} & set(words) else ("--workers", "1")
+    found = CliRunner().invoke(cli, ["batch", *map(str, words), *alone, *AT_ONCE])
     if isinstance(found.exception, TrailveilError):
         return Done(1, found.stdout, f"trailveil: {found.exception}\n")
     if found.exception is not None and not isinstance(found.exception, SystemExit):
         raise found.exception
     return Done(found.exit_code, found.stdout, found.stderr)
+
+
+def protect(source: Path, output: Path, key: Path, state: Path) -> bytes:
+    """What trailveil protect makes of one recording, counted in a state folder of its own."""
+    with pytest.MonkeyPatch.context() as elsewhere:
+        elsewhere.setenv("XDG_STATE_HOME", str(state))
+        words = ["protect", str(source), "-o", str(output), "--key", str(key), *AT_ONCE]
+        found = CliRunner().invoke(cli, words)
+    assert found.exit_code == 0, found.output
+    return output.read_bytes()
 
 
 def batch_process(*words: str | Path, env: dict[str, str] | None = None) -> subprocess.Popen[str]:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.batch.fleets import AT_ONCE, DAY, batch, fleet, outputs, summary
-from tests.rides import BEGIN, ride, run, written
+from tests.batch.fleets import DAY, batch, fleet, outputs, protect, summary
+from tests.rides import BEGIN, ride, written
 
 pytestmark = pytest.mark.slow
 
@@ -25,10 +25,9 @@ def test_each_output_is_that_of_protect_with_the_same_key(
     assert set(outputs(out)) == {f"p{i}/r000{i}.private.gpx" for i in range(3)}
     key = state(user_folders) / "batch.key"
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
-    alone = tmp_path / "alone.gpx"
-    other = {"XDG_STATE_HOME": str(tmp_path / "other")}
-    run("protect", rides / "p1" / "r0001.gpx", "-o", alone, *AT_ONCE, "--key", key, env=other)
-    assert alone.read_bytes() == (out / "p1" / "r0001.private.gpx").read_bytes()
+    source = rides / "p1" / "r0001.gpx"
+    alone = protect(source, tmp_path / "alone.gpx", key, tmp_path / "other")
+    assert alone == (out / "p1" / "r0001.private.gpx").read_bytes()
 
 
 def test_what_is_done_is_skipped_and_what_is_gone_comes_back(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from tests.batch.fleets import AT_ONCE, DAY, batch, outputs, summary
-from tests.rides import BEGIN, ride, run
+from tests.batch.fleets import DAY, batch, outputs, protect, summary
+from tests.rides import BEGIN, ride
 from trailveil.frames import to_frame
 
 IDS = ("b/7", "a", "c d")
@@ -54,10 +54,8 @@ def test_each_trace_is_protected_as_a_file_of_its_own(
     assert summary(table, "-o", out)["as_before"] == 3
     alone = written(tmp_path / f"one{suffix}", frame().query("trip_id == 'a'"))
     key = user_folders / "state" / "trailveil" / "batch.key"
-    other = {"XDG_STATE_HOME": str(tmp_path / "other")}
-    one = tmp_path / f"one.private{suffix}"
-    run("protect", alone, "-o", one, *AT_ONCE, "--key", key, env=other)
-    assert one.read_bytes() == (out / "fleet" / "trip_id=a" / f"a.private{suffix}").read_bytes()
+    one = protect(alone, tmp_path / f"one.private{suffix}", key, tmp_path / "other")
+    assert one == (out / "fleet" / "trip_id=a" / f"a.private{suffix}").read_bytes()
 
 
 @pytest.mark.slow

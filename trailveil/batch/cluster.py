@@ -19,7 +19,11 @@ from trailveil.errors import Unavailable
 
 # Tasks under way for each worker: enough that none waits, however the times of traces differ.
 _AHEAD = 8
+# Where their pages are served, which cannot be left out: without any, and for this machine alone.
+_NOBODY = "127.0.0.1:0"
 _CONFIG = {
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
     "distributed.admin.large-graph-warning-threshold": "1GB",
@@ -33,21 +37,27 @@ _CONFIG = {
 def workers_here(count: int) -> Iterator[Engine]:
     """So many worker processes of this machine. Raises Unavailable without Dask."""
     dask, distributed = _dask()
-    with (
-        tempfile.TemporaryDirectory(prefix="trailveil-") as scratch,
-        dask.config.set(_CONFIG),
-        distributed.LocalCluster(
-            n_workers=count,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            dashboard_address=None,
-            security=distributed.Security.temporary(),
-            silence_logs=logging.CRITICAL,
-            local_directory=scratch,
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with contextlib.ExitStack() as held:
+        scratch = held.enter_context(tempfile.TemporaryDirectory(prefix="trailveil-"))
+        held.enter_context(dask.config.set(_CONFIG))
+        try:
+            cluster = distributed.LocalCluster(
+                n_workers=count,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                dashboard_address=_NOBODY,
+                worker_dashboard_address=_NOBODY,
+                security=distributed.Security.temporary(),
+                silence_logs=logging.CRITICAL,
+                local_directory=scratch,
+            )
+            client = held.enter_context(distributed.Client(held.enter_context(cluster)))
+        except (OSError, RuntimeError) as error:
+            raise Unavailable(
+                "worker processes must start, got none: use --workers 1, or look whether this "
+                "machine lets processes talk on 127.0.0.1"
+            ) from error
         yield lambda take: _outcomes(client, count, take)
 
 

@@ -149,7 +149,7 @@ class _Run:
             else:
                 told[one.number] = self._refused(one.number, one)
         coming = self._coming(ready, told)
-        numbers = self._counted(ready, told)
+        numbers, epsilons = self._counted(ready, told)
         done = []
         for number, row in coming.items():
             if number in told:
@@ -160,8 +160,9 @@ class _Run:
                 told[number] = self._refused(number, error)
                 self._withdraw(numbers[number])
             else:
-                done.append(replace(row, status=rows.DONE, before=b""))
-                told[number] = self._told(number, PROTECTED, row.about)
+                about = row.about | {"epsilon": max(row.about["epsilon"], epsilons[number])}
+                done.append(replace(row, status=rows.DONE, before=b"", about=about))
+                told[number] = self._told(number, PROTECTED, about)
         self._manifest.put([*done, *self._rows_of_refused(coming, told)])
         for one in ready.values():
             one.aside.unlink(missing_ok=True)
@@ -191,13 +192,19 @@ class _Run:
         self._manifest.put(found.values())
         return found
 
-    def _counted(self, ready: dict[int, Ready], told: dict[int, Told]) -> dict[int, int | None]:
-        """The numbers of the new rows of the ledger, durable; refusals are told."""
+    def _counted(
+        self, ready: dict[int, Ready], told: dict[int, Told]
+    ) -> tuple[dict[int, int | None], dict[int, float]]:
+        """The numbers of the new rows of the ledger, durable, and what each release tells alone.
+
+        Places with names are counted in that. Refusals are told.
+        """
         numbers: dict[int, int | None] = {}
+        epsilons: dict[int, float] = {}
         setting = self._setting
         wanted = {number: one for number, one in ready.items() if number not in told}
         if not wanted:
-            return numbers
+            return numbers, epsilons
         with setting.ledger.open() as book:
             for number, one in wanted.items():
                 subject = self._under_way[number].subject
@@ -208,7 +215,11 @@ class _Run:
                     numbers[number] = count(book, release, one.wanted, again=setting.again)[1]
                 except TrailveilError as error:
                     told[number] = self._refused(number, error)
-        return numbers
+                    continue
+                alike = book.overlapping(subject, "", release.begin, release.end)
+                own = [row.epsilon for row in alike if row.request == one.wanted]
+                epsilons[number] = max(own, default=0.0)
+        return numbers, epsilons
 
     def _withdraw(self, number: int | None) -> None:
         if number is not None:
@@ -237,7 +248,7 @@ class _Run:
     def _done(self, item: Item, rules: Rules) -> Told | None:
         """What is told of a trace of which input, rules and output are as they were left."""
         row = self._row(item)
-        if row is None or row.status == rows.REFUSED or not row.sha256:
+        if row is None or row.status != rows.DONE:
             return None
         if _sha256(item.output) != row.sha256 or row.rules != self._digest(item, rules):
             return None
