@@ -1,5 +1,7 @@
 """GeoLife's .plt: what is read of it, and what is refused in one line."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 

@@ -146,6 +146,22 @@ def test_where_the_protected_part_lies_does_not_change_a_report_for_others() -> 
     assert one["worst"]["circle_68_m"] == pytest.approx(1.5096 * 300, rel=1e-4)  # of 316 m
 
 
+@pytest.mark.parametrize("who", [STILL, (Named.PLAIN,), (Named.PLAIN, Named.POINT)])
+def test_how_many_parts_and_of_which_kind_is_not_in_a_report_for_others(
+    who: tuple[Named, ...],
+) -> None:
+    kinds = [(START,), (STAY,), (START, STAY), (START, stretch(50, 50))]
+    told = [
+        record(plan(TRACE, Request(parts, who=who)), None, output="out.gpx", private=False)
+        for parts in kinds
+    ]
+    for entry in ("adversaries", "warnings", "not_protected", "mechanism", "target", "times"):
+        assert [one[entry] for one in told] == [told[0][entry]] * len(told), entry
+    assert "counted by itself" in " ".join(told[0]["warnings"])
+    own = record(plan(TRACE, Request((START,), who=who)), None, output="out.gpx")
+    assert "counted by itself" not in " ".join(own["warnings"])
+
+
 def test_times_are_shown_in_both_zones() -> None:
     found = record(MADE, None, output="out.gpx", zone=ZoneInfo("Asia/Kolkata"))
     assert found["secrets"][0]["begin_utc"] == "2024-05-14 07:40:00 UTC"

@@ -101,8 +101,9 @@ def add(**options: Any) -> None:
         f"Added {made.name}. Recordings that visit it are moved by {2**0.5 * made.noise.std:,.0f} "
         "m there (root mean square), by the same each time, and by less the longer before and "
         f"after: {_at(made, 600)} ten minutes and {_at(made, 3600)} an hour from it. However often "
-        f"it is visited, by up to {made.ways} way{'s' * (made.ways != 1)}, who knows how people move is left with "
-        f"{CIRCLE_68 * made.noise.left[0].after:,.0f} m around a point in 68 of 100 cases."
+        f"it is visited, by up to {made.ways} way{'s' * (made.ways != 1)}, who knows how people "
+        f"move is left with {CIRCLE_68 * made.noise.left[0].after:,.0f} m around a point in 68 of "
+        "100 cases."
     )
 
 
@@ -119,7 +120,8 @@ def list_places(*, where: bool, as_json: bool) -> None:
         at = f" at {one['near']}" if where else ""
         click.echo(
             f"{one['name']}{at}: radius {one['radius_m']:g} m, epsilon {one['epsilon']:g} (order "
-            f"{one['order']:g}), {one['ways']} way{'s' * (one['ways'] != 1)}, moved by {one['moved_m']:,.0f} m"
+            f"{one['order']:g}), {one['ways']} way{'s' * (one['ways'] != 1)}, "
+            f"moved by {one['moved_m']:,.0f} m"
         )
     if not found:
         click.echo("No place has a name yet: trailveil place add --help")
