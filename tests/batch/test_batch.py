@@ -1,13 +1,17 @@
 """`trailveil batch` as a process: the same as protect of each, in order, again and again."""
 
+import json
 import os
 import stat
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tests.batch.fleets import DAY, batch, fleet, outputs, protect, summary
 from tests.rides import BEGIN, ride, written
+from trailveil.cli import cli
+from trailveil.keys import new_key
 
 pytestmark = pytest.mark.slow
 
@@ -136,3 +140,22 @@ def test_usage_that_cannot_be_meant_is_one_line_before_any_work(tmp_path: Path) 
         assert expected in " ".join(done.stderr.split()), done.stderr
         assert "45.1" not in done.stderr
         assert not out.exists()
+
+
+def test_places_with_names_are_counted_in_order_and_in_what_is_said(tmp_path: Path) -> None:
+    """Rides of one outing: the noise of each depends on the visits that were counted before."""
+    rides, key = tmp_path / "rides", tmp_path / "key"
+    rides.mkdir()
+    new_key(key)
+    for i in range(3):
+        written(rides / f"r{i}.gpx", ride(12, 30.0, seed=i, begin=BEGIN + 3600 * i))
+    words = ["place", "add", "home", "--near", "48.137,11.575,150", "--adversary", "plain"]
+    added = CliRunner().invoke(cli, [*words, "--ways", "1"])
+    assert added.exit_code == 0, added.output
+    found = summary(rides, "-o", tmp_path / "out", "--key", key)
+    assert found["protected"] == 3
+    shown = json.loads(CliRunner().invoke(cli, ["ledger", "show", "--json"]).stdout)["releases"]
+    assert [one["begin_utc"] for one in shown] == sorted(one["begin_utc"] for one in shown)
+    assert all("home" in one["places"] for one in shown)
+    assert found["epsilon"]["most"] == max(one["epsilon"] for one in shown)
+    assert found["epsilon"]["most"] > 0.5
