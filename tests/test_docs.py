@@ -56,7 +56,9 @@ def run(line: str) -> str:
 
 WITH_EXAMPLES = [page for page in PAGES if examples(page.read_text(encoding="utf-8"))]
 TOGETHER = [page for page in WITH_EXAMPLES if page.name in {"README.md", "demo.md"}]
-OTHERS = [page for page in WITH_EXAMPLES if page not in TOGETHER]
+# Tutorials make their own files, and are run by test_tutorials.py.
+ELSEWHERE = [page for page in WITH_EXAMPLES if page.parent.name == "tutorials"]
+OTHERS = [page for page in WITH_EXAMPLES if page not in [*TOGETHER, *ELSEWHERE]]
 
 
 @pytest.mark.slow
