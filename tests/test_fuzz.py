@@ -15,7 +15,7 @@ from trailveil.formats.table import FORMATS
 ROOT = Path(__file__).parents[1]
 EXPECTED = {
     "lookup": "KeyError",
-    "hang": "took more than 0.5 s",
+    "hang": "took more than 2 s",
     "hog": "took more than 100 MiB",
     "warning": "RuntimeWarning",
     "told": "a message with a position",
@@ -36,10 +36,15 @@ def test_nothing_but_a_refusal_comes_of_mutated_files(group: str, inputs: int, f
     assert inputs / 10 < accepted < inputs * 1.8  # mutated neither beyond all reading nor hardly
 
 
+@pytest.mark.slow
 def test_every_kind_of_fault_is_found() -> None:
-    """Among sound inputs, which go on after each, in two processes."""
+    """Among sound inputs, which go on after each, in two processes.
+
+    Two seconds of the processor are four times what the slowest other fault takes on a busy
+    machine, and eight of the clock as much again for who waits.
+    """
     campaign = Campaign(
-        *("planted", len(FAULTS) + 2, 0, 2, 0.5, 100.0), module="tests.fuzz.planted", patience=1.5
+        *("planted", len(FAULTS) + 2, 0, 2, 2.0, 100.0), module="tests.fuzz.planted", patience=8.0
     )
     found = run(campaign)
     assert sorted(one.number for one in found.faults) == [
