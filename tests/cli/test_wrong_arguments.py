@@ -14,6 +14,7 @@ import pytest
 
 from tests.conftest import Sweep
 from tests.rides import ride, written
+from trailveil.batch.inputs import find
 from trailveil.cli import cli, main
 from trailveil.errors import Unavailable
 from trailveil.experiments import covariances, figure2, nyc
@@ -38,6 +39,8 @@ BASES: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     "ledger export": ([], ["out.jsonl"]),
     "key new": ([], ["new.key"]),
     "demo": (["-o", "taken"], []),
+    "open": (["--no-browser"], ["ride.gpx"]),
+    "batch": ([*QUICK, "-o", "taken"], ["ride.gpx"]),
 }
 TEXTS = [
     *("", "nan", "inf", "-inf", "-1", "0", "1e308", "1e-308", "5e-324", "9" * 400, "x", "5"),
@@ -102,7 +105,15 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setattr(module, "write", no_work)
     monkeypatch.setattr(figure2, "run", no_work)
     monkeypatch.setattr("trailveil.cli.demo.simulated_day", no_work)
+    monkeypatch.setattr("trailveil.page.serving.serve", no_work)
+    monkeypatch.setattr("trailveil.cli.batch._engine", no_work)
+    monkeypatch.setattr("trailveil.cli.batch.find", found_here)
     return folder
+
+
+def found_here(sources: Sequence[str], *more: Any) -> Any:
+    """What a batch finds, but for all of the machine and other tests' folders."""
+    return no_work() if {*map(str, sources)} & {"/", ".."} else find(sources, *more)
 
 
 def no_work(*_: Any, **__: Any) -> None:
