@@ -295,9 +295,10 @@ def _judge_times(times: NDArray[np.datetime64], unclear: NDArray[np.bool_], fate
     lost = int((missing | unset).sum())
     if 2 * lost > len(times):
         raise UnreadableInput(
-            f"most fixes must have a usable time, got {lost} of {len(times)} without: export the "
-            "recorded activity with its times, or, where there are none, state how far apart the "
-            "fixes are (--every SECONDS)"
+            f"most fixes must have a usable time, got {lost} of {len(times)} without (none, no "
+            "date, unreadable, or not of a year from 1677 to 2262): export the recorded activity "
+            "with its times, or, where there are none, state how far apart the fixes are (--every "
+            "SECONDS)"
         )
     fates.lose("unclear_clock", unclear)
     fates.lose("untimed", missing)
