@@ -232,7 +232,7 @@ def compared(before: Mapping[Any, float], after: Mapping[Any, float]) -> Compare
     )
     return Compared(
         overlap=float(np.minimum(*shares).sum()),
-        divergence=max(0.0, divergence / 2),
+        divergence=max(0.0, divergence / 2),  # of equal ones, less than 0 by rounding
         cells_before=int(np.count_nonzero(shares[0])),
         cells_after=int(np.count_nonzero(shares[1])),
     )

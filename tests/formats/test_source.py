@@ -134,7 +134,10 @@ def test_no_room_is_taken_for_more_than_a_file_has(tmp_path: Path) -> None:
     assert load(path, 2**62) == b"x" * 1000
 
 
-def test_a_file_that_grows_while_it_is_read_is_bounded(tmp_path: Path) -> None:
+def test_a_file_that_grows_while_it_is_read_is_bounded_and_not_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "_STEP", 100)
     path = tmp_path / "a.gpx"
     path.write_bytes(b"x" * 1000)
     with path.open("rb") as stream:

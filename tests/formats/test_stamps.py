@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from trailveil.errors import UnreadableInput
 from trailveil.formats.moments import parse_moment
@@ -149,3 +151,32 @@ def test_iso_8601_is_read_as_everywhere_else() -> None:
     moment = parse_moment(text)
     assert isinstance(moment, tuple)
     assert one(text).astype(np.int64) == moment[0]
+
+
+WHOLE = st.integers(-(2**63), 2**63 - 1) | st.integers(-(10**11), 10**11)
+EDGES = [(2**63 - 2 * 86_400 * 10**9) // 10**k + d for k in (0, 3, 6, 9) for d in (-1, 0, 1)]
+
+
+@given(
+    st.lists(WHOLE | st.sampled_from([*EDGES, *(-one for one in EDGES)]), max_size=8),
+    st.sampled_from([None, 1, 10**3, 10**6, 10**9]),
+    st.booleans(),
+)
+def test_whole_numbers_at_once_are_as_one_by_one(
+    values: list[int], unit: int | None, unsigned: bool
+) -> None:
+    kind = np.uint64 if unsigned else np.int64
+    numbers = np.array([abs(one) if unsigned else one for one in values], dtype=kind)
+    at_once = Stamps(per_second=unit, utc=False)
+    one_by_one = Stamps(per_second=unit, utc=False)
+    at_once.whole(numbers)
+    one_by_one.numbers(numbers.tolist())
+    assert at_once.per_second == one_by_one.per_second
+    assert at_once.counts == one_by_one.counts
+    outcomes = []
+    for stamps in (at_once, one_by_one):
+        try:
+            outcomes.append([one.tolist() for one in stamps.finished("x")])
+        except UnreadableInput as error:
+            outcomes.append([str(error)])
+    assert outcomes[0] == outcomes[1]

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import ROOT
+from tests.report.pages import leaves
 from tests.rides import gpx, ride
 from trailveil.adversaries import Named
 from trailveil.cleaning import clean
@@ -49,16 +50,6 @@ PLANS = {
         Request((START,), who=STILL, kernel=IntegratedOU(1.0, 30.0) + Constant(1e5) + White(3.0)),
     ),
 }
-
-
-def leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        for one in value:
-            yield from leaves(one)
-    else:
-        yield value
 
 
 def keys(value: Any) -> Iterator[str]:

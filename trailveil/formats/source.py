@@ -14,7 +14,7 @@ LARGEST = 2_000_000_000
 SMALL = 2**20
 """Bytes that are read at most of a key, a prior and the like."""
 
-_MORE = 2**24  # bytes that a file may grow by while it is read
+_STEP = 2**24  # bytes that are read at once of a file that grows
 _NAME_LENGTH = 80
 _BEGINNING = 4096
 
@@ -52,10 +52,16 @@ def in_words(size: int) -> str:
 def _read(stream: BinaryIO, size: int, largest: int) -> bytes:
     """All of a file of this size, or one byte more than may be where it grows meanwhile.
 
-    What is asked for is room that is taken, however little there is.
+    What is asked for is room that is taken, however little there is: so what grows is read in
+    steps, and never cut off within what may be.
     """
     data = stream.read(size + 1)
-    return data if len(data) <= size else data + stream.read(min(largest + 1 - len(data), _MORE))
+    if len(data) <= size:
+        return data
+    grown = bytearray(data)
+    while len(grown) <= largest and (more := stream.read(min(_STEP, largest + 1 - len(grown)))):
+        grown += more
+    return bytes(grown)
 
 
 def beginning(path: str | PathLike[str]) -> bytes:

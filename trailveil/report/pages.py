@@ -38,7 +38,7 @@ from trailveil.projection import MICRO, Frame
 from trailveil.release import Plan
 from trailveil.report.guesses import Guess, guesses, guesses_of_visits, visits_of
 from trailveil.report.html import Cell, Page, Picture, Section, Table, rendered, sections_of
-from trailveil.report.parts import duration
+from trailveil.report.parts import Line, duration
 from trailveil.report.text import in_sentences
 from trailveil.selection import in_words
 from trailveil.trace import Trace
@@ -121,10 +121,23 @@ def private_page(
 
 
 def _page(found: dict[str, Any], drawn: Sequence[Section], lead: str) -> bytes:
-    """A page: what is promised, what is drawn, and all that is said besides."""
-    before, sections = sections_of(in_sentences(found)[1:])
+    return page_of(found, in_sentences(found), numbers(found), drawn, lead)
+
+
+def page_of(
+    found: dict[str, Any],
+    report: Sequence[Line],
+    table: Table,
+    drawn: Sequence[Section],
+    lead: str,
+) -> bytes:
+    """A page: what is promised, with a table of it, what is drawn, and all that is said besides.
+
+    found, report: a report as an object, and in titles and sentences.
+    """
+    before, sections = sections_of(report[1:])
     promise, *others = sections
-    promise = with_chances(promise, found["worst"]["advantage"], numbers(found))
+    promise = with_chances(promise, found["worst"]["advantage"], table)
     return rendered(
         Page(
             f"What {found['output']} promises",

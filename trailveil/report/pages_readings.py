@@ -15,8 +15,8 @@ from trailveil.plots.svg import inline
 from trailveil.readings import Readings
 from trailveil.readings_release import ReadingsPlan
 from trailveil.report.guesses import guesses_of_readings
-from trailveil.report.html import Cell, Page, Picture, Section, Table, rendered, sections_of
-from trailveil.report.pages import KEEP_IT, numbers_of, with_chances
+from trailveil.report.html import Cell, Picture, Section, Table
+from trailveil.report.pages import KEEP_IT, numbers_of, page_of
 from trailveil.report.parts import duration
 from trailveil.report.readings import in_sentences_readings
 from trailveil.selection import in_words
@@ -81,22 +81,7 @@ def private_page_readings(found: dict[str, Any], plan: ReadingsPlan, drawn: Read
 
 
 def _page(found: dict[str, Any], drawn: Sequence[Section], lead: str) -> bytes:
-    before, sections = sections_of(in_sentences_readings(found)[1:])
-    promise, *others = sections
-    promise = with_chances(promise, found["worst"]["advantage"], _numbers(found))
-    return rendered(
-        Page(
-            f"What {found['output']} promises",
-            (lead,),
-            (promise, *drawn, *others),
-            (
-                f"Made by Trailveil {found['trailveil']}. Prior: {found['prior']['name']}, "
-                f"{found['prior']['kernel']}.",
-            ),
-            found["private"],
-            before,
-        )
-    )
+    return page_of(found, in_sentences_readings(found), _numbers(found), drawn, lead)
 
 
 def _numbers(found: dict[str, Any]) -> Table:

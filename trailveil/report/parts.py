@@ -100,6 +100,18 @@ def listed(mark: str, items: list[str]) -> list[Line]:
     return [Item(mark, item) for item in items]
 
 
+def ending(found: dict[str, Any]) -> list[Line]:
+    """How every report of a release ends."""
+    return [
+        "",
+        "What is not protected",
+        *listed("- ", found["not_protected"]),
+        "",
+        "Before you publish",
+        *listed("! ", found["warnings"]),
+    ]
+
+
 def laid_out(report: Iterable[Line]) -> str:
     """A report as text: sentences wrapped, items under each other; times and names stay whole."""
     return "\n".join(line for part in report for line in _laid_out(part))

@@ -13,6 +13,7 @@ from trailveil.guarantee import Guarantee
 from trailveil.readings_release import ReadingsFinding, ReadingsPlan
 from trailveil.report.parts import (
     Line,
+    ending,
     guaranteed,
     laid_out,
     listed,
@@ -101,12 +102,7 @@ def in_sentences_readings(found: dict[str, Any]) -> list[Line]:
         *_promise(found),
         *_secrets(found),
         *_cost(found),
-        "",
-        "What is not protected",
-        *listed("- ", found["not_protected"]),
-        "",
-        "Before you publish",
-        *listed("! ", found["warnings"]),
+        *ending(found),
     ]
 
 

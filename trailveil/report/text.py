@@ -4,7 +4,15 @@ from typing import Any
 
 from trailveil.report.certificate import certificate_lines
 from trailveil.report.ledger import ledger_lines, place_lines
-from trailveil.report.parts import Line, duration, laid_out, listed, paragraph, times_in_words
+from trailveil.report.parts import (
+    Line,
+    duration,
+    ending,
+    laid_out,
+    listed,
+    paragraph,
+    times_in_words,
+)
 
 
 def text(found: dict[str, Any]) -> str:
@@ -24,12 +32,7 @@ def in_sentences(found: dict[str, Any]) -> list[Line]:
         *ledger_lines(found.get("ledger")),
         *_cost(found["mechanism"], found["times"]),
         *_prices(found.get("prices", []), found["target"]["metres_a_minute"]),
-        "",
-        "What is not protected",
-        *listed("- ", found["not_protected"]),
-        "",
-        "Before you publish",
-        *listed("! ", found["warnings"]),
+        *ending(found),
     ]
 
 
