@@ -120,7 +120,7 @@ def held_back(recording: Path) -> Iterator[None]:
 
     It is a pipe until then, and a file of the same bytes after.
     """
-    data, aside = recording.read_bytes(), recording.with_suffix(".aside")
+    data, aside = recording.read_bytes(), recording.with_name(".aside")
     recording.rename(aside)
     os.mkfifo(recording)
     pipe = os.open(recording, os.O_RDWR)

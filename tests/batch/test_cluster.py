@@ -1,6 +1,7 @@
 """A batch on workers: of this machine, or of a scheduler that is there, some of them killed."""
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -124,4 +125,36 @@ def test_the_whole_run_is_killed_with_its_workers_and_goes_on(
     assert {one: left[one] for one in left if not one.startswith(".")}.items() <= whole.items()
     again = summary(rides, "-o", out, *asked, "--workers", "1")
     assert (again["protected"], again["as_before"]) == (count - before, before)
+    assert outputs(out) == whole
+
+
+def test_a_scheduler_that_is_killed_is_one_line_and_a_new_one_goes_on(tmp_path: Path) -> None:
+    count, before = 12, 3
+    rides, key = fleet(tmp_path / "rides", count, people=count), tmp_path / "key"
+    new_key(key)
+    asked = ("--key", key, "--subject-from", "folder")
+    assert summary(rides, "-o", tmp_path / "alone", *asked, "--workers", "1")["protected"] == count
+    state, out = tmp_path / "other", tmp_path / "out"
+    words, env = (rides, "-o", out, *asked, "--json"), {"XDG_STATE_HOME": str(state)}
+    with (
+        cluster(tmp_path / "first") as (address, scheduler, _),
+        held_back(sorted(rides.glob("*/*.gpx"))[before]),
+    ):
+        running = batch_process(*words, "--scheduler", address, env=env)
+        until(lambda: len(done_in(state, out)) == before or running.poll() is not None)
+        scheduler.kill()
+        said, errors = running.communicate(timeout=PATIENCE)
+    assert (running.returncode, said) == (1, "")
+    assert errors.startswith("trailveil: the scheduler and a worker must answer, got no answer f")
+    assert address in errors
+    assert errors.count("\n") == 1
+    left, whole = outputs(out), outputs(tmp_path / "alone")
+    assert len(left) == before
+    assert left.items() <= whole.items()
+    with cluster(tmp_path / "second") as (address, *_):
+        again = batch_process(*words, "--scheduler", address, env=env)
+        found, errors = again.communicate(timeout=PATIENCE)
+    assert (again.returncode, errors) == (0, "")
+    told = json.loads(found)
+    assert (told["protected"], told["as_before"]) == (count - before, before)
     assert outputs(out) == whole

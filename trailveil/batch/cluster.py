@@ -19,6 +19,7 @@ from trailveil.errors import Unavailable
 
 # Tasks under way for each worker: enough that none waits, however the times of traces differ.
 _AHEAD = 8
+_TALKERS = {"distributed", "tornado"}
 # Where their pages are served, which cannot be left out: without any, and for this machine alone.
 _NOBODY = "127.0.0.1:0"
 _CONFIG = {
@@ -119,13 +120,16 @@ def _outcome(task: Task, future: Any, address: str) -> Outcome:
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """What Dask has to say of a lost connection is said by our own error."""
-    logger = logging.getLogger("distributed")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
+    names = [one for one in logging.root.manager.loggerDict if one.split(".")[0] in _TALKERS]
+    loggers = [logging.getLogger(one) for one in names]  # each has a level of its own
+    before = [one.level for one in loggers]
+    for one in loggers:
+        one.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        logger.setLevel(before)
+        for one, level in zip(loggers, before, strict=True):
+            one.setLevel(level)
 
 
 def _unreachable(address: str) -> Unavailable:
