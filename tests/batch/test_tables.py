@@ -76,10 +76,14 @@ def test_whose_a_trace_is_its_column_says(tmp_path: Path) -> None:
     table = pd.concat(both, ignore_index=True).drop(columns=["track", "segment"])
     source = parquet(tmp_path / "fleet.parquet", table)
     assert summary(source, "-o", tmp_path / "out")["protected"] == 2
+    # Of a table without such a column it is the folder that says it; this one is in none.
+    by_folder = ("--subject-from", "folder")
+    assert summary(source, "-o", tmp_path / "again", *by_folder)["protected"] == 2
     alone = parquet(tmp_path / "other.parquet", table.drop(columns="user_id"))
     done = batch(alone, "-o", tmp_path / "one")
     assert done.returncode == 1
     assert done.stderr.startswith("1: a recording must be released once")
+    assert "beside them" in batch(alone, "-o", tmp_path / "no", *by_folder).stderr
 
 
 def test_tables_that_cannot_be_meant_are_one_line(tmp_path: Path) -> None:

@@ -57,9 +57,9 @@ class Found:
 class Wanted:
     """How inputs are understood.
 
-    subject_of: whose a recording is, by its path below what was named. suffix: of all outputs, or
-    None for those of the inputs. whole_files: whether tables hold one recording each; else trace
-    and person are the columns that name these, or None for what their names tell.
+    subject_of: whose a recording is, by its path below what was named; it may refuse. suffix: of
+    all outputs, or None for those of the inputs. whole_files: whether tables hold one recording
+    each; else trace and person are the columns that name these, or None for what their names tell.
     """
 
     subject_of: Callable[[PurePath], str]
@@ -93,7 +93,7 @@ def find(stated: Sequence[str], outdir: Path, wanted: Wanted) -> Found:
     failed: list[tuple[str, TrailveilError]] = []
     for path, below in sorted(files.items(), key=lambda pair: pair[1].parts):
         try:
-            items += _items(path, below, outdir, wanted)
+            items += list(_items(path, below, outdir, wanted))  # of a file: all or none
         except TrailveilError as error:
             failed.append((below.as_posix(), error))
     if not items:
@@ -105,9 +105,9 @@ def find(stated: Sequence[str], outdir: Path, wanted: Wanted) -> Found:
 def _items(path: Path, below: PurePath, outdir: Path, wanted: Wanted) -> Iterator[Item]:
     """The traces of one file: one, or those of a table."""
     place = outdir / below.parent
-    whose = wanted.subject_of(below)
     if wanted.whole_files or path.suffix.lower() not in TABLES:
-        yield Item(below.as_posix(), path, place / _name(path, wanted.suffix), whose)
+        output = place / _name(path, wanted.suffix)
+        yield Item(below.as_posix(), path, output, wanted.subject_of(below))
         return
     suffix = wanted.suffix or path.suffix
     format_to_write(suffix)
@@ -120,7 +120,8 @@ def _items(path: Path, below: PurePath, outdir: Path, wanted: Wanted) -> Iterato
                 f"{named(path)}; name another column (--trace-column)"
             )
         folder = place / path.stem / f"{quote(part.column, safe=' ')}={safe}"
-        yield Item(name, path, folder / f"{safe}.private{suffix}", person or whose, part)
+        whose = person or wanted.subject_of(below)
+        yield Item(name, path, folder / f"{safe}.private{suffix}", whose, part)
 
 
 def check_apart(items: Sequence[Item]) -> None:

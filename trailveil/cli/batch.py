@@ -22,6 +22,7 @@ from trailveil.cli.releasing import counting, naive_zone, reading
 from trailveil.cli.requesting import requested_of, requesting, was_given
 from trailveil.cli.selecting import WithPlaces, selected, selecting
 from trailveil.cli.waiting import watched
+from trailveil.errors import Refused
 from trailveil.formats.source import named
 from trailveil.keys import load_key, new_key
 from trailveil.ledger import Ledger, user_ledger
@@ -137,7 +138,8 @@ def _rules_of(options: dict[str, Any], rules: Rules, found: Found) -> Callable[[
     if options["everywhere"]:
         raise click.UsageError("--rules must come without --everywhere: state one of them")
     own = {name: one.over(rules) for name, one in read_rules(path).items()}
-    check_rules(own, [item.name for item in found.items], named(path))
+    there = [*(item.name for item in found.items), *(name for name, _ in found.failed)]
+    check_rules(own, there, named(path))
     return lambda item: own.get(item.name, rules)
 
 
@@ -160,9 +162,9 @@ def _subject_of(options: dict[str, Any]) -> Callable[[PurePath], str]:
 
 def _first_folder(below: PurePath) -> str:
     if len(below.parts) < 2:
-        raise click.UsageError(
-            "--subject-from folder must have a folder for each person below IN, got "
-            f"{named(below)} beside them: name the folder above, or use --subject"
+        raise Refused(
+            "--subject-from folder must have each recording in a folder of its person below IN, "
+            f"got {named(below)} beside them: put it into one, or name the folder above"
         )
     return below.parts[0]
 
