@@ -60,6 +60,7 @@ class Wanted:
     subject_of: whose a recording is, by its path below what was named; it may refuse. suffix: of
     all outputs, or None for those of the inputs. whole_files: whether tables hold one recording
     each; else trace and person are the columns that name these, or None for what their names tell.
+    check: refuses an output that cannot be as it is asked for.
     """
 
     subject_of: Callable[[PurePath], str]
@@ -67,6 +68,7 @@ class Wanted:
     whole_files: bool = False
     trace: str | None = None
     person: str | None = None
+    check: Callable[[Path], None] = lambda _: None
 
 
 def find(stated: Sequence[str], outdir: Path, wanted: Wanted) -> Found:
@@ -107,10 +109,12 @@ def _items(path: Path, below: PurePath, outdir: Path, wanted: Wanted) -> Iterato
     place = outdir / below.parent
     if wanted.whole_files or path.suffix.lower() not in TABLES:
         output = place / _name(path, wanted.suffix)
+        wanted.check(output)
         yield Item(below.as_posix(), path, output, wanted.subject_of(below))
         return
     suffix = wanted.suffix or path.suffix
     format_to_write(suffix)
+    wanted.check(place / f"{path.stem}{suffix}")
     for part, person in traces_of(path, wanted.trace, wanted.person):
         name = str(part.value)
         safe = quote(name, safe=" ")

@@ -18,6 +18,7 @@ from trailveil.batch.inputs import Found, Item, Wanted, check_outdir, find
 from trailveil.batch.rule_table import check_rules, read_rules
 from trailveil.batch.rules import Rules
 from trailveil.batch.running import PROTECTED, REFUSED, SAME, Setting, Told, run, why_of
+from trailveil.cli.keep import check_keep
 from trailveil.cli.releasing import counting, naive_zone, reading
 from trailveil.cli.requesting import requested_of, requesting, was_given
 from trailveil.cli.selecting import WithPlaces, selected, selecting
@@ -147,8 +148,12 @@ def _wanted(options: dict[str, Any]) -> Wanted:
     columns = (options["trace_column"], options["subject_column"])
     if options["whole_files"] and any(columns):
         raise click.UsageError("--whole-files must come without columns: state one of them")
+
+    def check(output: Path) -> None:
+        check_keep(output, options["keep"])
+
     subject = _subject_of(options)
-    return Wanted(subject, options["suffix"], options["whole_files"], *columns)
+    return Wanted(subject, options["suffix"], options["whole_files"], *columns, check)
 
 
 def _subject_of(options: dict[str, Any]) -> Callable[[PurePath], str]:
