@@ -15,6 +15,8 @@ import numpy as np
 from trailveil.batch.cluster import cluster_at, workers_here
 from trailveil.batch.engine import Engine, here
 from trailveil.batch.inputs import Found, Item, Wanted, check_outdir, find
+from trailveil.batch.listing import check_listing, write_listing
+from trailveil.batch.manifest import folder_of, opened
 from trailveil.batch.rule_table import check_rules, read_rules
 from trailveil.batch.rules import Rules
 from trailveil.batch.running import PROTECTED, REFUSED, SAME, Setting, Told, run, why_of
@@ -86,6 +88,12 @@ _FEW = 4
 )
 @click.option("--again", is_flag=True, help="Release recordings again, with other noise.")
 @click.option("--overwrite", is_flag=True, help="Replace outputs that no batch has written.")
+@click.option(
+    "--manifest",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="What became of each, for you alone: .json or .csv, outside of OUTDIR.",
+)
 @click.option("--allow-refusals", is_flag=True, help="Exit 0 even if some were refused.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def batch(**options: Any) -> None:
@@ -96,6 +104,9 @@ def batch(**options: Any) -> None:
     """
     sources, outdir = options["sources"], options["output"]
     check_outdir(outdir, sources)
+    manifest, overwrite = options["manifest"], options["overwrite"]
+    if manifest is not None:
+        check_listing(manifest, outdir, sources, overwrite=overwrite)
     rules, ledger = _rules(options), user_ledger()
     found = find(sources, outdir, _wanted(options))
     setting = Setting(
@@ -103,7 +114,7 @@ def batch(**options: Any) -> None:
         _key(options["key"], ledger),
         ledger,
         again=options["again"],
-        overwrite=options["overwrite"],
+        overwrite=overwrite,
         limit=options["limit"],
     )
     rules_of = _rules_of(options, rules, found)
@@ -112,6 +123,10 @@ def batch(**options: Any) -> None:
     for one in told:
         if one.status == REFUSED:
             click.echo(f"{named(one.name)}: {one.line}", err=True)
+    if manifest is not None:
+        with opened(folder_of(ledger.folder, outdir), outdir) as rows:
+            more = (rules_of, rows, outdir)
+            write_listing(manifest, found, told, *more, overwrite=overwrite)
     summary = summed(found, told)
     click.echo(json.dumps(summary) if options["as_json"] else _text(summary, outdir))
     if summary["refused"] and not options["allow_refusals"]:
