@@ -11,12 +11,21 @@
         `-- TooCoarse         the columns that noise was sought in cannot hold any that is enough
 
 Each message is one line: what must hold, what was found, where, and what to do next.
-No message holds a recorded position, a key, or any other secret.
+No message holds a recorded position, a key, or any other secret, but a time that was stated to
+protect it: what is kept, or told of many recordings, is `public`, without that.
 """
 
 
 class TrailveilError(Exception):
-    """Base of all errors raised on purpose."""
+    """Base of all errors raised on purpose.
+
+    public: the message without times, where it holds any.
+    """
+
+    def __init__(self, message: str, *, public: str | None = None) -> None:
+        """State what is wrong."""
+        super().__init__(message)
+        self.public = message if public is None else public
 
 
 class InvalidValue(TrailveilError, ValueError):

@@ -57,6 +57,7 @@ def test_each_trace_is_told_of_in_order_and_the_same_whenever_it_was_done(tmp_pa
     assert [one["trace"] for one in found] == names
     kinds = [None, "UnreadableInput"]
     assert [one["refused_by"] for one in found] == [kinds[i] for i in (1, 0, 1, 0, 0)]
+    assert found[2]["reason"].startswith("input must be")
     assert [one["subject"] for one in found[1:]] == ["p0", "p1", "p1", "p2"]
     good = [one for one in found if one["status"] == "protected"]
     assert {one["output"]: one["output_sha256"] for one in good} == outputs(out)

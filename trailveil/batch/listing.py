@@ -2,9 +2,8 @@
 
 It holds what the report for others of one release holds, and who and what it is about: no position,
 no time, and nothing that tells a protected one to who can run the program. Achieved losses and
-metres do, so it states what was asked for, which is at least as bad, and no metres; why one was
-refused is its kind alone, since a line may repeat a time. Digests of inputs and rules are keyed:
-nobody can try guesses against them.
+metres do, so it states what was asked for, which is at least as bad, and no metres. Digests of
+inputs and rules are keyed: nobody can try guesses against them.
 """
 
 import csv
@@ -18,7 +17,7 @@ from typing import Any, BinaryIO
 from trailveil.batch.inputs import Found, Item
 from trailveil.batch.manifest import DONE, Manifest, Row, may_be
 from trailveil.batch.rules import Rules
-from trailveil.batch.running import PROTECTED, REFUSED, Told
+from trailveil.batch.running import PROTECTED, REFUSED, Told, why_of
 from trailveil.batch.working import sha256_of
 from trailveil.errors import UnwritableOutput
 from trailveil.formats.source import named
@@ -32,10 +31,11 @@ _WHAT = "manifest"
 _MARK = "trailveil_manifest"
 _VERSION = 1
 COLUMNS = (
-    *("trace", "subject", "status", "refused_by", "output", "output_sha256", "input_digest"),
-    *("rules_digest", "fixes", "released", "mechanism", "radius_m", "epsilon", "order", "mu"),
-    *("odds_factor_99", "advantage", "leave_m", "withhold", "metres_a_minute", "adversaries"),
-    *("chosen_by_place", "prior", "prior_kernel", "kept", "rounded_to_s", "shifted"),
+    *("trace", "subject", "status", "refused_by", "reason", "output", "output_sha256"),
+    *("input_digest", "rules_digest", "fixes", "released", "mechanism", "radius_m", "epsilon"),
+    *("order", "mu", "odds_factor_99", "advantage", "leave_m", "withhold", "metres_a_minute"),
+    *("adversaries", "chosen_by_place", "prior", "prior_kernel", "kept", "rounded_to_s"),
+    "shifted",
 )
 """What is said of a trace; null, or an empty cell, where there is nothing to say."""
 
@@ -76,18 +76,17 @@ def write_listing(
     Raises UnwritableOutput, also where the file is one that must not be replaced.
     """
     write = _WRITERS[path.suffix.lower()]
-    kinds = {one.output: one.kind for one in told if one.status == REFUSED}
+    why = {one.output: (one.kind, one.line) for one in told if one.status == REFUSED}
 
     def lines() -> Iterator[dict[str, Any]]:
         for name, error in found.failed:
-            yield _line(trace=name, status=REFUSED, refused_by=type(error).__name__)
+            yield _refused(why_of(error), trace=name)
         for item in found.items:
             about = {"trace": item.name, "subject": item.subject}
             output = item.output.relative_to(outdir).as_posix()
             row = manifest.row(output)
-            if item.output in kinds or row is None or row.status != DONE:
-                left = _left(item.output, output, row)
-                yield _line(**about, status=REFUSED, refused_by=kinds.get(item.output), **left)
+            if item.output in why or row is None or row.status != DONE:
+                yield _refused(why.get(item.output), **about, **_left(item.output, output, row))
             else:
                 done = _done(row, rules_of(item))
                 yield _line(**about, status=PROTECTED, output=output, **done)
@@ -100,6 +99,11 @@ def write_listing(
 
 def _line(**said: Any) -> dict[str, Any]:
     return dict.fromkeys(COLUMNS) | said
+
+
+def _refused(why: tuple[str, str] | None, **said: Any) -> dict[str, Any]:
+    kind, line = why or (None, None)
+    return _line(status=REFUSED, refused_by=kind, reason=line, **said)
 
 
 def _left(path: Path, output: str, row: Row | None) -> dict[str, Any]:

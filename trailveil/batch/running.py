@@ -296,7 +296,7 @@ class _Run:
 
 def why_of(error: TrailveilError) -> tuple[str, str]:
     """The kind of an error, and what is said of it in one line."""
-    return type(error).__name__, " ".join(str(error).split())
+    return type(error).__name__, " ".join(error.public.split())
 
 
 def _sha256(path: Path) -> bytes:
