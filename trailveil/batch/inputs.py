@@ -19,7 +19,14 @@ from trailveil.protecting import default_output
 
 _SUFFIXES = {suffix for row in FORMATS for suffix in row.suffixes}
 _WILD = frozenset("*?[")
-_OWN = {"output": "an output", "name": "a name"}
+# What each trace has of its own, and what to do where it has not.
+_OWN = {
+    "output": ("an output", "name the folder above them, or put them into a batch each"),
+    "name": (
+        "a name",
+        "name a column that tells them apart (--trace-column), or put the tables into a batch each",
+    ),
+}
 _LONGEST = 150
 _OF_A_PLACE = frozenset("0123456789.,+- ")
 
@@ -130,15 +137,14 @@ def _items(path: Path, below: PurePath, outdir: Path, wanted: Wanted) -> Iterato
 
 def check_apart(items: Sequence[Item]) -> None:
     """Refuse two traces of one output, or of one name, before any work is done."""
-    for what, its in _OWN.items():
+    for what, (its, advice) in _OWN.items():
         seen: dict[str, Item] = {}
         for item in items:
             other = seen.setdefault(str(getattr(item, what)).casefold(), item)
             if other is not item:
                 raise Refused(
                     f"each trace must have {its} of its own, got one for both "
-                    f"{named(other.source)} and {named(item.source)}; name the folder above them, "
-                    "or put them into a batch each"
+                    f"{named(other.source)} and {named(item.source)}; {advice}"
                 )
 
 
