@@ -96,11 +96,12 @@ def done_in(state: Path, outdir: Path) -> set[str]:
     """The outputs that the manifest in a state folder says are done, durably.
 
     A file appears before that is written: a run that is killed between the two does it again.
+    What a run that was killed had begun to write is taken back first, as the next run does.
     """
     path = folder_of(state / "trailveil", outdir) / "manifest.sqlite"
     asked = "SELECT output FROM traces WHERE status = ?"
     try:
-        with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as rows:
+        with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True)) as rows:
             return {one for (one,) in rows.execute(asked, (DONE,))}
     except sqlite3.OperationalError:  # it is not there yet, or being written
         return set()

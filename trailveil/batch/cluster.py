@@ -19,7 +19,6 @@ from trailveil.errors import Unavailable
 
 # Tasks under way for each worker: enough that none waits, however the times of traces differ.
 _AHEAD = 8
-_TALKERS = {"distributed", "tornado"}
 # Where their pages are served, which cannot be left out: without any, and for this machine alone.
 _NOBODY = "127.0.0.1:0"
 _CONFIG = {
@@ -120,8 +119,9 @@ def _outcome(task: Task, future: Any, address: str) -> Outcome:
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """What Dask has to say of a lost connection is said by our own error."""
-    names = [one for one in logging.root.manager.loggerDict if one.split(".")[0] in _TALKERS]
-    loggers = [logging.getLogger(one) for one in names]  # each has a level of its own
+    known = logging.root.manager.loggerDict  # each of them has a level of its own
+    names = [one for one in known if one.split(".")[0] in {"distributed", "tornado"}]
+    loggers = [logging.getLogger(one) for one in names]
     before = [one.level for one in loggers]
     for one in loggers:
         one.setLevel(logging.CRITICAL)
