@@ -4,6 +4,7 @@
     |-- InvalidValue          an argument is outside what it may be (also a ValueError)
     |-- UnreadableInput       a file cannot be read as what it claims to be
     |-- UnwritableOutput      a file cannot be written, or must not be
+    |   `-- NoRoom            the disk, or what the user may have of it, is full
     |-- Refused               going on could cost privacy, so nothing was done
     |   `-- BeyondPrior       somebody knows more already than they are to be left with
     |-- Unavailable           a valid request that this version or installation cannot serve
@@ -38,6 +39,10 @@ class UnreadableInput(TrailveilError):
 
 class UnwritableOutput(TrailveilError):
     """A file cannot be written, or must not be."""
+
+
+class NoRoom(UnwritableOutput):
+    """The disk, or what the user may have of it, is full."""
 
 
 class Refused(TrailveilError):
