@@ -1,13 +1,18 @@
 """What a study has that is not as it must be: each is one line, and what is finished stays."""
 
+import errno
+import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from tests.batch.fleets import AT_ONCE, DAY, batch, fleet, outputs, summary
 from tests.rides import BEGIN, PATIENCE, command, environment, ride
+from trailveil import output
 from trailveil.formats import write
 from trailveil.frames import to_frame
 from trailveil.keys import new_key
@@ -61,6 +66,30 @@ def test_one_name_of_two_traces_is_refused_before_any_work(tmp_path: Path) -> No
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "each trace must have a name of its own, got one for both" in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_no_room_ends_the_run_with_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the next test has it, where no disk can be had."""
+    rides, out = fleet(tmp_path / "rides", 5), tmp_path / "out"
+    fill = output._fill
+
+    def until_full(rough: Path, write: Callable[[BinaryIO], object]) -> None:
+        if rough.is_relative_to(out) and len(outputs(out)) + len(list(out.rglob("*.part"))) > 3:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        fill(rough, write)
+
+    with monkeypatch.context() as full:
+        full.setattr(output, "_fill", until_full)
+        done = batch(rides, "-o", out)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith("trailveil: the folder of outputs must have room for them")
+    assert "give the same command again" in done.stderr
+    some = outputs(out)
+    assert 0 < len(some) < 5
+    assert summary(rides, "-o", out)["as_before"] == len(some)
+    assert some.items() < outputs(out).items()
 
 
 # A disk of its own that has no room for all; what is on it is copied, then there is more of it.
