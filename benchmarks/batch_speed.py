@@ -141,6 +141,7 @@ def asked(stays: str, adversary: str, rides: Fleet, *, noise: bool) -> list[str]
 
 @click.command()
 @click.option("--most", default=100, show_default=True, help="Of 100, 1,000 and 10,000 traces.")
+@click.option("--traces", "counts", type=int, multiple=True, help="So many, in place of --most.")
 @click.option("--adversary", "who", default=["plain"], show_default=True, multiple=True)
 @click.option("--workers", default=[1, 2], show_default=True, multiple=True)
 @click.option("--suffix", default=".parquet", show_default=True, help="Of all files: .gpx, ...")
@@ -148,6 +149,7 @@ def asked(stays: str, adversary: str, rides: Fleet, *, noise: bool) -> list[str]
 @click.option("--no-noise", is_flag=True, help="Withhold alone: all that is not the design.")
 def main(
     most: int,
+    counts: Sequence[int],
     who: Sequence[str],
     workers: Sequence[int],
     suffix: str,
@@ -161,7 +163,7 @@ def main(
         print(f"\n{FIXES} fixes a trace, {suffix}, stays: {stays}, {noise}\n")
         print("| traces | what | s | points/s | of bare | CPU ms a trace | GiB, largest process |")
         print("|---|---|---|---|---|---|---|", flush=True)
-        for count in (one for one in TRACES if one <= most):
+        for count in counts or [one for one in TRACES if one <= most]:
             with tempfile.TemporaryDirectory() as scratch:
                 place = Path(scratch)
                 cold = fleet(place / "cold", range(count), suffix, stays)
