@@ -1,19 +1,27 @@
-"""How fast a batch goes and what memory it takes, beside a bare read and write: a table.
+"""How fast a batch goes and what memory it takes, beside a bare read and write: tables.
 
-Traces of 1,000 fixes, one stay of 9 minutes each, each of another person. Each run is a process of
-its own. Seconds on the clock, and of all processors together, which do not depend on what else the
-machine does; memory of the largest process. Run: python -m benchmarks.batch_speed [--most N]
-[--adversary NAME] [--no-noise].
+Traces of 1,000 fixes, 5 s apart, one stay each, each of another person. The stays differ in length
+(5 to 15 minutes) and in place, and are stated by a table of rules, as a study has it (--stays
+rules), or found (--stays auto); or all are of 9 minutes, at the same time (--stays fixed). A cold
+run begins with an empty state folder; a warm one has the same state folder after it, and other
+traces, of other people, with other stays, for another folder of outputs.
+
+Each run is a process of its own. Seconds on the clock, and of all processors together, which do not
+depend on what else the machine does; memory of the largest process. Run: python -m
+benchmarks.batch_speed [--most N] [--suffix .gpx] [--adversary NAME]... [--no-noise].
 """
 
+import csv
 import io
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -25,95 +33,167 @@ from trailveil.trace import NANOSECONDS, Trace
 
 FIXES = 1000
 TRACES = (100, 1000, 10_000)
-_STEP, _BEGIN = 5.0, 1_715_672_400
+STAYS = ("rules", "auto", "fixed")
+_STEP, _BEGIN = 5, 1_715_672_400
+_FIXED = (2040, 2580)
+_SHORTEST, _LONGEST = 300, 900
 _MEASURE = """
 import resource, subprocess, sys
 subprocess.run(sys.argv[1:], check=True, stdout=2)
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(used.ru_utime + used.ru_stime, used.ru_maxrss)
 """
-_STAY = ("start+34m", "start+43m")
 
 
-def trace(number: int) -> Trace:
-    """Somebody who goes about, and stays for nine minutes."""
+@dataclass(frozen=True)
+class Took:
+    """Seconds on the clock, of all processors, and the GiB of the largest process."""
+
+    seconds: float
+    busy: float
+    largest: float
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Traces as files, each in the folder of its person, and the rules of their stays."""
+
+    folder: Path
+    rules: Path
+
+
+def stay(number: int, stays: str) -> tuple[int, int]:
+    """Begin and end of the stay of a trace, in seconds from its start."""
+    if stays == "fixed":
+        return _FIXED
+    random = np.random.default_rng((number, 1))
+    length = int(random.integers(_SHORTEST, _LONGEST, endpoint=True))
+    begin = int(random.integers(_SHORTEST, FIXES * _STEP - length - _SHORTEST))
+    return begin, begin + length
+
+
+def trace(number: int, stays: str) -> Trace:
+    """Somebody who goes about, and stays for some minutes."""
     random = np.random.default_rng(number)
     velocity = np.repeat(random.normal(0, 2.0, (FIXES // 20, 2)), 20, axis=0) * _STEP
-    velocity[400:520] = 0
+    begin, end = stay(number, stays)
+    velocity[begin // _STEP : end // _STEP + 1] = 0
     places = np.cumsum(velocity, axis=0) + random.normal(0, 2.0, (FIXES, 2))
-    begin = _BEGIN * NANOSECONDS
-    times = begin + np.round(np.arange(FIXES) * _STEP * NANOSECONDS).astype(np.int64)
+    times = (_BEGIN + _STEP * np.arange(FIXES, dtype=np.int64)) * NANOSECONDS
     degrees = np.array([46.2, -33.0]) + places / 111_000
     return Trace(times, degrees, np.zeros(FIXES, np.intp), (0,))
 
 
-def fleet(folder: Path, count: int, suffix: str) -> Path:
-    """So many traces as files, each in the folder of its person."""
-    for number in range(count):
-        own = folder / f"p{number}"
-        own.mkdir(parents=True)
-        with (own / f"ride{suffix}").open("wb") as out:
-            write(trace(number), out, suffix)
-    return folder
+def fleet(folder: Path, numbers: range, suffix: str, stays: str) -> Fleet:
+    """These traces as files, and what is known of their stays."""
+    made = Fleet(folder / "rides", folder / "rules.csv")
+    folder.mkdir()
+    with made.rules.open("w", newline="") as text:
+        rows = csv.writer(text)
+        rows.writerow(["trace", "from", "to"])
+        for number in numbers:
+            own = made.folder / f"p{number}"
+            own.mkdir(parents=True)
+            with (own / f"ride{suffix}").open("wb") as out:
+                write(trace(number, stays), out, suffix)
+            begin, end = stay(number, stays)
+            rows.writerow([f"p{number}/ride{suffix}", f"start+{begin}s", f"start+{end}s"])
+    return made
 
 
-def bare(folder: Path, suffix: str) -> None:
-    """Read, clean and write each, and no more: in this process."""
+def bare(folder: Path, suffix: str) -> Took:
+    """Read, clean and write each, and no more: by the same reader and writer, in this process."""
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    begun = time.perf_counter()
     for path in folder.glob(f"*/*{suffix}"):
         out = io.BytesIO()
         write(clean(read(path))[0], out, suffix)
+    seconds = time.perf_counter() - begun
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    busy = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    return Took(seconds, busy, after.ru_maxrss / 2**20)
 
 
-def measured(words: Sequence[str], state: Path) -> tuple[float, float, float]:
-    """Seconds on the clock, of all processors, and the GiB of the largest process."""
+def measured(words: Sequence[str], state: Path) -> Took:
+    """What a run of the program took."""
     env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "XDG_STATE_HOME": str(state)}
     begun = time.perf_counter()
-    command = [sys.executable, "-c", _MEASURE, sys.executable, *words]
+    command = [sys.executable, "-c", _MEASURE, sys.executable, "-m", "trailveil", *words]
     done = subprocess.run(  # noqa: S603  # this program, files of ours
-        command, env=env, check=True, capture_output=True, text=True
+        command, env=env, check=True, stdout=subprocess.PIPE, text=True
     )
     seconds = time.perf_counter() - begun
     busy, largest = done.stdout.split()
-    return seconds, float(busy), int(largest) / 2**20
+    return Took(seconds, float(busy), int(largest) / 2**20)
+
+
+def asked(stays: str, adversary: str, rides: Fleet, *, noise: bool) -> list[str]:
+    """What is asked of each trace, as options of the batch."""
+    words = ["--adversary", adversary]
+    if not noise:
+        words += ["--mechanism", "withhold", "--withhold", "30", "--radius", "1"]
+    if stays == "fixed":
+        return [*words, "--between", *(f"start+{one}s" for one in _FIXED)]
+    if stays == "auto":
+        return [*words, "--stops", "auto", "--allow-refusals"]
+    return [*words, "--rules", str(rides.rules)]
 
 
 @click.command()
 @click.option("--most", default=100, show_default=True, help="Of 100, 1,000 and 10,000 traces.")
-@click.option("--adversary", default="plain", show_default=True)
-@click.option("--suffix", default=".parquet", show_default=True)
+@click.option("--traces", "counts", type=int, multiple=True, help="So many, in place of --most.")
+@click.option("--adversary", "who", default=["plain"], show_default=True, multiple=True)
+@click.option("--workers", default=[1, 2], show_default=True, multiple=True)
+@click.option("--suffix", default=".parquet", show_default=True, help="Of all files: .gpx, ...")
+@click.option("--stays", default="rules", show_default=True, type=click.Choice(STAYS))
 @click.option("--no-noise", is_flag=True, help="Withhold alone: all that is not the design.")
-def main(most: int, adversary: str, suffix: str, *, no_noise: bool) -> None:
-    """Print the table."""
-    rules = ["--adversary", adversary, "--between", *_STAY]
-    if no_noise:
-        rules = ["--mechanism", "withhold", "--withhold", "30", "--radius", "1"]
-        rules += ["--adversary", "plain", "--at", "start+34m"]
-    print(f"{FIXES} fixes a trace, {suffix}, {' '.join(rules)}")
-    print("| traces | workers | s | points/s | CPU ms a trace | GiB of the largest process |")
-    print("|---|---|---|---|---|---|")
-    for count in (one for one in TRACES if one <= most):
-        with tempfile.TemporaryDirectory() as scratch:
-            rides = fleet(Path(scratch) / "rides", count, suffix)
-            before = resource.getrusage(resource.RUSAGE_SELF)
-            begun = time.perf_counter()
-            bare(rides, suffix)
-            seconds = time.perf_counter() - begun
-            after = resource.getrusage(resource.RUSAGE_SELF)
-            busy = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
-            told(count, "bare read and write", seconds, busy, after.ru_maxrss / 2**20)
-            for workers in ("1", "2"):
-                out = Path(scratch) / f"out{workers}"
-                words = ["-m", "trailveil", "batch", str(rides), "-o", str(out)]
-                words += ["--workers", workers, "--subject-from", "folder"]
-                words += ["--whole-files", *rules]
-                told(count, workers, *measured(words, Path(scratch) / f"state{workers}"))
+def main(
+    most: int,
+    counts: Sequence[int],
+    who: Sequence[str],
+    workers: Sequence[int],
+    suffix: str,
+    stays: str,
+    *,
+    no_noise: bool,
+) -> None:
+    """Print a table for each adversary."""
+    for adversary in who:
+        noise = "no noise" if no_noise else f"adversary {adversary}"
+        print(f"\n{FIXES} fixes a trace, {suffix}, stays: {stays}, {noise}\n")
+        print("| traces | what | s | points/s | of bare | CPU ms a trace | GiB, largest process |")
+        print("|---|---|---|---|---|---|---|", flush=True)
+        for count in counts or [one for one in TRACES if one <= most]:
+            with tempfile.TemporaryDirectory() as scratch:
+                place = Path(scratch)
+                cold = fleet(place / "cold", range(count), suffix, stays)
+                warm = fleet(place / "warm", range(count, 2 * count), suffix, stays)
+                plain = bare(cold.folder, suffix)
+                told(count, "bare read and write", plain, plain)
+                for number in workers:
+                    words = ["--workers", str(number), "--subject-from", "folder", "--whole-files"]
+                    for name, rides in (("cold", cold), ("warm", warm)):
+                        more = asked(stays, adversary, rides, noise=not no_noise)
+                        took = batch(rides, place, [*words, *more], f"state{number}")
+                        processes = "1 worker" if number == 1 else f"{number} workers"
+                        told(count, f"{processes}, {name}", took, plain)
 
 
-def told(count: int, what: str, seconds: float, busy: float, largest: float) -> None:
+def batch(rides: Fleet, place: Path, words: Sequence[str], state: str) -> Took:
+    """One run, to a folder of outputs of its own that is not kept."""
+    out = place / "out"
+    took = measured(["batch", str(rides.folder), "-o", str(out), *words], place / state)
+    shutil.rmtree(out)
+    return took
+
+
+def told(count: int, what: str, took: Took, plain: Took) -> None:
     """Print one row."""
-    rate, each = FIXES * count / seconds, 1000 * busy / count
+    rate, each = FIXES * count / took.seconds, 1000 * took.busy / count
+    share = plain.seconds / took.seconds
     print(
-        f"| {count:,} | {what} | {seconds:.1f} | {rate:,.0f} | {each:.1f} | {largest:.2f} |",
+        f"| {count:,} | {what} | {took.seconds:.1f} | {rate:,.0f} | {share:.2f} | {each:.1f} "
+        f"| {took.largest:.2f} |",
         flush=True,
     )
 

@@ -12,6 +12,8 @@ from trailveil.formats.moments import format_moments
 from trailveil.trace import NANOSECONDS, Trace
 
 BEGIN = 1_715_672_400  # 2024-05-14T07:40:00Z
+PATIENCE = 600.0
+"""Seconds that are waited for what takes a few: on machines that are slow, or busy."""
 ROOT = Path(__file__).parents[1]
 
 
@@ -74,7 +76,7 @@ def run(
         check=False,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
 
 

@@ -15,6 +15,7 @@ import pytest
 from scipy.stats import chi2
 
 from tests.conftest import Sweep
+from tests.rides import PATIENCE
 from trailveil.cleaning import clean
 from trailveil.formats import read
 from trailveil.projection import MICRO, Frame
@@ -64,7 +65,7 @@ def trailveil(*words: str | Path, **environment: str) -> subprocess.CompletedPro
         text=True,
         check=False,
         env={**os.environ, **environment},
-        timeout=120,
+        timeout=PATIENCE,
     )
 
 

@@ -273,15 +273,17 @@ def test_what_another_library_finds_is_found(step: float, seed: int) -> None:
 
 @pytest.mark.slow
 def test_a_million_fixes_take_seconds() -> None:
-    """Most of them standing still, and each a piece of its own."""
-    count = 1_000_000
-    random = np.random.default_rng(1)
-    degrees = 48.0 + 4e-5 * random.standard_normal((count, 2))
-    degrees[np.arange(count) % 250_000 > 200_000] += 4e-3
-    times = 30 * NANOSECONDS * np.arange(count, dtype=np.int64)
-    trace = Trace(times, degrees, np.zeros(count, dtype=np.intp), (0,))
-    begin = time.process_time()
-    found = stays(trace)
-    assert time.process_time() - begin < 20
-    assert len(found) == 8
-    assert all(one[1] < other[0] for one, other in pairwise(found))
+    """Most of them standing still, and each a piece of its own: 4 s, ten times those of a tenth."""
+    took = []
+    for count in (100_000, 1_000_000):
+        random = np.random.default_rng(1)
+        degrees = 48.0 + 4e-5 * random.standard_normal((count, 2))
+        degrees[np.arange(count) % (count // 4) > count // 5] += 4e-3
+        times = 30 * NANOSECONDS * np.arange(count, dtype=np.int64)
+        trace = Trace(times, degrees, np.zeros(count, dtype=np.intp), (0,))
+        begin = time.process_time()
+        found = stays(trace)
+        took.append(time.process_time() - begin)
+        assert len(found) == 8
+        assert all(one[1] < other[0] for one, other in pairwise(found))
+    assert took[1] < 30 * took[0]

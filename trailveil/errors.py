@@ -4,6 +4,7 @@
     |-- InvalidValue          an argument is outside what it may be (also a ValueError)
     |-- UnreadableInput       a file cannot be read as what it claims to be
     |-- UnwritableOutput      a file cannot be written, or must not be
+    |   `-- NoRoom            the disk, or what the user may have of it, is full
     |-- Refused               going on could cost privacy, so nothing was done
     |   `-- BeyondPrior       somebody knows more already than they are to be left with
     |-- Unavailable           a valid request that this version or installation cannot serve
@@ -11,12 +12,21 @@
         `-- TooCoarse         the columns that noise was sought in cannot hold any that is enough
 
 Each message is one line: what must hold, what was found, where, and what to do next.
-No message holds a recorded position, a key, or any other secret.
+No message holds a recorded position, a key, or any other secret, but a time that was stated to
+protect it: what is kept, or told of many recordings, is `public`, without that.
 """
 
 
 class TrailveilError(Exception):
-    """Base of all errors raised on purpose."""
+    """Base of all errors raised on purpose.
+
+    public: the message without times, where it holds any.
+    """
+
+    def __init__(self, message: str, *, public: str | None = None) -> None:
+        """State what is wrong."""
+        super().__init__(message)
+        self.public = message if public is None else public
 
 
 class InvalidValue(TrailveilError, ValueError):
@@ -29,6 +39,10 @@ class UnreadableInput(TrailveilError):
 
 class UnwritableOutput(TrailveilError):
     """A file cannot be written, or must not be."""
+
+
+class NoRoom(UnwritableOutput):
+    """The disk, or what the user may have of it, is full."""
 
 
 class Refused(TrailveilError):

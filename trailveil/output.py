@@ -1,6 +1,7 @@
 """Files that appear whole or not at all, and never in place of something else unless asked."""
 
 import contextlib
+import errno
 import os
 import secrets
 import stat
@@ -8,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from trailveil.errors import UnwritableOutput
+from trailveil.errors import NoRoom, UnwritableOutput
 from trailveil.formats.source import named
 
 Put = Callable[[], None]
@@ -177,7 +178,8 @@ def _refusing(path: Path, what: str) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise UnwritableOutput(
+        kind = NoRoom if error.errno in {errno.ENOSPC, errno.EDQUOT} else UnwritableOutput
+        raise kind(
             f"the {what} must be writable, got the error '{reason}': {named(path)}; choose another "
             "place"
         ) from error

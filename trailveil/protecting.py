@@ -62,6 +62,8 @@ def requested(
     trace: Trace, chosen: Chosen, request: Request, there: Sequence[Visited] = ()
 ) -> Request:
     """The request for what was chosen of a trace, besides the places that it visits."""
+    if request.noise is Noise.EVERYWHERE and replace(chosen, zone=None) == Chosen():
+        return request
     known = [interval for one in there for interval in one.intervals]
     return replace(request, stretches=tuple(chosen.stretches(trace, known)))
 

@@ -80,10 +80,8 @@ def moment(text: str, trace: Timed, zone: tzinfo | None) -> int:
         when = datetime.fromisoformat(text)
         return _nanoseconds(when) if when.tzinfo else _local(text, when, zone)
     except (ValueError, OverflowError) as error:
-        raise InvalidValue(
-            "a time must be like 2024-05-14T08:30:00Z, start+5m, end-10m or 08:30, got "
-            f"{text[:40]!r}"
-        ) from error
+        form = "a time must be like 2024-05-14T08:30:00Z, start+5m, end-10m or 08:30, got "
+        raise InvalidValue(f"{form}{text[:40]!r}", public=f"{form}another") from error
 
 
 def at(text: str, trace: Timed, zone: tzinfo | None) -> Stretch:
@@ -97,9 +95,9 @@ def between(first: str, second: str, trace: Timed, zone: tzinfo | None) -> Stret
     """A stay within the trace. InvalidValue where it ends before it begins, Refused outside."""
     begin, end = moment(first, trace, zone), moment(second, trace, zone)
     if not begin < end:
+        order = "--between must be two times, the earlier one first, got "
         raise InvalidValue(
-            "--between must be two times, the earlier one first, got "
-            f"{first[:40]!r} and {second[:40]!r}"
+            f"{order}{first[:40]!r} and {second[:40]!r}", public=f"{order}the later one first"
         )
     for text, when in ((first, begin), (second, end)):
         _check_inside(text, when, trace)
@@ -238,18 +236,22 @@ def _duration(text: str) -> int:
 def _of_the_clock(text: str, clock: re.Match[str], trace: Timed, zone: tzinfo | None) -> int:
     hour, minute, second = (int(part or 0) for part in clock.groups())
     if hour > 23 or minute > 59 or second > 59:
-        raise InvalidValue(f"a clock time must be from 00:00 to 23:59:59, got {text!r}")
+        clock_times = "a clock time must be from 00:00 to 23:59:59, got "
+        raise InvalidValue(f"{clock_times}{text!r}", public=f"{clock_times}another")
     candidates = _passes(timedelta(hours=hour, minutes=minute, seconds=second), trace, zone or UTC)
     listed = _listed(candidates, zone or UTC)
     if zone is None:
         raise Refused(
             f"a clock time must state its zone, got {text!r}; add --tz ZONE (in UTC it would be: "
-            f"{listed})"
+            f"{listed})",
+            public="a clock time must state its zone, got one without; add --tz ZONE",
         )
     if len(candidates) != 1:
         raise Refused(
             f"a clock time must be passed once by the recording, got {text!r} {len(candidates)} "
-            f"times ({listed}); state date and offset as well"
+            f"times ({listed}); state date and offset as well",
+            public="a clock time must be passed once by the recording, got one that it passes "
+            f"{len(candidates)} times; state date and offset as well",
         )
     return candidates[0]
 
@@ -274,13 +276,17 @@ def _local(text: str, shown: datetime, zone: tzinfo | None) -> int:
     if zone is None:
         raise Refused(
             f"a time must state its zone, got {text!r}; add Z or an offset such as +02:00, or "
-            "--tz ZONE"
+            "--tz ZONE",
+            public="a time must state its zone, got one without; add Z or an offset such as "
+            "+02:00, or --tz ZONE",
         )
     moments = _moments(shown, zone)
     if len(moments) != 1:
         raise Refused(
             f"a local time must be shown once by clocks, got {text!r} {len(moments)} times "
-            f"({_listed(moments, zone)}), since they were changed; state an offset as well"
+            f"({_listed(moments, zone)}), since they were changed; state an offset as well",
+            public="a local time must be shown once by clocks, got one that they showed "
+            f"{len(moments)} times, since they were changed; state an offset as well",
         )
     return moments[0]
 
@@ -304,7 +310,8 @@ def _check_inside(text: str, when: int, trace: Timed) -> None:
     if not first <= when <= last:
         raise Refused(
             f"a protected time must be within the recording ({in_words(first)} to "
-            f"{in_words(last)}), got {text[:40]!r}"
+            f"{in_words(last)}), got {text[:40]!r}",
+            public="a protected time must be within the recording, got one outside of it",
         )
 
 

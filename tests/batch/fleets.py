@@ -1,8 +1,13 @@
 """Made-up fleets for tests of batches, and the batch run on them."""
 
+import contextlib
 import hashlib
 import json
+import os
+import sqlite3
 import subprocess
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +15,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tests.rides import BEGIN, command, environment, ride, written
+from tests.rides import BEGIN, PATIENCE, command, environment, ride, written
+from trailveil.batch.manifest import DONE, folder_of
 from trailveil.cli import cli
 from trailveil.errors import TrailveilError
 
@@ -84,3 +90,44 @@ def outputs(folder: Path) -> dict[str, str]:
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
+
+
+def done_in(state: Path, outdir: Path) -> set[str]:
+    """The outputs that the manifest in a state folder says are done, durably.
+
+    A file appears before that is written: a run that is killed between the two does it again.
+    What a run that was killed had begun to write is taken back first, as the next run does.
+    """
+    path = folder_of(state / "trailveil", outdir) / "manifest.sqlite"
+    asked = "SELECT output FROM traces WHERE status = ?"
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True)) as rows:
+            return {one for (one,) in rows.execute(asked, (DONE,))}
+    except sqlite3.OperationalError:  # it is not there yet, or being written
+        return set()
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Wait for a condition."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.02)
+
+
+@contextlib.contextmanager
+def held_back(recording: Path) -> Iterator[None]:
+    """Nobody reads this recording to its end while this lasts, so no run gets past it.
+
+    It is a pipe until then, and a file of the same bytes after.
+    """
+    data, aside = recording.read_bytes(), recording.with_name(".aside")
+    recording.rename(aside)
+    os.mkfifo(recording)
+    pipe = os.open(recording, os.O_RDWR)
+    try:
+        yield
+    finally:
+        aside.replace(recording)
+        os.write(pipe, data)  # for who reads it by now
+        os.close(pipe)

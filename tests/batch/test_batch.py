@@ -88,6 +88,23 @@ def test_people_may_ride_at_once_and_one_person_may_not(tmp_path: Path) -> None:
     assert both["protected"] == 2
 
 
+def test_one_that_is_in_no_folder_of_a_person_is_one_line(tmp_path: Path) -> None:
+    rides, out = fleet(tmp_path / "rides", 2), tmp_path / "out"
+    stray = written(rides / "stray.gpx", ride(12, 30.0, seed=9, begin=BEGIN + 9 * DAY))
+    (tmp_path / "rules.csv").write_text("trace,radius\nstray.gpx,300\n")  # it is known all the same
+    rules = ("--rules", tmp_path / "rules.csv")
+    done = batch(rides, "-o", out, "--subject-from", "folder", *rules)
+    assert done.returncode == 1
+    assert done.stderr.startswith("stray.gpx: --subject-from folder must have each recording in a")
+    assert done.stderr.count("\n") == 1
+    assert "2 of 3 recordings protected" in done.stdout
+    assert set(outputs(out)) == {"p0/r0000.private.gpx", "p1/r0001.private.gpx"}
+    alone = batch(stray, "-o", tmp_path / "none", "--subject-from", "folder")
+    assert (alone.returncode, alone.stderr.count("\n")) == (1, 1)
+    assert "got stray.gpx beside them: put it into one" in alone.stderr
+    assert not (tmp_path / "none").exists()
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs locks of files")
 def test_two_runs_on_one_folder_are_refused(tmp_path: Path) -> None:
     import fcntl

@@ -1,34 +1,35 @@
 """A batch on workers: of this machine, or of a scheduler that is there, some of them killed."""
 
 import contextlib
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.batch.fleets import batch, batch_process, fleet, outputs, summary
-from tests.rides import environment, run
+from tests.batch.fleets import (
+    batch,
+    batch_process,
+    done_in,
+    fleet,
+    held_back,
+    outputs,
+    summary,
+    until,
+)
+from tests.rides import PATIENCE, environment, run
 from trailveil.keys import new_key
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(os.name != "posix", reason="needs processes that are killed"),
 ]
-
-
-def until(condition: object, seconds: float = 60.0) -> None:
-    """Wait for a condition, which is called."""
-    end = time.monotonic() + seconds
-    while not condition():  # type: ignore[operator]  # any callable
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def heard_by(process: psutil.Process) -> list[str]:
@@ -59,6 +60,7 @@ def cluster(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes], list[i
             one = subprocess.Popen([sys.executable, "-m", *words, *more], **where)  # type: ignore[call-overload]  # as stated
             started.callback(_end, one)
             workers.append(one.pid)
+        until(lambda: said.read_text().count("Registered to:") == len(workers))
         yield address, scheduler, workers
 
 
@@ -75,15 +77,15 @@ def test_a_scheduler_and_two_workers_of_which_one_is_killed(tmp_path: Path, full
     done = batch(rides, "-o", tmp_path / "alone", *asked, "--workers", "1")
     assert done.returncode == 0, done.stderr
     out = tmp_path / "out"
-    state = {"XDG_STATE_HOME": str(tmp_path / "other")}
+    state = tmp_path / "other"
     with cluster(tmp_path / "cluster") as (address, _, workers):
-        running = batch_process(rides, "-o", out, *asked, "--scheduler", address, env=state)
-        until(lambda: len(list(out.glob("p*/*.gpx"))) >= count // 10)
-        os.kill(workers[0], signal.SIGKILL)
-        seen = len(list(out.glob("p*/*.gpx")))
-        said = running.communicate(timeout=300)
+        with held_back(sorted(rides.glob("*/*.gpx"))[4]):
+            words = (rides, "-o", out, *asked, "--scheduler", address)
+            running = batch_process(*words, env={"XDG_STATE_HOME": str(state)})
+            until(lambda: done_in(state, out) or running.poll() is not None)
+            os.kill(workers[0], signal.SIGKILL)
+        said = running.communicate(timeout=PATIENCE)
         assert running.returncode == 0, said
-        assert seen < count
         assert outputs(out) == outputs(tmp_path / "alone")
 
 
@@ -106,20 +108,56 @@ def test_the_whole_run_is_killed_with_its_workers_and_goes_on(
     new_key(key)
     asked = ("--key", key, "--subject-from", "folder")
     assert summary(rides, "-o", tmp_path / "alone", *asked, "--workers", "1")["protected"] == count
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "other"))
-    out = tmp_path / "out"
-    running = batch_process(rides, "-o", out, *asked, "--workers", "2")
-    until(lambda: len(list(out.glob("p*/*.gpx"))) >= 2)
-    whole = psutil.Process(running.pid)
-    seen = [one for each in (whole, *whole.children(recursive=True)) for one in heard_by(each)]
+    state, out = tmp_path / "other", tmp_path / "out"
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    with held_back(sorted(rides.glob("*/*.gpx"))[4]):
+        running = batch_process(rides, "-o", out, *asked, "--workers", "2")
+        until(lambda: done_in(state, out) or running.poll() is not None)
+        program = psutil.Process(running.pid)
+        all_of_it = (program, *program.children(recursive=True))
+        seen = [one for each in all_of_it for one in heard_by(each)]
+        running.kill()
+        # Until the workers are gone, too: they hold its stderr.
+        running.communicate(timeout=PATIENCE)
     assert len(seen) >= 3
     assert set(seen) == {"127.0.0.1"}
-    running.kill()
-    running.communicate(timeout=60)  # once the workers are gone, too: they hold its stderr
-    left = outputs(out)
-    again = summary(rides, "-o", out, *asked, "--workers", "1")
-    assert again["protected"] + again["as_before"] == count
-    assert again["as_before"] >= 2
-    whole = outputs(tmp_path / "alone")
-    assert outputs(out) == whole
+    left, whole = outputs(out), outputs(tmp_path / "alone")
     assert {one: left[one] for one in left if not one.startswith(".")}.items() <= whole.items()
+    done = done_in(state, out)
+    assert done <= set(left)
+    again = summary(rides, "-o", out, *asked, "--workers", "1")
+    assert (again["protected"], again["as_before"]) == (count - len(done), len(done))
+    assert outputs(out) == whole
+
+
+def test_a_scheduler_that_is_killed_is_one_line_and_a_new_one_goes_on(tmp_path: Path) -> None:
+    count = 12
+    rides, key = fleet(tmp_path / "rides", count, people=count), tmp_path / "key"
+    new_key(key)
+    asked = ("--key", key, "--subject-from", "folder")
+    assert summary(rides, "-o", tmp_path / "alone", *asked, "--workers", "1")["protected"] == count
+    state, out = tmp_path / "other", tmp_path / "out"
+    words, env = (rides, "-o", out, *asked, "--json"), {"XDG_STATE_HOME": str(state)}
+    with (
+        cluster(tmp_path / "first") as (address, scheduler, _),
+        held_back(sorted(rides.glob("*/*.gpx"))[4]),
+    ):
+        running = batch_process(*words, "--scheduler", address, env=env)
+        until(lambda: done_in(state, out) or running.poll() is not None)
+        scheduler.kill()
+        said, errors = running.communicate(timeout=PATIENCE)
+    assert (running.returncode, said) == (1, "")
+    assert errors.startswith("trailveil: the scheduler and a worker must answer, got no answer f")
+    assert address in errors
+    assert errors.count("\n") == 1
+    left, whole = outputs(out), outputs(tmp_path / "alone")
+    done = done_in(state, out)
+    assert done == set(left)
+    assert left.items() <= whole.items()
+    with cluster(tmp_path / "second") as (address, *_):
+        again = batch_process(*words, "--scheduler", address, env=env)
+        found, errors = again.communicate(timeout=PATIENCE)
+    assert (again.returncode, errors) == (0, "")
+    told = json.loads(found)
+    assert (told["protected"], told["as_before"]) == (count - len(done), len(done))
+    assert outputs(out) == whole

@@ -1,5 +1,6 @@
 """Rules of single traces: what a table of them may say, and what it does."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -76,3 +77,28 @@ def test_a_trace_with_a_rule_is_protected_by_it_and_the_others_are_not(tmp_path:
     recorded = [read(rides / f"p{i}" / f"r000{i}.gpx").times for i in range(2)]
     assert recorded[0][0] < first[0] < first[-1] < recorded[0][-1]
     assert set(recorded[1]) - set(second) == set(recorded[1][3:6])
+
+
+@pytest.mark.slow
+def test_a_time_that_cannot_be_is_repeated_nowhere(tmp_path: Path, user_folders: Path) -> None:
+    """Of each way in which it cannot be: not in what is said, nor in what is kept of it."""
+    rides, out = fleet(tmp_path / "rides", 7, people=7), tmp_path / "out"
+    stays = (
+        ("2024-05-14T21:43:56Z", ""),
+        ("2024-05-15T07:42:31Z", "2024-05-15T07:41:17Z"),
+        ("21:43:56", ""),
+        ("21:99:56", ""),
+        ("2024-10-27T02:43:56", ""),
+        ("nonsense 21:43", ""),
+        ("2024-03-31T02:43:56", "start+5m"),
+    )
+    rows = [f"p{i}/r{i:04}.gpx,{begin},{end}\n" for i, (begin, end) in enumerate(stays)]
+    table = written(tmp_path / "rules.csv", "trace,from,to\n" + "".join(rows))
+    for zone in ((), ("--tz", "Europe/Berlin")):
+        done = batch(rides, "-o", out, "--rules", table, "--json", *zone)
+        assert done.returncode == 1
+        assert len(done.stderr.splitlines()) == 7
+        kept = [one.read_bytes() for one in (user_folders / "state").rglob("*.sqlite")]
+        assert any(b"must be within the recording, got one outside" in one for one in kept)
+        for said in (done.stdout.encode(), done.stderr.encode(), *kept):
+            assert not re.search(rb"43:56|42:31|41:17|99:56|nonsense|02:43|07:40", said)

@@ -11,6 +11,8 @@ import pytest
 
 from tests.batch.fleets import DAY, batch, outputs, protect, summary
 from tests.rides import BEGIN, ride
+from trailveil.batch.tables import traces_of
+from trailveil.errors import UnreadableInput
 from trailveil.frames import to_frame
 
 IDS = ("b/7", "a", "c d")
@@ -76,10 +78,42 @@ def test_whose_a_trace_is_its_column_says(tmp_path: Path) -> None:
     table = pd.concat(both, ignore_index=True).drop(columns=["track", "segment"])
     source = parquet(tmp_path / "fleet.parquet", table)
     assert summary(source, "-o", tmp_path / "out")["protected"] == 2
+    # Of a table without such a column it is the folder that says it; this one is in none.
+    by_folder = ("--subject-from", "folder")
+    assert summary(source, "-o", tmp_path / "again", *by_folder)["protected"] == 2
     alone = parquet(tmp_path / "other.parquet", table.drop(columns="user_id"))
     done = batch(alone, "-o", tmp_path / "one")
     assert done.returncode == 1
     assert done.stderr.startswith("1: a recording must be released once")
+    assert "beside them" in batch(alone, "-o", tmp_path / "no", *by_folder).stderr
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+@pytest.mark.parametrize("category", [False, True])
+@pytest.mark.parametrize("whose", [("anna", "bert"), ("anna", None), ("anna", "anna")])
+def test_a_trace_of_several_people_is_refused(
+    tmp_path: Path, suffix: str, category: bool, whose: tuple[str | None, str | None]
+) -> None:
+    """Numbers of trips that begin anew for each person: which they are of cannot be told."""
+    table = pd.concat(
+        [frame(("1", "2")).assign(user_id=one) for one in whose], ignore_index=True
+    ).drop_duplicates(["trip_id", "time", "user_id"])
+    if category:
+        table["user_id"] = table["user_id"].astype("category")
+    source = written(tmp_path / f"fleet{suffix}", table)
+    if whose[0] == whose[1]:
+        assert [person for _, person in traces_of(source, None, None)] == ["anna", "anna"]
+    else:
+        with pytest.raises(UnreadableInput, match="must be of one person, got one of several"):
+            traces_of(source, None, None)
+
+
+def test_who_is_not_said_is_nobody_by_name(tmp_path: Path) -> None:
+    table = frame(("1", "2")).assign(user_id=None)
+    table.loc[table["trip_id"] == "1", "user_id"] = "anna"
+    for suffix in (".parquet", ".csv"):
+        source = written(tmp_path / f"fleet{suffix}", table)
+        assert [person for _, person in traces_of(source, None, None)] == ["anna", ""]
 
 
 def test_tables_that_cannot_be_meant_are_one_line(tmp_path: Path) -> None:

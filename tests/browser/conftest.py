@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.browser.browsing import Watched
+from tests.rides import PATIENCE
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = [
@@ -27,6 +28,9 @@ MISSING = (
     "left out: needs Chromium, got none on PATH; with Debian's it is `apt-get install chromium`"
 )
 
+MILLISECONDS = 1000 * PATIENCE
+expect.set_options(timeout=MILLISECONDS)
+
 
 def found_chromium() -> str:
     """The path of the browser; without it the test is skipped, and fails where all must run."""
@@ -38,15 +42,16 @@ def found_chromium() -> str:
     pytest.skip(MISSING)
 
 
-@pytest.fixture(scope="session")
+# Not of the session: while Playwright runs, no other test of the process can have an event loop.
+@pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """One browser for all tests of a process, with a home of its own."""
+    """One browser for all tests of a module, with a home of its own."""
     path, home = found_chromium(), tmp_path_factory.mktemp("browser")
     folders = {f"XDG_{name}_HOME": str(home / name) for name in ("CONFIG", "CACHE", "DATA")}
     environment: dict[str, str | float | bool] = {**os.environ, "HOME": str(home), **folders}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=path, args=ARGUMENTS, env=environment, timeout=60_000
+            executable_path=path, args=ARGUMENTS, env=environment, timeout=MILLISECONDS
         )
         yield browser
         browser.close()
@@ -56,7 +61,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 def watched(browser: Browser, tmp_path: Path) -> Iterator[Watched]:
     """A page in a context of its own; a request to elsewhere or a complaint fails the test."""
     context = browser.new_context(viewport={"width": 1280, "height": 900}, locale="en-GB")
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(MILLISECONDS)
     found = Watched(context.new_page())
     yield found
     context.close()

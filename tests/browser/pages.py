@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.rides import command, environment
+from tests.rides import PATIENCE, command, environment
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Opened:
 
     def rest(self) -> str:
         """What it says until it ends by itself, errors included."""
-        return self.process.communicate(timeout=20)[0]
+        return self.process.communicate(timeout=PATIENCE)[0]
 
 
 @contextmanager

@@ -38,7 +38,7 @@ def page(source: Path, watched: Watched) -> Iterator[tuple[Opened, Page]]:
 
 def planned(page: Page) -> None:
     """Wait until the numbers are those of what is chosen."""
-    expect(page.locator("#save")).to_be_enabled(timeout=30_000)
+    expect(page.locator("#save")).to_be_enabled()
 
 
 def slide(page: Page, name: str, value: float) -> None:

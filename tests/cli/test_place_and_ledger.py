@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.rides import command, environment, ride, written
+from tests.rides import PATIENCE, command, environment, ride, written
 from tests.rides import run as real
 from trailveil.cli import cli
 from trailveil.errors import TrailveilError
@@ -195,7 +195,7 @@ def test_two_processes_at_once_never_both_pass_a_total_that_one_may(folder: Path
         for number in range(2)
     ]
     with starts[0], starts[1]:
-        told = [one.communicate(timeout=120)[1] for one in starts]
+        told = [one.communicate(timeout=PATIENCE)[1] for one in starts]
     assert sorted(one.returncode for one in starts) == [0, 1]
     assert "epsilon in total must be at most 1.5" in "".join(told)
     assert [Path(f"{n}.private.gpx").exists() for n in range(2)].count(True) == 1

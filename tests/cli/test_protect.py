@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Sweep
-from tests.rides import command, environment, ride, run, written
+from tests.rides import PATIENCE, command, environment, ride, run, written
 from trailveil.cli import main
 from trailveil.cli import waiting as module
 from trailveil.cli.waiting import waiting
@@ -103,7 +103,7 @@ def stopped_at(step: int, number: int, source: Path) -> subprocess.CompletedProc
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=PATIENCE,
     )
 
 
@@ -148,7 +148,7 @@ def test_of_two_different_runs_at_once_one_wins(source: Path) -> None:
         )
         for i, output in enumerate(outputs, start=1)
     ]
-    errors = [one.communicate(timeout=120)[1] for one in runs]
+    errors = [one.communicate(timeout=PATIENCE)[1] for one in runs]
     assert sorted(one.returncode for one in runs) == [0, 1], errors
     for one, output, error in zip(runs, outputs, errors, strict=True):
         assert output.exists() == (one.returncode == 0)
@@ -171,7 +171,7 @@ def test_names_and_locales(name: str, locale: dict[str, str], source: Path) -> N
             env=environment(locale),
             capture_output=True,
             check=False,
-            timeout=120,
+            timeout=PATIENCE,
         )
         assert found.returncode == wanted, found.stderr
         if wanted == 0:
@@ -206,7 +206,7 @@ def test_a_reader_that_has_gone(source: Path) -> None:
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=PATIENCE,
         )
         assert "Traceback" not in found.stderr
         assert "Exception ignored" not in found.stderr
@@ -229,7 +229,7 @@ def test_a_disk_that_is_full(source: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=PATIENCE,
     )
     assert "the ledger must be writable" in refused(found)
     assert [one.name for one in source.parent.iterdir()] == ["ride.gpx"]
@@ -299,15 +299,25 @@ def test_a_report_for_others(source: Path) -> None:
     )
 
 
-def on_a_terminal(pause: float) -> bytes:
-    """What `waiting` shows on a terminal while something takes `pause` seconds."""
-    script = (
-        "import sys, time; from trailveil.cli import waiting as w\n"
-        "w._PATIENCE = 0.3\n"
-        f"with w.waiting('thinking'): time.sleep({pause})\n"
-    )
+# Work that ends so many seconds later, or once something was shown of it.
+WAITS = """
+import sys, threading
+from trailveil.cli import waiting as module
+shown, echo = threading.Event(), module.click.echo
+def told(*words, **options):
+    echo(*words, **options)
+    shown.set()
+module.click.echo, module._PATIENCE = told, float(sys.argv[1])
+with module.waiting("thinking"):
+    shown.wait(float(sys.argv[2]))
+"""
+
+
+def on_a_terminal(patience: float, work: float) -> bytes:
+    """What `waiting` shows on a terminal of work, in seconds, with such patience."""
+    words = [sys.executable, "-c", WAITS, str(patience), str(work)]
     parent, child = pty.openpty()
-    subprocess.run([sys.executable, "-c", script], env=environment(), stderr=child, check=True)
+    subprocess.run(words, env=environment(), stderr=child, check=True)
     os.close(child)
     shown = b""
     try:
@@ -322,8 +332,8 @@ def on_a_terminal(pause: float) -> bytes:
 def test_waiting_is_shown_on_a_terminal_only_and_only_when_it_is_long(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert b"thinking: 0 s" in on_a_terminal(1.0)
-    assert on_a_terminal(0.0) == b""
+    assert re.search(rb"thinking: \d+ s", on_a_terminal(0.3, PATIENCE))
+    assert on_a_terminal(3600.0, 0.5) == b""
     monkeypatch.setattr(module, "_PATIENCE", 0.0)
     with waiting("thinking"):
         time.sleep(0.5)

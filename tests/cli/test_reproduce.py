@@ -27,6 +27,19 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 from trailveil.cli import main
 main()
 """
+# The same, but it computes five points and no more.
+HELD = """
+import sys
+from trailveil.experiments import figure2
+compute, left = figure2.compute, 5
+def held(point):
+    global left
+    left -= 1
+    if left < 0:
+        sys.stdin.read()
+    return compute(point)
+figure2.compute = held
+"""
 
 
 @pytest.fixture
@@ -112,20 +125,27 @@ ASK = ["figure2", "--panel", "a", "--panel", "c", "--scales", "3", "--csv-only",
 
 @pytest.mark.slow
 def test_a_stopped_run_goes_on_and_ends_with_the_same_files(tmp_path: Path) -> None:
-    line = [sys.executable, "-c", PROGRAM, "reproduce", *ASK, "--out"]
-    whole = subprocess.run([*line, "whole"], cwd=tmp_path, check=True, capture_output=True)
+    whole = subprocess.run([*line(PROGRAM), "whole"], cwd=tmp_path, check=True, capture_output=True)
     for stop in (signal.SIGKILL, signal.SIGINT):
         (folder := tmp_path / stop.name).mkdir()
-        stopped_and_resumed(folder, line, stop, json.loads(whole.stdout)["computed"])
+        stopped_and_resumed(folder, stop, json.loads(whole.stdout)["computed"])
         assert contents(tmp_path / "whole") == contents(folder / "stopped")
 
 
-def stopped_and_resumed(tmp_path: Path, line: list[str], stop: int, count: int) -> None:
+def line(program: str) -> list[str]:
+    return [sys.executable, "-c", program, "reproduce", *ASK, "--out"]
+
+
+def stopped_and_resumed(tmp_path: Path, stop: int, count: int) -> None:
     record = tmp_path / "stopped" / "figure2.run.jsonl"
     with subprocess.Popen(
-        [*line, "stopped"], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        [*line(HELD + PROGRAM), "stopped"],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
     ) as process:
-        while not (record.exists() and record.read_bytes().count(b"\n") >= 5):
+        while not (record.exists() and record.read_bytes().count(b"\n") == 5):
             assert process.poll() is None
             time.sleep(0.02)
         process.send_signal(stop)
@@ -134,10 +154,11 @@ def stopped_and_resumed(tmp_path: Path, line: list[str], stop: int, count: int) 
     if stop == signal.SIGINT:
         assert "stopped: what was computed is kept in stopped" in said
     assert list(contents(tmp_path / "stopped")) == ["figure2.run.jsonl"]
-    kept = record.read_bytes().count(b"\n")
-    again = subprocess.run([*line, "stopped"], cwd=tmp_path, check=True, capture_output=True)
+    again = subprocess.run(
+        [*line(PROGRAM), "stopped"], cwd=tmp_path, check=True, capture_output=True
+    )
     found = json.loads(again.stdout)
-    assert (found["kept"], found["computed"]) == (kept, count - kept)
+    assert (found["kept"], found["computed"]) == (5, count - 5)
 
 
 def test_a_foreign_file_is_refused_before_anything_is_computed(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Sweep
-from tests.rides import command, environment, ride, written
+from tests.rides import PATIENCE, command, environment, ride, written
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ def shell(
         env=environment(env),
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert b"Traceback" not in found.stderr
     return found
@@ -118,7 +118,7 @@ def test_a_run_that_is_told_to_end_says_so(place: Path, sweep: Sweep) -> None:
             env=environment(),
             capture_output=True,
             check=False,
-            timeout=60,
+            timeout=PATIENCE,
             preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # not as under nohup
         )
         assert found.returncode == status, found.stderr

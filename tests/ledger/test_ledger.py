@@ -1,5 +1,6 @@
 """The ledger keeps what it is told, and notices whatever is done to it."""
 
+import hmac
 import signal
 import sqlite3
 import stat
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.rides import PATIENCE
 from trailveil.errors import Refused, UnwritableOutput
 from trailveil.ledger import NO_ID, Entry, Ledger, Mark, open_ledger, state_folder, user_ledger
 
@@ -328,13 +330,13 @@ def test_what_was_added_is_there_however_a_run_ends(tmp_path: Path) -> None:
         words = [sys.executable, "-c", ADDS, str(folder)]
         with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as run:
             assert run.stdout is not None
-            first = run.stdout.readline()
+            first = [run.stdout.readline(), run.stdout.readline()]
             time.sleep(float(wait))
             run.send_signal(signal.SIGKILL)
-            seen = [first, *run.stdout.read().splitlines()]
+            seen = [*first, *run.stdout.read().splitlines()]
         told += len([one for one in seen if one.strip().isdigit()])
         assert told <= open_ledger(folder).verify() <= told + len(moments)
-    assert told > len(moments)
+    assert told >= 2 * len(moments)
 
 
 LIMITED = """
@@ -368,30 +370,30 @@ def test_two_runs_at_once_never_both_pass_a_limit(tmp_path: Path) -> None:
             assert run.stdout is not None
             assert run.stdout.readline() == "ready\n"
         for run in runs:
-            run.communicate("go\n", timeout=60)
+            run.communicate("go\n", timeout=PATIENCE)
     assert [run.returncode for run in runs] == [0, 0]
     assert open_ledger(folder).verify() == 10
 
 
 def test_ten_thousand_entries_take_little(ledger: Ledger) -> None:
-    """Processor time, the least of several: 45 ms where this was written, 100 are promised.
-
-    Held to twice that, for machines that are slower or busy.
-    """
-    told = np.zeros(19 * 19 * 3)
+    """1.3 times as long as so many plain codes, in processor time: 4 times (100 ms) is promised."""
     marks: tuple[Mark, ...] = ()
     with ledger.open() as book:
         for number in range(10_000):
-            marks = (Mark(HOME, DRAW, told),) if number % 100 == 0 else ()
+            marks = (Mark(HOME, DRAW, np.zeros(19 * 19 * 3)),) if number % 100 == 0 else ()
             book.add(
                 Entry("me", "", number, number, bytes(32), 1.0, {"more": "x" * 500}, b"", marks)
             )
-    found = []
+    found, plain = [], []
     for _ in range(5):
         start = time.process_time()
+        for _ in range(10_000):
+            hmac.digest(HOME, bytes(600), "sha256")
+        middle = time.process_time()
         with ledger.open() as book:
             book.totals("me", HOME)
             assert len(book.overlapping("me", "", 500, 505)) == 6
             book.add(Entry("me", "", 1, 1, bytes(32), 1.0, {}, b"", marks))
-        found.append(time.process_time() - start)
-    assert min(found) < 0.2
+        found.append(time.process_time() - middle)
+        plain.append(middle - start)
+    assert min(found) < 4 * min(plain)

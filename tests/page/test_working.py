@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rides import ride, written
+from tests.rides import PATIENCE, ride, written
 from trailveil.errors import Refused
 from trailveil.ledger import user_ledger
 from trailveil.page import serving
@@ -21,7 +21,7 @@ def test_of_those_that_wait_only_the_latest_is_done() -> None:
 
     def first() -> str:
         began.set()
-        go_on.wait(10)
+        go_on.wait(PATIENCE)
         done.append("first")
         return "first"
 

@@ -2,11 +2,18 @@
 
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from itertools import pairwise
 from typing import Any
+
+from trailveil.scan.allowed import Layout
+from trailveil.scan.contents import _Judge
+from trailveil.scan.findings import Kind
+from trailveil.scan.known import Coordinates, Known
+from trailveil.scan.tokens import Emit, from_xml
+from trailveil.trace import Trace
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 OPEN_ENDED = {"meta"}
@@ -131,3 +138,18 @@ def leaves(value: Any) -> Iterator[Any]:
             yield from leaves(one)
     else:
         yield value
+
+
+def scanned(tokens: Callable[[Emit], None], trace: Trace, original: bytes) -> list[str]:
+    """What the leak scanner finds of true places, and of an original (GPX), in a report."""
+    known = Known()
+    from_xml(original, "ride.gpx", known)
+    every = Coordinates(trace.positions)
+    judge = _Judge(Layout({}), frozenset(), known, every, every)
+    tokens(judge)
+    return [
+        shown
+        for one in judge.findings()
+        if one.kind in {Kind.PLACE, Kind.COORDINATE}
+        for shown in one.leaked
+    ]

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests import leaks
-from tests.report.pages import leaves, read_page
+from tests.report.pages import leaves, read_page, scanned
 from tests.rides import BEGIN, ride
 from trailveil.adversaries import Named
 from trailveil.everywhere import plan_everywhere
@@ -21,10 +21,6 @@ from trailveil.report.guesses import guesses
 from trailveil.report.html_style import DARK, LIGHT
 from trailveil.report.pages import private_page, public_page
 from trailveil.retiming import AS_RECORDED, Retiming, retimed
-from trailveil.scan.allowed import Layout
-from trailveil.scan.contents import _Judge
-from trailveil.scan.findings import Kind
-from trailveil.scan.known import Coordinates, Known
 from trailveil.scan.tokens import from_xml
 from trailveil.selection import Stretch
 from trailveil.trace import NANOSECONDS, Trace
@@ -122,17 +118,7 @@ def tokens(data: bytes, take: Any) -> None:
 
 def places_told(data: bytes, trace: Trace, original: bytes) -> list[str]:
     """What the leak scanner finds of the true places and of the original in a page."""
-    known = Known()
-    from_xml(original, "ride.gpx", known)
-    every = Coordinates(trace.positions)
-    judge = _Judge(Layout({}), frozenset(), known, every, every)
-    tokens(data, judge)
-    return [
-        shown
-        for one in judge.findings()
-        if one.kind in {Kind.PLACE, Kind.COORDINATE}
-        for shown in one.leaked
-    ]
+    return scanned(partial(tokens, data), trace, original)
 
 
 def times_told(data: bytes) -> list[str]:

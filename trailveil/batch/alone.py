@@ -9,10 +9,10 @@ import contextlib
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from trailveil.errors import UnwritableOutput
+from trailveil.errors import NoRoom, UnwritableOutput
 from trailveil.formats.source import named
 
 _LOCK = ".trailveil-batch.lock"
@@ -41,6 +41,19 @@ def alone(outdir: Path) -> Iterator[Path]:
             ) from error
         held.callback(shutil.rmtree, aside, ignore_errors=True)
         yield aside
+
+
+def check_room(kinds: Iterable[str], outdir: Path) -> None:
+    """End the run where one of these errors, by their names, is a disk that is full.
+
+    All traces that are left would meet it, once they are designed. Raises NoRoom.
+    """
+    if NoRoom.__name__ in kinds:
+        raise NoRoom(
+            "the folder of outputs must have room for them, got a disk that is full: "
+            f"{named(outdir)}; free some space, and give the same command again: what is done is "
+            "kept"
+        )
 
 
 @contextlib.contextmanager

@@ -119,13 +119,17 @@ def _outcome(task: Task, future: Any, address: str) -> Outcome:
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """What Dask has to say of a lost connection is said by our own error."""
-    logger = logging.getLogger("distributed")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
+    known = logging.root.manager.loggerDict  # each of them has a level of its own
+    names = [one for one in known if one.split(".")[0] in {"distributed", "tornado"}]
+    loggers = [logging.getLogger(one) for one in names]
+    before = [one.level for one in loggers]
+    for one in loggers:
+        one.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        logger.setLevel(before)
+        for one, level in zip(loggers, before, strict=True):
+            one.setLevel(level)
 
 
 def _unreachable(address: str) -> Unavailable:

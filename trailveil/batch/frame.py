@@ -64,7 +64,7 @@ def protect_frame(
         except TrailveilError as error:
             if refused is None:
                 raise
-            refused.append(("" if name is None else str(name), " ".join(str(error).split())))
+            refused.append(("" if name is None else str(name), " ".join(error.public.split())))
             continue
         if trace is not None:
             column = pandas.Series([name] * len(release), dtype=frame[trace].dtype)

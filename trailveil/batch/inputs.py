@@ -19,7 +19,14 @@ from trailveil.protecting import default_output
 
 _SUFFIXES = {suffix for row in FORMATS for suffix in row.suffixes}
 _WILD = frozenset("*?[")
-_OWN = {"output": "an output", "name": "a name"}
+# What each trace has of its own, and what to do where it has not.
+_OWN = {
+    "output": ("an output", "name the folder above them, or put them into a batch each"),
+    "name": (
+        "a name",
+        "name a column that tells them apart (--trace-column), or put the tables into a batch each",
+    ),
+}
 _LONGEST = 150
 _OF_A_PLACE = frozenset("0123456789.,+- ")
 
@@ -57,9 +64,10 @@ class Found:
 class Wanted:
     """How inputs are understood.
 
-    subject_of: whose a recording is, by its path below what was named. suffix: of all outputs, or
-    None for those of the inputs. whole_files: whether tables hold one recording each; else trace
-    and person are the columns that name these, or None for what their names tell.
+    subject_of: whose a recording is, by its path below what was named; it may refuse. suffix: of
+    all outputs, or None for those of the inputs. whole_files: whether tables hold one recording
+    each; else trace and person are the columns that name these, or None for what their names tell.
+    check: refuses an output that cannot be as it is asked for.
     """
 
     subject_of: Callable[[PurePath], str]
@@ -67,6 +75,7 @@ class Wanted:
     whole_files: bool = False
     trace: str | None = None
     person: str | None = None
+    check: Callable[[Path], None] = lambda _: None
 
 
 def find(stated: Sequence[str], outdir: Path, wanted: Wanted) -> Found:
@@ -93,7 +102,7 @@ def find(stated: Sequence[str], outdir: Path, wanted: Wanted) -> Found:
     failed: list[tuple[str, TrailveilError]] = []
     for path, below in sorted(files.items(), key=lambda pair: pair[1].parts):
         try:
-            items += _items(path, below, outdir, wanted)
+            items += list(_items(path, below, outdir, wanted))  # of a file: all or none
         except TrailveilError as error:
             failed.append((below.as_posix(), error))
     if not items:
@@ -105,12 +114,14 @@ def find(stated: Sequence[str], outdir: Path, wanted: Wanted) -> Found:
 def _items(path: Path, below: PurePath, outdir: Path, wanted: Wanted) -> Iterator[Item]:
     """The traces of one file: one, or those of a table."""
     place = outdir / below.parent
-    whose = wanted.subject_of(below)
     if wanted.whole_files or path.suffix.lower() not in TABLES:
-        yield Item(below.as_posix(), path, place / _name(path, wanted.suffix), whose)
+        output = place / _name(path, wanted.suffix)
+        wanted.check(output)
+        yield Item(below.as_posix(), path, output, wanted.subject_of(below))
         return
     suffix = wanted.suffix or path.suffix
     format_to_write(suffix)
+    wanted.check(place / f"{path.stem}{suffix}")
     for part, person in traces_of(path, wanted.trace, wanted.person):
         name = str(part.value)
         safe = quote(name, safe=" ")
@@ -120,20 +131,20 @@ def _items(path: Path, below: PurePath, outdir: Path, wanted: Wanted) -> Iterato
                 f"{named(path)}; name another column (--trace-column)"
             )
         folder = place / path.stem / f"{quote(part.column, safe=' ')}={safe}"
-        yield Item(name, path, folder / f"{safe}.private{suffix}", person or whose, part)
+        whose = person or wanted.subject_of(below)
+        yield Item(name, path, folder / f"{safe}.private{suffix}", whose, part)
 
 
 def check_apart(items: Sequence[Item]) -> None:
     """Refuse two traces of one output, or of one name, before any work is done."""
-    for what, its in _OWN.items():
+    for what, (its, advice) in _OWN.items():
         seen: dict[str, Item] = {}
         for item in items:
             other = seen.setdefault(str(getattr(item, what)).casefold(), item)
             if other is not item:
                 raise Refused(
                     f"each trace must have {its} of its own, got one for both "
-                    f"{named(other.source)} and {named(item.source)}; name the folder above them, "
-                    "or put them into a batch each"
+                    f"{named(other.source)} and {named(item.source)}; {advice}"
                 )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from trailveil.batch import manifest as rows
-from trailveil.batch.alone import alone
+from trailveil.batch.alone import alone, check_room
 from trailveil.batch.engine import Engine
 from trailveil.batch.inputs import Item
 from trailveil.batch.manifest import Manifest, Row
@@ -69,6 +69,7 @@ def run(
     """Protect all traces; what became of each, as it is known.
 
     Raises UnwritableOutput where another run has the folder, or state or outputs cannot be kept;
+    NoRoom, after what is told of the traces before, where the disk is full;
     Refused where the ledger is not as it was left.
     """
     ledger = setting.ledger
@@ -169,6 +170,7 @@ class _Run:
         for one in group:
             yield told[one.number]
             del self._under_way[one.number]
+        check_room((one.kind for one in told.values()), self._setting.outdir)
 
     def _coming(self, ready: dict[int, Ready], told: dict[int, Told]) -> dict[int, Row]:
         """The rows that say what is coming, durable; files of somebody else are not replaced."""
@@ -296,7 +298,7 @@ class _Run:
 
 def why_of(error: TrailveilError) -> tuple[str, str]:
     """The kind of an error, and what is said of it in one line."""
-    return type(error).__name__, " ".join(str(error).split())
+    return type(error).__name__, " ".join(error.public.split())
 
 
 def _sha256(path: Path) -> bytes:

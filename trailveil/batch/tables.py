@@ -105,30 +105,47 @@ def _in_parquet(
         wanted = [column, *([whose] if whose is not None else [])]
         for number in range(file.num_row_groups):
             table = file.read_row_group(number, columns=wanted)
-            values, first, _ = _coded(table[column], where)
-            persons = None if whose is None else table[whose].take(first).to_pylist()
-            for i, value in enumerate(values):
+            values, first, codes = _coded(table[column], where)
+            persons: list[Any] = [None] * len(values)
+            if whose is not None:
+                persons = table[whose].take(first).to_pylist()
+                of_rows = _indices(_encoded(table[whose]))
+                if not np.array_equal(of_rows, of_rows[first][codes]):
+                    raise _several_people(where)
+            for value, its in zip(values, persons, strict=True):
                 groups.setdefault(value, []).append(number)
-                if persons is not None:
-                    people.setdefault(value, str(persons[i]))
+                known = "" if its is None else str(its)
+                if people.setdefault(value, known) != known:
+                    raise _several_people(where)
         count = file.num_row_groups
     parts = [Part(column, value, tuple(own)) for value, own in groups.items()]
-    return [(one, people.get(one.value, "")) for one in parts], count
+    return [(one, people[one.value]) for one in parts], count
 
 
 def _coded(column: Any, where: str) -> tuple[list[Any], NDArray[np.intp], NDArray[np.intp]]:
     """The values of a column in their order, where each is first, and which one each row has."""
     if column.null_count:
         raise _no_trace(where)
-    coded = column.combine_chunks().dictionary_encode()
-    coded = coded.combine_chunks() if hasattr(coded, "combine_chunks") else coded
-    codes = np.asarray(coded.indices.to_numpy(zero_copy_only=False), dtype=np.intp)
+    coded = _encoded(column)
+    codes = _indices(coded)
     known, first = np.unique(codes, return_index=True)
     order = np.argsort(first)
     values = coded.dictionary.to_pylist()
     ranks = np.empty(len(values), dtype=np.intp)
     ranks[known[order]] = np.arange(order.size)
     return [values[i] for i in known[order]], first[order], ranks[codes]
+
+
+def _encoded(column: Any) -> Any:
+    """A column as numbers of its values, of which no value is one."""
+    if hasattr(column.type, "value_type") and hasattr(column.type, "index_type"):
+        column = column.cast(column.type.value_type)
+    coded = column.combine_chunks().dictionary_encode("encode")
+    return coded.combine_chunks() if hasattr(coded, "combine_chunks") else coded
+
+
+def _indices(coded: Any) -> NDArray[np.intp]:
+    return np.asarray(coded.indices.to_numpy(zero_copy_only=False), dtype=np.intp)
 
 
 @lru_cache(maxsize=2)  # the traces of one row group come one after the other
@@ -177,10 +194,11 @@ def _in_text(
                 own[-1] = (own[-1][0], end)
             else:
                 own.append((begin, end))
-            if by is not None and by < len(cells):
-                people.setdefault(value, cells[by].strip())
+            person = cells[by].strip() if by is not None and by < len(cells) else ""
+            if people.setdefault(value, person) != person:
+                raise _several_people(where)
     parts = [Part(column, value, (), head, tuple(own)) for value, own in spans.items()]
-    return [(one, people.get(one.value, "")) for one in parts], 1
+    return [(one, people[one.value]) for one in parts], 1
 
 
 def _lines(
@@ -237,4 +255,12 @@ def _no_trace(where: str) -> UnreadableInput:
     return UnreadableInput(
         f"each row of a table must say which trace it is of, got one that does not: {where}; take "
         "such rows out"
+    )
+
+
+def _several_people(where: str) -> UnreadableInput:
+    return UnreadableInput(
+        "each trace of a table must be of one person, got one of several: "
+        f"{where}; name a column of traces that tells them apart (--trace-column), or another of "
+        "people (--subject-column)"
     )

@@ -87,7 +87,7 @@ def work(task: Task) -> Outcome:
     try:
         return _work(task)
     except TrailveilError as error:
-        return Failed(task.number, type(error).__name__, " ".join(str(error).split()))
+        return Failed(task.number, type(error).__name__, " ".join(error.public.split()))
     except MemoryError:
         line = "the computation must fit in memory, got more than the worker has: shorten it"
         return Failed(task.number, "MemoryError", line)

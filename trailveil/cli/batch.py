@@ -15,13 +15,17 @@ import numpy as np
 from trailveil.batch.cluster import cluster_at, workers_here
 from trailveil.batch.engine import Engine, here
 from trailveil.batch.inputs import Found, Item, Wanted, check_outdir, find
+from trailveil.batch.listing import check_listing, write_listing
+from trailveil.batch.manifest import folder_of, opened
 from trailveil.batch.rule_table import check_rules, read_rules
 from trailveil.batch.rules import Rules
 from trailveil.batch.running import PROTECTED, REFUSED, SAME, Setting, Told, run, why_of
+from trailveil.cli.keep import check_keep
 from trailveil.cli.releasing import counting, naive_zone, reading
 from trailveil.cli.requesting import requested_of, requesting, was_given
 from trailveil.cli.selecting import WithPlaces, selected, selecting
 from trailveil.cli.waiting import watched
+from trailveil.errors import Refused
 from trailveil.formats.source import named
 from trailveil.keys import load_key, new_key
 from trailveil.ledger import Ledger, user_ledger
@@ -84,6 +88,12 @@ _FEW = 4
 )
 @click.option("--again", is_flag=True, help="Release recordings again, with other noise.")
 @click.option("--overwrite", is_flag=True, help="Replace outputs that no batch has written.")
+@click.option(
+    "--manifest",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="What became of each, for you alone: .json or .csv, outside of OUTDIR.",
+)
 @click.option("--allow-refusals", is_flag=True, help="Exit 0 even if some were refused.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def batch(**options: Any) -> None:
@@ -94,6 +104,9 @@ def batch(**options: Any) -> None:
     """
     sources, outdir = options["sources"], options["output"]
     check_outdir(outdir, sources)
+    manifest, overwrite = options["manifest"], options["overwrite"]
+    if manifest is not None:
+        check_listing(manifest, outdir, sources, overwrite=overwrite)
     rules, ledger = _rules(options), user_ledger()
     found = find(sources, outdir, _wanted(options))
     setting = Setting(
@@ -101,7 +114,7 @@ def batch(**options: Any) -> None:
         _key(options["key"], ledger),
         ledger,
         again=options["again"],
-        overwrite=options["overwrite"],
+        overwrite=overwrite,
         limit=options["limit"],
     )
     rules_of = _rules_of(options, rules, found)
@@ -110,6 +123,10 @@ def batch(**options: Any) -> None:
     for one in told:
         if one.status == REFUSED:
             click.echo(f"{named(one.name)}: {one.line}", err=True)
+    if manifest is not None:
+        with opened(folder_of(ledger.folder, outdir), outdir) as rows:
+            more = (rules_of, rows, outdir)
+            write_listing(manifest, found, told, *more, overwrite=overwrite)
     summary = summed(found, told)
     click.echo(json.dumps(summary) if options["as_json"] else _text(summary, outdir))
     if summary["refused"] and not options["allow_refusals"]:
@@ -137,7 +154,8 @@ def _rules_of(options: dict[str, Any], rules: Rules, found: Found) -> Callable[[
     if options["everywhere"]:
         raise click.UsageError("--rules must come without --everywhere: state one of them")
     own = {name: one.over(rules) for name, one in read_rules(path).items()}
-    check_rules(own, [item.name for item in found.items], named(path))
+    there = [*(item.name for item in found.items), *(name for name, _ in found.failed)]
+    check_rules(own, there, named(path))
     return lambda item: own.get(item.name, rules)
 
 
@@ -145,8 +163,12 @@ def _wanted(options: dict[str, Any]) -> Wanted:
     columns = (options["trace_column"], options["subject_column"])
     if options["whole_files"] and any(columns):
         raise click.UsageError("--whole-files must come without columns: state one of them")
+
+    def check(output: Path) -> None:
+        check_keep(output, options["keep"])
+
     subject = _subject_of(options)
-    return Wanted(subject, options["suffix"], options["whole_files"], *columns)
+    return Wanted(subject, options["suffix"], options["whole_files"], *columns, check)
 
 
 def _subject_of(options: dict[str, Any]) -> Callable[[PurePath], str]:
@@ -160,9 +182,9 @@ def _subject_of(options: dict[str, Any]) -> Callable[[PurePath], str]:
 
 def _first_folder(below: PurePath) -> str:
     if len(below.parts) < 2:
-        raise click.UsageError(
-            "--subject-from folder must have a folder for each person below IN, got "
-            f"{named(below)} beside them: name the folder above, or use --subject"
+        raise Refused(
+            "--subject-from folder must have each recording in a folder of its person below IN, "
+            f"got {named(below)} beside them: put it into one, or name the folder above"
         )
     return below.parts[0]
 

@@ -38,5 +38,6 @@ def check_keep(output: Path, keep: Sequence[str]) -> None:
     if NAME in keep and not format_to_write(output.suffix).names:
         raise UnwritableOutput(
             "the output must be GPX, KML, KMZ or GeoJSON to hold the name of a track, got "
-            f"{named(output)}: choose such a name (-o), or leave --keep name out"
+            f"{named(output)}: choose such a format (-o, or --suffix of a batch), or leave --keep "
+            "name out"
         )

@@ -34,7 +34,7 @@ from trailveil.protecting import (
     requested,
 )
 from trailveil.published import Published
-from trailveil.release import Noise, Plan, Request
+from trailveil.release import Plan, Request
 from trailveil.releasing import check_target, designed
 from trailveil.report import record, text
 from trailveil.retiming import Retiming
@@ -189,8 +189,7 @@ def _planned(
     key: bytes | None,
 ) -> Plan:
     """The release as it is designed; refused before that where it must not be made."""
-    everywhere = wanted.noise is Noise.EVERYWHERE
-    request = wanted if everywhere else requested(trace, chosen, wanted, there)
+    request = requested(trace, chosen, wanted, there)
     who = {"again": options["again"], "subject": options["subject"], "key": key}
     with waiting(f"designing noise for {len(trace)} fixes"):
         return designed(trace, request, there, ledger, **who)
