@@ -105,7 +105,9 @@ def packed(made: Plan, there: Sequence[Visited], shared: Shared | None = None) -
         rows = np.flatnonzero(np.any(own != 0, axis=1))
         arrays |= {"rows": rows, "factor": own[rows]}
     else:
-        if not np.array_equal(own[mechanism.rows], shared.factor[mechanism.rows]):
+        said = shared.factor
+        said[~np.asarray(mechanism.released)] = 0.0
+        if not np.array_equal(own, said):
             raise InvalidValue("noise must be what it is said to be made of, got other noise")
         arrays |= {"at": shared.rows, "scale": np.array([shared.scale])}
         name, data = _stored(_ByIdentity(shared.columns))

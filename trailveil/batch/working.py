@@ -5,6 +5,7 @@ goes wrong is an outcome of its trace, in one line.
 """
 
 import hashlib
+import io
 import secrets
 import time
 from collections.abc import Iterator, Sequence
@@ -157,12 +158,14 @@ def _work(task: Task) -> Ready:
     *_, write = drawn(made, seed_of(key, whole), rules.retiming, task.item.output.suffix)
     # Another worker may be at the same trace, where this one was taken for lost.
     aside = task.aside / f"{task.number}-{secrets.token_hex(8)}.part"
-    filled(aside, write)
+    whole_output = io.BytesIO()
+    write(whole_output)
+    filled(aside, lambda out: out.write(whole_output.getbuffer()))
     return Ready(
         task.number,
         aside,
         digest,
-        sha256_of(aside),
+        hashlib.sha256(whole_output.getbuffer()).digest(),
         task.ledger.request_id(whole),
         sent(made, there, told_by(made, there)),
         promised(made, len(trace)),
@@ -172,16 +175,17 @@ def _work(task: Task) -> Ready:
 def promised(made: Plan, fixes: int) -> dict[str, Any]:
     """What is promised of a release, and what it costs; no time, and nothing of a place."""
     request = made.request
+    variances, rows = made.mechanism.variances, made.mechanism.rows
     whole = request.noise is Noise.EVERYWHERE or not made.findings
     epsilon = max((one.guarantee.epsilon for one in made.findings), default=request.epsilon)
     return {
         "fixes": fixes,
-        "released": int(made.mechanism.rows.size),
+        "released": int(rows.size),
         "epsilon": request.epsilon if whole else epsilon,
         "radius_m": request.radius,
         "order": request.order,
-        "rms_m": float(np.sqrt(2) * made.mechanism.rms),
-        "largest_rms_m": float(np.sqrt(2) * made.mechanism.max_std),
+        "rms_m": float(np.sqrt(2) * np.sqrt(np.sum(variances) / max(rows.size, 1))),
+        "largest_rms_m": float(np.sqrt(2) * np.sqrt(np.max(variances, initial=0.0))),
         "mechanism": request.noise.value,
         "prior": prior_in_full(request.kernel),
     }
