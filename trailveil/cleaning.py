@@ -315,7 +315,10 @@ def _judge_repeats(
 ) -> int:
     """Of the fixes at one time keep the first of the file. Returns how many share one at most."""
     kept = fates.kept
-    _, first, group = np.unique(times[kept], return_index=True, return_inverse=True)
+    moments = times[kept]
+    if np.all(moments[1:] > moments[:-1]):
+        return 0
+    _, first, group = np.unique(moments, return_index=True, return_inverse=True)
     model = kept[first[group]]
     same = np.all(positions[kept] == positions[model], axis=1)
     fates.lose("duplicates", kept[same & (kept != model)])

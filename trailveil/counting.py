@@ -9,7 +9,7 @@ from trailveil.ledger import Book, Entry, Mark, Recorded
 from trailveil.places import Visited
 from trailveil.published import Published
 from trailveil.readings import Timed
-from trailveil.recorded import packed
+from trailveil.recorded import Packed, Shared, bare, packed, restored
 from trailveil.release import Plan
 
 # Relative: releases of one request whose noise differs by more than this are not the same.
@@ -44,22 +44,61 @@ def countable(
     marks: Sequence[Mark],
     subject: str,
     limit: float | None,
-    *,
-    beside: bool = True,
 ) -> Countable:
     """The release of a trace, to be counted. there: the places that the plan counts on.
 
-    marks: of `trailveil.accounting.told_by`. limit: of epsilon in total. beside: see
-    `trailveil.accounting.account`; without it, no total is recorded, but all that later ones need.
+    marks: of `trailveil.accounting.told_by`. limit: of epsilon in total.
     """
     begin, end = span(made.trace)
     about = (made.request.noise.value, made.mechanism.noise_trace)
 
     def counted(book: Book, entry: Entry) -> tuple[Entry, Account]:
-        whole = beside or limit is not None
-        return _with_account(book, entry, made, there, marks, limit, beside=whole)
+        noise = packed(made, there)
+        return _with_account(book, entry, made, there, marks, limit, noise, beside=True)
 
     return Countable(begin, end, "", subject, *about, counted)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Sent:
+    """A release as the process that counts gets it from one that designed it: little to send.
+
+    bare: its plan without positions and, as far as `packed` has it, without its noise. fixes: first
+    and last, nanoseconds. noise_trace: metres squared. there, marks: as of `countable`.
+    """
+
+    bare: Plan
+    fixes: tuple[int, int]
+    noise_trace: float
+    packed: Packed
+    there: tuple[Visited, ...]
+    marks: tuple[Mark, ...]
+
+    def countable(self, subject: str, limit: float | None) -> Countable:
+        """The release, to be counted: by itself where there is no limit.
+
+        What other releases tell of its times is not reckoned then, and no total is recorded, but
+        all that later ones need; see `trailveil.accounting.account`.
+        """
+        beside = limit is not None
+
+        def counted(book: Book, entry: Entry) -> tuple[Entry, Account]:
+            alone = not beside and not _others(book, entry)
+            made = self.bare if alone else restored(self.bare, self.packed)
+            about = (made, self.there, self.marks, limit, self.packed)
+            return _with_account(book, entry, *about, beside=beside)
+
+        name = self.bare.request.noise.value
+        return Countable(*self.fixes, "", subject, name, self.noise_trace, counted)
+
+
+def sent(
+    made: Plan, there: Sequence[Visited], marks: Sequence[Mark], shared: Shared | None = None
+) -> Sent:
+    """What is counted of a plan. shared: as of `trailveil.recorded.packed`."""
+    whole = packed(made, there, shared)
+    about = (span(made.trace), made.mechanism.noise_trace, whole)
+    return Sent(bare(made), *about, tuple(there), tuple(marks))
 
 
 def count(
@@ -105,6 +144,11 @@ def released_before(subject: str) -> Refused:
     )
 
 
+def _others(book: Book, entry: Entry) -> list[int]:
+    """The numbers of releases that share time with one that is to be added."""
+    return [one.number for one in earlier(book, entry.subject, "", entry.begin, entry.end)]
+
+
 def _with_account(
     book: Book,
     entry: Entry,
@@ -112,11 +156,12 @@ def _with_account(
     there: Sequence[Visited],
     marks: Sequence[Mark],
     limit: float | None,
+    noise: Packed,
     *,
     beside: bool,
 ) -> tuple[Entry, Account]:
     """The entry of a release of a trace, whole, and its account; refused beyond the limit."""
-    others = [one.number for one in earlier(book, entry.subject, "", entry.begin, entry.end)]
+    others = _others(book, entry)
     found, told = account(book, made, there, marks, entry.subject, others, beside=beside)
     check_total(found, limit, made.request.epsilon)
     body = {
@@ -127,7 +172,7 @@ def _with_account(
         "places": [one.place.name for one in there],
     }
     whole = replace(entry, epsilon=found.epsilon, body=body, marks=told)
-    return replace(whole, blob=packed(made, there)), found
+    return replace(whole, blob=noise.blob, shared=noise.shared), found
 
 
 def _is_like(book: Book, one: Recorded, wanted: bytes, noise_trace: float) -> bool:

@@ -1,26 +1,33 @@
 """What the ledger keeps of a release besides its summary: times and mechanism, and no position.
 
-One compressed archive of arrays an entry: enough to compute again what the release tells, alone or
-with others.
+Arrays of an entry: enough to compute again what the release tells, alone or with others. Columns
+of noise that many releases share are stored once, and known by their SHA-256.
 """
 
+import hashlib
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trailveil.arrays import from_bytes, to_bytes
+from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
 from trailveil.ledger import Book
-from trailveil.mechanism import Mechanism
+from trailveil.mechanism import Mechanism, no_noise
 from trailveil.places import Place, Visited
 from trailveil.release import Plan
-from trailveil.trace import NANOSECONDS
+from trailveil.trace import NANOSECONDS, Trace, seconds_since_the_first
 
 SAME_OUTING = 2 * 3600.0
 """Seconds from a recorded visit of a place within which another recording has its noise as well."""
+
+# How an archive of NumPy's begins, which is what entries once were.
+_ARCHIVE = b"PK"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,49 +47,159 @@ class Kept:
     visits: dict[bytes, list[tuple[int, int]]]
 
 
-def packed(made: Plan, there: Sequence[Visited]) -> bytes:
-    """Times and mechanism of a release, enough to compute again what it tells; no position."""
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Shared:
+    """Noise that is rows of columns which many releases share: factor = scale * columns[rows].
+
+    columns: (N, r), of the columns of a release that are its own. rows: (n,) which of them the
+    fixes have. scale: a number.
+    """
+
+    columns: FloatArray
+    rows: NDArray[np.intp]
+    scale: float
+
+    def __post_init__(self) -> None:
+        """Make the columns read-only: what they are known by is reckoned once."""
+        if self.columns.flags.writeable:
+            columns = self.columns.copy()
+            columns.flags.writeable = False
+            object.__setattr__(self, "columns", columns)
+
+    @property
+    def factor(self) -> FloatArray:
+        """The factor (n, r)."""
+        return np.asarray(self.scale * self.columns[self.rows])
+
+
+class Packed(NamedTuple):
+    """Times and mechanism of a release. shared: what the blob refers to, by its SHA-256."""
+
+    blob: bytes
+    shared: dict[bytes, bytes]
+
+    @property
+    def whole(self) -> bytes:
+        """As `Book.blob` returns it once it is recorded."""
+        return b"".join((self.blob, *self.shared.values()))
+
+
+def packed(made: Plan, there: Sequence[Visited], shared: Shared | None = None) -> Packed:
+    """Times and mechanism of a release, enough to compute again what it tells; no position.
+
+    shared: what its own noise is made of, where others have it, too: then that is stored once.
+    Raises InvalidValue where it is not.
+    """
     mechanism = made.mechanism
-    own = mechanism.factor[:, : made.own_columns]
-    rows = np.flatnonzero(np.any(own != 0, axis=1))
-    arrays: dict[str, Any] = {
+    arrays: dict[str, NDArray[Any]] = {
         "times": made.trace.times,
         "released": np.asarray(mechanism.released),
-        "rows": rows,
-        "factor": own[rows],
         "floor": np.array([mechanism.floor]),
-        "process": np.array(["" if mechanism.process is None else repr(mechanism.process)]),
+        "plain": np.array([mechanism.process is None]),
         "parts": np.array(
             [(one.stretch.begin, one.stretch.end) for one in made.findings], dtype=np.int64
         ).reshape(-1, 2),
     }
+    own, beside = mechanism.factor[:, : made.own_columns], {}
+    if shared is None:
+        rows = np.flatnonzero(np.any(own != 0, axis=1))
+        arrays |= {"rows": rows, "factor": own[rows]}
+    else:
+        said = shared.factor
+        said[~np.asarray(mechanism.released)] = 0.0
+        if not np.array_equal(own, said):
+            raise InvalidValue("noise must be what it is said to be made of, got other noise")
+        arrays |= {"at": shared.rows, "scale": np.array([shared.scale])}
+        name, data = _stored(_ByIdentity(shared.columns))
+        beside[name] = data
     for one in there:
         arrays[f"root {one.draw.hex()}"] = one.place.noise.root
         arrays[f"visits {one.draw.hex()}"] = np.array(one.intervals, dtype=np.int64)
-    out = io.BytesIO()
-    np.savez_compressed(out, **arrays)
-    return out.getvalue()
+    return Packed(to_bytes(arrays), beside)
+
+
+class _ByIdentity:
+    """An array that nobody changes, equal to itself alone."""
+
+    def __init__(self, array: FloatArray) -> None:
+        self.array = array
+
+    def __hash__(self) -> int:
+        return id(self.array)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ByIdentity) and self.array is other.array
+
+
+@lru_cache(maxsize=8)  # some hundred KB each; releases that share one mostly come together
+def _stored(columns: _ByIdentity) -> tuple[bytes, bytes]:
+    """The SHA-256 of columns as they are stored, and these bytes."""
+    data = to_bytes({"columns": columns.array})
+    return hashlib.sha256(data).digest(), data
 
 
 def unpacked(blob: bytes) -> Kept:
-    """What `packed` made bytes of."""
-    with np.load(io.BytesIO(blob)) as arrays:
-        times, released = arrays["times"], arrays["released"]
-        mechanism = None
-        if not str(arrays["process"][0]):
+    """What `packed` made bytes of, with what they share after them, as `Book.blob` returns it."""
+    if blob.startswith(_ARCHIVE):
+        arrays, rest = _of_archive(blob), b""
+    else:
+        arrays, rest = from_bytes(blob)
+    times, released, mechanism = arrays["times"], arrays["released"], None
+    if arrays["plain"][0]:
+        if "at" in arrays:
+            columns = from_bytes(rest)[0]["columns"]
+            factor = Shared(columns, arrays["at"], float(arrays["scale"][0])).factor
+        else:
             factor = np.zeros((times.size, arrays["factor"].shape[1]))
             factor[arrays["rows"]] = arrays["factor"]
-            own = (times / NANOSECONDS, factor, float(arrays["floor"][0]), None, released)
-            mechanism = Mechanism(*own)
-        names = {bytes.fromhex(one[5:]) for one in arrays.files if one.startswith("root ")}
-        return Kept(
-            times,
-            released,
-            mechanism,
-            [(int(a), int(b)) for a, b in arrays["parts"]],
-            {name: arrays[f"root {name.hex()}"] for name in names},
-            {name: [(int(a), int(b)) for a, b in arrays[f"visits {name.hex()}"]] for name in names},
-        )
+        own = (times / NANOSECONDS, factor, float(arrays["floor"][0]), None, released)
+        mechanism = Mechanism(*own)
+    names = {bytes.fromhex(one[5:]) for one in arrays if one.startswith("root ")}
+    return Kept(
+        times,
+        released,
+        mechanism,
+        [(int(a), int(b)) for a, b in arrays["parts"]],
+        {name: arrays[f"root {name.hex()}"] for name in names},
+        {name: [(int(a), int(b)) for a, b in arrays[f"visits {name.hex()}"]] for name in names},
+    )
+
+
+def bare(made: Plan) -> Plan:
+    """A plan without positions, and, as far as `packed` has them, without times and noise."""
+    if _beyond_packed(made):
+        return _at(made, made.trace.times, made.mechanism)
+    ends = made.trace.times[[0, -1]]
+    return _at(made, ends, no_noise(seconds_since_the_first(ends)))
+
+
+def restored(plain: Plan, whole: Packed) -> Plan:
+    """The plan that `bare` took times and noise from."""
+    if _beyond_packed(plain):
+        return plain
+    kept = unpacked(whole.whole)
+    if kept.mechanism is None:
+        raise InvalidValue("a plan must be restored from its own noise, got that of another")
+    seconds = seconds_since_the_first(kept.times)
+    return _at(plain, kept.times, replace(kept.mechanism, times=seconds))
+
+
+def _beyond_packed(made: Plan) -> bool:
+    """Whether noise is more than `packed` has: of a process, or common to several releases."""
+    return made.mechanism.process is not None or bool(made.common)
+
+
+def _at(made: Plan, times: NDArray[np.int64], mechanism: Mechanism) -> Plan:
+    count = times.size
+    trace = Trace(times, np.zeros((count, 2)), np.zeros(count, dtype=np.intp), (0,))
+    nowhere = np.empty((0, 2), dtype=np.int64)
+    return replace(made, trace=trace, lattice=nowhere, prices=(), mechanism=mechanism)
+
+
+def _of_archive(blob: bytes) -> dict[str, NDArray[Any]]:
+    """The arrays of a release that was recorded when they were an archive of NumPy's."""
+    with np.load(io.BytesIO(blob)) as archive:
+        return {**archive, "plain": np.array([not str(archive["process"][0])])}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from trailveil.batch.engine import MOST, Engine, Take
-from trailveil.batch.working import Failed, Outcome, Task, work
+from trailveil.batch.working import Failed, Outcome, Task, work_all
 from trailveil.errors import Unavailable
 
-# Tasks under way for each worker: enough that none waits, however the times of traces differ.
-_AHEAD = 8
+# Traces under way for each worker: enough that none waits, however the times of traces differ.
+# Short ones are handed out together, since handing out costs some milliseconds: as many as take so
+# many seconds, and so many portions of them.
+_AHEAD, _TOGETHER, _SECONDS, _PORTIONS = 8, 32, 0.25, 3
 # Where their pages are served, which cannot be left out: without any, and for this machine alone.
 _NOBODY = "127.0.0.1:0"
 _CONFIG = {
@@ -85,32 +87,61 @@ def cluster_at(address: str) -> Iterator[Engine]:
 
 def _outcomes(client: Any, workers: int, take: Take, address: str = "") -> Iterator[list[Outcome]]:
     """Outcomes in the order of the tasks, of which only so many are under way."""
-    under_way: deque[tuple[Task, Any]] = deque()
+    under_way: deque[tuple[list[Task], Any]] = deque()
+    size, more = 1, True
     while True:
-        while len(under_way) < _AHEAD * workers and (task := take()) is not None:
-            under_way.append((task, client.submit(work, task, pure=False)))
+        while more and sum(len(one) for one, _ in under_way) < workers * max(
+            _AHEAD, _PORTIONS * size
+        ):
+            tasks = _taken(take, size)
+            more = len(tasks) == size
+            if tasks:
+                under_way.append((tasks, client.submit(work_all, tasks, pure=False)))
         if not under_way:
             return
-        group = [_outcome(*under_way.popleft(), address)]
-        while under_way and under_way[0][1].done() and len(group) < MOST:
-            group.append(_outcome(*under_way.popleft(), address))
+        group: list[Outcome] = []
+        while under_way and (not group or (under_way[0][1].done() and len(group) < MOST)):
+            tasks, future = under_way.popleft()
+            found, seconds = _outcome(client, tasks, future, address)
+            group += found
+            wanted = int(_SECONDS * len(tasks) / max(seconds, 1e-6))
+            size = max(1, min(wanted, 2 * size, _TOGETHER))
         yield group
+        more = True
 
 
-def _outcome(task: Task, future: Any, address: str) -> Outcome:
-    """What came of one task; a worker that was lost with it several times is its failure."""
+def _taken(take: Take, most: int) -> list[Task]:
+    """The next tasks, as far as there are any now."""
+    found: list[Task] = []
+    while len(found) < most and (task := take()) is not None:
+        found.append(task)
+    return found
+
+
+def _outcome(
+    client: Any, tasks: list[Task], future: Any, address: str
+) -> tuple[list[Outcome], float]:
+    """What came of some tasks, and how long it took.
+
+    Where workers were lost with them several times, each is tried alone; that of one is its
+    failure.
+    """
     from concurrent.futures import CancelledError
 
     from distributed import KilledWorker
 
     try:
-        found: Outcome = future.result()
+        found: tuple[list[Outcome], float] = future.result()
     except KilledWorker:
+        if len(tasks) > 1:
+            alone = [([one], client.submit(work_all, [one], pure=False)) for one in tasks]
+            each = [_outcome(client, *one, address) for one in alone]
+            return [one for outcomes, _ in each for one in outcomes], sum(one for _, one in each)
         line = (
             "a worker must live as long as its trace takes, got several that died of this one: "
             "give them more memory (fewer --workers), or shorten the recording"
         )
-        return Failed(task.number, "KilledWorker", line)
+        return [Failed(tasks[0].number, "KilledWorker", line)], _SECONDS
     except (CancelledError, OSError) as error:
         raise _unreachable(address) from error
     return found

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from trailveil.batch import manifest as rows
 from trailveil.batch.alone import alone, check_room
 from trailveil.batch.engine import Engine
@@ -21,17 +19,16 @@ from trailveil.batch.inputs import Item
 from trailveil.batch.manifest import Manifest, Row
 from trailveil.batch.rules import Rules
 from trailveil.batch.working import Failed, Outcome, Ready, Task, digest_of, sha256_of
-from trailveil.counting import count, countable
+from trailveil.counting import count
 from trailveil.errors import TrailveilError, UnwritableOutput
 from trailveil.formats.source import named
 from trailveil.keys import name_of
-from trailveil.ledger import Ledger
+from trailveil.ledger import Known, Ledger
 from trailveil.output import put
 from trailveil.places import Place, check_known, load_places
 from trailveil.randomness import derive
 from trailveil.recorded import visits_of
-from trailveil.release import DESIGN_VERSION, Noise, Plan
-from trailveil.report.parts import prior_in_full
+from trailveil.release import DESIGN_VERSION
 
 PROTECTED, SAME, REFUSED = "protected", "as before", "refused"
 
@@ -110,6 +107,7 @@ class _Run:
         self._next = 0
         self._under_way: dict[int, Item] = {}
         self._same: list[Told] = []
+        self._known = Known()
 
     def take(self) -> Task | None:
         """The next trace that is not done; None for none, and where it must wait.
@@ -189,7 +187,7 @@ class _Run:
                 self._digest(item, self._rules_of(item)),
                 one.output,
                 before,
-                _promised(one.made, one.fixes),
+                one.about,
             )
         self._manifest.put(found.values())
         return found
@@ -207,12 +205,10 @@ class _Run:
         wanted = {number: one for number, one in ready.items() if number not in told}
         if not wanted:
             return numbers, epsilons
-        with setting.ledger.open() as book:
+        with setting.ledger.open(self._known) as book:
             for number, one in wanted.items():
                 subject = self._under_way[number].subject
-                release = countable(
-                    *(one.made, one.there, one.marks, subject, setting.limit), beside=False
-                )
+                release = one.sent.countable(subject, setting.limit)
                 try:
                     numbers[number] = count(book, release, one.wanted, again=setting.again)[1]
                 except TrailveilError as error:
@@ -225,7 +221,7 @@ class _Run:
 
     def _withdraw(self, number: int | None) -> None:
         if number is not None:
-            with self._setting.ledger.open() as book:
+            with self._setting.ledger.open(self._known) as book:
                 book.withdraw(number)
 
     def _put(self, one: Ready, row: Row) -> None:
@@ -262,7 +258,7 @@ class _Run:
     def _task(self, number: int, item: Item, rules: Rules) -> Task:
         setting, visits = self._setting, []
         if self._places:
-            with setting.ledger.open() as book:
+            with setting.ledger.open(self._known) as book:
                 visits = visits_of(book, item.subject, self._places)
         secrets = (setting.key, setting.ledger)
         return Task(number, item, rules, self._aside, *secrets, self._places, tuple(visits))
@@ -314,21 +310,3 @@ def _taken(path: Path) -> UnwritableOutput:
         f"the output must not exist yet, or be as a batch left it, got another: {named(path)}; "
         "choose another folder, or add --overwrite"
     )
-
-
-def _promised(made: Plan, fixes: int) -> dict[str, Any]:
-    """What is promised of a release, and what it costs; no time, and nothing of a place."""
-    request = made.request
-    whole = request.noise is Noise.EVERYWHERE or not made.findings
-    epsilon = max((one.guarantee.epsilon for one in made.findings), default=request.epsilon)
-    return {
-        "fixes": fixes,
-        "released": int(made.mechanism.rows.size),
-        "epsilon": request.epsilon if whole else epsilon,
-        "radius_m": request.radius,
-        "order": request.order,
-        "rms_m": float(np.sqrt(2) * made.mechanism.rms),
-        "largest_rms_m": float(np.sqrt(2) * made.mechanism.max_std),
-        "mechanism": request.noise.value,
-        "prior": prior_in_full(request.kernel),
-    }

@@ -5,11 +5,14 @@ goes wrong is an outcome of its trace, in one line.
 """
 
 import hashlib
+import io
 import secrets
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,17 +20,19 @@ from trailveil.accounting import told_by
 from trailveil.batch.inputs import Item
 from trailveil.batch.rules import Rules
 from trailveil.batch.tables import read_part
+from trailveil.counting import Sent, sent
 from trailveil.errors import Refused, TrailveilError, UnreadableInput
 from trailveil.formats import read
 from trailveil.formats.source import named
-from trailveil.ledger import Ledger, Mark
+from trailveil.ledger import Ledger
 from trailveil.loading import cleaned
 from trailveil.output import filled
-from trailveil.places import Place, Visited, visited
+from trailveil.places import Place, visited
 from trailveil.protecting import drawn, planned, requested, seed_of, whole_of
 from trailveil.randomness import derive
 from trailveil.recorded import Visit, near_in_time
-from trailveil.release import Plan
+from trailveil.release import Noise, Plan
+from trailveil.report.parts import prior_in_full
 from trailveil.trace import Trace
 
 _CHUNK = 1 << 20
@@ -53,10 +58,10 @@ class Task:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Ready:
-    """A release that waits to be counted. made: its plan, without any position.
+    """A release that waits to be counted.
 
     aside: its file. source, output: the keyed digest of the input, the SHA-256 of the output.
-    wanted: its request.
+    wanted: its request. about: what is promised of it, see `promised`.
     """
 
     number: int
@@ -64,10 +69,8 @@ class Ready:
     source: bytes
     output: bytes
     wanted: bytes
-    made: Plan
-    there: tuple[Visited, ...]
-    marks: tuple[Mark, ...]
-    fixes: int
+    sent: Sent
+    about: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,12 @@ def work(task: Task) -> Outcome:
     except Exception as error:  # noqa: BLE001  # a mistake of ours stops no other trace
         line = f"this must not happen, got {type(error).__name__}: please report it"
         return Failed(task.number, type(error).__name__, line)
+
+
+def work_all(tasks: Sequence[Task]) -> tuple[list[Outcome], float]:
+    """Some traces, one after the other, and the seconds that they took."""
+    begun = time.monotonic()
+    return [work(one) for one in tasks], time.monotonic() - begun
 
 
 def digest_of(key: bytes, path: Path, *, often: bool = False) -> bytes:
@@ -149,18 +158,37 @@ def _work(task: Task) -> Ready:
     *_, write = drawn(made, seed_of(key, whole), rules.retiming, task.item.output.suffix)
     # Another worker may be at the same trace, where this one was taken for lost.
     aside = task.aside / f"{task.number}-{secrets.token_hex(8)}.part"
-    filled(aside, write)
+    whole_output = io.BytesIO()
+    write(whole_output)
+    filled(aside, lambda out: out.write(whole_output.getbuffer()))
     return Ready(
         task.number,
         aside,
         digest,
-        sha256_of(aside),
+        hashlib.sha256(whole_output.getbuffer()).digest(),
         task.ledger.request_id(whole),
-        _without_positions(made),
-        there,
-        told_by(made, there),
-        len(trace),
+        sent(made, there, told_by(made, there)),
+        promised(made, len(trace)),
     )
+
+
+def promised(made: Plan, fixes: int) -> dict[str, Any]:
+    """What is promised of a release, and what it costs; no time, and nothing of a place."""
+    request = made.request
+    variances, rows = made.mechanism.variances, made.mechanism.rows
+    whole = request.noise is Noise.EVERYWHERE or not made.findings
+    epsilon = max((one.guarantee.epsilon for one in made.findings), default=request.epsilon)
+    return {
+        "fixes": fixes,
+        "released": int(rows.size),
+        "epsilon": request.epsilon if whole else epsilon,
+        "radius_m": request.radius,
+        "order": request.order,
+        "rms_m": float(np.sqrt(2) * np.sqrt(np.sum(variances) / max(rows.size, 1))),
+        "largest_rms_m": float(np.sqrt(2) * np.sqrt(np.max(variances, initial=0.0))),
+        "mechanism": request.noise.value,
+        "prior": prior_in_full(request.kernel),
+    }
 
 
 def _trace_of(item: Item, rules: Rules) -> Trace:
@@ -182,11 +210,3 @@ def _state(path: Path) -> tuple[int, ...]:
     except OSError:
         return ()
     return found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def _without_positions(made: Plan) -> Plan:
-    """A plan as far as the ledger must know it."""
-    trace = made.trace
-    count = len(trace)
-    bare = Trace(trace.times, np.zeros((count, 2)), np.zeros(count, dtype=np.intp), (0,))
-    return replace(made, trace=bare, lattice=np.empty((0, 2), dtype=np.int64), prices=())

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from trailveil.errors import UnreadableInput
@@ -80,6 +81,23 @@ class Columns:
 
 def columns_of(names: Sequence[object]) -> Columns | None:
     """The roles of columns of these names, None without a latitude and a longitude."""
+    return _columns_of(_hashable(names))
+
+
+def columns_beside(names: Sequence[object]) -> Columns:
+    """The roles of columns where positions come from elsewhere: their index is -1 here."""
+    return _columns_beside(_hashable(names))
+
+
+def _hashable(names: Sequence[object]) -> tuple[str | None, ...]:
+    """What is no text, or too long, names nothing."""
+    return tuple(
+        one if isinstance(one, str) and len(one) <= _LONGEST_NAME else None for one in names
+    )
+
+
+@lru_cache(maxsize=64)  # the files of a batch have the same columns
+def _columns_of(names: tuple[str | None, ...]) -> Columns | None:
     cut = [words_of(name) for name in names]
     latitude, longitude = _position(cut, LATITUDES), _position(cut, LONGITUDES)
     if latitude is None or longitude is None:
@@ -87,8 +105,8 @@ def columns_of(names: Sequence[object]) -> Columns | None:
     return _with_rest(cut, latitude, longitude)
 
 
-def columns_beside(names: Sequence[object]) -> Columns:
-    """The roles of columns where positions come from elsewhere: their index is -1 here."""
+@lru_cache(maxsize=64)
+def _columns_beside(names: tuple[str | None, ...]) -> Columns:
     return _with_rest([words_of(name) for name in names], (-1, 1.0), (-1, 1.0))
 
 

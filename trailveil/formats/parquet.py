@@ -69,7 +69,8 @@ def opened(data: bytes, where: str, most: int = MOST_POINTS) -> Iterator[Any]:
     try:
         file = arrow.parquet.ParquetFile(io.BytesIO(data))
         texts = [f.name for f in file.schema_arrow if str(f.type) in _TEXT]
-        file = arrow.parquet.ParquetFile(io.BytesIO(data), read_dictionary=texts)
+        about = {"metadata": file.metadata, "read_dictionary": texts}
+        file = arrow.parquet.ParquetFile(io.BytesIO(data), **about)
         _check_size(file, where, most)
         yield file
     except (arrow.ArrowException, OSError, ValueError, TypeError, LookupError, OverflowError):
@@ -207,7 +208,7 @@ def _batches(
 ) -> Iterator[dict[str, Any]]:
     """The columns that are needed, batch by batch."""
     wanted = _wanted(names, geometry, roles, fields)
-    for batch in file.iter_batches(_BATCH, columns=sorted(wanted)):
+    for batch in file.iter_batches(_BATCH, columns=sorted(wanted), use_threads=False):
         plain = [_plain_unless_text(column) for column in batch.columns]
         yield dict(zip(batch.schema.names, plain, strict=True))
 

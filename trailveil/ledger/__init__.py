@@ -3,14 +3,16 @@
 See `trailveil.ledger.store`.
 """
 
-from trailveil.ledger.book import ID_BYTES, NO_ID, Book, Entry, Mark, Recorded
-from trailveil.ledger.store import Ledger, open_ledger, state_folder, user_ledger
+from trailveil.ledger.book import NO_ID, Book, Entry, Mark
+from trailveil.ledger.chain import ID_BYTES, Recorded
+from trailveil.ledger.store import Known, Ledger, open_ledger, state_folder, user_ledger
 
 __all__ = [
     "ID_BYTES",
     "NO_ID",
     "Book",
     "Entry",
+    "Known",
     "Ledger",
     "Mark",
     "Recorded",

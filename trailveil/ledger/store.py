@@ -2,7 +2,7 @@
 
 In the user's own state folder (mode 0700), all readable by the owner alone: `key`, 32 random bytes;
 `ledger.sqlite`, the entries, chained by codes of the key; and `ledger.seal`, how many rows there
-are and the code of the last one, written after each of them. A row is durable before what it is
+are and the code of the last one, written after them. A row is durable before what it is
 about appears. A ledger that is ahead of its seal was interrupted between the two, which is no harm;
 a seal that is ahead of its ledger, a row that is not what was written, and a file that is gone are
 refused: nothing is released, since it would be counted too little.
@@ -22,14 +22,27 @@ from pathlib import Path
 from trailveil.errors import Refused, UnwritableOutput
 from trailveil.formats.source import named
 from trailveil.keys import check_private, name_of
-from trailveil.ledger.book import SCHEMA, Book, Recorded, chained, damaged, digest_of
+from trailveil.ledger.book import SCHEMA, SHARING, Book
+from trailveil.ledger.chain import Chain, chained, damaged, digest_of
 from trailveil.output import write_atomically
 from trailveil.randomness import SEED_BYTES, derive, fresh_seed
 
-VERSION = 1
+# Of the file; and of what a request is hashed with, so that those of older files stay the same.
+VERSION, _REQUESTS = 2, 1
 _FILE, _SEAL, _KEY = "ledger.sqlite", "ledger.seal", "key"
 # Seconds that another run may hold the ledger.
 _PATIENCE = 60.0
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Known:
+    """What one process knows of a ledger that it opens again and again: rows need no second look.
+
+    chain: None, or all rows as they were left, when its file had this stamp.
+    """
+
+    chain: Chain | None = None
+    stamp: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,35 +54,40 @@ class Ledger:
 
     def request_id(self, parts: Iterable[bytes]) -> bytes:
         """The keyed hash of a whole request: trace, times, design."""
-        return derive(self.key, [b"release", bytes([VERSION]), *parts])
+        return derive(self.key, [b"release", bytes([_REQUESTS]), *parts])
 
     def seed(self, request: bytes) -> bytes:
         """The seed of the noise of a request."""
         return derive(self.key, [b"noise", request])
 
     @contextlib.contextmanager
-    def open(self) -> Iterator[Book]:
+    def open(self, known: Known | None = None) -> Iterator[Book]:
         """One exclusive look at the ledger: all that is added is durable when it is left.
+
+        known: of this ledger, of the same process, if it was opened before: rows that were checked
+        then are not read again, as long as neither file nor seal was touched by anybody else.
 
         Where it is left by an exception, nothing is added. Raises Refused for a ledger that is not
         as it was left, or that another run holds; UnwritableOutput where it cannot be written.
         """
         path = self.folder / _FILE
         _check_file(path, "the ledger of what was released")
-        where = named(path)
+        where, known = named(path), Known() if known is None else known
         with contextlib.closing(_connected(path)) as connection:
             with _told_apart(path):
                 connection.execute("BEGIN IMMEDIATE")
-                found = self._checked(connection, where)
-            book, before = Book(connection, _code_key(self.key), *found, where), len(found[0])
+                chain = self._as_left(connection, known) or self._checked(connection, where)
+            known.chain, before = None, len(chain.rows)
             try:
-                yield book
+                yield Book(connection, _code_key(self.key), chain, where)
             except sqlite3.Error as error:
                 raise _of_sqlite(error, path) from error
             with _told_apart(path):
                 connection.execute("COMMIT")
-            if len(book.rows) != before:
-                self._seal(book.plains, book.codes)
+            stamp = _stamp(path)
+            if len(chain.rows) != before:
+                self._seal(chain)
+        known.chain, known.stamp = chain, stamp
 
     def verify(self) -> int:
         """Check every row and all that it refers to; how many releases stand."""
@@ -78,23 +96,36 @@ class Ledger:
                 book.check_contents()
             return len(book.standing())
 
-    def _checked(
-        self, connection: sqlite3.Connection, where: str
-    ) -> tuple[list[Recorded], list[bytes], list[bytes]]:
+    def _as_left(self, connection: sqlite3.Connection, known: Known) -> Chain | None:
+        """The rows that are known, unless the file, its last row or the seal is another now."""
+        chain = known.chain
+        stamp = _stamp(self.folder / _FILE)
+        if chain is None or not stamp or stamp != known.stamp:
+            return None
+        asked = "SELECT number, code FROM entries ORDER BY number DESC LIMIT 1"
+        last = connection.execute(asked).fetchone() or (0, b"")
+        same = last == (len(chain.rows), chain.last)
+        whole = (len(chain.rows), chain.last, chain.digest)
+        return chain if same and self._sealed() == whole else None
+
+    def _checked(self, connection: sqlite3.Connection, where: str) -> Chain:
         """The rows and their codes, as long as they are what the key and the seal say."""
         meta = connection.execute("SELECT version, key FROM meta").fetchall()
-        if len(meta) != 1 or meta[0][0] != VERSION:
+        if len(meta) != 1 or meta[0][0] not in (1, VERSION):
             raise damaged("another version", where)
         if meta[0][1] != name_of(self.key):
             raise damaged("another key", where)
         sealed, last, digest = self._sealed()
-        found = chained(connection, _code_key(self.key), sealed, digest, where)
-        codes = found[2]
-        if sealed and codes[sealed - 1] != last:
+        chain = chained(connection, _code_key(self.key), sealed, digest, where)
+        if sealed and chain.codes[sealed - 1] != last:
             raise damaged("its last sealed row is another", where)
-        if sealed < len(codes):
-            self._seal(*found[1:])
-        return found
+        if sealed < len(chain.codes):
+            self._seal(chain)
+        if meta[0][0] != VERSION:
+            for one in SHARING:
+                connection.execute(one)
+            connection.execute("UPDATE meta SET version = ?", (VERSION,))
+        return chain
 
     def _sealed(self) -> tuple[int, bytes, bytes]:
         """How many rows were written, the code of the last, and the digest of all."""
@@ -111,9 +142,8 @@ class Ledger:
             raise damaged("its seal was changed", named(path))
         return int.from_bytes(whole[:8], "big"), whole[40:], whole[8:40]
 
-    def _seal(self, plains: list[bytes], codes: list[bytes]) -> None:
-        last = codes[-1] if codes else b""
-        _write_seal(self.folder, self.key, len(plains), digest_of(plains) + last)
+    def _seal(self, chain: Chain) -> None:
+        _write_seal(self.folder, self.key, len(chain.rows), chain.digest + chain.last)
 
 
 def state_folder() -> Path:
@@ -224,6 +254,15 @@ def _connected(path: Path) -> sqlite3.Connection:
         connection.close()
         raise _of_sqlite(error, path) from error
     return connection
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """What changes whenever anybody writes to a file; nothing where it cannot be told."""
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _write_seal(folder: Path, key: bytes, rows: int, rest: bytes) -> None:

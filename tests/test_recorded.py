@@ -1,0 +1,185 @@
+"""What the ledger keeps of a release gives its noise back bit by bit, however it is stored."""
+
+import io
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.rides import ride
+from tests.test_accounting import HOME
+from trailveil.accounting import told_by
+from trailveil.adversaries import Named
+from trailveil.counting import count, countable, sent
+from trailveil.errors import InvalidValue
+from trailveil.ledger import Ledger, open_ledger
+from trailveil.mechanism import Mechanism
+from trailveil.places import Visited
+from trailveil.protecting import requested
+from trailveil.recorded import Kept, Shared, bare, packed, restored, unpacked
+from trailveil.release import Plan, Request, plan
+from trailveil.selection import Chosen
+
+AT = (48.137, 11.575)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return open_ledger(tmp_path / "state")
+
+
+@lru_cache
+def made_at(begin: float = 0.0, *, epsilon: float = 1.0, withhold: float | None = None) -> Plan:
+    trace = ride(40, 20.0, seed=3, begin=int(1_715_672_400 + begin), at=AT)
+    request = Request((), who=(Named.PLAIN,), epsilon=epsilon, withhold=withhold)
+    return plan(trace, requested(trace, Chosen(("start+5m",)), request))
+
+
+def as_archive(made: Plan, there: Sequence[Visited] = ()) -> bytes:
+    """How an entry was stored when ledgers were of version 1, written again."""
+    own = made.mechanism.factor[:, : made.own_columns]
+    rows = np.flatnonzero(np.any(own != 0, axis=1))
+    parts = [(one.stretch.begin, one.stretch.end) for one in made.findings]
+    arrays: dict[str, Any] = {
+        "times": made.trace.times,
+        "released": np.asarray(made.mechanism.released),
+        "rows": rows,
+        "factor": own[rows],
+        "floor": np.array([made.mechanism.floor]),
+        "process": np.array([""]),
+        "parts": np.array(parts, dtype=np.int64).reshape(-1, 2),
+    }
+    for one in there:
+        arrays[f"root {one.draw.hex()}"] = one.place.noise.root
+        arrays[f"visits {one.draw.hex()}"] = np.array(one.intervals, dtype=np.int64)
+    out = io.BytesIO()
+    np.savez_compressed(out, **arrays)
+    return out.getvalue()
+
+
+def assert_same(one: Kept, other: Kept) -> None:
+    assert one.mechanism is not None
+    assert other.mechanism is not None
+    for name in ("times", "factor", "released", "floor"):
+        first, second = (np.asarray(getattr(kept.mechanism, name)) for kept in (one, other))
+        assert first.tobytes() == second.tobytes(), name
+    assert one.times.tobytes() == other.times.tobytes()
+    assert one.parts == other.parts
+    assert one.visits == other.visits
+    assert one.roots.keys() == other.roots.keys()
+    assert all(np.array_equal(one.roots[name], other.roots[name]) for name in one.roots)
+
+
+@pytest.mark.parametrize("withhold", [None, 45.0])
+def test_an_entry_of_an_earlier_version_says_the_same(withhold: float | None) -> None:
+    made = made_at(withhold=withhold)
+    trace = made.trace
+    spans = ((int(trace.times[0]), int(trace.times[5])),)
+    there = [Visited(HOME, spans, bytes(32))]
+    found = packed(made, there)
+    assert found.shared == {}
+    assert_same(unpacked(found.whole), unpacked(as_archive(made, there)))
+
+
+def of_shared(made: Plan, scale: float = 0.7) -> tuple[Plan, Shared]:
+    """A plan whose noise is rows of columns that are longer, in another order."""
+    random = np.random.default_rng(5)
+    rows = random.permutation(90)[: len(made.trace)]
+    shared = Shared(random.normal(size=(90, 6)), rows, scale)
+    mechanism = made.mechanism
+    factor = scale * shared.columns[rows]
+    own = (mechanism.times, factor, 0.0, None, mechanism.released)
+    return replace(made, mechanism=Mechanism(*own)), shared
+
+
+@pytest.mark.parametrize("withhold", [None, 45.0])
+def test_noise_of_shared_columns_comes_back_bit_by_bit(withhold: float | None) -> None:
+    made, shared = of_shared(made_at(withhold=withhold), scale=1 / 3)
+    found = packed(made, (), shared)
+    kept = unpacked(found.whole)
+    assert kept.mechanism is not None
+    assert kept.mechanism.factor.tobytes() == made.mechanism.factor.tobytes()
+    assert len(found.blob) < 600
+    assert len(found.shared) == 1
+    # Of the same columns, there is one name; of others, another.
+    assert (
+        packed(made, (), Shared(shared.columns.copy(), shared.rows, 1 / 3)).shared == found.shared
+    )
+    columns = shared.columns.copy()
+    columns[np.setdiff1d(np.arange(90), shared.rows)[0], 0] += 1
+    assert (
+        packed(made, (), Shared(columns, shared.rows, 1 / 3)).shared.keys() != found.shared.keys()
+    )
+
+
+def test_noise_of_other_columns_is_refused() -> None:
+    made, shared = of_shared(made_at())
+    with pytest.raises(InvalidValue, match="what it is said to be made of"):
+        packed(made, (), replace(shared, scale=np.nextafter(0.7, 1.0)))
+
+
+def test_the_ledger_stores_what_releases_share_once(ledger: Ledger) -> None:
+    whole = []
+    columns = np.random.default_rng(8).normal(size=(90, 4000))
+    columns.flags.writeable = False
+    for number in range(5):
+        designed = made_at(number * 86_400.0)
+        shared = Shared(columns, np.arange(number, number + 40), 0.25)
+        noise = Mechanism(designed.mechanism.times, 0.25 * columns[shared.rows])
+        made = replace(designed, mechanism=noise)
+        one = sent(made, (), told_by(designed, ()), shared)
+        with ledger.open() as book:
+            count(book, one.countable("me", None), bytes([number]) * 32, again=False)
+        whole.append(one.packed.whole)
+    assert ledger.verify() == 5
+    size = (ledger.folder / "ledger.sqlite").stat().st_size
+    assert columns.nbytes < size < 1.1 * columns.nbytes
+    with ledger.open() as book:
+        assert [book.blob(number) for number in range(1, 6)] == whole
+
+
+@pytest.mark.parametrize("withhold", [None, 45.0])
+def test_a_plan_is_restored_from_what_is_sent(withhold: float | None) -> None:
+    made = made_at(withhold=withhold)
+    plain, whole = bare(made), packed(made, ())
+    assert plain.mechanism.factor.size == 0
+    found = restored(plain, whole)
+    for name in ("times", "factor", "released"):
+        first, second = (np.asarray(getattr(one.mechanism, name)) for one in (found, made))
+        assert first.tobytes() == second.tobytes(), name
+    assert np.array_equal(found.trace.times, made.trace.times)
+    assert not found.trace.positions.any()
+    assert found.findings == made.findings
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [None, 1e36])
+def test_what_is_sent_is_counted_as_the_plan_is(tmp_path: Path, limit: float | None) -> None:
+    """Releases that overlap, and ones beside them; without a limit, each total is of it alone."""
+    ledgers = [open_ledger(tmp_path / name) for name in ("whole", "sent")]
+    plans = [made_at(), made_at(86_400.0), made_at(765.0, epsilon=0.5)]
+    for number, made in enumerate(plans):
+        marks = told_by(made, ())
+        ways = (
+            countable(made, (), marks, "me", limit),
+            sent(made, (), marks).countable("me", limit),
+        )
+        found = []
+        for ledger, told in zip(ledgers, ways, strict=True):
+            with ledger.open() as book:
+                published, row = count(book, told, bytes([number]) * 32, again=True)
+                assert row == number + 1
+                totals = book.totals("me", bytes(16))[bytes(16)][1].tolist()
+                kept = unpacked(book.blob(row))
+            assert published.account is not None
+            own = published.account
+            total = None if limit is None else own.total
+            about = (own.epsilon, own.one_place, own.overlapping, totals, total)
+            found.append((*about, kept.times.tolist()))
+        assert found[0] == found[1]
+    with ledgers[1].open() as book:
+        assert (book.body(3)["total"] is None) == (limit is None)

@@ -1,0 +1,199 @@
+"""The rows of a ledger in memory: checked once, found quickly, and appended to.
+
+Each row is chained to the one before it by a keyed code (HMAC-SHA256) of all its columns and of
+digests of what it refers to, so that no row can be changed, taken out or put in without the key.
+"""
+
+import hashlib
+import hmac
+import sqlite3
+import struct
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from trailveil.errors import Refused
+
+ID_BYTES = 16
+"""How long the names of places and draws are; none is this many zeros."""
+
+_NUMBERS = struct.Struct("<5qd5q")
+
+
+class Recorded(NamedTuple):
+    """A row of the ledger: an entry without what it refers to.
+
+    number: from 1 on. made: when it was recorded (ns). withdraws: of a row that takes another one
+    back, its number; else 0. places: which places and draws it has marks of.
+    """
+
+    number: int
+    subject: str
+    series: str
+    begin: int
+    end: int
+    request: bytes
+    epsilon: float
+    made: int
+    withdraws: int
+    places: bytes
+    digest: bytes
+
+    @property
+    def marked(self) -> set[tuple[bytes, bytes]]:
+        """(place, draw) of its marks."""
+        whole = [
+            self.places[i : i + 2 * ID_BYTES] for i in range(0, len(self.places), 2 * ID_BYTES)
+        ]
+        return {(one[:ID_BYTES], one[ID_BYTES:]) for one in whole}
+
+
+class _Spans:
+    """The releases of one series of a subject, by when they begin."""
+
+    def __init__(self, rows: Iterable[Recorded]) -> None:
+        self._found = sorted((one.begin, one.number, one) for one in rows)
+        self._longest = max((one.end - one.begin for *_, one in self._found), default=0)
+
+    def add(self, one: Recorded) -> None:
+        insort(self._found, (one.begin, one.number, one))
+        self._longest = max(self._longest, one.end - one.begin)
+
+    def within(self, begin: int, end: int) -> list[Recorded]:
+        first = bisect_left(self._found, (begin - self._longest,))
+        last = bisect_right(self._found, (end, 2**63))
+        found = [one for *_, one in self._found[first:last] if one.end >= begin]
+        return sorted(found, key=lambda one: one.number)
+
+
+class Chain:
+    """All rows in their order; plains: as they are stored; codes: of each."""
+
+    def __init__(self, plains: Iterable[bytes] = (), codes: Iterable[bytes] = ()) -> None:
+        self.plains, self.codes = list(plains), list(codes)
+        self.rows = [unpacked(plain) for plain in self.plains]
+        self._whole = hashlib.sha256(b"".join(self.plains))
+        self._gone = {one.withdraws for one in self.rows}
+        self._own: dict[str, list[Recorded]] = {}
+        self._latest: dict[str, dict[bytes, Recorded]] = {}
+        self._spans: dict[tuple[str, str], _Spans] = {}
+        for one in self.rows:
+            self._know(one)
+
+    @property
+    def last(self) -> bytes:
+        """The code of the last row."""
+        return self.codes[-1] if self.codes else b""
+
+    @property
+    def digest(self) -> bytes:
+        """SHA-256 of all rows as they are stored; each tells its own length."""
+        return self._whole.digest()
+
+    def append(self, row: Recorded, plain: bytes, code: bytes) -> None:
+        """One more row."""
+        self.rows.append(row)
+        self.plains.append(plain)
+        self.codes.append(code)
+        self._whole.update(plain)
+        self._know(row)
+        key = (row.subject, row.series)
+        if row.withdraws:
+            self._gone.add(row.withdraws)
+            own = self._own.get(row.subject, [])
+            own[:] = [one for one in own if one.number != row.withdraws]
+            self._spans.pop(key, None)
+        elif key in self._spans:
+            self._spans[key].add(row)
+
+    def standing(self, subject: str | None = None) -> list[Recorded]:
+        """The releases that were not withdrawn, of one subject or of all, in order."""
+        if subject is not None:
+            return list(self._own.get(subject, ()))
+        return [one for one in self.rows if not one.withdraws and one.number not in self._gone]
+
+    def overlapping(self, subject: str, series: str, begin: int, end: int) -> list[Recorded]:
+        """The releases of a subject's series with times within begin to end, that stand."""
+        key = (subject, series)
+        if key not in self._spans:
+            own = self._own.get(subject, ())
+            self._spans[key] = _Spans(one for one in own if one.series == series)
+        return self._spans[key].within(begin, end)
+
+    def latest(self, subject: str) -> list[Recorded]:
+        """Of rows of a subject with marks of the same places, the last: all kinds of them."""
+        return list(self._latest.get(subject, {}).values())
+
+    def _know(self, one: Recorded) -> None:
+        if not one.withdraws and one.number not in self._gone:
+            self._own.setdefault(one.subject, []).append(one)
+        if one.places:
+            self._latest.setdefault(one.subject, {})[one.places] = one
+
+
+def packed(row: Recorded) -> bytes:
+    """A row as the bytes that are stored and coded."""
+    number, subject, series, begin, end, request, epsilon, made, withdraws, places, digest = row
+    texts = (subject.encode(), series.encode(), request, places, digest)
+    numbers = (number, begin, end, made, withdraws, epsilon)
+    return b"".join((_NUMBERS.pack(*numbers, *map(len, texts)), *texts))
+
+
+def unpacked(plain: bytes) -> Recorded:
+    """The row that `packed` made bytes of."""
+    number, begin, end, made, withdraws, epsilon, a, b, c, d, e = _NUMBERS.unpack_from(plain)
+    a += _NUMBERS.size
+    b += a
+    c += b
+    d += c
+    subject, series = plain[_NUMBERS.size : a].decode(), plain[a:b].decode()
+    rest = (plain[b:c], epsilon, made, withdraws, plain[c:d], plain[d : d + e])
+    return Recorded(number, subject, series, begin, end, *rest)
+
+
+def code_of(key: bytes, last: bytes, plain: bytes) -> bytes:
+    """The keyed code of a row that follows one of code `last`."""
+    return hmac.digest(key, last + plain, "sha256")
+
+
+def chained(
+    connection: sqlite3.Connection, key: bytes, sealed: int, digest: bytes, where: str
+) -> Chain:
+    """All rows as they are stored.
+
+    sealed: how many rows are known by the digest of them all; those after them, by their codes.
+    Raises Refused where any is not what was recorded.
+    """
+    found = connection.execute("SELECT plain, code FROM entries ORDER BY number").fetchall()
+    plains, codes = [one[0] for one in found], [one[1] for one in found]
+    if sealed > len(found):
+        raise damaged(f"{sealed} rows were sealed, {len(found)} are there", where)
+    if digest_of(plains[:sealed]) != digest:
+        raise damaged("its rows are not as they were recorded", where)
+    check_codes(plains, codes, key, where, begin=sealed)
+    return Chain(plains, codes)
+
+
+def digest_of(plains: Iterable[bytes]) -> bytes:
+    """SHA-256 of rows as they are stored; each tells its own length."""
+    return hashlib.sha256(b"".join(plains)).digest()
+
+
+def check_codes(
+    plains: list[bytes], codes: list[bytes], key: bytes, where: str, *, begin: int = 0
+) -> None:
+    """Check the code of every row from one on. Raises Refused for one that is another."""
+    last = codes[begin - 1] if begin else b""
+    for number in range(begin, len(plains)):
+        if code_of(key, last, plains[number]) != codes[number]:
+            raise damaged(f"row {number + 1} is not as it was recorded", where)
+        last = codes[number]
+
+
+def damaged(what: str, where: str) -> Refused:
+    """What is said of a ledger that is not as it was left."""
+    return Refused(
+        "the ledger of what was released must be as Trailveil left it, got a damaged one "
+        f"({what}): {where}; restore it from a backup with its seal and key, or move the whole "
+        "folder away to begin anew: what was released until now is then counted no more"
+    )
