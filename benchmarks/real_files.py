@@ -13,11 +13,12 @@ from collections import Counter
 from pathlib import Path
 
 from trailveil.adversaries import named
+from trailveil.drawing import draw
 from trailveil.errors import TrailveilError
 from trailveil.formats.table import FORMATS
 from trailveil.loading import load
 from trailveil.protecting import requested
-from trailveil.release import Request, draw, plan
+from trailveil.release import Request, plan
 from trailveil.selection import Chosen
 
 FOLDER = Path(__file__).parents[2] / "shared" / "traces"

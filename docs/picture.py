@@ -13,7 +13,8 @@ from matplotlib.patches import Circle
 from trailveil.datasets.day import day_plan, simulated_day
 from trailveil.guarantee import CIRCLE_68
 from trailveil.projection import frame_for
-from trailveil.release import Request, draw, plan
+from trailveil.drawing import draw
+from trailveil.release import Request, plan
 from trailveil.selection import Stretch
 
 TARGET = Path(__file__).parent / "images" / "day.svg"

@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from trailveil.plots import covariance, posterior, trace, trade_off
-from trailveil.release import draw
+from trailveil.drawing import draw
 
 HERE = Path(__file__).parent
 TARGET = HERE / "images" / "plots.png"

@@ -16,11 +16,12 @@ from trailveil.adversary import (
     knows_the_path,
     stood_still,
 )
+from trailveil.drawing import draw, noise_of
 from trailveil.errors import InvalidValue
 from trailveil.everywhere import plan_everywhere
 from trailveil.kernels import Constant, IntegratedOU, White
 from trailveil.prior import Prior
-from trailveil.release import DEFAULT_KERNEL, Noise, Plan, Request, draw, noise_of
+from trailveil.release import DEFAULT_KERNEL, Noise, Plan, Request
 from trailveil.secrets import basic, stay
 
 

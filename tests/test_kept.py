@@ -13,12 +13,13 @@ from trailveil.adversaries import DEFAULT, Named
 from trailveil.adversary import knows_the_path
 from trailveil.crops import crops
 from trailveil.designing import part_of
+from trailveil.drawing import draw
 from trailveil.errors import Refused
 from trailveil.everywhere import plan_everywhere
 from trailveil.kept import AROUND, EDGES, left_out, with_fields_left_out
 from trailveil.ledger import open_ledger
 from trailveil.marginals import seen
-from trailveil.release import Noise, Plan, Request, draw, identity, plan
+from trailveil.release import Noise, Plan, Request, identity, plan
 from trailveil.secrets import basic
 from trailveil.selection import Stretch
 from trailveil.trace import NANOSECONDS, Trace

@@ -12,11 +12,12 @@ from scipy.stats import norm
 
 from tests.rides import ride
 from trailveil.cli import cli
+from trailveil.drawing import draw
 from trailveil.errors import Refused, TrailveilError, UnwritableOutput
 from trailveil.keys import load_key, new_key
 from trailveil.ledger import open_ledger
 from trailveil.protecting import check_released, publish, requested, seed_of
-from trailveil.release import Plan, Request, draw, identity, plan
+from trailveil.release import Plan, Request, identity, plan
 from trailveil.selection import Chosen
 from trailveil.trace import Trace
 

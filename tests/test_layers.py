@@ -24,8 +24,9 @@ ROWS = """
  5  design/
  6  fields > trace > readings projection > cleaning stops formats/ > datasets/ prior_file frames
  6  visits loading
- 7  arrays output selection > kept keys crops retiming common > ledger/ demands > designing
- 7  withholding place_noise > release > certifying readings_release > places
+ 7  arrays output selection > kept keys crops retiming common > ledger/ demands > designing kinds
+ 7  unasked > kind_designs > kind_store > kind_use
+ 7  withholding place_noise > release > drawing > certifying readings_release > places
  7  everywhere recorded beside utility > accounting > published > counting > protecting calibrating
  7  releasing scan/ > attacks/
  8  plots/ > report/

@@ -19,13 +19,13 @@ from trailveil.adversary import (
     stood_still,
 )
 from trailveil.design import Certificate, Kind, design
+from trailveil.drawing import noise_of
 from trailveil.errors import InvalidValue
 from trailveil.extended import Extended
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import RBF, Constant, IntegratedOU, Kernel, Matern32, White, latent, stopped
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.prior import Prior
-from trailveil.release import noise_of
 from trailveil.secrets import Secret, basic, compound, difference, stay, window_mean
 from trailveil.statespace import is_markov
 

@@ -5,9 +5,10 @@ import pytest
 from pyproj import Geod
 from scipy.stats import chi2
 
+from trailveil.drawing import draw
 from trailveil.mechanism import Mechanism
 from trailveil.projection import frame_for
-from trailveil.release import Plan, Request, draw
+from trailveil.release import Plan, Request
 from trailveil.trace import NANOSECONDS, Trace
 
 GEOD = Geod(ellps="WGS84")

@@ -12,6 +12,7 @@ from tests.rides import ride
 from trailveil.adversaries import Named
 from trailveil.arrays import from_bytes
 from trailveil.common import named_in_full
+from trailveil.drawing import draw
 from trailveil.errors import Refused
 from trailveil.ledger import Ledger, open_ledger
 from trailveil.places import (
@@ -24,7 +25,7 @@ from trailveil.places import (
     visited,
 )
 from trailveil.protecting import known_places, publish, requested
-from trailveil.release import Plan, Request, draw, plan
+from trailveil.release import Plan, Request, plan
 from trailveil.report import record, text
 from trailveil.selection import Chosen
 from trailveil.trace import Trace

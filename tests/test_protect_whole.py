@@ -17,9 +17,10 @@ from scipy.stats import chi2
 from tests.conftest import Sweep
 from tests.rides import PATIENCE
 from trailveil.cleaning import clean
+from trailveil.drawing import draw, noise_of
 from trailveil.formats import read
 from trailveil.projection import MICRO, Frame
-from trailveil.release import Request, draw, noise_of, plan
+from trailveil.release import Request, plan
 from trailveil.selection import Stretch
 from trailveil.trace import NANOSECONDS, Trace
 

@@ -15,6 +15,7 @@ from tests.rides import ride
 from trailveil.adversaries import Named
 from trailveil.adversary import exposures, knows_a_point, stood_still
 from trailveil.design.closed_form import least_noise
+from trailveil.drawing import draw, noise_of, on_lattice
 from trailveil.errors import InvalidValue, Refused
 from trailveil.guarantee import mu_for
 from trailveil.kernels import RBF, Constant, IntegratedOU, White
@@ -22,7 +23,7 @@ from trailveil.loss import loss_matrix
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.prior import Prior
 from trailveil.projection import MICRO, Frame
-from trailveil.release import Noise, Plan, Request, draw, identity, noise_of, on_lattice, plan
+from trailveil.release import Noise, Plan, Request, identity, plan
 from trailveil.secrets import basic, stay, window_mean
 from trailveil.selection import Stretch
 from trailveil.trace import NANOSECONDS, Trace

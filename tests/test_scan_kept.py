@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from tests.rides import gpx, ride
+from trailveil.drawing import on_lattice
 from trailveil.fields import FIELDS, KEEPABLE
 from trailveil.formats import write
 from trailveil.formats.table import FORMATS
 from trailveil.projection import frame_for
-from trailveil.release import on_lattice
 from trailveil.scan import scan
 from trailveil.selection import Chosen
 

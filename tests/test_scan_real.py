@@ -7,11 +7,11 @@ import pytest
 
 from tests.conftest import Sweep
 from tests.formats.traces import written
+from trailveil.drawing import on_lattice
 from trailveil.errors import TrailveilError
 from trailveil.formats.table import FORMATS, format_of
 from trailveil.loading import load
 from trailveil.projection import frame_for
-from trailveil.release import on_lattice
 from trailveil.scan import scan
 from trailveil.selection import Chosen
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.rides import gpx, ride
+from trailveil.drawing import on_lattice
 from trailveil.formats import write
 from trailveil.projection import frame_for
-from trailveil.release import on_lattice
 from trailveil.retiming import Retiming, retimed
 from trailveil.scan import Kind, scan
 from trailveil.selection import Chosen

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from trailveil.adversaries import SPEEDS, Named, at_speed
+from trailveil.adversaries import kernels_of
 from trailveil.beside import EVERYTHING, Piece, worst_beside
 from trailveil.composition import Release, joint_loss
 from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable
@@ -184,6 +184,9 @@ def _of_unnamed(made: Plan) -> Mark:
         ends = (made.lattice[-1] - made.lattice[0]) / MICRO
         visits = 2 if np.hypot(*ends) <= max(_ONE_PLACE, made.request.radius) else 1
         return Mark(NO_ID, NO_ID, np.array([visits * made.request.bound]))
+    if made.of_kind is not None:
+        # Of fewer fixes than the kind has, and of noise that is as large or larger.
+        return Mark(NO_ID, NO_ID, np.array([made.of_kind.design.told]))
     told = [0.0]
     for parts in _one_place_each(made):
         spans = [_span(made, one.begin, one.end) for one in parts]
@@ -232,12 +235,8 @@ def _one_place_each(made: Plan) -> list[list[Stretch]]:
 
 
 def _kernels(request: Request) -> list[Kernel]:
-    """The priors that what is told is counted against: the stated one, and its speeds."""
-    found = [request.kernel]
-    if Named.SPEEDS in request.target.who:
-        others = [at_speed(request.kernel, speed) for speed in SPEEDS]
-        found += [one for one in others if one is not None and one != request.kernel]
-    return found
+    """The priors that what is told is counted against."""
+    return kernels_of(request.target.who, request.kernel)
 
 
 def _span(made: Plan, begin: int, end: int) -> tuple[float, float]:

@@ -55,40 +55,52 @@ def named(stated: Iterable[str]) -> tuple[Named, ...]:
     return tuple(one for one in Named if one in found)
 
 
-def moving(who: Sequence[Named], kernel: Kernel, unseen: Sequence[Window] = ()) -> list[Adversary]:
+def moving(
+    who: Sequence[Named], kernel: Kernel, unseen: Sequence[Window] = (), *, in_part: bool = False
+) -> list[Adversary]:
     """Adversaries who do not know that the person stood still, each by itself.
 
     kernel: of the prior; who knows the speed believes in another one. unseen: windows that are
-    secret as a whole.
+    secret as a whole. in_part: who knows the path may know any part of it.
     """
     found = [PLAIN]
     if Named.POINT in who:
         found.append(knows_a_point())
     if Named.PATH in who:
-        found.append(knows_the_path())
+        found.append(knows_the_path(in_part=in_part))
     if Named.SPEEDS in who:
         found += [
             believes(f"knows that the speed is {speed:g} m/s", other)
-            for speed in SPEEDS
-            for other in [at_speed(kernel, speed)]
-            if other is not None and other != kernel
+            for speed, other in other_speeds(kernel)
         ]
     around = Adversary(PLAIN.name, unseen=tuple(unseen))
     return [around & one if unseen else one for one in found]
 
 
 def seeing_stillness(
-    who: Sequence[Named], kernel: Kernel, windows: Sequence[Window]
+    who: Sequence[Named], kernel: Kernel, windows: Sequence[Window], *, in_part: bool = False
 ) -> list[Adversary]:
     """The same, each of whom sees besides that the person stood still in the windows."""
     if Named.STILL not in who or not windows:
         return []
-    return [one & stood_still(windows) for one in moving(who, kernel)]
+    return [one & stood_still(windows) for one in moving(who, kernel, in_part=in_part)]
 
 
 def every(who: Sequence[Named], kernel: Kernel, windows: Sequence[Window] = ()) -> list[Adversary]:
     """All of a set: those who see that the person stood still in the windows, and the others."""
     return [*moving(who, kernel), *seeing_stillness(who, kernel, windows)]
+
+
+def other_speeds(kernel: Kernel) -> list[tuple[float, Kernel]]:
+    """The same movement at each other speed that somebody may know, with that speed (m/s)."""
+    found = [(speed, at_speed(kernel, speed)) for speed in SPEEDS]
+    return [(speed, one) for speed, one in found if one is not None and one != kernel]
+
+
+def kernels_of(who: Sequence[Named], kernel: Kernel) -> list[Kernel]:
+    """The priors of movement that a set of adversaries holds: the stated one, and its speeds."""
+    more = [one for _, one in other_speeds(kernel)] if Named.SPEEDS in who else []
+    return [kernel, *more]
 
 
 def at_speed(kernel: Kernel, speed: float) -> Kernel | None:

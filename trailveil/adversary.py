@@ -32,10 +32,15 @@ from trailveil.secrets import Secret, basic
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Recorded values known to an accuracy (deviation), at least `away` seconds from a secret."""
+    """Recorded values known to an accuracy (deviation), at least `away` seconds from a secret.
+
+    in_part: whichever of them are known. What is known of a secret without a release then counts
+    as nothing, since it depends on which: all that is known with it counts as lost.
+    """
 
     away: float
     accuracy: float
+    in_part: bool = False
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -102,9 +107,12 @@ def knows_a_point(away: float = 60.0, accuracy: float = 10.0) -> Adversary:
     return Adversary(f"knows one true place {away:g} s or more away", point=Known(away, accuracy))
 
 
-def knows_the_path(away: float = 300.0, accuracy: float = 10.0) -> Adversary:
-    """Knows the whole path except within `away` seconds of the secret."""
-    return Adversary(f"knows the path {away:g} s or more away", path=Known(away, accuracy))
+def knows_the_path(
+    away: float = 300.0, accuracy: float = 10.0, *, in_part: bool = False
+) -> Adversary:
+    """Knows the whole path except within `away` seconds of the secret. in_part: or any of it."""
+    known = Known(away, accuracy, in_part)
+    return Adversary(f"knows the path {away:g} s or more away", path=known)
 
 
 def believes(name: str, kernel: Kernel) -> Adversary:

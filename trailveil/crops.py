@@ -33,7 +33,7 @@ Span = tuple[float, float]
 
 # Noise fades within so many lags (in which the series moves by what is to be left) of what it is
 # for; fixes are released as they are at least so many seconds, and so many of them, beyond.
-_REACH, _MARGIN, _MARGIN_FIXES = 30.0, 600.0, 60
+REACH, MARGIN, MARGIN_FIXES = 30.0, 600.0, 60
 # Fixes that are looked at while noise is sought are this far apart, in lags and as a share of the
 # distance from the nearest edge, outside and within; so many of the first that may be known are
 # all looked at.
@@ -108,7 +108,7 @@ def crops(kernel: Kernel, times: FloatArray, spans: Sequence[Span], left: float)
     A level of the prior counts as at least 100 km.
     Raises Unavailable for a prior that is not Markov and a recording too long for full matrices.
     """
-    kernel = _flat(kernel)
+    kernel = flat(kernel)
     base, _ = split(kernel)
     length = float(times[-1] - times[0])
     lag = lag_of(base, float(times[times.size // 2]), left, max(length, 1.0))
@@ -121,7 +121,7 @@ def crops(kernel: Kernel, times: FloatArray, spans: Sequence[Span], left: float)
             )
         order = sorted(range(len(spans)), key=lambda i: spans[i])
         return [_crop(kernel, times, [spans[i] for i in order], order, np.inf, lag)]
-    reach = _REACH * lag
+    reach = REACH * lag
     groups: list[list[int]] = []
     ends: list[float] = []
     for i in sorted(range(len(spans)), key=lambda i: spans[i]):
@@ -134,7 +134,7 @@ def crops(kernel: Kernel, times: FloatArray, spans: Sequence[Span], left: float)
     return [_crop(kernel, times, [spans[i] for i in one], one, reach, lag) for one in groups]
 
 
-def _starts_anywhere(kernel: Kernel) -> bool:
+def starts_anywhere(kernel: Kernel) -> bool:
     """Whether a crop may begin at 0: the prior is the same there, or else knows more than it did.
 
     An integrated series is 0 at its origin, so only with a level does it not know where that is.
@@ -147,7 +147,7 @@ def _starts_anywhere(kernel: Kernel) -> bool:
     )
 
 
-def _flat(kernel: Kernel) -> Kernel:
+def flat(kernel: Kernel) -> Kernel:
     """The prior with its level, if it has one, at least as uncertain as where nobody has an idea.
 
     What is lost is counted against an adversary with no idea of the level, whatever is stated.
@@ -166,12 +166,12 @@ def _crop(
     lag: float,
 ) -> Crop:
     begin, end = min(a for a, _ in spans) - reach, max(b for _, b in spans) + reach
-    first = int(np.searchsorted(times, begin - _MARGIN))
-    last = int(np.searchsorted(times, end + _MARGIN, side="right"))
-    first = max(0, min(first, int(np.searchsorted(times, begin)) - _MARGIN_FIXES))
-    last = min(times.size, max(last, int(np.searchsorted(times, end)) + _MARGIN_FIXES))
+    first = int(np.searchsorted(times, begin - MARGIN))
+    last = int(np.searchsorted(times, end + MARGIN, side="right"))
+    first = max(0, min(first, int(np.searchsorted(times, begin)) - MARGIN_FIXES))
+    last = min(times.size, max(last, int(np.searchsorted(times, end)) + MARGIN_FIXES))
     own = times[first:last]
-    start = float(own[0]) if _starts_anywhere(kernel) else 0.0
+    start = float(own[0]) if starts_anywhere(kernel) else 0.0
     fading = (bool(begin > times[0]), bool(end < times[-1]))
     edges = [float(own[0]) - start] * (first > 0) + [float(own[-1]) - start] * (last < times.size)
     return Crop(

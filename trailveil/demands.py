@@ -43,12 +43,14 @@ _NEAR = 0.02
 class Target:
     """What is asked for: losses of at most `bound` (1 / m^2), or each left with `left` metres.
 
-    left: per coordinate, in place of the bound, or None. who: the adversaries, by name.
+    left: per coordinate, in place of the bound, or None. who: the adversaries, by name. in_part:
+    who knows the path may know any part of it, see `trailveil.adversary.Known`.
     """
 
     bound: float
     who: tuple[Named, ...]
     left: float | None = None
+    in_part: bool = False
 
     @property
     def deviation(self) -> float:
@@ -131,7 +133,10 @@ def adversaries_of(
     kernel, windows = crop.prior.kernel, [span for span in crop.spans if span[0] < span[1]]
     span = crop.spans[number]
     unseen = [span] if span[0] < span[1] else []
-    return moving(target.who, kernel, unseen), seeing_stillness(target.who, kernel, windows)
+    return (
+        moving(target.who, kernel, unseen, in_part=target.in_part),
+        seeing_stillness(target.who, kernel, windows, in_part=target.in_part),
+    )
 
 
 def demanded(
@@ -189,6 +194,21 @@ def judged(
             looked = _looked_within(crop, mechanism, one, target, quickly)
         found.append(_left(crop, one, looked))
     return found
+
+
+def judged_means(
+    crop: Crop, mechanism: Mechanism, number: int, target: Target, times: FloatArray
+) -> list[Left]:
+    """What each who does not see stillness is left with of the mean of a stay's places at times."""
+    passing, _ = adversaries_of(crop, number, target)
+    return [_left(crop, one, _looked(crop, mechanism, one, [], times)) for one in passing]
+
+
+def judged_at_first(crop: Crop, mechanism: Mechanism, number: int, target: Target) -> Left:
+    """What the last adversary, who sees stillness if any does, is left with where a part begins."""
+    passing, still = adversaries_of(crop, number, target)
+    one = (*passing, *still)[-1]
+    return _left(crop, one, _looked(crop, mechanism, one, [crop.spans[number][0]]))
 
 
 def still_missed(

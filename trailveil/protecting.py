@@ -15,6 +15,7 @@ from trailveil.counting import (
     released_before,
     span,
 )
+from trailveil.drawing import draw
 from trailveil.errors import Refused, TrailveilError, UnwritableOutput
 from trailveil.everywhere import plan_everywhere
 from trailveil.formats import write
@@ -22,6 +23,7 @@ from trailveil.formats.series import write_series
 from trailveil.formats.source import beginning, named
 from trailveil.formats.table import format_of, format_to_write
 from trailveil.keys import name_of
+from trailveil.kind_store import Kept
 from trailveil.ledger import Book, Entry, Ledger
 from trailveil.output import staged
 from trailveil.places import Visited, check_known, load_places, visited
@@ -36,7 +38,7 @@ from trailveil.readings_release import (
     identity_of,
 )
 from trailveil.recorded import known_visits
-from trailveil.release import Noise, Plan, Request, draw, identity, plan, with_common
+from trailveil.release import Noise, Plan, Request, identity, plan, with_common
 from trailveil.retiming import AS_RECORDED, Retiming, retimed
 from trailveil.selection import Chosen
 from trailveil.trace import Trace
@@ -98,14 +100,21 @@ def _check(
         raise released_before(subject)
 
 
-def planned(trace: Trace, request: Request, common: Sequence[Common] = ()) -> Plan:
+def planned(
+    trace: Trace, request: Request, common: Sequence[Common] = (), kept: Kept | None = None
+) -> Plan:
     """The release of a trace as it is designed: the one place where noise of any kind is sought.
 
-    Raises as `trailveil.release.plan` and `trailveil.everywhere.plan_everywhere` do.
+    kept: where designs of kinds are kept beyond this process. Raises as `trailveil.release.plan` and `trailveil.everywhere.plan_everywhere` do.
     """
     if request.noise is Noise.EVERYWHERE:
         return with_common(plan_everywhere(trace, request), common)
-    return plan(trace, request, common)
+    return plan(trace, request, common, kept)
+
+
+def kept_beside(ledger: Ledger) -> Kept:
+    """Where designs of kinds are kept: with the ledger, under a key made from its own."""
+    return Kept(ledger.folder / "designs", derive(ledger.key, [b"designs of kinds"]))
 
 
 def whole_of(made: Plan, key: bytes | None) -> tuple[bytes, ...]:

@@ -17,6 +17,7 @@ from trailveil.crops import LARGEST_FULL_MATRIX, crops
 from trailveil.demands import Left, Target
 from trailveil.design import design
 from trailveil.designing import Designed, only_withheld, optimal
+from trailveil.drawing import noise_of
 from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable
 from trailveil.gaussian import cholesky_factor
 from trailveil.guarantee import Guarantee, loss_bound_for
@@ -26,7 +27,7 @@ from trailveil.mechanism import Mechanism, no_noise
 from trailveil.precision import known_variances
 from trailveil.prior import Prior
 from trailveil.readings import Readings
-from trailveil.release import DESIGN_VERSION, noise_of
+from trailveil.release import DESIGN_VERSION
 from trailveil.secrets import Secret
 from trailveil.selection import Stretch, within
 from trailveil.statespace import is_markov

@@ -15,38 +15,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.adversaries import DEFAULT, Named
-from trailveil.adversary import PLAIN, Adversary, knows_a_point, stood_still
+from trailveil.adversary import PLAIN
 from trailveil.anytime import Worst
-from trailveil.chains import normals_needed, sample_process
 from trailveil.common import Common, named_in_full
 from trailveil.crops import Crop, crops
 from trailveil.demands import Left, Target
 from trailveil.designing import LARGEST_STD, Designed, only_withheld, optimal, part_of, uniform
 from trailveil.errors import BeyondPrior, InvalidValue, Refused
-from trailveil.gaussian import FloatArray
 from trailveil.guarantee import CIRCLE_68, Guarantee, loss_bound_for
 from trailveil.kept import with_fields_left_out
 from trailveil.kernels import Kernel
-from trailveil.marginals import seen
+from trailveil.kind_designs import later
+from trailveil.kind_store import Kept
+from trailveil.kind_use import UsedDesign, used_design
+from trailveil.kinds import DesignFor
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.priors import BUILT_IN
-from trailveil.projection import MICRO, Frame, placed
-from trailveil.randomness import normals
-from trailveil.secrets import basic, difference
+from trailveil.projection import Frame, placed
 from trailveil.selection import Stretch, within
 from trailveil.trace import Trace
+from trailveil.unasked import Unasked, unasked
 from trailveil.withholding import Price, cheapest, price
 
 DEFAULT_KERNEL = BUILT_IN["default"].kernel
 """The prior of movement where none is stated; metres and seconds."""
 
 # Raised whenever the same request would get other noise: draws are never shared between designs.
-DESIGN_VERSION = 3
+DESIGN_VERSION = 4
 # Metres per coordinate: the most that an adversary can be left with, well below the prior's level.
 _MOST_UNSURE = 20_000.0
-# Seconds to a true place that somebody learns, and how well (metres), for the report's warning.
-KNOWN_AWAY = (60.0, 300.0, 600.0, 1200.0)
-_KNOWN_ACCURACY = 10.0
 AUTO = "auto"
 """To withhold as long as is cheapest."""
 
@@ -79,7 +76,8 @@ class Request:
     within which nothing is released, or AUTO for what is cheapest at the exchange rate: metres that
     a minute may be moved by to be as bad as one withheld. who: the adversaries, by name. leave:
     metres around the true place, the 68 % circle that each of them must be left with, in place of
-    epsilon. Raises InvalidValue for numbers out of range.
+    epsilon. design_for: what noise is designed for, see `trailveil.kinds`. Raises InvalidValue for
+    numbers out of range.
     """
 
     stretches: tuple[Stretch, ...]
@@ -92,6 +90,7 @@ class Request:
     kernel: Kernel = DEFAULT_KERNEL
     leave: float | None = None
     rate: float = RATE
+    design_for: DesignFor = DesignFor.AUTO
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -169,7 +168,8 @@ class Plan:
     gap: how far above the least noise it may be, or None where no bound is claimed. withheld_for:
     seconds around each stretch of which nothing is released, and the prices it was chosen by.
     everywhere: of noise for every place at once, the worst case of each kind of adversary.
-    common: noise shared with other releases, the last columns of the mechanism.
+    common: noise shared with other releases, the last columns of the mechanism. of_kind: the design
+    that its own noise is of, if that is one of a kind.
     """
 
     trace: Trace
@@ -183,6 +183,7 @@ class Plan:
     prices: tuple[Price, ...] = ()
     everywhere: tuple[Worst, ...] = ()
     common: tuple[Common, ...] = ()
+    of_kind: UsedDesign | None = None
 
     @property
     def components(self) -> int:
@@ -203,34 +204,42 @@ def identity(trace: Trace, request: Request, common: Sequence[Common] = ()) -> t
     return (trace.times.astype("<i8").tobytes(), places.astype("<i8").tobytes(), *whole)
 
 
-def plan(trace: Trace, request: Request, common: Sequence[Common] = ()) -> Plan:
+def plan(
+    trace: Trace, request: Request, common: Sequence[Common] = (), kept: Kept | None = None
+) -> Plan:
     """Design the noise for a trace and compute what it guarantees.
 
     common: noise that other releases share, such as that of places that are visited again. What is
     found of the parts of the request counts on none of it. Fields of the trace are left out around
-    what is protected: see `trailveil.kept`. Raises Refused where nothing would be left to release,
+    what is protected: see `trailveil.kept`. kept: where designs of kinds are kept, if anywhere but
+    in this process; it makes no difference but of time. Raises Refused where nothing would be left to release,
     the kind of noise cannot meet the target, or fields are not reckoned with; InvalidValue where
     nothing is to be protected.
     """
     if not (request.stretches or common) or request.noise is Noise.EVERYWHERE:
         raise InvalidValue("something must be protected, got nothing: state a time or a stay")
     check_target(request)
-    (frame, lattice), target = placed(trace.positions), request.target
-    spans = [one.seconds(trace) for one in request.stretches]
-    found = crops(request.kernel, trace.seconds, spans, target.deviation) if spans else []
     base = no_noise(trace.seconds)
     for one in common:
         base = base.withholding(one.withheld)
+    used = _of_kind(trace, request, kept)
+    if used is None:
+        made, findings = _for_recording(trace, request, base, common)
+    else:
+        made, findings = _for_kind(trace, request, base, common, used)
+    return with_common(replace(made, findings=tuple(findings)), common)
+
+
+def _for_recording(
+    trace: Trace, request: Request, base: Mechanism, common: Sequence[Common]
+) -> tuple[Plan, list[Finding]]:
+    """The release with noise designed for it alone, and what is found of its parts."""
+    target = request.target
+    spans = [one.seconds(trace) for one in request.stretches]
+    found = crops(request.kernel, trace.seconds, spans, target.deviation) if spans else []
     seconds, prices = _how_long(trace, request, found, base)
     base = base.withholding(within(trace.times, request.stretches, seconds))
-    if base.rows.size < 2:
-        raise Refused(
-            "at least two fixes must remain to be released, got fewer: protect or withhold a "
-            "shorter part"
-        )
-    first = int(trace.times[base.rows[0]])
-    around = [*request.stretches, *(part for one in common for part in one.around)]
-    trace = with_fields_left_out(trace, around, request.who, first)
+    trace = _leaving(trace, request, base, common)
     designed = _designed(found, base, request) if found else Designed(base, (), None)
     mechanism = designed.mechanism
     if mechanism.max_std > LARGEST_STD:
@@ -240,13 +249,63 @@ def plan(trace: Trace, request: Request, common: Sequence[Common] = ()) -> Plan:
         )
     if prices:
         prices = (*prices[:-1], price("both", seconds, mechanism, request.rate))
-    made = Plan(trace, frame, lattice, request, mechanism, (), designed.gap, seconds, prices)
-    where = {part: (crop, i) for crop in found for i, part in enumerate(crop.parts)}
+    where = placed(trace.positions)
+    made = Plan(trace, *where, request, mechanism, (), designed.gap, seconds, prices)
+    parts = {part: (crop, i) for crop in found for i, part in enumerate(crop.parts)}
     findings = [
-        _finding(made, stretch, designed.left[part], *where[part])
+        _finding(made, stretch, designed.left[part], unasked(crop, own, number, request.who))
         for part, stretch in enumerate(request.stretches)
+        for crop, number in [parts[part]]
+        for own in [part_of(mechanism, crop)]
     ]
-    return with_common(replace(made, findings=tuple(findings)), common)
+    return made, findings
+
+
+def _for_kind(
+    trace: Trace,
+    request: Request,
+    base: Mechanism,
+    common: Sequence[Common],
+    used: UsedDesign,
+) -> tuple[Plan, list[Finding]]:
+    """The release with noise designed for its kind, and what is found of its part."""
+    trace = _leaving(trace, request, base, common)
+    # As trailveil.recorded has it, to the last digit.
+    factor = used.scale * used.design.columns[used.rows]
+    mechanism = replace(base, factor=factor)
+    made = Plan(trace, *placed(trace.positions), request, mechanism, (), of_kind=used)
+    (stretch,) = request.stretches
+    begin, _ = stretch.seconds(trace)
+    left, duration = tuple(later(one, begin) for one in used.left), trace.duration
+    beside = used.design.unasked
+    _, end = stretch.seconds(trace)
+    after = tuple(
+        (away, metres)
+        for away, metres in beside.after_learning
+        if begin - away >= 0 or end + away <= duration
+    )
+    return made, [_finding(made, stretch, left, replace(beside, after_learning=after))]
+
+
+def _leaving(trace: Trace, request: Request, base: Mechanism, common: Sequence[Common]) -> Trace:
+    """The trace as it is released, of which enough must be left."""
+    if base.rows.size < 2:
+        raise Refused(
+            "at least two fixes must remain to be released, got fewer: protect or withhold a "
+            "shorter part"
+        )
+    first = int(trace.times[base.rows[0]])
+    around = [*request.stretches, *(part for one in common for part in one.around)]
+    return with_fields_left_out(trace, around, request.who, first)
+
+
+def _of_kind(trace: Trace, request: Request, kept: Kept | None) -> UsedDesign | None:
+    """The design of the kind of the one part that a request has; None where there is none."""
+    simple = request.noise is Noise.OPTIMAL and request.withhold is None
+    if not simple or len(request.stretches) != 1:
+        return None
+    about = (request.kernel, request.target, request.design_for)
+    return used_design(trace, request.stretches[0], *about, kept)
 
 
 def with_common(made: Plan, common: Sequence[Common]) -> Plan:
@@ -304,89 +363,25 @@ def check_target(request: Request) -> None:
         )
 
 
-def draw(made: Plan, seed: bytes) -> tuple[Trace, NDArray[np.int64]]:
-    """The released fixes: their trace, and their places in whole microdegrees (n, 2).
-
-    seed: 32 secret bytes that belong to this plan alone. Positions of the trace are those released.
-    """
-    own = replace(made.mechanism, factor=made.mechanism.factor[:, : made.own_columns])
-    noise = np.column_stack([noise_of(own, seed, axis) for axis in ("east", "north")])
-    for one in made.common:
-        noise = noise + one.columns @ one.draw.T
-    moved = made.lattice + on_lattice(noise)
-    grid = made.frame.to_degrees(moved[made.mechanism.rows])
-    kept = made.trace.only(np.asarray(made.mechanism.released))
-    return replace(kept, positions=grid / MICRO), grid
-
-
-def on_lattice(noise: FloatArray) -> NDArray[np.int64]:
-    """Metres in whole micrometres: floor(x + 1/2), a function of the noise alone."""
-    return np.floor(noise * MICRO + 0.5).astype(np.int64)
-
-
-def noise_of(mechanism: Mechanism, seed: bytes, axis: str) -> FloatArray:
-    """One draw of G (n,), in the unit of the series, for one coordinate; O(n) for a process.
-
-    A process is part of the name of its normals: two of them never share a draw, and their
-    difference is no multiple of it. Raises InvalidValue for a process that is not Markov.
-    """
-    if mechanism.refinement is not None:
-        raise InvalidValue("noise to release must be in double precision, got finer noise")
-    columns = normals(seed, f"{axis} factor", mechanism.factor.shape[1])
-    total = mechanism.factor @ columns
-    if mechanism.floor > 0:
-        total = total + np.sqrt(mechanism.floor) * normals(seed, f"{axis} floor", total.size)
-    if mechanism.process is not None:
-        shape = (total.size, normals_needed(mechanism.process))
-        kicks = normals(seed, f"{axis} process {mechanism.process!r}", shape[0] * shape[1])
-        total = total + sample_process(mechanism.process, mechanism.times, kicks.reshape(shape))
-    return np.asarray(total)
-
-
-def _finding(
-    made: Plan, stretch: Stretch, left: tuple[Left, ...], crop: Crop, number: int
-) -> Finding:
-    request, mechanism = made.request, made.mechanism
+def _finding(made: Plan, stretch: Stretch, left: tuple[Left, ...], beside: Unasked) -> Finding:
+    request = made.request
     inside = stretch.rows(made.trace)
     loss = max(one.loss for one in left)
     plain = next(one for one in left if one.adversary == PLAIN.name)
-    found = Finding(
+    way = None
+    if beside.way_loss is not None:
+        way = Guarantee(_radius(request) * float(np.sqrt(beside.way_loss)), request.order).epsilon
+    return Finding(
         stretch,
         int(inside.sum()),
-        int((inside & ~np.asarray(mechanism.released)).sum()),
+        int((inside & ~np.asarray(made.mechanism.released)).sum()),
         Guarantee(_radius(request) * float(np.sqrt(loss)), request.order),
         plain.after if plain.loss > 0 else float("inf"),
         left,
+        beside.after_learning,
+        beside.seen_still,
+        way,
     )
-    return _with_what_was_not_asked(made, found, crop, number)
-
-
-def _with_what_was_not_asked(made: Plan, found: Finding, crop: Crop, number: int) -> Finding:
-    """What is reported besides: the way within a stay, and what others would learn."""
-    request, (begin, end) = made.request, crop.spans[number]
-    mechanism = part_of(made.mechanism, crop)
-
-    def left_to(adversary: Adversary) -> float:
-        place = [basic(begin)]
-        return float(seen(crop.prior, place, mechanism, adversary, edges=crop.edges).least[0])
-
-    window = [(begin, end)] if begin < end else []
-    still = [stood_still(window)] if window and Named.STILL in request.who else []
-    if Named.POINT not in request.who:
-        base = still[0] if still else Adversary(PLAIN.name, unseen=tuple(window))
-        after = [
-            (away, left_to(base & knows_a_point(away, _KNOWN_ACCURACY)))
-            for away in KNOWN_AWAY
-            if crop.prior.times[0] <= begin - away or end + away <= crop.prior.times[-1]
-        ]
-        found = replace(found, after_learning=tuple(after))
-    if not window:
-        return found
-    if not still:
-        found = replace(found, seen_still=left_to(stood_still(window)))
-    way = seen(crop.prior, [difference(begin, end)], mechanism, PLAIN, edges=crop.edges)
-    epsilon = Guarantee(_radius(request) * float(np.sqrt(way.losses[0])), request.order).epsilon
-    return replace(found, displacement_epsilon=epsilon)
 
 
 def _radius(request: Request) -> float:

@@ -12,7 +12,7 @@ from scipy.special import ndtr, ndtri
 
 from tests.attacks.designs import bumps, designed
 from tests.rides import ride
-from trailveil import release
+from trailveil import drawing
 from trailveil.adversaries import Named
 from trailveil.attacks import hypotheses
 from trailveil.attacks.hypotheses import audited
@@ -144,7 +144,7 @@ def test_draws_that_prove_nothing_are_refused() -> None:
         told_apart(np.zeros((200, 2)), np.zeros((200, 2)), confidence=1.0)
 
 
-# What follows goes through release.draw: keyed normals, lattice, degrees, public grid.
+# What follows goes through drawing.draw: keyed normals, lattice, degrees, public grid.
 
 
 @pytest.fixture(scope="module")
@@ -171,12 +171,12 @@ def test_an_honest_release_is_not_caught(made: Plan) -> None:
 def test_a_release_with_one_dimension_unprotected_is_caught(
     made: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    noise_of = release.noise_of
+    noise_of = drawing.noise_of
 
     def east_only(mechanism: Mechanism, seed: bytes, axis: str) -> FloatArray:
         return noise_of(mechanism, seed, axis) * (axis == "east")
 
-    monkeypatch.setattr(release, "noise_of", east_only)
+    monkeypatch.setattr(drawing, "noise_of", east_only)
     found = caught(made)
     assert ("north", True) in found
     assert ("east", False) in found
@@ -187,15 +187,15 @@ def test_a_release_with_a_reused_draw_is_caught(
     made: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both coordinates have the same noise."""
-    noise_of = release.noise_of
-    monkeypatch.setattr(release, "noise_of", lambda m, seed, axis: noise_of(m, seed, "east"))
+    noise_of = drawing.noise_of
+    monkeypatch.setattr(drawing, "noise_of", lambda m, seed, axis: noise_of(m, seed, "east"))
     assert ("east", True) in caught(made)
 
 
 @pytest.mark.slow
 def test_a_release_with_less_noise_is_caught(made: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    noise_of = release.noise_of
-    monkeypatch.setattr(release, "noise_of", lambda *given: 0.5 * noise_of(*given))
+    noise_of = drawing.noise_of
+    monkeypatch.setattr(drawing, "noise_of", lambda *given: 0.5 * noise_of(*given))
     assert ("east", True) in caught(made)
 
 

@@ -14,8 +14,9 @@ from tests import leaks
 from tests.report.pages import leaves, read_page, scanned
 from tests.rides import BEGIN, ride
 from trailveil.adversaries import Named
+from trailveil.drawing import draw
 from trailveil.everywhere import plan_everywhere
-from trailveil.release import Noise, Plan, Request, draw, plan
+from trailveil.release import Noise, Plan, Request, plan
 from trailveil.report import record, text
 from trailveil.report.guesses import guesses
 from trailveil.report.html_style import DARK, LIGHT

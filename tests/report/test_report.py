@@ -17,10 +17,11 @@ from tests.report.pages import leaves
 from tests.rides import gpx, ride
 from trailveil.adversaries import Named
 from trailveil.cleaning import clean
+from trailveil.drawing import draw
 from trailveil.formats.gpx import read
 from trailveil.guarantee import CIRCLE_68
 from trailveil.kernels import Constant, IntegratedOU, White
-from trailveil.release import Noise, Plan, Request, draw, plan
+from trailveil.release import Noise, Plan, Request, plan
 from trailveil.report import record, text
 from trailveil.report.parts import rounded_down, rounded_up
 from trailveil.selection import Stretch

@@ -1,6 +1,6 @@
 """The empirical audit of a release: whole releases under two hypotheses, and what tells them apart.
 
-Recordings are drawn in which a protected place is here, or there; each goes through `release.draw`,
+Recordings are drawn in which a protected place is here, or there; each goes through `drawing.draw`,
 with its own noise, rounding and grid, as a file would; and `telling` bounds mu from below by what
 comes out, with nothing of what was claimed.
 """
@@ -18,6 +18,7 @@ from trailveil.attacks.worlds import recordings
 from trailveil.crops import Crop, crops
 from trailveil.demands import Left, adversaries_of
 from trailveil.designing import part_of
+from trailveil.drawing import draw
 from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import latent
@@ -25,7 +26,7 @@ from trailveil.markov import covariance_product
 from trailveil.prior import Prior, observe
 from trailveil.projection import MICRO
 from trailveil.randomness import fresh_seed
-from trailveil.release import Plan, draw
+from trailveil.release import Plan
 from trailveil.secrets import Secret, basic, window_mean
 
 _APART = 2.5

@@ -11,14 +11,23 @@ from trailveil.accounting import told_by
 from trailveil.batch.rules import Rules
 from trailveil.cleaning import clean
 from trailveil.counting import count, countable
+from trailveil.drawing import draw
 from trailveil.errors import InvalidValue, TrailveilError, Unavailable
 from trailveil.frames import from_frame
 from trailveil.keys import load_key
 from trailveil.ledger import Ledger
 from trailveil.places import Visited
 from trailveil.projection import MICRO, frame_for
-from trailveil.protecting import ME, known_places, planned, requested, seed_of, whole_of
-from trailveil.release import Plan, draw
+from trailveil.protecting import (
+    ME,
+    kept_beside,
+    known_places,
+    planned,
+    requested,
+    seed_of,
+    whole_of,
+)
+from trailveil.release import Plan
 from trailveil.retiming import retimed
 from trailveil.trace import Trace
 
@@ -110,6 +119,7 @@ def _released(
         found,
         requested(found, rules.chosen, rules.request, there),
         [one.common(found) for one in there],
+        None if ledger is None else kept_beside(ledger),
     )
     if ledger is not None:
         _count(made, there, ledger, key, subject, again=again)

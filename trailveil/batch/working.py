@@ -28,9 +28,9 @@ from trailveil.ledger import Ledger
 from trailveil.loading import cleaned
 from trailveil.output import filled
 from trailveil.places import Place, visited
-from trailveil.protecting import drawn, planned, requested, seed_of, whole_of
+from trailveil.protecting import drawn, kept_beside, planned, requested, seed_of, whole_of
 from trailveil.randomness import derive
-from trailveil.recorded import Visit, near_in_time
+from trailveil.recorded import Shared, Visit, near_in_time
 from trailveil.release import Noise, Plan
 from trailveil.report.parts import prior_in_full
 from trailveil.trace import Trace
@@ -153,7 +153,8 @@ def _work(task: Task) -> Ready:
     known = near_in_time(task.visits, task.places, begin, end)
     there = tuple(visited(trace, task.places, key, known))
     request = requested(trace, rules.chosen, rules.request, there)
-    made = planned(trace, request, [one.common(trace) for one in there])
+    common = [one.common(trace) for one in there]
+    made = planned(trace, request, common, kept_beside(task.ledger))
     whole = whole_of(made, key)
     *_, write = drawn(made, seed_of(key, whole), rules.retiming, task.item.output.suffix)
     # Another worker may be at the same trace, where this one was taken for lost.
@@ -167,9 +168,15 @@ def _work(task: Task) -> Ready:
         digest,
         hashlib.sha256(whole_output.getbuffer()).digest(),
         task.ledger.request_id(whole),
-        sent(made, there, told_by(made, there)),
+        sent(made, there, told_by(made, there), _shared(made)),
         promised(made, len(trace)),
     )
+
+
+def _shared(made: Plan) -> Shared | None:
+    """What its noise shares with other releases of its kind."""
+    used = made.of_kind
+    return None if used is None else Shared(used.design.columns, used.rows, used.scale)
 
 
 def promised(made: Plan, fixes: int) -> dict[str, Any]:

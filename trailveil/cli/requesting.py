@@ -13,6 +13,7 @@ from trailveil.cli.selecting import SELECTING
 from trailveil.errors import InvalidValue
 from trailveil.formats.source import named as file_named
 from trailveil.kernels import Kernel
+from trailveil.kinds import DesignFor
 from trailveil.prior_file import prior_in
 from trailveil.release import AUTO, RATE, Noise, Request
 
@@ -66,6 +67,13 @@ _OPTIONS = (
         default="optimal",
         show_default=True,
     ),
+    click.option(
+        "--design-for",
+        type=click.Choice([one.value for one in DesignFor]),
+        default="auto",
+        show_default=True,
+        help="This recording alone (least noise), or all of its kind (kept, used again).",
+    ),
 )
 
 
@@ -96,6 +104,7 @@ def requested_of(options: dict[str, Any]) -> Request:
         _prior(options["prior"]),
         options["leave"],
         options["rate"],
+        DesignFor(options["design_for"]),
     )
 
 

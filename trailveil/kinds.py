@@ -1,0 +1,150 @@
+"""Kinds of protected parts: what noise can be designed for once, and used for every recording.
+
+Nothing of a recording matters to its noise but when its fixes are. So noise is designed for a
+recording of fixes at *every* step of a clock, as many as can matter, around a part of a length; and
+whoever has fewer of these fixes may use it: what is released is then a part of what was reckoned
+with, and nobody learns more from a part (the data processing inequality). This holds of each
+adversary by itself:
+
+- what is secret of the part at its fixes is among what is secret at every step;
+- who knows one true place knows it of a fix, which is one of the steps;
+- who knows the path knows less of it. What is lost to them is counted as if nothing were known
+  without the release (`in_part`), so that it does not matter what that was;
+- who sees that the person stood still sees it of the same part;
+- the mean of the fixes of a stay is another place where some are missing: it is judged by itself.
+
+Fixes further away than can matter may be at any time: as of every crop (trailveil.crops), what they
+tell is counted in.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.crops import MARGIN, MARGIN_FIXES, REACH, Crop, crops, flat, starts_anywhere
+from trailveil.demands import Target
+from trailveil.design.splines import lag_of
+from trailveil.kernels import Kernel, split
+from trailveil.statespace import is_markov
+from trailveil.trace import NANOSECONDS
+
+# Seconds: the steps of a clock that recordings are held against, longest first.
+_STEPS = (60, 30, 15, 10, 5, 2, 1)
+# Seconds: of recordings that begin within so long before a part, or end within so long after it,
+# no more need be reckoned with; of others, all that can matter.
+_SHORT = 1200
+# The longest lag (seconds) that is looked for, and the most steps of one kind.
+_LONGEST_LAG, _MOST_STEPS = 3600.0, 30_000
+# A recording of fewer fixes near its part than this has noise of its own in little time; so has one
+# that is so many times sparser than its clock.
+_FEW, _SPARSE = 400, 3.2
+# The reach is followed to this much more than it is, so that a crop has its edges.
+_BEYOND = 1.001
+
+
+class DesignFor(StrEnum):
+    """What noise is designed for."""
+
+    AUTO = "auto"
+    """For a kind, where it has one, and that takes about as long as for the recording."""
+
+    KIND = "kind"
+    """For a kind, wherever the recording has one."""
+
+    RECORDING = "recording"
+    """For the recording alone: the least noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A part of a length within recordings on a clock.
+
+    step, length: nanoseconds. before, after: the steps that are reckoned with on either side.
+    kernel, target: what the noise is for.
+    """
+
+    step: int
+    length: int
+    before: int
+    after: int
+    kernel: Kernel
+    target: Target
+
+    @property
+    def steps(self) -> int:
+        """How many steps there are."""
+        return self.before + self.length // self.step + self.after + 1
+
+    def crop(self) -> Crop:
+        """The recording of fixes at every step, as far as it can matter."""
+        times = np.arange(self.steps) * self.step / NANOSECONDS
+        last = self.before + self.length // self.step
+        span = float(times[self.before]), float(times[last])
+        return crops(self.kernel, times, [span], self.target.deviation)[0]
+
+    @property
+    def name(self) -> str:
+        """All that it is, in one line."""
+        return repr(self)
+
+
+def kind_of(
+    times: NDArray[np.int64],
+    begin: int,
+    end: int,
+    kernel: Kernel,
+    target: Target,
+    wanted: DesignFor,
+) -> Kind | None:
+    """The kind of a part from begin to end of a recording with fixes at times (n,), nanoseconds.
+
+    None where noise must be, or had better be, designed for the recording alone.
+    """
+    if wanted is DesignFor.RECORDING or target.left is not None:
+        return None
+    whole = flat(kernel)
+    if not (starts_anywhere(whole) and is_markov(whole, np.array([0.0, 1.0]))):
+        return None
+    reach = _reach(whole, target)
+    if reach is None:
+        return None
+    # MARGIN_FIXES of the longest step may be longer than MARGIN.
+    most = reach + max(MARGIN, MARGIN_FIXES * float(_STEPS[0]))
+    far = round(most * NANOSECONDS)
+    near = times[(times >= begin - far) & (times <= end + far)]
+    step = _step(near, begin, end)
+    if step is None:
+        return None
+    sides = [_side(int(begin - times[0]), reach, step), _side(int(times[-1] - end), reach, step)]
+    kind = Kind(step, end - begin, *sides, kernel, target)
+    if kind.steps > _MOST_STEPS:
+        return None
+    few = near.size < _FEW or kind.steps > _SPARSE * near.size
+    return None if few and wanted is DesignFor.AUTO else kind
+
+
+def _reach(kernel: Kernel, target: Target) -> float | None:
+    """Seconds around a part within which there may be noise; None where it has no end."""
+    base, _ = split(kernel)
+    lag = lag_of(base, 0.0, target.deviation, _LONGEST_LAG)
+    return None if lag >= _LONGEST_LAG else _BEYOND * REACH * lag
+
+
+def _step(times: NDArray[np.int64], begin: int, end: int) -> int | None:
+    """The longest step of a clock that shows all times, and both ends of a part; None for none."""
+    apart = int(np.gcd.reduce(np.append(times - begin, end - begin)))
+    for seconds in _STEPS:
+        if apart % (seconds * NANOSECONDS) == 0:
+            return seconds * NANOSECONDS
+    return None
+
+
+def _side(there: int, reach: float, step: int) -> int:
+    """The steps of one side of which so many nanoseconds are recorded."""
+    short = _SHORT * NANOSECONDS
+    if there <= short:
+        return short // step
+    beyond = max(MARGIN, (MARGIN_FIXES + 2) * step / NANOSECONDS) + 2 * step / NANOSECONDS
+    return max(short, round((reach + beyond) * NANOSECONDS)) // step
