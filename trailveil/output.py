@@ -95,16 +95,34 @@ def write_atomically(
         put()
 
 
-def filled(rough: Path, write: Callable[[BinaryIO], object]) -> None:
+def filled(rough: Path, write: Callable[[BinaryIO], object], *, durable: bool = True) -> None:
     """Write a file whole and durably, to be put in its place by `put`; it may not exist yet.
 
-    Raises UnwritableOutput where the file system says no; what was begun is then removed.
+    durable: else `made_durable` must be called before it is put there. Raises UnwritableOutput
+    where the file system says no; what was begun is then removed.
     """
     try:
         with _refusing(rough, "output"):
-            _fill(rough, write)
+            _fill(rough, write, durable=durable)
             with contextlib.suppress(OSError):  # a file system without permissions
                 rough.chmod(0o666 & ~_umask())
+    except BaseException:
+        _remove(rough)
+        raise
+
+
+def made_durable(rough: Path) -> None:
+    """Wait until a file that was `filled` is on the disk.
+
+    Raises UnwritableOutput where the file system says no; the file is then removed.
+    """
+    try:
+        with _refusing(rough, "output"):
+            descriptor = os.open(rough, os.O_RDWR)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
     except BaseException:
         _remove(rough)
         raise
@@ -118,12 +136,13 @@ def put(rough: Path, path: Path, *, overwrite: bool, what: str = "output") -> No
     _put(rough, path, what, overwrite=overwrite)
 
 
-def _fill(rough: Path, write: Callable[[BinaryIO], object]) -> None:
+def _fill(rough: Path, write: Callable[[BinaryIO], object], *, durable: bool = True) -> None:
     descriptor = os.open(rough, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as stream:
         write(stream)
         stream.flush()
-        os.fsync(stream.fileno())
+        if durable:
+            os.fsync(stream.fileno())
 
 
 def _remove(rough: Path) -> None:

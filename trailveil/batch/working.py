@@ -8,9 +8,10 @@ import hashlib
 import io
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from trailveil.formats import read
 from trailveil.formats.source import named
 from trailveil.ledger import Ledger
 from trailveil.loading import cleaned
-from trailveil.output import filled
+from trailveil.output import filled, made_durable
 from trailveil.places import Place, visited
 from trailveil.protecting import drawn, kept_beside, planned, requested, seed_of, whole_of
 from trailveil.randomness import derive
@@ -87,8 +88,36 @@ Outcome = Ready | Failed
 
 def work(task: Task) -> Outcome:
     """Read, design and draw one trace; its file is complete, and aside, where it is Ready."""
+    return _told(task, partial(_work, task, durable=True))
+
+
+def work_all(tasks: Sequence[Task]) -> tuple[list[Outcome], float]:
+    """Some traces, one after the other, and the seconds that they took.
+
+    While one is under way, the file of the one before goes to the disk.
+    """
+    begun = time.monotonic()
+    pairs: list[tuple[Task, Outcome, Future[None] | None]] = []
+    with ThreadPoolExecutor(1) as disk:
+        for task in tasks:
+            made, wait = _told(task, partial(_work, task, durable=False)), None
+            if isinstance(made, Ready):
+                wait = disk.submit(made_durable, made.aside)
+            pairs.append((task, made, wait))
+    found = [_told(task, partial(_once_durable, made, wait)) for task, made, wait in pairs]
+    return found, time.monotonic() - begun
+
+
+def _once_durable(made: Outcome, wait: "Future[None] | None") -> Outcome:
+    if wait is not None:
+        wait.result()
+    return made
+
+
+def _told(task: Task, act: Callable[[], Outcome]) -> Outcome:
+    """What became of a trace, whatever goes wrong."""
     try:
-        return _work(task)
+        return act()
     except TrailveilError as error:
         return Failed(task.number, type(error).__name__, " ".join(error.public.split()))
     except MemoryError:
@@ -97,12 +126,6 @@ def work(task: Task) -> Outcome:
     except Exception as error:  # noqa: BLE001  # a mistake of ours stops no other trace
         line = f"this must not happen, got {type(error).__name__}: please report it"
         return Failed(task.number, type(error).__name__, line)
-
-
-def work_all(tasks: Sequence[Task]) -> tuple[list[Outcome], float]:
-    """Some traces, one after the other, and the seconds that they took."""
-    begun = time.monotonic()
-    return [work(one) for one in tasks], time.monotonic() - begun
 
 
 def digest_of(key: bytes, path: Path, *, often: bool = False) -> bytes:
@@ -140,7 +163,7 @@ def _parts(path: Path) -> Iterator[bytes]:
             yield part
 
 
-def _work(task: Task) -> Ready:
+def _work(task: Task, *, durable: bool) -> Ready:
     source, rules, key = task.item.source, task.rules, task.key
     often = task.item.part is not None
     digest, before = digest_of(task.ledger.key, source, often=often), _state(source)
@@ -161,7 +184,7 @@ def _work(task: Task) -> Ready:
     aside = task.aside / f"{task.number}-{secrets.token_hex(8)}.part"
     whole_output = io.BytesIO()
     write(whole_output)
-    filled(aside, lambda out: out.write(whole_output.getbuffer()))
+    filled(aside, lambda out: out.write(whole_output.getbuffer()), durable=durable)
     return Ready(
         task.number,
         aside,

@@ -6,6 +6,7 @@ A new format is a module with `read`, and `write` where it can be written, and a
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from os import PathLike, fspath
@@ -211,11 +212,16 @@ def _to_write(suffix: str) -> tuple[Format, Writer]:
 
 def _check_installed(row: Format) -> None:
     """Refuse at once, and not after the noise has been made."""
-    if row.needs is not None and find_spec(row.needs[0]) is None:
+    if row.needs is not None and not _is_there(row.needs[0]):
         raise Unavailable(
             f"{row.name} must be written with {row.needs[0]}, which is not installed: pip install "
             f"'trailveil[{row.needs[1]}]', or choose GPX, GeoJSON or CSV"
         )
+
+
+@lru_cache  # looked for on every folder of sys.path, and asked for each trace of a batch
+def _is_there(package: str) -> bool:
+    return find_spec(package) is not None
 
 
 def _suffix(path: str | PathLike[str]) -> str:

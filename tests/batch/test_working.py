@@ -1,0 +1,42 @@
+"""What a worker makes of some traces: each is on the disk before it is told to be ready."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.batch.fleets import fleet
+from trailveil.batch import working
+from trailveil.batch.inputs import Wanted, find
+from trailveil.batch.rules import Rules
+from trailveil.batch.working import Failed, Ready, Task, work_all
+from trailveil.errors import UnwritableOutput
+from trailveil.ledger import open_ledger
+from trailveil.output import made_durable
+from trailveil.release import Noise, Request
+
+
+def test_a_file_that_does_not_get_to_the_disk_is_refused_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rides = fleet(tmp_path / "rides", 5)
+    items = find([str(rides)], tmp_path / "out", Wanted(lambda _: "me")).items
+    rules = Rules(request=Request((), radius=1.0, withhold=30.0, noise=Noise.WITHHOLD))
+    ledger, aside = open_ledger(tmp_path / "state"), tmp_path / "aside"
+    aside.mkdir()
+    tasks = [Task(i, one, rules, aside, bytes(32), ledger) for i, one in enumerate(items)]
+    durable: list[Path] = []
+
+    def watched(path: Path) -> None:
+        made_durable(path)
+        durable.append(path)
+        if path.name.startswith("3-"):
+            raise UnwritableOutput("the disk is full")
+
+    monkeypatch.setattr(working, "made_durable", watched)
+    found, seconds = work_all(tasks)
+    assert [one.number for one in found] == [0, 1, 2, 3, 4]
+    assert found[3] == Failed(3, "UnwritableOutput", "the disk is full")
+    ready = [one for one in found if isinstance(one, Ready)]
+    assert len(ready) == 4
+    assert {one.aside for one in ready} < set(durable)
+    assert seconds > 0
