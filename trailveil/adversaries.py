@@ -6,6 +6,7 @@ secret, and that this person walks, or drives. Whoever names some of them gets t
 one.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -56,18 +57,19 @@ def named(stated: Iterable[str]) -> tuple[Named, ...]:
 
 
 def moving(
-    who: Sequence[Named], kernel: Kernel, unseen: Sequence[Window] = (), *, in_part: bool = False
+    who: Sequence[Named], kernel: Kernel, unseen: Sequence[Window] = (), *, surely: float = math.inf
 ) -> list[Adversary]:
     """Adversaries who do not know that the person stood still, each by itself.
 
     kernel: of the prior; who knows the speed believes in another one. unseen: windows that are
-    secret as a whole. in_part: who knows the path may know any part of it.
+    secret as a whole. surely: see
+    `trailveil.adversary.Known`.
     """
     found = [PLAIN]
     if Named.POINT in who:
         found.append(knows_a_point())
     if Named.PATH in who:
-        found.append(knows_the_path(in_part=in_part))
+        found.append(knows_the_path(surely=surely))
     if Named.SPEEDS in who:
         found += [
             believes(f"knows that the speed is {speed:g} m/s", other)
@@ -78,12 +80,12 @@ def moving(
 
 
 def seeing_stillness(
-    who: Sequence[Named], kernel: Kernel, windows: Sequence[Window], *, in_part: bool = False
+    who: Sequence[Named], kernel: Kernel, windows: Sequence[Window], *, surely: float = math.inf
 ) -> list[Adversary]:
     """The same, each of whom sees besides that the person stood still in the windows."""
     if Named.STILL not in who or not windows:
         return []
-    return [one & stood_still(windows) for one in moving(who, kernel, in_part=in_part)]
+    return [one & stood_still(windows) for one in moving(who, kernel, surely=surely)]
 
 
 def every(who: Sequence[Named], kernel: Kernel, windows: Sequence[Window] = ()) -> list[Adversary]:

@@ -29,18 +29,22 @@ from trailveil.prior import (
 from trailveil.residual import Points
 from trailveil.secrets import Secret, basic
 
+PATH_AWAY = 300.0
+"""Seconds around a secret within which nobody knows the path."""
+
 
 @dataclass(frozen=True, slots=True)
 class Known:
     """Recorded values known to an accuracy (deviation), at least `away` seconds from a secret.
 
-    in_part: whichever of them are known. What is known of a secret without a release then counts
-    as nothing, since it depends on which: all that is known with it counts as lost.
+    surely: of a path, those are known that are no more than so many seconds further away; of the
+    others, any may be. What a release tells is then reckoned for who knows all of them, beside what
+    who knows none of the others knows without it.
     """
 
     away: float
     accuracy: float
-    in_part: bool = False
+    surely: float = math.inf
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -108,10 +112,10 @@ def knows_a_point(away: float = 60.0, accuracy: float = 10.0) -> Adversary:
 
 
 def knows_the_path(
-    away: float = 300.0, accuracy: float = 10.0, *, in_part: bool = False
+    away: float = PATH_AWAY, accuracy: float = 10.0, *, surely: float = math.inf
 ) -> Adversary:
-    """Knows the whole path except within `away` seconds of the secret. in_part: or any of it."""
-    known = Known(away, accuracy, in_part)
+    """Knows the whole path except within `away` seconds of the secret. surely: see `Known`."""
+    known = Known(away, accuracy, surely)
     return Adversary(f"knows the path {away:g} s or more away", path=known)
 
 
@@ -190,11 +194,16 @@ def far_from(prior: Prior, span: tuple[float, float], away: float) -> FloatArray
     return times[(times <= span[0] - away) | (times >= span[1] + away)]
 
 
-def known_path(prior: Prior, span: tuple[float, float], adversary: Adversary) -> SideInformation:
-    """All that an adversary knows of the path, for a secret of this span."""
+def known_path(
+    prior: Prior, span: tuple[float, float], adversary: Adversary, *, surely: bool = False
+) -> SideInformation:
+    """All that an adversary knows of the path, for a secret of this span. surely: or that alone."""
     if adversary.path is None:
         return NOTHING_KNOWN
     far = far_from(prior, span, adversary.path.away)
+    if surely:
+        most = adversary.path.away + adversary.path.surely
+        far = far[(far >= span[0] - most) & (far <= span[1] + most)]
     return SideInformation(far, adversary.path.accuracy) if far.size else NOTHING_KNOWN
 
 

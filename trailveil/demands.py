@@ -43,14 +43,14 @@ _NEAR = 0.02
 class Target:
     """What is asked for: losses of at most `bound` (1 / m^2), or each left with `left` metres.
 
-    left: per coordinate, in place of the bound, or None. who: the adversaries, by name. in_part:
-    who knows the path may know any part of it, see `trailveil.adversary.Known`.
+    left: per coordinate, in place of the bound, or None. who: the adversaries, by name. surely:
+    what of the path is known by who knows it, see `trailveil.adversary.Known`.
     """
 
     bound: float
     who: tuple[Named, ...]
     left: float | None = None
-    in_part: bool = False
+    surely: float = math.inf
 
     @property
     def deviation(self) -> float:
@@ -134,8 +134,8 @@ def adversaries_of(
     span = crop.spans[number]
     unseen = [span] if span[0] < span[1] else []
     return (
-        moving(target.who, kernel, unseen, in_part=target.in_part),
-        seeing_stillness(target.who, kernel, windows, in_part=target.in_part),
+        moving(target.who, kernel, unseen, surely=target.surely),
+        seeing_stillness(target.who, kernel, windows, surely=target.surely),
     )
 
 

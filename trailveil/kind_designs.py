@@ -14,7 +14,7 @@ from trailveil.demands import Left, Target, judged_at_first, judged_means
 from trailveil.designing import LARGEST_STD, optimal
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gaussian import FloatArray
-from trailveil.kinds import Kind
+from trailveil.kinds import SURELY, Kind
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.recurring import information
 from trailveil.trace import NANOSECONDS
@@ -162,7 +162,7 @@ def _unasked_of(about: dict[str, Any]) -> Unasked:
 
 
 def _target(kind: Kind) -> Target:
-    return replace(kind.target, in_part=True)
+    return replace(kind.target, surely=SURELY)
 
 
 def _whole(crop: Crop) -> Crop:

@@ -8,8 +8,8 @@ adversary by itself:
 
 - what is secret of the part at its fixes is among what is secret at every step;
 - who knows one true place knows it of a fix, which is one of the steps;
-- who knows the path knows less of it. What is lost to them is counted as if nothing were known
-  without the release (`in_part`), so that it does not matter what that was;
+- who knows the path knows less of it, but what is nearest to the part (SURELY). What is lost to
+  them is that of who knows all of it, beside what is known of that nearest part alone;
 - who sees that the person stood still sees it of the same part;
 - the mean of the fixes of a stay is another place where some are missing: it is judged by itself.
 
@@ -19,10 +19,13 @@ tell is counted in.
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trailveil.adversaries import Named
+from trailveil.adversary import PATH_AWAY
 from trailveil.crops import MARGIN, MARGIN_FIXES, REACH, Crop, crops, flat, starts_anywhere
 from trailveil.demands import Target
 from trailveil.design.splines import lag_of
@@ -42,6 +45,11 @@ _LONGEST_LAG, _MOST_STEPS = 3600.0, 30_000
 _FEW, _SPARSE = 400, 3.2
 # The reach is followed to this much more than it is, so that a crop has its edges.
 _BEYOND = 1.001
+_MOMENTS = np.array([0.0, 1.0])
+
+
+SURELY = 300.0
+"""Seconds of the path next to what nobody knows, at every step: a kind that has less is another."""
 
 
 class DesignFor(StrEnum):
@@ -102,33 +110,33 @@ def kind_of(
 
     None where noise must be, or had better be, designed for the recording alone.
     """
-    if wanted is DesignFor.RECORDING or target.left is not None:
-        return None
-    whole = flat(kernel)
-    if not (starts_anywhere(whole) and is_markov(whole, np.array([0.0, 1.0]))):
-        return None
-    reach = _reach(whole, target)
+    reach = None if wanted is DesignFor.RECORDING else _reach(kernel, target)
     if reach is None:
         return None
     # MARGIN_FIXES of the longest step may be longer than MARGIN.
-    most = reach + max(MARGIN, MARGIN_FIXES * float(_STEPS[0]))
-    far = round(most * NANOSECONDS)
+    far = round((reach + max(MARGIN, MARGIN_FIXES * float(_STEPS[0]))) * NANOSECONDS)
     near = times[(times >= begin - far) & (times <= end + far)]
     step = _step(near, begin, end)
     if step is None:
         return None
-    sides = [_side(int(begin - times[0]), reach, step), _side(int(times[-1] - end), reach, step)]
-    kind = Kind(step, end - begin, *sides, kernel, target)
-    if kind.steps > _MOST_STEPS:
+    knows = Named.PATH in target.who
+    before = _side(begin - near[::-1], reach, step, knows=knows)
+    after = _side(near - end, reach, step, knows=knows)
+    if before is None or after is None:
         return None
+    kind = Kind(step, end - begin, before, after, kernel, target)
     few = near.size < _FEW or kind.steps > _SPARSE * near.size
-    return None if few and wanted is DesignFor.AUTO else kind
+    too_long = kind.steps > _MOST_STEPS
+    return None if too_long or (few and wanted is DesignFor.AUTO) else kind
 
 
+@lru_cache(maxsize=32)
 def _reach(kernel: Kernel, target: Target) -> float | None:
-    """Seconds around a part within which there may be noise; None where it has no end."""
-    base, _ = split(kernel)
-    lag = lag_of(base, 0.0, target.deviation, _LONGEST_LAG)
+    """Seconds around a part within which there may be noise; None where no kind can have it."""
+    whole = flat(kernel)
+    if target.left is not None or not (starts_anywhere(whole) and is_markov(whole, _MOMENTS)):
+        return None
+    lag = lag_of(split(whole)[0], 0.0, target.deviation, _LONGEST_LAG)
     return None if lag >= _LONGEST_LAG else _BEYOND * REACH * lag
 
 
@@ -141,8 +149,19 @@ def _step(times: NDArray[np.int64], begin: int, end: int) -> int | None:
     return None
 
 
-def _side(there: int, reach: float, step: int) -> int:
-    """The steps of one side of which so many nanoseconds are recorded."""
+def _side(away: NDArray[np.int64], reach: float, step: int, *, knows: bool) -> int | None:
+    """The steps of one side of a part, of which fixes are so many nanoseconds away, growing.
+
+    knows: whether somebody may know the path. None where it is recorded in part where it matters.
+    """
+    there = int(away[-1])
+    if knows:
+        nearest, last = (round(one * NANOSECONDS) for one in (PATH_AWAY, PATH_AWAY + SURELY))
+        if there < nearest:
+            return (nearest - 1) // step
+        recorded = int(np.sum((away >= nearest) & (away <= last)))
+        if recorded != last // step - -(-nearest // step) + 1:
+            return None
     short = _SHORT * NANOSECONDS
     if there <= short:
         return short // step

@@ -69,7 +69,7 @@ def seen(
     try:
         return _seen(prior, places, mechanism, adversary, edges)
     except NumericalError:
-        if edges:
+        if edges or (adversary.path is not None and adversary.path.surely < np.inf):
             raise
         return _one_by_one(prior, places, mechanism, adversary)
 
@@ -88,8 +88,10 @@ def _seen(
     told = _beyond(found.covariance, count)
     left = np.diagonal(found.covariance)[:count] - found.slack[:count] - told
     before = known_variances(judge, together, known)[:count]
-    counted = np.full(count, np.inf) if _in_part(adversary) else before
-    losses, (known, least) = _losses(left, counted), np.sqrt([before, left])
+    losses, (known, least) = _losses(left, before), np.sqrt([before, left])
+    if adversary.path is not None and adversary.path.surely < np.inf:
+        surely = known_path(judge, span, adversary, surely=True)
+        losses = _losses(left, known_variances(judge, together, surely)[:count])
     level = split(judge.kernel)[1]
     losses = losses + (1.0 / level if level > 0 else 0.0)
     alone = Seen(losses, known, least, (None,) * count, known, least)
@@ -109,8 +111,7 @@ def _one_by_one(
     found = [exposures(prior, place, mechanism, adversary)[0] for place in places]
     level = split(prior.kernel)[1]
     known, least = np.array([[one.before, one.after] for one in found]).T
-    losses = 1.0 / least**2 if _in_part(adversary) else np.array([one.loss for one in found])
-    losses = losses + (1.0 / level if level > 0 else 0.0)
+    losses = np.array([one.loss for one in found]) + (1.0 / level if level > 0 else 0.0)
     alone = Seen(losses, known, least, (None,) * len(places), known, least)
     judge, span, _ = _judge(prior, places, adversary)
     points = far_from(judge, span, adversary.point.away) if adversary.point else np.empty(0)
@@ -174,10 +175,6 @@ def _beyond(covariance: FloatArray, count: int) -> FloatArray:
     shared = covariance[:count, count:]
     told = np.linalg.solve(covariance[count:, count:], shared.T)
     return np.asarray(_EDGES_TELL * np.sum(shared * told.T, axis=1))
-
-
-def _in_part(adversary: Adversary) -> bool:
-    return adversary.path is not None and adversary.path.in_part
 
 
 def _losses(left: FloatArray, before: FloatArray) -> FloatArray:

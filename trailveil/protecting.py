@@ -105,7 +105,8 @@ def planned(
 ) -> Plan:
     """The release of a trace as it is designed: the one place where noise of any kind is sought.
 
-    kept: where designs of kinds are kept beyond this process. Raises as `trailveil.release.plan` and `trailveil.everywhere.plan_everywhere` do.
+    kept: where designs of kinds are kept beyond this process. Raises as `trailveil.release.plan`
+    and `trailveil.everywhere.plan_everywhere` do.
     """
     if request.noise is Noise.EVERYWHERE:
         return with_common(plan_everywhere(trace, request), common)

@@ -212,9 +212,9 @@ def plan(
     common: noise that other releases share, such as that of places that are visited again. What is
     found of the parts of the request counts on none of it. Fields of the trace are left out around
     what is protected: see `trailveil.kept`. kept: where designs of kinds are kept, if anywhere but
-    in this process; it makes no difference but of time. Raises Refused where nothing would be left to release,
-    the kind of noise cannot meet the target, or fields are not reckoned with; InvalidValue where
-    nothing is to be protected.
+    in this process; it makes no difference but of time. Raises Refused where nothing would be left
+    to release, the kind of noise cannot meet the target, or fields are not reckoned with;
+    InvalidValue where nothing is to be protected.
     """
     if not (request.stretches or common) or request.noise is Noise.EVERYWHERE:
         raise InvalidValue("something must be protected, got nothing: state a time or a stay")
