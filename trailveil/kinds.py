@@ -42,7 +42,7 @@ _SHORT = 1200
 _LONGEST_LAG, _MOST_STEPS = 3600.0, 30_000
 # A recording of fewer fixes near its part than this has noise of its own in little time; so has one
 # that is so many times sparser than its clock.
-_FEW, _SPARSE = 400, 3.2
+_FEW, _SPARSE = 400, 2.5
 # The reach is followed to this much more than it is, so that a crop has its edges.
 _BEYOND = 1.001
 _MOMENTS = np.array([0.0, 1.0])
