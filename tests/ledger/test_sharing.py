@@ -127,6 +127,8 @@ def test_damage_is_noticed_by_a_process_that_knows_the_ledger(used: Ledger, dama
 
 def test_what_was_added_in_vain_is_not_known(used: Ledger) -> None:
     known = Known()
+    with used.open(known):
+        pass
 
     def fail() -> None:
         with used.open(known) as book:

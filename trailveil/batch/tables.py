@@ -87,7 +87,9 @@ def read_part(path: Path, part: Part, wanted: Sequence[str], most: int) -> Recor
     ]
     rows = [table.take(places[part.value]) for table, places in groups if part.value in places]
     out = io.BytesIO()
-    pyarrow.parquet.write_table(pyarrow.concat_tables(rows), out, compression="none")
+    pyarrow.parquet.write_table(
+        pyarrow.concat_tables(rows), out, compression="none", write_statistics=False
+    )
     if out.tell() > size_of(most):
         raise UnreadableInput(f"a trace must have at most {most} fixes, got more: {where}")
     return read_parquet(out.getvalue(), where, wanted, most)

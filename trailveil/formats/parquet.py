@@ -259,11 +259,12 @@ def _take(
 def _plain(column: Any) -> list[Any]:
     """The values of a column, none of them longer than a name or a time may be."""
     if hasattr(column, "dictionary"):
-        values = column.dictionary
-        if max((len(value) for value in values.to_pylist() if value is not None), default=0) > (
-            _LONGEST
-        ):
+        known = [*column.dictionary.to_pylist(), None]
+        if max((len(value) for value in known if value is not None), default=0) > _LONGEST:
             raise ValueError
+        return [known[index] for index in _indices(column).tolist()]
+    if str(column.type).startswith(("int", "uint")) and not column.null_count:
+        return list(column.to_numpy().tolist())
     return list(column.to_pylist())
 
 

@@ -4,6 +4,7 @@ A new format is a module with `read`, and `write` where it can be written, and a
 """
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -219,8 +220,12 @@ def _check_installed(row: Format) -> None:
         )
 
 
-@lru_cache  # looked for on every folder of sys.path, and asked for each trace of a batch
 def _is_there(package: str) -> bool:
+    return find_spec(package) is not None if package in sys.modules else _is_found(package)
+
+
+@lru_cache  # it looks through folders, and is asked for each trace of a batch
+def _is_found(package: str) -> bool:
     return find_spec(package) is not None
 
 
