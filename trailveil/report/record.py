@@ -100,6 +100,7 @@ def record(
         found["everywhere"] = everywhere.left(plan)
     elif private:
         found["mechanism"]["components"] = plan.components
+        found["mechanism"]["designed_for"] = "kind" if plan.of_kind else "recording"
         found["mechanism"]["gap_where_sought"] = plan.gap
         found["mechanism"]["withheld_s_around"] = plan.withheld_for
         found["prices"] = [_price(one) for one in plan.prices]

@@ -45,14 +45,23 @@ def warnings(plan: Plan, cleaning: Cleaning | None, *, further: bool, private: b
         found.append(_BY_PLACE)
     if plan.request.noise is Noise.OPTIMAL and plan.mechanism.noise_trace > 0:
         found.append(
-            "The noise is not proved to be the least that protects"
-            + (
-                "."
-                if plan.gap is None or not private
-                else f": of that sought at some of the fixes, it is within {100 * plan.gap:.2g} %."
-            )
+            f"The noise is not proved to be the least that protects{_least(plan, private)}."
         )
     return [*found, *_of_cleaning(cleaning)]
+
+
+def _least(plan: Plan, *, private: bool) -> str:
+    """How near the noise is to the least, as far as that is known and may be told."""
+    if not private:
+        return ""
+    if plan.of_kind is not None:
+        return (
+            ": it serves every recording with such a part; --design-for recording has it sought "
+            "for this one alone, which is a few percent less"
+        )
+    if plan.gap is None:
+        return ""
+    return f": of that sought at some of the fixes, it is within {100 * plan.gap:.2g} %"
 
 
 def not_protected(plan: Plan, *, private: bool, retiming: Retiming = AS_RECORDED) -> list[str]:
