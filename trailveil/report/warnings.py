@@ -44,9 +44,8 @@ def warnings(plan: Plan, cleaning: Cleaning | None, *, further: bool, private: b
     if plan.common or any(one.stretch.by_place for one in plan.findings):
         found.append(_BY_PLACE)
     if plan.request.noise is Noise.OPTIMAL and plan.mechanism.noise_trace > 0:
-        found.append(
-            f"The noise is not proved to be the least that protects{_least(plan, private)}."
-        )
+        least = _least(plan, private=private)
+        found.append(f"The noise is not proved to be the least that protects{least}.")
     return [*found, *_of_cleaning(cleaning)]
 
 
