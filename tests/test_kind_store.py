@@ -144,3 +144,16 @@ def test_where_there_is_no_noise_for_a_kind_it_is_looked_for_once(
         assert planned(trace, part, who=(Named.PLAIN,), design_for=DesignFor.KIND).of_kind is None
     assert made == [KIND]
     assert not files(kept)
+
+
+def test_the_older_half_goes_where_much_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: list[Kind]
+) -> None:
+    monkeypatch.setattr(kind_store, "_MOST_FILES", 4)
+    kept = Kept(tmp_path, KEY)
+    for number in range(4):
+        (tmp_path / f"{number}.design").write_bytes(b"")
+        os.utime(tmp_path / f"{number}.design", (number, number))
+    design_of(KIND, kept)
+    assert {one.name for one in files(kept)} == {"2.design", "3.design", kept.path(KIND).name}
+    assert made == [KIND]

@@ -52,6 +52,8 @@ _RECORDINGS = (
     (1200.0, _FULL, ()),
     (_FULL, 1200.0, ()),
     (240.0, 900.0, ()),
+    (300.0, 2000.0, (-30.0,)),
+    (330.0, 390.0, (-330.0,)),
     (0.0, 3000.0, ()),
     (9000.0, 9000.0, (-3000.0, 2400.0, 2430.0)),
     (1000.0, 800.0, (-30.0, -60.0, 660.0, 690.0, -630.0)),
@@ -169,8 +171,8 @@ def test_recordings_that_differ_in_what_does_not_matter_have_one_kind() -> None:
     ("what", "more"),
     [
         (recording(1000, 600, 800, step=0.5), {}),  # of no clock
-        (recording(1000, 600, 450), {}),  # the path after it is known in part
-        (recording(1000, 600, 800, without=(-330.0,)), {}),
+        (recording(1000, 600, 800, without=(-300.0,)), {}),  # of the path, the nearest is missing
+        (recording(1000, 600, 800, without=(900.0,)), {}),
         (recording(1000, 600, 800), {"wanted": DesignFor.RECORDING}),
         (recording(1000, 600, 800), {"wanted": DesignFor.AUTO}),  # few fixes
         (recording(1000, 90_000, 800, step=1.0), {}),  # too many steps

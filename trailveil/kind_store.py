@@ -27,6 +27,10 @@ from trailveil.version import __version__
 _VERSION = 1
 # Designs in memory, some 200 KB each.
 _MOST = 256
+# Bytes: no design is larger.
+_LARGEST = 1 << 26
+# Files that are kept at most; then the older half goes.
+_MOST_FILES = 4096
 _known: OrderedDict[str, OfKind | None] = OrderedDict()
 
 
@@ -82,6 +86,7 @@ def _looked_up(kind: Kind, kept: Kept) -> OfKind | None:
             data = stored(found)
             whole = derive(kept.key, [b"design of a kind", data]) + data
             with contextlib.suppress(TrailveilError, OSError):
+                _make_room(kept.folder)
                 write_atomically(path, lambda out: out.write(whole), overwrite=True, private=True)
     return found
 
@@ -89,7 +94,8 @@ def _looked_up(kind: Kind, kept: Kept) -> OfKind | None:
 def _read(kind: Kind, kept: Kept, path: Path) -> OfKind | None:
     """What was kept of a kind; None where nothing was, or nothing that is as it was."""
     try:
-        whole = path.read_bytes() if path.is_file() else b""
+        fits = path.is_file() and path.stat().st_size <= _LARGEST
+        whole = path.read_bytes() if fits else b""
     except OSError:
         return None
     seal, data = whole[:SEED_BYTES], whole[SEED_BYTES:]
@@ -100,6 +106,14 @@ def _read(kind: Kind, kept: Kept, path: Path) -> OfKind | None:
         return found if is_as_designed(kind, found) else None
     except (InvalidValue, NumericalError):
         return None
+
+
+def _make_room(folder: Path) -> None:
+    """Remove the older half of what is kept, where it is much."""
+    found = list(folder.glob("*.design"))
+    if len(found) >= _MOST_FILES:
+        for one in sorted(found, key=lambda path: path.stat().st_mtime)[: len(found) // 2]:
+            one.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
