@@ -150,10 +150,11 @@ def test_the_older_half_goes_where_much_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: list[Kind]
 ) -> None:
     monkeypatch.setattr(kind_store, "_MOST_FILES", 4)
-    kept = Kept(tmp_path, KEY)
+    kept = Kept(tmp_path / "designs", KEY)
+    kept.folder.mkdir()
     for number in range(4):
-        (tmp_path / f"{number}.design").write_bytes(b"")
-        os.utime(tmp_path / f"{number}.design", (number, number))
+        (kept.folder / f"{number}.design").write_bytes(b"")
+        os.utime(kept.folder / f"{number}.design", (number, number))
     design_of(KIND, kept)
     assert {one.name for one in files(kept)} == {"2.design", "3.design", kept.path(KIND).name}
     assert made == [KIND]
