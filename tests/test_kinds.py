@@ -69,6 +69,20 @@ def test_what_a_kind_says_holds_of_its_recordings(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("before", "length", "after", "offset"),
+    [(900.0, 605.0, 1000.0, 13.25), (1000.0, 0.0, 700.0, 7.0), (290.0, 20.0, 3000.0, 29.0)],
+)
+def test_a_part_may_begin_and_end_between_fixes(
+    before: float, length: float, after: float, offset: float
+) -> None:
+    made = of_kind(*recording(before, length, after, offset=offset))
+    check_what_is_said(made)
+    assert made.of_kind is not None
+    assert made.of_kind.scale == 1
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("gap", [(90.0, 120.0), tuple(range(0, 510, STEP)), (0.0, 600.0)])
 def test_the_mean_of_a_stay_with_gaps_is_held(gap: tuple[float, ...]) -> None:
     made = of_kind(*recording(1000, 600, 900, without=gap))
@@ -162,8 +176,9 @@ def test_recordings_that_differ_in_what_does_not_matter_have_one_kind() -> None:
         kind(*recording(6000, 630, 800)),  # a longer stay
         kind(*recording(6000, 600, 800, step=15.0)),
         kind(*recording(6000, 600, 200)),  # nothing of the path after it
+        kind(*recording(6000, 600, 800, offset=1.0)),
     }
-    assert len(others | same) == 5
+    assert len(others | same) == 6
     assert None not in others
 
 

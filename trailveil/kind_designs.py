@@ -14,10 +14,9 @@ from trailveil.demands import Left, Target, judged_at_first, judged_means
 from trailveil.designing import LARGEST_STD, optimal
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gaussian import FloatArray
-from trailveil.kinds import SURELY, Kind
+from trailveil.kinds import Kind
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.recurring import information
-from trailveil.trace import NANOSECONDS
 from trailveil.unasked import Unasked, unasked
 
 # Relative: what fixes beyond a crop may tell of a place besides; see `_told`.
@@ -45,11 +44,8 @@ class OfKind:
     def rows(self, kind: Kind, times: NDArray[np.int64], begin: int) -> NDArray[np.intp]:
         """The rows (n,) of the columns for fixes at times (n,), nanoseconds."""
         last = self.columns.shape[0] - 1
-        near = np.abs(times - begin) // kind.step <= last
-        rows = np.full(times.size, last, dtype=np.intp)
-        rows[near] = (times[near] - begin) // kind.step + self.first
-        rows[(rows < 0) | (rows > last)] = last
-        return rows
+        steps = (times - (begin + kind.offset)) // kind.step + self.first
+        return np.where((steps >= 0) & (steps < last), steps, last).astype(np.intp)
 
 
 def designed_for(kind: Kind) -> OfKind:
@@ -78,15 +74,14 @@ def designed_for(kind: Kind) -> OfKind:
     )
 
 
-def means_of(kind: Kind, made: OfKind, times: NDArray[np.int64]) -> tuple[float, tuple[Left, ...]]:
+def means_of(kind: Kind, made: OfKind, rows: NDArray[np.intp]) -> tuple[float, tuple[Left, ...]]:
     """How much of the noise (at least 1) hides the mean of a stay's fixes, too, and what is left.
 
-    times: (m,) of these fixes, nanoseconds since the stay began: not at every step, or the mean is
-    one that the kind was designed for.
+    rows: (m,) of these fixes: not of every step, or the mean is one that the kind was designed for.
     """
     crop, target = kind.crop(), _target(kind)
     mechanism = Mechanism(crop.prior.times, made.columns[:-1])
-    seconds = crop.spans[0][0] + times / NANOSECONDS
+    seconds = crop.prior.times[rows]
     scale = 1.0
     for _ in range(_MOST_STEPS):
         found = judged_means(crop, mechanism.scaled(scale), 0, target, seconds)
@@ -162,7 +157,7 @@ def _unasked_of(about: dict[str, Any]) -> Unasked:
 
 
 def _target(kind: Kind) -> Target:
-    return replace(kind.target, surely=SURELY)
+    return replace(kind.target, surely=kind.surely)
 
 
 def _whole(crop: Crop) -> Crop:

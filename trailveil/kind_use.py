@@ -9,7 +9,7 @@ from trailveil.demands import Left, Target
 from trailveil.kernels import Kernel
 from trailveil.kind_designs import OfKind, means_of
 from trailveil.kind_store import Kept, design_of
-from trailveil.kinds import DesignFor, Kind, kind_of
+from trailveil.kinds import DesignFor, kind_of
 from trailveil.selection import Stretch
 from trailveil.trace import Trace
 
@@ -43,16 +43,10 @@ def used_design(
     design = None if kind is None else design_of(kind, kept)
     if kind is None or design is None:
         return None
-    scale, left = _with_its_mean(trace, part, kind, design)
-    return UsedDesign(design, design.rows(kind, trace.times, part.begin), scale, left)
-
-
-def _with_its_mean(
-    trace: Trace, part: Stretch, kind: Kind, design: OfKind
-) -> tuple[float, tuple[Left, ...]]:
-    """The scale of a design, and what is left with it, where fixes of a stay may be missing."""
-    inside = trace.times[part.rows(trace)]
-    if inside.size < 2 or inside.size == kind.length // kind.step + 1:  # one place, or the kind's
-        return 1.0, design.left
-    ratio, left = means_of(kind, design, inside - part.begin)
-    return float(np.sqrt(ratio)), left
+    rows, scale, left = design.rows(kind, trace.times, part.begin), 1.0, design.left
+    inside = part.rows(trace)
+    if 1 < np.sum(inside) < kind.inside:
+        # The mean of these fixes is none that the kind was designed for.
+        ratio, left = means_of(kind, design, rows[inside])
+        scale = float(np.sqrt(ratio))
+    return UsedDesign(design, rows, scale, left)

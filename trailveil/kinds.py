@@ -47,11 +47,8 @@ _FEW, _SPARSE = 400, 2.5
 # The reach is followed to this much more than it is, so that a crop has its edges.
 _BEYOND = 1.001
 _MOMENTS = np.array([0.0, 1.0])
-
-
-SURELY = 0.0
-"""Seconds of the path next to what nobody knows, of which every step must be recorded: that of the
-nearest fix alone. To reckon with half a minute would take 0.5 % less noise, and many more kinds."""
+# Seconds: less than any step.
+_MOMENT = 1e-3
 
 
 class DesignFor(StrEnum):
@@ -71,27 +68,42 @@ class DesignFor(StrEnum):
 class Kind:
     """A part of a length within recordings on a clock.
 
-    step, length: nanoseconds. before, after: the steps that are reckoned with on either side.
+    step, length: nanoseconds. offset: from the part's beginning to the first step in or after it.
+    before, after: the steps before that one, and after the last that is in or before the part.
     kernel, target: what the noise is for.
     """
 
     step: int
     length: int
+    offset: int
     before: int
     after: int
     kernel: Kernel
     target: Target
 
     @property
+    def inside(self) -> int:
+        """How many steps are in the part."""
+        return (self.length - self.offset) // self.step + 1
+
+    @property
     def steps(self) -> int:
         """How many steps there are."""
-        return self.before + self.length // self.step + self.after + 1
+        return self.before + self.inside + self.after
+
+    @property
+    def surely(self) -> float:
+        """Seconds of the path next to what nobody knows that a recording must have: one fix's.
+
+        To reckon with half a minute would take 0.5 % less noise, and many more kinds.
+        """
+        return self.step / NANOSECONDS - _MOMENT
 
     def crop(self) -> Crop:
         """The recording of fixes at every step, as far as it can matter."""
         times = np.arange(self.steps) * self.step / NANOSECONDS
-        last = self.before + self.length // self.step
-        span = float(times[self.before]), float(times[last])
+        begin = self.before * self.step - self.offset
+        span = begin / NANOSECONDS, (begin + self.length) / NANOSECONDS
         return crops(self.kernel, times, [span], self.target.deviation)[0]
 
     @property
@@ -118,15 +130,17 @@ def kind_of(
     # MARGIN_FIXES of the longest step may be longer than MARGIN.
     far = round((reach + max(MARGIN, MARGIN_FIXES * float(_STEPS[0]))) * NANOSECONDS)
     near = times[(times >= begin - far) & (times <= end + far)]
-    step = _step(near, begin, end)
+    step = _step(near)
     if step is None:
         return None
+    offset = int((near[0] - begin) % step)
+    rest = (end - begin - offset) % step
     knows = Named.PATH in target.who
-    before = _side(begin - near[::-1], reach, step, knows=knows)
-    after = _side(near - end, reach, step, knows=knows)
+    before = _side(begin - near[::-1], offset, reach, step, knows=knows)
+    after = _side(near - end, rest, reach, step, knows=knows)
     if before is None or after is None:
         return None
-    kind = Kind(step, end - begin, before, after, kernel, target)
+    kind = Kind(step, end - begin, offset, before, after, kernel, target)
     few = near.size < _FEW or kind.steps > _SPARSE * near.size
     too_long = kind.steps > _MOST_STEPS
     return None if too_long or (few and wanted is DesignFor.AUTO) else kind
@@ -142,30 +156,30 @@ def _reach(kernel: Kernel, target: Target) -> float | None:
     return None if lag >= _LONGEST_LAG else _BEYOND * REACH * lag
 
 
-def _step(times: NDArray[np.int64], begin: int, end: int) -> int | None:
-    """The longest step of a clock that shows all times, and both ends of a part; None for none."""
-    apart = int(np.gcd.reduce(np.append(times - begin, end - begin)))
+def _step(times: NDArray[np.int64]) -> int | None:
+    """The longest step of a clock that shows all of these times (n,); None for none."""
+    apart = int(np.gcd.reduce(np.diff(times)))
     for seconds in _STEPS:
-        if apart % (seconds * NANOSECONDS) == 0:
+        if apart and apart % (seconds * NANOSECONDS) == 0:
             return seconds * NANOSECONDS
     return None
 
 
-def _side(away: NDArray[np.int64], reach: float, step: int, *, knows: bool) -> int | None:
+def _side(
+    away: NDArray[np.int64], rest: int, reach: float, step: int, *, knows: bool
+) -> int | None:
     """The steps of one side of a part, of which fixes are so many nanoseconds away, growing.
 
-    knows: whether somebody may know the path. None where it is recorded in part where it matters.
+    rest: nanoseconds from a step in or beside the part to that side of it. knows: whether somebody
+    may know the path. None where the nearest fix that they may know is not recorded.
     """
-    there = int(away[-1])
-    if knows:
-        nearest, last = (round(one * NANOSECONDS) for one in (PATH_AWAY, PATH_AWAY + SURELY))
-        if there < nearest:
-            return (nearest - 1) // step
-        recorded = int(np.sum((away >= nearest) & (away <= last)))
-        if recorded != last // step - -(-nearest // step) + 1:
-            return None
-    short = _SHORT * NANOSECONDS
-    if there <= short:
-        return short // step
-    beyond = max(MARGIN, (MARGIN_FIXES + 2) * step / NANOSECONDS) + 2 * step / NANOSECONDS
-    return max(short, round((reach + beyond) * NANOSECONDS)) // step
+    there, nearest = int(away[-1]), round(PATH_AWAY * NANOSECONDS)
+    most = max(_SHORT * NANOSECONDS, nearest)
+    if knows and there < nearest:
+        most = nearest - 1
+    elif knows and not np.any((away >= nearest) & (away < nearest + step)):
+        return None
+    elif there > most:
+        beyond = max(MARGIN, (MARGIN_FIXES + 2) * step / NANOSECONDS) + 2 * step / NANOSECONDS
+        most = max(most, round((reach + beyond) * NANOSECONDS))
+    return (most + rest) // step
