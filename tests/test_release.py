@@ -19,6 +19,7 @@ from trailveil.drawing import draw, noise_of, on_lattice
 from trailveil.errors import InvalidValue, Refused
 from trailveil.guarantee import mu_for
 from trailveil.kernels import RBF, Constant, IntegratedOU, White
+from trailveil.kinds import DesignFor
 from trailveil.loss import loss_matrix
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.prior import Prior
@@ -253,6 +254,7 @@ OTHERS: dict[str, Any] = {
     "leave": 300.0,
     "rate": 400.0,
     "noise": Noise.UNIFORM,
+    "design_for": DesignFor.RECORDING,
     "kernel": IntegratedOU(3.0, 60.0) + Constant(100_000.0) + White(2.5),
     "stretches": (stretch(TRACE, 0, 1), *protected()[1:]),
 }

@@ -175,7 +175,9 @@ def _side(
     """
     there, nearest = int(away[-1]), round(PATH_AWAY * NANOSECONDS)
     most = max(_SHORT * NANOSECONDS, nearest)
-    if knows and there < nearest:
+    if there <= 0:  # the recording begins or ends with the part
+        most = 0
+    elif knows and there < nearest:
         most = nearest - 1
     elif knows and not np.any((away >= nearest) & (away < nearest + step)):
         return None

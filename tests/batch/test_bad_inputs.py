@@ -75,10 +75,12 @@ def test_no_room_ends_the_run_with_one_line(
     rides, out = fleet(tmp_path / "rides", 5), tmp_path / "out"
     fill = output._fill
 
-    def until_full(rough: Path, write: Callable[[BinaryIO], object]) -> None:
+    def until_full(
+        rough: Path, write: Callable[[BinaryIO], object], *, durable: bool = True
+    ) -> None:
         if rough.is_relative_to(out) and len(outputs(out)) + len(list(out.rglob("*.part"))) > 3:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        fill(rough, write)
+        fill(rough, write, durable=durable)
 
     with monkeypatch.context() as full:
         full.setattr(output, "_fill", until_full)
