@@ -1,10 +1,12 @@
 """How fast a batch goes and what memory it takes, beside a bare read and write: tables.
 
 Traces of 1,000 fixes, 5 s apart, one stay each, each of another person. The stays differ in length
-(5 to 15 minutes) and in place, and are stated by a table of rules, as a study has it (--stays
-rules), or found (--stays auto); or all are of 9 minutes, at the same time (--stays fixed). A cold
-run begins with an empty state folder; a warm one has the same state folder after it, and other
-traces, of other people, with other stays, for another folder of outputs.
+(5 to 15 minutes) and in place, and are stated by a table of rules, as a study has it: of whole
+minutes from a fix on (--stays minutes), or of seconds that have nothing to do with the fixes
+(--stays seconds, hardly two of which are of one kind); or they are found (--stays auto); or all are
+of 9 minutes, at the same time (--stays fixed). A cold run begins with an empty state folder; a warm
+one has the same state folder after it, and other traces, of other people, with other stays, for
+another folder of outputs.
 
 Each run is a process of its own. Seconds on the clock, and of all processors together, which do not
 depend on what else the machine does; memory of the largest process. Run: python -m
@@ -33,7 +35,7 @@ from trailveil.trace import NANOSECONDS, Trace
 
 FIXES = 1000
 TRACES = (100, 1000, 10_000)
-STAYS = ("rules", "auto", "fixed")
+STAYS = ("minutes", "seconds", "auto", "fixed")
 _STEP, _BEGIN = 5, 1_715_672_400
 _FIXED = (2040, 2580)
 _SHORTEST, _LONGEST = 300, 900
@@ -69,6 +71,8 @@ def stay(number: int, stays: str) -> tuple[int, int]:
     random = np.random.default_rng((number, 1))
     length = int(random.integers(_SHORTEST, _LONGEST, endpoint=True))
     begin = int(random.integers(_SHORTEST, FIXES * _STEP - length - _SHORTEST))
+    if stays == "minutes":
+        length, begin = length // 60 * 60, begin // _STEP * _STEP
     return begin, begin + length
 
 
@@ -145,7 +149,7 @@ def asked(stays: str, adversary: str, rides: Fleet, *, noise: bool) -> list[str]
 @click.option("--adversary", "who", default=["plain"], show_default=True, multiple=True)
 @click.option("--workers", default=[1, 2], show_default=True, multiple=True)
 @click.option("--suffix", default=".parquet", show_default=True, help="Of all files: .gpx, ...")
-@click.option("--stays", default="rules", show_default=True, type=click.Choice(STAYS))
+@click.option("--stays", default="minutes", show_default=True, type=click.Choice(STAYS))
 @click.option("--no-noise", is_flag=True, help="Withhold alone: all that is not the design.")
 def main(
     most: int,
