@@ -6,12 +6,14 @@ from functools import cache
 import numpy as np
 import pytest
 
+from tests.kinds import recording
 from tests.rides import ride
 from trailveil.adversaries import Named
 from trailveil.certifying import certify_plan
 from trailveil.crops import crops
 from trailveil.errors import NumericalError, Unavailable
 from trailveil.guarantee import CIRCLE_68, Guarantee
+from trailveil.kinds import DesignFor
 from trailveil.mechanism import no_noise
 from trailveil.priors import BUILT_IN
 from trailveil.projection import Frame, frame_for
@@ -35,6 +37,17 @@ def planned(
 ) -> Plan:
     parts = (stretch(STILL, 50, 60), stretch(STILL, 100, 100))
     return plan(STILL, Request(parts, who=who, leave=leave))
+
+
+@pytest.mark.parametrize("length", [0.0, 150.0])
+def test_what_a_kind_says_is_proved_of_a_recording(length: float) -> None:
+    trace, part = recording(700, length, 1000, without=(-90.0, 1000.0))
+    request = Request((part,), who=(Named.PLAIN, Named.POINT), design_for=DesignFor.KIND)
+    made = plan(trace, request)
+    assert made.of_kind is not None
+    (found,), (finding,) = certify_plan(made), made.findings
+    assert 0.5 * finding.guarantee.epsilon <= found.epsilon <= finding.guarantee.epsilon
+    assert finding.guarantee.epsilon <= 1.0
 
 
 def with_mu(made: Plan, share: float) -> Plan:

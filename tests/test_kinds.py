@@ -182,6 +182,21 @@ def test_recordings_that_differ_in_what_does_not_matter_have_one_kind() -> None:
     assert None not in others
 
 
+@pytest.mark.parametrize("step", [1.0, 5.0, 60.0])
+def test_of_a_long_recording_a_kind_ends_where_nothing_more_matters(step: float) -> None:
+    """What lies beyond its edges, of whatever recording, is granted to every adversary."""
+    found = kind(*recording(12_000, 600, 12_000, step=step))
+    assert found is not None
+    crop = found.crop()
+    assert len(crop.edges) == 2
+    assert crop.fading == (True, True)
+    trace, part = recording(100_000, 600, 100_000, step=step)
+    (whole,) = crops(DEFAULT_KERNEL, trace.seconds, [part.seconds(trace)], found.target.deviation)
+    assert np.array_equal(crop.prior.times, whole.prior.times)
+    assert crop.spans == whole.spans
+    assert crop.reach == pytest.approx(whole.reach)
+
+
 @pytest.mark.parametrize(
     ("what", "more"),
     [

@@ -25,8 +25,8 @@ from trailveil.version import __version__
 
 # Raised whenever a kind would get other noise.
 _VERSION = 1
-# Designs in memory, some 200 KB each.
-_MOST = 256
+# Designs in memory, of 0.1 to 1 MB each.
+_MOST = 128
 # Bytes: no design is larger.
 _LARGEST = 1 << 26
 # Files that are kept at most; then the older half goes.
@@ -124,7 +124,7 @@ def _alone(folder: Path, path: Path) -> Iterator[None]:
         with contextlib.suppress(OSError, ImportError):
             import fcntl
 
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, exist_ok=True)  # not where no state folder is: on a cluster
             descriptor = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
