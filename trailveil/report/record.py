@@ -99,16 +99,23 @@ def record(
     if plan.everywhere:
         found["everywhere"] = everywhere.left(plan)
     elif private:
-        found["mechanism"]["components"] = plan.components
-        found["mechanism"]["designed_for"] = "kind" if plan.of_kind else "recording"
-        found["mechanism"]["gap_where_sought"] = plan.gap
-        found["mechanism"]["withheld_s_around"] = plan.withheld_for
+        found["mechanism"] |= _of_design(plan)
         found["prices"] = [_price(one) for one in plan.prices]
         found["secrets"] = [_secret(one, zone, plan.request.order) for one in plan.findings]
     if private:
         found["places"] = [place_of(plan, one) for one in there]
         found["ledger"] = None if account is None else counted(account)
     return found
+
+
+def _of_design(plan: Plan) -> dict[str, Any]:
+    """What depends on which parts are protected."""
+    return {
+        "components": plan.components,
+        "designed_for": "kind" if plan.of_kind else "recording",
+        "gap_where_sought": plan.gap,
+        "withheld_s_around": plan.withheld_for,
+    }
 
 
 def _recording(plan: Plan, cleaning: Cleaning | None) -> dict[str, Any]:
