@@ -78,9 +78,9 @@ def test_what_is_kept_is_for_its_owner_alone(tmp_path: Path, made: list[Kind]) -
     assert path != Kept(kept.folder, bytes(32)).path(KIND)
 
 
-def resealed(design: OfKind) -> bytes:
+def resealed(design: OfKind, key: bytes = KEY) -> bytes:
     data = stored(design)
-    return derive(KEY, [b"design of a kind", data]) + data
+    return derive(key, [b"design of a kind", data]) + data
 
 
 def test_what_was_changed_is_not_used(tmp_path: Path, made: list[Kind]) -> None:
@@ -100,6 +100,8 @@ def test_what_was_changed_is_not_used(tmp_path: Path, made: list[Kind]) -> None:
         resealed(weaker),
         resealed(shifted),
         resealed(shorter),
+        # What nobody judges again is as it was where only the owner could have written it.
+        resealed(replace(good, told=0.0), bytes(32)),
         derive(KEY, [b"design of a kind", b"{}"]) + b"{}",
     ):
         path.write_bytes(other)
