@@ -80,7 +80,7 @@ def test_what_is_kept_is_for_its_owner_alone(tmp_path: Path, made: list[Kind]) -
 
 def resealed(design: OfKind, key: bytes = KEY) -> bytes:
     data = stored(design)
-    return derive(key, [b"design of a kind", data]) + data
+    return derive(key, [b"design of a kind", KIND.name.encode(), data]) + data
 
 
 def test_what_was_changed_is_not_used(tmp_path: Path, made: list[Kind]) -> None:
@@ -102,7 +102,9 @@ def test_what_was_changed_is_not_used(tmp_path: Path, made: list[Kind]) -> None:
         resealed(shorter),
         # What nobody judges again is as it was where only the owner could have written it.
         resealed(replace(good, told=0.0), bytes(32)),
-        derive(KEY, [b"design of a kind", b"{}"]) + b"{}",
+        resealed(replace(good, left=good.left[:0])),
+        resealed(replace(good, first=good.first + 1)),
+        derive(KEY, [b"design of a kind", KIND.name.encode(), b"{}"]) + b"{}",
     ):
         path.write_bytes(other)
         made.clear()
@@ -112,6 +114,16 @@ def test_what_was_changed_is_not_used(tmp_path: Path, made: list[Kind]) -> None:
         assert found is not None
         assert np.array_equal(found.columns, good.columns)
         assert path.read_bytes() == whole
+
+
+def test_a_design_for_another_kind_is_not_used(tmp_path: Path, made: list[Kind]) -> None:
+    kept, other = Kept(tmp_path / "designs", KEY), a_kind(0.5)
+    design_of(other, kept)
+    kept.path(other).rename(kept.path(KIND))
+    found = design_of(KIND, kept)
+    assert made == [other, KIND]
+    assert found is not None
+    assert np.array_equal(found.columns, designed_for(KIND).columns)
 
 
 def test_where_nothing_can_be_kept_it_is_designed(tmp_path: Path, made: list[Kind]) -> None:

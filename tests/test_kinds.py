@@ -91,6 +91,24 @@ def test_the_mean_of_a_stay_with_gaps_is_held(gap: tuple[float, ...]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("gap", [range(-8970, 0, STEP), range(-8970, -240, STEP)])
+@pytest.mark.parametrize("length", [0.0, 300.0])
+def test_a_recording_that_goes_on_beyond_a_long_gap_is_no_short_one(
+    gap: range, length: float
+) -> None:
+    who = (Named.PLAIN, Named.STILL, Named.POINT, Named.SPEEDS)
+    made = of_kind(*recording(9120, length, 1200, without=gap), who=who)
+    check_what_is_said(made)
+    assert made.of_kind is not None
+    assert not np.any(made.mechanism.factor[0])
+    back = Trace(
+        2 * BEGIN - made.trace.times[::-1], made.trace.positions, made.trace.segments, (0,)
+    )
+    part = Stretch("tested", BEGIN - round(length * NANOSECONDS), BEGIN)
+    check_what_is_said(of_kind(back, part, who=who))
+
+
+@pytest.mark.slow
 def test_far_fixes_may_be_at_any_time() -> None:
     trace, part = recording(20_000, 600, 900)
     times = trace.times.copy()
@@ -202,6 +220,8 @@ def test_of_a_long_recording_a_kind_ends_where_nothing_more_matters(step: float)
         (recording(1000, 600, 800, step=0.5), {}),  # of no clock
         (recording(1000, 600, 800, without=(-300.0,)), {}),  # of the path, the nearest is missing
         (recording(1000, 600, 800, without=(900.0,)), {}),
+        (recording(9120, 600, 800, without=range(-8970, 0, STEP)), {}),
+        (recording(1000, 600, 9120, without=range(630, 9090, STEP)), {}),
         (recording(1000, 600, 800), {"wanted": DesignFor.RECORDING}),
         (recording(1000, 600, 800), {"wanted": DesignFor.AUTO}),  # few fixes
         (recording(1000, 90_000, 800, step=1.0), {}),  # too many steps

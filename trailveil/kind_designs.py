@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from trailveil.adversaries import kernels_of
 from trailveil.arrays import from_bytes, to_bytes
 from trailveil.crops import Crop
-from trailveil.demands import Left, Target, judged_at_first, judged_means
+from trailveil.demands import Left, Target, adversaries_of, judged_at_first, judged_means
 from trailveil.designing import LARGEST_STD, optimal
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gaussian import FloatArray
@@ -96,6 +96,11 @@ def is_as_designed(kind: Kind, made: OfKind) -> bool:
     """Whether a design that was kept is one of this kind: one adversary is judged again."""
     crop, target = kind.crop(), _target(kind)
     if made.columns.shape[0] != crop.prior.times.size + 1 or np.any(made.columns[-1]):
+        return False
+    passing, still = adversaries_of(crop, 0, target)
+    if [one.adversary for one in made.left] != [one.name for one in (*passing, *still)]:
+        return False
+    if made.first != int(np.searchsorted(crop.prior.times, crop.spans[0][0])):
         return False
     left = judged_at_first(crop, Mechanism(crop.prior.times, made.columns[:-1]), 0, target)
     said = [one.loss for one in made.left if one.adversary == left.adversary]

@@ -84,7 +84,7 @@ def _looked_up(kind: Kind, kept: Kept) -> OfKind | None:
         found = _read(kind, kept, path)  # another process may have been faster
         if found is None and (found := _designed(kind)) is not None:
             data = stored(found)
-            whole = derive(kept.key, [b"design of a kind", data]) + data
+            whole = _seal(kind, kept, data) + data
             with contextlib.suppress(TrailveilError, OSError):
                 _make_room(kept.folder)
                 write_atomically(path, lambda out: out.write(whole), overwrite=True, private=True)
@@ -99,13 +99,18 @@ def _read(kind: Kind, kept: Kept, path: Path) -> OfKind | None:
     except OSError:
         return None
     seal, data = whole[:SEED_BYTES], whole[SEED_BYTES:]
-    if not hmac.compare_digest(seal, derive(kept.key, [b"design of a kind", data])):
+    if not hmac.compare_digest(seal, _seal(kind, kept, data)):
         return None
     try:
         found = restored(data)
         return found if is_as_designed(kind, found) else None
     except (InvalidValue, NumericalError):
         return None
+
+
+def _seal(kind: Kind, kept: Kept, data: bytes) -> bytes:
+    """Of a design for this kind: for no other one is it any good."""
+    return derive(kept.key, [b"design of a kind", kind.name.encode(), data])
 
 
 def _make_room(folder: Path) -> None:

@@ -136,8 +136,10 @@ def kind_of(
     offset = int((near[0] - begin) % step)
     rest = (end - begin - offset) % step
     knows = Named.PATH in target.who
-    before = _side(begin - near[::-1], offset, reach, step, knows=knows)
-    after = _side(near - end, rest, reach, step, knows=knows)
+    # A recording that goes on beyond a gap, however long, is one of which all is reckoned with.
+    ends = bool(times[0] == near[0]), bool(times[-1] == near[-1])
+    before = _side(begin - near[::-1], offset, reach, step, ends=ends[0], knows=knows)
+    after = _side(near - end, rest, reach, step, ends=ends[1], knows=knows)
     if before is None or after is None:
         return None
     kind = Kind(step, end - begin, offset, before, after, kernel, target)
@@ -166,22 +168,23 @@ def _step(times: NDArray[np.int64]) -> int | None:
 
 
 def _side(
-    away: NDArray[np.int64], rest: int, reach: float, step: int, *, knows: bool
+    away: NDArray[np.int64], rest: int, reach: float, step: int, *, ends: bool, knows: bool
 ) -> int | None:
     """The steps of one side of a part, of which fixes are so many nanoseconds away, growing.
 
-    rest: nanoseconds from a step in or beside the part to that side of it. knows: whether somebody
-    may know the path. None where the nearest fix that they may know is not recorded.
+    rest: nanoseconds from a step in or beside the part to that side of it. ends: whether there are
+    no others. knows: whether somebody may know the path. None where the nearest fix that they may
+    know is not recorded.
     """
     there, nearest = int(away[-1]), round(PATH_AWAY * NANOSECONDS)
     most = max(_SHORT * NANOSECONDS, nearest)
-    if there <= 0:  # the recording begins or ends with the part
+    if ends and there <= 0:  # the recording begins or ends with the part
         most = 0
-    elif knows and there < nearest:
+    elif ends and knows and there < nearest:
         most = nearest - 1
     elif knows and not np.any((away >= nearest) & (away < nearest + step)):
         return None
-    elif there > most:
+    elif there > most or not ends:
         beyond = max(MARGIN, (MARGIN_FIXES + 2) * step / NANOSECONDS) + 2 * step / NANOSECONDS
         most = max(most, round((reach + beyond) * NANOSECONDS))
     return (most + rest) // step
