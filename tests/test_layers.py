@@ -19,8 +19,8 @@ ROWS = """
  2  kernels secrets mechanism
  3  statespace > chains > filtering > markov > residual > points > prior
  4  extended_loss parallel coupled fix_losses > precision > loss rows conditional
- 4  stationary > anytime guarantee composition > adversary > adversaries marginals fit priors
- 4  recurring ways misspecification theorems calibration/ certified/
+ 4  stationary > anytime guarantee composition values_beside > adversary > adversaries marginals fit
+ 4  priors recurring ways misspecification theorems calibration/ certified/
  5  design/
  6  fields > trace > readings projection > cleaning stops formats/ > datasets/ prior_file frames
  6  visits loading

@@ -11,8 +11,6 @@ from trailveil.adversaries import DEFAULT, every
 from trailveil.adversary import (
     PLAIN,
     Adversary,
-    Beside,
-    beside_values,
     exposures,
     far_from,
     known_path,
@@ -31,6 +29,7 @@ from trailveil.mechanism import Mechanism, no_noise
 from trailveil.precision import given_one_value
 from trailveil.prior import NOTHING_KNOWN, Prior, SideInformation, observe
 from trailveil.secrets import Secret, basic, compound, window_mean
+from trailveil.values_beside import Beside, beside_values
 
 WALK = IntegratedOU(3.0, 60.0) + White(2.0)
 MOVING = WALK + Constant(1e5)

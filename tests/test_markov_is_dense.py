@@ -10,7 +10,6 @@ from tests.markov_cases import relative
 from trailveil.adversary import (
     PLAIN,
     Adversary,
-    Beside,
     Exposure,
     believes,
     exposures,
@@ -28,6 +27,7 @@ from trailveil.markov import MarkovSystem
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior, SideInformation, observe
 from trailveil.secrets import Secret, basic, compound, difference, stay, window_mean
+from trailveil.values_beside import Beside
 
 # One row more than extended precision would take: full matrices in double precision answer.
 COUNT, EQUAL = 321, 1e-8

@@ -12,12 +12,10 @@ import numpy as np
 from scipy.linalg import eigh
 
 from trailveil.errors import InvalidValue, NumericalError
-from trailveil.gaussian import POINT_SLACK, FloatArray, Joint, posterior, spectral_doubt
-from trailveil.kernels import Kernel, latent, split, stopped
+from trailveil.gaussian import FloatArray, spectral_doubt
+from trailveil.kernels import Kernel, stopped
 from trailveil.loss import largest_eigenvalue, loss_matrix
-from trailveil.markov import MarkovSystem
 from trailveil.mechanism import Mechanism, no_noise
-from trailveil.points import points_posterior
 from trailveil.precision import given_one_value, known_precision
 from trailveil.prior import (
     NOTHING_KNOWN,
@@ -26,8 +24,8 @@ from trailveil.prior import (
     SideInformation,
     observe,
 )
-from trailveil.residual import Points
-from trailveil.secrets import Secret, basic
+from trailveil.secrets import Secret
+from trailveil.values_beside import Beside, beside_values
 
 PATH_AWAY = 300.0
 """Seconds around a secret within which nobody knows the path."""
@@ -53,6 +51,8 @@ class Known:
                 f"a known place must be some time away and of positive accuracy, got {self.away} s "
                 f"and {self.accuracy}"
             )
+        if not self.surely >= 0:
+            raise InvalidValue(f"surely must be seconds of 0 or more, got {self.surely}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +218,12 @@ def exposures(
     judged = _judged(prior, secret, adversary)
     learnt = loss_matrix(judged.prior, judged.place, mechanism, known=judged.known).matrix
     before = known_precision(judged.prior, judged.place, judged.known)[0]
+    if adversary.path is not None and adversary.path.surely < np.inf:
+        if adversary.point is not None:
+            raise InvalidValue("who knows a value must know the path as a whole, got a part of it")
+        surely = known_path(judged.prior, judged.span, adversary, surely=True)
+        less = known_precision(judged.prior, judged.place, surely)[0]
+        before, learnt = less, learnt + (before - less)
     alone = _exposed(adversary, before, learnt)
     found = [replace(alone, least=alone.after)]
     each = _each_value(judged, mechanism, adversary)
@@ -333,7 +339,7 @@ def _with_each(
     return np.asarray(results)
 
 
-def _doubts(found: "Beside", size: int) -> FloatArray:
+def _doubts(found: Beside, size: int) -> FloatArray:
     """The spectral doubt of secret and one point together (p,), for each of the points."""
     own = slice(0, size)
     return np.array(
@@ -345,56 +351,3 @@ def _doubts(found: "Beside", size: int) -> FloatArray:
             for i in range(found.variances.size - size)
         ]
     )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Beside:
-    """A secret of k locations beside p recorded values, given what is observed.
-
-    own: Q (k, k). shared: (k, p). variances, slack: (k + p,), of secret and values.
-    """
-
-    own: FloatArray
-    shared: FloatArray
-    variances: FloatArray
-    slack: FloatArray
-
-
-def beside_values(observation: Observation, secret: Secret, points: FloatArray) -> Beside:
-    """A secret beside the recorded values at some times (p,), given what is observed."""
-    if not isinstance(observation.system, MarkovSystem):
-        return _side_by_side(observation, secret, points)
-    loading = observation.joint(basic(float(points[0]), recorded=True)).secret_loadings[0]
-    found = points_posterior(observation.joint(secret), secret, Points(points, True, loading))
-    own = np.diagonal(found.secret.covariance)
-    # The values are known to rounding, with no bound of it: to what the secret is, and at least so.
-    relative = max(float(np.max(found.secret.slack / own)), POINT_SLACK)
-    return Beside(
-        found.secret.covariance,
-        found.covariances.T,
-        np.concatenate([own, found.variances]),
-        np.concatenate([found.secret.slack, relative * found.variances]),
-    )
-
-
-def _side_by_side(observation: Observation, secret: Secret, points: FloatArray) -> Beside:
-    """With full matrices: secret and values are one secret of two kinds."""
-    known = Secret("points", points, np.eye(points.size), recorded=True)
-    first, second = observation.joint(secret), observation.joint(known)
-    kernel, size = observation.prior.kernel, secret.size
-    seen = kernel if secret.recorded else latent(kernel)
-    base = None if seen is None else split(seen)[0]
-    between = np.zeros((size, points.size))
-    if base is not None:
-        between = secret.weights @ base(secret.times, points)
-    joint = Joint(
-        observation.system,
-        np.hstack([first.cross, second.cross]),
-        np.block([[first.variance, between], [between.T, second.variance]]),
-        observation.loadings,
-        np.vstack([first.secret_loadings, second.secret_loadings]),
-        np.concatenate([first.size, second.size]),
-    )
-    found = posterior(joint)
-    own, shared = found.covariance[:size, :size], found.covariance[:size, size:]
-    return Beside(own, shared, np.diagonal(found.covariance), found.slack)

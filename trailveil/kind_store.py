@@ -21,10 +21,8 @@ from trailveil.kind_designs import OfKind, designed_for, is_as_designed, restore
 from trailveil.kinds import Kind
 from trailveil.output import write_atomically
 from trailveil.randomness import SEED_BYTES, derive
-from trailveil.version import __version__
+from trailveil.version import DESIGN_VERSION, __version__
 
-# Raised whenever a kind would get other noise.
-_VERSION = 1
 # Designs in memory, of 0.1 to 1 MB each.
 _MOST = 128
 # Bytes: no design is larger.
@@ -44,7 +42,7 @@ class Kept:
     def path(self, kind: Kind) -> Path:
         """The file of a kind; its name tells nothing without the key."""
         libraries = f"{__version__} {numpy.__version__} {scipy.__version__}".encode()
-        parts = [b"kind", bytes([_VERSION]), libraries, kind.name.encode()]
+        parts = [b"kind", bytes([DESIGN_VERSION]), libraries, kind.name.encode()]
         return self.folder / f"{derive(self.key, parts).hex()}.design"
 
 

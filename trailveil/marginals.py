@@ -12,7 +12,6 @@ import numpy as np
 
 from trailveil.adversary import (
     Adversary,
-    beside_values,
     exposures,
     far_from,
     known_path,
@@ -26,6 +25,7 @@ from trailveil.mechanism import Mechanism
 from trailveil.precision import known_variances, variances_given_one_value
 from trailveil.prior import Observation, Prior, SideInformation, observe
 from trailveil.secrets import Secret
+from trailveil.values_beside import beside_values
 
 # Seconds over which the change of the series at an edge of a crop is known.
 _MOMENT = 1.0
@@ -69,7 +69,7 @@ def seen(
     try:
         return _seen(prior, places, mechanism, adversary, edges)
     except NumericalError:
-        if edges or (adversary.path is not None and adversary.path.surely < np.inf):
+        if edges:
             raise
         return _one_by_one(prior, places, mechanism, adversary)
 

@@ -27,10 +27,10 @@ from trailveil.mechanism import Mechanism, no_noise
 from trailveil.precision import known_variances
 from trailveil.prior import Prior
 from trailveil.readings import Readings
-from trailveil.release import DESIGN_VERSION
 from trailveil.secrets import Secret
 from trailveil.selection import Stretch, within
 from trailveil.statespace import is_markov
+from trailveil.version import DESIGN_VERSION
 
 DECIMALS = 6
 """Of released values, whatever was recorded: how many there were tells of the instrument."""

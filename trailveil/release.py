@@ -35,13 +35,12 @@ from trailveil.projection import Frame, placed
 from trailveil.selection import Stretch, within
 from trailveil.trace import Trace
 from trailveil.unasked import Unasked, unasked
+from trailveil.version import DESIGN_VERSION
 from trailveil.withholding import Price, cheapest, price
 
 DEFAULT_KERNEL = BUILT_IN["default"].kernel
 """The prior of movement where none is stated; metres and seconds."""
 
-# Raised whenever the same request would get other noise: draws are never shared between designs.
-DESIGN_VERSION = 4
 # Metres per coordinate: the most that an adversary can be left with, well below the prior's level.
 _MOST_UNSURE = 20_000.0
 AUTO = "auto"

@@ -28,7 +28,7 @@ from trailveil.output import put
 from trailveil.places import Place, check_known, load_places
 from trailveil.randomness import derive
 from trailveil.recorded import visits_of
-from trailveil.release import DESIGN_VERSION
+from trailveil.version import DESIGN_VERSION
 
 PROTECTED, SAME, REFUSED = "protected", "as before", "refused"
 
