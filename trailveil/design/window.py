@@ -1,0 +1,230 @@
+"""The least noise around one protected window, in continuous time, with its proof.
+
+It depends on what is promised and on nothing of a recording: what it guarantees holds for every
+sampling, and for a window of every length (only how little noise it is depends on the length). The
+noise is a random curve (trailveil.privacy.false_tracks): the same all over the window, and the sum
+of an even and an odd part of the seconds outward from it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import block_diag, cholesky, solve_triangular
+
+from trailveil.design.ellipsoid import Limit, smallest_ellipsoid
+from trailveil.errors import NumericalError
+from trailveil.gaussian import FloatArray
+from trailveil.privacy.checker import check
+from trailveil.privacy.false_tracks import Knots
+from trailveil.privacy.knowledge import ACCURACY, Knowledge
+
+FORMAT, VERSION = "trailveil-noise", 1
+# Seconds: the first knot, how much wider each next piece is, and where noise ends.
+_FIRST, _WIDER, _END = 20.0, 1.9, 5100
+# How many known places noise is sought against, and the share of the bound that is aimed at.
+_PLACES, _AIM, _GAP = 24, 0.996, 2e-3
+# Unit of time (seconds) in which values and slopes have about one size.
+_UNIT = 1000.0
+# Binary digits after the point of values and slopes, of noise (metres) and of tracks.
+_NOISE_DIGITS, _TRACK_DIGITS = (16, 26), (26, 36)
+# Noise is made larger by this until its proof holds, and so often at most.
+_MORE, _TIMES = 1.001, 6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WindowNoise:
+    """Noise around a window: metres, for one coordinate.
+
+    knots: of each side. even: (size, size) factor of the sum of both sides, the value at the window
+    first. odd: (size - 1, size - 1) of their difference; None where there is one side. proof: what
+    `trailveil.privacy.checker` reads. gap: how far above the least of such noise, relative.
+    """
+
+    knots: Knots
+    even: FloatArray
+    odd: FloatArray | None
+    proof: dict[str, Any]
+    gap: float
+
+    def columns(self, before: FloatArray, after: FloatArray) -> FloatArray:
+        """The factor (n, r) at times so many seconds before and after the window.
+
+        Both are 0 within it. Where there is one side, the other's seconds are not looked at:
+        nothing may be released there.
+        """
+        away = np.maximum(before, after)
+        rows = self.knots.rows(away)
+        even = rows @ self.even
+        if self.odd is None:
+            return even
+        side = np.where(before > after, -1.0, 1.0)[:, None]
+        return np.hstack([even, side * (rows[:, 1:] @ self.odd)])
+
+
+def window_noise(
+    seconds: float, sides: int, adversaries: Sequence[Knowledge], bound: float
+) -> WindowNoise:
+    """The least noise of a window of so many seconds, whose place loses at most `bound` (1 / m^2).
+
+    sides: 2, or 1 where a recording begins or ends within the window. Raises Refused where no noise
+    can hide so much.
+    """
+    knots = _knots(adversaries)
+    problem = _Scaled(knots, sides, bound)
+    value, _, _ = knots.forms()
+    objective = sides * value
+    objective[0, 0] += seconds
+    limits = [
+        problem.limit(one, away) for one in adversaries for away in _sought_at(one, knots)
+    ]
+    found = smallest_ellipsoid(problem.doubled(objective), limits, problem.blocks, _GAP)
+    covariance = problem.unscaled(found.covariance)
+    for _ in range(_TIMES):
+        noise = _proved(knots, sides, covariance, adversaries, bound, found.gap)
+        if not check(noise.proof):
+            return noise
+        covariance = covariance * _MORE
+    raise NumericalError("noise must be proved to hold, got noise that is not: report this request")
+
+
+def _knots(adversaries: Sequence[Knowledge]) -> Knots:
+    """Knots that are dense at the window, and everywhere that adversaries have an edge."""
+    edges = {x for one in adversaries for x in (one.steady, one.place, one.path) if x}
+    marks = sorted(edges)
+    found, wide = [0.0], _FIRST
+    for mark in [*marks, _END]:
+        while found[-1] + 1.3 * wide < mark:
+            found.append(round(found[-1] + wide))
+            wide *= _WIDER
+        found.append(mark)
+        wide = max(wide, mark / 4)
+    return Knots(tuple(int(one) for one in found))
+
+
+def _sought_at(one: Knowledge, knots: Knots) -> list[float | None]:
+    """Where an adversary is taken to know a place while noise is sought."""
+    if one.place is None:
+        return [None]
+    return [None, *np.geomspace(one.place, 0.95 * knots.end, _PLACES)]
+
+
+class _Scaled:
+    """Limits in units in which numbers are about 1."""
+
+    def __init__(self, knots: Knots, sides: int, bound: float) -> None:
+        self.knots, self.sides, self.bound = knots, sides, bound
+        one = np.array([1.0, *([1.0, 1 / _UNIT] * (len(knots.seconds) - 2))])
+        self.blocks = (one.size, one.size - 1) if sides == 2 else (one.size,)
+        self.units = np.hstack([one, one[1:]]) if sides == 2 else one
+
+    def doubled(self, form: FloatArray) -> FloatArray:
+        """A form (size, size) of the even part as one of both parts, scaled."""
+        whole = block_diag(form, form[1:, 1:]) if self.sides == 2 else form
+        return np.asarray(self.units[:, None] * whole * self.units)
+
+    def limit(self, one: Knowledge, away: float | None) -> Limit:
+        """What the false tracks of an adversary may cost, relative to the bound."""
+        form = self.doubled(self.sides * one.movement.cost(self.knots)) / self.bound
+        if away is not None:
+            row = self.knots.rows([away])[0]
+            seen = (np.hstack([row, row[1:]]) if self.sides == 2 else row) * self.units
+            form = form + np.outer(seen, seen) / (ACCURACY**2 * self.bound)
+        fixed, free = one.fixed(self.knots)
+        size = fixed.size
+        columns = np.arange(free.start, free.stop)
+        if self.sides == 2:
+            fixed = np.hstack([fixed, np.zeros(size - 1)])
+            if away is not None:
+                columns = np.hstack([columns, columns + size - 1])
+        known = 1 / one.variance(self.sides, away)
+        return Limit(form, fixed, np.eye(fixed.size)[:, columns], _AIM + known / self.bound)
+
+    def unscaled(self, covariance: FloatArray) -> FloatArray:
+        """A covariance in square metres, and slopes in metres per second."""
+        return np.asarray(self.units[:, None] * covariance * self.units / self.bound)
+
+
+def _proved(
+    knots: Knots,
+    sides: int,
+    covariance: FloatArray,
+    adversaries: Sequence[Knowledge],
+    bound: float,
+    gap: float,
+) -> WindowNoise:
+    """Noise of a covariance, with the false tracks that cost least."""
+    size = knots.size
+    even = _shortened(cholesky(covariance[:size, :size], lower=True), _NOISE_DIGITS, slope=0)
+    odd = None
+    if sides == 2:
+        odd = _shortened(cholesky(covariance[size:, size:], lower=True), _NOISE_DIGITS, slope=1)
+    factor = even if odd is None else np.asarray(block_diag(even, odd))
+    known = [
+        {
+            "name": one.name,
+            "speed": one.movement.speed,
+            "time_constant": one.movement.time_constant,
+            "steady": one.steady,
+            "place": one.place,
+            "path": one.path,
+            "accuracy": ACCURACY,
+            "tracks": [_track(knots, sides, factor, one, away) for away in _proved_at(one, knots)],
+        }
+        for one in adversaries
+    ]
+    proof = {
+        "format": FORMAT,
+        "version": VERSION,
+        "knots": list(knots.seconds),
+        "sides": sides,
+        "bound": bound,
+        "even": even.tolist(),
+        "odd": [] if odd is None else odd.tolist(),
+        "adversaries": known,
+    }
+    return WindowNoise(knots, even, odd, proof, gap)
+
+
+def _proved_at(one: Knowledge, knots: Knots) -> list[float | None]:
+    """The places that false tracks are stated for: between them, so are those between."""
+    if one.place is None:
+        return [None]
+    found = {float(k) for k in knots.seconds if k >= one.place}
+    away = float(one.place)
+    while away < knots.end:
+        found.add(float(round(away)))
+        away = max(away * 1.08, away + 1)
+    return [*sorted(found), None]
+
+
+def _track(
+    knots: Knots, sides: int, factor: FloatArray, one: Knowledge, away: float | None
+) -> dict[str, Any]:
+    """The false track that costs an adversary least against noise of a factor."""
+    limit = _Scaled(knots, sides, 1.0)
+    found = limit.limit(one, away)
+    scaled = factor / limit.units[:, None]
+    fixed = solve_triangular(scaled, found.fixed, lower=True)
+    free = solve_triangular(scaled, found.free, lower=True)
+    gram = free.T @ free + found.free.T @ found.form @ found.free
+    along = free.T @ fixed + found.free.T @ found.form @ found.fixed
+    w = limit.units * (found.fixed - found.free @ np.linalg.solve(gram, along))
+    size = knots.size
+    even = _shortened(w[:size], _TRACK_DIGITS, slope=0)
+    odd = _shortened(w[size:], _TRACK_DIGITS, slope=1)
+    return {"away": away, "even": even.tolist(), "odd": odd.tolist()}
+
+
+def _shortened(numbers: FloatArray, digits: tuple[int, int], slope: int) -> FloatArray:
+    """Values and slopes by rows with few binary digits: their fractions are short.
+
+    slope: 0 where the first row is a value of the edge, 1 where it is the first knot's value.
+    """
+    rows = np.arange(numbers.shape[0]) + slope
+    powers = np.where((rows > 0) & (rows % 2 == 0), digits[1], digits[0]).astype(np.float64)
+    unit = 2.0**powers
+    unit = unit if numbers.ndim == 1 else unit[:, None]
+    return np.asarray(np.round(numbers * unit) / unit)
+

@@ -1,0 +1,1 @@
+"""What a release tells, and to whom: false tracks, movement, knowledge, certificates."""

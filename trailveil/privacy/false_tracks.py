@@ -1,0 +1,109 @@
+"""False tracks: changes of a true track around a protected window, as curves between knots.
+
+A false track phi is 1 m all over the window (the whole window lies elsewhere, shifted) and fades to
+0 outside. On one side it is a cubic Hermite curve of the seconds u outward from the window's edge:
+given by its value at the edge, where its slope is 0, by value and slope at each inner knot, and 0
+with slope 0 from the last knot on. The noise of a part is a random curve of the same kind.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from trailveil.errors import InvalidValue
+from trailveil.gaussian import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Knots:
+    """Where the curves of one side bend: whole seconds outward from a window's edge.
+
+    seconds: growing, from 0 to where curves end. Raises InvalidValue for others.
+    """
+
+    seconds: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        """Check the seconds."""
+        growing = all(a < b for a, b in zip(self.seconds, self.seconds[1:], strict=False))
+        if len(self.seconds) < 2 or self.seconds[0] != 0 or not growing:
+            raise InvalidValue(f"knots must grow from 0, got {self.seconds}")
+
+    @property
+    def size(self) -> int:
+        """How many coefficients a curve has: the value at the edge, two at each inner knot."""
+        return 2 * len(self.seconds) - 3
+
+    @property
+    def end(self) -> int:
+        """Seconds from the edge beyond which every curve is 0."""
+        return self.seconds[-1]
+
+    def before(self, seconds: float) -> int:
+        """How many coefficients belong to knots nearer to the edge than so many seconds."""
+        return 2 * sum(0 < knot < seconds for knot in self.seconds) + 1
+
+    def rows(self, away: ArrayLike) -> FloatArray:
+        """The value of each coefficient's curve at times so many seconds outward: (n, size).
+
+        At 0 and below, inside the window, that is the value at the edge.
+        """
+        u = np.clip(np.asarray(away, dtype=np.float64), 0.0, float(self.end))
+        knots = np.asarray(self.seconds, dtype=np.float64)
+        left = np.clip(np.searchsorted(knots, u, side="right") - 1, 0, knots.size - 2)
+        h = np.diff(knots)[left]
+        z = (u - knots[left]) / h
+        shapes = (
+            (1 + 2 * z) * (1 - z) ** 2,
+            h * z * (1 - z) ** 2,
+            z**2 * (3 - 2 * z),
+            -h * z**2 * (1 - z),
+        )
+        # One column more on each side, for the slope at the edge and the two zeros at the end.
+        out = np.zeros((u.size, 2 * knots.size))
+        for offset, shape in enumerate(shapes):
+            out[np.arange(u.size), 2 * left + offset] = shape
+        return np.asarray(out[:, self._coefficients])
+
+    def forms(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The integrals of phi^2, phi'^2 and phi''^2 over one side, as (size, size) matrices."""
+        whole = np.zeros((3, 2 * len(self.seconds), 2 * len(self.seconds)))
+        for i, h in enumerate(np.diff(np.asarray(self.seconds, dtype=np.float64))):
+            whole[:, 2 * i : 2 * i + 4, 2 * i : 2 * i + 4] += _pieces(float(h))
+        value, slope, bend = whole[:, self._coefficients][:, :, self._coefficients]
+        return value, slope, bend
+
+    @property
+    def _coefficients(self) -> NDArray[np.intp]:
+        """Of value and slope at every knot, those that are not zero for every curve."""
+        return np.array([0, *range(2, 2 * len(self.seconds) - 2)])
+
+
+def _pieces(h: float) -> FloatArray:
+    """The three integrals over one piece of h seconds, of (value, slope) at its two ends."""
+    value = np.array(
+        [
+            [156.0, 22 * h, 54.0, -13 * h],
+            [22 * h, 4 * h**2, 13 * h, -3 * h**2],
+            [54.0, 13 * h, 156.0, -22 * h],
+            [-13 * h, -3 * h**2, -22 * h, 4 * h**2],
+        ]
+    )
+    slope = np.array(
+        [
+            [36.0, 3 * h, -36.0, 3 * h],
+            [3 * h, 4 * h**2, -3 * h, -(h**2)],
+            [-36.0, -3 * h, 36.0, -3 * h],
+            [3 * h, -(h**2), -3 * h, 4 * h**2],
+        ]
+    )
+    bend = np.array(
+        [
+            [12.0, 6 * h, -12.0, 6 * h],
+            [6 * h, 4 * h**2, -6 * h, 2 * h**2],
+            [-12.0, -6 * h, 12.0, -6 * h],
+            [6 * h, 2 * h**2, -6 * h, 4 * h**2],
+        ]
+    )
+    return np.array([value * h / 420, slope / (30 * h), bend / h**3])
