@@ -16,7 +16,7 @@ import pytest
 ROWS = """
  0  errors version
  1  arithmetic clocks > gaussian > extended randomness balls
- 2  kernels secrets mechanism
+ 2  kernels secrets mechanism privacy/
  3  statespace > chains > filtering > markov > residual > points > prior
  4  extended_loss parallel coupled fix_losses > precision > loss rows conditional
  4  stationary > anytime guarantee composition values_beside > adversary > adversaries marginals fit
@@ -24,9 +24,8 @@ ROWS = """
  5  design/
  6  fields > trace > readings projection > cleaning stops formats/ > datasets/ prior_file frames
  6  visits loading
- 7  arrays output selection > kept keys crops retiming common > ledger/ demands > designing kinds
- 7  unasked > kind_designs > kind_store > kind_use
- 7  withholding place_noise > release > drawing > certifying readings_release > places
+ 7  arrays output selection > kept keys crops retiming common > ledger/ demands > designing
+ 7  place_noise release > drawing > readings_release > places
  7  everywhere recorded beside utility > accounting > published > counting > protecting calibrating
  7  releasing scan/ > attacks/
  8  plots/ > report/

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from trailveil.adversaries import kernels_of
+from trailveil.adversaries import Named, kernels_of
 from trailveil.beside import EVERYTHING, Piece, worst_beside
 from trailveil.composition import Release, joint_loss
 from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable
@@ -31,7 +31,7 @@ from trailveil.places import Visited
 from trailveil.projection import MICRO, Frame
 from trailveil.recorded import tells_nothing_new, unpacked
 from trailveil.recurring import information
-from trailveil.release import Noise, Plan, Request
+from trailveil.release import DEFAULT_KERNEL, Method, Plan, Request
 from trailveil.secrets import compound
 from trailveil.selection import Stretch
 from trailveil.trace import NANOSECONDS
@@ -115,7 +115,7 @@ def account(
     """
     request = made.request
     own = max((one.guarantee.epsilon for one in made.findings), default=0.0)
-    if made.request.noise is Noise.EVERYWHERE:
+    if made.request.method is Method.EVERYWHERE:
         own = request.epsilon
     times = _beside(book, made, subject) if beside else own
     if any(tells_nothing_new(book, number, made, there) for number in overlapping):
@@ -180,15 +180,18 @@ def _of_visited(made: Plan, one: Visited) -> Mark:
 
 def _of_unnamed(made: Plan) -> Mark:
     """The most that it tells of one place that its parts without a name may be."""
-    if made.request.noise is Noise.EVERYWHERE:
+    if made.request.method is Method.EVERYWHERE:
         ends = (made.lattice[-1] - made.lattice[0]) / MICRO
         visits = 2 if np.hypot(*ends) <= max(_ONE_PLACE, made.request.radius) else 1
         return Mark(NO_ID, NO_ID, np.array([visits * made.request.bound]))
-    if made.of_kind is not None:
-        # Of fewer fixes than the kind has, and of noise that is as large or larger.
-        return Mark(NO_ID, NO_ID, np.array([made.of_kind.design.told]))
+    groups = _one_place_each(made)
+    if made.request.method is not Method.NOISE:
+        # All but the cuts is reckoned as known, so what each of them tells adds up.
+        loss = {one.stretch: one.exposures[0].loss for one in made.findings}
+        cuts = [sum(loss[part] for part in parts) for parts in groups]
+        return Mark(NO_ID, NO_ID, np.array([max(cuts, default=0.0)]))
     told = [0.0]
-    for parts in _one_place_each(made):
+    for parts in groups:
         spans = [_span(made, one.begin, one.end) for one in parts]
         own = _own(made, spans)
         seconds, factor = own.times[own.rows], own.factor[own.rows]
@@ -236,7 +239,9 @@ def _one_place_each(made: Plan) -> list[list[Stretch]]:
 
 def _kernels(request: Request) -> list[Kernel]:
     """The priors that what is told is counted against."""
-    return kernels_of(request.target.who, request.kernel)
+    average = request.kernel == DEFAULT_KERNEL
+    who = [one for one in request.who if one is not Named.SPEEDS or average]
+    return kernels_of(who, request.kernel)
 
 
 def _span(made: Plan, begin: int, end: int) -> tuple[float, float]:

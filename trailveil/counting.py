@@ -50,7 +50,7 @@ def countable(
     marks: of `trailveil.accounting.told_by`. limit: of epsilon in total.
     """
     begin, end = span(made.trace)
-    about = (made.request.noise.value, made.mechanism.noise_trace)
+    about = (made.request.method.value, made.mechanism.noise_trace)
 
     def counted(book: Book, entry: Entry) -> tuple[Entry, Account]:
         noise = packed(made, there)
@@ -88,7 +88,7 @@ class Sent:
             about = (made, self.there, self.marks, limit, self.packed)
             return _with_account(book, entry, *about, beside=beside)
 
-        name = self.bare.request.noise.value
+        name = self.bare.request.method.value
         return Countable(*self.fixes, "", subject, name, self.noise_trace, counted)
 
 

@@ -7,12 +7,12 @@ needs the length of the recording alone, for the longest stay there can be.
 from trailveil.adversaries import Named
 from trailveil.anytime import Assumed, movement_of
 from trailveil.design.everywhere import alone, noise_everywhere
-from trailveil.designing import LARGEST_STD
 from trailveil.errors import InvalidValue, Refused
 from trailveil.projection import placed
 from trailveil.release import (
     DEFAULT_KERNEL,
-    Noise,
+    LARGEST_STD,
+    Method,
     Plan,
     Request,
     check_target,
@@ -43,7 +43,7 @@ def plan_everywhere(trace: Trace, request: Request) -> Plan:
     since they would be left out around every time; InvalidValue for a request with stretches or
     withheld fixes, or of another kind of noise.
     """
-    if request.noise is not Noise.EVERYWHERE or request.stretches or request.withhold is not None:
+    if request.method is not Method.EVERYWHERE or request.stretches or request.withhold is not None:
         raise InvalidValue(
             "a release that protects every place must have no stretches and withhold nothing, got "
             "some: state times or --everywhere, not both"

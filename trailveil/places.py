@@ -19,6 +19,7 @@ import numpy as np
 
 from trailveil.adversaries import Named
 from trailveil.common import Common
+from trailveil.demands import Target
 from trailveil.errors import InvalidValue, Refused, UnreadableInput
 from trailveil.formats.source import load, named
 from trailveil.gaussian import FloatArray
@@ -29,7 +30,7 @@ from trailveil.output import write_atomically
 from trailveil.place_noise import NO_NOISE, Facing, PlaceNoise, place_noise
 from trailveil.priors import BUILT_IN
 from trailveil.randomness import derive, normals
-from trailveil.release import Request
+from trailveil.release import Method, Request
 from trailveil.selection import Stretch
 from trailveil.stops import Interval, joined
 from trailveil.trace import Trace
@@ -75,7 +76,7 @@ class Place:
     def request(self) -> Request:
         """What is asked for at it, as of a release."""
         return Request(
-            (), self.radius, self.epsilon, self.order, None, self.who, kernel=self.kernel
+            (), self.radius, self.epsilon, self.order, self.who, Method.NOISE, self.kernel
         )
 
     @property
@@ -142,7 +143,9 @@ def visited(
 
 def designed(place: Place) -> Place:
     """The place with its noise. Raises as `trailveil.place_noise.place_noise` does."""
-    made = place_noise(place.kernel, place.request.target, place.ways, place.withhold)
+    made = place_noise(
+        place.kernel, Target(place.request.bound, place.who, None), place.ways, place.withhold
+    )
     return replace(place, noise=made)
 
 

@@ -23,7 +23,6 @@ from trailveil.formats.series import write_series
 from trailveil.formats.source import beginning, named
 from trailveil.formats.table import format_of, format_to_write
 from trailveil.keys import name_of
-from trailveil.kind_store import Kept
 from trailveil.ledger import Book, Entry, Ledger
 from trailveil.output import staged
 from trailveil.places import Visited, check_known, load_places, visited
@@ -38,7 +37,7 @@ from trailveil.readings_release import (
     identity_of,
 )
 from trailveil.recorded import known_visits
-from trailveil.release import Noise, Plan, Request, identity, plan, with_common
+from trailveil.release import Method, Plan, Request, identity, plan, with_common
 from trailveil.retiming import AS_RECORDED, Retiming, retimed
 from trailveil.selection import Chosen
 from trailveil.trace import Trace
@@ -64,7 +63,7 @@ def requested(
     trace: Trace, chosen: Chosen, request: Request, there: Sequence[Visited] = ()
 ) -> Request:
     """The request for what was chosen of a trace, besides the places that it visits."""
-    if request.noise is Noise.EVERYWHERE and replace(chosen, zone=None) == Chosen():
+    if request.method is Method.EVERYWHERE and replace(chosen, zone=None) == Chosen():
         return request
     known = [interval for one in there for interval in one.intervals]
     return replace(request, stretches=tuple(chosen.stretches(trace, known)))
@@ -100,22 +99,15 @@ def _check(
         raise released_before(subject)
 
 
-def planned(
-    trace: Trace, request: Request, common: Sequence[Common] = (), kept: Kept | None = None
-) -> Plan:
+def planned(trace: Trace, request: Request, common: Sequence[Common] = ()) -> Plan:
     """The release of a trace as it is designed: the one place where noise of any kind is sought.
 
-    kept: where designs of kinds are kept beyond this process. Raises as `trailveil.release.plan`
+    Raises as `trailveil.release.plan`
     and `trailveil.everywhere.plan_everywhere` do.
     """
-    if request.noise is Noise.EVERYWHERE:
+    if request.method is Method.EVERYWHERE:
         return with_common(plan_everywhere(trace, request), common)
-    return plan(trace, request, common, kept)
-
-
-def kept_beside(ledger: Ledger) -> Kept:
-    """Where designs of kinds are kept: with the ledger, under a key made from its own."""
-    return Kept(ledger.folder / "designs", derive(ledger.key, [b"designs of kinds"]))
+    return plan(trace, request, common)
 
 
 def whole_of(made: Plan, key: bytes | None) -> tuple[bytes, ...]:

@@ -193,7 +193,7 @@ def _at(made: Plan, times: NDArray[np.int64], mechanism: Mechanism) -> Plan:
     count = times.size
     trace = Trace(times, np.zeros((count, 2)), np.zeros(count, dtype=np.intp), (0,))
     nowhere = np.empty((0, 2), dtype=np.int64)
-    return replace(made, trace=trace, lattice=nowhere, prices=(), mechanism=mechanism, of_kind=None)
+    return replace(made, trace=trace, lattice=nowhere, mechanism=mechanism, designs=())
 
 
 def _of_archive(blob: bytes) -> dict[str, NDArray[Any]]:

@@ -1,13 +1,14 @@
 """The main job: a trace in, a protected trace and its guarantee out.
 
-`plan` designs the noise and computes what it guarantees; `draw` adds it. The noise never meets a
+`plan` finds the least cut or the least noise and computes what it guarantees; drawing adds it. A
+cut releases nothing around a protected part, and all else as it was recorded. Noise never meets a
 coordinate in floating point: coordinates and noise are integers of one micrometre, their sum is
 exact, and it is rounded to a public grid of degrees. Coordinates are lattice points and rounding is
 floor(x + 1/2), so X + round(G) is round(X + G): what leaves is a function of X + G, and the
 guarantee carries over.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 
@@ -15,103 +16,107 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.adversaries import DEFAULT, Named
-from trailveil.adversary import PLAIN
-from trailveil.anytime import Worst
+from trailveil.anytime import Worst, movement_of
 from trailveil.common import Common, named_in_full
-from trailveil.crops import Crop, crops
-from trailveil.demands import Left, Target
-from trailveil.designing import LARGEST_STD, Designed, only_withheld, optimal, part_of, uniform
+from trailveil.design.cut import least_cut
+from trailveil.design.table import noise_of
+from trailveil.design.window import WindowNoise
 from trailveil.errors import BeyondPrior, InvalidValue, Refused
+from trailveil.gaussian import FloatArray
 from trailveil.guarantee import CIRCLE_68, Guarantee, loss_bound_for
 from trailveil.kept import with_fields_left_out
 from trailveil.kernels import Kernel
-from trailveil.kind_designs import later
-from trailveil.kind_store import Kept
-from trailveil.kind_use import UsedDesign, used_design
-from trailveil.kinds import DesignFor
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.priors import BUILT_IN
+from trailveil.privacy.exposure import Exposure
+from trailveil.privacy.knowledge import Knowledge
+from trailveil.privacy.movement import Movement
 from trailveil.projection import Frame, placed
-from trailveil.selection import Stretch, within
+from trailveil.selection import Stretch
 from trailveil.trace import Trace
-from trailveil.unasked import Unasked, unasked
 from trailveil.version import DESIGN_VERSION
-from trailveil.withholding import Price, cheapest, price
 
 DEFAULT_KERNEL = BUILT_IN["default"].kernel
 """The prior of movement where none is stated; metres and seconds."""
 
-# Metres per coordinate: the most that an adversary can be left with, well below the prior's level.
+LARGEST_STD = 300_000.0
+"""Metres: deviations above which noise would carry fixes out of the frame."""
+
+STRANGER = "a stranger"
+KNOWS_PLACE = "someone who knows one true place"
+KNOWS_PATH = "someone who knows your path"
+HAS_THE_REST = "someone who has the rest of your track and a map"
+
+# Metres per coordinate: the most that an adversary can be left with.
 _MOST_UNSURE = 20_000.0
-AUTO = "auto"
-"""To withhold as long as is cheapest."""
-
-RATE = 500.0
-"""Metres: a minute of which nothing is released is as bad as a minute moved by so many."""
+# Seconds: the time constant of the slowest movement that is reckoned with; how far from a window a
+# place is known from on; how far from a part the path is known.
+_TIME_CONSTANT, _PLACE_AWAY, _PATH_AWAY = 60.0, 60, 300
 
 
-class Noise(StrEnum):
+ACTIVITIES = {"walk": 1.0, "run": 2.0, "ride": 3.0, "drive": 5.0}
+"""Metres per second: at least how fast people move in each, away from where they stop."""
+
+NOISE_AGAINST = (Named.PLAIN, Named.POINT, Named.PATH)
+"""The adversaries that noise may be made against, by name."""
+
+
+class Method(StrEnum):
     """The mechanisms of `protect`."""
 
-    OPTIMAL = "optimal"
-    UNIFORM = "uniform"
-    WITHHOLD = "withhold"
+    CUT = "cut"
+    NOISE = "noise"
+    BOTH = "both"
     EVERYWHERE = "everywhere"
-    """For every place at once: see trailveil.everywhere, which plans such a release."""
-
-
-_MAKERS: dict[Noise, Callable[[Sequence[Crop], Mechanism, Target], Designed]] = {
-    Noise.OPTIMAL: optimal,
-    Noise.UNIFORM: uniform,
-    Noise.WITHHOLD: only_withheld,
-}
+    """Noise for every place at once: see trailveil.everywhere, which plans such a release."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """What is wanted of a release.
 
-    stretches: what to protect. radius: metres. withhold: None, or the seconds around each stretch
-    within which nothing is released, or AUTO for what is cheapest at the exchange rate: metres that
-    a minute may be moved by to be as bad as one withheld. who: the adversaries, by name. leave:
-    metres around the true place, the 68 % circle that each of them must be left with, in place of
-    epsilon. design_for: what noise is designed for, see `trailveil.kinds`. Raises InvalidValue for
+    stretches: what to protect. radius: metres. who: the adversaries that noise is made against, by
+    name. leave: metres around the true place, the 68 % circle that each of them must be left with,
+    in place of epsilon. withhold: seconds around each part, at least, of which nothing is released,
+    or None for what is needed. floor: m/s, at least how fast the person moves away from a part.
+    uncertain: seconds around a part within which nothing is assumed of the movement. steady:
+    seconds around a part within which a stranger assumes nothing, either. Raises InvalidValue for
     numbers out of range.
     """
 
     stretches: tuple[Stretch, ...]
-    radius: float = 200.0
+    radius: float = 100.0
     epsilon: float = 1.0
     order: float = 5.0
-    withhold: float | str | None = None
     who: tuple[Named, ...] = DEFAULT
-    noise: Noise = Noise.OPTIMAL
+    method: Method = Method.CUT
     kernel: Kernel = DEFAULT_KERNEL
     leave: float | None = None
-    rate: float = RATE
-    design_for: DesignFor = DesignFor.AUTO
+    withhold: float | None = None
+    floor: float = 1.0
+    uncertain: int = 60
+    steady: int = 300
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        for name, least in (
-            ("radius", 0.0),
-            ("epsilon", 0.0),
-            ("order", 1.0),
-            ("rate", 0.0),
-            ("leave", 0.0),
-        ):
+        for name, least in (("radius", 0), ("epsilon", 0), ("order", 1), ("leave", 0)):
             if getattr(self, name) is None:
                 continue
             value = float(getattr(self, name))
             if not least < value < 1e9:
-                raise InvalidValue(f"{name} must be a number above {least:g}, got {value:g}")
+                raise InvalidValue(
+                    f"{name} must be a number above {least} and below 1e9, got {value:g}"
+                )
             object.__setattr__(self, name, value)
-        if self.withhold is not None and self.withhold != AUTO:
-            object.__setattr__(self, "withhold", float(self.withhold))
-            if not 0 <= float(self.withhold) < 1e9:
-                raise InvalidValue(f"withhold must be seconds of 0 or more, got {self.withhold}")
-        if self.withhold == AUTO and self.noise is not Noise.OPTIMAL:
-            raise InvalidValue("withhold must be seconds with noise of this kind, got auto")
+        if self.withhold is not None and not 0 <= self.withhold < 1e9:
+            raise InvalidValue(f"withhold must be seconds of 0 or more, got {self.withhold:g}")
+        if not 0.01 <= self.floor <= 1000:
+            raise InvalidValue(f"the floor must be 0.01 to 1000 m/s, got {self.floor:g}")
+        if not 0 <= self.uncertain <= self.steady <= 86_400:
+            raise InvalidValue(
+                "uncertain and steady must be 0 to 86,400 seconds, the first no longer, got "
+                f"{self.uncertain} and {self.steady}"
+            )
 
     @property
     def bound(self) -> float:
@@ -119,18 +124,34 @@ class Request:
         return loss_bound_for(self.epsilon, self.radius * (1 + Frame.SCALE_ERROR), self.order)
 
     @property
-    def target(self) -> Target:
-        """What the design must meet: speeds are those around the average of the default prior."""
-        average = self.kernel == DEFAULT_KERNEL
-        who = tuple(one for one in self.who if one is not Named.SPEEDS or average)
+    def variance(self) -> float:
+        """Square metres per coordinate that must be left to who has no idea of the place."""
+        if self.leave is None:
+            return 1 / self.bound
         # Distances in the frame are a little longer than they are.
-        frame = 1 + Frame.SCALE_ERROR
-        left = None if self.leave is None else self.leave * frame / CIRCLE_68
-        return Target(self.bound, who, left)
+        return (self.leave * (1 + Frame.SCALE_ERROR) / CIRCLE_68) ** 2
+
+    @property
+    def slowest(self) -> Movement:
+        """The least that the person moves away from a part."""
+        return Movement(self.floor, _TIME_CONSTANT)
+
+    @property
+    def adversaries(self) -> tuple[Knowledge, ...]:
+        """Whom noise is made against."""
+        moving = movement_of(self.kernel)
+        usual = Movement(moving.std, moving.time_constant)
+        found = [Knowledge(STRANGER, self.slowest, steady=self.steady - self.uncertain)]
+        if Named.POINT in self.who:
+            found.append(Knowledge(KNOWS_PLACE, usual, place=_PLACE_AWAY))
+        if Named.PATH in self.who:
+            away = max(_PATH_AWAY - self.uncertain, _PLACE_AWAY)
+            found.append(Knowledge(KNOWS_PATH, usual, path=away))
+        return tuple(found)
 
     @property
     def design(self) -> str:
-        """All of it that the noise depends on, in one line: not what stretches are called."""
+        """All of it that the release depends on, in one line: not what stretches are called."""
         when = tuple((one.begin, one.end) for one in self.stretches)
         rest = tuple(getattr(self, one.name) for one in fields(self) if one.name != "stretches")
         return repr((DESIGN_VERSION, when, *rest))
@@ -138,37 +159,33 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the release guarantees of one stretch, and what it leaves.
+    """What the release guarantees of one stretch.
 
-    fixes: recorded in it. withheld: of those. guarantee: against all adversaries of the request.
-    deviation: metres per coordinate that an adversary with no idea of the place is left with. left:
-    what each adversary is left with. after_learning: (seconds away, metres) for somebody who learns
-    one true place that far away, where noise was not made for them; seen_still: the same of who
-    sees that a stay stands still. displacement_epsilon: of the way from begin to end of a stay,
-    reported and not constrained.
+    fixes: recorded in it. withheld: of those. exposures: what each adversary is left with. cut:
+    seconds before and after it of which nothing is released, or None.
     """
 
     stretch: Stretch
     fixes: int
     withheld: int
     guarantee: Guarantee
-    deviation: float
-    left: tuple[Left, ...] = ()
-    after_learning: tuple[tuple[float, float], ...] = ()
-    seen_still: float | None = None
-    displacement_epsilon: float | None = None
+    exposures: tuple[Exposure, ...]
+    cut: float | None = None
+
+    @property
+    def deviation(self) -> float:
+        """Metres per coordinate that an adversary with no idea of the place is left with."""
+        return min(one.posterior for one in self.exposures if one.prior == float("inf"))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Plan:
     """A designed release, before any noise is drawn. It holds the true trace: keep it private.
 
-    lattice: the places (n, 2) in micrometres. mechanism: the noise of each coordinate.
-    gap: how far above the least noise it may be, or None where no bound is claimed. withheld_for:
-    seconds around each stretch of which nothing is released, and the prices it was chosen by.
-    everywhere: of noise for every place at once, the worst case of each kind of adversary.
-    common: noise shared with other releases, the last columns of the mechanism. of_kind: the design
-    that its own noise is of, if that is one of a kind.
+    lattice: the places (n, 2) in micrometres. mechanism: the noise of each coordinate. designs:
+    of the noise of each part, with its proof; none without noise. everywhere: of noise for every
+    place at once, the worst case of each kind of adversary. common: noise shared with other
+    releases, the last columns of the mechanism.
     """
 
     trace: Trace
@@ -177,12 +194,9 @@ class Plan:
     request: Request
     mechanism: Mechanism
     findings: tuple[Finding, ...]
-    gap: float | None = None
-    withheld_for: float | None = None
-    prices: tuple[Price, ...] = ()
+    designs: tuple[WindowNoise, ...] = ()
     everywhere: tuple[Worst, ...] = ()
     common: tuple[Common, ...] = ()
-    of_kind: UsedDesign | None = None
 
     @property
     def components(self) -> int:
@@ -203,108 +217,157 @@ def identity(trace: Trace, request: Request, common: Sequence[Common] = ()) -> t
     return (trace.times.astype("<i8").tobytes(), places.astype("<i8").tobytes(), *whole)
 
 
-def plan(
-    trace: Trace, request: Request, common: Sequence[Common] = (), kept: Kept | None = None
-) -> Plan:
-    """Design the noise for a trace and compute what it guarantees.
+def plan(trace: Trace, request: Request, common: Sequence[Common] = ()) -> Plan:
+    """Find the cut or the noise for a trace, and compute what it guarantees.
 
     common: noise that other releases share, such as that of places that are visited again. What is
     found of the parts of the request counts on none of it. Fields of the trace are left out around
-    what is protected: see `trailveil.kept`. kept: where designs of kinds are kept, if anywhere but
-    in this process; it makes no difference but of time. Raises Refused where nothing would be left
-    to release, the kind of noise cannot meet the target, or fields are not reckoned with;
-    InvalidValue where nothing is to be protected.
+    what is protected: see `trailveil.kept`. Raises Refused where nothing would be left to release,
+    no noise can meet the target, or fields are not reckoned with; InvalidValue where nothing is to
+    be protected.
     """
-    if not (request.stretches or common) or request.noise is Noise.EVERYWHERE:
+    if not (request.stretches or common) or request.method is Method.EVERYWHERE:
         raise InvalidValue("something must be protected, got nothing: state a time or a stay")
     check_target(request)
-    base = no_noise(trace.seconds)
-    for one in common:
-        base = base.withholding(one.withheld)
-    used = _of_kind(trace, request, kept)
-    if used is None:
-        made, findings = _for_recording(trace, request, base, common)
-    else:
-        made, findings = _for_kind(trace, request, base, common, used)
-    return with_common(replace(made, findings=tuple(findings)), common)
-
-
-def _for_recording(
-    trace: Trace, request: Request, base: Mechanism, common: Sequence[Common]
-) -> tuple[Plan, list[Finding]]:
-    """The release with noise designed for it alone, and what is found of its parts."""
-    target = request.target
-    spans = [one.seconds(trace) for one in request.stretches]
-    found = crops(request.kernel, trace.seconds, spans, target.deviation) if spans else []
-    seconds, prices = _how_long(trace, request, found, base)
-    base = base.withholding(within(trace.times, request.stretches, seconds))
-    trace = _leaving(trace, request, base, common)
-    designed = _designed(found, base, request) if found else Designed(base, (), None)
-    mechanism = designed.mechanism
+    windows = [_Window.of(trace, one, request) for one in request.stretches]
+    cuts = [one.cut(request) for one in windows]
+    base = _silent(trace, request, windows, cuts, common)
+    designs = _designed(windows, request) if request.method is not Method.CUT else []
+    mechanism = _sum_of(base, windows, designs)
     if mechanism.max_std > LARGEST_STD:
         raise Refused(
             f"the noise must stay below {LARGEST_STD / 1000:g} km, got more: state a smaller "
-            "radius, a larger epsilon, or shorter parts"
+            "radius, a larger epsilon, or --mechanism cut"
         )
-    if prices:
-        prices = (*prices[:-1], price("both", seconds, mechanism, request.rate))
-    where = placed(trace.positions)
-    made = Plan(trace, *where, request, mechanism, (), designed.gap, seconds, prices)
-    parts = {part: (crop, i) for crop in found for i, part in enumerate(crop.parts)}
-    findings = [
-        _finding(made, stretch, designed.left[part], unasked(crop, own, number, request.who))
-        for part, stretch in enumerate(request.stretches)
-        for crop, number in [parts[part]]
-        for own in [part_of(mechanism, crop)]
-    ]
-    return made, findings
+    trace = _leaving(trace, request, base, common)
+    findings = tuple(
+        _finding(window, request, mechanism, seconds)
+        for window, seconds in zip(windows, cuts, strict=True)
+    )
+    made = Plan(trace, *placed(trace.positions), request, mechanism, findings, tuple(designs))
+    return with_common(made, common)
 
 
-def _for_kind(
+@dataclass(frozen=True, slots=True, eq=False)
+class _Window:
+    """A part of a trace with what is uncertain around it. before, after: (n,) seconds to it."""
+
+    stretch: Stretch
+    before: FloatArray
+    after: FloatArray
+    inside: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, trace: Trace, stretch: Stretch, request: Request) -> "_Window":
+        begin, end = stretch.seconds(trace)
+        begin, end = begin - request.uncertain, end + request.uncertain
+        before = np.maximum(begin - trace.seconds, 0.0)
+        after = np.maximum(trace.seconds - end, 0.0)
+        return cls(stretch, before, after, stretch.rows(trace))
+
+    def sides(self, silent: float = 0.0) -> int:
+        """How many sides are recorded beyond so many seconds: at least 1 is reckoned with."""
+        return max(1, int(np.any(self.before > silent)) + int(np.any(self.after > silent)))
+
+    def cut(self, request: Request) -> float | None:
+        """Seconds outward from the window of which nothing is released; None for no cut."""
+        asked = None if request.withhold is None else request.withhold - request.uncertain
+        if request.method is Method.NOISE:
+            return asked
+        short = least_cut(request.slowest, request.variance, 1)
+        if self.sides(short) > 1:
+            short = least_cut(request.slowest, request.variance, 2)
+        return max(short, asked or 0.0)
+
+    def within(self, seconds: float) -> NDArray[np.bool_]:
+        """The fixes in the window and so many seconds outward (n,)."""
+        return np.asarray(np.maximum(self.before, self.after) <= seconds)
+
+
+def released_rows(
+    trace: Trace, request: Request, common: Sequence[Common] = ()
+) -> NDArray[np.intp]:
+    """The indices of the fixes that such a release has. Raises Refused for fewer than two."""
+    windows = [_Window.of(trace, one, request) for one in request.stretches]
+    cuts = [one.cut(request) for one in windows]
+    return _silent(trace, request, windows, cuts, common).rows
+
+
+def _silent(
     trace: Trace,
     request: Request,
-    base: Mechanism,
+    windows: Sequence["_Window"],
+    cuts: Sequence[float | None],
     common: Sequence[Common],
-    used: UsedDesign,
-) -> tuple[Plan, list[Finding]]:
-    """The release with noise designed for its kind, and what is found of its part."""
-    trace = _leaving(trace, request, base, common)
-    # As trailveil.recorded has it, to the last digit.
-    factor = used.scale * used.design.columns[used.rows]
-    mechanism = replace(base, factor=factor)
-    made = Plan(trace, *placed(trace.positions), request, mechanism, (), of_kind=used)
-    (stretch,) = request.stretches
-    begin, _ = stretch.seconds(trace)
-    left, duration = tuple(later(one, begin) for one in used.left), trace.duration
-    beside = used.design.unasked
-    _, end = stretch.seconds(trace)
-    after = tuple(
-        (away, metres)
-        for away, metres in beside.after_learning
-        if begin - away >= 0 or end + away <= duration
+) -> Mechanism:
+    """No noise, and nothing released that is cut."""
+    base = no_noise(trace.seconds)
+    for one in common:
+        base = base.withholding(one.withheld)
+    for window, seconds in zip(windows, cuts, strict=True):
+        if seconds is not None:
+            base = base.withholding(window.within(seconds))
+    if base.rows.size < 2:
+        raise _nothing_left(trace, request, cuts)
+    return base
+
+
+def _designed(windows: Sequence[_Window], request: Request) -> list[WindowNoise]:
+    """The noise of each window."""
+    bound = request.bound if request.leave is None else _bound_for(request)
+    found = []
+    for one in windows:
+        begin, end = one.stretch.begin / 1e9, one.stretch.end / 1e9
+        length = end - begin + 2 * request.uncertain
+        found.append(noise_of(length, one.sides(), request.adversaries, bound))
+    return found
+
+
+def _bound_for(request: Request) -> float:
+    """The loss by which every adversary is left with the metres that were asked for."""
+    known = min(one.variance(2, one.place) for one in request.adversaries)
+    if known <= request.variance:
+        raise _too_much(known)
+    return 1 / request.variance - 1 / known
+
+
+def _too_much(known: float) -> BeyondPrior:
+    most = int(CIRCLE_68 * known**0.5 / (1 + Frame.SCALE_ERROR))
+    error = BeyondPrior(known**0.5)
+    error.args = (
+        f"metres to leave must be below {most} with noise, got more: somebody whom the noise is "
+        f"made against knows the place that well without any release; say --leave {most - 1}, or "
+        "--mechanism cut",
     )
-    return made, [_finding(made, stretch, left, replace(beside, after_learning=after))]
+    error.public = error.args[0]
+    return error
+
+
+def _sum_of(
+    base: Mechanism, windows: Sequence[_Window], designs: Sequence[WindowNoise]
+) -> Mechanism:
+    """The independent noises of all windows, together."""
+    columns = [
+        design.columns(window.before, window.after)
+        for window, design in zip(windows, designs, strict=False)
+    ]
+    return replace(base, factor=np.hstack([base.factor, *columns]))
+
+
+def _nothing_left(trace: Trace, request: Request, cuts: Sequence[float | None]) -> Refused:
+    minutes = (max((one or 0.0 for one in cuts), default=0.0) + request.uncertain) / 60
+    return Refused(
+        f"at least two fixes must remain, got fewer: {minutes:.1f} min are cut on each side of "
+        f"{len(request.stretches)} protected parts, of a recording of {trace.duration / 60:.1f} "
+        "min; state a smaller --radius or a faster --activity, or use --mechanism noise"
+    )
 
 
 def _leaving(trace: Trace, request: Request, base: Mechanism, common: Sequence[Common]) -> Trace:
-    """The trace as it is released, of which enough must be left."""
-    if base.rows.size < 2:
-        raise Refused(
-            "at least two fixes must remain to be released, got fewer: protect or withhold a "
-            "shorter part"
-        )
+    """The trace with the fields that may leave."""
     first = int(trace.times[base.rows[0]])
     around = [*request.stretches, *(part for one in common for part in one.around)]
     return with_fields_left_out(trace, around, request.who, first)
-
-
-def _of_kind(trace: Trace, request: Request, kept: Kept | None) -> UsedDesign | None:
-    """The design of the kind of the one part that a request has; None where there is none."""
-    simple = request.noise is Noise.OPTIMAL and request.withhold is None
-    if not simple or len(request.stretches) != 1:
-        return None
-    about = (request.kernel, request.target, request.design_for)
-    return used_design(trace, request.stretches[0], *about, kept)
 
 
 def with_common(made: Plan, common: Sequence[Common]) -> Plan:
@@ -316,45 +379,17 @@ def with_common(made: Plan, common: Sequence[Common]) -> Plan:
     return replace(made, mechanism=mechanism, common=(*made.common, *common))
 
 
-def _designed(found: Sequence[Crop], base: Mechanism, request: Request) -> Designed:
-    try:
-        return _MAKERS[request.noise](found, base, request.target)
-    except BeyondPrior as error:
-        raise _too_much(request, error) from error
-
-
-def _too_much(request: Request, error: BeyondPrior) -> Refused:
-    most = int(CIRCLE_68 * error.most / (1 + Frame.SCALE_ERROR))
-    return Refused(
-        f"metres to leave must be below {most}, got {request.leave:g}: somebody whom the noise "
-        "is made against knows the place that well without any release; ask for less (--leave), or "
-        "for fewer adversaries (--adversary)"
-    )
-
-
-def _how_long(
-    trace: Trace, request: Request, found: Sequence[Crop], base: Mechanism
-) -> tuple[float | None, tuple[Price, ...]]:
-    """The seconds to withhold around each stretch, and what the ways to choose from cost."""
-    if request.withhold != AUTO or not found:
-        stated = None if request.withhold in (None, AUTO) else float(request.withhold)
-        return stated, ()
-    try:
-        prices = cheapest(
-            found,
-            base,
-            request.target,
-            lambda seconds: within(trace.times, request.stretches, seconds),
-            request.rate,
-        )
-    except BeyondPrior as error:
-        raise _too_much(request, error) from error
-    return min(prices, key=lambda one: one.total).seconds, prices
+def minutes_withheld(seconds: FloatArray, rows: NDArray[np.intp]) -> float:
+    """Minutes of a recording with fixes at seconds (n,) of which only these rows are released."""
+    gaps = np.diff(seconds)
+    released = np.zeros(seconds.size, dtype=np.bool_)
+    released[rows] = True
+    return float(np.sum(gaps[~(released[1:] & released[:-1])]) / 60)
 
 
 def check_target(request: Request) -> None:
-    """Refuse a target that would leave adversaries with more than the prior's level allows for."""
-    deviation = max(request.bound**-0.5, request.target.deviation)
+    """Refuse a target that would leave adversaries with more than any prior allows for."""
+    deviation = request.variance**0.5
     if deviation > _MOST_UNSURE:
         raise Refused(
             f"an adversary must be left with at most {_MOST_UNSURE / 1000:g} km, got "
@@ -362,26 +397,24 @@ def check_target(request: Request) -> None:
         )
 
 
-def _finding(made: Plan, stretch: Stretch, left: tuple[Left, ...], beside: Unasked) -> Finding:
-    request = made.request
-    inside = stretch.rows(made.trace)
-    loss = max(one.loss for one in left)
-    plain = next(one for one in left if one.adversary == PLAIN.name)
-    way = None
-    if beside.way_loss is not None:
-        way = Guarantee(_radius(request) * float(np.sqrt(beside.way_loss)), request.order).epsilon
+def _finding(window: _Window, request: Request, mechanism: Mechanism, cut: float | None) -> Finding:
+    exposures = []
+    if cut is not None and request.method is not Method.NOISE:
+        left = request.slowest.bridged(cut) / window.sides(cut)
+        exposures.append(Exposure(HAS_THE_REST, 1 / left))
+    if request.method is not Method.CUT:
+        bound = request.bound if request.leave is None else _bound_for(request)
+        for one in request.adversaries:
+            known = one.variance(window.sides(), one.place)
+            exposures.append(Exposure(one.name, bound, known**0.5))
+    worst = max(one.loss for one in exposures)
+    radius = request.radius * (1 + Frame.SCALE_ERROR)
+    withheld = window.inside & ~np.asarray(mechanism.released)
     return Finding(
-        stretch,
-        int(inside.sum()),
-        int((inside & ~np.asarray(made.mechanism.released)).sum()),
-        Guarantee(_radius(request) * float(np.sqrt(loss)), request.order),
-        plain.after if plain.loss > 0 else float("inf"),
-        left,
-        beside.after_learning,
-        beside.seen_still,
-        way,
+        window.stretch,
+        int(window.inside.sum()),
+        int(withheld.sum()),
+        Guarantee(radius * worst**0.5, request.order),
+        tuple(exposures),
+        None if cut is None else cut + request.uncertain,
     )
-
-
-def _radius(request: Request) -> float:
-    return request.radius * (1 + Frame.SCALE_ERROR)

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.adversary import Adversary
+from trailveil.adversaries import at_speed
+from trailveil.adversary import Adversary, believes, stood_still
 from trailveil.attacks import worlds
 from trailveil.attacks.telling import Told, told_apart
 from trailveil.attacks.worlds import recordings
-from trailveil.crops import Crop, crops
-from trailveil.demands import Left, adversaries_of
+from trailveil.crops import crops
 from trailveil.designing import part_of
 from trailveil.drawing import draw
 from trailveil.errors import InvalidValue
@@ -26,8 +26,8 @@ from trailveil.markov import covariance_product
 from trailveil.prior import Prior, observe
 from trailveil.projection import MICRO
 from trailveil.randomness import fresh_seed
-from trailveil.release import Plan
-from trailveil.secrets import Secret, basic, window_mean
+from trailveil.release import STRANGER, Plan
+from trailveil.secrets import Secret, basic
 
 _APART = 2.5
 """The claimed mu between the two places, by how far apart they are: there few draws tell most."""
@@ -72,43 +72,37 @@ def audited(
     generator = generator or worlds.fresh()
     request, trace = made.request, made.trace
     spans = [one.seconds(trace) for one in request.stretches]
-    for crop in crops(request.kernel, trace.seconds, spans, request.target.deviation):
+    for crop in crops(request.kernel, trace.seconds, spans, request.variance**0.5):
         rows = np.zeros(len(trace), dtype=np.bool_)
         rows[crop.rows] = True
         own = replace(made, trace=trace.only(rows), mechanism=part_of(made.mechanism, crop))
         prior = Prior(request.kernel, crop.prior.times)
         for number, part in enumerate(crop.parts):
-            passing, still = adversaries_of(crop, number, request.target)
-            left = made.findings[part].left
-            chosen = [(passing[0], left[0])]
-            chosen += [(still[0], left[len(passing)])] if still else []
-            for who, one in chosen:
-                secret = _secret(prior, crop, number, one)
+            begin, end = crop.spans[number]
+            around = (begin - request.uncertain, end + request.uncertain)
+            slow = at_speed(request.kernel, request.floor) or request.kernel
+            stranger = believes(STRANGER, slow)
+            loss = max(one.loss for one in made.findings[part].exposures)
+            chosen = [stranger, stranger & stood_still([around])]
+            for who in chosen if around[0] < around[1] else chosen[:1]:
+                secret = basic((begin + end) / 2)
                 for way in _WAYS:
-                    claim = (part, who, one)
+                    claim = (part, who, loss)
                     yield _audited(own, prior, claim, secret, way, draws, confidence, generator)
-
-
-def _secret(prior: Prior, crop: Crop, number: int, left: Left) -> Secret:
-    """Where somebody learns most of a part."""
-    if left.place is not None:
-        return basic(left.place - crop.start)
-    begin, end = crop.spans[number]
-    return window_mean(prior.times[(prior.times >= begin) & (prior.times <= end)])
 
 
 def _audited(
     made: Plan,
     prior: Prior,
-    claim: tuple[int, Adversary, Left],
+    claim: tuple[int, Adversary, float],
     secret: Secret,
     way: str,
     draws: int,
     confidence: float,
     generator: np.random.Generator,
 ) -> Audited:
-    part, who, left = claim
-    metres, direction = _APART / left.loss**0.5, _WAYS[way]
+    part, who, loss = claim
+    metres, direction = _APART / loss**0.5, _WAYS[way]
     judge = who.judging(prior, secret)
     pair = [
         _releases(made, judge, secret, side * metres / 2 * np.asarray(direction), draws, generator)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from trailveil.anytime import Worst
 from trailveil.attacks import worlds
 from trailveil.attacks.contract import Estimate, Knowledge, TruePlaces, View
 from trailveil.attacks.drawn import Drawn, drawn
@@ -17,7 +16,6 @@ from trailveil.attacks.trial import Circle68, Verdict, beaten, circle_68, easier
 from trailveil.attacks.trials import ALONE, ATTACKS, EVERYWHERE, PLACES, Scene, Trial, around
 from trailveil.attacks.worlds import noises, recordings, released, told
 from trailveil.crops import crops
-from trailveil.demands import Left, adversaries_of
 from trailveil.designing import part_of
 from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
@@ -81,13 +79,12 @@ def attacked(
     """
     chosen = _chosen(names, bool(tracks))
     effort, generator = effort or Effort(), generator or worlds.fresh()
-    for scene, left in _scenes(made, file, tuple(tracks)):
-        passing, still = adversaries_of(scene.crop, scene.number, made.request.target)
+    for scene in _scenes(made, file, tuple(tracks)):
         for name in chosen:
-            if isinstance(left, list):
-                trials = EVERYWHERE[name](scene, left) if name in EVERYWHERE else []
+            if made.everywhere:
+                trials = EVERYWHERE[name](scene, made.everywhere) if name in EVERYWHERE else []
             else:
-                trials = ATTACKS[name](scene, left, passing, still)
+                trials = ATTACKS[name](scene)
             for trial in trials:
                 yield _outcome(scene, trial, effort, generator)
 
@@ -98,31 +95,30 @@ def file_as_designed(made: Plan, file: FloatArray) -> tuple[Drawn, ...]:
     file: (m, 2) metres in the frame of the plan.
     """
     seen: dict[int, Drawn] = {}
-    for scene, _ in _scenes(made, file, ()):
+    for scene in _scenes(made, file, ()):
         if scene.file is not None:
             seen[scene.part] = drawn(scene.part, scene.mechanism, scene.fixes, scene.file)
     return tuple(seen.values())
 
 
-def _scenes(
-    made: Plan, file: FloatArray | None, tracks: tuple[FloatArray, ...]
-) -> Iterator[tuple[Scene, tuple[Left, ...] | list[Worst]]]:
-    """Each protected part and what is left of it; of noise for every place, three places."""
+def _scenes(made: Plan, file: FloatArray | None, tracks: tuple[FloatArray, ...]) -> Iterator[Scene]:
+    """Each protected part; of noise for every place, three places."""
     request, trace = made.request, made.trace
     order = np.cumsum(np.asarray(made.mechanism.released)) - 1
     if made.everywhere:
         found = [around(request.kernel, trace.seconds, part) for part in range(len(PLACES))]
     else:
         spans = [one.seconds(trace) for one in request.stretches]
-        found = crops(request.kernel, trace.seconds, spans, request.target.deviation)
+        found = crops(request.kernel, trace.seconds, spans, request.variance**0.5)
     for crop in found:
         mechanism = part_of(made.mechanism, crop)
         kept = order[crop.rows][mechanism.rows]
         for number, part in enumerate(crop.parts):
             fixes = made.lattice[crop.rows] / MICRO
             own = None if file is None else file[kept]
-            scene = Scene(crop, number, request.kernel, mechanism, fixes, own, tracks)
-            yield scene, list(made.everywhere) if made.everywhere else made.findings[part].left
+            left = () if made.everywhere else made.findings[part].exposures
+            about = (left, request.floor, float(request.uncertain))
+            yield Scene(crop, number, request.kernel, mechanism, fixes, own, tracks, *about)
 
 
 def attacked_alone(

@@ -11,8 +11,6 @@ from trailveil.adversary import (
     Adversary,
     Known,
     believes,
-    known_path,
-    span_of,
     stood_still,
 )
 from trailveil.anytime import Worst
@@ -23,12 +21,13 @@ from trailveil.attacks.paths import known_paths
 from trailveil.attacks.posterior import posterior_mean, repeated_releases
 from trailveil.attacks.smoother import kalman_smoother
 from trailveil.crops import Crop
-from trailveil.demands import Left
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import Constant, IntegratedOU, Kernel, Matern32, Sum, White
 from trailveil.mechanism import Mechanism
 from trailveil.prior import NOTHING_KNOWN, Prior, SideInformation
 from trailveil.priors import LEVEL_STD
+from trailveil.privacy.exposure import Exposure
+from trailveil.release import HAS_THE_REST, KNOWS_PLACE, STRANGER
 from trailveil.secrets import Secret, basic, window_mean
 
 # Seconds before and after a secret of the true places that somebody knows, and how well (metres).
@@ -38,6 +37,8 @@ _AROUND, _PATH_AWAY = 1000, 300.0
 _KNOWS = {"plain": "no place", "point": "one true place", "path": "the path"}
 # Releases that are averaged.
 _REPEATED = 10
+# Seconds beyond what is uncertain of a place that is known, and of the path.
+_PLACE_AWAY, _PATH_BEYOND = 60.0, 240.0
 # Another smoothness, with the scale and deviation of half hours of people's movements; and how many
 # times as long a steady pace lasts.
 _OTHER_KERNEL = Matern32(427.0, 860.0) + Constant(LEVEL_STD) + White(2.0)
@@ -58,6 +59,9 @@ class Scene:
     fixes: FloatArray
     file: FloatArray | None
     tracks: tuple[FloatArray, ...]
+    exposures: tuple[Exposure, ...] = ()
+    floor: float = 1.0
+    uncertain: float = 0.0
 
     @property
     def part(self) -> int:
@@ -78,6 +82,37 @@ class Scene:
     def span(self) -> tuple[float, float]:
         """From when to when it is."""
         return self.crop.spans[self.number]
+
+    @property
+    def slowest(self) -> Kernel:
+        """The prior of somebody who moves as slowly as is reckoned with."""
+        return at_speed(self.kernel, self.floor) or self.kernel
+
+    @property
+    def at(self) -> Secret:
+        """The place in the middle of the part."""
+        return basic(sum(self.span) / 2)
+
+    @property
+    def stood_still(self) -> Adversary:
+        """Somebody who sees that the person stood still in the part, and a little around it."""
+        begin, end = self.span
+        around = (begin - self.uncertain, end + self.uncertain)
+        return stood_still([around]) if around[0] < around[1] else PLAIN
+
+    @property
+    def least(self) -> float:
+        """Metres per coordinate that a stranger is left with."""
+        return min(one.posterior for one in self.exposures if one.prior == np.inf)
+
+    def known_to(self, adversary: str) -> SideInformation:
+        """What an adversary by that name knows of the path."""
+        away = self.uncertain + (_PLACE_AWAY if adversary == KNOWS_PLACE else _PATH_BEYOND)
+        begin, end = self.span
+        far = self.times[(self.times <= begin - away) | (self.times >= end + away)]
+        if adversary == KNOWS_PLACE and far.size:
+            far = far[[np.argmin(np.maximum(begin - far, far - end))]]
+        return SideInformation(far, _TRUE_ACCURACY) if far.size else NOTHING_KNOWN
 
     @property
     def middle(self) -> Secret:
@@ -128,41 +163,45 @@ class Trial:
         return bool(self.who.still)
 
 
-Trials = Callable[[Scene, Sequence[Left], list[Adversary], list[Adversary]], list[Trial]]
+Trials = Callable[[Scene], list[Trial]]
 
 
-def _of_the_set(
-    scene: Scene, left: Sequence[Left], passing: list[Adversary], still: list[Adversary]
-) -> list[Trial]:
-    """The best attack of each adversary that the noise was made against, where it learns most."""
+def _of_the_set(scene: Scene) -> list[Trial]:
+    """The best attack of each adversary that the release was made against.
+
+    None of them need know how the person moved within the part; each is tried on somebody who
+    stood still there, and a stranger on somebody who moved as well.
+    """
     found = []
-    for one, who in zip(left, [*passing, *still], strict=True):
-        secret = scene.place(one.place)
-        judge = who.judging(scene.prior, secret)
-        known = known_path(judge, span_of(secret, who), who)
-        if who.point is not None and one.at is not None:
-            at = np.array([one.at - scene.crop.start])
-            known = SideInformation(at, who.point.accuracy)
-        found.append(Trial(posterior_mean, "posterior", who, secret, known, deviation=one.after))
+    for one in scene.exposures:
+        still = scene.stood_still
+        if one.adversary in (STRANGER, HAS_THE_REST):
+            slow = believes(one.adversary, scene.slowest)
+            found.append(
+                Trial(posterior_mean, "posterior", slow, scene.at, deviation=one.posterior)
+            )
+            who, known = slow & still, NOTHING_KNOWN
+        else:
+            who = replace(still, name=one.adversary)
+            known = scene.known_to(one.adversary)
+            if not known.times.size:
+                continue
+        deviation = one.posterior
+        found.append(Trial(posterior_mean, "posterior", who, scene.at, known, deviation=deviation))
     return found
 
 
 def _against(attack: Attack, name: str, *, still: bool) -> Trials:
-    """An attack that is held to what is left to who knows nothing, or only sees stillness."""
+    """An attack that is held to what is left to a stranger, who may see stillness."""
 
-    def trials(
-        scene: Scene, left: Sequence[Left], passing: list[Adversary], seeing: list[Adversary]
-    ) -> list[Trial]:
-        see = still and bool(seeing)
-        who, one = (seeing[0], left[len(passing)]) if see else (passing[0], left[0])
-        return [Trial(attack, name, who, scene.middle, deviation=one.least)]
+    def trials(scene: Scene) -> list[Trial]:
+        who = replace(scene.stood_still, name=PLAIN.name) if still else PLAIN
+        return [Trial(attack, name, who, scene.middle, deviation=scene.least)]
 
     return trials
 
 
-def _misspecified(
-    scene: Scene, left: Sequence[Left], passing: list[Adversary], still: list[Adversary]
-) -> list[Trial]:
+def _misspecified(scene: Scene) -> list[Trial]:
     """Who believes in another smoothness, and who reckons with a steady pace."""
     others = [believes("believes in a Matern 3/2 prior", _OTHER_KERNEL)]
     steady = _steady(scene.kernel)
@@ -171,10 +210,10 @@ def _misspecified(
         Trial(
             posterior_mean,
             "misspecified",
-            passing[0],
+            PLAIN,
             scene.middle,
             believed=one,
-            deviation=left[0].least,
+            deviation=scene.least,
         )
         for one in others
     ]
@@ -194,9 +233,7 @@ def _steady(kernel: Kernel) -> Kernel | None:
     return Sum(tuple(longer))
 
 
-def _true_places(
-    scene: Scene, left: Sequence[Left], passing: list[Adversary], still: list[Adversary]
-) -> list[Trial]:
+def _true_places(scene: Scene) -> list[Trial]:
     begin, end = scene.span
     wanted = [t for away in _TRUE_AWAY for t in (begin - away, end + away)]
     inside = [t for t in wanted if scene.times[0] <= t <= scene.times[-1]]
@@ -217,10 +254,8 @@ def _true_places(
 
 
 def _not_promised(attack: Attack, name: str, who: str, *, repeated: int = 0) -> Trials:
-    def trials(
-        scene: Scene, left: Sequence[Left], passing: list[Adversary], still: list[Adversary]
-    ) -> list[Trial]:
-        one = replace(still[0] if still else PLAIN, name=who)
+    def trials(scene: Scene) -> list[Trial]:
+        one = replace(scene.stood_still, name=who)
         return [Trial(attack, name, one, scene.middle, repeated=repeated, besides=scene.others)]
 
     return trials
@@ -240,7 +275,7 @@ ATTACKS: dict[str, Trials] = {
     ),
     "known-paths": _not_promised(known_paths, "known-paths", "has earlier tracks"),
 }
-"""The attacks by name: what each is tried as on a part, given what each adversary is left with."""
+"""The attacks by name: what each is tried as on a part."""
 
 ALONE: dict[str, Attack] = {
     "kalman": kalman_smoother,

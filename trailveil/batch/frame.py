@@ -20,7 +20,6 @@ from trailveil.places import Visited
 from trailveil.projection import MICRO, frame_for
 from trailveil.protecting import (
     ME,
-    kept_beside,
     known_places,
     planned,
     requested,
@@ -119,7 +118,6 @@ def _released(
         found,
         requested(found, rules.chosen, rules.request, there),
         [one.common(found) for one in there],
-        None if ledger is None else kept_beside(ledger),
     )
     if ledger is not None:
         _count(made, there, ledger, key, subject, again=again)

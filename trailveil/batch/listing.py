@@ -23,7 +23,7 @@ from trailveil.errors import UnwritableOutput
 from trailveil.formats.source import named
 from trailveil.guarantee import Guarantee, mu_for
 from trailveil.output import check_output, write_atomically
-from trailveil.release import Noise, Request
+from trailveil.release import Method, Request
 from trailveil.report.parts import CONFIDENCE, prior_in_full, rounded_up
 from trailveil.version import __version__
 
@@ -33,7 +33,7 @@ _VERSION = 1
 COLUMNS = (
     *("trace", "subject", "status", "refused_by", "reason", "output", "output_sha256"),
     *("input_digest", "rules_digest", "fixes", "released", "mechanism", "radius_m", "epsilon"),
-    *("order", "mu", "odds_factor_99", "advantage", "leave_m", "withhold", "metres_a_minute"),
+    *("order", "mu", "odds_factor_99", "advantage", "leave_m", "withhold", "floor_m_s"),
     *("adversaries", "chosen_by_place", "prior", "prior_kernel", "kept", "rounded_to_s"),
     "shifted",
 )
@@ -117,7 +117,7 @@ def _left(path: Path, output: str, row: Row | None) -> dict[str, Any]:
 
 def _done(row: Row, rules: Rules) -> dict[str, Any]:
     request, chosen, about = rules.request, rules.chosen, row.about
-    everywhere = request.noise is Noise.EVERYWHERE
+    everywhere = request.method is Method.EVERYWHERE
     stated = bool(chosen.at or chosen.between) and not (chosen.near or chosen.stops)
     return {
         "output_sha256": row.sha256.hex(),
@@ -125,12 +125,12 @@ def _done(row: Row, rules: Rules) -> dict[str, Any]:
         "rules_digest": row.rules.hex(),
         "fixes": about["fixes"],
         "released": about["released"],
-        "mechanism": request.noise.value,
+        "mechanism": request.method.value,
         "radius_m": request.radius,
         **_guaranteed(request, about["epsilon"]),
         "leave_m": request.leave,
         "withhold": request.withhold,
-        "metres_a_minute": request.rate,
+        "floor_m_s": request.floor,
         "adversaries": [one.value for one in request.who],
         "chosen_by_place": not (everywhere or stated),
         **dict(zip(("prior", "prior_kernel"), prior_in_full(request.kernel).values(), strict=True)),

@@ -29,10 +29,10 @@ from trailveil.ledger import Ledger
 from trailveil.loading import cleaned
 from trailveil.output import filled, made_durable
 from trailveil.places import Place, visited
-from trailveil.protecting import drawn, kept_beside, planned, requested, seed_of, whole_of
+from trailveil.protecting import drawn, planned, requested, seed_of, whole_of
 from trailveil.randomness import derive
-from trailveil.recorded import Shared, Visit, near_in_time
-from trailveil.release import Noise, Plan
+from trailveil.recorded import Visit, near_in_time
+from trailveil.release import Method, Plan
 from trailveil.report.parts import prior_in_full
 from trailveil.trace import Trace
 
@@ -177,7 +177,7 @@ def _work(task: Task, *, durable: bool) -> Ready:
     there = tuple(visited(trace, task.places, key, known))
     request = requested(trace, rules.chosen, rules.request, there)
     common = [one.common(trace) for one in there]
-    made = planned(trace, request, common, kept_beside(task.ledger))
+    made = planned(trace, request, common)
     whole = whole_of(made, key)
     *_, write = drawn(made, seed_of(key, whole), rules.retiming, task.item.output.suffix)
     # Another worker may be at the same trace, where this one was taken for lost.
@@ -191,22 +191,16 @@ def _work(task: Task, *, durable: bool) -> Ready:
         digest,
         hashlib.sha256(whole_output.getbuffer()).digest(),
         task.ledger.request_id(whole),
-        sent(made, there, told_by(made, there), _shared(made)),
+        sent(made, there, told_by(made, there)),
         promised(made, len(trace)),
     )
-
-
-def _shared(made: Plan) -> Shared | None:
-    """What its noise shares with other releases of its kind."""
-    used = made.of_kind
-    return None if used is None else Shared(used.design.columns, used.rows, used.scale)
 
 
 def promised(made: Plan, fixes: int) -> dict[str, Any]:
     """What is promised of a release, and what it costs; no time, and nothing of a place."""
     request = made.request
     variances, rows = made.mechanism.variances, made.mechanism.rows
-    whole = request.noise is Noise.EVERYWHERE or not made.findings
+    whole = request.method is Method.EVERYWHERE or not made.findings
     epsilon = max((one.guarantee.epsilon for one in made.findings), default=request.epsilon)
     return {
         "fixes": fixes,
@@ -216,7 +210,7 @@ def promised(made: Plan, fixes: int) -> dict[str, Any]:
         "order": request.order,
         "rms_m": float(np.sqrt(2) * np.sqrt(np.sum(variances) / max(rows.size, 1))),
         "largest_rms_m": float(np.sqrt(2) * np.sqrt(np.max(variances, initial=0.0))),
-        "mechanism": request.noise.value,
+        "mechanism": request.method.value,
         "prior": prior_in_full(request.kernel),
     }
 

@@ -31,9 +31,8 @@ from trailveil.ledger import user_ledger
 from trailveil.loading import load
 from trailveil.projection import MICRO
 from trailveil.protecting import known_places, requested
-from trailveil.release import Noise, Plan, Request, plan, with_common
+from trailveil.release import Method, Plan, Request, plan, released_rows, with_common
 from trailveil.report.attacks import attacks_record
-from trailveil.selection import within
 from trailveil.trace import Trace
 
 ALL, HYPOTHESES = "all", "hypotheses"
@@ -47,7 +46,7 @@ def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str,
     asked = {name: options[name] for name in ("assume_utc", "every", "most")}
     trace, _ = load(original, zone=None if options["assume_utc"] else options["zone"], **asked)
     wanted = requested_of(options)
-    everywhere = wanted.noise is Noise.EVERYWHERE
+    everywhere = wanted.method is Method.EVERYWHERE
     there = known_places(user_ledger(), trace)
     request = wanted if everywhere else requested(trace, selected(options), wanted, there)
     common = [one.common(trace) for one in there]
@@ -92,7 +91,7 @@ def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str,
 
 def _planned(trace: Trace, request: Request, common: Sequence[Common]) -> Plan:
     """The release as it was designed; what it shares with others is drawn anew like the rest."""
-    if request.noise is Noise.EVERYWHERE:
+    if request.method is Method.EVERYWHERE:
         made = with_common(plan_everywhere(trace, request), common)
     else:
         made = plan(trace, request, common)
@@ -101,12 +100,11 @@ def _planned(trace: Trace, request: Request, common: Sequence[Common]) -> Plan:
 
 def _may_be_of(request: Request, trace: Trace, file: Aligned, common: Sequence[Common]) -> bool:
     """Whether a file may be of a design, by which fixes it has: known before it is designed."""
-    if isinstance(request.withhold, str):
-        return True
-    withheld = within(trace.times, request.stretches, request.withhold)
-    for one in common:
-        withheld = withheld | one.withheld
-    return file.as_designed(np.flatnonzero(~withheld)) is not None
+    try:
+        released = released_rows(trace, request, common)
+    except Refused:
+        return False
+    return file.as_designed(released) is not None
 
 
 def _alone(

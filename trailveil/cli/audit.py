@@ -39,7 +39,6 @@ FOR_ATTACKS = {
     "order": "--order",
     "leave": "--leave",
     "withhold": "--withhold",
-    "rate": "--metres-a-minute",
     "who": "--adversary",
     "prior": "--prior",
     "mechanism": "--mechanism",

@@ -3,7 +3,6 @@
 import click
 
 from trailveil.balls import load_flint
-from trailveil.certifying import no_certificate_everywhere
 
 certify_option = click.option(
     "--certify",
@@ -12,10 +11,7 @@ certify_option = click.option(
 )
 
 
-def check_certify(*, certify: bool, everywhere: bool = False) -> None:
-    """Refuse before any work what cannot be certified, or not here. Raises Unavailable."""
-    if not certify:
-        return
-    if everywhere:
-        raise no_certificate_everywhere()
-    load_flint()
+def check_certify(*, certify: bool) -> None:
+    """Refuse before any work what cannot be certified here. Raises Unavailable."""
+    if certify:
+        load_flint()

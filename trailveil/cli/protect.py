@@ -3,23 +3,19 @@
 import json
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from trailveil.certified import Certificate
 from trailveil.cleaning import Cleaning
-from trailveil.cli.certifying import certify_option, check_certify
 from trailveil.cli.keep import check_keep
 from trailveil.cli.releasing import counting, naive_zone, reading
 from trailveil.cli.reporting import Reports, report_options, reports_of
 from trailveil.cli.requesting import requested_of, requesting, was_given
 from trailveil.cli.selecting import WithPlaces, selected, selecting
 from trailveil.cli.waiting import waiting
-from trailveil.errors import Refused
 from trailveil.formats.source import named as file_named
 from trailveil.keys import load_key
 from trailveil.ledger import Ledger, user_ledger
@@ -46,7 +42,7 @@ EXAMPLE = """Examples:
 \b
   trailveil protect ride.gpx
   trailveil protect ride.gpx --between 08:10 08:45 --tz Europe/Berlin
-  trailveil protect ride.gpx --at start+5m --radius 300 --withhold 600
+  trailveil protect ride.gpx --at start+5m --radius 300 --mechanism noise
   trailveil protect ride.gpx --near 45.7399,-32.9167,150 --stops auto
 
 TIME is ISO 8601 with a zone (2024-05-14T08:30:00Z), start+5m, end-1h30m, or HH:MM with --tz."""
@@ -61,7 +57,6 @@ TIME is ISO 8601 with a zone (2024-05-14T08:30:00Z), start+5m, end-1h30m, or HH:
 @requesting
 @reading
 @counting
-@certify_option
 @click.option("--again", is_flag=True, help="Release a recording again, with other noise.")
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 @report_options
@@ -79,7 +74,6 @@ def protect(**options: Any) -> None:
     if options["column"] or options["unit"]:
         _protect_readings(source, options)
         return
-    check_certify(certify=options["certify"], everywhere=options["everywhere"])
     chosen, wanted = selected(options), requested_of(options)
     key = None if options["key"] is None else load_key(options["key"])
     retiming = Retiming(options["step"], options["shift"])
@@ -118,13 +112,11 @@ def _published(
 ) -> dict[str, Any]:
     """What is told to its owner of a release that was counted and written."""
     overwrite = options["overwrite"]
-    proved = _certified(made) if options["certify"] else []
     told = partial(
         record,
         *(made, cleaning),
         retiming=retiming,
         keep=options["keep"],
-        certificates=proved,
         there=there,
     )
 
@@ -193,21 +185,6 @@ def _planned(
     who = {"again": options["again"], "subject": options["subject"], "key": key}
     with waiting(f"designing noise for {len(trace)} fixes"):
         return designed(trace, request, there, ledger, **who)
-
-
-def _certified(made: Plan) -> list[Certificate]:
-    """Proofs of what holds by the noise of this release alone: others share the rest."""
-    from trailveil.certifying import certify_plan
-
-    if not made.findings:
-        raise Refused(
-            "--certify must have a part that noise of its own protects, got none but places with "
-            "names: leave it out, or state a time as well"
-        )
-    own = made.mechanism.factor[:, : made.own_columns]
-    alone = replace(made, mechanism=replace(made.mechanism, factor=own), common=())
-    with waiting("proving what the noise guarantees"):
-        return certify_plan(alone)
 
 
 def _protect_readings(source: Path, options: dict[str, Any]) -> None:

@@ -39,7 +39,6 @@ _OF_TRACES = (
     "who",
     "every",
     "keep",
-    "certify",
     "limit",
 )
 
@@ -57,7 +56,7 @@ def protect_readings(source: Path, output: Path, options: dict[str, Any], given:
         zone=None if options["assume_utc"] else options["zone"],
         most=options["most"],
     )
-    request = _request(readings, options)
+    request = _request(readings, options, given)
     ledger, again = user_ledger(), options["again"]
     whose = {"series": options["column"] or "value", "subject": options["subject"], "key": key}
     check_released_readings(ledger, readings, request, again=again, **whose)
@@ -121,11 +120,10 @@ def _check(source: Path, output: Path, options: dict[str, Any], given: set[str])
                 "_", "-"
             )
             raise click.UsageError(f"--{stated} must be for traces of places, got it with readings")
-    if options["mechanism"] not in ("optimal", "withhold") or options["withhold"] == "auto":
-        raise click.UsageError(
-            "readings must be protected by noise or by --withhold SECONDS, got --mechanism "
-            f"{options['mechanism']} or --withhold auto"
-        )
+    if "mechanism" in given and options["mechanism"] == "both":
+        raise click.UsageError("readings must be protected by --mechanism noise or cut, got both")
+    if options["mechanism"] == "cut" and "mechanism" in given and options["withhold"] is None:
+        raise click.UsageError("--mechanism cut of readings must come with --withhold SECONDS")
     if "radius" not in given or "prior" not in given:
         raise click.UsageError(
             "readings must come with --radius, in their unit, and --prior FILE, how they vary "
@@ -137,7 +135,7 @@ def _check(source: Path, output: Path, options: dict[str, Any], given: set[str])
         )
 
 
-def _request(readings: Readings, options: dict[str, Any]) -> ReadingsRequest:
+def _request(readings: Readings, options: dict[str, Any], given: set[str]) -> ReadingsRequest:
     chosen = Chosen(tuple(options["at"]), tuple(options["between"]), options["zone"])
     stretches = tuple(merged(chosen.stated(readings)))
     if bool(stretches) == options["everywhere"]:
@@ -152,15 +150,6 @@ def _request(readings: Readings, options: dict[str, Any]) -> ReadingsRequest:
         prior_in(readings.unit, options["prior"]).kernel,
         options["epsilon"],
         options["order"],
-        None if options["withhold"] is None else _seconds(options["withhold"]),
-        options["mechanism"] == "optimal",
+        options["withhold"],
+        options["mechanism"] == "noise" or "mechanism" not in given,
     )
-
-
-def _seconds(stated: str) -> float:
-    try:
-        return float(stated)
-    except ValueError:
-        raise click.BadParameter(
-            f"must be a number of seconds of at least 0, got {stated!r}"
-        ) from None

@@ -6,19 +6,17 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from trailveil.adversaries import Named
 from trailveil.adversaries import named as known_as
 from trailveil.cli.parameters import ABOVE_ONE, POSITIVE
 from trailveil.cli.selecting import SELECTING
 from trailveil.errors import InvalidValue
 from trailveil.formats.source import named as file_named
 from trailveil.kernels import Kernel
-from trailveil.kinds import DesignFor
 from trailveil.prior_file import prior_in
-from trailveil.release import AUTO, RATE, Noise, Request
+from trailveil.release import ACTIVITIES, NOISE_AGAINST, Method, Request
 
 _OPTIONS = (
-    click.option("--radius", type=POSITIVE, default=200.0, show_default=True, help="Metres."),
+    click.option("--radius", type=POSITIVE, default=100.0, show_default=True, help="Metres."),
     click.option("--epsilon", type=POSITIVE, default=1.0, show_default=True, help="Privacy loss."),
     click.option(
         "--order",
@@ -35,22 +33,15 @@ _OPTIONS = (
     ),
     click.option(
         "--withhold",
-        metavar="auto|SECONDS",
-        help="Release nothing this near a protected time; auto: as long as is cheapest.",
-    ),
-    click.option(
-        "--metres-a-minute",
-        "rate",
-        type=POSITIVE,
-        default=RATE,
-        show_default=True,
-        help="For --withhold auto: a minute moved so far is as bad as a minute withheld.",
+        type=click.FloatRange(min=0, max=1e9),
+        metavar="SECONDS",
+        help="Release nothing this near a protected time, at least.",
     ),
     click.option(
         "--adversary",
         "who",
         multiple=True,
-        type=click.Choice(["default", *(one.value for one in Named)]),
+        type=click.Choice(["default", *(one.value for one in NOISE_AGAINST)]),
         help="Whom the noise is made against, besides the plain one; may be repeated. "
         "Default: all.",
     ),
@@ -63,16 +54,47 @@ _OPTIONS = (
     ),
     click.option(
         "--mechanism",
-        type=click.Choice([kind.value for kind in Noise if kind is not Noise.EVERYWHERE]),
-        default="optimal",
+        type=click.Choice([kind.value for kind in Method if kind is not Method.EVERYWHERE]),
+        default="cut",
         show_default=True,
+        help="Leave out the time around what is protected, move the track by noise, or both.",
     ),
     click.option(
-        "--design-for",
-        type=click.Choice([one.value for one in DesignFor]),
-        default="auto",
+        "--activity",
+        type=click.Choice(list(ACTIVITIES)),
+        default="walk",
         show_default=True,
-        help="This recording alone (least noise), or all of its kind (kept, used again).",
+        help="How you moved around what is protected: the slowest pace to reckon with.",
+    ),
+    click.option(
+        "--floor",
+        type=click.FloatRange(0.01, 1000),
+        metavar="M_PER_S",
+        help="The same pace as a number, in place of --activity.",
+    ),
+    click.option(
+        "--uncertain",
+        type=click.IntRange(0, 86_400),
+        default=60,
+        show_default=True,
+        metavar="SECONDS",
+        help="Around each protected part, assume nothing about how you moved.",
+    ),
+    click.option(
+        "--steady-for",
+        type=click.FloatRange(0, 1440),
+        default=5.0,
+        show_default=True,
+        metavar="MINUTES",
+        help="With noise: you may keep one steady pace for so long around a part.",
+    ),
+    click.option(
+        "--slow-for",
+        type=click.FloatRange(0, 1440),
+        default=0.0,
+        show_default=True,
+        metavar="MINUTES",
+        help="With noise: you may hardly move for so long around a part.",
     ),
 )
 
@@ -87,24 +109,27 @@ def requesting(command: Callable[..., Any]) -> Callable[..., Any]:
 def requested_of(options: dict[str, Any]) -> Request:
     """What is asked for, of no part yet. Raises InvalidValue for what cannot be."""
     _refuse_what_is_missing(options)
-    noise = Noise.EVERYWHERE if options["everywhere"] else Noise(options["mechanism"])
-    withhold = _seconds(options["withhold"])
+    method = Method.EVERYWHERE if options["everywhere"] else Method(options["mechanism"])
     if options["leave"] and was_given("epsilon"):
         raise click.UsageError("--leave must come without --epsilon: state one of them")
-    if noise is Noise.WITHHOLD and withhold is None:
-        raise click.UsageError("--mechanism withhold must come with --withhold SECONDS")
+    if options["floor"] is not None and was_given("activity"):
+        raise click.UsageError("--floor must come without --activity: state one of them")
+    floor = options["floor"] or ACTIVITIES[options["activity"]]
+    # Nothing at all is assumed for so long: that holds a steady pace, and one that is slow.
+    steady = round(60 * max(options["steady_for"], options["slow_for"]))
     return Request(
         (),
         options["radius"],
         options["epsilon"],
         options["order"],
-        withhold,
         known_as(options["who"] or ("default",)),
-        noise,
+        method,
         _prior(options["prior"]),
         options["leave"],
-        options["rate"],
-        DesignFor(options["design_for"]),
+        options["withhold"],
+        floor,
+        options["uncertain"],
+        max(steady, options["uncertain"]),
     )
 
 
@@ -120,7 +145,7 @@ def _prior(stated: str) -> Kernel:
 
 def _refuse_what_is_missing(options: dict[str, Any]) -> None:
     others = [name for name in (*SELECTING, "withhold", "leave", "keep") if options[name]]
-    if options["mechanism"] != Noise.OPTIMAL.value:
+    if was_given("mechanism"):
         others.append("mechanism")
     if options["everywhere"] and others:
         raise click.UsageError(
@@ -133,17 +158,3 @@ def was_given(option: str) -> bool:
     """Whether an option was stated, and is not a default."""
     source = click.get_current_context().get_parameter_source(option)
     return source is not None and source is not ParameterSource.DEFAULT
-
-
-def _seconds(stated: str | None) -> float | str | None:
-    if stated is None or stated == AUTO:
-        return stated
-    try:
-        seconds = float(stated)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < 1e9:  # 30 years
-        raise click.BadParameter(
-            f"must be auto, or a number of seconds of at least 0, got {stated!r}"
-        )
-    return seconds

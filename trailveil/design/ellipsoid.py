@@ -14,6 +14,7 @@ Source: ENGINE of the project, section 3; docs/paper.md, "Noise in continuous ti
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +86,7 @@ class _Problem:
         self, objective: FloatArray, limits: Sequence[Limit], blocks: Sequence[int]
     ) -> None:
         ends = np.cumsum([0, *blocks])
-        self.blocks = [slice(a, b) for a, b in zip(ends, ends[1:], strict=False)]
+        self.blocks = [slice(a, b) for a, b in pairwise(ends)]
         self.root = self._factor(objective)
         inverse = solve_triangular(self.root, np.eye(objective.shape[0]), lower=True)
         self.back = inverse
@@ -185,16 +186,17 @@ class _Problem:
         rows = []
         for a, (i, j) in zip(self.blocks, self.pairs, strict=True):
             row = []
-            for b, (k, l) in zip(self.blocks, self.pairs, strict=True):
+            for b, (k, m) in zip(self.blocks, self.pairs, strict=True):
                 p, q = a.stop - a.start, b.stop - b.start
                 outer = np.einsum("ni,nj->nij", tracks[:, a], tracks[:, b]).reshape(-1, p * q)
                 bend = curved[:, a, b].reshape(-1, p * q) * (2 * pull)[:, None]
                 whole = (bend.T @ outer).reshape(p, q, p, q).transpose(0, 2, 1, 3)
                 whole = whole + whole.transpose(1, 0, 2, 3)
                 whole = whole + whole.transpose(0, 1, 3, 2)
-                row.append(whole[i, j][:, k, l] / 4)
+                row.append(whole[i, j][:, k, m] / 4)
             rows.append(row)
-        return np.asarray(np.block(rows)) * self.twice[:, None] * self.twice
+        found: NDArray[np.float64] = np.block(rows)
+        return np.asarray(found * self.twice[:, None] * self.twice)
 
     def _matrix(self, entries: FloatArray) -> FloatArray:
         """The symmetric matrix of its entries on and above the diagonals of the blocks."""

@@ -76,9 +76,7 @@ def window_noise(
     value, _, _ = knots.forms()
     objective = sides * value
     objective[0, 0] += seconds
-    limits = [
-        problem.limit(one, away) for one in adversaries for away in _sought_at(one, knots)
-    ]
+    limits = [problem.limit(one, away) for one in adversaries for away in _sought_at(one, knots)]
     found = smallest_ellipsoid(problem.doubled(objective), limits, problem.blocks, _GAP)
     covariance = problem.unscaled(found.covariance)
     for _ in range(_TIMES):
@@ -227,4 +225,3 @@ def _shortened(numbers: FloatArray, digits: tuple[int, int], slope: int) -> Floa
     unit = 2.0**powers
     unit = unit if numbers.ndim == 1 else unit[:, None]
     return np.asarray(np.round(numbers * unit) / unit)
-

@@ -17,7 +17,7 @@ from trailveil.ledger import Ledger
 from trailveil.loading import load
 from trailveil.places import Visited
 from trailveil.protecting import ME, known_places, requested
-from trailveil.release import AUTO, Request
+from trailveil.release import Method, Request
 from trailveil.selection import Chosen, Stretch
 from trailveil.stops import stays
 from trailveil.trace import NANOSECONDS, Trace
@@ -64,7 +64,7 @@ class Wanted:
     parts: frozenset[tuple[str, ...]]
     radius: float
     epsilon: float
-    withhold: float | str | None = None
+    method: Method = Method.CUT
 
 
 def opened(
@@ -90,16 +90,16 @@ def wanted(told: object) -> Wanted:
     """What was asked for, from JSON of unknown origin. Raises InvalidValue for what is not that."""
     if not isinstance(told, dict):
         raise InvalidValue("what is wanted must be an object, got another: reload the page")
-    parts, withhold = told.get("parts"), told.get("withhold")
+    parts, method = told.get("parts"), told.get("mechanism", Method.CUT.value)
     if not isinstance(parts, list) or len(parts) > _MOST_PARTS:
         raise InvalidValue(f"parts must be a list of at most {_MOST_PARTS}: protect longer parts")
-    if withhold is not None and withhold != AUTO:
-        withhold = _number("withhold", withhold)
+    if method not in {Method.CUT.value, Method.NOISE.value, Method.BOTH.value}:
+        raise InvalidValue("mechanism must be cut, noise or both, got another: reload the page")
     return Wanted(
         frozenset(_part(one) for one in parts),
         _number("radius", told.get("radius")),
         _number("epsilon", told.get("epsilon")),
-        withhold,
+        Method(method),
     )
 
 
@@ -124,7 +124,7 @@ def request_of(source: Opened, asked: Wanted) -> Request:
     Every part counts as chosen by place: who asks has the map before their eyes. Raises
     InvalidValue and Refused as `protect` does.
     """
-    bare = Request((), asked.radius, asked.epsilon, withhold=asked.withhold)
+    bare = Request((), asked.radius, asked.epsilon, method=asked.method)
     made = requested(source.trace, _chosen(source, asked), bare, source.there)
     return replace(made, stretches=tuple(replace(one, by_place=True) for one in made.stretches))
 
@@ -138,10 +138,7 @@ def arguments(source: Opened, asked: Wanted) -> list[str]:
     for both in chosen.between:
         words += ["--between", *both]
     words += ["--radius", _in_full(asked.radius), "--epsilon", _in_full(asked.epsilon)]
-    if asked.withhold is None:
-        return words
-    seconds = AUTO if isinstance(asked.withhold, str) else _in_full(asked.withhold)
-    return [*words, "--withhold", seconds]
+    return [*words, "--mechanism", asked.method.value]
 
 
 def _in_full(number: float) -> str:

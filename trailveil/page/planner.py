@@ -10,14 +10,13 @@ from typing import Any
 from trailveil.errors import InvalidValue, TrailveilError
 from trailveil.page.opened import Opened, Wanted, arguments, middle_of, request_of
 from trailveil.protecting import check_released, publish
-from trailveil.release import Plan, Request
+from trailveil.release import Plan, Request, minutes_withheld
 from trailveil.releasing import check_target, designed
 from trailveil.report import record, text
 from trailveil.report.parts import laid_out
 from trailveil.report.text import promise
 from trailveil.report.utility import utility_record, utility_text
 from trailveil.utility import utility
-from trailveil.withholding import price
 
 # Designs that are kept, so that going back to one is immediate.
 _KEPT = 8
@@ -52,7 +51,7 @@ class Planner:
             "report": found,
             "promise": _sentences(laid_out(promise(found)).splitlines()),
             "words": text(found),
-            "minutes_withheld": price("stated", None, made.mechanism, request.rate).withheld,
+            "minutes_withheld": minutes_withheld(made.trace.seconds, made.mechanism.rows),
             "circles": _circles(made),
             "command": shlex.join(arguments(source, asked)),
             **self._in_the_way(made),
@@ -138,10 +137,7 @@ def _circles(made: Plan) -> list[dict[str, Any]]:
         {
             "at": middle_of(made.trace, one.stretch),
             "no_idea_m": told["circle_68_m"],
-            "knows_most_m": min(
-                (left["circle_68_m"] for left in told["left"] if left["circle_68_m"] is not None),
-                default=None,
-            ),
+            "knows_most_m": min(left["circle_68_m"] for left in told["exposures"]),
         }
         for one, told in zip(made.findings, found["secrets"], strict=True)
     ]

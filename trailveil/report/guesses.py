@@ -90,7 +90,7 @@ def _of_stretches(
         return
     order = np.cumsum(np.asarray(plan.mechanism.released)) - 1
     spans = [one.seconds(plan.trace) for one in stretches]
-    for crop in crops(kernel, plan.trace.seconds, spans, plan.request.target.deviation):
+    for crop in crops(kernel, plan.trace.seconds, spans, plan.request.variance**0.5):
         mechanism = part_of(plan.mechanism, crop)
         places = released[order[crop.rows][mechanism.rows]]
         times = crop.prior.times

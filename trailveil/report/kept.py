@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from trailveil.adversary import knows_the_path
 from trailveil.fields import FIELDS, NAME
 from trailveil.guarantee import CIRCLE_68
 from trailveil.kept import AROUND
@@ -38,10 +37,7 @@ def kept(plan: Plan, asked: Sequence[str], retiming: Retiming) -> list[dict[str,
 
 def left_to_readers(plan: Plan) -> float:
     """Metres: the 68 % circle that who knows the path is left with, of the worst protected part."""
-    name = knows_the_path().name
-    known = [
-        one.least for part in plan.findings for one in part.left if one.adversary.startswith(name)
-    ]
+    known = [one.posterior for part in plan.findings for one in part.exposures]
     return CIRCLE_68 * min(known)
 
 

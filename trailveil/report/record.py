@@ -12,23 +12,19 @@ from typing import Any
 import numpy as np
 
 from trailveil.accounting import Account
-from trailveil.adversaries import Named
-from trailveil.adversary import PLAIN, SEES_STILLNESS
-from trailveil.certified import Certificate
+from trailveil.adversary import PLAIN
 from trailveil.cleaning import Cleaning
-from trailveil.demands import Left
 from trailveil.guarantee import CIRCLE_68, Guarantee, mu_for
 from trailveil.places import Place, Visited
-from trailveil.release import Finding, Plan, Request
+from trailveil.privacy.exposure import Exposure
+from trailveil.release import Finding, Plan, Request, minutes_withheld
 from trailveil.report import everywhere, kept
-from trailveil.report.certificate import certified
 from trailveil.report.ledger import counted, place_of
 from trailveil.report.parts import guaranteed, prior_in_full, rounded_down, rounded_up, times_of
 from trailveil.report.warnings import not_protected, warnings
 from trailveil.retiming import AS_RECORDED, Retiming
 from trailveil.selection import in_words
 from trailveil.version import __version__
-from trailveil.withholding import Price
 
 # Metres: who knew a place no better than this had no idea of it.
 NO_IDEA = 50_000.0
@@ -46,7 +42,6 @@ def record(
     private: bool = True,
     retiming: Retiming = AS_RECORDED,
     keep: Sequence[str] = (),
-    certificates: Sequence[Certificate] = (),
     account: Account | None = None,
     there: Sequence[Visited] = (),
 ) -> dict[str, Any]:
@@ -55,8 +50,8 @@ def record(
     further: whether the recording was released before. zone: for local times (the computer's own
     for None). private: whether protected times, and what could tell them, are listed; a report for
     others holds the worst of all protected parts instead. retiming: what becomes of the times.
-    keep: the fields that were asked for. certificates: of each protected part, if asked for.
-    account: with all releases before, as the ledger counts it. there: the places with names.
+    keep: the fields that were asked for. account: with all releases before, as the ledger counts
+    it. there: the places with names.
     """
     fields = kept.kept(plan, keep, retiming)
     asked = _asked(plan, there)
@@ -72,7 +67,9 @@ def record(
             "ways": asked.ways if isinstance(asked, Place) else None,
             "leave_m": plan.request.leave if asked is plan.request else None,
             "withhold": plan.request.withhold,
-            "metres_a_minute": plan.request.rate,
+            "floor_m_s": plan.request.floor,
+            "uncertain_s": plan.request.uncertain,
+            "steady_s": plan.request.steady,
         },
         "prior": prior_in_full(plan.request.kernel),
         "frame": {
@@ -81,7 +78,7 @@ def record(
             "scale_error": plan.frame.SCALE_ERROR,
         },
         "times": times_of(plan.trace.times[plan.mechanism.rows], retiming),
-        "adversaries": _adversaries(plan, there, private=private),
+        "adversaries": _adversaries(plan, there),
         "mechanism": _mechanism(plan, private=private),
         "worst": _worst(plan, there, private=private),
         "kept": fields,
@@ -94,14 +91,12 @@ def record(
             *not_protected(plan, private=private, retiming=retiming),
         ],
     }
-    if certificates:
-        found["certificate"] = certified(certificates, None if private else plan.request.epsilon)
     if plan.everywhere:
         found["everywhere"] = everywhere.left(plan)
     elif private:
         found["mechanism"] |= _of_design(plan)
-        found["prices"] = [_price(one) for one in plan.prices]
-        found["secrets"] = [_secret(one, zone, plan.request.order) for one in plan.findings]
+        found["secrets"] = [_secret(one, zone) for one in plan.findings]
+        found["designs"] = [one.proof for one in plan.designs]
     if private:
         found["places"] = [place_of(plan, one) for one in there]
         found["ledger"] = None if account is None else counted(account)
@@ -110,12 +105,8 @@ def record(
 
 def _of_design(plan: Plan) -> dict[str, Any]:
     """What depends on which parts are protected."""
-    return {
-        "components": plan.components,
-        "designed_for": "kind" if plan.of_kind else "recording",
-        "gap_where_sought": plan.gap,
-        "withheld_s_around": plan.withheld_for,
-    }
+    gaps = [one.gap for one in plan.designs]
+    return {"components": plan.components, "gap": max(gaps) if gaps else None}
 
 
 def _recording(plan: Plan, cleaning: Cleaning | None) -> dict[str, Any]:
@@ -133,21 +124,14 @@ def _asked(plan: Plan, there: Sequence[Visited]) -> Request | Place:
     return max((one.place for one in there), key=lambda one: one.epsilon / one.radius**2)
 
 
-def _adversaries(plan: Plan, there: Sequence[Visited], *, private: bool) -> list[str]:
+def _adversaries(plan: Plan, there: Sequence[Visited]) -> list[str]:
     if plan.everywhere:
         return everywhere.adversaries(plan)
     if not plan.findings:
         names = [left.adversary for one in there for left in one.place.noise.left]
         others = [f"{one} besides" for one in dict.fromkeys(names) if one != PLAIN.name]
         return ["knows how people move and that they stand still at the place", *others]
-    found = ["knows how people move (the prior) and how the noise was made, but no place"]
-    for one in dict.fromkeys(left.adversary for part in plan.findings for left in part.left):
-        if one != PLAIN.name and not one.endswith(SEES_STILLNESS):
-            found.append(f"{one} besides")
-    stays = any(one.stretch.is_stay for one in plan.findings) or not private
-    if stays and Named.STILL in plan.request.who:
-        found.append("is any of these, and sees besides that the person stood still in a stay")
-    return found
+    return list(dict.fromkeys(one.adversary for part in plan.findings for one in part.exposures))
 
 
 def _mechanism(plan: Plan, *, private: bool) -> dict[str, Any]:
@@ -156,7 +140,8 @@ def _mechanism(plan: Plan, *, private: bool) -> dict[str, Any]:
     released = int(mechanism.rows.size)
     told = private or bool(plan.everywhere)
     return {
-        "name": plan.request.noise.value,
+        "name": plan.request.method.value,
+        "withheld_min": minutes_withheld(plan.trace.seconds, mechanism.rows) if told else None,
         "released_fixes": released,
         "withheld_fixes": len(plan.trace) - released,
         "rms_m": float(np.sqrt(2) * mechanism.rms) if told else None,
@@ -189,7 +174,7 @@ def _meaning(guarantee: Guarantee, deviation: float) -> dict[str, Any]:
     return {**guaranteed(guarantee), "circle_68_m": _circle(deviation)}
 
 
-def _secret(finding: Finding, zone: tzinfo | None, order: float) -> dict[str, Any]:
+def _secret(finding: Finding, zone: tzinfo | None) -> dict[str, Any]:
     stretch = finding.stretch
     return {
         "kind": "stay" if stretch.is_stay else "time",
@@ -202,35 +187,20 @@ def _secret(finding: Finding, zone: tzinfo | None, order: float) -> dict[str, An
         "fixes": finding.fixes,
         "withheld": finding.withheld,
         **_meaning(finding.guarantee, finding.deviation),
-        "after_learning_a_true_place": [
-            {"seconds_away": away, "circle_68_m": _circle(left)}
-            for away, left in finding.after_learning
-        ],
-        "circle_68_if_seen_still_m": _circle(finding.seen_still),
-        "displacement_epsilon": finding.displacement_epsilon,
-        "left": [_left(finding, one, order) for one in finding.left],
+        "cut_s": finding.cut,
+        "exposures": [_exposure(finding, one) for one in finding.exposures],
     }
 
 
-def _left(finding: Finding, one: Left, order: float) -> dict[str, Any]:
+def _exposure(finding: Finding, one: Exposure) -> dict[str, Any]:
     """What one adversary loses at most, and the least it is left with and knew before."""
-    share = float(np.sqrt(one.loss / max(left.loss for left in finding.left)))
-    before = CIRCLE_68 * one.known
+    share = (one.loss / max(each.loss for each in finding.exposures)) ** 0.5
+    before = CIRCLE_68 * one.prior
     return {
         "adversary": one.adversary,
-        "epsilon": Guarantee(finding.guarantee.mu * share, order).epsilon,
-        "circle_68_m": _circle(one.least),
+        "epsilon": Guarantee(finding.guarantee.mu * share, finding.guarantee.order).epsilon,
+        "circle_68_m": _circle(one.posterior),
         "circle_68_before_m": before if before < NO_IDEA else None,
-    }
-
-
-def _price(one: Price) -> dict[str, Any]:
-    return {
-        "kind": one.kind,
-        "withheld_s_around": one.seconds,
-        "minutes_withheld": one.withheld,
-        "minutes_for_noise": one.moved,
-        "minutes": one.total,
     }
 
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from trailveil.report.certificate import certificate_lines
 from trailveil.report.ledger import ledger_lines, place_lines
 from trailveil.report.parts import (
     Line,
@@ -26,12 +25,10 @@ def in_sentences(found: dict[str, Any]) -> list[Line]:
         f"Protected: {found['output']}",
         *listed("", found["recording"]["cleaning_in_words"]),
         *promise(found),
-        *certificate_lines(found),
         *_left_to_learn(found),
         *place_lines(found.get("places", [])),
         *ledger_lines(found.get("ledger")),
         *_cost(found["mechanism"], found["times"]),
-        *_prices(found.get("prices", []), found["target"]["metres_a_minute"]),
         *ending(found),
     ]
 
@@ -58,47 +55,33 @@ def _everywhere(one: dict[str, Any]) -> str:
 
 
 def promise(found: dict[str, Any]) -> list[Line]:
-    """What is promised, and against whom, under a title."""
+    """What is promised, under a title."""
     target, worst = found["target"], found["worst"]
     right = 100 * (0.5 + worst["advantage"] / 2)
-    when = "any time of the recording" if "everywhere" in found else "a protected time"
-    asked = f"epsilon {target['epsilon']:g} (Renyi order {target['order']:g})"
-    if target["ways"] is not None:
-        ways = f"{target['ways']} way{'s' * (target['ways'] != 1)}"
-        when = f"a place with a name, visited however often by up to {ways} to and from it"
+    guess = f"guess right {right:.0f} times in 100; a coin gets 50"
     if target["leave_m"] is not None:
-        return _promise_of_metres(found, right)
+        lead = f"Nobody listed below can place you within less than {target['leave_m']:g} m. "
+    elif "everywhere" in found:
+        lead = "At any time of the recording: "
+    elif target["ways"] is not None:
+        lead = f"For each named place, however often you visit it by {target['ways']} ways: "
+    else:
+        lead = ""
     return [
         "",
         "The promise",
         *paragraph(
-            f"Of two places up to {target['radius_m']:g} m apart, nobody of those below can tell "
-            f"well which one it was at {when}: {asked}. What they thought the odds were, the "
-            f"release changes by less than a factor of {worst['odds_factor_99']:.2g} in 99 of 100 "
-            f"cases; their best guess between the two is right {right:.0f} times in 100, where "
-            "tossing a coin is right 50 "
-            "times. Cases are over the ways people move and the noise drawn. Against who"
+            f"{lead}Take two places up to {target['radius_m']:g} m apart. Nobody listed below can "
+            f"reliably tell which one you were at: they {guess}. Their odds change by less than a "
+            f"factor of {worst['odds_factor_99']:.2g} in 99 of 100 cases (epsilon "
+            f"{worst['epsilon']:.2g}, Renyi order {target['order']:g})."
         ),
-        *listed("- ", found["adversaries"]),
+        *listed("- ", [_named(one) for one in found["adversaries"]]),
     ]
 
 
-def _promise_of_metres(found: dict[str, Any], right: float) -> list[Line]:
-    """What holds where metres were asked for, and the epsilon that comes of it."""
-    target, worst = found["target"], found["worst"]
-    return [
-        "",
-        "The promise",
-        *paragraph(
-            f"Nobody of those below can narrow a protected place down to less than "
-            f"{target['leave_m']:g} m around a point and be right with that in more than 68 of 100 "
-            f"cases. That makes epsilon {worst['epsilon']:.2g} (Renyi order {target['order']:g}) "
-            f"for two places up to {target['radius_m']:g} m apart: their best guess between the "
-            f"two is right {right:.0f} times in 100, where tossing a coin is right 50 times. Cases "
-            "are over the ways people move and the noise drawn. Against who"
-        ),
-        *listed("- ", found["adversaries"]),
-    ]
+def _named(adversary: str) -> str:
+    return adversary[0].upper() + adversary[1:]
 
 
 def _secrets(found: dict[str, Any]) -> list[Line]:
@@ -106,91 +89,54 @@ def _secrets(found: dict[str, Any]) -> list[Line]:
         return []
     lines: list[Line] = [
         "",
-        "What is protected, and what is left to learn (these times are for you alone)",
+        "What is hidden, and what can still be found out (these times are for you alone)",
     ]
     for number, secret in enumerate(found["secrets"], start=1):
         lines += listed(f"{number}. ", [_title(secret)])
-        lines += listed("   - ", _left(secret, found["target"]["epsilon"]))
+        lines += listed("   - ", [_of_adversary(one) for one in secret["exposures"]])
     return lines
 
 
 def _worst(found: dict[str, Any]) -> list[Line]:
     left = _circle(found["worst"]["circle_68_m"])
-    return ["", "What is left to learn", *listed("", [f"At each protected time, {left}."])]
+    return ["", "What can still be found out", *listed("", [f"At each protected time: {left}"])]
 
 
 def _title(secret: dict[str, Any]) -> str:
     stay = secret["kind"] == "stay"
-    kind = "one place throughout a stay" if stay else "the place at one time"
     utc, local = (
         f"{secret[f'begin_{zone}']} to {secret[f'end_{zone}']}" if stay else secret[f"begin_{zone}"]
         for zone in ("utc", "local")
     )
     when = utc if utc == local else f"{utc} ({local})"
-    held = f", {secret['withheld']} of them withheld" if secret["withheld"] else ""
-    return f"{secret['label']}: {kind}, {when}, {_count(secret['fixes'])}{held}"
-
-
-def _left(secret: dict[str, Any], target: float) -> list[str]:
-    better = f" (epsilon {secret['epsilon']:.2g})" if secret["epsilon"] < 0.99 * target else ""
-    lines = [f"{_circle(secret['circle_68_m'])}{better}"]
-    lines += [_of_adversary(one) for one in secret["left"][1:]]
-    after = [
-        f"{one['seconds_away'] / 60:g} min away {_metres(one['circle_68_m'])}"
-        for one in secret["after_learning_a_true_place"]
-    ]
-    if after:
-        lines.append(f"who learns one true position besides: {', '.join(after)}")
-    if (still := secret["circle_68_if_seen_still_m"]) is not None:
-        lines.append(f"who sees that the person stood still, to {_metres(still)}")
-    return lines
+    cut = ""
+    if secret["cut_s"] is not None:
+        cut = f"; nothing is released within {secret['cut_s'] / 60:.1f} min of it"
+    return f"{secret['label']}, {when}, {_count(secret['fixes'])}{cut}"
 
 
 def _of_adversary(one: dict[str, Any]) -> str:
-    """What one adversary who knows more is left with."""
-    before = one["circle_68_before_m"]
-    knew = "" if before is None else f", who knew it to {_metres(before)} before"
-    left = "nothing of it" if one["circle_68_m"] is None else f"to {_metres(one['circle_68_m'])}"
-    return f"who {one['adversary']}{knew}: {left} (epsilon {one['epsilon']:.2g})"
-
-
-def _prices(prices: list[dict[str, Any]], rate: float) -> list[Line]:
-    """What the ways to meet the target cost, side by side."""
-    if not prices:
-        return []
-    names = {"noise": "noise alone", "withholding": "withholding alone", "both": "both"}
-    lines = [
-        f"{names[one['kind']]}: {one['minutes']:,.0f} min"
-        + (
-            f" ({one['minutes_withheld']:,.0f} withheld, {one['minutes_for_noise']:,.0f} for noise;"
-            f" {duration(one['withheld_s_around'] or 0.0)} around each part)"
-            if one["kind"] == "both"
-            else ""
-        )
-        for one in prices
-    ]
-    missing = [name for kind, name in names.items() if kind not in {p["kind"] for p in prices}]
-    lines += [f"{name}: cannot reach the target" for name in missing]
-    return [
-        "",
-        f"What there was to choose from (a minute moved by {rate:g} m counts as one withheld)",
-        *listed("- ", lines),
-    ]
+    """What one adversary can still find out."""
+    if one["circle_68_before_m"] is None:
+        return f"{_named(one['adversary'])}: {_circle(one['circle_68_m'])}"
+    return (
+        f"{_named(one['adversary'])} could already place you within "
+        f"{_metres(one['circle_68_before_m'])}; with your track, within "
+        f"{_metres(one['circle_68_m'])}."
+    )
 
 
 def _circle(radius: float | None) -> str:
     if radius is None:
-        return "who has no idea of the place learns nothing at all"
-    return (
-        f"who has no idea of the place can narrow it down to {_metres(radius)} around a point, and "
-        "is right with that in 68 of 100 cases"
-    )
+        return "nothing at all."
+    return f"their best guess is a circle of {_metres(radius)}; you are in it 68 times in 100."
 
 
 def _cost(noise: dict[str, Any], times: dict[str, Any]) -> list[Line]:
-    counts = f"{_count(noise['released_fixes'])} released, {noise['withheld_fixes']} withheld."
+    counts = f"{_count(noise['released_fixes'])} released, {noise['withheld_fixes']} left out"
+    counts += f" ({noise['withheld_min']:.0f} min)." if noise["withheld_min"] else "."
     moved = ""
-    if noise["rms_m"] is not None:
+    if noise["rms_m"]:
         moved = (
             f" The track is moved by {_metres(noise['rms_m'])} on average over it (root mean "
             f"square), by {_metres(noise['largest_rms_m'])} where most, and there by no more than "

@@ -2,7 +2,7 @@
 
 from trailveil.adversaries import Named
 from trailveil.cleaning import Cleaning
-from trailveil.release import Noise, Plan
+from trailveil.release import Method, Plan
 from trailveil.report import everywhere
 from trailveil.report.ledger import CANNOT_KNOW
 from trailveil.retiming import AS_RECORDED, Retiming
@@ -18,10 +18,9 @@ _BY_PLACE = (
     "guarantee."
 )
 
-_OF_PEOPLE = (
-    "The prior is of people on average, and Gaussian: who reckons with a steady pace, or with a "
-    "map of the paths, can learn more than is said here of anybody, and so can anyone of a person "
-    "who hardly moved in the half hour around: protect that as a stay."
+_MAP = (
+    "A street map can undo noise: the shape of the released track, laid over the streets, shows "
+    "where you were. Only --mechanism cut keeps its word against a map."
 )
 
 
@@ -40,54 +39,26 @@ def warnings(plan: Plan, cleaning: Cleaning | None, *, further: bool, private: b
             *_of_cleaning(cleaning),
         ]
     found = _of_composition(plan, further=further, private=private)
-    found += _of_adversaries(plan, private=private) if plan.findings else [_OF_PEOPLE]
+    found += _of_adversaries(plan)
     if plan.common or any(one.stretch.by_place for one in plan.findings):
         found.append(_BY_PLACE)
-    if plan.request.noise is Noise.OPTIMAL and plan.mechanism.noise_trace > 0:
-        least = _least(plan, private=private)
-        found.append(f"The noise is not proved to be the least that protects{least}.")
     return [*found, *_of_cleaning(cleaning)]
 
 
-def _least(plan: Plan, *, private: bool) -> str:
-    """How near the noise is to the least, as far as that is known and may be told."""
-    if not private:
-        return ""
-    if plan.of_kind is not None:
-        return (
-            ": it serves every recording with such a part; --design-for recording has it sought "
-            "for this one alone, which is a few percent less"
-        )
-    if plan.gap is None:
-        return ""
-    return f": of that sought at some of the fixes, it is within {100 * plan.gap:.2g} %"
-
-
 def not_protected(plan: Plan, *, private: bool, retiming: Retiming = AS_RECORDED) -> list[str]:
-    """What the promise does not cover. private: what concerns single stays may be told."""
+    """What the promise does not cover. private: what concerns single parts may be told."""
     of_times = _of_times(retiming)
     if plan.everywhere:
         return [*everywhere.not_protected(plan), *of_times]
     found = [
-        "Every other part of the track: the further from a protected time, the less it is moved.",
+        "Every other part of the track: it is released as it was recorded, or hardly moved.",
         "The times of the fixes, and that there was a recording; its frame (the whole degree "
         f"nearest its middle: {plan.frame.latitude}, {plan.frame.longitude}) counts as public.",
     ]
-    if plan.request.noise is Noise.UNIFORM:
-        found[0] = (
-            "Places at other times, and above all the means of long stays: this noise differs "
-            "between fixes and averages out."
-        )
     if private and not _holds_both_ends(plan):
         found.append(
             "The start or the end of the recording, which is in none of the parts that were chosen "
             "by place: if somebody could live there, add --at start --at end."
-        )
-    ways = [one.displacement_epsilon for one in plan.findings if one.displacement_epsilon]
-    if private and ways:
-        found.append(
-            "How the person moved within a protected stay (epsilon of the way from its beginning "
-            f"to its end: up to {max(ways):.3g})."
         )
     return [*found, *of_times]
 
@@ -141,33 +112,26 @@ def _of_composition(plan: Plan, *, further: bool, private: bool) -> list[str]:
     return found
 
 
-def _of_adversaries(plan: Plan, *, private: bool) -> list[str]:
-    who = plan.request.target.who
-    found = []
-    if Named.POINT in who:
+def _of_adversaries(plan: Plan) -> list[str]:
+    """What the noise or the cut takes for granted."""
+    request = plan.request
+    found = [] if request.method is Method.CUT and not plan.common else [_MAP]
+    found.append(
+        f"This holds if you moved at least {request.floor:g} m/s on average away from what is "
+        "protected. If you hardly moved there, protect that as a stay, or state a slower "
+        "--activity or --floor."
+    )
+    if request.method in (Method.NOISE, Method.BOTH):
         found.append(
-            "The noise is made against who learns one true position, outside of what is protected: "
-            "who learns two of them near it, or one within it, can undo most of the noise."
+            "With noise, the shape of the track within a protected part stays visible: who learns "
+            "one true place in it, or two near it, learns the rest of it."
         )
-    else:
-        found.append(
-            "Who learns one true position near a protected time can undo most of the noise: it was "
-            "not made against them. Leave --adversary out."
-        )
-    if Named.SPEEDS not in who:
-        found.append(
-            "The prior is how people move on average: of a person who walked or stood more than "
-            "that, more is learnt than is said here."
-        )
-    found.append(_OF_PEOPLE)
+        if Named.POINT not in request.who:
+            found.append(
+                "An adversary who learns one true place near a protected time can undo most of the "
+                "noise: it was not made against them. Leave --adversary out."
+            )
     found += everywhere.of_prior(plan)
-    stays = any(one.stretch.is_stay for one in plan.findings) or not private
-    if stays and Named.STILL not in who:
-        found.insert(
-            0,
-            "The noise was not made against who sees that a protected stay stands still: they "
-            "average it away. Leave --adversary out.",
-        )
     return found
 
 
