@@ -103,8 +103,9 @@ def sent(
 
 def count(
     book: Book, told: Countable, wanted: bytes, *, again: bool
-) -> tuple[Published, int | None]:
-    """Add a release to the ledger, unless it is in it; with the number of its new row.
+) -> tuple[Published, int]:
+    """Add a release to the ledger, unless it is in it; with the number of its row, which is relied
+    on from now on: who fails to let the file appear must let it go (`Book.let_go`).
 
     wanted: its request, as `Ledger.request_id` names it. Raises Refused, and adds nothing, for a
     different release of the recording unless `again`, and for one beyond a limit.
@@ -115,7 +116,8 @@ def count(
     if found.further and not alike and not again:
         raise released_before(told.subject)
     if alike:
-        return found, None
+        book.claim(alike[-1].number)
+        return found, alike[-1].number
     entry, of_it = told.counted(book, told.entry(wanted))
     return replace(found, account=of_it), book.add(entry)
 

@@ -14,6 +14,7 @@ from urllib.parse import quote
 from trailveil.batch.tables import TABLES, Part, traces_of
 from trailveil.errors import Refused, TrailveilError, UnreadableInput, UnwritableOutput
 from trailveil.formats.source import named
+from trailveil.output import check_not_state
 from trailveil.formats.table import FORMATS, format_to_write
 from trailveil.protecting import default_output
 
@@ -154,6 +155,7 @@ def check_outdir(outdir: Path, stated: Sequence[str]) -> None:
         raise UnwritableOutput(
             f"-o must be a folder, got a file: {named(outdir)}; choose another name"
         )
+    check_not_state(outdir, "folder of outputs")
     here = Path(os.path.realpath(outdir))
     for one in stated:
         source = Path(os.path.realpath(one if not _WILD & set(one) else _root(one)))

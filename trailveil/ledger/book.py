@@ -34,6 +34,9 @@ SHARING = (
 )
 """What ledgers of version 1 have not."""
 
+CLAIMS = "CREATE TABLE claims (number INTEGER PRIMARY KEY, count INTEGER NOT NULL)"
+"""How many runs rely on a row and did not say that they failed; no ledger before version 3."""
+
 SCHEMA = """
 CREATE TABLE meta (version INTEGER NOT NULL, key BLOB NOT NULL);
 CREATE TABLE entries (number INTEGER PRIMARY KEY, plain BLOB NOT NULL, code BLOB NOT NULL);
@@ -42,7 +45,7 @@ CREATE TABLE marks (
     number INTEGER NOT NULL, place BLOB NOT NULL, draw BLOB NOT NULL,
     told BLOB NOT NULL, total BLOB NOT NULL);
 CREATE INDEX of_entry ON marks (number);
-""" + "".join(f"{one};\n" for one in SHARING)
+""" + "".join(f"{one};\n" for one in (*SHARING, CLAIMS))
 
 NO_ID = bytes(ID_BYTES)
 
@@ -138,8 +141,32 @@ class Book:
         return b"".join((blob, *(self._shared(name) for name in names)))
 
     def add(self, entry: Entry) -> int:
-        """Append a release; it is durable when the book is closed. Returns its number."""
-        return self._append(entry, 0)
+        """Append a release; it is durable when the book is closed. Returns its number.
+
+        Who adds it relies on it, as after `claim`.
+        """
+        number = self._append(entry, 0)
+        self.claim(number)
+        return number
+
+    def claim(self, number: int) -> None:
+        """Rely on a row: a run is about to let a file appear that it counts."""
+        self.connection.execute(
+            "INSERT INTO claims VALUES (?, 1) ON CONFLICT (number) DO UPDATE SET count = count + 1",
+            (number,),
+        )
+
+    def let_go(self, number: int) -> None:
+        """Say that a run which relied on a row failed, and no file of it appeared.
+
+        The row is withdrawn once nobody else relies on it: no run that goes on, none that let a
+        file appear, and none that was killed, of which nobody knows.
+        """
+        run = self.connection.execute
+        run("UPDATE claims SET count = count - 1 WHERE number = ?", (number,))
+        left = run("SELECT count FROM claims WHERE number = ?", (number,)).fetchone()
+        if left == (0,):
+            self.withdraw(number)
 
     def withdraw(self, number: int) -> None:
         """Record that a release never appeared: it counts no more."""
@@ -175,8 +202,9 @@ class Book:
         strays = self.connection.execute(
             "SELECT (SELECT COUNT(*) FROM contents WHERE number > ?) + "
             "(SELECT COUNT(*) FROM marks WHERE number > ?) + "
-            "(SELECT COUNT(*) FROM uses WHERE number > ?)",
-            (len(self.rows),) * 3,
+            "(SELECT COUNT(*) FROM uses WHERE number > ?) + "
+            "(SELECT COUNT(*) FROM claims WHERE number > ?)",
+            (len(self.rows),) * 4,
         ).fetchone()[0]
         if strays or kept - used:
             raise damaged("rows that belong to no release", self.where)

@@ -24,12 +24,14 @@ from trailveil.formats.source import named
 from trailveil.keys import check_private, name_of
 from trailveil.ledger.book import SCHEMA, SHARING, Book
 from trailveil.ledger.chain import Chain, chained, damaged, digest_of
-from trailveil.output import write_atomically
+from trailveil.output import SEAL, make_private, state_folder, write_atomically
 from trailveil.randomness import SEED_BYTES, derive, fresh_seed
 
 # Of the file; and of what a request is hashed with, so that those of older files stay the same.
 VERSION, _REQUESTS = 2, 1
-_FILE, _SEAL, _KEY = "ledger.sqlite", "ledger.seal", "key"
+_FILE, _SEAL, _KEY = "ledger.sqlite", SEAL, "key"
+# What else was made under a key, besides ledger and seal.
+_MADE = ("places.json", "batches", "batch.key", "designs")
 # Seconds that another run may hold the ledger.
 _PATIENCE = 60.0
 
@@ -146,23 +148,6 @@ class Ledger:
         _write_seal(self.folder, self.key, len(chain.rows), chain.digest + chain.last)
 
 
-def state_folder() -> Path:
-    """Where the user's state is: in $XDG_STATE_HOME, or %LOCALAPPDATA%, or ~/.local/state.
-
-    Raises Refused where there is no home.
-    """
-    stated = os.environ.get("XDG_STATE_HOME") or os.environ.get("LOCALAPPDATA")
-    if stated and Path(stated).is_absolute():
-        return Path(stated) / "trailveil"
-    try:
-        home = Path.home()
-    except RuntimeError as error:
-        raise Refused(
-            "a state folder must be known to count releases, got no home; set XDG_STATE_HOME"
-        ) from error
-    return home / ".local" / "state" / "trailveil"
-
-
 def user_ledger() -> Ledger:
     """The ledger of the user."""
     return open_ledger(state_folder())
@@ -171,11 +156,12 @@ def user_ledger() -> Ledger:
 def open_ledger(folder: Path) -> Ledger:
     """The ledger in a folder; all of it is made at first use.
 
-    Raises Refused where a part of it is gone, damaged, or open to others; UnwritableOutput where
-    the folder cannot be used.
+    Raises Refused where a part of it is gone, damaged, open to others or of another user;
+    UnwritableOutput where the folder cannot be used.
     """
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(folder)
+        _check_own(folder)
         earlier = (folder / "releases").is_dir() and any((folder / "releases").iterdir())
         if earlier:
             raise Refused(
@@ -198,6 +184,23 @@ def open_ledger(folder: Path) -> Ledger:
     return Ledger(folder, key)
 
 
+def _check_own(folder: Path) -> None:
+    """Refuse a folder that others own or may look into, where the file system knows of others."""
+    if os.name != "posix":
+        return
+    found = folder.stat()
+    if found.st_uid != os.geteuid():
+        raise Refused(
+            f"the state folder must be your own, got one of another user: {named(folder)}; set "
+            "XDG_STATE_HOME to a folder of your own"
+        )
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        raise Refused(
+            f"the state folder must be for you alone, got one open to others: {named(folder)}; "
+            "chmod 700 it, and look whether anything in it was changed"
+        )
+
+
 def _key_in(folder: Path) -> bytes:
     """What the key's file holds; a pipe or a device, which may have no end, is not read."""
     path = folder / _KEY
@@ -213,7 +216,8 @@ def _key_in(folder: Path) -> bytes:
 def _make(folder: Path) -> None:
     """An empty ledger and its seal, and last of all the key: what has none was never used."""
     path = folder / _FILE
-    if path.exists() and _rows(path):
+    made = [one for one in _MADE if os.path.lexists(folder / one)]
+    if made or _sealed_rows(folder / _SEAL) or (path.exists() and _rows(path)):
         raise Refused(
             f"the key of the ledger must be there, got none: {named(folder / _KEY)}; restore it "
             "from a backup, or move the whole folder away to begin anew: what was released until "
@@ -228,6 +232,17 @@ def _make(folder: Path) -> None:
     fresh.replace(path)
     _write_seal(folder, key, 0, digest_of([]))
     _store(folder / _KEY, key)
+
+
+def _sealed_rows(path: Path) -> bool:
+    """Whether a seal without a key is of any row, or of what cannot be told."""
+    if not os.path.lexists(path):
+        return False
+    with contextlib.suppress(OSError):
+        if path.is_file() and not path.is_symlink():
+            with path.open("rb") as stream:
+                return stream.read(8) != bytes(8)
+    return True
 
 
 def _rows(path: Path) -> bool:
