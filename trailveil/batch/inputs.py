@@ -14,8 +14,8 @@ from urllib.parse import quote
 from trailveil.batch.tables import TABLES, Part, traces_of
 from trailveil.errors import Refused, TrailveilError, UnreadableInput, UnwritableOutput
 from trailveil.formats.source import named
-from trailveil.output import check_not_state
 from trailveil.formats.table import FORMATS, format_to_write
+from trailveil.output import check_not_state
 from trailveil.protecting import default_output
 
 _SUFFIXES = {suffix for row in FORMATS for suffix in row.suffixes}

@@ -15,20 +15,21 @@ import contextlib
 import os
 import sqlite3
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from trailveil.errors import Refused, UnwritableOutput
 from trailveil.formats.source import named
 from trailveil.keys import check_private, name_of
-from trailveil.ledger.book import SCHEMA, SHARING, Book
+from trailveil.ledger.book import SCHEMA, Book
 from trailveil.ledger.chain import Chain, chained, damaged, digest_of
+from trailveil.ledger.upgrade import upgraded
 from trailveil.output import SEAL, make_private, state_folder, write_atomically
 from trailveil.randomness import SEED_BYTES, derive, fresh_seed
 
 # Of the file; and of what a request is hashed with, so that those of older files stay the same.
-VERSION, _REQUESTS = 2, 1
+VERSION, _REQUESTS = 3, 2
 _FILE, _SEAL, _KEY = "ledger.sqlite", SEAL, "key"
 # What else was made under a key, besides ledger and seal.
 _MADE = ("places.json", "batches", "batch.key", "designs")
@@ -54,13 +55,12 @@ class Ledger:
     folder: Path
     key: bytes = field(repr=False)
 
-    def request_id(self, parts: Iterable[bytes]) -> bytes:
-        """The keyed hash of a whole request: trace, times, design."""
-        return derive(self.key, [b"release", bytes([_REQUESTS]), *parts])
+    def request_id(self, seed: bytes) -> bytes:
+        """What a request is recognised by: a keyed hash of the seed of its noise.
 
-    def seed(self, request: bytes) -> bytes:
-        """The seed of the noise of a request."""
-        return derive(self.key, [b"noise", request])
+        The seed is a function of the recording and stored nowhere, and this does not give it back.
+        """
+        return derive(self.key, [b"release", bytes([_REQUESTS]), seed])
 
     @contextlib.contextmanager
     def open(self, known: Known | None = None) -> Iterator[Book]:
@@ -79,7 +79,7 @@ class Ledger:
             with _told_apart(path):
                 connection.execute("BEGIN IMMEDIATE")
                 chain = self._as_left(connection, known) or self._checked(connection, where)
-            known.chain, before = None, len(chain.rows)
+            known.chain = None
             try:
                 yield Book(connection, _code_key(self.key), chain, where)
             except sqlite3.Error as error:
@@ -87,7 +87,7 @@ class Ledger:
             with _told_apart(path):
                 connection.execute("COMMIT")
             stamp = _stamp(path)
-            if len(chain.rows) != before:
+            if self._sealed()[1] != chain.last:
                 self._seal(chain)
         known.chain, known.stamp = chain, stamp
 
@@ -113,20 +113,22 @@ class Ledger:
     def _checked(self, connection: sqlite3.Connection, where: str) -> Chain:
         """The rows and their codes, as long as they are what the key and the seal say."""
         meta = connection.execute("SELECT version, key FROM meta").fetchall()
-        if len(meta) != 1 or meta[0][0] not in (1, VERSION):
+        if len(meta) != 1 or meta[0][0] not in (1, 2, VERSION):
             raise damaged("another version", where)
         if meta[0][1] != name_of(self.key):
             raise damaged("another key", where)
         sealed, last, digest = self._sealed()
-        chain = chained(connection, _code_key(self.key), sealed, digest, where)
+        key, version = _code_key(self.key), meta[0][0]
+        chain = chained(connection, key, sealed, digest, where)
         if sealed and chain.codes[sealed - 1] != last:
             raise damaged("its last sealed row is another", where)
-        if sealed < len(chain.codes):
-            self._seal(chain)
-        if meta[0][0] != VERSION:
-            for one in SHARING:
-                connection.execute(one)
+        if version != VERSION:
+            # Ahead of its seal it is sound, old or new, wherever this is interrupted.
+            self._seal(Chain())
+            chain = upgraded(connection, key, chain, version, where)
             connection.execute("UPDATE meta SET version = ?", (VERSION,))
+        elif sealed < len(chain.codes):
+            self._seal(chain)
         return chain
 
     def _sealed(self) -> tuple[int, bytes, bytes]:
