@@ -7,8 +7,8 @@ renamed. Two things tell, and both are stored as keyed hashes:
 - *content*: all steps on the lattice and the whole seconds between them. Whoever has the key can
   test a guess of all of it, at the price of `trailveil.randomness.slow_digest`;
 - *windows* of successive time differences, which parts and copies with other decimals share. Only
-  those count that a recording could not have by chance: by what the two differences before each
-  tell of it, they hold 64 bits or more. Regular sampling has none.
+  those count that a recording could not have by chance: by how often such differences come back in
+  it, they hold 64 bits or more. Regular sampling has none.
 """
 
 import unicodedata
@@ -30,9 +30,9 @@ _LONGEST = 200
 # Fewer different places or values than this come back by themselves.
 _LEAST_DIFFERENT = 10
 # Differences in a window, and bits it must hold; windows of each kind at most.
-_LENGTHS, _BITS, _MOST = (24, 192), 64.0, 8
-# The probability of a difference that no other one is like.
-_NOVEL = 2.0**-16
+_LENGTHS, _BITS, _MOST = (32, 192), 64.0, 8
+# Lengths from which on differences may be found to be like no others of their recording.
+_UNIQUE_FROM = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192)
 _SECOND, _MILLISECOND = 10**9, 10**6
 _ODD = 0x9E3779B97F4A7C15
 # Scripts that are written together; letters that look like Latin ones, small or capital, and such
@@ -150,28 +150,32 @@ def _script(letter: str) -> str:
 
 
 def _bits(steps: NDArray[np.int64]) -> NDArray[np.float64]:
-    """How much each difference (n,) tells beyond the two before it, in bits; at least.
+    """About how many bits each difference (n,) tells beyond those around it.
 
-    By the other differences of the same recording: of each, how often it comes there, and how
-    often after the same one and the same two. What is seldom so is told as what is less so.
+    log2(n) over the length from which on what begins there comes nowhere else in the recording: an
+    estimate of the entropy of whatever makes such differences, periods and clocks that beat against
+    the grid included (Kontoyiannis et al., "Nonparametric entropy estimation for stationary
+    processes and random fields", 1998). Lengths are rounded up, so bits down.
     """
-    count = steps.size
-    probability = np.full(count, _NOVEL)
-    for before in range(3):
-        if count <= before:
-            break
-        rows = np.stack([steps[before - j : count - j] for j in range(before + 1)], axis=1)
-        same = _how_often(rows)
-        context = _how_often(rows[:, 1:]) if before else np.full(count, float(count))
-        shorter = probability[before:]
-        probability[before:] = (same - 1 + shorter) / context
-    return np.asarray(-np.log2(probability))
+    found = np.zeros(steps.size)
+    for length in _UNIQUE_FROM:
+        if length <= steps.size:
+            names = _names(steps, length)
+            _, which, counts = np.unique(names, return_inverse=True, return_counts=True)
+            unique = (counts[which] == 1) & (found[: names.size] == 0)
+            found[: names.size][unique] = np.log2(steps.size) / length
+    return found
 
 
-def _how_often(rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """How many rows (n, k) are like each (n,)."""
-    _, which, counts = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
-    return np.asarray(counts[which.ravel()], dtype=np.float64)
+def _names(steps: NDArray[np.int64], length: int) -> NDArray[np.uint64]:
+    """A number for each window of a length (n - length + 1,): the same for the same differences."""
+    with np.errstate(over="ignore"):
+        powers = np.full(steps.size, _ODD, dtype=np.uint64).cumprod()
+        inverse = np.full(steps.size, pow(_ODD, -1, 2**64), dtype=np.uint64).cumprod()
+        sums = np.cumsum(_mixed(steps.astype(np.uint64)) * powers)
+        sums = np.concatenate([np.zeros(1, dtype=np.uint64), sums])
+        whole = sums[length:] - sums[:-length]
+        return _mixed(whole * inverse[: whole.size])
 
 
 def _telling(steps: NDArray[np.int64], bits: NDArray[np.float64], length: int) -> list[int]:
@@ -182,12 +186,7 @@ def _telling(steps: NDArray[np.int64], bits: NDArray[np.float64], length: int) -
     enough = np.flatnonzero(sums[length:] - sums[:-length] >= _BITS)
     if enough.size == 0:
         return []
-    with np.errstate(over="ignore"):
-        mixed = _mixed(steps.astype(np.uint64))
-        powers = np.full(steps.size, _ODD, dtype=np.uint64).cumprod()
-        total = np.concatenate([[np.uint64(0)], np.cumsum(mixed * powers)])
-        inverse = np.full(steps.size, pow(_ODD, -1, 2**64), dtype=np.uint64).cumprod()
-        rank = _mixed((total[enough + length] - total[enough]) * inverse[enough])
+    rank = _names(steps, length)[enough]
     found: list[int] = []
     for place in enough[np.argsort(rank, kind="stable")].tolist():
         if all(abs(place - other) >= length for other in found):
