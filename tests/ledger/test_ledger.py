@@ -269,19 +269,6 @@ def test_an_interruption_before_the_seal_is_no_harm(used: Ledger) -> None:
         pass
 
 
-def test_records_of_an_earlier_version_are_not_passed_over(tmp_path: Path) -> None:
-    (tmp_path / "releases").mkdir()
-    (tmp_path / "releases" / "a.json").write_text("{}")
-    with pytest.raises(Refused, match="records of an earlier version"):
-        open_ledger(tmp_path)
-
-
-def test_a_folder_that_cannot_be_used(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(UnwritableOutput, match="state folder must be usable"):
-        open_ledger(tmp_path / "file")
-
-
 def test_a_full_disk_is_said(used: Ledger) -> None:
     def fill() -> None:
         with used.open() as book:

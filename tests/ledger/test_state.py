@@ -182,10 +182,21 @@ def test_no_output_is_let_into_a_state_folder_or_over_a_key(
                 check_output(folder / name, overwrite=True, what="report")
     key = tmp_path / "my.key"
     key.write_text(f"trailveil key 1\n{'0' * 64}\n")
-    for write in (
-        lambda: check_output(key, overwrite=True),
-        lambda: write_atomically(key, lambda out: out.write(b"x"), overwrite=True),
-    ):
-        with pytest.raises(UnwritableOutput, match="must not replace a key"):
-            write()
+    with pytest.raises(UnwritableOutput, match="must not replace a key"):
+        check_output(key, overwrite=True)
+    with pytest.raises(UnwritableOutput, match="must not replace a key"):
+        write_atomically(key, lambda out: out.write(b"x"), overwrite=True)
     check_output(tmp_path / "fine.txt", overwrite=False)
+
+
+def test_records_of_an_earlier_version_are_not_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "releases").mkdir()
+    (tmp_path / "releases" / "a.json").write_text("{}")
+    with pytest.raises(Refused, match="records of an earlier version"):
+        open_ledger(tmp_path)
+
+
+def test_a_folder_that_cannot_be_used(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UnwritableOutput, match="state folder must be usable"):
+        open_ledger(tmp_path / "file")

@@ -26,7 +26,7 @@ CONTENT_BYTES, WINDOW_BYTES = 16, 6
 ENOUGH = 2
 """How many windows apart from one another two recordings must share to be one."""
 
-_LONGEST = 200
+_LONGEST = 100
 # Fewer different places or values than this come back by themselves.
 _LEAST_DIFFERENT = 10
 # Differences in a window, and bits it must hold; windows of each kind at most.
