@@ -104,7 +104,8 @@ def test_recordings_with_neither_time_nor_place_in_common_add_nothing() -> None:
     written(Path("a.gpx"), ride(60, 20.0, begin=1_350_000_000, at=(47.37, 8.54)))
     written(Path("b.gpx"), ride(60, 20.0, begin=1_350_000_000 + YEARS, at=(43.7, 3.87), seed=2))
     for name in ("a", "b"):
-        words = ("protect", f"{name}.gpx", "--at", "start+10m", "--adversary", "speeds")
+        words = ("protect", f"{name}.gpx", "--at", "start+10m")
+        words = (*words, "--adversary", "speeds", "--design-for", "recording")
         told = " ".join(done(*words).split())
         assert "all that can be told" not in told
         assert "visited again and again: epsilon 2" not in told

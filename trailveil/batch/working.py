@@ -145,18 +145,18 @@ def digest_of(key: bytes, path: Path, *, often: bool = False) -> bytes:
     UnreadableInput where it cannot be read.
     """
     try:
-        plain = _known_sha256(path, *_state(path)) if often else sha256_of(path)
+        slow = _known_digest(path, *_state(path)) if often else slow_digest([sha256_of(path)])
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise UnreadableInput(
             f"input must be readable, got the error '{reason}': {named(path)}"
         ) from None
-    return derive(key, [b"input of a batch", slow_digest([plain])])
+    return derive(key, [b"input of a batch", slow])
 
 
 @lru_cache(maxsize=4)
-def _known_sha256(path: Path, *state: int) -> bytes:
-    return sha256_of(path)
+def _known_digest(path: Path, *state: int) -> bytes:
+    return slow_digest([sha256_of(path)])
 
 
 def sha256_of(path: Path) -> bytes:
