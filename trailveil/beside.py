@@ -28,9 +28,9 @@ EVERYTHING = 1e30
 # Seconds: releases this near are taken as they were made, up to so many rows together; of those
 # this near, what a new one tells of their parts is counted.
 _NEAR, _MOST_ROWS, _SAME_DAY = 3600.0, 1500, 86_400.0
-# Seconds: what is known of a moment that is farther off can be computed no more, to the digits that
-# numbers have. Under a Markov prior the nearer moment tells more.
-_FAR = 30 * 86_400.0
+# Seconds: what is farther off is taken for so near. Under a Markov prior the nearer moment tells
+# more, and beside times of years the moments of a recording have no digits left.
+_FAR = 2 * 86_400.0
 # Seconds before an end at which it is as if a release was recorded and released as it is.
 _STATE = np.arange(0.0, 60.0, 0.05)
 
@@ -81,21 +81,14 @@ def _epsilons(
     beside = [one for one in others if _gap(one[0], target) >= 0]
     if not beside:
         return list(target.epsilons)
-    # Where a near one cannot be taken as it is, as if it had no noise; and one that is far, nearer.
-    for near, far in ((_NEAR, np.inf), (0.0, np.inf), (0.0, _FAR)):
-        if far == _FAR and not all(_fades(kernel) for kernel in kernels):
-            break
+    far = _FAR if all(is_markov(kernel) for kernel in kernels) else np.inf
+    for near in (_NEAR, 0.0):  # where a near one cannot be taken as it is, as if it had no noise
         try:
             added = _added(target, beside, kernels, near, far)
         except (NumericalError, Unavailable, InvalidValue):
             continue
         return [e + scale * more for e, more in zip(target.epsilons, added, strict=True)]
     return [scale * EVERYTHING]
-
-
-def _fades(kernel: Kernel) -> bool:
-    """Whether a prior is Markov, so that what is nearer tells more."""
-    return is_markov(kernel, np.array([0.0, 1.0]))
 
 
 def _added(

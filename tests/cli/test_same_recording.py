@@ -111,7 +111,10 @@ def test_recordings_with_neither_time_nor_place_in_common_add_nothing() -> None:
         assert "visited again and again: epsilon 2" not in told
     assert "with all 2 of them, of any one time or place with a name: epsilon 1 -" in told
     # The same recording with other noise is what tells all.
-    told = " ".join(done(*words, "--again", "--radius", "100", "-o", "c.gpx").split())
+    copy = ride(60, 20.0, begin=1_350_003_600 + YEARS, at=(43.7, 3.87), seed=2)
+    words = ("protect", str(written(Path("c.gpx"), copy)), *words[2:])
+    assert "must be released once" in refused(*words)
+    told = " ".join(done(*words, "--again", "--radius", "100").split())
     assert "of any one time or place with a name: all that can be told" in told
 
 
