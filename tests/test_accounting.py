@@ -70,11 +70,38 @@ def test_parts_without_a_name_add_up_as_if_all_were_one_place(
         # The prior tells hardly anything of a ride from that of the day before.
         assert found.epsilon <= found.times < 1.01
         totals.append(found.one_place)
+        assert found.known == pytest.approx(1.0, abs=0.01)  # nobody knows that they are one
     # A stay of one time is one place of one loss: to a metre, and the level of the prior.
     assert totals == pytest.approx([1.0, 2.0, 3.0], rel=2e-3)
     other = released(ledger, day(0), tmp_path / "other.gpx", subject="you").account
     assert other is not None
     assert other.one_place == pytest.approx(1.0, rel=2e-3)
+
+
+@pytest.mark.parametrize(("at", "both"), [((48.137, 12.5), 1.0), ((47.999, 11.575), 2.0)])
+def test_parts_that_are_far_apart_are_not_one_place(
+    ledger: Ledger, tmp_path: Path, at: tuple[float, float], both: float
+) -> None:
+    """In another whole degree; a place at the border of two is in both."""
+    first = ride(60, 20.0, seed=1, begin=BEGIN, at=(48.0005, 11.575) if both == 2 else AT)
+    other = ride(60, 20.0, seed=2, begin=BEGIN + 40 * DAY, at=at)
+    released(ledger, first, tmp_path / "a.gpx")
+    found = released(ledger, other, tmp_path / "b.gpx").account
+    assert found is not None
+    assert found.one_place == pytest.approx(both, rel=2e-3)
+    assert found.total == pytest.approx(both, rel=2e-3)
+
+
+@pytest.mark.parametrize("years", [-20, -1, 1, 20])
+def test_what_is_years_away_adds_nothing(ledger: Ledger, tmp_path: Path, years: int) -> None:
+    """Numbers of 600 million seconds hold no hundredths: it is reckoned as if two days away."""
+    who = tuple(Named)
+    for number, when in enumerate((0, years * 365)):
+        trace = ride(60, 20.0, seed=number, begin=BEGIN + when * DAY, at=AT)
+        made = plan(trace, requested(trace, Chosen(("start+10m",)), Request((), who=who)))
+        found = publish(made, ledger, tmp_path / f"{number}.gpx").account
+        assert found is not None
+        assert found.times == pytest.approx(found.epsilon, abs=1e-2)
 
 
 def test_past_a_limit_a_release_is_refused_and_what_fits_is_said(
@@ -181,7 +208,7 @@ def test_what_cannot_be_computed_counts_as_everything(ledger: Ledger, tmp_path: 
         check_total(found, 1e6, 1.0)
 
 
-@pytest.mark.parametrize("hours", [0.18, 0.25, 1.5, 4.0, 24.0])
+@pytest.mark.parametrize("hours", [0.18, 0.25, 1.5, 4.0, 24.0, 50.0])
 def test_what_another_ride_adds_to_a_time_is_never_more_than_is_counted(
     ledger: Ledger, tmp_path: Path, hours: float
 ) -> None:

@@ -19,6 +19,7 @@ from trailveil.everywhere import plan_everywhere
 from trailveil.kept import AROUND, EDGES, left_out, with_fields_left_out
 from trailveil.ledger import open_ledger
 from trailveil.marginals import seen
+from trailveil.protecting import seed_of, whole_of
 from trailveil.release import Noise, Plan, Request, identity, plan
 from trailveil.secrets import basic
 from trailveil.selection import Stretch
@@ -153,5 +154,6 @@ def test_with_every_place_protected_fields_are_refused() -> None:
 
 def test_the_memory_knows_a_release_whatever_is_kept(tmp_path: Path) -> None:
     ledger = open_ledger(tmp_path / "state")
-    ids = [ledger.request_id(identity(made.trace, made.request)) for made in (WITH, WITHOUT)]
+    seeds = [seed_of(ledger.key, whole_of(made, None)) for made in (WITH, WITHOUT)]
+    ids = [ledger.request_id(seed) for seed in seeds]
     assert ids[0] == ids[1]

@@ -1,7 +1,5 @@
 """A recording is released once: the same again is the same file, another is refused."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,14 +12,13 @@ from trailveil.errors import Refused, UnreadableInput, UnwritableOutput
 from trailveil.formats import read
 from trailveil.ledger import Ledger, open_ledger
 from trailveil.loading import load
-from trailveil.output import Put
 from trailveil.protecting import (
     check_released,
+    commit,
     default_output,
     publish,
     requested,
 )
-from trailveil.published import Published
 from trailveil.release import Plan, Request, plan
 from trailveil.selection import Chosen
 from trailveil.trace import Trace
@@ -120,43 +117,38 @@ def test_other_noise_for_the_same_request_is_another_release(ledger: Ledger, pla
 
 
 def test_it_is_remembered_before_it_appears(ledger: Ledger, place: Path) -> None:
-    seen: list[int] = []
-
-    @contextmanager
-    def beside(found: Published) -> Iterator[Put]:
-        assert not found.further
+    output, seen = place / "a.gpx", list[int]()
+    with commit(MADE, ledger) as receipt:
+        assert not receipt.published.further
         seen.append(records(ledger))
-        assert not (place / "a.gpx").exists()
-        yield lambda: seen.append(int((place / "a.gpx").exists()))
-
-    publish(MADE, ledger, place / "a.gpx", beside=beside)
+        with receipt.staged(output, overwrite=False) as put:
+            assert not output.exists()
+            receipt.put(put, lambda: seen.append(int(output.exists())))
     assert seen == [1, 1]
+
+
+def failing(ledger: Ledger, output: Path, failure: BaseException, *, late: bool = False) -> None:
+    """A release whose report cannot be written, before anything appears or after."""
+    with commit(MADE, ledger) as receipt, receipt.staged(output, overwrite=False) as put:
+        if late:
+            receipt.put(put)
+        raise failure
 
 
 @pytest.mark.parametrize("failure", [UnwritableOutput("no room"), Refused("no")])
 def test_what_failed_before_it_appeared_counts_no_more(
     ledger: Ledger, place: Path, failure: Exception
 ) -> None:
-    @contextmanager
-    def beside(_: Published) -> Iterator[Put]:
-        raise failure
-        yield lambda: None
-
     with pytest.raises(type(failure)):
-        publish(MADE, ledger, place / "a.gpx", beside=beside)
+        failing(ledger, place / "a.gpx", failure)
     assert list(place.iterdir()) == []
     assert records(ledger) == 0
     publish(OTHER, ledger, place / "a.gpx")
 
 
 def test_an_interrupted_run_is_remembered_and_can_be_repeated(ledger: Ledger, place: Path) -> None:
-    @contextmanager
-    def beside(_: Published) -> Iterator[Put]:
-        raise KeyboardInterrupt
-        yield lambda: None
-
     with pytest.raises(KeyboardInterrupt):
-        publish(MADE, ledger, place / "a.gpx", beside=beside)
+        failing(ledger, place / "a.gpx", KeyboardInterrupt())
     assert list(place.iterdir()) == []
     assert records(ledger) == 1
     with pytest.raises(Refused):
@@ -165,17 +157,41 @@ def test_an_interrupted_run_is_remembered_and_can_be_repeated(ledger: Ledger, pl
 
 
 def test_a_failure_after_it_appeared_does_not_forget_it(ledger: Ledger, place: Path) -> None:
-    def fail() -> None:
-        raise UnwritableOutput("the report was in the way")
-
-    @contextmanager
-    def beside(_: Published) -> Iterator[Put]:
-        yield fail
-
     with pytest.raises(UnwritableOutput):
-        publish(MADE, ledger, place / "a.gpx", beside=beside)
+        failing(ledger, place / "a.gpx", UnwritableOutput("in the way"), late=True)
     assert (place / "a.gpx").exists()
     assert records(ledger) == 1
+
+
+def test_a_run_that_fails_takes_no_release_of_another_run_back(ledger: Ledger, place: Path) -> None:
+    """One counts and meets a full disk; meanwhile another one finds it counted, and appears."""
+
+    def run() -> None:
+        with commit(MADE, ledger):
+            publish(MADE, ledger, place / "b.gpx")
+            raise UnwritableOutput("no room")
+
+    with pytest.raises(UnwritableOutput):
+        run()
+    assert (place / "b.gpx").exists()
+    assert records(ledger) == 1
+    with pytest.raises(Refused, match="must be released once"):
+        publish(OTHER, ledger, place / "c.gpx")
+
+
+def test_what_all_runs_failed_to_write_counts_no_more(ledger: Ledger, place: Path) -> None:
+    def run(depth: int) -> None:
+        with commit(MADE, ledger):
+            if depth:
+                with pytest.raises(UnwritableOutput):
+                    run(depth - 1)
+                assert records(ledger) == 1
+            raise UnwritableOutput("no room")
+
+    with pytest.raises(UnwritableOutput):
+        run(2)
+    assert records(ledger) == 0
+    publish(OTHER, ledger, place / "a.gpx")
 
 
 def test_a_repeated_release_that_fails_is_not_forgotten(ledger: Ledger, place: Path) -> None:

@@ -173,7 +173,8 @@ def test_what_is_sent_is_counted_as_the_plan_is(tmp_path: Path, limit: float | N
             with ledger.open() as book:
                 published, row = count(book, told, bytes([number]) * 32, again=True)
                 assert row == number + 1
-                totals = book.totals("me", bytes(16))[bytes(16)][1].tolist()
+                told_of = book.totals("me", bytes(16))
+                totals = {name: one[1].tolist() for name, one in told_of.items()}
                 kept = unpacked(book.blob(row))
             assert published.account is not None
             own = published.account

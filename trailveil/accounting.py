@@ -5,8 +5,9 @@ Three things are counted, each against the worst of the adversaries' priors:
 - *protected times*: of each, what all releases tell whose times are near it, by their joint prior;
 - *places with names*: what all visits of all releases tell, their common noise included
   (trailveil.recurring), each ride as if by ways of its own;
-- *parts without a name*, such as the ends of a ride: the ledger knows no positions, so all of them
-  may be one place. What the releases tell of it then adds up (trailveil.recurring).
+- *parts without a name*, such as the ends of a ride: the ledger knows only the whole degree that
+  each is in, so all in one of these may be one place. What the releases tell of it would then add
+  up (trailveil.recurring). Nobody knows that it is so: only a limit is held against it.
 
 What of this is not computed counts as all that can be told. Not in it: of who knows a true place or
 a path, what other releases add; recordings of --everywhere, of which one visit to a place is
@@ -24,7 +25,7 @@ from trailveil.composition import Release, joint_loss
 from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import Kernel, stopped
-from trailveil.ledger import NO_ID, Book, Mark, Recorded
+from trailveil.ledger import ID_BYTES, NO_ID, Book, Mark, Recorded
 from trailveil.loss import largest_eigenvalue
 from trailveil.mechanism import Mechanism
 from trailveil.places import Visited
@@ -39,6 +40,9 @@ from trailveil.ways import loss_of_shapes
 
 # Metres: protected parts of one recording that are this near, or within the radius, may be one.
 _ONE_PLACE = 500.0
+# Metres, and the corners of a square around a place: so near to a whole degree, it may be in it.
+_NEAR_BORDER = 2000.0
+_CORNERS = np.array([[0.0, 0.0], [-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
 # An epsilon above this is said to be everything.
 _ALL = 1e9
 # Of recordings of more fixes than this, only so many seconds around protected parts are looked at,
@@ -72,8 +76,9 @@ class Account:
     """What a release tells together with all before it, as epsilon.
 
     releases: how many there are with it. epsilon: of it alone. times: of its protected times, the
-    worst, or of those of an overlapping release. one_place: if all parts without a name are one
-    place; fresh: what it adds to that. overlapping: how many earlier ones share moments with it.
+    worst, or of those of an overlapping release. one_place: if all parts without a name that are
+    near enough are one place; fresh: what it adds to that. overlapping: how many earlier ones share
+    moments with it, or are of the same recording.
     """
 
     subject: str
@@ -91,10 +96,15 @@ class Account:
         places = [one.at_most for one in self.places]
         return max(self.times, self.one_place, *places)
 
+    @property
+    def known(self) -> float:
+        """What is known to be told: without the parts that may be one place, or elsewhere."""
+        return max(self.epsilon, self.times, *(one.total for one in self.places))
+
 
 def told_by(made: Plan, there: Sequence[Visited]) -> tuple[Mark, ...]:
     """What a release tells of each place, and of the one that its unnamed parts may be."""
-    return (*(_of_visited(made, one) for one in there), _of_unnamed(made))
+    return (*(_of_visited(made, one) for one in there), *_of_unnamed(made))
 
 
 def account(
@@ -126,12 +136,10 @@ def account(
             replace(one, told=np.array([joint]) if one.place == NO_ID else _all_of(one.told))
             for one in marks
         )
-    before = book.totals(subject, NO_ID).get(NO_ID)
-    fresh = float(marks[-1].told[0])
-    unnamed = fresh + (0.0 if before is None else float(before[1][0]))
+    fresh, unnamed = _unnamed(book, marks[len(there) :], subject)
     places = tuple(
         _place(book, one, mark, subject, unnamed)
-        for one, mark in zip(there, marks[:-1], strict=True)
+        for one, mark in zip(there, marks[: len(there)], strict=True)
     )
     found = Account(
         subject,
@@ -178,29 +186,63 @@ def _of_visited(made: Plan, one: Visited) -> Mark:
     return Mark(place.ident, one.draw, np.array(told))
 
 
-def _of_unnamed(made: Plan) -> Mark:
-    """The most that it tells of one place that its parts without a name may be."""
+def _unnamed(book: Book, marks: Sequence[Mark], subject: str) -> tuple[float, float]:
+    """What a release tells of a place that has no name, and all with it: where that is the most.
+
+    marks: of the regions that it has such parts in. Those of earlier versions may be anywhere.
+    """
+    before = {name: float(told[0]) for name, (_, told) in book.totals(subject, NO_ID).items()}
+    anywhere = before.get(NO_ID, 0.0)
+    found = [(float(one.told[0]), before.get(one.draw, 0.0)) for one in marks]
+    fresh, told = max(found, key=sum, default=(0.0, 0.0))
+    return fresh, fresh + told + anywhere
+
+
+def _of_unnamed(made: Plan) -> list[Mark]:
+    """The most that it tells of one place that its parts without a name may be, in each region."""
     if made.request.method is Method.EVERYWHERE:
         ends = (made.lattice[-1] - made.lattice[0]) / MICRO
         visits = 2 if np.hypot(*ends) <= max(_ONE_PLACE, made.request.radius) else 1
-        return Mark(NO_ID, NO_ID, np.array([visits * made.request.bound]))
-    groups = _one_place_each(made)
-    if made.request.method is not Method.NOISE:
-        # All but the cuts is reckoned as known, so what each of them tells adds up.
-        loss = {one.stretch: one.exposures[0].loss for one in made.findings}
-        cuts = [sum(loss[part] for part in parts) for parts in groups]
-        return Mark(NO_ID, NO_ID, np.array([max(cuts, default=0.0)]))
-    told = [0.0]
-    for parts in groups:
-        spans = [_span(made, one.begin, one.end) for one in parts]
-        own = _own(made, spans)
-        seconds, factor = own.times[own.rows], own.factor[own.rows]
-        told += [
-            float(information(kernel, seconds, spans, ones, factor, noise=own.floor)[0, 0])
-            for kernel in _kernels(made.request)
-            for ones in [np.ones((seconds.size, 1))]
-        ]
-    return Mark(NO_ID, NO_ID, np.array([max(told)]))
+        regions = {name for place in _coarsely(made) for name in _regions(made, place)}
+        return _marks(dict.fromkeys(regions, visits * made.request.bound))
+    told: dict[bytes, float] = {}
+    for middle, parts in _one_place_each(made):
+        if made.request.method is not Method.NOISE:
+            # All but the cuts is reckoned as known, so what each of them tells adds up.
+            loss = {one.stretch: one.exposures[0].loss for one in made.findings}
+            most = sum(loss[part] for part in parts)
+        else:
+            spans = [_span(made, one.begin, one.end) for one in parts]
+            own = _own(made, spans)
+            seconds, factor = own.times[own.rows], own.factor[own.rows]
+            most = max(
+                float(information(kernel, seconds, spans, ones, factor, noise=own.floor)[0, 0])
+                for kernel in _kernels(made.request)
+                for ones in [np.ones((seconds.size, 1))]
+            )
+        for name in _regions(made, middle):
+            told[name] = max(told.get(name, 0.0), most)
+    return _marks(told)
+
+
+def _marks(told: dict[bytes, float]) -> list[Mark]:
+    return [Mark(NO_ID, name, np.array([most])) for name, most in sorted(told.items())]
+
+
+def _coarsely(made: Plan) -> FloatArray:
+    """Places (k, 2), metres in the frame, one of which is within some 1.5 km of each fix."""
+    metres = made.lattice / MICRO
+    return np.asarray(np.unique(np.round(metres / _NEAR_BORDER), axis=0) * _NEAR_BORDER)
+
+
+def _regions(made: Plan, middle: FloatArray) -> set[bytes]:
+    """The whole degrees that a place (2,), metres in the frame, is in or near, by their names."""
+    around = middle + max(_NEAR_BORDER, 4 * made.request.radius) * _CORNERS
+    degrees = np.floor(made.frame.to_degrees(np.round(around * MICRO).astype(np.int64)) / MICRO)
+    return {
+        f"{int(north):+03d}{int((east + 180) % 360):03d}".rjust(ID_BYTES).encode()
+        for north, east in degrees
+    }
 
 
 def _own(made: Plan, spans: Sequence[tuple[float, float]]) -> Mechanism:
@@ -219,8 +261,8 @@ def _own(made: Plan, spans: Sequence[tuple[float, float]]) -> Mechanism:
     return Mechanism(own.times[near], own.factor[near], own.floor, own.process, released)
 
 
-def _one_place_each(made: Plan) -> list[list[Stretch]]:
-    """The protected parts, those together that may be one place."""
+def _one_place_each(made: Plan) -> list[tuple[FloatArray, list[Stretch]]]:
+    """The protected parts, those together that may be one place, and where that is, in metres."""
     near = max(_ONE_PLACE, made.request.radius)
     groups: list[tuple[FloatArray, list[Stretch]]] = []
     for one in (finding.stretch for finding in made.findings):
@@ -234,7 +276,7 @@ def _one_place_each(made: Plan) -> list[list[Stretch]]:
                 break
         else:
             groups.append((middle, [one]))
-    return [parts for _, parts in groups]
+    return groups
 
 
 def _kernels(request: Request) -> list[Kernel]:
@@ -296,7 +338,9 @@ def _together(book: Book, numbers: Sequence[int], made: Plan) -> tuple[float, fl
     kept = [unpacked(book.blob(number)) for number in numbers]
     if made.common or made.mechanism.process is not None or any(one.roots for one in kept):
         return everything
-    first = int(made.trace.times[0])
+    first, last = int(made.trace.times[0]), int(made.trace.times[-1])
+    if any(book.rows[n - 1].end <= first or book.rows[n - 1].begin >= last for n in numbers):
+        return everything  # of the same recording, as if at other times
     own = replace(made.mechanism, times=made.trace.times / NANOSECONDS)
     noises = [own, *(one.mechanism for one in kept)]
     parts = [(one.stretch.begin, one.stretch.end) for one in made.findings]

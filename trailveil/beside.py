@@ -19,6 +19,7 @@ from trailveil.kernels import Kernel, stopped
 from trailveil.ledger import Recorded
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.secrets import basic
+from trailveil.statespace import is_markov
 from trailveil.trace import NANOSECONDS
 
 EVERYTHING = 1e30
@@ -27,6 +28,9 @@ EVERYTHING = 1e30
 # Seconds: releases this near are taken as they were made, up to so many rows together; of those
 # this near, what a new one tells of their parts is counted.
 _NEAR, _MOST_ROWS, _SAME_DAY = 3600.0, 1500, 86_400.0
+# Seconds: what is farther off is taken for so near. Under a Markov prior the nearer moment tells
+# more, and beside times of years the moments of a recording have no digits left.
+_FAR = 2 * 86_400.0
 # Seconds before an end at which it is as if a release was recorded and released as it is.
 _STATE = np.arange(0.0, 60.0, 0.05)
 
@@ -77,9 +81,10 @@ def _epsilons(
     beside = [one for one in others if _gap(one[0], target) >= 0]
     if not beside:
         return list(target.epsilons)
+    far = _FAR if all(is_markov(kernel) for kernel in kernels) else np.inf
     for near in (_NEAR, 0.0):  # where a near one cannot be taken as it is, as if it had no noise
         try:
-            added = _added(target, beside, kernels, near)
+            added = _added(target, beside, kernels, near, far)
         except (NumericalError, Unavailable, InvalidValue):
             continue
         return [e + scale * more for e, more in zip(target.epsilons, added, strict=True)]
@@ -91,8 +96,12 @@ def _added(
     beside: Sequence[tuple[Recorded | Piece, Callable[..., Piece]]],
     kernels: Sequence[Kernel],
     near: float,
+    far: float,
 ) -> FloatArray:
-    """The loss (1 / m^2) that the others add to each part (k,), at most."""
+    """The loss (1 / m^2) that the others add to each part (k,), at most.
+
+    near, far: seconds; what is less far off is taken as it is, what is farther as if it were not.
+    """
     own = target.mechanism
     if own is None:
         raise InvalidValue("a release must have noise that is known, got none")
@@ -103,7 +112,7 @@ def _added(
     room = _MOST_ROWS - own.rows.size
     pieces, states = [], []
     for side, sign in ((earlier, -1.0), (later, 1.0)):
-        taken, known = _side(side, target, sign, near, room)
+        taken, known = _side(side, target, sign, near, far, room)
         pieces += taken
         states.append(known)
         room -= sum(one.mechanism.rows.size for one in taken if one.mechanism is not None)
@@ -134,6 +143,7 @@ def _side(
     target: Piece,
     sign: float,
     near: float,
+    far: float,
     room: int,
 ) -> tuple[list[Piece], FloatArray]:
     """Of one side: those taken as they were made, and when the next one is as if known (n,)."""
@@ -145,8 +155,9 @@ def _side(
                 taken.append(piece)
                 room -= piece.mechanism.rows.size
                 continue
-        edge = one.end if sign < 0 else one.begin
-        return taken, np.asarray(edge / NANOSECONDS + sign * _STATE)
+        most = min(_gap(one, target) / NANOSECONDS, far)
+        edge = (target.begin if sign < 0 else target.end) / NANOSECONDS + sign * most
+        return taken, np.asarray(edge + sign * _STATE)
     return taken, np.empty(0)
 
 

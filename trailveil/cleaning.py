@@ -159,7 +159,8 @@ def clean_readings(
         )
     fates.lose("bad_values", bad)
     rows, cleaning = _sorted_out(recorded, times, unclear, recorded.values[:, None], fates)
-    readings = Readings(times[rows].astype(np.int64), recorded.values[rows], recorded.unit)
+    about = recorded.unit, recorded.column
+    readings = Readings(times[rows].astype(np.int64), recorded.values[rows], *about)
     return readings, cleaning
 
 

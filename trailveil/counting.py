@@ -21,7 +21,7 @@ class Countable:
     """What the ledger is told of a release: `counted` makes an entry whole, and its account.
 
     begin, end: of the recording, nanoseconds. series, subject: as of an entry. name, noise_trace:
-    of its mechanism, metres squared.
+    of its mechanism, metres squared. prints: what the recording is recognised by.
     """
 
     begin: int
@@ -31,11 +31,13 @@ class Countable:
     name: str
     noise_trace: float
     counted: Callable[[Book, Entry], tuple[Entry, Account | None]]
+    prints: bytes = b""
 
     def entry(self, request: bytes) -> Entry:
         """The entry, as far as it is the same for every kind of recording."""
         body = {"mechanism": self.name, "noise_trace": self.noise_trace}
-        return Entry(self.subject, self.series, self.begin, self.end, request, 0.0, body)
+        about = (self.subject, self.series, self.begin, self.end, request, 0.0, body)
+        return Entry(*about, prints=self.prints)
 
 
 def countable(
@@ -44,10 +46,12 @@ def countable(
     marks: Sequence[Mark],
     subject: str,
     limit: float | None,
+    prints: bytes = b"",
 ) -> Countable:
     """The release of a trace, to be counted. there: the places that the plan counts on.
 
-    marks: of `trailveil.accounting.told_by`. limit: of epsilon in total.
+    marks: of `trailveil.accounting.told_by`. limit: of epsilon in total. prints: what the recording
+    is recognised by besides its times, as of an entry.
     """
     begin, end = span(made.trace)
     about = (made.request.method.value, made.mechanism.noise_trace)
@@ -56,7 +60,7 @@ def countable(
         noise = packed(made, there)
         return _with_account(book, entry, made, there, marks, limit, noise, beside=True)
 
-    return Countable(begin, end, "", subject, *about, counted)
+    return Countable(begin, end, "", subject, *about, counted, prints)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -64,7 +68,7 @@ class Sent:
     """A release as the process that counts gets it from one that designed it: little to send.
 
     bare: its plan without positions and, as far as `packed` has it, without its noise. fixes: first
-    and last, nanoseconds. noise_trace: metres squared. there, marks: as of `countable`.
+    and last, nanoseconds. noise_trace: metres squared. there, marks, prints: as of `countable`.
     """
 
     bare: Plan
@@ -73,6 +77,7 @@ class Sent:
     packed: Packed
     there: tuple[Visited, ...]
     marks: tuple[Mark, ...]
+    prints: bytes = b""
 
     def countable(self, subject: str, limit: float | None) -> Countable:
         """The release, to be counted: by itself where there is no limit.
@@ -89,33 +94,39 @@ class Sent:
             return _with_account(book, entry, *about, beside=beside)
 
         name = self.bare.request.method.value
-        return Countable(*self.fixes, "", subject, name, self.noise_trace, counted)
+        about = (*self.fixes, "", subject, name, self.noise_trace)
+        return Countable(*about, counted, self.prints)
 
 
 def sent(
-    made: Plan, there: Sequence[Visited], marks: Sequence[Mark], shared: Shared | None = None
+    made: Plan,
+    there: Sequence[Visited],
+    marks: Sequence[Mark],
+    shared: Shared | None = None,
+    prints: bytes = b"",
 ) -> Sent:
-    """What is counted of a plan. shared: as of `trailveil.recorded.packed`."""
+    """What is counted of a plan. shared: as of `trailveil.recorded.packed`. prints: of an entry."""
     whole = packed(made, there, shared)
     about = (span(made.trace), made.mechanism.noise_trace, whole)
-    return Sent(bare(made), *about, tuple(there), tuple(marks))
+    return Sent(bare(made), *about, tuple(there), tuple(marks), prints)
 
 
-def count(
-    book: Book, told: Countable, wanted: bytes, *, again: bool
-) -> tuple[Published, int | None]:
-    """Add a release to the ledger, unless it is in it; with the number of its new row.
+def count(book: Book, told: Countable, wanted: bytes, *, again: bool) -> tuple[Published, int]:
+    """Add a release to the ledger, unless it is in it; with the number of its row.
 
-    wanted: its request, as `Ledger.request_id` names it. Raises Refused, and adds nothing, for a
-    different release of the recording unless `again`, and for one beyond a limit.
+    The row is relied on from now on: a run whose file does not appear must let it go
+    (`Book.let_go`). wanted: its request, as `Ledger.request_id` names it. Raises Refused, and adds
+    nothing, for a different release of the recording unless `again`, and for one beyond a limit.
     """
-    before = earlier(book, told.subject, told.series, told.begin, told.end)
+    times = (told.begin, told.end)
+    before = earlier(book, told.subject, told.series, *times, told.prints)
     alike = [one for one in before if _is_like(book, one, wanted, told.noise_trace)]
     found = Published(len(before) > len(alike))
     if found.further and not alike and not again:
-        raise released_before(told.subject)
+        raise released_before(told.subject, before, *times)
     if alike:
-        return found, None
+        book.claim(alike[-1].number)
+        return found, alike[-1].number
     entry, of_it = told.counted(book, told.entry(wanted))
     return replace(found, account=of_it), book.add(entry)
 
@@ -125,28 +136,47 @@ def span(recording: Timed) -> tuple[int, int]:
     return int(recording.times[0]), int(recording.times[-1])
 
 
-def earlier(book: Book, subject: str, series: str, begin: int, end: int) -> list[Recorded]:
-    """Releases that share time with a recording; that one begins where another ends is none."""
-    return [
-        one
+def earlier(
+    book: Book, subject: str, series: str, begin: int, end: int, prints: bytes
+) -> list[Recorded]:
+    """Releases of a recording or of a part of it: in the order of the ledger.
+
+    Those that share time with it (that one begins where another ends is none), and those that are
+    of it by its prints, whenever they say that it was.
+    """
+    found = {
+        one.number: one
         for one in book.overlapping(subject, series, begin, end)
-        if min(end, one.end) > max(begin, one.begin)
-    ]
+        if _share_time(one, begin, end)
+    }
+    found |= {one.number: one for one in book.alike(subject, series, prints)}
+    return [found[number] for number in sorted(found)]
 
 
-def released_before(subject: str) -> Refused:
-    """The refusal of a second, different release of a recording."""
+def released_before(subject: str, before: Sequence[Recorded], begin: int, end: int) -> Refused:
+    """The refusal of a second, different release of a recording. before: of `earlier`."""
+    got = "one of times that were released before with other noise"
+    if not any(_share_time(one, begin, end) for one in before):
+        got = (
+            "one that was released before with other noise, as of other times or by another name "
+            "(say the same --tz and --column as before)"
+        )
     return Refused(
-        "a recording must be released once, got one of times that were released before with other "
-        "noise: two different releases together can give its protected places away to a few "
-        "metres; ask for the same as before to get the same file again, add --again to accept "
-        f"that, or name whose it is (--subject) if it is not of the one called {subject!r}"
+        f"a recording must be released once, got {got}: two different releases together can give "
+        "its protected places away to a few metres; ask for the same as before to get the same "
+        "file again, add --again to accept that, or name whose it is (--subject) if it is not of "
+        f"the one called {subject!r}"
     )
 
 
+def _share_time(one: Recorded, begin: int, end: int) -> bool:
+    return min(end, one.end) > max(begin, one.begin)
+
+
 def _others(book: Book, entry: Entry) -> list[int]:
-    """The numbers of releases that share time with one that is to be added."""
-    return [one.number for one in earlier(book, entry.subject, "", entry.begin, entry.end)]
+    """The numbers of releases that are of the recording of one that is to be added."""
+    about = (entry.subject, entry.series, entry.begin, entry.end, entry.prints)
+    return [one.number for one in earlier(book, *about)]
 
 
 def _with_account(

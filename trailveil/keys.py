@@ -12,10 +12,9 @@ from pathlib import Path
 
 from trailveil.errors import Refused, UnreadableInput, UnwritableOutput
 from trailveil.formats.source import SMALL, load, named
-from trailveil.output import check_output, write_atomically
+from trailveil.output import KEY_HEAD, check_output, write_atomically
 from trailveil.randomness import SEED_BYTES, derive, fresh_seed
 
-_HEAD = "trailveil key 1"
 _FILE = re.compile(rb"trailveil key 1\r?\n([0-9a-f]{64})\r?\n?")
 
 
@@ -31,7 +30,12 @@ def new_key(path: Path) -> None:
             "another: no key is replaced, since what was released with it could not be made again"
         )
     check_output(path, overwrite=False, what="key")
-    data = f"{_HEAD}\n{fresh_seed().hex()}\n".encode()
+    make_key(path)
+
+
+def make_key(path: Path) -> None:
+    """As `new_key`, without a look at the place: also for the state folder's own."""
+    data = f"{KEY_HEAD.decode()}1\n{fresh_seed().hex()}\n".encode()
     write_atomically(path, lambda out: out.write(data), overwrite=False, private=True, what="key")
 
 

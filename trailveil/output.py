@@ -9,8 +9,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from trailveil.errors import NoRoom, UnwritableOutput
+from trailveil.errors import NoRoom, Refused, UnwritableOutput
 from trailveil.formats.source import named
+
+SEAL = "ledger.seal"
+"""The name of a file that is in every folder of a ledger."""
+
+KEY_HEAD = b"trailveil key "
+"""How key files begin."""
 
 Put = Callable[[], None]
 """Puts a file that is complete in its place."""
@@ -19,9 +25,11 @@ Put = Callable[[], None]
 def check_output(path: Path, *others: Path, overwrite: bool, what: str = "output") -> None:
     """Refuse a target that exists, has no folder, is no file, or is one of the other files.
 
-    what: what to call it. Raises UnwritableOutput, which says what to do.
+    what: what to call it. Raises UnwritableOutput, which says what to do. Never is it in a state
+    folder or in place of a key, asked or not: what was released could not be counted any more.
     """
     with _refusing(path, what):
+        check_not_state(path, what)
         for other in others:
             if is_same_file(path, other):
                 raise UnwritableOutput(
@@ -38,6 +46,54 @@ def check_output(path: Path, *others: Path, overwrite: bool, what: str = "output
                 "first"
             )
         _check_free(path, what, overwrite=overwrite)
+
+
+def state_folder() -> Path:
+    """Where the user's state is: in $XDG_STATE_HOME, or %LOCALAPPDATA%, or ~/.local/state.
+
+    Raises Refused where there is no home.
+    """
+    stated = os.environ.get("XDG_STATE_HOME") or os.environ.get("LOCALAPPDATA")
+    if stated and Path(stated).is_absolute():
+        return Path(stated) / "trailveil"
+    try:
+        home = Path.home()
+    except RuntimeError as error:
+        raise Refused(
+            "a state folder must be known to count releases, got no home; set XDG_STATE_HOME"
+        ) from error
+    return home / ".local" / "state" / "trailveil"
+
+
+def check_not_state(path: Path, what: str = "output") -> None:
+    """Refuse to write where any ledger is kept. Raises UnwritableOutput."""
+    real = Path(os.path.realpath(path))
+    above = [real, *real.parents]
+    own = False
+    with contextlib.suppress(Refused):  # no home, so no state of one's own
+        own = Path(os.path.realpath(state_folder())) in above
+    if own or any(os.path.lexists(one / SEAL) for one in above):
+        raise UnwritableOutput(
+            f"the {what} must not be in the folder of a ledger, got one that is: {named(path)}; "
+            "choose another folder"
+        )
+
+
+def _is_key(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return stream.read(len(KEY_HEAD)) == KEY_HEAD
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder and those above it that are missing, each for the user alone (mode 0700).
+
+    Raises OSError where the file system says no.
+    """
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    for one in reversed(missing):
+        one.mkdir(mode=0o700, exist_ok=True)
+    if not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
 
 
 def is_same_file(path: Path, other: Path) -> bool:
@@ -172,7 +228,7 @@ def _link(rough: Path, path: Path, what: str) -> None:
 
 
 def _check_free(path: Path, what: str, *, overwrite: bool) -> None:
-    """Nothing is there; or, to overwrite it, a file: never a device, a pipe or a socket."""
+    """Nothing is there; or, to overwrite it, a file: never a device, a pipe, a socket, a key."""
     exists = path.exists()
     if exists and not stat.S_ISREG(path.stat().st_mode):
         raise UnwritableOutput(
@@ -181,6 +237,10 @@ def _check_free(path: Path, what: str, *, overwrite: bool) -> None:
         )
     if (exists or path.is_symlink()) and not overwrite:
         raise _taken(path, what)
+    if exists and _is_key(path):
+        raise UnwritableOutput(
+            f"the {what} must not replace a key, got one: {named(path)}; choose another name"
+        )
 
 
 def _taken(path: Path, what: str) -> UnwritableOutput:

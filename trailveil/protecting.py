@@ -1,9 +1,13 @@
 """From a file to a protected file: read, clean, select, plan, count, draw, write."""
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
 
 from trailveil.accounting import told_by
 from trailveil.common import Common
@@ -24,9 +28,10 @@ from trailveil.formats.source import beginning, named
 from trailveil.formats.table import format_of, format_to_write
 from trailveil.keys import name_of
 from trailveil.ledger import Book, Entry, Ledger
-from trailveil.output import staged
+from trailveil.ledger.identity import content_of, prints_of
 from trailveil.places import Visited, check_known, load_places, visited
-from trailveil.published import Beside, Drawn, Published
+from trailveil.projection import placed
+from trailveil.published import Drawn, Published, Receipt
 from trailveil.randomness import derive
 from trailveil.readings import Readings, Timed
 from trailveil.readings_release import (
@@ -80,23 +85,24 @@ def check_released(
     common: Sequence[Common] = (),
 ) -> None:
     """Refuse a different release of a recording before any work is done, unless `again`."""
-    _check(ledger, trace, identity(trace, request, common), "", again, key, subject)
+    _check(ledger, trace, _whole(trace, request, common, key), "", again, key, subject)
 
 
 def _check(
     ledger: Ledger,
     recording: Timed,
-    whole: Iterable[bytes],
+    whole: Sequence[bytes],
     series: str,
     again: bool,
     key: bytes | None,
     subject: str,
 ) -> None:
-    wanted = ledger.request_id((*whole, *_named(key)))
+    wanted = ledger.request_id(seed_of(ledger.key if key is None else key, whole))
+    prints = recognised(ledger, recording, whole)
     with ledger.open() as book:
-        before = earlier(book, subject, series, *span(recording))
+        before = earlier(book, subject, series, *span(recording), prints)
     if before and not again and all(one.request != wanted for one in before):
-        raise released_before(subject)
+        raise released_before(subject, before, *span(recording))
 
 
 def planned(trace: Trace, request: Request, common: Sequence[Common] = ()) -> Plan:
@@ -111,79 +117,91 @@ def planned(trace: Trace, request: Request, common: Sequence[Common] = ()) -> Pl
 
 
 def whole_of(made: Plan, key: bytes | None) -> tuple[bytes, ...]:
-    """All that a release depends on, and under which key it is drawn."""
-    return (*identity(made.trace, made.request, made.common), *_named(key))
+    """All that a release depends on, and under which key it is drawn; never to be stored."""
+    return _whole(made.trace, made.request, made.common, key)
 
 
-def drawn(made: Plan, seed: bytes, retiming: Retiming, suffix: str) -> Drawn:
+def _whole(
+    trace: Trace, request: Request, common: Sequence[Common], key: bytes | None
+) -> tuple[bytes, ...]:
+    content = content_of(trace.times, _steps(trace))
+    return (content, *identity(trace, request, common), *_named(key))
+
+
+def recognised(ledger: Ledger, recording: Timed, whole: Sequence[bytes]) -> bytes:
+    """What the ledger knows a recording by. whole: of `whole_of`."""
+    return prints_of(ledger.key, whole[0], recording.times, _steps(recording))
+
+
+def _steps(recording: Timed) -> NDArray[np.int64]:
+    """The recording on its lattice, (n,) or (n, 2)."""
+    if isinstance(recording, Readings):
+        return recording.steps(DECIMALS)
+    return placed(recording.positions)[1]
+
+
+def drawn(made: Plan, seed: bytes, retiming: Retiming) -> Drawn:
     """Draw the noise of a release, and make what writes it in the format of a suffix."""
     own, whole = draw(made, seed)
     trace, grid = retimed(own, whole, retiming)
-    return own, trace, lambda out: write(trace, out, suffix, grid=grid)
+    return own, trace, lambda out, suffix: write(trace, out, suffix, grid=grid)
 
 
 def publish(
+    made: Plan, ledger: Ledger, output: Path, *, overwrite: bool = False, **how: Any
+) -> Published:
+    """Count a release, draw its noise and write it. how: as of `commit`, which see."""
+    with (
+        commit(made, ledger, **how) as receipt,
+        receipt.staged(output, overwrite=overwrite) as put,
+    ):
+        receipt.put(put)
+    return receipt.published
+
+
+@contextlib.contextmanager
+def commit(
     made: Plan,
     ledger: Ledger,
-    output: Path,
     *,
     again: bool = False,
-    overwrite: bool = False,
-    beside: Beside | None = None,
     key: bytes | None = None,
     retiming: Retiming = AS_RECORDED,
     subject: str = ME,
     there: Sequence[Visited] = (),
     limit: float | None = None,
-) -> Published:
-    """Count the release, draw its noise and write it.
+) -> Iterator[Receipt]:
+    """Count a release durably and draw its noise; within, its files are staged and appear.
 
-    It is counted durably first; then its file appears whole or not at all, and with it what is
-    written beside it. key: 32 secret bytes that make the noise the same wherever it is asked for;
-    without, it is random, and the same again where it is recorded. there: the places that the plan
-    counts on. limit: of epsilon in total. Raises Refused for a different release of the recording
-    unless `again`, and for one beyond the limit.
+    Where that fails before `Receipt.put`, it counts no more, unless another run relies on it. key:
+    32 secret bytes that make the noise the same wherever it is asked for; without, it is the same
+    again where it is recorded. there: the places that the plan counts on. limit: of epsilon in
+    total. Raises Refused for a different release of the recording unless `again`, and for one
+    beyond the limit.
     """
-    return _publish(
-        countable(made, there, told_by(made, there), subject, limit),
-        whole_of(made, key),
-        lambda seed: drawn(made, seed, retiming, output.suffix),
-        ledger,
-        output,
-        again=again,
-        overwrite=overwrite,
-        beside=beside,
-        key=key,
-    )
+    whole = whole_of(made, key)
+    prints = recognised(ledger, made.trace, whole)
+    release = countable(made, there, told_by(made, there), subject, limit, prints)
+    seed = seed_of(ledger.key if key is None else key, whole)
+    with _committed(release, seed, drawn(made, seed, retiming), ledger, again=again) as receipt:
+        yield receipt
 
 
-def _publish(
-    told: Countable,
-    whole: Iterable[bytes],
-    drawn: Callable[[bytes], Drawn],
-    ledger: Ledger,
-    output: Path,
-    *,
-    again: bool,
-    overwrite: bool,
-    beside: Beside | None,
-    key: bytes | None,
-) -> Published:
-    """Count, then let appear what is drawn with the seed of the whole request."""
-    whole = tuple(whole)
-    wanted = ledger.request_id(whole)
-    own, leaves, write_drawn = drawn(ledger.seed(wanted) if key is None else seed_of(key, whole))
+@contextlib.contextmanager
+def _committed(
+    release: Countable, seed: bytes, made: Drawn, ledger: Ledger, *, again: bool
+) -> Iterator[Receipt]:
+    own, leaves, write_drawn = made
     with ledger.open() as book:
-        found, number = count(book, told, wanted, again=again)
-    found = replace(found, drawn=own, released=leaves)
-    with _withdrawn(ledger, number) as appears, contextlib.ExitStack() as files:
-        put = files.enter_context(staged(output, write_drawn, overwrite=overwrite))
-        put_beside = files.enter_context(beside(found)) if beside else None
-        appears()
-        put()
-        if put_beside:
-            put_beside()
-    return found
+        found, number = count(book, release, ledger.request_id(seed), again=again)
+    receipt = Receipt(replace(found, drawn=own, released=leaves), write_drawn)
+    try:
+        yield receipt
+    except TrailveilError:
+        if not receipt.appeared:
+            with ledger.open() as book:
+                book.let_go(number)
+        raise
 
 
 def check_released_readings(
@@ -197,54 +215,61 @@ def check_released_readings(
     subject: str = ME,
 ) -> None:
     """As `check_released`, of readings. series: which of a subject's readings they are."""
-    _check(ledger, readings, identity_of(readings, request), series, again, key, subject)
+    whole = _whole_readings(readings, request, key)
+    _check(ledger, readings, whole, series, again, key, subject)
 
 
-def publish_readings(
+@contextlib.contextmanager
+def commit_readings(
     made: ReadingsPlan,
     ledger: Ledger,
-    output: Path,
     *,
     series: str,
     again: bool = False,
-    overwrite: bool = False,
-    beside: Beside | None = None,
     key: bytes | None = None,
     retiming: Retiming = AS_RECORDED,
     subject: str = ME,
-) -> Published:
-    """As `publish`, of readings: their file is a table of times and values.
+) -> Iterator[Receipt]:
+    """As `commit`, of readings: their file is a table of times and values.
 
-    series: which of a subject's readings they are: other ones are other recordings.
+    series: which of a subject's readings they are: other ones are other recordings, unless all
+    their values are the same.
     """
-
-    def drawn(seed: bytes) -> Drawn:
-        own, whole = draw_readings(made, seed)
-        readings, grid = retimed(own, whole, retiming)
-        return own, readings, lambda out: write_series(readings, out, decimals=DECIMALS, grid=grid)
 
     def counted(book: Book, entry: Entry) -> tuple[Entry, None]:
         found = [one.guarantee.epsilon for one in made.findings]
         worst = max(found, default=made.request.epsilon)
         return replace(entry, epsilon=worst, body={**entry.body, "epsilon": worst}), None
 
-    about = ("readings", made.mechanism.noise_trace)
-    return _publish(
-        Countable(*span(made.readings), series, subject, *about, counted),
-        (*identity_of(made.readings, made.request), *_named(key)),
-        drawn,
-        ledger,
-        output,
-        again=again,
-        overwrite=overwrite,
-        beside=beside,
-        key=key,
-    )
+    whole = _whole_readings(made.readings, made.request, key)
+    prints = recognised(ledger, made.readings, whole)
+    begin, end = span(made.readings)
+    noise_trace = made.mechanism.noise_trace
+    release = Countable(begin, end, series, subject, "readings", noise_trace, counted, prints)
+    seed = seed_of(ledger.key if key is None else key, whole)
+    own, steps = draw_readings(made, seed)
+    leaves, grid = retimed(own, steps, retiming)
+
+    def written(out: BinaryIO, _: str) -> None:
+        write_series(leaves, out, decimals=DECIMALS, grid=grid)
+
+    with _committed(release, seed, (own, leaves, written), ledger, again=again) as receipt:
+        yield receipt
+
+
+def _whole_readings(
+    readings: Readings, request: ReadingsRequest, key: bytes | None
+) -> tuple[bytes, ...]:
+    content = content_of(readings.times, _steps(readings))
+    return (content, *identity_of(readings, request), *_named(key))
 
 
 def seed_of(key: bytes, whole: Iterable[bytes]) -> bytes:
-    """The seed of a release under a key: of all that it depends on, and never of the key alone."""
-    return derive(key, [b"release with a key", *whole])
+    """The seed of a release under a key: of all that it depends on, and never of the key alone.
+
+    whole: of `whole_of`, true positions among it: nothing that is stored gives the seed back.
+    """
+    return derive(key, [b"noise of a release", *whole])
 
 
 def _named(key: bytes | None) -> tuple[bytes, ...]:
@@ -268,16 +293,3 @@ def default_output(source: Path) -> Path:
     if found.read is row.read and found.write is None:
         return source.with_name(f"{source.name}.private.gpx")
     return source.with_name(f"{source.stem}.private{source.suffix}")
-
-
-@contextlib.contextmanager
-def _withdrawn(ledger: Ledger, number: int | None) -> Iterator[Callable[[], None]]:
-    """Take a row back where its release fails before it appears, as is told."""
-    told: list[bool] = []
-    try:
-        yield lambda: told.append(True)
-    except TrailveilError:
-        if number is not None and not told:
-            with ledger.open() as book:
-                book.withdraw(number)
-        raise

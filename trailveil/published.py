@@ -3,11 +3,12 @@
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 from trailveil.accounting import Account
 from trailveil.errors import InvalidValue
-from trailveil.output import Put
+from trailveil.output import Put, staged
 from trailveil.readings import Readings, Timed
 from trailveil.trace import Trace
 
@@ -45,8 +46,28 @@ def _both(done: Published, kind: type[T]) -> tuple[T, T]:
     return done.drawn, done.released
 
 
-Beside = Callable[[Published], contextlib.AbstractContextManager[Put]]
-"""Stages a file that appears with the release, told how that is counted."""
+Drawn = tuple[Timed, Timed, Callable[[BinaryIO, str], None]]
+"""What was drawn: before its times are changed, and as it leaves; what writes that, by suffix."""
 
-Drawn = tuple[Timed, Timed, Callable[[BinaryIO], None]]
-"""What was drawn: before its times are changed, and as it leaves; and what writes that."""
+
+@dataclass(slots=True, eq=False, repr=False)
+class Receipt:
+    """A release that is counted and drawn, and whose file is about to appear.
+
+    write: writes it in the format of a suffix. appeared: whether a file of it may be there: then
+    it counts for ever.
+    """
+
+    published: Published
+    write: Callable[[BinaryIO, str], None]
+    appeared: bool = False
+
+    def staged(self, output: Path, *, overwrite: bool) -> contextlib.AbstractContextManager[Put]:
+        """Write the release beside its place: see `trailveil.output.staged`."""
+        return staged(output, lambda out: self.write(out, output.suffix), overwrite=overwrite)
+
+    def put(self, *puts: Put) -> None:
+        """Let staged files appear, that of the release first."""
+        self.appeared = True
+        for one in puts:
+            one()

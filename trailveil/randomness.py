@@ -39,6 +39,15 @@ def derive(key: bytes, parts: Iterable[bytes]) -> bytes:
     return digest.digest()
 
 
+def slow_digest(parts: Iterable[bytes]) -> bytes:
+    """A digest of all the parts, in order, that takes some 3 ms and 1 MiB to compute (scrypt).
+
+    Where whoever has a key could test guesses of what is digested, each guess costs that much.
+    """
+    whole = derive(bytes(SEED_BYTES), parts)
+    return hashlib.scrypt(whole, salt=b"trailveil", n=2**10, r=8, p=1, dklen=SEED_BYTES)
+
+
 def normals(seed: bytes, label: str, count: int) -> FloatArray:
     """`count` independent standard normal deviates; the same seed and label give the same ones.
 

@@ -27,7 +27,7 @@ class RecordedReadings:
 
     times: (n,) datetime64[ns], UTC where a zone was given; NaT where there is no readable time.
     naive: (n,) True where the time had no zone, so that `times` is then wall-clock time.
-    values: (n,) in `unit`, NaN where unreadable.
+    values: (n,) in `unit`, NaN where unreadable. column: what the table calls them.
 
     Raises InvalidValue where the shapes do not fit together, or no unit is stated.
     """
@@ -37,6 +37,7 @@ class RecordedReadings:
     values: NDArray[np.float64]
     unit: str
     seen: Seen = field(default_factory=Seen)
+    column: str = "value"
 
     def __post_init__(self) -> None:
         _hold(self, times="datetime64[ns]", naive=np.bool_, values=np.float64)
@@ -52,7 +53,8 @@ class RecordedReadings:
 class Readings:
     """Cleaned readings: strictly increasing times, finite values.
 
-    times: (n,) int64, nanoseconds since 1970-01-01 UTC. values: (n,) in `unit`.
+    times: (n,) int64, nanoseconds since 1970-01-01 UTC. values: (n,) in `unit`. column: what their
+    table called them.
 
     The arrays are copies and read-only. Raises InvalidValue where any of this does not hold.
     """
@@ -60,6 +62,7 @@ class Readings:
     times: NDArray[np.int64]
     values: NDArray[np.float64]
     unit: str
+    column: str = "value"
 
     def __post_init__(self) -> None:
         _hold(self, times=np.int64, values=np.float64)
@@ -86,7 +89,7 @@ class Readings:
 
     def only(self, mask: NDArray[np.bool_]) -> "Readings":
         """The readings where `mask`, (n,) of bool, is True. IndexError for another shape."""
-        return Readings(self.times[mask], self.values[mask], self.unit)
+        return Readings(self.times[mask], self.values[mask], self.unit, self.column)
 
     def steps(self, decimals: int) -> NDArray[np.int64]:
         """(n,) whole steps of 10^-decimals of the unit, the nearest; halves go up.

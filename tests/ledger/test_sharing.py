@@ -82,8 +82,9 @@ def test_a_ledger_of_version_1_goes_on(tmp_path: Path) -> None:
     ledger = open_ledger(tmp_path / "state")
     with ledger.open() as book:
         book.add(entry(0))
-    for asked in ("DROP TABLE uses", "DROP TABLE shared", "UPDATE meta SET version = 1"):
-        rows(ledger, asked)
+    for asked in ("uses", "shared", "claims"):
+        rows(ledger, f"DROP TABLE {asked}")
+    rows(ledger, "UPDATE meta SET version = 1")
     with open_ledger(ledger.folder).open() as book:
         assert book.blob(1) == b"times and mechanism"
         book.add(entry(1))

@@ -22,6 +22,7 @@ from trailveil.protecting import (
     ME,
     known_places,
     planned,
+    recognised,
     requested,
     seed_of,
     whole_of,
@@ -127,9 +128,11 @@ def _released(
 def _count(
     made: Plan, there: Sequence[Visited], ledger: Ledger, key: bytes, subject: str, *, again: bool
 ) -> None:
-    release = countable(made, there, told_by(made, there), subject, None)
+    whole = whole_of(made, key)
+    prints = recognised(ledger, made.trace, whole)
+    release = countable(made, there, told_by(made, there), subject, None, prints)
     with ledger.open() as book:
-        count(book, release, ledger.request_id(whole_of(made, key)), again=again)
+        count(book, release, ledger.request_id(seed_of(key, whole)), again=again)
 
 
 def _table(trace: Trace, grid: Any) -> Any:

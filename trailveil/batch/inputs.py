@@ -15,6 +15,8 @@ from trailveil.batch.tables import TABLES, Part, traces_of
 from trailveil.errors import Refused, TrailveilError, UnreadableInput, UnwritableOutput
 from trailveil.formats.source import named
 from trailveil.formats.table import FORMATS, format_to_write
+from trailveil.ledger.identity import subject_named
+from trailveil.output import check_not_state
 from trailveil.protecting import default_output
 
 _SUFFIXES = {suffix for row in FORMATS for suffix in row.suffixes}
@@ -117,7 +119,7 @@ def _items(path: Path, below: PurePath, outdir: Path, wanted: Wanted) -> Iterato
     if wanted.whole_files or path.suffix.lower() not in TABLES:
         output = place / _name(path, wanted.suffix)
         wanted.check(output)
-        yield Item(below.as_posix(), path, output, wanted.subject_of(below))
+        yield Item(below.as_posix(), path, output, subject_named(wanted.subject_of(below)))
         return
     suffix = wanted.suffix or path.suffix
     format_to_write(suffix)
@@ -131,7 +133,7 @@ def _items(path: Path, below: PurePath, outdir: Path, wanted: Wanted) -> Iterato
                 f"{named(path)}; name another column (--trace-column)"
             )
         folder = place / path.stem / f"{quote(part.column, safe=' ')}={safe}"
-        whose = person or wanted.subject_of(below)
+        whose = subject_named(person or wanted.subject_of(below))
         yield Item(name, path, folder / f"{safe}.private{suffix}", whose, part)
 
 
@@ -154,6 +156,7 @@ def check_outdir(outdir: Path, stated: Sequence[str]) -> None:
         raise UnwritableOutput(
             f"-o must be a folder, got a file: {named(outdir)}; choose another name"
         )
+    check_not_state(outdir, "folder of outputs")
     here = Path(os.path.realpath(outdir))
     for one in stated:
         source = Path(os.path.realpath(one if not _WILD & set(one) else _root(one)))

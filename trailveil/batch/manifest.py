@@ -20,6 +20,7 @@ from typing import Any
 
 from trailveil.errors import UnwritableOutput
 from trailveil.formats.source import named
+from trailveil.output import make_private
 
 _VERSION = 1
 _SCHEMA = """
@@ -99,7 +100,7 @@ def opened(folder: Path, outdir: Path) -> Iterator[Manifest]:
     """
     path = folder / "manifest.sqlite"
     with _refusing(path):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(folder)
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         connection = sqlite3.connect(path, timeout=_PATIENCE)
     with contextlib.closing(connection):

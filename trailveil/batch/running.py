@@ -157,7 +157,7 @@ class _Run:
                 self._put(ready[number], row)
             except TrailveilError as error:
                 told[number] = self._refused(number, error)
-                self._withdraw(numbers[number])
+                self._let_go(numbers[number])
             else:
                 about = row.about | {"epsilon": max(row.about["epsilon"], epsilons[number])}
                 done.append(replace(row, status=rows.DONE, before=b"", about=about))
@@ -194,12 +194,12 @@ class _Run:
 
     def _counted(
         self, ready: dict[int, Ready], told: dict[int, Told]
-    ) -> tuple[dict[int, int | None], dict[int, float]]:
-        """The numbers of the new rows of the ledger, durable, and what each release tells alone.
+    ) -> tuple[dict[int, int], dict[int, float]]:
+        """The numbers of the rows of the ledger, durable, and what each release tells alone.
 
         Places with names are counted in that. Refusals are told.
         """
-        numbers: dict[int, int | None] = {}
+        numbers: dict[int, int] = {}
         epsilons: dict[int, float] = {}
         setting = self._setting
         wanted = {number: one for number, one in ready.items() if number not in told}
@@ -219,10 +219,9 @@ class _Run:
                 epsilons[number] = max(own, default=0.0)
         return numbers, epsilons
 
-    def _withdraw(self, number: int | None) -> None:
-        if number is not None:
-            with self._setting.ledger.open(self._known) as book:
-                book.withdraw(number)
+    def _let_go(self, number: int) -> None:
+        with self._setting.ledger.open(self._known) as book:
+            book.let_go(number)
 
     def _put(self, one: Ready, row: Row) -> None:
         output = self._under_way[one.number].output

@@ -29,8 +29,15 @@ from trailveil.ledger import Ledger
 from trailveil.loading import cleaned
 from trailveil.output import filled, made_durable
 from trailveil.places import Place, visited
-from trailveil.protecting import drawn, planned, requested, seed_of, whole_of
-from trailveil.randomness import derive
+from trailveil.protecting import (
+    drawn,
+    planned,
+    recognised,
+    requested,
+    seed_of,
+    whole_of,
+)
+from trailveil.randomness import derive, slow_digest
 from trailveil.recorded import Visit, near_in_time
 from trailveil.release import Method, Plan
 from trailveil.report.parts import prior_in_full
@@ -131,22 +138,24 @@ def _told(task: Task, act: Callable[[], Outcome]) -> Outcome:
 def digest_of(key: bytes, path: Path, *, often: bool = False) -> bytes:
     """A keyed digest of a file: nobody without the key can try guesses against it.
 
+    Whoever has it can try them slowly.
+
     often: whether it is asked for again and again, as of a table of many traces. Raises
     UnreadableInput where it cannot be read.
     """
     try:
-        plain = _known_sha256(path, *_state(path)) if often else sha256_of(path)
+        slow = _known_digest(path, *_state(path)) if often else slow_digest([sha256_of(path)])
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise UnreadableInput(
             f"input must be readable, got the error '{reason}': {named(path)}"
         ) from None
-    return derive(key, [b"input of a batch", plain])
+    return derive(key, [b"input of a batch", slow])
 
 
 @lru_cache(maxsize=4)
-def _known_sha256(path: Path, *state: int) -> bytes:
-    return sha256_of(path)
+def _known_digest(path: Path, *state: int) -> bytes:
+    return slow_digest([sha256_of(path)])
 
 
 def sha256_of(path: Path) -> bytes:
@@ -179,19 +188,21 @@ def _work(task: Task, *, durable: bool) -> Ready:
     common = [one.common(trace) for one in there]
     made = planned(trace, request, common)
     whole = whole_of(made, key)
-    *_, write = drawn(made, seed_of(key, whole), rules.retiming, task.item.output.suffix)
+    seed = seed_of(key, whole)
+    *_, write = drawn(made, seed, rules.retiming)
+    prints = recognised(task.ledger, made.trace, whole)
     # Another worker may be at the same trace, where this one was taken for lost.
     aside = task.aside / f"{task.number}-{secrets.token_hex(8)}.part"
     whole_output = io.BytesIO()
-    write(whole_output)
+    write(whole_output, task.item.output.suffix)
     filled(aside, lambda out: out.write(whole_output.getbuffer()), durable=durable)
     return Ready(
         task.number,
         aside,
         digest,
         hashlib.sha256(whole_output.getbuffer()).digest(),
-        task.ledger.request_id(whole),
-        sent(made, there, told_by(made, there)),
+        task.ledger.request_id(seed),
+        sent(made, there, told_by(made, there), None, prints),
         promised(made, len(trace)),
     )
 

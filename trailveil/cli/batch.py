@@ -27,7 +27,7 @@ from trailveil.cli.selecting import WithPlaces, selected, selecting
 from trailveil.cli.waiting import watched
 from trailveil.errors import Refused
 from trailveil.formats.source import named
-from trailveil.keys import load_key, new_key
+from trailveil.keys import load_key, make_key
 from trailveil.ledger import Ledger, user_ledger
 from trailveil.retiming import Retiming
 
@@ -193,7 +193,7 @@ def _key(stated: Path | None, ledger: Ledger) -> bytes:
     """The stated key, else the user's own for batches, made at first use."""
     path = ledger.folder / _KEY if stated is None else stated
     if stated is None and not path.exists():
-        new_key(path)
+        make_key(path)
     return load_key(path)
 
 

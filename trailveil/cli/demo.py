@@ -14,7 +14,7 @@ from trailveil.formats import write
 from trailveil.formats.source import named
 from trailveil.ledger import open_ledger
 from trailveil.loading import load
-from trailveil.output import write_atomically
+from trailveil.output import check_not_state, write_atomically
 from trailveil.protecting import publish, requested
 from trailveil.release import Request, plan
 from trailveil.report import record, text
@@ -64,6 +64,7 @@ def demo(output: Path | None, *, as_json: bool) -> None:
 def _folder(output: Path | None) -> Path:
     if output is None:
         return Path(tempfile.mkdtemp(prefix="trailveil-demo-"))
+    check_not_state(output)
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from trailveil.cli.parameters import person
 from trailveil.formats.source import named
 from trailveil.ledger import Book, Recorded, user_ledger
 from trailveil.output import check_output, write_atomically
@@ -26,7 +27,7 @@ def ledger() -> None:
 
 
 @ledger.command(epilog="Example: trailveil ledger show --subject anna")
-@click.option("--subject", metavar="NAME", help="Of one person; default: all.")
+@click.option("--subject", callback=person, metavar="NAME", help="Of one person; default: all.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def show(subject: str | None, *, as_json: bool) -> None:
     """List the releases that count: when, what was protected, epsilon alone and in total."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from trailveil.cli.parameters import POSITIVE, zone_named
+from trailveil.cli.parameters import POSITIVE, person, zone_named
 from trailveil.errors import Unavailable
 from trailveil.keys import load_key
 from trailveil.ledger import user_ledger
@@ -55,7 +55,14 @@ _SAME = {
     type=click.Path(path_type=Path),
     help="Of trailveil key new: makes the release the same wherever it is made.",
 )
-@click.option("--subject", default=ME, show_default=True, metavar="NAME", help="Whose it is.")
+@click.option(
+    "--subject",
+    default=ME,
+    show_default=True,
+    callback=person,
+    metavar="NAME",
+    help="Whose it is.",
+)
 @click.option(
     "--total-epsilon",
     "limit",

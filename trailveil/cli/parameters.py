@@ -7,7 +7,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 
+from trailveil.errors import InvalidValue
 from trailveil.formats import MOST_POINTS
+from trailveil.ledger.identity import subject_named
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -83,6 +85,16 @@ def printable(
             option,
         )
     return name
+
+
+def person(
+    context: click.Context | None, option: click.Parameter | None, name: str | None
+) -> str | None:
+    """The name of a person, in the one way that it is written; wrong usage for none."""
+    try:
+        return None if name is None else subject_named(name)
+    except InvalidValue as error:
+        raise click.BadParameter(f"{error}", context, option) from error
 
 
 POSITIVE = FiniteRange(min=0, min_open=True)

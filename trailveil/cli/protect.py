@@ -23,12 +23,7 @@ from trailveil.loading import load
 from trailveil.output import Put, check_output
 from trailveil.places import Visited
 from trailveil.priors import BUILT_IN
-from trailveil.protecting import (
-    default_output,
-    known_places,
-    publish,
-    requested,
-)
+from trailveil.protecting import commit, default_output, known_places, requested
 from trailveil.published import Published
 from trailveil.release import Plan, Request
 from trailveil.releasing import check_target, designed
@@ -126,21 +121,21 @@ def _published(
     def whole(done: Published, called: str = named) -> dict[str, Any]:
         return told(output=called, further=done.further, zone=options["zone"], account=done.account)
 
-    def beside(done: Published) -> AbstractContextManager[Put]:
-        public = partial(told, output=output.name, further=done.further, private=False)
-        return _staged(reports, (made, there), done, public, partial(whole, done, output.name))
-
-    done = publish(
-        *(made, ledger, output),
+    with commit(
+        *(made, ledger),
         again=options["again"],
-        overwrite=overwrite,
-        beside=beside if reports else None,
         key=key,
         retiming=retiming,
         subject=options["subject"],
         there=there,
         limit=options["limit"],
-    )
+    ) as receipt:
+        done = receipt.published
+        public = partial(told, output=output.name, further=done.further, private=False)
+        own = partial(whole, done, output.name)
+        beside = _staged(reports, (made, there), done, public, own)
+        with receipt.staged(output, overwrite=overwrite) as put, beside as put_beside:
+            receipt.put(put, put_beside)
     return whole(done)
 
 

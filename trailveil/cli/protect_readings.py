@@ -20,7 +20,7 @@ from trailveil.output import Put
 from trailveil.prior_file import prior_in
 from trailveil.protecting import (
     check_released_readings,
-    publish_readings,
+    commit_readings,
 )
 from trailveil.published import Published
 from trailveil.readings import Readings
@@ -58,7 +58,7 @@ def protect_readings(source: Path, output: Path, options: dict[str, Any], given:
     )
     request = _request(readings, options, given)
     ledger, again = user_ledger(), options["again"]
-    whose = {"series": options["column"] or "value", "subject": options["subject"], "key": key}
+    whose = {"series": readings.column, "subject": options["subject"], "key": key}
     check_released_readings(ledger, readings, request, again=again, **whose)
     with waiting(f"designing noise for {len(readings)} readings"):
         made = plan_readings(readings, request)
@@ -69,20 +69,12 @@ def protect_readings(source: Path, output: Path, options: dict[str, Any], given:
     def whole(done: Published, called: str = file_named(output)) -> dict[str, Any]:
         return told(output=called, further=done.further, zone=zone)
 
-    def beside(done: Published) -> AbstractContextManager[Put]:
+    with commit_readings(made, ledger, again=again, retiming=retiming, **whose) as receipt:
+        done = receipt.published
         public = partial(told, output=output.name, further=done.further, private=False)
-        return _staged(reports, made, done, public, partial(whole, done, output.name))
-
-    done = publish_readings(
-        made,
-        ledger,
-        output,
-        again=again,
-        overwrite=options["overwrite"],
-        beside=beside if reports else None,
-        retiming=retiming,
-        **whose,
-    )
+        beside = _staged(reports, made, done, public, partial(whole, done, output.name))
+        with receipt.staged(output, overwrite=options["overwrite"]) as put, beside as put_beside:
+            receipt.put(put, put_beside)
     found = whole(done)
     click.echo(json.dumps(found) if options["as_json"] else text_readings(found))
 

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import click
 
 from trailveil.cli.keep import keep_option
-from trailveil.cli.parameters import POSITIVE, most_option, printable, zone_named
+from trailveil.cli.parameters import POSITIVE, most_option, person, zone_named
 from trailveil.protecting import ME
 
 _READING = (
@@ -46,7 +46,7 @@ _COUNTING = (
         "--subject",
         default=ME,
         show_default=True,
-        callback=printable,
+        callback=person,
         metavar="NAME",
         help="Whose recording it is: releases of one person are counted together.",
     ),

@@ -19,7 +19,7 @@ from typing import Any
 
 from trailveil.errors import UnwritableOutput
 from trailveil.formats.source import named
-from trailveil.output import write_atomically
+from trailveil.output import check_not_state, write_atomically
 from trailveil.version import __version__
 
 Values = dict[str, float]
@@ -109,6 +109,7 @@ def opened(path: Path, name: str) -> Folder:
     Lines of other code, torn or foreign ones are dropped from the record; what was written stays
     known. Raises UnwritableOutput where there can be no such folder.
     """
+    check_not_state(path)
     folder = Folder(path, name)
     try:
         path.mkdir(parents=True, exist_ok=True)

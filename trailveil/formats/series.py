@@ -70,7 +70,7 @@ def read_series(
             f"input must hold readings, got none: {where}; name the column that has them"
         )
     seen = Seen(**stamps.counts, **counts, other_fields=_others(header))
-    return RecordedReadings(times, naive, np.array(values), stated, seen)
+    return RecordedReadings(times, naive, np.array(values), stated, seen, header.names[index])
 
 
 def write_series(

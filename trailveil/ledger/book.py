@@ -10,7 +10,7 @@ import sqlite3
 import struct
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from trailveil.ledger.chain import (
     damaged,
     packed,
 )
+from trailveil.ledger.identity import series_named, subject_named
 
 SHARING = (
     "CREATE TABLE shared (name BLOB PRIMARY KEY, data BLOB NOT NULL)",
@@ -33,6 +34,9 @@ SHARING = (
     "CREATE INDEX of_user ON uses (number)",
 )
 """What ledgers of version 1 have not."""
+
+CLAIMS = "CREATE TABLE claims (number INTEGER PRIMARY KEY, count INTEGER NOT NULL)"
+"""How many runs rely on a row and did not say that they failed; no ledger before version 3."""
 
 SCHEMA = """
 CREATE TABLE meta (version INTEGER NOT NULL, key BLOB NOT NULL);
@@ -42,7 +46,7 @@ CREATE TABLE marks (
     number INTEGER NOT NULL, place BLOB NOT NULL, draw BLOB NOT NULL,
     told BLOB NOT NULL, total BLOB NOT NULL);
 CREATE INDEX of_entry ON marks (number);
-""" + "".join(f"{one};\n" for one in SHARING)
+""" + "".join(f"{one};\n" for one in (*SHARING, CLAIMS))
 
 NO_ID = bytes(ID_BYTES)
 
@@ -67,7 +71,8 @@ class Entry:
     series: "" for a trace, else the name of the column of readings. begin, end: first and last fix,
     nanoseconds since 1970. request: its keyed hash. epsilon: of the worst part, by itself. body:
     what people and programs read, JSON-able. blob: times and mechanism, see trailveil.recorded.
-    shared: what the blob refers to that other releases have, too, by the SHA-256 of each.
+    shared: what the blob refers to that other releases have, too, by the SHA-256 of each. prints:
+    what the recording is recognised by, see `trailveil.ledger.identity`.
     """
 
     subject: str
@@ -80,6 +85,7 @@ class Entry:
     blob: bytes = b""
     marks: tuple[Mark, ...] = ()
     shared: Mapping[bytes, bytes] = field(default_factory=dict)
+    prints: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,11 +104,19 @@ class Book:
 
     def standing(self, subject: str | None = None) -> list[Recorded]:
         """The releases that were not withdrawn, of one subject or of all, in order."""
-        return self.chain.standing(subject)
+        return self.chain.standing(None if subject is None else subject_named(subject))
 
     def overlapping(self, subject: str, series: str, begin: int, end: int) -> list[Recorded]:
         """The releases of a subject's series with times within begin to end, that stand."""
-        return self.chain.overlapping(subject, series, begin, end)
+        whose = subject_named(subject), series_named(series)
+        return self.chain.overlapping(*whose, begin, end)
+
+    def alike(self, subject: str, series: str, prints: bytes) -> list[Recorded]:
+        """The releases of a subject that are of one recording, whenever it is said to begin.
+
+        prints: what it is recognised by. Of another series it is the same content alone.
+        """
+        return self.chain.alike(subject_named(subject), series_named(series), prints)
 
     def totals(self, subject: str, place: bytes) -> dict[bytes, tuple[int, FloatArray]]:
         """What all releases of a subject tell of a place, by the draw of common noise; flat.
@@ -110,7 +124,7 @@ class Book:
         With the number of the last release that has anything of it, be it withdrawn.
         """
         latest: dict[bytes, int] = {}
-        for one in self.chain.latest(subject):
+        for one in self.chain.latest(subject_named(subject)):
             for which, draw in one.marked:
                 if which == place:
                     latest[draw] = max(latest.get(draw, 0), one.number)
@@ -137,18 +151,56 @@ class Book:
         _, blob, _, names = self._checked(number)
         return b"".join((blob, *(self._shared(name) for name in names)))
 
-    def add(self, entry: Entry) -> int:
-        """Append a release; it is durable when the book is closed. Returns its number."""
-        return self._append(entry, 0)
+    def entry(self, number: int, request: bytes) -> Entry:
+        """A row as it was added, under another request."""
+        one = self.rows[number - 1]
+        body, blob, marks, names = self._checked(number)
+        return Entry(
+            *(one.subject, one.series, one.begin, one.end, request, one.epsilon),
+            json.loads(body),
+            blob,
+            tuple(Mark(row[1], row[2], np.frombuffer(row[3], dtype="<f8")) for row in marks),
+            {name: self._shared(name) for name in names},
+            one.prints,
+        )
 
-    def withdraw(self, number: int) -> None:
-        """Record that a release never appeared: it counts no more."""
+    def add(self, entry: Entry, made: int | None = None) -> int:
+        """Append a release; it is durable when the book is closed. Returns its number.
+
+        made: when it was released (ns), for one of before. Who adds it relies on it, as after
+        `claim`.
+        """
+        number = self._append(entry, 0, made)
+        self.claim(number)
+        return number
+
+    def claim(self, number: int) -> None:
+        """Rely on a row: a run is about to let a file appear that it counts."""
+        self.connection.execute(
+            "INSERT INTO claims VALUES (?, 1) ON CONFLICT (number) DO UPDATE SET count = count + 1",
+            (number,),
+        )
+
+    def let_go(self, number: int) -> None:
+        """Say that a run which relied on a row failed, and no file of it appeared.
+
+        The row is withdrawn once nobody else relies on it: no run that goes on, none that let a
+        file appear, and none that was killed, of which nobody knows.
+        """
+        run = self.connection.execute
+        run("UPDATE claims SET count = count - 1 WHERE number = ?", (number,))
+        left = run("SELECT count FROM claims WHERE number = ?", (number,)).fetchone()
+        if left == (0,):
+            self.withdraw(number)
+
+    def withdraw(self, number: int, made: int | None = None) -> None:
+        """Record that a release never appeared: it counts no more. made: as of `add`."""
         one = self.rows[number - 1]
         plain = (one.subject, one.series, one.begin, one.end, one.request, 0.0)
         marks = tuple(
             Mark(row[1], row[2], -np.frombuffer(row[3], dtype="<f8")) for row in self._marks(number)
         )
-        self._append(Entry(*plain, {"withdrawn": number}, b"", marks), number)
+        self._append(Entry(*plain, {"withdrawn": number}, b"", marks), number, made)
 
     def _without(self, subject: str, pair: tuple[bytes, bytes], number: int) -> FloatArray:
         """What the releases that stand tell, but for one: added up anew, not subtracted.
@@ -175,14 +227,18 @@ class Book:
         strays = self.connection.execute(
             "SELECT (SELECT COUNT(*) FROM contents WHERE number > ?) + "
             "(SELECT COUNT(*) FROM marks WHERE number > ?) + "
-            "(SELECT COUNT(*) FROM uses WHERE number > ?)",
-            (len(self.rows),) * 3,
+            "(SELECT COUNT(*) FROM uses WHERE number > ?) + "
+            "(SELECT COUNT(*) FROM claims WHERE number > ?)",
+            (len(self.rows),) * 4,
         ).fetchone()[0]
         if strays or kept - used:
             raise damaged("rows that belong to no release", self.where)
 
-    def _append(self, entry: Entry, withdraws: int) -> int:
+    def _append(self, entry: Entry, withdraws: int, made: int | None = None) -> int:
         number = len(self.rows) + 1
+        entry = replace(
+            entry, subject=subject_named(entry.subject), series=series_named(entry.series)
+        )
         marks: list[tuple[Any, ...]] = []
         running: dict[tuple[bytes, bytes], FloatArray] = {}
         for mark in entry.marks:
@@ -196,10 +252,10 @@ class Book:
             marks.append((number, *pair, told.tobytes(), running[pair].tobytes()))
         body = json.dumps(entry.body, sort_keys=True)
         plain = (entry.subject, entry.series, entry.begin, entry.end, entry.request)
-        last = (float(entry.epsilon), time.time_ns(), withdraws)
+        last = (float(entry.epsilon), time.time_ns() if made is None else made, withdraws)
         places = b"".join(sorted(place + draw for place, draw in running))
         digest = _digest(body, entry.blob, marks, entry.shared)
-        row = Recorded(number, *plain, *last, places, digest)
+        row = Recorded(number, *plain, *last, places, digest, entry.prints)
         plain_row = packed(row)
         code = code_of(self.key, self.chain.last, plain_row)
         run = self.connection.execute

@@ -9,13 +9,17 @@ import hmac
 import sqlite3
 import struct
 from bisect import bisect_left, bisect_right, insort
+from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from trailveil.errors import Refused
+from trailveil.ledger.identity import ENOUGH, content_in, windows_in
 
 ID_BYTES = 16
 """How long the names of places and draws are; none is this many zeros."""
+
+DIGEST_BYTES = 32
 
 _NUMBERS = struct.Struct("<5qd5q")
 
@@ -24,7 +28,8 @@ class Recorded(NamedTuple):
     """A row of the ledger: an entry without what it refers to.
 
     number: from 1 on. made: when it was recorded (ns). withdraws: of a row that takes another one
-    back, its number; else 0. places: which places and draws it has marks of.
+    back, its number; else 0. places: which places and draws it has marks of. digest: of what it
+    refers to. prints: what the recording is recognised by, see `trailveil.ledger.identity`.
     """
 
     number: int
@@ -38,6 +43,7 @@ class Recorded(NamedTuple):
     withdraws: int
     places: bytes
     digest: bytes
+    prints: bytes = b""
 
     @property
     def marked(self) -> set[tuple[bytes, bytes]]:
@@ -77,6 +83,7 @@ class Chain:
         self._own: dict[str, list[Recorded]] = {}
         self._latest: dict[str, dict[bytes, Recorded]] = {}
         self._spans: dict[tuple[str, str], _Spans] = {}
+        self._prints: dict[tuple[str | bytes, ...], list[Recorded]] | None = None
         for one in self.rows:
             self._know(one)
 
@@ -120,6 +127,25 @@ class Chain:
             self._spans[key] = _Spans(one for one in own if one.series == series)
         return self._spans[key].within(begin, end)
 
+    def alike(self, subject: str, series: str, prints: bytes) -> list[Recorded]:
+        """The releases of a subject that are of the recording of these prints, at any times."""
+        if self._prints is None:
+            self._prints = {}
+            for one in self.rows:
+                self._print(one)
+        found = {
+            one.number: one
+            for content in content_in(prints)
+            for one in self._prints.get((subject, content), ())
+        }
+        shared = Counter(
+            one
+            for window in windows_in(prints)
+            for one in self._prints.get((subject, series, window), ())
+        )
+        found |= {one.number: one for one, times in shared.items() if times >= ENOUGH}
+        return [found[number] for number in sorted(found.keys() - self._gone)]
+
     def latest(self, subject: str) -> list[Recorded]:
         """Of rows of a subject with marks of the same places, the last: all kinds of them."""
         return list(self._latest.get(subject, {}).values())
@@ -129,12 +155,20 @@ class Chain:
             self._own.setdefault(one.subject, []).append(one)
         if one.places:
             self._latest.setdefault(one.subject, {})[one.places] = one
+        self._print(one)
+
+    def _print(self, one: Recorded) -> None:
+        if self._prints is not None and one.prints:
+            contents = [(one.subject, content) for content in content_in(one.prints)]
+            series = [(one.subject, one.series, window) for window in windows_in(one.prints)]
+            for name in (*contents, *series):
+                self._prints.setdefault(name, []).append(one)
 
 
 def packed(row: Recorded) -> bytes:
     """A row as the bytes that are stored and coded."""
-    number, subject, series, begin, end, request, epsilon, made, withdraws, places, digest = row
-    texts = (subject.encode(), series.encode(), request, places, digest)
+    number, subject, series, begin, end, request, epsilon, made, withdraws, places, digest, _ = row
+    texts = (subject.encode(), series.encode(), request, places, digest + row.prints)
     numbers = (number, begin, end, made, withdraws, epsilon)
     return b"".join((_NUMBERS.pack(*numbers, *map(len, texts)), *texts))
 
@@ -147,7 +181,8 @@ def unpacked(plain: bytes) -> Recorded:
     c += b
     d += c
     subject, series = plain[_NUMBERS.size : a].decode(), plain[a:b].decode()
-    rest = (plain[b:c], epsilon, made, withdraws, plain[c:d], plain[d : d + e])
+    digest, prints = plain[d : d + DIGEST_BYTES], plain[d + DIGEST_BYTES : d + e]
+    rest = (plain[b:c], epsilon, made, withdraws, plain[c:d], digest, prints)
     return Recorded(number, subject, series, begin, end, *rest)
 
 

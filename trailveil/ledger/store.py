@@ -15,21 +15,24 @@ import contextlib
 import os
 import sqlite3
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from trailveil.errors import Refused, UnwritableOutput
 from trailveil.formats.source import named
 from trailveil.keys import check_private, name_of
-from trailveil.ledger.book import SCHEMA, SHARING, Book
+from trailveil.ledger.book import SCHEMA, Book
 from trailveil.ledger.chain import Chain, chained, damaged, digest_of
-from trailveil.output import write_atomically
+from trailveil.ledger.upgrade import upgraded
+from trailveil.output import SEAL, make_private, state_folder, write_atomically
 from trailveil.randomness import SEED_BYTES, derive, fresh_seed
 
 # Of the file; and of what a request is hashed with, so that those of older files stay the same.
-VERSION, _REQUESTS = 2, 1
-_FILE, _SEAL, _KEY = "ledger.sqlite", "ledger.seal", "key"
+VERSION, _REQUESTS = 3, 2
+_FILE, _SEAL, _KEY = "ledger.sqlite", SEAL, "key"
+# What else was made under a key, besides ledger and seal.
+_MADE = ("places.json", "batches", "batch.key", "designs")
 # Seconds that another run may hold the ledger.
 _PATIENCE = 60.0
 
@@ -52,13 +55,12 @@ class Ledger:
     folder: Path
     key: bytes = field(repr=False)
 
-    def request_id(self, parts: Iterable[bytes]) -> bytes:
-        """The keyed hash of a whole request: trace, times, design."""
-        return derive(self.key, [b"release", bytes([_REQUESTS]), *parts])
+    def request_id(self, seed: bytes) -> bytes:
+        """What a request is recognised by: a keyed hash of the seed of its noise.
 
-    def seed(self, request: bytes) -> bytes:
-        """The seed of the noise of a request."""
-        return derive(self.key, [b"noise", request])
+        The seed is a function of the recording and stored nowhere, and this does not give it back.
+        """
+        return derive(self.key, [b"release", bytes([_REQUESTS]), seed])
 
     @contextlib.contextmanager
     def open(self, known: Known | None = None) -> Iterator[Book]:
@@ -77,7 +79,7 @@ class Ledger:
             with _told_apart(path):
                 connection.execute("BEGIN IMMEDIATE")
                 chain = self._as_left(connection, known) or self._checked(connection, where)
-            known.chain, before = None, len(chain.rows)
+            known.chain = None
             try:
                 yield Book(connection, _code_key(self.key), chain, where)
             except sqlite3.Error as error:
@@ -85,7 +87,7 @@ class Ledger:
             with _told_apart(path):
                 connection.execute("COMMIT")
             stamp = _stamp(path)
-            if len(chain.rows) != before:
+            if self._sealed()[1] != chain.last:
                 self._seal(chain)
         known.chain, known.stamp = chain, stamp
 
@@ -111,20 +113,22 @@ class Ledger:
     def _checked(self, connection: sqlite3.Connection, where: str) -> Chain:
         """The rows and their codes, as long as they are what the key and the seal say."""
         meta = connection.execute("SELECT version, key FROM meta").fetchall()
-        if len(meta) != 1 or meta[0][0] not in (1, VERSION):
+        if len(meta) != 1 or meta[0][0] not in (1, 2, VERSION):
             raise damaged("another version", where)
         if meta[0][1] != name_of(self.key):
             raise damaged("another key", where)
         sealed, last, digest = self._sealed()
-        chain = chained(connection, _code_key(self.key), sealed, digest, where)
+        key, version = _code_key(self.key), meta[0][0]
+        chain = chained(connection, key, sealed, digest, where)
         if sealed and chain.codes[sealed - 1] != last:
             raise damaged("its last sealed row is another", where)
-        if sealed < len(chain.codes):
-            self._seal(chain)
-        if meta[0][0] != VERSION:
-            for one in SHARING:
-                connection.execute(one)
+        if version != VERSION:
+            # Ahead of its seal it is sound, old or new, wherever this is interrupted.
+            self._seal(Chain())
+            chain = upgraded(connection, key, chain, version, where)
             connection.execute("UPDATE meta SET version = ?", (VERSION,))
+        elif sealed < len(chain.codes):
+            self._seal(chain)
         return chain
 
     def _sealed(self) -> tuple[int, bytes, bytes]:
@@ -146,23 +150,6 @@ class Ledger:
         _write_seal(self.folder, self.key, len(chain.rows), chain.digest + chain.last)
 
 
-def state_folder() -> Path:
-    """Where the user's state is: in $XDG_STATE_HOME, or %LOCALAPPDATA%, or ~/.local/state.
-
-    Raises Refused where there is no home.
-    """
-    stated = os.environ.get("XDG_STATE_HOME") or os.environ.get("LOCALAPPDATA")
-    if stated and Path(stated).is_absolute():
-        return Path(stated) / "trailveil"
-    try:
-        home = Path.home()
-    except RuntimeError as error:
-        raise Refused(
-            "a state folder must be known to count releases, got no home; set XDG_STATE_HOME"
-        ) from error
-    return home / ".local" / "state" / "trailveil"
-
-
 def user_ledger() -> Ledger:
     """The ledger of the user."""
     return open_ledger(state_folder())
@@ -171,11 +158,12 @@ def user_ledger() -> Ledger:
 def open_ledger(folder: Path) -> Ledger:
     """The ledger in a folder; all of it is made at first use.
 
-    Raises Refused where a part of it is gone, damaged, or open to others; UnwritableOutput where
-    the folder cannot be used.
+    Raises Refused where a part of it is gone, damaged, open to others or of another user;
+    UnwritableOutput where the folder cannot be used.
     """
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(folder)
+        _check_own(folder)
         earlier = (folder / "releases").is_dir() and any((folder / "releases").iterdir())
         if earlier:
             raise Refused(
@@ -198,6 +186,23 @@ def open_ledger(folder: Path) -> Ledger:
     return Ledger(folder, key)
 
 
+def _check_own(folder: Path) -> None:
+    """Refuse a folder that others own or may look into, where the file system knows of others."""
+    if os.name != "posix":
+        return
+    found = folder.stat()
+    if found.st_uid != os.geteuid():
+        raise Refused(
+            f"the state folder must be your own, got one of another user: {named(folder)}; set "
+            "XDG_STATE_HOME to a folder of your own"
+        )
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        raise Refused(
+            f"the state folder must be for you alone, got one open to others: {named(folder)}; "
+            "chmod 700 it, and look whether anything in it was changed"
+        )
+
+
 def _key_in(folder: Path) -> bytes:
     """What the key's file holds; a pipe or a device, which may have no end, is not read."""
     path = folder / _KEY
@@ -213,7 +218,8 @@ def _key_in(folder: Path) -> bytes:
 def _make(folder: Path) -> None:
     """An empty ledger and its seal, and last of all the key: what has none was never used."""
     path = folder / _FILE
-    if path.exists() and _rows(path):
+    made = [one for one in _MADE if os.path.lexists(folder / one)]
+    if made or _sealed_rows(folder / _SEAL) or (path.exists() and _rows(path)):
         raise Refused(
             f"the key of the ledger must be there, got none: {named(folder / _KEY)}; restore it "
             "from a backup, or move the whole folder away to begin anew: what was released until "
@@ -228,6 +234,17 @@ def _make(folder: Path) -> None:
     fresh.replace(path)
     _write_seal(folder, key, 0, digest_of([]))
     _store(folder / _KEY, key)
+
+
+def _sealed_rows(path: Path) -> bool:
+    """Whether a seal without a key is of any row, or of what cannot be told."""
+    if not os.path.lexists(path):
+        return False
+    with contextlib.suppress(OSError):
+        if path.is_file() and not path.is_symlink():
+            with path.open("rb") as stream:
+                return stream.read(8) != bytes(8)
+    return True
 
 
 def _rows(path: Path) -> bool:

@@ -50,6 +50,7 @@ def counted(found: Account) -> dict[str, Any]:
         "overlapping": found.overlapping,
         "epsilon": found.epsilon,
         "total": _or_all(found.total),
+        "known": _or_all(found.known),
         "times": _or_all(found.times),
         "if_one_place": _or_all(found.one_place),
         "places": [
@@ -108,8 +109,8 @@ def ledger_lines(found: dict[str, Any] | None) -> list[Line]:
     whole = (
         ""
         if found["releases"] == 1
-        else f"; with all {found['releases']} of them, of any one place or time: "
-        f"{_epsilon(found['total'])}"
+        else f"; with all {found['releases']} of them, of any one time or place with a name: "
+        f"{_epsilon(found['known'])}"
     )
     items = [f"this release: epsilon {found['epsilon']:.3g}{whole}"]
     if found["times"] != 0:
@@ -119,7 +120,8 @@ def ledger_lines(found: dict[str, Any] | None) -> list[Line]:
         )
     if found["if_one_place"] != 0:
         items.append(
-            "if all protected parts without a name are one place, visited again and again: "
+            "if all protected parts without a name, within a degree or so, are one place, visited "
+            "again and again: "
             f"{_epsilon(found['if_one_place'])} (name places that come back: trailveil place add)"
         )
     items += [

@@ -1,0 +1,134 @@
+"""One recording and one person are one for `protect`, however they are written."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.cli.test_protect_readings import PRIOR
+from tests.rides import ride, written
+from trailveil.cli import cli
+from trailveil.errors import TrailveilError
+
+QUICK = ("--adversary", "still")
+YEARS = 11 * 365 * 86_400
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(cli, words)
+
+
+def done(*words: str) -> str:
+    found = run(*words)
+    assert found.exit_code == 0, (found.output, found.exception)
+    return found.stdout
+
+
+def refused(*words: str) -> str:
+    error = run(*words).exception
+    assert isinstance(error, TrailveilError), error
+    return str(error)
+
+
+def table(path: str, column: str, values: Sequence[float]) -> None:
+    lines = [
+        f"2024-05-{1 + i // 24:02d}T{i % 24:02d}:00:00,{one:.3f}" for i, one in enumerate(values)
+    ]
+    Path(path).write_text("\n".join([f"time,{column}", *lines, ""]))
+
+
+def test_one_file_read_with_three_zones_is_one_recording() -> None:
+    trace = ride(60, 20.0)
+    rows = [
+        f"2024-05-14T08:{i // 3:02d}:{i % 3 * 20:02d},{a!r},{b!r}"
+        for i, (a, b) in enumerate(trace.positions.tolist())
+    ]
+    Path("ride.csv").write_text("\n".join(["time,latitude,longitude", *rows, ""]))
+    words = ("protect", "ride.csv", *QUICK, "--tz")
+    done(*words, "Europe/Berlin")
+    before = Path("ride.private.csv").read_bytes()
+    for zone in ("America/New_York", "Asia/Kolkata", "UTC"):
+        assert "say the same --tz" in refused(*words, zone, "-o", "other.csv")
+    assert not Path("other.csv").exists()
+    done(*words, "Europe/Berlin", "--overwrite")
+    assert Path("ride.private.csv").read_bytes() == before
+
+
+def test_a_person_is_one_however_the_name_is_written() -> None:
+    written(Path("a.gpx"), ride(60, 20.0))
+    done("protect", "a.gpx", *QUICK, "--subject", "Me")
+    for name in ("me", " me ", "ME"):
+        words = ("--subject", name, "--radius", "100", "-o", "b.gpx")
+        assert "must be released once" in refused("protect", "a.gpx", *QUICK, *words)
+    for name in ("m\u0435", "\u043c\u0435", "me\u200b"):
+        wrong = run("protect", "a.gpx", *QUICK, "--subject", name, "-o", "b.gpx")
+        assert wrong.exit_code == 2
+        assert "the name of a person must be" in wrong.stderr
+    assert not Path("b.gpx").exists()
+    shown = json.loads(done("ledger", "show", "--json", "--subject", "ME"))
+    assert [one["subject"] for one in shown["releases"]] == ["me"]
+
+
+def test_readings_are_one_series_however_their_column_is_named() -> None:
+    values = 20 + 2 * np.sin(np.arange(96) / 8) + 0.01 * (np.arange(96) % 7)
+    Path("prior.json").write_text(json.dumps(PRIOR))
+    table("room.csv", "temperature (degC)", values)
+    rest = ("--prior", "prior.json", "--assume-utc", "--between", "2024-05-02T08:00:00Z")
+    rest = (*rest, "2024-05-02T12:00:00Z")
+    ways = (("--column", "temperature (degC)"), ("--unit", "degC"))
+    done("protect", "room.csv", *ways[0], "--radius", "1", *rest)
+    before = Path("room.private.csv").read_bytes()
+    done("protect", "room.csv", *ways[1], "--radius", "1", *rest, "--overwrite")
+    assert Path("room.private.csv").read_bytes() == before
+    table("named.csv", "Temp [C]", values)
+    table("bare.csv", "TEMPERATURE", values + 1)  # other values of the same series and time
+    for name in ("room.csv", "named.csv", "bare.csv"):
+        words = ("protect", name, "--unit", "degC", "--radius", "2", *rest, "-o", "b.csv")
+        assert "must be released once" in refused(*words)
+    table("humidity.csv", "humidity", 40 + np.arange(96) % 5)  # another quantity, same times
+    done("protect", "humidity.csv", "--unit", "degC", "--radius", "2", *rest, "-o", "c.csv")
+
+
+def test_recordings_with_neither_time_nor_place_in_common_add_nothing() -> None:
+    """Zurich in 2012, France in 2023: there is no place that both can have been at."""
+    written(Path("a.gpx"), ride(60, 20.0, begin=1_350_000_000, at=(47.37, 8.54)))
+    written(Path("b.gpx"), ride(60, 20.0, begin=1_350_000_000 + YEARS, at=(43.7, 3.87), seed=2))
+    for name in ("a", "b"):
+        words = ("protect", f"{name}.gpx", "--at", "start+10m")
+        words = (*words, "--adversary", "speeds", "--design-for", "recording")
+        told = " ".join(done(*words).split())
+        assert "all that can be told" not in told
+        assert "visited again and again: epsilon 2" not in told
+    assert "with all 2 of them, of any one time or place with a name: epsilon 1 -" in told
+    # The same recording with other noise is what tells all.
+    copy = ride(60, 20.0, begin=1_350_003_600 + YEARS, at=(43.7, 3.87), seed=2)
+    words = ("protect", str(written(Path("c.gpx"), copy)), *words[2:])
+    assert "must be released once" in refused(*words)
+    told = " ".join(done(*words, "--again", "--radius", "100").split())
+    assert "of any one time or place with a name: all that can be told" in told
+
+
+def test_no_report_replaces_the_key_of_the_ledger(folder: Path) -> None:
+    written(Path("a.gpx"), ride(60, 20.0))
+    done("protect", "a.gpx", *QUICK)
+    key = folder / "state" / "trailveil" / "key"
+    before = key.read_bytes()
+    for words in (("--report", str(key)), ("-o", str(key.with_name("a.gpx")))):
+        told = refused("protect", "a.gpx", *QUICK, *words, "--overwrite")
+        assert "must not be in the folder of a ledger" in told
+    assert "folder of a ledger" in refused("ledger", "export", str(key), "--overwrite")
+    assert "folder of a ledger" in refused("demo", "-o", str(key.parent))
+    done("key", "new", "my.key")
+    told = refused("protect", "a.gpx", *QUICK, "--report", "my.key", "--overwrite")
+    assert "must not replace a key" in told
+    assert key.read_bytes() == before

@@ -1,0 +1,215 @@
+"""One person, one series, one recording, however each is written."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.rides import ride
+from trailveil.adversaries import Named
+from trailveil.errors import InvalidValue, Refused
+from trailveil.ledger import Ledger, open_ledger
+from trailveil.ledger.identity import (
+    ENOUGH,
+    WINDOW_BYTES,
+    content_of,
+    prints_of,
+    series_named,
+    subject_named,
+    windows_of,
+)
+from trailveil.protecting import publish, requested
+from trailveil.release import Request, plan
+from trailveil.selection import Chosen
+from trailveil.trace import NANOSECONDS, Trace
+
+KEY = bytes(range(32))
+HOUR = 3600 * NANOSECONDS
+
+
+@pytest.mark.parametrize("name", ["me", "Me", " me ", "ME", "\uff4d\uff45", "\u2133e", "me\t"])
+def test_a_person_is_one_in_any_case_width_and_spacing(name: str) -> None:
+    assert subject_named(name) == "me"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "anna maria",
+        "j\u00fcrgen",
+        "\u0418\u0432\u0430\u043d",
+        "\u9234\u6728 \u30a2\u30ad",
+        "p-17_b",
+        "7",
+    ],
+)
+def test_honest_names_of_any_script_are_taken(name: str) -> None:
+    assert subject_named(name) == name.casefold()
+    assert subject_named(subject_named(name)) == subject_named(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("", "   ", "x" * 101, "m\ne\x07", "me\u200b", "me\u034f", "me\ufe0f", "\u202eem"),
+        *(
+            "m\u0435",
+            "\u043c\u0435",
+            "\u039c\u0395",
+            "\u1d0d\u1d07",
+            "\u0251nna",
+            "\U0001f17c\U0001f174",
+        ),
+    ],
+)
+def test_a_name_that_could_be_taken_for_another_is_refused(name: str) -> None:
+    with pytest.raises(InvalidValue, match="the name of a person must be"):
+        subject_named(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["temperature (degC)", "Temperature", " TEMPERATURE [K]", "temperature"]
+)
+def test_a_series_is_one_in_any_case_and_unit(name: str) -> None:
+    assert series_named(name) == "temperature"
+    assert series_named("(degC)") == "(degc)"
+    assert series_named("temperature 2") != series_named(name)
+
+
+def irregular(count: int = 400, seed: int = 0) -> NDArray[np.int64]:
+    """Times of a receiver that stores a fix every 1 to 8 s, as it turns."""
+    steps = np.random.default_rng(seed).integers(1, 9, count - 1)
+    return np.concatenate([[0], np.cumsum(steps)]) * NANOSECONDS + 1_715_672_400 * NANOSECONDS
+
+
+def jittered(count: int = 400, seed: int = 0) -> NDArray[np.int64]:
+    """A fix a second, some milliseconds early or late."""
+    late = np.random.default_rng(seed).integers(0, 40, count) * 10**6
+    return np.arange(count) * NANOSECONDS + late
+
+
+def patchy(count: int = 4000, seed: int = 0) -> NDArray[np.int64]:
+    """A fix a second, one in ten lost."""
+    kept = np.random.default_rng(seed).random(count) > 0.1
+    return np.flatnonzero(kept) * NANOSECONDS
+
+
+def common(one: NDArray[np.int64], other: NDArray[np.int64]) -> int:
+    return len(set(windows_of(KEY, one)) & set(windows_of(KEY, other)))
+
+
+@pytest.mark.parametrize("times", [irregular(), jittered(), patchy()], ids=["turns", "ms", "lost"])
+@pytest.mark.parametrize(
+    "copied",
+    [
+        lambda t: t + 9 * HOUR // 4,
+        lambda t: t - 10**6,
+        lambda t: t + 86_400 * NANOSECONDS + 123_456_789,
+        lambda t: t[t.size // 3 :] + 7 * HOUR,
+    ],
+    ids=["zone", "1 ms", "any", "part"],
+)
+def test_a_copy_at_other_times_shares_windows(
+    times: NDArray[np.int64], copied: Callable[[NDArray[np.int64]], NDArray[np.int64]]
+) -> None:
+    assert common(times, copied(times)) >= ENOUGH
+
+
+def schedule(steps: list[int], count: int) -> NDArray[np.int64]:
+    return np.cumsum(np.resize(steps, count)) * NANOSECONDS
+
+
+REGULAR = {
+    "a fix a second": schedule([1], 4000),
+    "every ten minutes": schedule([600], 500),
+    "on and off": schedule([5] * 12 + [240], 2000),
+    "a clock of 15.7 s": np.floor(np.arange(3000) * 15.7).astype(np.int64) * NANOSECONDS,
+    "a clock of pi s": np.floor(np.arange(3000) * math.pi).astype(np.int64) * NANOSECONDS,
+    "a week's timetable": schedule([420, 60, 300, 7200, 900, 60, 13_000, 62_460], 900),
+    "one long gap": np.concatenate([schedule([1], 900), schedule([1], 900) + HOUR]),
+    "few fixes": irregular(20),
+}
+
+
+@pytest.mark.parametrize("times", REGULAR.values(), ids=REGULAR.keys())
+def test_what_other_recordings_have_as_well_tells_nothing(times: NDArray[np.int64]) -> None:
+    assert windows_of(KEY, times) == []
+
+
+@pytest.mark.parametrize("kind", [irregular, jittered, patchy])
+def test_recordings_of_one_receiver_share_no_window(
+    kind: Callable[..., NDArray[np.int64]],
+) -> None:
+    """A pair of windows is alike with 2^-64, their hashes with 2^-48: some 10^5 pairs here."""
+    found = [windows_of(KEY, kind(seed=seed)) for seed in range(20)]
+    assert all(len(one) >= ENOUGH for one in found)
+    assert len({window for one in found for window in one}) == sum(len(one) for one in found)
+    assert {len(window) for one in found for window in one} == {WINDOW_BYTES}
+
+
+def test_without_the_key_no_guess_of_times_can_be_tried() -> None:
+    assert not set(windows_of(KEY, irregular())) & set(windows_of(bytes(32), irregular()))
+
+
+def test_a_recording_of_few_places_is_not_known_by_its_content() -> None:
+    """Home, work, home, work: on any day as on any other."""
+    times = schedule([8 * 3600], 6)
+    steps = np.array([[0, 0], [5, 5]] * 3)
+    assert prints_of(KEY, content_of(times, steps), times, steps) == bytes(16)
+    many = np.arange(40).reshape(20, 2)
+    whole = [
+        prints_of(KEY, content_of(one, many), one, many)
+        for one in (schedule([60], 20), schedule([60], 20) + 7 * HOUR)
+    ]
+    assert whole[0] == whole[1] != bytes(16)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return open_ledger(tmp_path / "state")
+
+
+def released(ledger: Ledger, trace: Trace, output: Path, *, again: bool = False) -> float:
+    request = Request((), who=(Named.PLAIN,))
+    made = plan(trace, requested(trace, Chosen(("start+10m",)), request))
+    account = publish(made, ledger, output, again=again).account
+    return math.nan if account is None else account.known
+
+
+TRACE = ride(60, 20.0)
+
+
+def at_times(times: NDArray[np.int64], seed: int = 1) -> Trace:
+    trace = ride(times.size, 5.0, seed=seed)
+    return replace(trace, times=times)
+
+
+@pytest.mark.parametrize(
+    ("trace", "copy"),
+    [
+        (TRACE, replace(TRACE, times=TRACE.times + 7 * HOUR)),
+        (TRACE, replace(TRACE, times=TRACE.times - 30 * HOUR + 10**8)),
+        (at_times(irregular()), at_times(irregular() + 13 * HOUR // 4 * 3, seed=2)),
+    ],
+    ids=["regular", "another day", "other places"],
+)
+def test_a_copy_at_other_times_is_the_same_recording(
+    ledger: Ledger, tmp_path: Path, trace: Trace, copy: Trace
+) -> None:
+    """By its places where its times tell nothing, by its times where its places are others."""
+    released(ledger, trace, tmp_path / "a.gpx")
+    with pytest.raises(Refused, match="say the same --tz and --column as before"):
+        released(ledger, copy, tmp_path / "b.gpx")
+    assert not (tmp_path / "b.gpx").exists()
+    assert released(ledger, copy, tmp_path / "b.gpx", again=True) > 1e9  # both tell all
+
+
+def test_two_rides_of_one_receiver_are_two_recordings(ledger: Ledger, tmp_path: Path) -> None:
+    for number in range(3):
+        trace = ride(60, 20.0, seed=number)
+        later = replace(trace, times=trace.times + number * 24 * HOUR)
+        assert released(ledger, later, tmp_path / f"{number}.gpx") == pytest.approx(1, abs=1e-3)
