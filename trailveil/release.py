@@ -30,10 +30,12 @@ from trailveil.kind_store import Kept
 from trailveil.kind_use import UsedDesign, used_design
 from trailveil.kinds import DesignFor
 from trailveil.mechanism import Mechanism, no_noise
+from trailveil.prior import noise_variance
 from trailveil.priors import BUILT_IN
 from trailveil.projection import Frame, placed
 from trailveil.selection import Stretch, within
 from trailveil.trace import Trace
+from trailveil.traces.grid import LEAST, Grid, position_grid
 from trailveil.unasked import Unasked, unasked
 from trailveil.version import DESIGN_VERSION
 from trailveil.withholding import Price, cheapest, price
@@ -185,6 +187,11 @@ class Plan:
     of_kind: UsedDesign | None = None
 
     @property
+    def grid(self) -> Grid:
+        """The grid that the recorded positions lie on."""
+        return position_grid(self.trace.positions)
+
+    @property
     def components(self) -> int:
         """How many single mechanisms the noise is the sum of."""
         return int(self.mechanism.factor.shape[1]) + (self.mechanism.floor > 0)
@@ -308,12 +315,18 @@ def _of_kind(trace: Trace, request: Request, kept: Kept | None) -> UsedDesign | 
 
 
 def with_common(made: Plan, common: Sequence[Common]) -> Plan:
-    """The plan with noise besides that other releases share."""
+    """The plan with noise besides that other releases share, and independent noise where any is.
+
+    The latter hides what is exact: it is as wide as a step of the recorded grid, as LEAST, and as
+    the measurement noise of the prior, of which a recording that repeats or smooths has none.
+    """
     mechanism = made.mechanism
     for one in common:
         columns = Mechanism(mechanism.times, one.columns, released=~one.withheld)
         mechanism = mechanism.plus(columns)
-    return replace(made, mechanism=mechanism, common=(*made.common, *common))
+    measured = noise_variance(made.request.kernel, mechanism.times) ** 0.5
+    least = max(made.grid.metres, LEAST, measured)
+    return replace(made, mechanism=mechanism.hiding(least), common=(*made.common, *common))
 
 
 def _designed(found: Sequence[Crop], base: Mechanism, request: Request) -> Designed:
