@@ -36,6 +36,7 @@ from trailveil.projection import Frame, placed
 from trailveil.selection import Stretch, within
 from trailveil.trace import Trace
 from trailveil.traces.grid import LEAST, Grid, position_grid
+from trailveil.traces.structure import NOTHING_EXACT, Structure, structure_of
 from trailveil.unasked import Unasked, unasked
 from trailveil.version import DESIGN_VERSION
 from trailveil.withholding import Price, cheapest, price
@@ -95,13 +96,8 @@ class Request:
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        for name, least in (
-            ("radius", 0.0),
-            ("epsilon", 0.0),
-            ("order", 1.0),
-            ("rate", 0.0),
-            ("leave", 0.0),
-        ):
+        above = {"radius": 0.0, "epsilon": 0.0, "order": 1.0, "rate": 0.0, "leave": 0.0}
+        for name, least in above.items():
             if getattr(self, name) is None:
                 continue
             value = float(getattr(self, name))
@@ -170,7 +166,7 @@ class Plan:
     seconds around each stretch of which nothing is released, and the prices it was chosen by.
     everywhere: of noise for every place at once, the worst case of each kind of adversary.
     common: noise shared with other releases, the last columns of the mechanism. of_kind: the design
-    that its own noise is of, if that is one of a kind.
+    that its own noise is of, if that is one of a kind. structure: what is exact in the recording.
     """
 
     trace: Trace
@@ -185,6 +181,7 @@ class Plan:
     everywhere: tuple[Worst, ...] = ()
     common: tuple[Common, ...] = ()
     of_kind: UsedDesign | None = None
+    structure: Structure = NOTHING_EXACT
 
     @property
     def grid(self) -> Grid:
@@ -326,7 +323,8 @@ def with_common(made: Plan, common: Sequence[Common]) -> Plan:
         mechanism = mechanism.plus(columns)
     measured = noise_variance(made.request.kernel, mechanism.times) ** 0.5
     least = max(made.grid.metres, LEAST, measured)
-    return replace(made, mechanism=mechanism.hiding(least), common=(*made.common, *common))
+    mechanism, common = mechanism.hiding(least), (*made.common, *common)
+    return replace(made, mechanism=mechanism, common=common, structure=structure_of(made.trace))
 
 
 def _designed(found: Sequence[Crop], base: Mechanism, request: Request) -> Designed:

@@ -28,7 +28,8 @@ LEVEL = 1e-4
 class Drawn:
     """How the noise of a file compares with its design, around one protected part.
 
-    off: metres, the furthest that a coordinate is from where noise of the design could have put it.
+    off: metres, the furthest that a coordinate is from where noise of the design could have put it;
+    allowed: what rounding to the released grid explains of that.
     chance: that noise of the design is as unlikely as the file's in how much there is of it, or how
     far one fix is from the others; at most 1.
     """
@@ -36,27 +37,31 @@ class Drawn:
     part: int
     off: float
     chance: float
+    allowed: float = _GRID
 
     @property
     def as_designed(self) -> bool:
         """Whether it may be."""
-        return self.off <= _GRID and self.chance >= LEVEL
+        return self.off <= self.allowed and self.chance >= LEVEL
 
 
-def drawn(part: int, mechanism: Mechanism, recorded: FloatArray, released: FloatArray) -> Drawn:
+def drawn(
+    part: int, mechanism: Mechanism, recorded: FloatArray, released: FloatArray, step: float = 0.0
+) -> Drawn:
     """Compare the released places (m, 2) of a mechanism's rows with those recorded (n, 2): metres.
 
-    part: which one, for the record.
+    part: which one, for the record. step: of the grid that places were released on.
     """
     noise = released - recorded[mechanism.rows]
-    ways, sizes = _spectrum(mechanism)
+    ways, sizes = _spectrum(mechanism, step)
     if len(ways) < len(noise):
         noise = noise[_evenly(len(noise), len(ways))]
     parts = ways.T @ noise
     outside = noise - ways @ parts
     off = float(np.max(np.abs(outside), initial=0.0))
     heard = sizes > _LEAST
-    return Drawn(part, off, _chance(ways[:, heard], parts[heard], sizes[heard]))
+    chance = _chance(ways[:, heard], parts[heard], sizes[heard])
+    return Drawn(part, off, chance, max(_GRID, step))
 
 
 def _chance(ways: FloatArray, parts: FloatArray, sizes: FloatArray) -> float:
@@ -81,17 +86,19 @@ def _chance(ways: FloatArray, parts: FloatArray, sizes: FloatArray) -> float:
     return min(1.0, len(tried) * min(tried))
 
 
-def _spectrum(mechanism: Mechanism) -> tuple[FloatArray, FloatArray]:
-    """Directions (m, r) that have noise, orthonormal, and its deviations (r,)."""
+def _spectrum(mechanism: Mechanism, step: float) -> tuple[FloatArray, FloatArray]:
+    """Directions (m, r) that have noise, orthonormal, and its deviations (r,) with rounding."""
     rows = mechanism.rows
-    if mechanism.floor == 0 and mechanism.process is None:
+    if mechanism.floor == 0 and mechanism.process is None and not np.any(mechanism.beside):
         left, sizes, _ = svd(mechanism.factor[rows], full_matrices=False)
         kept = sizes > _GRID / 10
         return left[:, kept], sizes[kept]
     rows = rows[_evenly(rows.size, min(rows.size, _MOST_ROWS))]
     few = np.zeros(mechanism.times.size, dtype=np.bool_)
     few[rows] = True
-    values, vectors = eigh(mechanism.withholding(~few).covariance())
+    shown = mechanism.withholding(~few)
+    rounding = np.where(shown.variances[shown.rows] > 0, step**2 / 12, 0.0)
+    values, vectors = eigh(shown.covariance() + np.diag(rounding))
     kept = values > (_GRID / 10) ** 2
     return vectors[:, kept], np.sqrt(values[kept])
 

@@ -24,6 +24,24 @@ _OF_PEOPLE = (
     "who hardly moved in the half hour around: protect that as a stay."
 )
 
+_FILLED_IN = (
+    "Many fixes lie on straight lines at a steady pace, as if filled in. No noise hides a line that"
+    " is longer than the noise: leave such fixes out."
+)
+_ON_A_MAP = (
+    "Many fixes lie on straight lines, as if snapped to a map. An adversary with that map learns "
+    "more than is said here: noise does not hide a road."
+)
+_BY_DISTANCE = (
+    "The fixes are a fixed distance apart, so their times tell the speed all along. Noise does not "
+    "hide that: record by time."
+)
+ASSUMED = (
+    "Exact structure: the promise assumes that no fix was filled in, snapped to a map or recorded "
+    "by distance. Independent noise hides rounded, repeated and smoothed positions."
+)
+"""What a promise assumes of a recording."""
+
 
 def warnings(plan: Plan, cleaning: Cleaning | None, *, further: bool, private: bool) -> list[str]:
     """What to know before publishing.
@@ -37,6 +55,7 @@ def warnings(plan: Plan, cleaning: Cleaning | None, *, further: bool, private: b
         return [
             *_of_composition(plan, further=further, private=private),
             *of_prior,
+            *_of_structure(plan),
             *_of_cleaning(cleaning),
         ]
     found = _of_composition(plan, further=further, private=private)
@@ -46,7 +65,14 @@ def warnings(plan: Plan, cleaning: Cleaning | None, *, further: bool, private: b
     if plan.request.noise is Noise.OPTIMAL and plan.mechanism.noise_trace > 0:
         least = _least(plan, private=private)
         found.append(f"The noise is not proved to be the least that protects{least}.")
-    return [*found, *_of_cleaning(cleaning)]
+    return [*found, *_of_structure(plan), *_of_cleaning(cleaning)]
+
+
+def _of_structure(plan: Plan) -> list[str]:
+    """What is exact in the recording, where no noise hides it."""
+    exact = plan.structure
+    told = ((exact.filled_in, _FILLED_IN), (exact.on_a_map, _ON_A_MAP), (exact.apart, _BY_DISTANCE))
+    return [words for there, words in told if there]
 
 
 def _least(plan: Plan, *, private: bool) -> str:
@@ -65,7 +91,7 @@ def _least(plan: Plan, *, private: bool) -> str:
 
 def not_protected(plan: Plan, *, private: bool, retiming: Retiming = AS_RECORDED) -> list[str]:
     """What the promise does not cover. private: what concerns single stays may be told."""
-    of_times = _of_times(retiming)
+    of_times = [ASSUMED, *_of_times(retiming)]
     if plan.everywhere:
         return [*everywhere.not_protected(plan), *of_times]
     found = [

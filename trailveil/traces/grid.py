@@ -28,7 +28,7 @@ _NEAR = 0.05
 _CHANCE = 1.001e-4
 # Numbers this close are one. Where too few numbers tell, positions are taken to have as many
 # decimals as they have, but at least so many: a place may have a round coordinate by chance.
-_SAME, _ASSUMED = 1e-10, 4
+_SAME, _ASSUMED = 1e-10, 2
 # A grid of any step is looked for in so many distinct numbers, or where each comes so often.
 _ENOUGH, _REPEATED = 20, 4
 # Cells beyond which a step is one of how numbers are stored.
@@ -79,7 +79,7 @@ def position_grid(positions: FloatArray) -> Grid:
     families += [(1 / 60.0, 0.1), (1 / 3600.0, 0.1)]
     families += [(180.0 * 2.0**-power, 0.5) for power in range(20, 32)]
     families += [(2.0**-power, 0.5) for power in range(7, 25)]
-    return _grid_of([positions[:, 0], positions[:, 1]], families, _ASSUMED)
+    return _grid_of([positions[:, 0], positions[:, 1]], families, readings=False)
 
 
 def reading_grid(values: FloatArray) -> Grid:
@@ -91,21 +91,30 @@ def reading_grid(values: FloatArray) -> Grid:
     families += [(5 * 10.0**-power, 0.2) for power in range(-2, 7)]
     families += [(2 * 10.0**-power, 0.5) for power in range(-2, 7)]
     families += [(2.0**-power, 0.5) for power in range(1, 13)]
-    return _grid_of([values], families, 0)
+    return _grid_of([values], families, readings=True)
 
 
 def _grid_of(
-    axes: Sequence[FloatArray], families: Sequence[tuple[float, float]], assumed: int
+    axes: Sequence[FloatArray], families: Sequence[tuple[float, float]], *, readings: bool
 ) -> Grid:
-    """The coarsest grid of any axis, or of all of them together."""
+    """The coarsest grid of any axis, or of all of them together.
+
+    readings: that come again and again lie on a grid; positions do so where somebody stands still.
+    """
     ordered = sorted(families, reverse=True)
     distinct = [_distinct(axis) for axis in axes]
     found = max(_step(some, ordered) for some in [distinct, *([values] for values in distinct)])
-    even = max(_even_step(*pair) for pair in zip(distinct, axes, strict=True))
+    even = 0.0
+    for values, axis in zip(distinct, axes, strict=True):
+        repeated = readings and values.size > 2 and axis.size >= _REPEATED * values.size
+        if values.size >= _ENOUGH or repeated:
+            even = max(even, _even_step(values))
     if even > found * (1 + _NEAR):
-        return Grid(even, _decimal(even))
+        whole = np.concatenate(distinct) / even
+        aligned = np.all(np.abs(whole - np.floor(whole + 0.5)) <= _NEAR)
+        return Grid(even, _released(even) if aligned else _decimal(even))
     if found == 0.0 and max(values.size for values in distinct) < _ENOUGH:
-        found = _assumed(np.concatenate(distinct), assumed)
+        found = _assumed(np.concatenate(distinct), 0 if readings else _ASSUMED)
     return Grid(found, _released(found))
 
 
@@ -137,11 +146,8 @@ def _step(axes: Sequence[FloatArray], families: Sequence[tuple[float, float]]) -
     return 0.0
 
 
-def _even_step(values: FloatArray, recorded: FloatArray) -> float:
+def _even_step(values: FloatArray) -> float:
     """The step that all distinct values are whole multiples apart, whatever it is; 0 for none."""
-    repeated = values.size > 1 and recorded.size >= _REPEATED * values.size
-    if values.size < _ENOUGH and not repeated:
-        return 0.0
     away = values - values[0]
     step = float(np.min(np.diff(values)))
     cells = np.floor(away / step + 0.5)
