@@ -22,9 +22,7 @@ def path(count: int = 600, seed: int = 1) -> FloatArray:
 def test_decimals_are_found(decimals: int, times: int) -> None:
     places = path()
     places = np.round(places[0] + times * (places - places[0]), decimals)
-    assert position_grid(places) == Grid(
-        pytest.approx(10.0**-decimals), 10 ** max(0, 6 - decimals)
-    )
+    assert position_grid(places) == Grid(pytest.approx(10.0**-decimals), 10 ** max(0, 6 - decimals))
 
 
 @pytest.mark.parametrize(
