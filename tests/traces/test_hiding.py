@@ -21,7 +21,7 @@ from trailveil.readings import Readings
 from trailveil.readings_release import ReadingsRequest, draw_readings, plan_readings
 from trailveil.release import Noise, Plan, Request, plan, with_common
 from trailveil.selection import Stretch
-from trailveil.trace import NANOSECONDS, Trace
+from trailveil.trace import NANOSECONDS
 from trailveil.traces.grid import LEAST
 
 SEED = bytes(range(32))
