@@ -19,8 +19,9 @@ _OFF, _ROUNDED, _LONGER, _ROW = 0.05, 0.75, 4.0, 3
 # Fixes of which a rule can be told; the share of a distance that fixes are apart to, how many must
 # be, and how much times must vary, relative to their median.
 _ENOUGH, _ALIKE, _MOST, _VARIES = 20, 0.05, 0.8, 0.2
-# The share of fixes that makes structure worth a word, and seconds on one line.
-SHARE, LONG = 0.2, 120.0
+# The shares of fixes on steady lines, if one lasts so many seconds, and on lines at any pace, that
+# are no ordinary road; seconds of a steady line that is none by itself.
+_FILLED_IN, _LASTS, _SNAPPED, _LONG = 0.2, 30.0, 0.5, 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +43,13 @@ class Structure:
     @property
     def filled_in(self) -> bool:
         """Whether steady lines are much of it, or long."""
-        return self.straight > SHARE * self.fixes or self.longest > LONG
+        many = self.straight > _FILLED_IN * self.fixes and self.longest >= _LASTS
+        return many or self.longest > _LONG
 
     @property
     def on_a_map(self) -> bool:
-        """Whether much of it lies on lines."""
-        return self.snapped > SHARE * self.fixes
+        """Whether most of it lies on lines."""
+        return self.snapped > _SNAPPED * self.fixes
 
 
 NOTHING_EXACT = Structure()
