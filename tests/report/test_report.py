@@ -205,7 +205,8 @@ def test_what_must_be_warned_of_is(name: str) -> None:
         (snapped(ride(200, 3.0), 20), "as if snapped to a map"),
         (by_distance(seed=3, apart=60.0), "a fixed distance apart"),
         (rounded(ride(200, 3.0), 4), ""),
-        (held(ride(200, 3.0), 5), ""),
+        (held(ride(200, 3.0), 5), "repeated on the way"),
+        (held(ride(200, 3.0, still=(100, 150)), 1), ""),
     ],
 )
 def test_structure_that_no_noise_hides_is_warned_of(trace: Trace, words: str) -> None:
@@ -213,7 +214,9 @@ def test_structure_that_no_noise_hides_is_warned_of(trace: Trace, words: str) ->
     made = plan(trace, Request((Stretch("stated", at, at),), who=(Named.PLAIN,)))
     for private in (True, False):
         warnings = record(made, None, output="", private=private)["warnings"]
-        exact = [one for one in warnings if re.search("filled in|snapped|distance apart", one)]
+        exact = [
+            one for one in warnings if re.search("filled in|repeated|snapped|distance apart", one)
+        ]
         assert len(exact) == bool(words)
         assert words in " ".join(exact)
 

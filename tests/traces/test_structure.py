@@ -1,5 +1,7 @@
 """What is exact in a recording is counted, and nothing is found in an ordinary one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -20,7 +22,20 @@ def test_an_ordinary_ride_has_none(decimals: int, still: tuple[int, int] | None)
 
 
 def test_repeated_positions_are_counted() -> None:
-    assert structure_of(held(ride(600, 3.0), 5)).repeated == 480
+    found = structure_of(held(ride(600, 3.0), 5))
+    assert found.repeated == 480
+    assert found.repeats
+    assert found.held > 400
+
+
+def test_repeats_where_somebody_stands_still_are_none_on_the_way() -> None:
+    trace = ride(600, 3.0, seed=4)
+    positions = trace.positions.copy()
+    positions[400:] += positions[200] - positions[400]
+    positions[200:400] = positions[200]
+    found = structure_of(replace(trace, positions=positions))
+    assert found.repeated == 200
+    assert not found.repeats
 
 
 def test_filled_in_lines_are_counted() -> None:

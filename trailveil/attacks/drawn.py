@@ -18,6 +18,8 @@ from trailveil.mechanism import Mechanism
 # Metres: what the grid moves a coordinate by is less than half of this; sums whose noise is below
 # this deviation are not looked at for its size, since the grid is not Gaussian.
 _GRID, _LEAST = 0.12, 1.0
+# Times the median deviation: noise beyond this is judged by itself, too.
+_LARGE = 3.0
 # Rows of the largest matrix: of more, as many are looked at, evenly.
 _MOST_ROWS = 1500
 LEVEL = 1e-4
@@ -67,18 +69,20 @@ def drawn(
 def _chance(ways: FloatArray, parts: FloatArray, sizes: FloatArray) -> float:
     """Of noise with deviations (r,) along ways (m, r), of which the parts (r, 2) were drawn.
 
-    The least of the chances of how much there is of it in either coordinate and in both, and, where
-    each fix has noise of its own, of the fix that is furthest from where all others say: times how
-    many these are.
+    The least of the chances of how much there is of it in either coordinate and in both, of that in
+    the ways where it is largest alone, and, where each fix has noise of its own, of the fix that is
+    furthest from where all others say: times how many these are.
     """
     if not sizes.size:
         return 1.0
     tried = []
-    each = np.sum((parts / sizes[:, None]) ** 2, axis=0)
-    for total, count in ((each[0], 1), (each[1], 1), (each.sum(), 2)):
-        degrees = count * sizes.size
-        below, above = float(chdtr(degrees, total)), float(chdtrc(degrees, total))
-        tried.append(2 * min(below, above))
+    large = sizes > _LARGE * np.median(sizes)
+    for some in (np.ones_like(large), large) if np.any(large) else (np.ones_like(large),):
+        each = np.sum((parts[some] / sizes[some, None]) ** 2, axis=0)
+        for total, count in ((each[0], 1), (each[1], 1), (each.sum(), 2)):
+            degrees = count * int(some.sum())
+            below, above = float(chdtr(degrees, total)), float(chdtrc(degrees, total))
+            tried.append(2 * min(below, above))
     if sizes.size == len(ways):
         inverse = ways / sizes
         own = np.abs(inverse @ (parts / sizes[:, None])) / np.linalg.norm(inverse, axis=1)[:, None]

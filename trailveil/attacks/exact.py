@@ -7,20 +7,22 @@ equation for z, and some tens of them solve for it:
 - X repeats, or goes on in straight lines at a steady pace: its first or second differences are 0;
 - X was recorded every so many metres: all steps have one length.
 
-Independent noise at each fix takes the exactness away. An attack that finds nothing exact says
-None.
+Independent noise at each fix takes the exactness away. How far that hides a place depends on what
+is exact: a grid, wholly; long lines, repeats on the way and even distances, hardly.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.attacks.contract import Estimate, Knowledge, OnGrid, View, required_mechanism
+from trailveil.attacks.contract import Attack, Estimate, Knowledge, OnGrid, View, required_mechanism
 from trailveil.attacks.lattice import Solver, solver
 from trailveil.gaussian import FloatArray
 from trailveil.mechanism import Mechanism
-from trailveil.prior import Prior, noise_variance
+from trailveil.prior import Prior
 from trailveil.secrets import Secret
 
 # Rows of a lattice: more than these many times the rank, and at most so many.
@@ -31,14 +33,13 @@ _ON_GRID = 0.1
 _TRIES = 4
 # Metres: what a release is rounded to at the least, as a deviation. Fixes that are looked at.
 _ROUNDED, _MOST = 0.03, 1500
-# Fixes, at least, in which exact differences are looked for, where independent noise is this share
-# of the measurement noise that the prior has at most; how many of them must be nothing, to so many
-# deviations.
-_LEAST, _EXACT, _MANY, _NOTHING = 50, 0.5, 0.5, 5.0
+# Fixes, at least, in which differences are looked for; how many of them must be nothing, to so
+# many deviations of independent noise.
+_LEAST, _MANY, _NOTHING = 50, 0.5, 5.0
 # Metres: how far places may be from the middle of all.
 _LEVEL = 3000.0
-# Steps of Gauss and Newton; the share of a step's length by which steps are one length.
-_STEPS, _ONE_LENGTH = 60, 0.05
+# Steps of Gauss and Newton.
+_STEPS = 60
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,21 +51,46 @@ class _Noise:
     width: float
 
 
-def lattice(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
-    """Each secret by what is exact in the recording; None where nothing exact is found.
+def on_a_grid(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
+    """Each secret where noise is found that leaves all places on their grid; None without.
 
-    Raises InvalidValue where it is not known how the noise varies.
+    As the others here, raises InvalidValue where it is not known how the noise varies.
     """
-    mechanism = required_mechanism(known)
-    noise = _low_rank(mechanism)
+    return _tried(_by_grid, view, known)
+
+
+def repeating(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
+    """Each secret where noise is found that leaves most places where the last one was."""
+    return _tried(partial(_by_differences, order=1), view, known)
+
+
+def going_straight(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
+    """Each secret where noise is found that leaves most places on lines at a steady pace."""
+    return _tried(partial(_by_differences, order=2), view, known)
+
+
+def evenly_apart(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
+    """Each secret by the noise that leaves the places as evenly apart as they can be."""
+    return _tried(_by_distance, view, known)
+
+
+EXACT: dict[str, Attack] = {
+    "looks for a grid": on_a_grid,
+    "looks for repeated places": repeating,
+    "looks for straight lines": going_straight,
+    "looks for one distance": evenly_apart,
+}
+"""Who looks for what."""
+
+
+def _tried(
+    attempt: Callable[[View, Knowledge, _Noise], FloatArray], view: View, known: Knowledge
+) -> tuple[Estimate | None, ...]:
+    """The estimates of an attempt, which has places (draws, m, 2), NaN where it finds nothing."""
+    noise = _low_rank(required_mechanism(known))
     if noise is None:
         return (None,) * len(known.secrets)
-    attempts = (_by_grid, _by_differences, _by_distance)
-    found = np.full(view.places.shape, np.nan)
-    for attempt in attempts:
-        open_draws = np.flatnonzero(np.isnan(found[:, 0, 0]))
-        if open_draws.size:
-            found[open_draws] = attempt(View(view.times, view.places[open_draws]), known, noise)
+    found = attempt(view, known, noise)
     if np.all(np.isnan(found)):
         return (None,) * len(known.secrets)
     places = np.where(np.isnan(found), view.places, found)
@@ -154,30 +180,27 @@ def _fitted(noise: _Noise, drawn: FloatArray) -> FloatArray:
     return np.asarray(own @ np.linalg.solve(inner, own.T @ drawn))
 
 
-def _by_differences(view: View, known: Knowledge, noise: _Noise) -> FloatArray:
+def _by_differences(view: View, known: Knowledge, noise: _Noise, order: int) -> FloatArray:
     """The recorded places where noise leaves most differences at nothing, else NaN.
 
     First differences are nothing where a position is repeated, second ones on straight lines.
     """
     found = np.full(view.places.shape, np.nan)
     few = _few(known, noise)
-    measured = float(np.sqrt(noise_variance(known.kernel, noise.times)))
-    if few.size < _LEAST or noise.width > _EXACT * measured:
+    if few.size < _LEAST:
         return found
     times, factor = noise.times[few], noise.factor[few]
     movement = _Movement(factor, Prior(known.kernel, times).covariance)
+    take = _differences(times, order)
+    own = take @ factor
     for draw, places in enumerate(view.places):
-        for order in (1, 2):
-            take = _differences(times, order)
-            own, told = take @ factor, take @ places[few]
-            broken = _broken(own, told, movement.likely(places[few]), noise.width)
-            if np.mean(broken) <= 1 - _MANY:
-                pieces, starts = _pieces(times, np.flatnonzero(broken) + 1, order)
-                between = Prior(known.kernel, times[starts]).covariance
-                exact = pieces @ between @ pieces.T + noise.width**2 * np.eye(few.size)
-                weights = _Movement(factor, exact).likely(places[few])
-                found[draw] = places - noise.factor @ weights
-                break
+        broken = _broken(own, take @ places[few], movement.likely(places[few]), noise.width)
+        if np.mean(broken) <= 1 - _MANY:
+            pieces, starts = _pieces(times, np.flatnonzero(broken) + 1, order)
+            between = Prior(known.kernel, times[starts]).covariance
+            exact = pieces @ between @ pieces.T + noise.width**2 * np.eye(few.size)
+            weights = _Movement(factor, exact).likely(places[few])
+            found[draw] = places - noise.factor @ weights
     return found
 
 
@@ -244,7 +267,7 @@ def _differences(times: FloatArray, order: int) -> FloatArray:
 
 
 def _by_distance(view: View, known: Knowledge, noise: _Noise) -> FloatArray:
-    """The recorded places where noise is found that leaves all steps of one length, else NaN."""
+    """The recorded places by the noise that leaves all steps of one length; NaN for few fixes."""
     found = np.full(view.places.shape, np.nan)
     few = _few(known, noise)
     if few.size < _LEAST:
@@ -254,26 +277,23 @@ def _by_distance(view: View, known: Knowledge, noise: _Noise) -> FloatArray:
     movement = _Movement(factor, Prior(known.kernel, noise.times[few]).covariance)
     for draw, places in enumerate(view.places):
         start = movement.likely(places[few])
-        weights, off, length = _one_length(own, np.diff(places[few], axis=0), start, noise.width)
-        if off <= _ONE_LENGTH * length:
-            found[draw] = places - noise.factor @ weights
+        weights = _one_length(own, np.diff(places[few], axis=0), start, noise.width)
+        found[draw] = places - noise.factor @ weights
     return found
 
 
 def _one_length(
     own: FloatArray, steps: FloatArray, weights: FloatArray, width: float
-) -> tuple[FloatArray, float, float]:
-    """z (r, 2) that leaves steps (k, 2) of one length: it, the median metres off, and the length.
+) -> FloatArray:
+    """The z (r, 2) that leaves steps (k, 2) of one length, from a first one.
 
     Gauss and Newton, with weights for what is far off: a step may be of another length.
     """
     rank = own.shape[1]
-    off, length = np.full(len(own), np.inf), 0.0
     for _ in range(_STEPS):
         true = steps - own @ weights
         lengths = np.hypot(*true.T)
-        length = float(np.median(lengths))
-        off = lengths - length
+        off = lengths - np.median(lengths)
         ways = true / np.maximum(lengths, 1e-9)[:, None]
         slopes = np.hstack([ways[:, :1] * own, ways[:, 1:] * own])
         scale = max(width, float(np.median(np.abs(off))))
@@ -281,4 +301,4 @@ def _one_length(
         inner = slopes.T @ (trust[:, None] * slopes) + np.eye(2 * rank)
         pull = slopes.T @ (trust * off) - weights.T.ravel()
         weights = weights + np.linalg.solve(inner, pull).reshape(2, rank).T
-    return weights, float(np.median(np.abs(off))), length
+    return weights

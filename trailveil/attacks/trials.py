@@ -19,7 +19,7 @@ from trailveil.anytime import Worst
 from trailveil.attacks.centres import average, circle_of_holes, circle_of_stay
 from trailveil.attacks.contract import Attack, OnGrid
 from trailveil.attacks.edges import edges_of_hole
-from trailveil.attacks.exact import lattice
+from trailveil.attacks.exact import EXACT
 from trailveil.attacks.paths import known_paths
 from trailveil.attacks.posterior import posterior_mean, repeated_releases
 from trailveil.attacks.smoother import kalman_smoother
@@ -225,8 +225,11 @@ def _exactly(
     scene: Scene, left: Sequence[Left], passing: list[Adversary], still: list[Adversary]
 ) -> list[Trial]:
     """Who looks for what is exact in the recording, and knows nothing else."""
-    who = replace(passing[0], name="looks for what is exact")
-    return [Trial(lattice, "lattice", who, scene.middle, deviation=left[0].least, exact=True)]
+    who = [(replace(passing[0], name=name), attack) for name, attack in EXACT.items()]
+    return [
+        Trial(attack, "lattice", one, scene.middle, deviation=left[0].least, exact=True)
+        for one, attack in who
+    ]
 
 
 def _not_promised(attack: Attack, name: str, who: str, *, repeated: int = 0) -> Trials:

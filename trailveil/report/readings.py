@@ -160,8 +160,8 @@ def _warnings(plan: ReadingsPlan, cleaning: Cleaning | None, *, further: bool) -
 
 def _not_protected(plan: ReadingsPlan) -> list[str]:
     exact = (
-        "Exact structure: the promise assumes that no value was filled in. Independent noise hides "
-        "rounded, repeated and smoothed ones."
+        "Exact structure: the promise assumes that no value was filled in or repeated while it "
+        "changed. Independent noise hides rounding and smoothing."
     )
     if not plan.findings:
         return [

@@ -28,6 +28,10 @@ _FILLED_IN = (
     "Many fixes lie on straight lines at a steady pace, as if filled in. No noise hides a line that"
     " is longer than the noise: leave such fixes out."
 )
+_REPEATS = (
+    "Many positions are repeated on the way. That tells how the noise changes, and no noise hides "
+    "it: leave repeated fixes out."
+)
 _ON_A_MAP = (
     "Many fixes lie on straight lines, as if snapped to a map. An adversary with that map learns "
     "more than is said here: noise does not hide a road."
@@ -37,8 +41,8 @@ _BY_DISTANCE = (
     "hide that: record by time."
 )
 ASSUMED = (
-    "Exact structure: the promise assumes that no fix was filled in, snapped to a map or recorded "
-    "by distance. Independent noise hides rounded, repeated and smoothed positions."
+    "Exact structure: the promise assumes that no fix was filled in, repeated on the way, snapped "
+    "to a map or recorded by distance. Independent noise hides rounding and smoothing."
 )
 """What a promise assumes of a recording."""
 
@@ -71,7 +75,12 @@ def warnings(plan: Plan, cleaning: Cleaning | None, *, further: bool, private: b
 def _of_structure(plan: Plan) -> list[str]:
     """What is exact in the recording, where no noise hides it."""
     exact = plan.structure
-    told = ((exact.filled_in, _FILLED_IN), (exact.on_a_map, _ON_A_MAP), (exact.apart, _BY_DISTANCE))
+    told = (
+        (exact.filled_in, _FILLED_IN),
+        (exact.repeats, _REPEATS),
+        (exact.on_a_map, _ON_A_MAP),
+        (exact.apart, _BY_DISTANCE),
+    )
     return [words for there, words in told if there]
 
 

@@ -1,7 +1,8 @@
 """What is exact in a recording beyond its grid, and so impossible by a prior with white noise.
 
-Repeated positions and short filled-in lines are hidden by independent noise. A long steady line, a
-road that fixes were snapped to, and times that tell how far somebody went are hidden by none.
+Short filled-in lines, and repeats where somebody stands still, are hidden by independent noise. A
+long steady line, repeats on the way, a road that fixes were snapped to, and times that tell how far
+somebody went are hidden by none.
 """
 
 from dataclasses import dataclass
@@ -22,19 +23,23 @@ _ENOUGH, _ALIKE, _MOST, _VARIES = 20, 0.05, 0.8, 0.2
 # The shares of fixes on steady lines, if one lasts so many seconds, and on lines at any pace, that
 # are no ordinary road; seconds of a steady line that is none by itself.
 _FILLED_IN, _LASTS, _SNAPPED, _LONG = 0.2, 30.0, 0.5, 120.0
+# The share of fixes that are repeated on the way: where the next place is so many metres a second
+# from the one that is repeated.
+_HELD, _MOVES = 0.05, 0.3
 
 
 @dataclass(frozen=True, slots=True)
 class Structure:
     """What is exact in a recording: how many of its fixes.
 
-    repeated: at the place of the fix before. straight: on a line at a steady pace. longest: seconds
-    on one such line. snapped: on a line, at another pace. apart: metres that fixes are apart where
-    they were recorded by distance, else 0.
+    repeated: at the place of the fix before. held: of these, on the way. straight: on a line at a
+    steady pace. longest: seconds on one such line. snapped: on a line, at another pace. apart:
+    metres that fixes are apart where they were recorded by distance, else 0.
     """
 
     fixes: int = 0
     repeated: int = 0
+    held: int = 0
     straight: int = 0
     longest: float = 0.0
     snapped: int = 0
@@ -45,6 +50,11 @@ class Structure:
         """Whether steady lines are much of it, or long."""
         many = self.straight > _FILLED_IN * self.fixes and self.longest >= _LASTS
         return many or self.longest > _LONG
+
+    @property
+    def repeats(self) -> bool:
+        """Whether positions are repeated on the way, often enough to tell how noise changes."""
+        return self.held > _HELD * self.fixes
 
     @property
     def on_a_map(self) -> bool:
@@ -74,12 +84,22 @@ def structure_of(trace: Trace) -> Structure:
     whole = trace.seconds[2:] - trace.seconds[:-2]
     return Structure(
         count,
-        int(np.sum(np.all(steps == 0, axis=1))),
+        int(np.sum(lengths == 0)),
+        _held(lengths, trace.seconds, limit),
         int(lines.sum()),
         _longest(lines, trace.seconds) if np.any(lines) else 0.0,
         int(_in_rows(straight & ~steady & moving & (whole > 0)).sum()),
         _apart(lengths, np.diff(trace.seconds), limit),
     )
+
+
+def _held(lengths: FloatArray, times: FloatArray, limit: float) -> int:
+    """How many fixes repeat a place that somebody moves on from before long."""
+    moves = np.flatnonzero(lengths > 0)
+    starts = np.concatenate([[0], moves[:-1] + 1]) if moves.size else moves
+    speeds = lengths[moves] / (times[moves + 1] - times[starts])
+    on_the_way = (speeds > _MOVES) & (lengths[moves] > _LONGER * limit)
+    return int(np.sum((moves - starts)[on_the_way]))
 
 
 def _on_lines(
