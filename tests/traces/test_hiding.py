@@ -3,6 +3,7 @@
 import io
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -113,7 +114,9 @@ def test_drawn_noise_has_its_independent_part_and_is_the_same_again() -> None:
 
 @pytest.mark.parametrize("decimals", [3, 4, 5])
 @pytest.mark.parametrize("suffix", WRITTEN)
-def test_no_released_digit_is_finer_than_recorded(tmp_path, suffix: str, decimals: int) -> None:  # type: ignore[no-untyped-def]
+def test_no_released_digit_is_finer_than_recorded(
+    tmp_path: Path, suffix: str, decimals: int
+) -> None:
     made = planned(decimals)
     released, grid = draw(made, SEED)
     out = io.BytesIO()
