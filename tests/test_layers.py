@@ -22,8 +22,8 @@ ROWS = """
  4  stationary > anytime guarantee composition values_beside > adversary > adversaries marginals fit
  4  priors recurring ways misspecification theorems calibration/ certified/
  5  design/
- 6  fields > trace > readings projection > cleaning stops formats/ > datasets/ prior_file frames
- 6  visits loading
+ 6  fields > trace > traces/ > readings projection > cleaning stops formats/ > datasets/ prior_file
+ 6  visits loading frames
  7  arrays output selection > kept keys crops retiming common > ledger/ demands > designing
  7  place_noise release > drawing > readings_release > places
  7  everywhere recorded beside utility > accounting > published > counting > protecting calibrating

@@ -85,6 +85,15 @@ def test_an_entry_of_an_earlier_version_says_the_same(withhold: float | None) ->
     assert_same(unpacked(found.whole), unpacked(as_archive(made, there)))
 
 
+@pytest.mark.parametrize("withhold", [None, 45.0])
+def test_independent_noise_comes_back(withhold: float | None) -> None:
+    made = made_at(withhold=withhold)
+    found = unpacked(packed(made, []).whole).mechanism
+    assert found is not None
+    assert np.any(made.mechanism.beside)
+    assert np.array_equal(found.beside, made.mechanism.beside)
+
+
 def of_shared(made: Plan, scale: float = 0.7) -> tuple[Plan, Shared]:
     """A plan whose noise is rows of columns that are longer, in another order."""
     random = np.random.default_rng(5)

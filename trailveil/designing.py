@@ -153,6 +153,7 @@ def part_of(mechanism: Mechanism, crop: Crop) -> Mechanism:
         mechanism.floor,
         mechanism.process,
         np.asarray(mechanism.released)[crop.rows],
+        independent=mechanism.beside[crop.rows],
     )
 
 

@@ -19,13 +19,15 @@ def draw(made: Plan, seed: bytes) -> tuple[Trace, NDArray[np.int64]]:
     """The released fixes: their trace, and their places in whole microdegrees (n, 2).
 
     seed: 32 secret bytes that belong to this plan alone. Positions of the trace are those released.
+    All lie on the grid that was recorded, or on a coarser one of decimals.
     """
     own = replace(made.mechanism, factor=made.mechanism.factor[:, : made.own_columns])
     noise = np.column_stack([noise_of(own, seed, axis) for axis in ("east", "north")])
     for one in made.common:
         noise = noise + one.columns @ one.draw.T
     moved = made.lattice + on_lattice(noise)
-    grid = made.frame.to_degrees(moved[made.mechanism.rows])
+    # No digit is finer than what was recorded, whether a fix is moved or not.
+    grid = made.grid.rounded_places(made.frame.to_degrees(moved[made.mechanism.rows]))
     kept = made.trace.only(np.asarray(made.mechanism.released))
     return replace(kept, positions=grid / MICRO), grid
 
@@ -47,6 +49,9 @@ def noise_of(mechanism: Mechanism, seed: bytes, axis: str) -> FloatArray:
     total = mechanism.factor @ columns
     if mechanism.floor > 0:
         total = total + np.sqrt(mechanism.floor) * normals(seed, f"{axis} floor", total.size)
+    if np.any(mechanism.beside):
+        deviations = np.sqrt(mechanism.beside)
+        total = total + deviations * normals(seed, f"{axis} independent", total.size)
     if mechanism.process is not None:
         shape = (total.size, normals_needed(mechanism.process))
         kicks = normals(seed, f"{axis} process {mechanism.process!r}", shape[0] * shape[1])

@@ -1,10 +1,13 @@
 """The mechanism: Gaussian noise added to a series, described in full by a frozen value.
 
     Z_i = X_i + G_i for the released rows,     G ~ N(0, Gamma)
-    Gamma = F F^T + floor I + K(times, times)
+    Gamma = F F^T + floor I + K(times, times) + diag(independent)
 
 F: a factor of low rank; floor: the variance of independent noise at every row; K: a process, noise
-that is itself a Gaussian process. Rows that are not released are withheld: nothing of them leaves.
+that is itself a Gaussian process; independent: further independent noise, row by row, which hides
+what is exact in a recording (trailveil.traces). No loss counts on the last: more independent noise
+never raises a loss, so what is computed without it holds with it. Rows that are not released are
+withheld: nothing of them leaves.
 """
 
 from dataclasses import dataclass, replace
@@ -40,6 +43,7 @@ class Mechanism:
     refinement: (p, n, r), further terms of F beyond double precision (F = factor + sum of these): a
     noise of low rank for a prior without measurement noise is destroyed by rounding its factor to
     53 bits.
+    independent: (n,) variances of noise besides, 0 where None.
     """
 
     times: FloatArray
@@ -48,6 +52,7 @@ class Mechanism:
     process: Process | None = None
     released: NDArray[np.bool_] | None = None
     refinement: FloatArray | None = None
+    independent: FloatArray | None = None
 
     def __post_init__(self) -> None:
         """Check the parts against each other and make the arrays read-only."""
@@ -62,6 +67,10 @@ class Mechanism:
             self._freeze("refinement", self.refinement, (*terms, count, *columns))
         if not 0 <= self.floor < np.inf:
             raise InvalidValue(f"the floor must be finite and not negative, got {self.floor}")
+        beside = np.zeros(count) if self.independent is None else self.independent
+        self._freeze("independent", beside, (count,))
+        if np.any(self.beside < 0):
+            raise InvalidValue("independent must be variances, got negative numbers")
 
     def _freeze(
         self, name: str, values: ArrayLike, shape: tuple[int, ...], kind: type = float
@@ -74,6 +83,8 @@ class Mechanism:
             raise InvalidValue(f"{name} must be finite, got infinite or missing numbers")
         if name in {"factor", "refinement"}:
             array[..., ~np.asarray(self.released), :] = 0.0
+        if name == "independent":
+            array[~np.asarray(self.released)] = 0.0
         array.flags.writeable = False
         object.__setattr__(self, name, array)
 
@@ -83,9 +94,14 @@ class Mechanism:
         return np.flatnonzero(self.released)  # type: ignore[arg-type]  # set in __post_init__
 
     @property
+    def beside(self) -> FloatArray:
+        """The variances of the independent noise of each row (n,), besides the floor."""
+        return self.independent  # type: ignore[return-value]  # set in __post_init__
+
+    @property
     def variances(self) -> FloatArray:
         """The variance of the noise at each row (n,); 0 where withheld."""
-        total = np.sum(self.factor**2, axis=1)
+        total = np.sum(self.factor**2, axis=1) + self.beside
         rows = self.rows
         total[rows] += self.floor
         if self.process is not None:
@@ -113,7 +129,7 @@ class Mechanism:
         gamma = self.factor[rows] @ self.factor[rows].T
         if self.process is not None:
             gamma = gamma + self.process(self.times[rows], self.times[rows])
-        return np.asarray(gamma + self.floor * np.eye(rows.size))
+        return np.asarray(gamma + np.diag(self.floor + self.beside[rows]))
 
     def with_column(self, column: FloatArray) -> "Mechanism":
         """One more column (n,) of the factor, the last."""
@@ -126,7 +142,18 @@ class Mechanism:
             raise InvalidValue("only a mechanism of factor and floor can be scaled in place")
         if not (np.isfinite(ratio) and ratio >= 0):
             raise InvalidValue(f"the ratio of variances must be a number from 0 on, got {ratio}")
-        return replace(self, factor=self.factor * float(np.sqrt(ratio)), floor=self.floor * ratio)
+        return replace(
+            self,
+            factor=self.factor * float(np.sqrt(ratio)),
+            floor=self.floor * ratio,
+            independent=self.beside * ratio,
+        )
+
+    def hiding(self, deviation: float) -> "Mechanism":
+        """With independent noise of at least so much at each row that has any noise at all."""
+        moved = np.any(self.factor != 0, axis=1) | (self.floor > 0) | (self.process is not None)
+        missing = max(0.0, deviation**2 - self.floor)
+        return replace(self, independent=np.where(moved, np.maximum(self.beside, missing), 0.0))
 
     def plus(self, other: "Mechanism") -> "Mechanism":
         """The sum of two independent noises; what either withholds is withheld."""
@@ -141,6 +168,7 @@ class Mechanism:
             other.process if self.process is None else self.process,
             self.released & other.released,  # type: ignore[operator]  # set in __post_init__
             _side_by_side(self, other),
+            self.beside + other.beside,
         )
 
     def withholding(self, withheld: NDArray[np.bool_]) -> "Mechanism":

@@ -81,6 +81,12 @@ class Frame:
         east, north = _projection(self)(degrees[:, 1], degrees[:, 0])
         return _nearest(np.stack([east, north], axis=1) * MICRO)
 
+    def in_degrees(self, places: ArrayLike) -> NDArray[np.float64]:
+        """Latitude and longitude (n, 2) of places (n, 2) in metres of the frame, not rounded."""
+        metres = np.asarray(places, dtype=np.float64)
+        longitude, latitude = _projection(self)(metres[:, 0], metres[:, 1], inverse=True)
+        return np.stack([latitude, longitude], axis=1)
+
     def to_degrees(self, lattice: ArrayLike) -> NDArray[np.int64]:
         """Microdegrees (n, 2), latitude and longitude, of lattice points (n, 2) in micrometres.
 

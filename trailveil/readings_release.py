@@ -30,10 +30,11 @@ from trailveil.readings import Readings
 from trailveil.secrets import Secret
 from trailveil.selection import Stretch, within
 from trailveil.statespace import is_markov
+from trailveil.traces.grid import Grid, reading_grid
 from trailveil.version import DESIGN_VERSION
 
 DECIMALS = 6
-"""Of released values, whatever was recorded: how many there were tells of the instrument."""
+"""Of the steps in which values and noise are added; released values have as many as recorded."""
 
 _STEP = 10.0**-DECIMALS
 # Of the unit: noise of less has, in double precision, digits far below a step. With more, a value's
@@ -73,12 +74,10 @@ class ReadingsRequest:
             object.__setattr__(self, name, value)
         if self.withhold is not None and not 0 <= self.withhold < 1e9:
             raise InvalidValue(f"withhold must be seconds of 0 or more, got {self.withhold}")
-        origin = np.zeros(1)
-        white = sum(float(one.diagonal(origin)[0]) for one in self.kernel.terms() if one.is_white())
-        if white < (_LEAST_NOISE_STEPS * _STEP) ** 2:
+        if (white := _measured(self.kernel)) < _LEAST_NOISE_STEPS * _STEP:
             raise InvalidValue(
                 f"a prior must have a measurement noise of {_LEAST_NOISE_STEPS * _STEP:g} "
-                f"{self.unit} or more, got {white**0.5:g}: state what the instrument has"
+                f"{self.unit} or more, got {white:g}: state what the instrument has"
             )
 
     @property
@@ -92,6 +91,13 @@ class ReadingsRequest:
         when = tuple((one.begin, one.end) for one in self.stretches)
         rest = tuple(getattr(self, one.name) for one in fields(self) if one.name != "stretches")
         return repr((DESIGN_VERSION, when, *rest))
+
+
+def _measured(kernel: Kernel) -> float:
+    """The deviation of the measurement noise that a prior has, in the unit."""
+    origin = np.zeros(1)
+    white = [float(one.diagonal(origin)[0]) for one in kernel.terms() if one.is_white()]
+    return float(np.sqrt(sum(white)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +132,11 @@ class ReadingsPlan:
     findings: tuple[ReadingsFinding, ...] = ()
     gap: float | None = None
 
+    @property
+    def grid(self) -> Grid:
+        """The grid that the recorded values lie on."""
+        return reading_grid(self.readings.values)
+
 
 def identity_of(readings: Readings, request: ReadingsRequest) -> Iterable[bytes]:
     """All that a release depends on: times, values, the whole design. To be hashed with a key."""
@@ -142,6 +153,8 @@ def plan_readings(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
     """
     readings.steps(DECIMALS)
     made = _plan_every(readings, request) if not request.stretches else _plan(readings, request)
+    least = max(made.grid.step, _measured(request.kernel))
+    made = replace(made, mechanism=made.mechanism.hiding(least))
     if made.mechanism.max_std > _LARGEST_STD:
         raise Refused(
             f"the noise must stay below {_LARGEST_STD:g} {request.unit}, got more: take a larger "
@@ -174,7 +187,7 @@ def draw_readings(made: ReadingsPlan, seed: bytes) -> tuple[Readings, NDArray[np
     noise = noise_of(_drawable(made.mechanism), seed, "value")
     whole = made.readings.steps(DECIMALS) + np.floor(noise / _STEP + 0.5).astype(np.int64)
     rows = made.mechanism.rows
-    grid = whole[rows]
+    grid = made.grid.rounded(whole[rows])
     return replace(
         made.readings, times=made.readings.times[rows], values=np.asarray(grid * _STEP)
     ), grid

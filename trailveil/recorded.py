@@ -100,6 +100,9 @@ def packed(made: Plan, there: Sequence[Visited], shared: Shared | None = None) -
             [(one.stretch.begin, one.stretch.end) for one in made.findings], dtype=np.int64
         ).reshape(-1, 2),
     }
+    if np.any(mechanism.beside):
+        arrays["moved"] = mechanism.beside > 0
+        arrays["independent"] = np.array([np.max(mechanism.beside)])
     own, beside = mechanism.factor[:, : made.own_columns], {}
     if shared is None:
         rows = np.flatnonzero(np.any(own != 0, axis=1))
@@ -153,7 +156,10 @@ def unpacked(blob: bytes) -> Kept:
             factor = np.zeros((times.size, arrays["factor"].shape[1]))
             factor[arrays["rows"]] = arrays["factor"]
         own = (times / NANOSECONDS, factor, float(arrays["floor"][0]), None, released)
-        mechanism = Mechanism(*own)
+        independent = None
+        if "moved" in arrays:
+            independent = arrays["independent"][0] * arrays["moved"]
+        mechanism = Mechanism(*own, independent=independent)
     names = {bytes.fromhex(one[5:]) for one in arrays if one.startswith("root ")}
     return Kept(
         times,
@@ -249,11 +255,14 @@ def near_in_time(
 
 
 def tells_nothing_new(book: Book, number: int, made: Plan, there: Sequence[Visited]) -> bool:
-    """Whether a release is a part of an earlier one, with the same noise at the same fixes."""
+    """Whether a release is a part of an earlier one, with the same noise at the same fixes.
+
+    Independent noise is drawn anew for each: that only adds to what hides them.
+    """
     if made.own_columns or made.mechanism.floor or made.mechanism.process is not None:
         return False
     kept = unpacked(book.blob(number))
-    if kept.mechanism is None or kept.mechanism.noise_trace > 0:
+    if kept.mechanism is None or np.any(kept.mechanism.factor) or kept.mechanism.floor:
         return False
     if set(kept.roots) != {one.draw for one in there}:
         return False

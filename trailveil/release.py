@@ -27,6 +27,7 @@ from trailveil.guarantee import CIRCLE_68, Guarantee, loss_bound_for
 from trailveil.kept import with_fields_left_out
 from trailveil.kernels import Kernel
 from trailveil.mechanism import Mechanism, no_noise
+from trailveil.prior import noise_variance
 from trailveil.priors import BUILT_IN
 from trailveil.privacy.exposure import Exposure
 from trailveil.privacy.knowledge import Knowledge
@@ -34,6 +35,8 @@ from trailveil.privacy.movement import Movement
 from trailveil.projection import Frame, placed
 from trailveil.selection import Stretch
 from trailveil.trace import Trace
+from trailveil.traces.grid import LEAST, Grid, position_grid
+from trailveil.traces.structure import NOTHING_EXACT, Structure, structure_of
 from trailveil.version import DESIGN_VERSION
 
 DEFAULT_KERNEL = BUILT_IN["default"].kernel
@@ -185,7 +188,7 @@ class Plan:
     lattice: the places (n, 2) in micrometres. mechanism: the noise of each coordinate. designs:
     of the noise of each part, with its proof; none without noise. everywhere: of noise for every
     place at once, the worst case of each kind of adversary. common: noise shared with other
-    releases, the last columns of the mechanism.
+    releases, the last columns of the mechanism. structure: what is exact in the recording.
     """
 
     trace: Trace
@@ -197,6 +200,12 @@ class Plan:
     designs: tuple[WindowNoise, ...] = ()
     everywhere: tuple[Worst, ...] = ()
     common: tuple[Common, ...] = ()
+    structure: Structure = NOTHING_EXACT
+
+    @property
+    def grid(self) -> Grid:
+        """The grid that the recorded positions lie on."""
+        return position_grid(self.trace.positions)
 
     @property
     def components(self) -> int:
@@ -371,12 +380,19 @@ def _leaving(trace: Trace, request: Request, base: Mechanism, common: Sequence[C
 
 
 def with_common(made: Plan, common: Sequence[Common]) -> Plan:
-    """The plan with noise besides that other releases share."""
+    """The plan with noise besides that other releases share, and independent noise where any is.
+
+    The latter hides what is exact: it is as wide as a step of the recorded grid, as LEAST, and as
+    the measurement noise of the prior, of which a recording that repeats or smooths has none.
+    """
     mechanism = made.mechanism
     for one in common:
         columns = Mechanism(mechanism.times, one.columns, released=~one.withheld)
         mechanism = mechanism.plus(columns)
-    return replace(made, mechanism=mechanism, common=(*made.common, *common))
+    measured = noise_variance(made.request.kernel, mechanism.times) ** 0.5
+    least = max(made.grid.metres, LEAST, measured)
+    mechanism, common = mechanism.hiding(least), (*made.common, *common)
+    return replace(made, mechanism=mechanism, common=common, structure=structure_of(made.trace))
 
 
 def minutes_withheld(seconds: FloatArray, rows: NDArray[np.intp]) -> float:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.conftest import ROOT
 from tests.report.pages import leaves
 from tests.rides import gpx, ride
+from tests.structured import by_distance, filled_in, held, rounded, snapped
 from trailveil.adversaries import Named
 from trailveil.cleaning import clean
 from trailveil.drawing import draw
@@ -24,7 +25,9 @@ from trailveil.kernels import Constant, IntegratedOU, White
 from trailveil.release import Noise, Plan, Request, plan
 from trailveil.report import record, text
 from trailveil.report.parts import rounded_down, rounded_up
+from trailveil.report.warnings import ASSUMED
 from trailveil.selection import Stretch
+from trailveil.trace import Trace
 
 TRACE = ride(60, 30.0, still=(20, 35))
 SEED = bytes(range(32))
@@ -193,6 +196,35 @@ def test_what_must_be_warned_of_is(name: str) -> None:
         assert all(part in warnings for part in WARNED[name])
         shown = " ".join(text(found).split())
         assert all(" ".join(one.split()) in shown.replace("! ", "") for one in found["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("trace", "words"),
+    [
+        (filled_in(ride(200, 3.0), 20), "as if filled in"),
+        (snapped(ride(200, 3.0), 20), "as if snapped to a map"),
+        (by_distance(seed=3, apart=60.0), "a fixed distance apart"),
+        (rounded(ride(200, 3.0), 4), ""),
+        (held(ride(200, 3.0), 5), "repeated on the way"),
+        (held(ride(200, 3.0, still=(100, 150)), 1), ""),
+    ],
+)
+def test_structure_that_no_noise_hides_is_warned_of(trace: Trace, words: str) -> None:
+    at = int(trace.times[100])
+    made = plan(trace, Request((Stretch("stated", at, at),), who=(Named.PLAIN,)))
+    for private in (True, False):
+        warnings = record(made, None, output="", private=private)["warnings"]
+        exact = [
+            one for one in warnings if re.search("filled in|repeated|snapped|distance apart", one)
+        ]
+        assert len(exact) == bool(words)
+        assert words in " ".join(exact)
+
+
+def test_every_report_says_that_nothing_exact_is_assumed() -> None:
+    for made in PLANS.values():
+        assert ASSUMED in record(made, None, output="")["not_protected"]
+    assert record(MADE, None, output="")["mechanism"]["independent_m"] == 2.0
 
 
 def test_what_need_not_be_warned_of_is_not() -> None:

@@ -15,6 +15,7 @@ from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import Kernel
 from trailveil.mechanism import Mechanism
+from trailveil.projection import MICRO, Frame
 from trailveil.secrets import Secret
 
 
@@ -53,6 +54,29 @@ class TruePlaces:
     accuracy: float
 
 
+@dataclass(frozen=True, slots=True)
+class OnGrid:
+    """That recorded places are whole multiples of a step (degrees), and the frame of the metres."""
+
+    frame: Frame
+    step: float
+
+    def nearest(self, places: FloatArray) -> tuple[FloatArray, float]:
+        """The grid points (m, 2) nearest to places (m, 2), metres of the frame; steps off (rms)."""
+        degrees = self.frame.in_degrees(places)
+        lines = np.floor(degrees / self.step + 0.5) * self.step
+        off = float(np.sqrt(np.mean(((degrees - lines) / self.step) ** 2)))
+        return self.frame.to_lattice(lines) / MICRO, off
+
+    def slopes(self, places: FloatArray) -> FloatArray:
+        """How degrees of latitude and longitude change by metres east and north: (m, 2, 2)."""
+        ends = [
+            (self.frame.in_degrees(places + way) - self.frame.in_degrees(places - way)) / 2
+            for way in np.eye(2)
+        ]
+        return np.stack(ends, axis=2)
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Knowledge:
     """What an attacker knows besides the release.
@@ -61,6 +85,7 @@ class Knowledge:
     people move. mechanism: how the noise varies, at all recorded times, or None where that is not
     known. adversary: what is believed besides. true: true places. tracks: (k, 2) metres each, lines
     of earlier recordings. others: (draws, count, m, 2) metres, further releases of the recording.
+    grid: that it was recorded on.
     """
 
     secrets: tuple[Secret, ...]
@@ -70,6 +95,7 @@ class Knowledge:
     true: TruePlaces | None = None
     tracks: tuple[FloatArray, ...] = ()
     others: FloatArray | None = None
+    grid: OnGrid | None = None
 
     def __post_init__(self) -> None:
         """Refuse secrets of several locations."""

@@ -18,6 +18,8 @@ from trailveil.mechanism import Mechanism
 # Metres: what the grid moves a coordinate by is less than half of this; sums whose noise is below
 # this deviation are not looked at for its size, since the grid is not Gaussian.
 _GRID, _LEAST = 0.12, 1.0
+# Times the median deviation: noise beyond this is judged by itself, too.
+_LARGE = 3.0
 # Rows of the largest matrix: of more, as many are looked at, evenly.
 _MOST_ROWS = 1500
 LEVEL = 1e-4
@@ -28,7 +30,8 @@ LEVEL = 1e-4
 class Drawn:
     """How the noise of a file compares with its design, around one protected part.
 
-    off: metres, the furthest that a coordinate is from where noise of the design could have put it.
+    off: metres, the furthest that a coordinate is from where noise of the design could have put it;
+    allowed: what rounding to the released grid explains of that.
     chance: that noise of the design is as unlikely as the file's in how much there is of it, or how
     far one fix is from the others; at most 1.
     """
@@ -36,44 +39,50 @@ class Drawn:
     part: int
     off: float
     chance: float
+    allowed: float = _GRID
 
     @property
     def as_designed(self) -> bool:
         """Whether it may be."""
-        return self.off <= _GRID and self.chance >= LEVEL
+        return self.off <= self.allowed and self.chance >= LEVEL
 
 
-def drawn(part: int, mechanism: Mechanism, recorded: FloatArray, released: FloatArray) -> Drawn:
+def drawn(
+    part: int, mechanism: Mechanism, recorded: FloatArray, released: FloatArray, step: float = 0.0
+) -> Drawn:
     """Compare the released places (m, 2) of a mechanism's rows with those recorded (n, 2): metres.
 
-    part: which one, for the record.
+    part: which one, for the record. step: of the grid that places were released on.
     """
     noise = released - recorded[mechanism.rows]
-    ways, sizes = _spectrum(mechanism)
+    ways, sizes = _spectrum(mechanism, step)
     if len(ways) < len(noise):
         noise = noise[_evenly(len(noise), len(ways))]
     parts = ways.T @ noise
     outside = noise - ways @ parts
     off = float(np.max(np.abs(outside), initial=0.0))
     heard = sizes > _LEAST
-    return Drawn(part, off, _chance(ways[:, heard], parts[heard], sizes[heard]))
+    chance = _chance(ways[:, heard], parts[heard], sizes[heard])
+    return Drawn(part, off, chance, max(_GRID, step))
 
 
 def _chance(ways: FloatArray, parts: FloatArray, sizes: FloatArray) -> float:
     """Of noise with deviations (r,) along ways (m, r), of which the parts (r, 2) were drawn.
 
-    The least of the chances of how much there is of it in either coordinate and in both, and, where
-    each fix has noise of its own, of the fix that is furthest from where all others say: times how
-    many these are.
+    The least of the chances of how much there is of it in either coordinate and in both, of that in
+    the ways where it is largest alone, and, where each fix has noise of its own, of the fix that is
+    furthest from where all others say: times how many these are.
     """
     if not sizes.size:
         return 1.0
     tried = []
-    each = np.sum((parts / sizes[:, None]) ** 2, axis=0)
-    for total, count in ((each[0], 1), (each[1], 1), (each.sum(), 2)):
-        degrees = count * sizes.size
-        below, above = float(chdtr(degrees, total)), float(chdtrc(degrees, total))
-        tried.append(2 * min(below, above))
+    large = sizes > _LARGE * np.median(sizes)
+    for some in (np.ones_like(large), large) if np.any(large) else (np.ones_like(large),):
+        each = np.sum((parts[some] / sizes[some, None]) ** 2, axis=0)
+        for total, count in ((each[0], 1), (each[1], 1), (each.sum(), 2)):
+            degrees = count * int(some.sum())
+            below, above = float(chdtr(degrees, total)), float(chdtrc(degrees, total))
+            tried.append(2 * min(below, above))
     if sizes.size == len(ways):
         inverse = ways / sizes
         own = np.abs(inverse @ (parts / sizes[:, None])) / np.linalg.norm(inverse, axis=1)[:, None]
@@ -81,17 +90,19 @@ def _chance(ways: FloatArray, parts: FloatArray, sizes: FloatArray) -> float:
     return min(1.0, len(tried) * min(tried))
 
 
-def _spectrum(mechanism: Mechanism) -> tuple[FloatArray, FloatArray]:
-    """Directions (m, r) that have noise, orthonormal, and its deviations (r,)."""
+def _spectrum(mechanism: Mechanism, step: float) -> tuple[FloatArray, FloatArray]:
+    """Directions (m, r) that have noise, orthonormal, and its deviations (r,) with rounding."""
     rows = mechanism.rows
-    if mechanism.floor == 0 and mechanism.process is None:
+    if mechanism.floor == 0 and mechanism.process is None and not np.any(mechanism.beside):
         left, sizes, _ = svd(mechanism.factor[rows], full_matrices=False)
         kept = sizes > _GRID / 10
         return left[:, kept], sizes[kept]
     rows = rows[_evenly(rows.size, min(rows.size, _MOST_ROWS))]
     few = np.zeros(mechanism.times.size, dtype=np.bool_)
     few[rows] = True
-    values, vectors = eigh(mechanism.withholding(~few).covariance())
+    shown = mechanism.withholding(~few)
+    rounding = np.where(shown.variances[shown.rows] > 0, step**2 / 12, 0.0)
+    values, vectors = eigh(shown.covariance() + np.diag(rounding))
     kept = values > (_GRID / 10) ** 2
     return vectors[:, kept], np.sqrt(values[kept])
 

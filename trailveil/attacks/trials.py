@@ -15,8 +15,9 @@ from trailveil.adversary import (
 )
 from trailveil.anytime import Worst
 from trailveil.attacks.centres import average, circle_of_holes, circle_of_stay
-from trailveil.attacks.contract import Attack
+from trailveil.attacks.contract import Attack, OnGrid
 from trailveil.attacks.edges import edges_of_hole
+from trailveil.attacks.exact import EXACT
 from trailveil.attacks.paths import known_paths
 from trailveil.attacks.posterior import posterior_mean, repeated_releases
 from trailveil.attacks.smoother import kalman_smoother
@@ -49,7 +50,8 @@ _LASTS = 10.0
 class Scene:
     """One part of a release, at the fixes that have to do with it, in metres and seconds.
 
-    fixes: (n, 2) as recorded. file: (m, 2) of the released rows of the file, or None.
+    fixes: (n, 2) as recorded. file: (m, 2) of the released rows of the file, or None. grid: that
+    they were recorded on.
     """
 
     crop: Crop
@@ -59,6 +61,7 @@ class Scene:
     fixes: FloatArray
     file: FloatArray | None
     tracks: tuple[FloatArray, ...]
+    grid: OnGrid | None = None
     exposures: tuple[Exposure, ...] = ()
     floor: float = 1.0
     uncertain: float = 0.0
@@ -144,7 +147,8 @@ class Scene:
 class Trial:
     """An attack by somebody on one secret, and the deviation that is promised of it, if any.
 
-    besides: the other parts near it, for an attack that takes all of them for one place.
+    besides: the other parts near it, for an attack that takes all of them for one place. exact: it
+    is about what is exact in this recording, which those drawn from a prior have none of.
     """
 
     attack: Attack
@@ -156,6 +160,7 @@ class Trial:
     deviation: float | None = None
     repeated: int = 0
     besides: tuple[Secret, ...] = ()
+    exact: bool = False
 
     @property
     def still(self) -> bool:
@@ -253,6 +258,21 @@ def _true_places(scene: Scene) -> list[Trial]:
     return [Trial(posterior_mean, "true-places", who, scene.middle, known, believed)]
 
 
+def _exactly(scene: Scene) -> list[Trial]:
+    """An adversary who looks for what is exact in the recording, and knows nothing else."""
+    return [
+        Trial(
+            attack,
+            "lattice",
+            replace(PLAIN, name=name),
+            scene.middle,
+            deviation=scene.least,
+            exact=True,
+        )
+        for name, attack in EXACT.items()
+    ]
+
+
 def _not_promised(attack: Attack, name: str, who: str, *, repeated: int = 0) -> Trials:
     def trials(scene: Scene) -> list[Trial]:
         one = replace(scene.stood_still, name=who)
@@ -269,6 +289,7 @@ ATTACKS: dict[str, Trials] = {
     "average": _against(average, "average", still=True),
     "circle": _against(circle_of_stay, "circle", still=True),
     "edges": _against(edges_of_hole, "edges", still=False),
+    "lattice": _exactly,
     "holes": _not_promised(circle_of_holes, "holes", "takes all parts near it for one place"),
     "repeated": _not_promised(
         repeated_releases, "repeated", f"has {_REPEATED} releases of it", repeated=_REPEATED

@@ -79,6 +79,9 @@ def noises(
     total = np.swapaxes(weights @ factor.T, -1, -2)
     if mechanism.floor > 0:
         total = total + np.sqrt(mechanism.floor) * generator.standard_normal(total.shape)
+    if np.any(mechanism.beside):
+        deviations = np.sqrt(mechanism.beside[rows])[:, None]
+        total = total + deviations * generator.standard_normal(total.shape)
     if mechanism.process is not None:
         count = 2 * int(np.prod(shape))
         found = _drawn(mechanism.process, mechanism.times[rows], count, generator)

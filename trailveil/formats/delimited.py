@@ -141,6 +141,7 @@ def write_tabs(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
 
 def _write(trace: Trace, grid: ArrayLike, stream: BinaryIO, delimiter: str) -> None:
     rows = rows_of(trace, grid)
+    decimals = rows.decimals
     several = len(rows.starts) > 2
     columns = [FIELDS[name].column for name, _ in rows.fields]
     ends = ["track", "segment"] if several else []
@@ -157,7 +158,7 @@ def _write(trace: Trace, grid: ArrayLike, stream: BinaryIO, delimiter: str) -> N
             *(texts[part] for _, texts in rows.fields),
             strict=True,
         ):
-            cells = [time, degrees(point[0]), degrees(point[1]), *fields]
+            cells = [time, degrees(point[0], decimals), degrees(point[1], decimals), *fields]
             cells += [str(track), str(segment)] if several else []
             lines.append(f"{delimiter.join(cells)}\n")
         stream.write("".join(lines).encode())

@@ -58,6 +58,7 @@ def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
     InvalidValue for a grid that does not fit.
     """
     rows = rows_of(trace, grid)
+    decimals = rows.decimals
     fields = dict(rows.fields)
     heights = fields.pop("elevation", [""] * len(rows.times))
     several = len(rows.starts) > 2
@@ -66,7 +67,7 @@ def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
         zip(rows.starts[:-1].tolist(), rows.starts[1:].tolist(), strict=True)
     ):
         places = [
-            f"[{degrees(lon)},{degrees(lat)}{high and ','}{high}]"
+            f"[{degrees(lon, decimals)},{degrees(lat, decimals)}{high and ','}{high}]"
             for (lat, lon), high in zip(
                 rows.points[start:end].tolist(), heights[start:end], strict=True
             )

@@ -89,9 +89,10 @@ def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
 def _lines(rows: Rows, start: int, end: int) -> list[str]:
     points, times = rows.points[start:end].tolist(), format_moments(rows.times[start:end])
     before, after = _beside(rows, start, end)
+    decimals = rows.decimals
     return [
-        f'<trkpt lat="{degrees(latitude)}" lon="{degrees(longitude)}">{first}<time>{time}</time>'
-        f"{last}</trkpt>"
+        f'<trkpt lat="{degrees(latitude, decimals)}" lon="{degrees(longitude, decimals)}">'
+        f"{first}<time>{time}</time>{last}</trkpt>"
         for (latitude, longitude), time, first, last in zip(
             points, times, before, after, strict=True
         )

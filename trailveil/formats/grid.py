@@ -23,7 +23,8 @@ class Rows:
     times: (n,) int64, nanoseconds since 1970 UTC; points: (n, 2) int64, latitude and longitude in
     microdegrees; tracks, segments: (n,) numbers from 0 without gaps, since what has no fix is left
     out; starts: index of the first row of each segment, and n; fields: by name, n decimal numbers
-    as text, "" for none; one that no row states is left out; names: of tracks, if any has one.
+    as text, "" for none; one that no row states is left out; names: of tracks, if any has one;
+    decimals: of degrees, as many as the finest point has, so that each number has as many.
     """
 
     times: NDArray[np.int64]
@@ -33,6 +34,7 @@ class Rows:
     starts: NDArray[np.intp]
     fields: Texts = ()
     names: tuple[str, ...] = ()
+    decimals: int = 6
 
 
 def rows_of(trace: Trace, grid: ArrayLike) -> Rows:
@@ -47,13 +49,21 @@ def rows_of(trace: Trace, grid: ArrayLike) -> Rows:
     texts = ((name, as_text(name, values[order])) for name, values in trace.fields)
     fields = tuple((name, cells) for name, cells in texts if any(cells))
     names = tuple(trace.names[number] for number in numbers) if any(trace.names) else ()
-    return Rows(trace.times[order], points[order], tracks, segments, starts, fields, names)
+    own = (trace.times[order], points[order], tracks, segments, starts)
+    return Rows(*own, fields, names, max(1, decimals_of(points, 6)))
 
 
-def degrees(micro: int) -> str:
-    """Whole microdegrees as degrees with six decimals, without floating point."""
-    whole, part = divmod(abs(micro), 1_000_000)
-    return f"{'-' if micro < 0 else ''}{whole}.{part:06d}"
+def decimals_of(whole: NDArray[np.int64], most: int) -> int:
+    """How many decimals the finest of some numbers has, given in whole steps of 10^-most."""
+    return next(
+        decimals for decimals in range(most + 1) if not np.any(whole % 10 ** (most - decimals))
+    )
+
+
+def degrees(micro: int, decimals: int = 6) -> str:
+    """Whole microdegrees as degrees with 1 to 6 decimals, without floating point."""
+    whole, part = divmod(abs(micro) // 10 ** (6 - decimals), 10**decimals)
+    return f"{'-' if micro < 0 else ''}{whole}.{part:0{decimals}d}"
 
 
 def _checked(grid: ArrayLike, count: int) -> NDArray[np.int64]:

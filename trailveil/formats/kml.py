@@ -76,11 +76,12 @@ def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
 
 
 def _lines(rows: Rows, start: int, end: int) -> list[str]:
-    fields = dict(rows.fields)
+    fields, decimals = dict(rows.fields), rows.decimals
     heights = fields.pop("elevation", [""] * len(rows.times))[start:end]
     lines = [f"<when>{time}</when>" for time in format_moments(rows.times[start:end])]
     lines += [
-        f"<gx:coord>{degrees(lon)} {degrees(lat)}{high and ' '}{high}</gx:coord>"
+        f"<gx:coord>{degrees(lon, decimals)} {degrees(lat, decimals)}"
+        f"{high and ' '}{high}</gx:coord>"
         for (lat, lon), high in zip(rows.points[start:end].tolist(), heights, strict=True)
     ]
     arrays = [

@@ -18,6 +18,7 @@ from trailveil.errors import InvalidValue, UnreadableInput
 from trailveil.formats.collect import MOST_POINTS, number, too_many
 from trailveil.formats.columns import Columns, columns_beside
 from trailveil.formats.delimited import Header, cell_getter, table_of
+from trailveil.formats.grid import decimals_of
 from trailveil.formats.moments import format_moments
 from trailveil.formats.source import load, named
 from trailveil.formats.stamps import Stamps
@@ -79,7 +80,8 @@ def write_series(
     """Write times and values, and nothing else, as CSV with the unit in the name of the value.
 
     grid: (n,) int64, whole steps of 10^-decimals of the unit; by default those of the readings.
-    Raises InvalidValue for a grid that does not fit the readings, or other decimals than 0..12.
+    Each value has as many decimals as the finest needs. Raises InvalidValue for a grid that does
+    not fit the readings, or other decimals than 0..12.
     """
     check_decimals(decimals)
     steps = readings.steps(decimals) if grid is None else np.asarray(grid)
@@ -88,6 +90,8 @@ def write_series(
             f"grid must be {readings.times.shape} of int64, got {steps.shape} of {steps.dtype}: "
             "give whole steps, one for each reading"
         )
+    few = decimals_of(steps, decimals)
+    steps, decimals = steps // 10 ** (decimals - few), few
     stream.write(f'time,"value ({readings.unit.replace(chr(34), "")})"\n'.encode())
     lines = [
         f"{time},{_decimal(step, decimals)}\n"

@@ -47,7 +47,8 @@ def sentence(certificate: dict[str, Any]) -> str:
     return (
         f"certified: epsilon <= {_up(certificate['epsilon'])} (Renyi order "
         f"{certificate['order']:g}) against {_people(certificate['against'])}; for "
-        f"{'; '.join(certificate['what'])}; in ball arithmetic{how}"
+        f"{'; '.join(certificate['what'])}; in ball arithmetic{how}; it "
+        "assumes nothing exact in the recording"
     )
 
 

@@ -41,6 +41,7 @@ def rounded_up(value: float) -> float:
 def rounded_down(value: float) -> float:
     """The largest number of one digit that is not above a positive value."""
     unit = 10.0 ** np.floor(np.log10(value))
+    unit = unit / 10 if unit > value else unit  # a logarithm that was rounded up
     return float(np.floor(value / unit) * unit)
 
 

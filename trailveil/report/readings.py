@@ -159,8 +159,13 @@ def _warnings(plan: ReadingsPlan, cleaning: Cleaning | None, *, further: bool) -
 
 
 def _not_protected(plan: ReadingsPlan) -> list[str]:
+    exact = (
+        "Exact structure: the promise assumes that no value was filled in or repeated while it "
+        "changed. Independent noise hides rounding and smoothing."
+    )
     if not plan.findings:
         return [
+            exact,
             "Means of many readings, and how values differ: the noise was made for each by itself.",
             "The times of the readings, their unit, and that there were readings.",
         ]
@@ -168,6 +173,7 @@ def _not_protected(plan: ReadingsPlan) -> list[str]:
         "Every other reading: the further from a protected time, the less it is moved.",
         "The times of the readings, their unit, and that there were readings.",
         "Differences between two protected readings: how a value changed within a stretch.",
+        exact,
     ]
 
 

@@ -23,6 +23,28 @@ _MAP = (
     "where you were. Only --mechanism cut keeps its word against a map."
 )
 
+_FILLED_IN = (
+    "Many fixes lie on straight lines at a steady pace, as if filled in. No noise hides a line that"
+    " is longer than the noise: leave such fixes out."
+)
+_REPEATS = (
+    "Many positions are repeated on the way. That tells how the noise changes, and no noise hides "
+    "it: leave repeated fixes out."
+)
+_ON_A_MAP = (
+    "Many fixes lie on straight lines, as if snapped to a map. An adversary with that map learns "
+    "more than is said here: noise does not hide a road."
+)
+_BY_DISTANCE = (
+    "The fixes are a fixed distance apart, so their times tell the speed all along. Noise does not "
+    "hide that: record by time."
+)
+ASSUMED = (
+    "Exact structure: the promise assumes that no fix was filled in, repeated on the way, snapped "
+    "to a map or recorded by distance. Independent noise hides rounding and smoothing."
+)
+"""What a promise assumes of a recording."""
+
 
 def warnings(plan: Plan, cleaning: Cleaning | None, *, further: bool, private: bool) -> list[str]:
     """What to know before publishing.
@@ -36,18 +58,35 @@ def warnings(plan: Plan, cleaning: Cleaning | None, *, further: bool, private: b
         return [
             *_of_composition(plan, further=further, private=private),
             *of_prior,
+            *_of_structure(plan),
             *_of_cleaning(cleaning),
         ]
     found = _of_composition(plan, further=further, private=private)
     found += _of_adversaries(plan)
     if plan.common or any(one.stretch.by_place for one in plan.findings):
         found.append(_BY_PLACE)
-    return [*found, *_of_cleaning(cleaning)]
+    return [*found, *_of_structure(plan), *_of_cleaning(cleaning)]
+
+
+def _of_structure(plan: Plan) -> list[str]:
+    """What is exact in the recording, where no noise hides it."""
+    if plan.request.method is Method.CUT and not plan.common:
+        return []
+    exact = plan.structure
+    told = (
+        (exact.filled_in, _FILLED_IN),
+        (exact.repeats, _REPEATS),
+        (exact.on_a_map, _ON_A_MAP),
+        (exact.apart, _BY_DISTANCE),
+    )
+    return [words for there, words in told if there]
 
 
 def not_protected(plan: Plan, *, private: bool, retiming: Retiming = AS_RECORDED) -> list[str]:
     """What the promise does not cover. private: what concerns single parts may be told."""
     of_times = _of_times(retiming)
+    if plan.request.method is not Method.CUT or plan.common:
+        of_times = [ASSUMED, *of_times]
     if plan.everywhere:
         return [*everywhere.not_protected(plan), *of_times]
     found = [

@@ -1,0 +1,165 @@
+"""What is exact in a recording undoes noise of low rank, and not beside independent noise.
+
+Each recording is protected at one time, as `protect` does it. The noise without its independent
+part is what was released once: there each kind of structure gives the place away. With that part,
+what is promised holds, or a plan warns.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from tests.rides import ride
+from tests.structured import by_distance, filled_in, held, rounded
+from trailveil.adversaries import Named
+from trailveil.attacks import exact
+from trailveil.attacks.contract import Attack, Knowledge, OnGrid, View
+from trailveil.attacks.exact import EXACT, evenly_apart, going_straight, on_a_grid, repeating
+from trailveil.attacks.suite import attacked
+from trailveil.attacks.trial import Verdict
+from trailveil.attacks.worlds import noises
+from trailveil.errors import InvalidValue
+from trailveil.gaussian import FloatArray
+from trailveil.kernels import Constant, IntegratedOU
+from trailveil.mechanism import Mechanism
+from trailveil.projection import MICRO
+from trailveil.release import Plan, Request, plan
+from trailveil.secrets import basic
+from trailveil.selection import Stretch
+from trailveil.trace import Trace
+
+DRAWS = 5
+
+
+def _rounded(decimals: int) -> Callable[[], Trace]:
+    return lambda: rounded(ride(1200, 3.0, seed=3), decimals)
+
+
+class Kind(NamedTuple):
+    """A recording, who looks for what is exact in it, and the metres that most draws come to.
+
+    hidden: whether independent noise hides it. Of what it does not hide, the plan warns.
+    """
+
+    recording: Callable[[], Trace]
+    attack: Attack
+    metres: float
+    hidden: bool
+
+
+KINDS = {
+    "5 decimals": Kind(_rounded(5), on_a_grid, 0.1, hidden=True),
+    "4 decimals": Kind(_rounded(4), on_a_grid, 0.1, hidden=True),
+    "filled in": Kind(
+        lambda: filled_in(ride(1200, 3.0, seed=3), 20), going_straight, 60.0, hidden=True
+    ),
+    "repeated": Kind(lambda: held(ride(1200, 3.0, seed=3), 5), repeating, 5.0, hidden=False),
+    "by distance": Kind(lambda: by_distance(seed=3, apart=15.0), evenly_apart, 10.0, hidden=False),
+}
+HIDDEN = [name for name, kind in KINDS.items() if kind.hidden]
+
+
+@lru_cache
+def planned(name: str) -> Plan:
+    trace = KINDS[name].recording()
+    at = int(trace.times[len(trace) // 2])
+    return plan(trace, Request((Stretch("stated", at, at),), who=(Named.PLAIN,)))
+
+
+def errors(made: Plan, mechanism: Mechanism, attack: Attack) -> FloatArray | None:
+    """Metres (draws,) that an attack is off the recorded place; None where it finds nothing."""
+    true, times = made.lattice / MICRO, made.trace.seconds
+    middle = times.size // 2
+    released = true + noises(mechanism, (DRAWS,), np.random.default_rng(5))
+    known = Knowledge(
+        (basic(times[middle]),),
+        made.request.kernel,
+        mechanism,
+        grid=OnGrid(made.frame, made.grid.step),
+    )
+    (found,) = attack(View(times, released), known)
+    return None if found is None else found.errors(true[middle])
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_is_exact_undoes_noise_of_low_rank(name: str) -> None:
+    made = planned(name)
+    found = errors(made, replace(made.mechanism, independent=None), KINDS[name].attack)
+    assert found is not None
+    assert made.findings[0].deviation > 300
+    assert np.median(found) <= KINDS[name].metres
+
+
+@pytest.mark.parametrize("attack", [on_a_grid, repeating, going_straight, evenly_apart])
+@pytest.mark.parametrize("name", HIDDEN)
+def test_independent_noise_hides_it(
+    name: str, attack: Attack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even an attack that takes whatever it finds for the grid comes to no less than a third."""
+    monkeypatch.setattr(exact, "_ON_GRID", 1.0)
+    made = planned(name)
+    found = errors(made, made.mechanism, attack)
+    assert found is None or np.median(found) > made.findings[0].deviation / 3
+
+
+@pytest.mark.parametrize("name", sorted(set(KINDS) - set(HIDDEN)))
+def test_what_no_noise_hides_is_found_in_the_plan_and_by_the_audit(name: str) -> None:
+    made = planned(name)
+    found = errors(made, made.mechanism, KINDS[name].attack)
+    assert found is not None
+    assert np.median(found) < 60
+    assert made.structure.repeats or made.structure.apart > 0
+
+
+def test_repeats_where_somebody_stands_still_are_hidden() -> None:
+    """Ten minutes at one recorded place without any measurement noise, by dense algebra.
+
+    Those who see that the person stood still are promised as much with 2 m of it at each fix.
+    """
+    trace = ride(600, 6.0, seed=3, still=(250, 350))
+    part = Stretch("stay", int(trace.times[250]), int(trace.times[350]))
+    made = plan(trace, Request((part,), who=(Named.PLAIN, Named.STILL)))
+    moves = IntegratedOU(3.0, 60.0) + Constant(3000.0)
+    at = np.arange(600)
+    at[250:351] = 250
+    truth = moves(trace.seconds[at], trace.seconds[at])
+    released = truth + made.mechanism.covariance() + 1e-6 * np.eye(600)
+    after = truth[300, 300] - truth[300] @ np.linalg.solve(released, truth[300])
+    promised = min(left.least for left in made.findings[0].left)
+    assert np.sqrt(after) >= 0.99 * promised
+
+
+def test_nothing_exact_is_found_in_an_ordinary_ride() -> None:
+    trace = ride(600, 6.0, seed=2)
+    at = int(trace.times[300])
+    made = plan(trace, Request((Stretch("stated", at, at),), who=(Named.PLAIN,)))
+    assert made.grid.step == 0
+    bare = replace(made.mechanism, independent=None)
+    assert all(errors(made, bare, one) is None for one in (on_a_grid, repeating, going_straight))
+    found = errors(made, bare, evenly_apart)
+    assert found is not None
+    assert np.median(found) > made.findings[0].deviation / 3
+
+
+def test_the_audit_says_that_the_promise_is_beaten_without_independent_noise() -> None:
+    made = planned("4 decimals")
+    assert not any(one.verdict is Verdict.BEATEN for one in attacked(made, ["lattice"]))
+    bare = replace(made, mechanism=replace(made.mechanism, independent=None))
+    by_name = {one.adversary: one for one in attacked(bare, ["lattice"])}
+    assert list(by_name) == list(EXACT)
+    found = by_name["looks for a grid"]
+    assert found.verdict is Verdict.BEATEN
+    assert found.recorded is not None
+    assert found.recorded.radius < 1.0
+
+
+def test_the_attack_must_know_how_the_noise_varies() -> None:
+    made = planned("4 decimals")
+    view = View(made.trace.seconds, made.lattice[None] / MICRO)
+    for attack in EXACT.values():
+        with pytest.raises(InvalidValue, match="must know how the noise varies"):
+            attack(view, Knowledge((basic(0.0),), made.request.kernel))

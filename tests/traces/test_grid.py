@@ -1,0 +1,107 @@
+"""The grid of recorded numbers is found, and none where there is none."""
+
+import numpy as np
+import pytest
+
+from trailveil.gaussian import FloatArray
+from trailveil.traces.grid import METRES_A_DEGREE, Grid, position_grid, reading_grid
+
+SEMICIRCLE = 180.0 / 2**31
+
+
+def path(count: int = 600, seed: int = 1) -> FloatArray:
+    """A wandering path with 2 m of noise, in degrees of any digits: some 500 m wide."""
+    random = np.random.default_rng(seed)
+    metres = np.cumsum(4 * random.standard_normal((count, 2)), axis=0)
+    metres += 2 * random.standard_normal((count, 2))
+    return np.asarray(np.array([52.1234567, 13.4567891]) + metres / np.array([111e3, 68e3]))
+
+
+@pytest.mark.parametrize("decimals", [2, 3, 4, 5, 6, 7])
+@pytest.mark.parametrize("times", [1, 30])
+def test_decimals_are_found(decimals: int, times: int) -> None:
+    places = path()
+    places = np.round(places[0] + times * (places - places[0]), decimals)
+    found = position_grid(places)
+    assert found.step == pytest.approx(10.0**-decimals)
+    assert found.micro == 10 ** max(0, 6 - decimals)
+
+
+@pytest.mark.parametrize(
+    ("step", "micro"),
+    [
+        (1e-2 / 60, 1000),
+        (1e-3 / 60, 100),
+        (1e-4 / 60, 10),
+        (0.1 / 3600, 100),
+        (SEMICIRCLE, 1),
+        (SEMICIRCLE * 2**9, 100),
+        (2.0**-18, 10),
+    ],
+)
+def test_other_units_are_found_and_released_in_coarser_decimals(step: float, micro: int) -> None:
+    found = position_grid(np.round(path() / step) * step)
+    assert found.step == pytest.approx(step)
+    assert found.micro == micro
+    assert found.released_step >= found.step or found.step < 1e-6
+
+
+def test_single_precision_is_a_grid_of_the_larger_coordinate() -> None:
+    assert position_grid(path().astype(np.float32).astype(float)).step == 2.0**-18
+
+
+def test_minutes_that_were_printed_as_degrees_are_still_a_grid() -> None:
+    minutes = np.round(path() * 60, 3) / 60
+    assert position_grid(np.round(minutes, 6)).step == pytest.approx(1e-3 / 60)
+
+
+def test_a_few_fixes_of_another_kind_hide_no_grid() -> None:
+    places = np.round(path(), 5)
+    places[::20] = path()[::20]
+    assert position_grid(places).step == pytest.approx(1e-5)
+
+
+def test_one_coarse_coordinate_counts() -> None:
+    places = path()
+    places[:, 1] = np.round(places[:, 1], 4)
+    assert position_grid(places).step == pytest.approx(1e-4)
+
+
+def test_no_grid_is_found_in_numbers_without_one() -> None:
+    assert position_grid(path()) == Grid(0.0, 1)
+    assert reading_grid(path()[:, 0]) == Grid(0.0, 1)
+
+
+def test_one_place_has_the_decimals_that_are_written_of_at_least_two() -> None:
+    """One fix again and again hardly tells the grid; 0.1 degrees would be 11 km of noise."""
+    assert position_grid(np.tile([52.5, 13.0], (100, 1))).step == pytest.approx(1e-2)
+    assert position_grid(np.tile([52.51631, 13.37777], (100, 1))).step == pytest.approx(1e-5)
+
+
+@pytest.mark.parametrize("step", [1.0, 0.5, 0.2, 0.1, 0.05, 0.01, 0.001, 0.0625])
+def test_steps_of_readings_are_found_and_kept(step: float) -> None:
+    values = 20 + np.cumsum(0.05 * np.random.default_rng(2).standard_normal(600))
+    found = reading_grid(np.round(values / step) * step)
+    assert found.step == pytest.approx(step)
+    assert found.released_step == pytest.approx(step)
+
+
+def test_a_step_of_any_size_is_found_in_readings() -> None:
+    """Tenths of a degree Fahrenheit, in Celsius."""
+    values = 20 + np.cumsum(0.05 * np.random.default_rng(2).standard_normal(600))
+    step = 0.1 * 5 / 9
+    found = reading_grid(np.round(values / step) * step + 0.012345)
+    assert found.step == pytest.approx(step)
+    assert found.micro == 100_000
+
+
+def test_released_places_lie_on_the_grid_and_on_the_globe() -> None:
+    degrees = np.array([[89_999_960, 179_999_960], [-89_999_960, -180_000_000], [15, -25]])
+    found = Grid(1e-4, 100).rounded_places(degrees)
+    assert found.tolist() == [[90_000_000, -180_000_000], [-90_000_000, -180_000_000], [0, 0]]
+
+
+def test_a_step_in_metres_is_never_too_short() -> None:
+    """The longest degree of WGS84 is that of latitude at a pole: 111,694 m."""
+    assert METRES_A_DEGREE >= 111_694
+    assert Grid(1e-5, 10).metres == pytest.approx(1.117)

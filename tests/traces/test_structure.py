@@ -1,0 +1,62 @@
+"""What is exact in a recording is counted, and nothing is found in an ordinary one."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.rides import ride
+from tests.structured import by_distance, filled_in, held, rounded, snapped
+from trailveil.trace import Trace
+from trailveil.traces.structure import NOTHING_EXACT, structure_of
+
+
+@pytest.mark.parametrize("decimals", [4, 5, 7])
+@pytest.mark.parametrize("still", [None, (100, 200)])
+def test_an_ordinary_ride_has_none(decimals: int, still: tuple[int, int] | None) -> None:
+    found = structure_of(rounded(ride(600, 3.0, still=still, seed=4), decimals))
+    assert not found.filled_in
+    assert not found.on_a_map
+    assert found.apart == 0
+    assert found.fixes == 600
+
+
+def test_repeated_positions_are_counted() -> None:
+    found = structure_of(held(ride(600, 3.0), 5))
+    assert found.repeated == 480
+    assert found.repeats
+    assert found.held > 400
+
+
+def test_repeats_where_somebody_stands_still_are_none_on_the_way() -> None:
+    trace = ride(600, 3.0, seed=4)
+    positions = trace.positions.copy()
+    positions[400:] += positions[200] - positions[400]
+    positions[200:400] = positions[200]
+    found = structure_of(replace(trace, positions=positions))
+    assert found.repeated == 200
+    assert not found.repeats
+
+
+def test_filled_in_lines_are_counted() -> None:
+    """Of 20 steps between two recorded fixes, the 19 between; a wander this slow hides some."""
+    found = structure_of(filled_in(ride(600, 3.0), 20))
+    assert found.filled_in
+    assert 480 <= found.straight <= 570
+    assert found.longest == pytest.approx(60.0)
+
+
+def test_a_map_is_seen() -> None:
+    found = structure_of(snapped(ride(600, 3.0), 20))
+    assert found.on_a_map
+    assert not found.filled_in
+
+
+def test_a_rule_by_distance_is_seen() -> None:
+    found = structure_of(by_distance(seed=3, apart=15.0))
+    assert found.apart == pytest.approx(15.0, abs=0.1)
+
+
+def test_too_few_fixes_say_nothing() -> None:
+    empty = Trace(np.empty(0, np.int64), np.empty((0, 2)), np.empty(0, np.intp), (0,))
+    assert structure_of(empty) == NOTHING_EXACT

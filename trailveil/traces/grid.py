@@ -1,0 +1,179 @@
+"""The grid that recorded numbers lie on, found from the numbers alone.
+
+Instruments and files round: positions to decimal degrees, minutes, seconds, semicircles or single
+precision, readings to tenths of a unit. What is rounded is exact, and exact structure beside noise
+of low rank can be solved for (docs/paper.md, "A grid under the noise"). So noise must be at least
+as wide as the grid, and what is released must not be finer than it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtrc
+
+from trailveil.gaussian import FloatArray
+
+MICRO = 1_000_000
+METRES_A_DEGREE = 111_700.0
+"""At least as long as a degree of latitude or longitude anywhere on WGS84."""
+
+LEAST = 0.3
+"""Metres: independent noise is never narrower, whatever the grid is."""
+
+# How near a grid line a number must be, in steps: a grid may have been printed with other digits.
+_NEAR = 0.05
+# The chance that numbers without a grid look as if they had one (four decimal digits that are 0).
+_CHANCE = 1.001e-4
+# Numbers this close are one. Where too few numbers tell, positions are taken to have as many
+# decimals as they have, but at least so many: a place may have a round coordinate by chance.
+_SAME, _ASSUMED = 1e-10, 2
+# A grid of any step is looked for in so many distinct numbers, or where each comes so often.
+_ENOUGH, _REPEATED = 20, 4
+# Cells beyond which a step is one of how numbers are stored.
+_MOST_CELLS = 1e7
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The grid of recorded numbers.
+
+    step: in their unit; 0 where none was found. micro: released numbers are whole multiples of so
+    many millionths of the unit, which is no finer than the step.
+    """
+
+    step: float
+    micro: int
+
+    @property
+    def metres(self) -> float:
+        """The step in metres, of positions in degrees: along a meridian, the longer way."""
+        return self.step * METRES_A_DEGREE
+
+    @property
+    def released_step(self) -> float:
+        """What released numbers are whole multiples of, in their unit."""
+        return self.micro / MICRO
+
+    def rounded(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Whole millionths of the unit, to the released grid: floor(x + 1/2) of its steps."""
+        return (values + self.micro // 2) // self.micro * self.micro
+
+    def rounded_places(self, degrees: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Latitudes and longitudes (n, 2) in microdegrees, likewise; they stay on the globe."""
+        found = self.rounded(degrees)
+        found[:, 0] = np.clip(found[:, 0], -90 * MICRO, 90 * MICRO)
+        found[:, 1] = (found[:, 1] + 180 * MICRO) % (360 * MICRO) - 180 * MICRO
+        return found
+
+
+def position_grid(positions: FloatArray) -> Grid:
+    """The grid of positions (n, 2) in degrees: the coarser of latitudes and longitudes.
+
+    Looked for: decimals of degrees, minutes and seconds, semicircles (180 / 2^31 degrees, as FIT
+    has them) and single precision.
+    """
+    steps = [1.0 / whole for whole in (1, 60, 3600)]
+    families = [(step * 10.0**-power, 0.1) for step in steps for power in range(1, 8)]
+    families += [(1 / 60.0, 0.1), (1 / 3600.0, 0.1)]
+    families += [(180.0 * 2.0**-power, 0.5) for power in range(20, 32)]
+    families += [(2.0**-power, 0.5) for power in range(7, 25)]
+    return _grid_of([positions[:, 0], positions[:, 1]], families, readings=False)
+
+
+def reading_grid(values: FloatArray) -> Grid:
+    """The grid of readings (n,): decimals, halves and fifths of them, and powers of a half.
+
+    Where none of these is found, a step of any size that all numbers are whole multiples apart.
+    """
+    families = [(10.0**-power, 0.1) for power in range(-3, 7)]
+    families += [(5 * 10.0**-power, 0.2) for power in range(-2, 7)]
+    families += [(2 * 10.0**-power, 0.5) for power in range(-2, 7)]
+    families += [(2.0**-power, 0.5) for power in range(1, 13)]
+    return _grid_of([values], families, readings=True)
+
+
+def _grid_of(
+    axes: Sequence[FloatArray], families: Sequence[tuple[float, float]], *, readings: bool
+) -> Grid:
+    """The coarsest grid of any axis, or of all of them together.
+
+    readings: that come again and again lie on a grid; positions do so where somebody stands still.
+    """
+    ordered = sorted(families, reverse=True)
+    distinct = [_distinct(axis) for axis in axes]
+    found = max(_step(some, ordered) for some in [distinct, *([values] for values in distinct)])
+    even = 0.0
+    for values, axis in zip(distinct, axes, strict=True):
+        repeated = readings and values.size > 2 and axis.size >= _REPEATED * values.size
+        if values.size >= _ENOUGH or repeated:
+            even = max(even, _even_step(values))
+    if even > found * (1 + _NEAR):
+        whole = np.concatenate(distinct) / even
+        aligned = np.all(np.abs(whole - np.floor(whole + 0.5)) <= _NEAR)
+        return Grid(even, _released(even) if aligned else _decimal(even))
+    if found == 0.0 and max(values.size for values in distinct) < _ENOUGH:
+        found = _assumed(np.concatenate(distinct), 0 if readings else _ASSUMED)
+    return Grid(found, _released(found))
+
+
+def _distinct(values: FloatArray) -> FloatArray:
+    ordered = np.unique(values)
+    return ordered[np.concatenate([[True], np.diff(ordered) > _SAME])] if ordered.size else ordered
+
+
+def _step(axes: Sequence[FloatArray], families: Sequence[tuple[float, float]]) -> float:
+    """The coarsest step on whose whole multiples most numbers (in order) lie; 0 for none.
+
+    What counts as evidence is how many cells of that size there are numbers in, not how many
+    numbers: those of one cell say the same.
+    """
+    count = sum(values.size for values in axes)
+    for step, chance in families:
+        cells = [np.floor(values / step + 0.5) for values in axes]
+        tried = sum(1 + int(np.sum(np.diff(one) > 0)) for one in cells)
+        if chance**tried > _CHANCE:
+            continue
+        near = [
+            np.abs(values - one * step) <= _NEAR * step
+            for values, one in zip(axes, cells, strict=True)
+        ]
+        share = sum(int(one.sum()) for one in near) / count
+        hits = int(share * tried)
+        if share >= (1 + chance) / 2 and bdtrc(hits - 1, tried, chance) <= _CHANCE:
+            return step
+    return 0.0
+
+
+def _even_step(values: FloatArray) -> float:
+    """The step that all distinct values are whole multiples apart, whatever it is; 0 for none."""
+    away = values - values[0]
+    step = float(np.min(np.diff(values)))
+    cells = np.floor(away / step + 0.5)
+    step = float(cells @ away / (cells @ cells))
+    cells = np.floor(away / step + 0.5)
+    lies = np.abs(away - cells * step) <= _NEAR * step
+    return step if np.all(lies) and cells[-1] < _MOST_CELLS else 0.0
+
+
+def _assumed(values: FloatArray, least: int) -> float:
+    """For numbers too few to tell: the decimals that they have, of at least so many; 0 for many."""
+    for power in range(least, 8):
+        scaled = values * 10.0**power
+        if np.all(np.abs(scaled - np.floor(scaled + 0.5)) <= _NEAR):
+            return float(10.0**-power)
+    return 0.0
+
+
+def _released(step: float) -> int:
+    """Millionths that are the step, or, where it is no whole number of them, the next decimals."""
+    exact = step * MICRO
+    whole = round(exact)
+    return whole if whole >= 1 and abs(exact - whole) <= 1e-6 * exact else _decimal(step)
+
+
+def _decimal(step: float) -> int:
+    """The least power of ten in millionths that is no finer than a step."""
+    exact = step * MICRO
+    return int(10 ** max(0, int(np.ceil(np.log10(exact) - 1e-9)))) if exact > 0 else 1
