@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from trailveil.chains import normals_needed, sample_process
 from trailveil.errors import InvalidValue
+from trailveil.formats.grid import Degrees
 from trailveil.gaussian import FloatArray
 from trailveil.mechanism import Mechanism
 from trailveil.projection import MICRO
@@ -15,12 +16,16 @@ from trailveil.release import Plan
 from trailveil.trace import Trace
 
 
-def draw(made: Plan, seed: bytes) -> tuple[Trace, NDArray[np.int64]]:
+def draw(made: Plan, seed: bytes) -> tuple[Trace, Degrees]:
     """The released fixes: their trace, and their places in whole microdegrees (n, 2).
 
     seed: 32 secret bytes that belong to this plan alone. Positions of the trace are those released.
-    All lie on the grid that was recorded, or on a coarser one of decimals.
+    All lie on the grid that was recorded, or on a coarser one of decimals. Without any noise they
+    are those that were recorded, and their places are float64 degrees.
     """
+    released = made.trace.only(np.asarray(made.mechanism.released))
+    if made.mechanism.noise_trace == 0:
+        return released, released.positions
     own = replace(made.mechanism, factor=made.mechanism.factor[:, : made.own_columns])
     noise = np.column_stack([noise_of(own, seed, axis) for axis in ("east", "north")])
     for one in made.common:
@@ -28,8 +33,7 @@ def draw(made: Plan, seed: bytes) -> tuple[Trace, NDArray[np.int64]]:
     moved = made.lattice + on_lattice(noise)
     # No digit is finer than what was recorded, whether a fix is moved or not.
     grid = made.grid.rounded_places(made.frame.to_degrees(moved[made.mechanism.rows]))
-    kept = made.trace.only(np.asarray(made.mechanism.released))
-    return replace(kept, positions=grid / MICRO), grid
+    return replace(released, positions=grid / MICRO), grid
 
 
 def on_lattice(noise: FloatArray) -> NDArray[np.int64]:

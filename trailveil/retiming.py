@@ -6,7 +6,7 @@ times knows what they did.
 """
 
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +65,7 @@ AS_RECORDED = Retiming()
 """Times as they are."""
 
 
-def retimed(trace: T, grid: NDArray[np.int64], wanted: Retiming) -> tuple[T, NDArray[np.int64]]:
+def retimed(trace: T, grid: NDArray[Any], wanted: Retiming) -> tuple[T, NDArray[Any]]:
     """A released trace, or readings, and its grid (n, ...), at its new times, each once."""
     if wanted == AS_RECORDED:
         return trace, grid

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trailveil.adversaries import at_speed
 from trailveil.adversary import Adversary, believes, stood_still
@@ -130,12 +129,8 @@ def _releases(
 
 def _released(made: Plan) -> FloatArray:
     """One release as a file would have it, back in metres (2 m,)."""
-    _, grid = draw(made, fresh_seed())
-    return _metres(made, grid).reshape(-1)
-
-
-def _metres(made: Plan, grid: NDArray[np.int64]) -> FloatArray:
-    return np.asarray(made.frame.to_lattice(grid / MICRO) / MICRO)
+    released, _ = draw(made, fresh_seed())
+    return np.asarray(made.frame.to_lattice(released.positions) / MICRO).reshape(-1)
 
 
 def _regression(judge: Prior, secret: Secret) -> FloatArray:

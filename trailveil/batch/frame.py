@@ -13,11 +13,12 @@ from trailveil.cleaning import clean
 from trailveil.counting import count, countable
 from trailveil.drawing import draw
 from trailveil.errors import InvalidValue, TrailveilError, Unavailable
+from trailveil.formats.grid import whole_degrees
 from trailveil.frames import from_frame
 from trailveil.keys import load_key
 from trailveil.ledger import Ledger
 from trailveil.places import Visited
-from trailveil.projection import MICRO, frame_for
+from trailveil.projection import frame_for
 from trailveil.protecting import (
     ME,
     known_places,
@@ -136,7 +137,7 @@ def _count(
 
 
 def _table(trace: Trace, grid: Any) -> Any:
-    degrees = np.asarray(grid) / MICRO
+    degrees = whole_degrees(np.asarray(grid))
     return _pandas().DataFrame(
         {
             "time": _pandas().to_datetime(trace.times, unit="ns", utc=True).as_unit("ns"),

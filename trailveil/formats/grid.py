@@ -1,18 +1,23 @@
-"""What every writer needs: rows in the order of segments, and whole microdegrees as text."""
+"""What every writer needs: rows in the order of segments, and degrees as text.
+
+Degrees are whole microdegrees (int64), or exactly those that were recorded (float64).
+"""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trailveil.errors import InvalidValue
 from trailveil.fields import as_text
+from trailveil.projection import MICRO
 from trailveil.trace import Trace
 
-_LEAST = np.array([-90_000_000, -180_000_000])
-_MOST = np.array([90_000_000, 179_999_999])
+_LEAST, _MOST = np.array([-90.0, -180.0]), np.array([90.0, 180.0])
 
 
+Degrees = NDArray[np.int64] | NDArray[np.float64]
 Texts = tuple[tuple[str, list[str]], ...]
 
 
@@ -20,15 +25,15 @@ Texts = tuple[tuple[str, list[str]], ...]
 class Rows:
     """A trace as it is written: segment after segment, in the order of their numbers.
 
-    times: (n,) int64, nanoseconds since 1970 UTC; points: (n, 2) int64, latitude and longitude in
-    microdegrees; tracks, segments: (n,) numbers from 0 without gaps, since what has no fix is left
-    out; starts: index of the first row of each segment, and n; fields: by name, n decimal numbers
+    times: (n,) int64, nanoseconds since 1970 UTC; points: (n, 2) latitude and longitude, int64 in
+    microdegrees or float64 in degrees; tracks, segments: (n,) numbers from 0 without gaps, since
+    what has no fix is left out; starts: index of the first row of each segment, and n; fields: by name, n decimal numbers
     as text, "" for none; one that no row states is left out; names: of tracks, if any has one;
     decimals: of degrees, as many as the finest point has, so that each number has as many.
     """
 
     times: NDArray[np.int64]
-    points: NDArray[np.int64]
+    points: Degrees
     tracks: NDArray[np.intp]
     segments: NDArray[np.intp]
     starts: NDArray[np.intp]
@@ -50,32 +55,41 @@ def rows_of(trace: Trace, grid: ArrayLike) -> Rows:
     fields = tuple((name, cells) for name, cells in texts if any(cells))
     names = tuple(trace.names[number] for number in numbers) if any(trace.names) else ()
     own = (trace.times[order], points[order], tracks, segments, starts)
-    return Rows(*own, fields, names, max(1, decimals_of(points, 6)))
+    exact = points.dtype != np.int64
+    return Rows(*own, fields, names, 6 if exact else max(1, decimals_of(points, 6)))
 
 
-def decimals_of(whole: NDArray[np.int64], most: int) -> int:
+def decimals_of(whole: NDArray[Any], most: int) -> int:
     """How many decimals the finest of some numbers has, given in whole steps of 10^-most."""
     return next(
         decimals for decimals in range(most + 1) if not np.any(whole % 10 ** (most - decimals))
     )
 
 
-def degrees(micro: int, decimals: int = 6) -> str:
-    """Whole microdegrees as degrees with 1 to 6 decimals, without floating point."""
+def degrees(micro: int | float, decimals: int = 6) -> str:
+    """Whole microdegrees as degrees with 1 to 6 decimals, or exact degrees with all they have."""
+    if isinstance(micro, float):
+        return str(np.format_float_positional(micro, trim="0"))
     whole, part = divmod(abs(micro) // 10 ** (6 - decimals), 10**decimals)
     return f"{'-' if micro < 0 else ''}{whole}.{part:0{decimals}d}"
 
 
-def _checked(grid: ArrayLike, count: int) -> NDArray[np.int64]:
+def whole_degrees(points: Degrees) -> NDArray[np.float64]:
+    """Points as degrees."""
+    return np.asarray(points / MICRO if points.dtype == np.int64 else points, dtype=np.float64)
+
+
+def _checked(grid: ArrayLike, count: int) -> Degrees:
     points = np.asarray(grid)
-    if points.shape != (count, 2) or points.dtype != np.int64:
+    if points.shape != (count, 2) or points.dtype not in (np.int64, np.float64):
         raise InvalidValue(
             f"grid must be ({count}, 2) of int64, got {points.shape} of {points.dtype}: give whole "
             "microdegrees, a row for each fix"
         )
-    if not ((points >= _LEAST) & (points <= _MOST)).all():
+    found = whole_degrees(points)
+    if not ((found >= _LEAST) & (found <= _MOST)).all():
         raise InvalidValue(
             "grid must lie on the globe, latitudes within -90..90 degrees and longitudes from -180 "
-            "to less than 180, got others: check its order and unit"
+            "to 180, got others: check its order and unit"
         )
     return points

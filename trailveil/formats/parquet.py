@@ -22,10 +22,9 @@ from trailveil.fields import FIELDS
 from trailveil.formats.collect import MOST_POINTS, number, too_many
 from trailveil.formats.columns import Columns, columns_beside, columns_of
 from trailveil.formats.field_columns import FieldColumn, field_columns
-from trailveil.formats.grid import rows_of
+from trailveil.formats.grid import Degrees, rows_of, whole_degrees
 from trailveil.formats.json_text import inner
 from trailveil.formats.tabular import Rows, add_arrays
-from trailveil.projection import MICRO
 from trailveil.trace import Recording, Trace
 
 _BATCH = 65_536
@@ -126,14 +125,14 @@ def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
     arrow.parquet.write_table(table, stream)
 
 
-def _wkb(arrow: Any, points: NDArray[np.int64]) -> Any:
-    """Points in WKB, of whole microdegrees (n, 2)."""
+def _wkb(arrow: Any, points: Degrees) -> Any:
+    """Points in WKB (n, 2)."""
     parts = []
     for begin in range(0, max(1, len(points)), _PART):
         part = points[begin : begin + _PART]
         wkb = np.zeros(len(part), dtype=_WKB)
         wkb["order"], wkb["kind"] = 1, 1
-        wkb["xy"] = part[:, ::-1] / MICRO
+        wkb["xy"] = whole_degrees(part)[:, ::-1]
         offsets = np.arange(len(part) + 1, dtype=np.int32) * np.int32(_WKB.itemsize)
         buffers = [None, arrow.py_buffer(offsets), arrow.py_buffer(wkb)]
         parts.append(arrow.Array.from_buffers(arrow.binary(), len(part), buffers))
