@@ -75,7 +75,8 @@ class Request:
     within which nothing is released, or AUTO for what is cheapest at the exchange rate: metres that
     a minute may be moved by to be as bad as one withheld. who: the adversaries, by name. leave:
     metres around the true place, the 68 % circle that each of them must be left with, in place of
-    epsilon. design_for: what noise is designed for, see `trailveil.kinds`. Raises InvalidValue for
+    epsilon. design_for: what noise is designed for, see `trailveil.kinds`. returns: whether the
+    stretches hold every time at which the trace is at one of their places. Raises InvalidValue for
     numbers out of range.
     """
 
@@ -90,6 +91,7 @@ class Request:
     leave: float | None = None
     rate: float = RATE
     design_for: DesignFor = DesignFor.AUTO
+    returns: bool = False
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -132,7 +134,8 @@ class Request:
     def design(self) -> str:
         """All of it that the noise depends on, in one line: not what stretches are called."""
         when = tuple((one.begin, one.end) for one in self.stretches)
-        rest = tuple(getattr(self, one.name) for one in fields(self) if one.name != "stretches")
+        named = [one.name for one in fields(self) if one.name not in {"stretches", "returns"}]
+        rest = tuple(getattr(self, name) for name in named)
         return repr((DESIGN_VERSION, when, *rest))
 
 
