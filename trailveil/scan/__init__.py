@@ -66,7 +66,7 @@ def scan(
     frame_for(trace.positions)
     protected = np.ones(len(trace), dtype=np.bool_) if chosen is None else _rows(trace, chosen)
     fixes = format_of(*released).read(second.data, second.where, (), most)
-    moved = compare(trace, protected, fixes, chosen and chosen.places(trace))
+    moved = compare(trace, protected, fixes, None if chosen is None else chosen.places(trace))
     accepted = set() if chosen is None or chosen.returns else {Kind.RETURN}
     known = Coordinates(trace.positions[protected]), Coordinates(trace.positions)
     held = contents(first, second, known, len(fixes), keep)
