@@ -10,6 +10,7 @@ from pyproj import Geod
 from tests.rides import BEGIN, Case, days, degrees_of, gpx, pausing, returning, route, settling
 from trailveil.adversaries import Named
 from trailveil.drawing import draw
+from trailveil.errors import Refused
 from trailveil.protecting import requested
 from trailveil.release import Request, plan
 from trailveil.returns import LEAST, MOST, in_space, places_of
@@ -186,6 +187,42 @@ def test_what_a_place_with_a_name_protects_is_left_out() -> None:
     homes = [(a, b) for a, b in times[::2]]
     found = Chosen().stretches(case.trace, homes)
     assert [(part.begin, part.end) for part in found] == [(a, b) for a, b in times[1::2]]
+
+
+def test_an_end_beside_a_place_with_a_name_is_protected_all_the_same() -> None:
+    """A visit that only touches the stay at the end does not stand for it."""
+    case = named("scatter of 8 m")
+    begin, end = case.covered[-1]
+    brief = (begin, begin + 90 * NANOSECONDS)
+    for chosen in (Chosen(), Chosen(returns=False)):
+        assert chosen.stretches(case.trace, [brief])[-1].label == "the end"
+        whole = (begin - 60 * NANOSECONDS, end)
+        assert [part.label for part in chosen.stretches(case.trace, [whole])] == ["the start"]
+
+
+def test_where_returns_leave_nothing_the_refusal_says_what_works() -> None:
+    case = days()
+    for chosen, hint in (
+        (Chosen(), r"as recorded \(--no-returns\)"),
+        (Chosen(("start",)), "part$"),
+    ):
+        asked = replace(chosen, returns=bool("no-returns" in hint))
+        request = requested(case.trace, asked, Request((), withhold=86_400.0 * 3))
+        with pytest.raises(Refused, match=f"at least two fixes must remain.*{hint}"):
+            plan(case.trace, request)
+
+
+def test_two_thousand_visits() -> None:
+    """Home and work by turns, ten fixes each; each visit is a part."""
+    count, visits = 20_000, 2_000
+    metres = np.zeros((count, 2))
+    metres[:, 0] = 3000.0 * ((np.arange(count) // 10) % 2)
+    times = (BEGIN + 60 * np.arange(count, dtype=np.int64)) * NANOSECONDS
+    trace = Trace(times, degrees_of(metres), np.zeros(count, dtype=np.intp), (0,))
+    found = Chosen().stretches(trace)
+    assert [(part.begin, part.end) for part in found] == [
+        (times[10 * i], times[10 * i + 9]) for i in range(visits)
+    ]
 
 
 def test_a_long_recording_that_stands_still() -> None:

@@ -292,9 +292,10 @@ def _for_kind(
 def _leaving(trace: Trace, request: Request, base: Mechanism, common: Sequence[Common]) -> Trace:
     """The trace as it is released, of which enough must be left."""
     if base.rows.size < 2:
+        visits = ", or leave other visits as recorded (--no-returns)" if request.returns else ""
         raise Refused(
             "at least two fixes must remain to be released, got fewer: protect or withhold a "
-            "shorter part"
+            f"shorter part{visits}"
         )
     first = int(trace.times[base.rows[0]])
     around = [*request.stretches, *(part for one in common for part in one.around)]

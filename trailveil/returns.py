@@ -85,8 +85,8 @@ def places_of(
     for (begin, end), stated in parts:
         first, last = np.searchsorted(trace.times, [begin, end + 1])
         fixes = where[first:last] if last > first else _between(trace, where, begin)
-        middle = np.median(fixes, axis=0)
-        scatter = _scatter(fixes - middle)
+        middle = np.median(fixes, axis=0) if len(fixes) > 1 else fixes[0]
+        scatter = _scatter(fixes - middle) if len(fixes) > 1 else 0.0
         at_one = scatter <= MOST - TELLS
         found += [(middle, TELLS + scatter)] if at_one else _stayed(trace, where, first, last)
         edges = stated and not at_one

@@ -6,10 +6,12 @@ see.
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from fractions import Fraction
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -211,11 +213,7 @@ class Chosen:
         if self.stops is not None:
             stated += stops(trace, *self.stops)
         if not stated:
-            stated = [
-                one
-                for one in ends(trace)
-                if not any(a <= one.end and one.begin <= b for a, b in known)
-            ]
+            stated = [part for part in ends(trace) if not _is_covered(part, known)]
         return merged(stated)
 
     def _places(self, trace: Trace, parts: Sequence[Stretch]) -> Places:
@@ -226,21 +224,47 @@ class Chosen:
 def _with_returns(
     parts: Sequence[Stretch], there: Sequence[Interval], known: Sequence[Interval]
 ) -> list[Stretch]:
-    """The parts and the times at their places: what is longer there than a part is one with it."""
-    grown = list(parts)
+    """The parts and the times at their places: what is longer there than a part is one with it.
+
+    parts, in order of time, as `merged` has them.
+    """
+    joined: set[Stretch] = set()
+    visits_there: list[Stretch] = []
+    when = _Overlaps([(part.begin, part.end) for part in parts])
+    whose = _Overlaps(sorted(known))
     for begin, end in there:
-        parts_there = [part for part in grown if part.begin <= end and begin <= part.end]
-        covered = [(part.begin, part.end) for part in parts_there]
-        covered += [(a, b) for a, b in known if a <= end and begin <= b]
-        exact = any(part.is_stay and part.by_place for part in parts_there)
+        own = [parts[i] for i in when.rows(begin, end)]
+        covered = [(part.begin, part.end) for part in own]
+        covered += [whose.intervals[i] for i in whose.rows(begin, end)]
+        exact = any(part.is_stay and part.by_place for part in own)
         if covered and _bare(begin, end, covered) <= (0 if exact else LEAVING * NANOSECONDS):
             continue
-        joins = [part for part in parts_there if part.is_stay or part.by_place]
+        joins = [part for part in own if part.is_stay or part.by_place]
         label = joins[0].label if joins else "a return to a protected place"
         edges = [begin, end, *(edge for part in joins for edge in (part.begin, part.end))]
-        grown = [part for part in grown if part not in joins]
-        grown.append(Stretch(label, min(edges), max(edges), by_place=True))
-    return grown
+        visits_there.append(Stretch(label, min(edges), max(edges), by_place=True))
+        joined.update(joins)
+    return [*(part for part in parts if part not in joined), *visits_there]
+
+
+class _Overlaps:
+    """Intervals in order of their begin, to be searched in logarithmic time."""
+
+    def __init__(self, intervals: Sequence[Interval]) -> None:
+        self.intervals = intervals
+        self._begins = [begin for begin, _ in intervals]
+        self._until = list(accumulate((end for _, end in intervals), max))
+
+    def rows(self, begin: int, end: int) -> list[int]:
+        """Those that have a moment from begin to end."""
+        some = range(bisect_left(self._until, begin), bisect_right(self._begins, end))
+        return [i for i in some if self.intervals[i][1] >= begin]
+
+
+def _is_covered(part: Stretch, known: Sequence[Interval]) -> bool:
+    """Whether visits hold a part, but for a minute on the way to them or from them."""
+    over = [(a, b) for a, b in known if a <= part.end and part.begin <= b]
+    return bool(over) and _bare(part.begin, part.end, over) <= LEAVING * NANOSECONDS
 
 
 def _bare(begin: int, end: int, covered: Sequence[Interval]) -> int:

@@ -57,16 +57,16 @@ def stays(trace: Trace, within: float = WITHIN, lasts: float = LASTS) -> list[In
             raise InvalidValue(f"{name} must be a number above 0 and below 1e9, got {value:g}")
     if not len(trace):
         return []
-    metres = placed(trace.positions)[1] / MICRO
-    first, last = _pieces(trace.seconds, lasts / _PIECES)
+    metres, seconds = placed(trace.positions)[1] / MICRO, trace.seconds
+    first, last = _pieces(seconds, lasts / _PIECES)
     places = _without_strays(_medians(metres, first, last))
     there = np.hypot(*(metres - np.repeat(places, last - first + 1, axis=0)).T) <= within
     least = lasts * (1 - 2 / _PIECES)
-    together = _together(trace.seconds[first], trace.seconds[last], places, within, least)
+    together = _together(seconds[first], seconds[last], places, within, least)
     found = _gaps(trace, metres, within, lasts)
     for begin, end in _runs(together):
         fixes = first[begin] + np.flatnonzero(there[first[begin] : last[end + 1] + 1])
-        if fixes.size and np.ptp(trace.seconds[fixes[[0, -1]]]) >= least:
+        if fixes.size and np.ptp(seconds[fixes[[0, -1]]]) >= least:
             moments = trace.times[fixes[[0, -1]]].tolist()
             found.append(_Stay(moments[0], moments[1], places[begin], places[end + 1]))
     return _each_once(found, within)
@@ -124,7 +124,7 @@ def settled(trace: Trace) -> tuple[int, int]:
     since_end = seconds[-1] - seconds[::-1]
     first = _stay_at_start(seconds, metres, stayed)
     last = count - 1 - _stay_at_start(since_end, metres[::-1], count - 1 - stayed[:, ::-1])
-    still = max(first, _still_until(seconds, metres))
+    still = first if first >= last else max(first, _still_until(seconds, metres))
     if first >= last or still == count - 1:
         return count - 1, 0
     rest = slice(None, still, -1)  # what belongs to the start is not the end
@@ -137,9 +137,8 @@ def _stay_at_start(
 ) -> int:
     """The last fix of the stays, first and last fix (k, 2) of each, that a trace begins with."""
     last = 0
-    for begin, end in stayed:
-        soon = begin <= STRAYS or seconds[begin] < ABSENCE
-        if soon and np.hypot(*(np.median(metres[begin : end + 1], axis=0) - metres[0])) < STRAYED:
+    for begin, end in stayed[(stayed[:, 0] <= STRAYS) | (seconds[stayed[:, 0]] < ABSENCE)]:
+        if np.hypot(*(np.median(metres[begin : end + 1], axis=0) - metres[0])) < STRAYED:
             last = max(last, int(end))
     return last
 
