@@ -54,7 +54,9 @@ def released(
     epsilon: float = 1.0,
 ) -> Published:
     there = known_places(ledger, trace, subject=subject)
-    request = requested(trace, Chosen((at,)), Request((), who=PLAIN, epsilon=epsilon), there)
+    request = requested(
+        trace, Chosen((at,), returns=False), Request((), who=PLAIN, epsilon=epsilon), there
+    )
     made = plan(trace, request, [one.common(trace) for one in there])
     return publish(made, ledger, output, there=there, again=again, limit=limit, subject=subject)
 
@@ -152,7 +154,7 @@ def test_a_part_of_a_released_ride_with_nothing_of_its_own_costs_nothing(
 
     def only_home(trace: Trace, name: str) -> Published:
         there = known_places(ledger, trace)
-        request = requested(trace, Chosen(), Request((), who=PLAIN), there)
+        request = requested(trace, Chosen(returns=False), Request((), who=PLAIN), there)
         assert request.stretches == ()
         made = plan(trace, request, [one.common(trace) for one in there])
         return publish(made, ledger, tmp_path / name, there=there, again=True)
@@ -169,7 +171,9 @@ def test_the_same_recording_again_is_counted_by_the_joint_law(
     ledger: Ledger, tmp_path: Path
 ) -> None:
     trace = day(0, 24)
-    asked = requested(trace, Chosen(("start+5m",)), Request((), who=PLAIN, noise=Noise.UNIFORM))
+    asked = requested(
+        trace, Chosen(("start+5m",), returns=False), Request((), who=PLAIN, noise=Noise.UNIFORM)
+    )
     first, second = plan(trace, asked), plan(trace, replace(asked, epsilon=0.5))
     publish(first, ledger, tmp_path / "a.gpx")
     found = publish(second, ledger, tmp_path / "b.gpx", again=True).account
@@ -186,7 +190,7 @@ def test_the_same_recording_again_is_counted_by_the_joint_law(
 
 def test_two_noises_of_few_columns_tell_all(ledger: Ledger, tmp_path: Path) -> None:
     trace = day(0, 24)
-    asked = requested(trace, Chosen(("start+5m",)), Request((), who=PLAIN))
+    asked = requested(trace, Chosen(("start+5m",), returns=False), Request((), who=PLAIN))
     publish(plan(trace, asked), ledger, tmp_path / "a.gpx")
     second = plan(trace, replace(asked, epsilon=0.5))
     found = publish(second, ledger, tmp_path / "b.gpx", again=True).account
@@ -214,11 +218,11 @@ def test_what_another_ride_adds_to_a_time_is_never_more_than_is_counted(
 ) -> None:
     early, late = day(0, 30), day(hours / 24, 30)
     released(ledger, early, tmp_path / "a.gpx", at="end")
-    made = plan(late, requested(late, Chosen(("start",)), Request((), who=PLAIN)))
+    made = plan(late, requested(late, Chosen(("start",), returns=False), Request((), who=PLAIN)))
     with ledger.open() as book:
         found, _ = account(book, made, [], told_by(made, []), "me", [])
     shift = (late.times[0] - early.times[0]) / 1e9
-    first = plan(early, requested(early, Chosen(("end",)), Request((), who=PLAIN)))
+    first = plan(early, requested(early, Chosen(("end",), returns=False), Request((), who=PLAIN)))
     both = [
         Release(first.mechanism, "early"),
         Release(replace(made.mechanism, times=made.mechanism.times + shift), "late"),
@@ -240,7 +244,7 @@ def test_who_is_beside_is_as_if_released_as_it_is_where_that_is_all_that_is_know
     early = ride(2000, 1.0, begin=BEGIN, at=AT)
     late = ride(30, 20.0, begin=BEGIN + 2100, at=AT)
     released(ledger, early, tmp_path / "a.gpx", at="start+1m")
-    made = plan(late, requested(late, Chosen(("start",)), Request((), who=PLAIN)))
+    made = plan(late, requested(late, Chosen(("start",), returns=False), Request((), who=PLAIN)))
     with ledger.open() as book:
         found, _ = account(book, made, [], told_by(made, []), "me", [])
     states = Release(no_noise(early.seconds[-600:]), "early")
@@ -255,7 +259,9 @@ def test_of_a_long_recording_some_hours_around_are_enough(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     trace = ride(400, 120.0, begin=BEGIN, at=AT)  # thirteen hours
-    made = plan(trace, requested(trace, Chosen(("start+6h",)), Request((), who=PLAIN)))
+    made = plan(
+        trace, requested(trace, Chosen(("start+6h",), returns=False), Request((), who=PLAIN))
+    )
     (whole,) = told_by(made, [])
     monkeypatch.setattr("trailveil.accounting._LONG", 100)
     (part,) = told_by(made, [])
@@ -265,9 +271,11 @@ def test_of_a_long_recording_some_hours_around_are_enough(
 def test_both_ends_at_one_place_count_as_two_looks_at_it(ledger: Ledger) -> None:
     """Against the same with the clock stopped at both and the place tied, by dense algebra."""
     trace = ride(40, 20.0, still=(0, 39), begin=BEGIN, at=AT)  # there and nowhere else
-    made: Plan = plan(trace, requested(trace, Chosen(("start", "end")), Request((), who=PLAIN)))
+    made: Plan = plan(
+        trace, requested(trace, Chosen(("start", "end"), returns=False), Request((), who=PLAIN))
+    )
     (mark,) = told_by(made, [])
-    one = plan(trace, requested(trace, Chosen(("start",)), Request((), who=PLAIN)))
+    one = plan(trace, requested(trace, Chosen(("start",), returns=False), Request((), who=PLAIN)))
     (alone,) = told_by(one, [])
     assert mark.told[0] > 1.2 * alone.told[0]
 

@@ -23,7 +23,7 @@ ROWS = """
  4  priors recurring ways misspecification theorems calibration/ certified/
  5  design/
  6  fields > trace > traces/ > readings projection > cleaning stops formats/ > datasets/ prior_file
- 6  visits loading frames
+ 6  visits loading frames > returns
  7  arrays output selection > kept keys crops retiming common > ledger/ demands > designing
  7  place_noise release > drawing > readings_release > places
  7  everywhere recorded beside utility > accounting > published > counting > protecting calibrating

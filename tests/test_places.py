@@ -17,6 +17,7 @@ from trailveil.errors import Refused
 from trailveil.ledger import Ledger, open_ledger
 from trailveil.places import (
     Place,
+    Visited,
     added,
     designed,
     load_places,
@@ -54,7 +55,10 @@ def ledger(tmp_path: Path) -> Ledger:
     return found
 
 
-def planned(ledger: Ledger, trace: Trace, chosen: Chosen = Chosen()) -> tuple[Plan, list]:  # type: ignore[type-arg]  # noqa: B008  # frozen
+ENDS = Chosen(returns=False)
+
+
+def planned(ledger: Ledger, trace: Trace, chosen: Chosen = ENDS) -> tuple[Plan, list[Visited]]:
     there = known_places(ledger, trace, key=KEY)  # so that draws are the same in every run
     request = requested(trace, chosen, Request((), who=(Named.PLAIN,)), there)
     return plan(trace, request, [one.common(trace) for one in there]), there

@@ -215,9 +215,11 @@ def test_refusals_name_the_file(place: Path) -> None:
 
 
 def test_without_a_choice_both_ends_are_protected() -> None:
-    found = Chosen().stretches(TRACE)
+    found = Chosen(returns=False).stretches(TRACE)
     assert [one.label for one in found] == ["the start", "the end"]
-    chosen = Chosen(("end", "end"), (("start+1m", "start+3m"), ("start+2m", "start+4m")))
+    chosen = Chosen(
+        ("end", "end"), (("start+1m", "start+3m"), ("start+2m", "start+4m")), returns=False
+    )
     assert [one.seconds(TRACE) for one in chosen.stretches(TRACE)] == [(60, 240), (870, 870)]
 
 

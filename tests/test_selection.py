@@ -14,9 +14,6 @@ from hypothesis import strategies as st
 from tests.rides import BEGIN, ride
 from trailveil.errors import InvalidValue, Refused
 from trailveil.selection import (
-    STILL_BEGINS,
-    STILL_FOR,
-    STILL_WITHIN,
     Chosen,
     Stretch,
     at,
@@ -28,7 +25,7 @@ from trailveil.selection import (
     near,
     stops,
 )
-from trailveil.stops import LASTS, WITHIN
+from trailveil.stops import LASTS, STILL_BEGINS, STILL_FOR, STILL_WITHIN, WITHIN
 from trailveil.trace import NANOSECONDS, Trace
 from trailveil.visits import Circle
 
@@ -305,8 +302,8 @@ AWAY = [200.0, 400.0, 600.0]
     ],
 )
 def test_ends(metres: list[float], first: int, last: int) -> None:
-    trace, lattice = walked(*metres)
-    begin, end = ends(trace, lattice)
+    trace, _ = walked(*metres)
+    begin, end = ends(trace)
     assert (begin.begin, begin.end) == (trace.times[0], trace.times[first])
     assert (end.begin, end.end) == (trace.times[last], trace.times[-1])
     assert begin.by_place
@@ -315,22 +312,22 @@ def test_ends(metres: list[float], first: int, last: int) -> None:
 
 @pytest.mark.parametrize("metres", [STILL, [0.0, 1.0, 0.0, 1.0], [0.0] * 7])
 def test_a_recording_that_stands_still_is_one_stay(metres: list[float]) -> None:
-    trace, lattice = walked(*metres)
-    (whole,) = ends(trace, lattice)
+    trace, _ = walked(*metres)
+    (whole,) = ends(trace)
     assert (whole.begin, whole.end, whole.by_place) == (trace.times[0], trace.times[-1], True)
 
 
 def test_two_fixes() -> None:
-    trace, lattice = walked(0.0, 500.0)
-    assert [one.is_stay for one in ends(trace, lattice)] == [False, False]
-    trace, lattice = walked(0.0, 5.0, step=600.0)
-    assert len(ends(trace, lattice)) == 1
+    trace, _ = walked(0.0, 500.0)
+    assert [one.is_stay for one in ends(trace)] == [False, False]
+    trace, _ = walked(0.0, 5.0, step=600.0)
+    assert len(ends(trace)) == 1
 
 
 @given(st.lists(st.floats(-200, 200), min_size=2, max_size=30))
 def test_ends_hold_the_first_and_the_last_fix(metres: list[float]) -> None:
     trace, lattice = walked(*metres)
-    found = ends(trace, lattice)
+    found = ends(trace)
     assert found[0].begin == trace.times[0]
     assert found[-1].end == trace.times[-1]
     for one in found[:1]:

@@ -31,6 +31,7 @@ from trailveil.place_noise import NO_NOISE, Facing, PlaceNoise, place_noise
 from trailveil.priors import BUILT_IN
 from trailveil.randomness import derive, normals
 from trailveil.release import Method, Request
+from trailveil.returns import TELLS
 from trailveil.selection import Stretch
 from trailveil.stops import Interval, joined
 from trailveil.trace import Trace
@@ -66,6 +67,11 @@ class Place:
     ident: bytes
     noise: PlaceNoise = NO_NOISE
     gone: bool = False
+
+    @property
+    def wide(self) -> Circle:
+        """Where a visit is one: the circle, and all that tells its middle."""
+        return replace(self.circle, metres=max(self.circle.metres, TELLS))
 
     @property
     def kernel(self) -> Kernel:
@@ -135,7 +141,7 @@ def visited(
     """
     found = []
     for place in places:
-        whole = joined(sorted({*visits(trace, place.circle), *known.get(place.ident, [])}))
+        whole = joined(sorted({*visits(trace, place.wide), *known.get(place.ident, [])}))
         if whole:
             found.append(Visited(place, tuple(whole), place.seed(key)))
     return found

@@ -68,10 +68,11 @@ def requested(
     trace: Trace, chosen: Chosen, request: Request, there: Sequence[Visited] = ()
 ) -> Request:
     """The request for what was chosen of a trace, besides the places that it visits."""
-    if request.method is Method.EVERYWHERE and replace(chosen, zone=None) == Chosen():
+    if request.method is Method.EVERYWHERE and not chosen.states:
         return request
     known = [interval for one in there for interval in one.intervals]
-    return replace(request, stretches=tuple(chosen.stretches(trace, known)))
+    stretches = tuple(chosen.stretches(trace, known))
+    return replace(request, stretches=stretches, returns=chosen.returns)
 
 
 def check_released(

@@ -83,7 +83,8 @@ class Request:
     in place of epsilon. withhold: seconds around each part, at least, of which nothing is released,
     or None for what is needed. floor: m/s, at least how fast the person moves away from a part.
     uncertain: seconds around a part within which nothing is assumed of the movement. steady:
-    seconds around a part within which a stranger assumes nothing, either. Raises InvalidValue for
+    seconds around a part within which a stranger assumes nothing, either. returns: whether the
+    stretches hold every time at which the trace is at one of their places. Raises InvalidValue for
     numbers out of range.
     """
 
@@ -99,6 +100,7 @@ class Request:
     floor: float = 1.0
     uncertain: int = 60
     steady: int = 300
+    returns: bool = False
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -156,7 +158,8 @@ class Request:
     def design(self) -> str:
         """All of it that the release depends on, in one line: not what stretches are called."""
         when = tuple((one.begin, one.end) for one in self.stretches)
-        rest = tuple(getattr(self, one.name) for one in fields(self) if one.name != "stretches")
+        named = [one.name for one in fields(self) if one.name not in {"stretches", "returns"}]
+        rest = tuple(getattr(self, name) for name in named)
         return repr((DESIGN_VERSION, when, *rest))
 
 
@@ -369,6 +372,7 @@ def _nothing_left(trace: Trace, request: Request, cuts: Sequence[float | None]) 
         f"at least two fixes must remain, got fewer: {minutes:.1f} min are cut on each side of "
         f"{len(request.stretches)} protected parts, of a recording of {trace.duration / 60:.1f} "
         "min; state a smaller --radius or a faster --activity, or use --mechanism noise"
+        + (", or leave other visits as recorded (--no-returns)" if request.returns else "")
     )
 
 

@@ -6,27 +6,26 @@ see.
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from fractions import Fraction
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue, Refused
-from trailveil.projection import MICRO, placed
 from trailveil.readings import Timed
-from trailveil.stops import LASTS, WITHIN, Interval, stays
+from trailveil.returns import Places, places_of
+from trailveil.stops import LASTS, WITHIN, Interval, settled, stays
 from trailveil.trace import NANOSECONDS, Trace
 from trailveil.visits import Circle, visits
 
-# A person is still who stays this near one fix (metres) for at least so long (seconds).
-STILL_WITHIN = 30.0
-STILL_FOR = 30.0
-# Seconds from an end of the trace (and at most a quarter of it) within which stillness adjoins: the
-# first fixes of a receiver are often far off.
-STILL_BEGINS = 60.0
+# Seconds at a place, on the way to a protected time or from it, that are no return to it: noise for
+# the time is smooth over them.
+LEAVING = 60.0
 _RELATIVE = re.compile(r"(start|end)(?:([+-])((?:\d{1,9}(?:\.\d{1,9})?[hms])+))?", re.ASCII)
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([hms])")
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?", re.ASCII)
@@ -137,18 +136,15 @@ def stops(trace: Trace, within: float = WITHIN, lasts: float = LASTS) -> list[St
     return [Stretch("a stay that was found", *one, by_place=True) for one in found]
 
 
-def ends(trace: Trace, lattice: NDArray[np.int64]) -> list[Stretch]:
-    """Both ends of the trace: first and last fix, widened over adjoining still fixes.
+def ends(trace: Trace) -> list[Stretch]:
+    """Both ends of the trace: first and last fix, widened over the stays that adjoin.
 
-    lattice: positions (n, 2) in micrometres. Whether they are widened depends on where the person
-    was, so all of them say so.
+    Whether they are widened depends on where the person was, so all of them say so.
     """
-    count, times = len(trace), [int(time) for time in trace.times]
-    first = _still_until(trace.seconds, lattice)
-    if first == count - 1:
+    times = trace.times.tolist()
+    first, last = settled(trace)
+    if first >= last:
         return [Stretch("the whole recording, which stands still", times[0], times[-1], True)]
-    rest = slice(None, first, -1)  # what belongs to the start is not the end
-    last = count - 1 - _still_until(trace.seconds[-1] - trace.seconds[rest], lattice[rest])
     return [
         Stretch("the start", times[0], times[first], by_place=True),
         Stretch("the end", times[last], times[-1], by_place=True),
@@ -183,6 +179,12 @@ class Chosen:
     zone: tzinfo | None = None
     near: tuple[Circle, ...] = ()
     stops: tuple[float, float] | None = None
+    returns: bool = True
+
+    @property
+    def states(self) -> bool:
+        """Whether it says what to protect; both ends are protected where it does not."""
+        return bool(self.at or self.between or self.near or self.stops)
 
     def stated(self, trace: Timed) -> list[Stretch]:
         """The parts that were stated by their times."""
@@ -192,19 +194,85 @@ class Chosen:
     def stretches(self, trace: Trace, known: Sequence[Interval] = ()) -> list[Stretch]:
         """The parts of the trace to protect; both its ends where nothing is stated.
 
-        known: visits (nanoseconds) of places that are protected anyway: an end in one is left out.
+        With every time at which the trace is at one of their places, unless `returns` is False.
+        known: visits (nanoseconds) of places that are protected anyway: what is in one is left out.
         """
+        parts = self._parts(trace, known)
+        if not self.returns:
+            return parts
+        return merged(_with_returns(parts, self._places(trace, parts).times(trace), known))
+
+    def places(self, trace: Trace) -> Places:
+        """Where the protected parts of the trace are, returns left out."""
+        return self._places(trace, self._parts(trace, ()))
+
+    def _parts(self, trace: Trace, known: Sequence[Interval]) -> list[Stretch]:
         stated = self.stated(trace)
         for number, place in enumerate(self.near, start=1):
             stated += near(place, trace, number=number)
         if self.stops is not None:
             stated += stops(trace, *self.stops)
         if not stated:
-            both = ends(trace, placed(trace.positions)[1])
-            stated = [
-                one for one in both if not any(a <= one.end and one.begin <= b for a, b in known)
-            ]
+            stated = [part for part in ends(trace) if not _is_covered(part, known)]
         return merged(stated)
+
+    def _places(self, trace: Trace, parts: Sequence[Stretch]) -> Places:
+        intervals = [((one.begin, one.end), not one.by_place) for one in parts]
+        return places_of(trace, intervals, self.near)
+
+
+def _with_returns(
+    parts: Sequence[Stretch], there: Sequence[Interval], known: Sequence[Interval]
+) -> list[Stretch]:
+    """The parts and the times at their places: what is longer there than a part is one with it.
+
+    parts, in order of time, as `merged` has them.
+    """
+    joined: set[Stretch] = set()
+    visits_there: list[Stretch] = []
+    when = _Overlaps([(part.begin, part.end) for part in parts])
+    whose = _Overlaps(sorted(known))
+    for begin, end in there:
+        own = [parts[i] for i in when.rows(begin, end)]
+        covered = [(part.begin, part.end) for part in own]
+        covered += [whose.intervals[i] for i in whose.rows(begin, end)]
+        exact = any(part.is_stay and part.by_place for part in own)
+        if covered and _bare(begin, end, covered) <= (0 if exact else LEAVING * NANOSECONDS):
+            continue
+        joins = [part for part in own if part.is_stay or part.by_place]
+        label = joins[0].label if joins else "a return to a protected place"
+        edges = [begin, end, *(edge for part in joins for edge in (part.begin, part.end))]
+        visits_there.append(Stretch(label, min(edges), max(edges), by_place=True))
+        joined.update(joins)
+    return [*(part for part in parts if part not in joined), *visits_there]
+
+
+class _Overlaps:
+    """Intervals in order of their begin, to be searched in logarithmic time."""
+
+    def __init__(self, intervals: Sequence[Interval]) -> None:
+        self.intervals = intervals
+        self._begins = [begin for begin, _ in intervals]
+        self._until = list(accumulate((end for _, end in intervals), max))
+
+    def rows(self, begin: int, end: int) -> list[int]:
+        """Those that have a moment from begin to end."""
+        some = range(bisect_left(self._until, begin), bisect_right(self._begins, end))
+        return [i for i in some if self.intervals[i][1] >= begin]
+
+
+def _is_covered(part: Stretch, known: Sequence[Interval]) -> bool:
+    """Whether visits hold a part, but for a minute on the way to them or from them."""
+    over = [(a, b) for a, b in known if a <= part.end and part.begin <= b]
+    return bool(over) and _bare(part.begin, part.end, over) <= LEAVING * NANOSECONDS
+
+
+def _bare(begin: int, end: int, covered: Sequence[Interval]) -> int:
+    """The longest time from begin to end that no interval covers, nanoseconds."""
+    longest, until = 0, begin
+    for a, b in sorted(covered):
+        longest, until = max(longest, a - until), max(until, b)
+    return max(longest, end - until)
 
 
 def in_words(when: int, zone: tzinfo | None = UTC) -> str:
@@ -215,17 +283,6 @@ def in_words(when: int, zone: tzinfo | None = UTC) -> str:
 def _joined(one: Stretch, other: Stretch) -> Stretch:
     label = one.label if one.label == other.label else f"{one.label}, {other.label}"
     return Stretch(label, one.begin, max(one.end, other.end), one.by_place or other.by_place)
-
-
-def _still_until(seconds: NDArray[np.float64], lattice: NDArray[np.int64]) -> int:
-    """The last fix of those that stay near one of the first fixes for a while; 0 where none do."""
-    found, latest = 0, min(STILL_BEGINS, seconds[-1] / 4)
-    for anchor in np.flatnonzero(seconds <= latest):
-        away = np.hypot(*((lattice[anchor:] - lattice[anchor]) / MICRO).T) > STILL_WITHIN
-        last = anchor + (int(np.argmax(away)) if away.any() else away.size) - 1
-        if seconds[last] - seconds[anchor] >= STILL_FOR:
-            found = max(found, int(last))
-    return found
 
 
 def _duration(text: str) -> int:

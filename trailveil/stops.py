@@ -30,6 +30,16 @@ LASTS = 300.0
 ABSENCE = 300.0
 """Seconds: who is back sooner has not left."""
 
+STILL_WITHIN, STILL_FOR = 30.0, 30.0
+"""Metres and seconds: who stays so near one fix for so long stands still at an end."""
+
+STILL_BEGINS = 60.0
+"""Seconds from an end, at most a quarter of the trace, within which somebody stands still there:
+the first fixes of a receiver are often far off."""
+
+STRAYED, STRAYS = 300.0, 2
+"""Metres and fixes: a stay so near an end of the trace is at it, whatever strayed beyond."""
+
 # Pieces in the shortest stay: long enough for strays to be few in one, short enough for its edges.
 _PIECES = 20
 
@@ -47,16 +57,16 @@ def stays(trace: Trace, within: float = WITHIN, lasts: float = LASTS) -> list[In
             raise InvalidValue(f"{name} must be a number above 0 and below 1e9, got {value:g}")
     if not len(trace):
         return []
-    metres = placed(trace.positions)[1] / MICRO
-    first, last = _pieces(trace.seconds, lasts / _PIECES)
+    metres, seconds = placed(trace.positions)[1] / MICRO, trace.seconds
+    first, last = _pieces(seconds, lasts / _PIECES)
     places = _without_strays(_medians(metres, first, last))
     there = np.hypot(*(metres - np.repeat(places, last - first + 1, axis=0)).T) <= within
     least = lasts * (1 - 2 / _PIECES)
-    together = _together(trace.seconds[first], trace.seconds[last], places, within, least)
+    together = _together(seconds[first], seconds[last], places, within, least)
     found = _gaps(trace, metres, within, lasts)
     for begin, end in _runs(together):
         fixes = first[begin] + np.flatnonzero(there[first[begin] : last[end + 1] + 1])
-        if fixes.size and np.ptp(trace.seconds[fixes[[0, -1]]]) >= least:
+        if fixes.size and np.ptp(seconds[fixes[[0, -1]]]) >= least:
             moments = trace.times[fixes[[0, -1]]].tolist()
             found.append(_Stay(moments[0], moments[1], places[begin], places[end + 1]))
     return _each_once(found, within)
@@ -99,6 +109,49 @@ def _gaps(trace: Trace, metres: NDArray[np.float64], within: float, lasts: float
         _Stay(int(trace.times[i]), int(trace.times[k + 1]), metres[i], metres[k + 1])
         for i, k in _runs(near & (np.diff(trace.seconds) >= lasts))
     ]
+
+
+def settled(trace: Trace) -> tuple[int, int]:
+    """The last fix of where a trace begins to move, and the first of where it comes to rest.
+
+    Each is that of a stay, or of standing still for a moment; the first and the last fix of a trace
+    that does neither. All of it is one stay where the first is not before the last. Raises as
+    `stays` does.
+    """
+    seconds, count = trace.seconds, len(trace)
+    metres = placed(trace.positions)[1] / MICRO
+    stayed = np.searchsorted(trace.times, np.array(stays(trace), dtype=np.int64).reshape(-1, 2))
+    since_end = seconds[-1] - seconds[::-1]
+    first = _stay_at_start(seconds, metres, stayed)
+    last = count - 1 - _stay_at_start(since_end, metres[::-1], count - 1 - stayed[:, ::-1])
+    still = first if first >= last else max(first, _still_until(seconds, metres))
+    if first >= last or still == count - 1:
+        return count - 1, 0
+    rest = slice(None, still, -1)  # what belongs to the start is not the end
+    short = count - 1 - _still_until(seconds[-1] - seconds[rest], metres[rest])
+    return still, max(min(last, short), still + 1)
+
+
+def _stay_at_start(
+    seconds: NDArray[np.float64], metres: NDArray[np.float64], stayed: NDArray[np.intp]
+) -> int:
+    """The last fix of the stays, first and last fix (k, 2) of each, that a trace begins with."""
+    last = 0
+    for begin, end in stayed[(stayed[:, 0] <= STRAYS) | (seconds[stayed[:, 0]] < ABSENCE)]:
+        if np.hypot(*(np.median(metres[begin : end + 1], axis=0) - metres[0])) < STRAYED:
+            last = max(last, int(end))
+    return last
+
+
+def _still_until(seconds: NDArray[np.float64], metres: NDArray[np.float64]) -> int:
+    """The last fix of those that stay near one of the first fixes for a while; 0 where none do."""
+    last, latest = 0, min(STILL_BEGINS, seconds[-1] / 4)
+    for anchor in np.flatnonzero(seconds <= latest):
+        away = np.hypot(*(metres[anchor:] - metres[anchor]).T) > STILL_WITHIN
+        until = anchor + (int(np.argmax(away)) if away.any() else away.size) - 1
+        if seconds[until] - seconds[anchor] >= STILL_FOR:
+            last = max(last, int(until))
+    return last
 
 
 def joined(intervals: list[Interval]) -> list[Interval]:

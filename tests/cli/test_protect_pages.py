@@ -23,7 +23,7 @@ from trailveil.report.pages_readings import public_page_readings
 
 TRACE = ride(30, 30.0)
 # Nothing is sought: for tests of all that is not the noise.
-AT_ONCE = ("--mechanism", "withhold", "--withhold", "300", "--radius", "1")
+AT_ONCE = ("--mechanism", "withhold", "--withhold", "300", "--radius", "1", "--no-returns")
 HOSTILE = 'a&"<img src=x onerror=alert(1)>'
 
 

@@ -108,7 +108,8 @@ def described(found: dict[str, Any]) -> list[tuple[str, str, bool]]:
 
 
 def test_places_and_stays_are_protected_and_told_of(run: Run, tmp_path: Path) -> None:
-    status, out, err = run("ride.gpx", *QUICK, "--near", PLACE, "--json", "--report", "r.json")
+    near = ("--near", PLACE, "--no-returns")
+    status, out, err = run("ride.gpx", *QUICK, *near, "--json", "--report", "r.json")
     assert (status, err) == (0, "")
     found, public = json.loads(out), json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
     assert described(found) == [("stay", "near stated place 1", True)]
@@ -148,11 +149,13 @@ def test_all_that_is_stated_adds_up(run: Run) -> None:
 
 
 def test_both_ends_are_chosen_by_place_whether_widened_or_not(run: Run) -> None:
-    status, out, _ = run("ride.gpx", *QUICK, "--json")
+    status, out, _ = run("ride.gpx", *QUICK, "--no-returns", "--json")
     assert status == 0
     found = json.loads(out)
     assert described(found) == [("time", "the start", True), ("time", "the end", True)]
+    assert "(--no-returns), and leave as recorded" in " ".join(found["not_protected"])
     assert "chosen by where the person was" in " ".join(found["warnings"])
     assert "add --at start" not in " ".join(found["not_protected"])
-    status, out, _ = run("ride.gpx", *QUICK, "--at", "start", "--json", "--again", "--overwrite")
+    anew = (*QUICK, "--at", "start", "--json", "--again", "--overwrite")
+    status, out, _ = run("ride.gpx", *anew, "--no-returns")
     assert "chosen by where" not in " ".join(json.loads(out)["warnings"])

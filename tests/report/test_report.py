@@ -237,6 +237,16 @@ def test_what_need_not_be_warned_of_is_not() -> None:
     assert "both together" in warned(MADE, further=True)
 
 
+def test_returns_make_epsilon_a_figure_and_without_them_other_visits_are_told_of() -> None:
+    """The same for others and for the owner, whether a return was found or not."""
+    looked = replace(MADE, request=replace(MADE.request, returns=True))
+    for made, told in ((looked, True), (MADE, False)):
+        for private in (True, False):
+            found = record(made, None, output="", private=private)
+            assert ("it was looked for such times" in " ".join(found["warnings"])) == told
+            assert ("Other visits to a" in " ".join(found["not_protected"])) == (not told)
+
+
 def test_ends_that_are_not_protected_beside_parts_by_place_are_told_to_the_owner() -> None:
     """One of the two is enough: here the start is protected, and the end is not."""
     for name, private, told in (

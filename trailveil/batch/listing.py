@@ -119,6 +119,7 @@ def _done(row: Row, rules: Rules) -> dict[str, Any]:
     request, chosen, about = rules.request, rules.chosen, row.about
     everywhere = request.method is Method.EVERYWHERE
     stated = bool(chosen.at or chosen.between) and not (chosen.near or chosen.stops)
+    stated = stated and not chosen.returns
     return {
         "output_sha256": row.sha256.hex(),
         "input_digest": row.source.hex(),

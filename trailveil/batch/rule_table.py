@@ -39,11 +39,12 @@ class Own:
             request = replace(request, radius=self.radius)
         if self.epsilon is not None:
             request = replace(request, epsilon=self.epsilon)
-        chosen, zone = rules.chosen, rules.chosen.zone
+        chosen = rules.chosen
+        bare = Chosen(zone=chosen.zone, returns=chosen.returns)
         if self.begin is not None and self.end is not None:
-            chosen = Chosen(between=((self.begin, self.end),), zone=zone)
+            chosen = replace(bare, between=((self.begin, self.end),))
         elif self.begin is not None:
-            chosen = Chosen(at=(self.begin,), zone=zone)
+            chosen = replace(bare, at=(self.begin,))
         return replace(rules, chosen=chosen, request=request)
 
 

@@ -29,6 +29,9 @@ _OPTIONS = (
     click.option(
         "--stops-for", type=POSITIVE, metavar="SECONDS", help="Length of a found stay (300)."
     ),
+    click.option(
+        "--no-returns", is_flag=True, help="Leave other visits to protected places as recorded."
+    ),
     click.option("--everywhere", is_flag=True, help="Protected: every place, at any time."),
 )
 
@@ -52,6 +55,7 @@ def selected(options: dict[str, Any]) -> Chosen:
         options["zone"],
         tuple(circle(text) for text in options["near"]),
         None if options["stops"] is None else stops,
+        not options["no_returns"],
     )
 
 

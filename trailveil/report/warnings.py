@@ -9,13 +9,13 @@ from trailveil.retiming import AS_RECORDED, Retiming
 
 # The same for whom it was chosen by, and however often: it is in reports for others, too.
 _BY_PLACE = (
-    "Some protected times were chosen by where the person was. That choice depends on the "
-    "recording, so epsilon is a figure there and not a guarantee. The choice itself tells, to who "
-    "sees when the noise (or what is withheld) begins and ends: that the person was at or near a "
-    "protected place exactly then, and at its edge at both moments; how many such visits there "
-    "were and how long they took; and that the rest was not found to be one. --everywhere tells "
-    "none of that. Stated times (--between, --at) that do not depend on the recording give a "
-    "guarantee."
+    "Some protected times were chosen by where the person was, or it was looked for such times. "
+    "That choice depends on the recording, so epsilon is a figure there and not a guarantee. The "
+    "choice itself tells, to who sees when the noise (or what is withheld) begins and ends: that "
+    "the person was at or near a protected place exactly then, and at its edge at both moments; "
+    "how many such visits there were and how long they took; and that the rest was not found to be "
+    "one. --everywhere tells none of that. Stated times (--between, --at) that do not depend on "
+    "the recording give a guarantee with --no-returns."
 )
 
 _MAP = (
@@ -63,7 +63,7 @@ def warnings(plan: Plan, cleaning: Cleaning | None, *, further: bool, private: b
         ]
     found = _of_composition(plan, further=further, private=private)
     found += _of_adversaries(plan)
-    if plan.common or any(one.stretch.by_place for one in plan.findings):
+    if plan.common or plan.request.returns or any(one.stretch.by_place for one in plan.findings):
         found.append(_BY_PLACE)
     return [*found, *_of_structure(plan), *_of_cleaning(cleaning)]
 
@@ -94,6 +94,11 @@ def not_protected(plan: Plan, *, private: bool, retiming: Retiming = AS_RECORDED
         "The times of the fixes, and that there was a recording; its frame (the whole degree "
         f"nearest its middle: {plan.frame.latitude}, {plan.frame.longitude}) counts as public.",
     ]
+    if not plan.request.returns and plan.findings:
+        found.append(
+            "Other visits to a protected place, and ways past it: they were not looked for "
+            "(--no-returns), and leave as recorded."
+        )
     if private and not _holds_both_ends(plan):
         found.append(
             "The start or the end of the recording, which is in none of the parts that were chosen "

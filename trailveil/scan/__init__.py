@@ -66,11 +66,12 @@ def scan(
     frame_for(trace.positions)
     protected = np.ones(len(trace), dtype=np.bool_) if chosen is None else _rows(trace, chosen)
     fixes = format_of(*released).read(second.data, second.where, (), most)
-    moved = compare(trace, protected, fixes)
+    moved = compare(trace, protected, fixes, None if chosen is None else chosen.places(trace))
+    accepted = set() if chosen is None or chosen.returns else {Kind.RETURN}
     known = Coordinates(trace.positions[protected]), Coordinates(trace.positions)
     held = contents(first, second, known, len(fixes), keep)
     return Scan(
-        (*moved.findings, *held),
+        (*(leak for leak in moved.findings if leak.kind not in accepted), *held),
         (*moved.notes, *_names(original[0], released[0])),
         len(trace),
         len(fixes),

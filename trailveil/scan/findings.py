@@ -11,6 +11,7 @@ class Kind(StrEnum):
     NEARLY = "protected fixes within 1 m of where they were recorded"
     HALF_MOVED = "protected fixes of which one coordinate is as recorded"
     PLACE = "coordinates of a protected fix"
+    RETURN = "fixes within 50 m of a protected place, moved by less than 25 m"
     COORDINATE = "coordinates of the original"
     TEXT = "text of the original"
     NUMBER = "numbers of the original"

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.projection import MICRO, microdegrees
+from trailveil.returns import TELLS, Places
 from trailveil.scan.findings import Finding, Kind, Moved
 from trailveil.scan.matching import How, Matching, cells, matched
 from trailveil.trace import Recording, Trace
@@ -26,6 +27,15 @@ _COARSER = (10, 100, 1000)  # steps of the grid
 _AROUND = 5  # steps of the grid
 _MOST_CELLS = 20_000
 _OFF_GRID = 1e-3  # steps of the grid
+_HARDLY = 25.0  # metres: a fix that is moved by less still shows which house it was
+_SOME = 5  # fixes at a place from which on its middle is told
+
+
+_PROTECT_RETURNS = (
+    "The recording is at a protected place when it is hardly moved. Protect it without "
+    "--no-returns, or state the place (--near LAT,LON,50) or the whole time there (--between T1 "
+    "T2); if it was protected so, noise that came out small by chance is no flaw."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +48,16 @@ class Compared:
     of_protected: Moved
 
 
-def compare(original: Trace, protected: NDArray[np.bool_], released: Recording) -> Compared:
-    """Compare the fixes of a release with those of the original, of which `protected` (n,) are."""
+def compare(
+    original: Trace,
+    protected: NDArray[np.bool_],
+    released: Recording,
+    hidden: Places | None = None,
+) -> Compared:
+    """Compare the fixes of a release with those of the original, of which `protected` (n,) are.
+
+    hidden: where the protected fixes are, to be looked at whenever the recording was there.
+    """
     sound = _sound(released)
     times = released.times[sound].astype("datetime64[ns]").astype(np.int64)
     places = released.positions[sound]
@@ -65,7 +83,11 @@ def compare(original: Trace, protected: NDArray[np.bool_], released: Recording) 
         _elsewhere(cells(true[protected]), cells(grid[~of_protected])),
         _uncompared(agree),
     ]
-    return Compared(_only(found), _notes(match), _moved(away[agree], same[agree]), counted)
+    notes = _notes(match)
+    if hidden and (shown := _at_places(original.positions[rows], away[agree], hidden)):
+        found.append(shown)
+        notes = (*notes, _PROTECT_RETURNS)
+    return Compared(_only(found), notes, _moved(away[agree], same[agree]), counted)
 
 
 def _only(found: list[Finding | None]) -> tuple[Finding, ...]:
@@ -164,6 +186,22 @@ def _elsewhere(secret: NDArray[np.int64], others: NDArray[np.int64]) -> Finding 
     if _is_chance(hits, expected, _SURE_ELSEWHERE):
         return None
     return Finding(Kind.PLACE, "positions of fixes at other times", hits)
+
+
+def _at_places(
+    true: NDArray[np.float64], away: NDArray[np.float64], hidden: Places
+) -> Finding | None:
+    """Fixes whose true positions (n, 2) are at a place, hardly moved: more than chance explains.
+
+    Their mean gives the place away, whenever they are, and whether or not they had to be protected.
+    """
+    at_place = away[hidden.near(true, TELLS)]
+    count = int((at_place < _HARDLY).sum())
+    rest = at_place[at_place >= _HARDLY]
+    share = 1 - 2.0 ** -((_HARDLY / np.median(rest)) ** 2) if rest.size else 0.0
+    if count < _SOME or _is_chance(count, share * at_place.size, _SURE_ELSEWHERE):
+        return None
+    return Finding(Kind.RETURN, "positions of fixes at any time", count)
 
 
 def _is_chance(count: int, expected: float, least: float = _SURE) -> bool:
