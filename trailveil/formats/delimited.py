@@ -76,7 +76,8 @@ def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_P
     rows = Rows(header.columns, where, wanted, most)
     fields = field_columns(header.names, wanted)
     for cells in lines:
-        _take(cells, header.columns, fields, rows)
+        if _take(cells, header.columns, fields, rows):
+            rows.people.row(header.names, cells)
     return rows.recording(other_fields=header.columns.others - len(fields))
 
 
@@ -199,15 +200,16 @@ def _named(line: int, text: str, delimiter: str, roles: Roles) -> Header | None:
     return None if columns is None else Header(line, delimiter, columns, tuple(names))
 
 
-def _take(cells: list[str], columns: Columns, fields: Sequence[FieldColumn], rows: Rows) -> None:
+def _take(cells: list[str], columns: Columns, fields: Sequence[FieldColumn], rows: Rows) -> bool:
+    """Take a row, and say whether it is a fix."""
     if not cells:
         rows.other_records += 1
-        return
+        return False
     get = cell_getter(cells)
     latitude, longitude = get(columns.latitude), get(columns.longitude)
     if not latitude.strip() and not longitude.strip():
         rows.without_position()
-        return
+        return False
     per_latitude, per_longitude = columns.per_degree
     rows.position(_degrees(latitude) / per_latitude, _degrees(longitude) / per_longitude)
     rows.values.begin()
@@ -215,6 +217,7 @@ def _take(cells: list[str], columns: Columns, fields: Sequence[FieldColumn], row
         rows.values.put(field.field, field.value(get(field.index)))
     rows.stamps.text(get(columns.time), get(columns.date))
     rows.keys(get(columns.track), get(columns.segment), get(columns.person) or None)
+    return True
 
 
 def cell_getter(cells: list[str]) -> Callable[[int | None], str]:

@@ -200,6 +200,7 @@ class _Reader:
             for index in (roles.track, roles.segment, roles.person)
         )
         self._rows.keys(track, segment, person)
+        self._rows.people.row(names, values)
         self._call(properties)
 
     def _several(self, lines: Any, properties: Mapping[str, Any]) -> None:
@@ -243,7 +244,9 @@ class _Reader:
         keys = tuple(_key(value) for value in named)
         who = self._roles_of(properties).person
         person = None if who is None else _key(list(properties.values())[who])
+        cells = list(properties.values())
         for index, (place, stamp) in enumerate(zip(places, stamps, strict=True)):
+            self._rows.people.row(tuple(properties), cells)
             self._fix(place, [(one, values[index]) for _, one, values in lists])
             self._stamp(stamp)
             self._rows.keys(keys[0] or track or ("line", own), keys[1] or ("line", own), person)
