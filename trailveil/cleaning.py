@@ -66,6 +66,8 @@ _SENTENCES = {
         for name, text in _BESIDE.items()
     },
     "wrong_checksums": "Parts of the file with a wrong checksum, which may be damaged: {}.",
+    "lost_ends": "Files that are damaged or cut off, and were read up to there: {}. "
+    "What they held behind that is lost.",
 }
 
 

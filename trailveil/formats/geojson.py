@@ -244,9 +244,9 @@ class _Reader:
         keys = tuple(_key(value) for value in named)
         who = self._roles_of(properties).person
         person = None if who is None else _key(list(properties.values())[who])
-        cells = list(properties.values())
+        said = {key: value for key, value in properties.items() if key != NAME}  # of the track
         for index, (place, stamp) in enumerate(zip(places, stamps, strict=True)):
-            self._rows.people.row(tuple(properties), cells)
+            self._rows.people.row(tuple(said), [*said.values()])
             self._fix(place, [(one, values[index]) for _, one, values in lists])
             self._stamp(stamp)
             self._rows.keys(keys[0] or track or ("line", own), keys[1] or ("line", own), person)

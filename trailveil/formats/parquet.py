@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from trailveil.errors import Unavailable, UnreadableInput
 from trailveil.fields import FIELDS
 from trailveil.formats.collect import MOST_POINTS, number, too_many
-from trailveil.formats.columns import Columns, columns_beside, columns_of
+from trailveil.formats.columns import Columns, columns_beside, columns_of, no_time
 from trailveil.formats.field_columns import FieldColumn, field_columns
 from trailveil.formats.grid import rows_of
 from trailveil.formats.json_text import inner
@@ -200,7 +200,9 @@ def _refused(wanted: str, found: str, where: str) -> UnreadableInput:
 
 def _roles(names: list[str], geometry: str | None, where: str) -> Columns:
     roles = columns_of(names) if geometry is None else columns_beside(names)
-    if roles is None or roles.time is None or roles.date is not None:
+    if roles is not None and roles.time is None:
+        raise no_time(names, where)
+    if roles is None or roles.date is not None:
         raise UnreadableInput(
             "input must have columns of time, and of latitude and longitude or of points (as "
             f"GeoParquet), got others: {where}; name the columns so"

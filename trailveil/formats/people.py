@@ -44,10 +44,11 @@ _ELSE: Final = {
     *("mode", "activity", "motion", "provider", "accuracy", "satellites", "sats", "sat", "hdop"),
     *("vdop", "pdop", "fix", "quality", "battery", "hour", "minute", "day", "weekday", "month"),
     *("year", "week", "altitude", "elevation", "speed", "heading", "course", "bearing", "signal"),
-    *("heartrate", "cadence", "power", "temperature"),
+    *("heartrate", "cadence", "power", "temperature", "segment"),
 }
 _MOST_VALUES, _MOST_COLUMNS = 1000, 40
 _TRACK = 3  # fixes, at least
+_FEW, _FAR = 4, 1000.0  # changes that may be chance, unless they are so many metres
 _LEAP, _FAST = 100.0, 60.0  # metres, metres a second: a train does 90, and is no column of a table
 _OFTEN, _SELDOM, _LONGER, _MOBILE = 0.2, 0.2, 2.0, 0.1
 _EARTH = 6_371_000.0
@@ -111,7 +112,7 @@ class People:
 def may_name_people(name: str) -> bool:
     """Whether a column of this name may be of people: not one of places, times, measurements."""
     words = words_of(name)
-    return bool(words) and not _ELSE & {*words, "".join(words)}
+    return bool(words) and not _ELSE & {*words, "".join(words)} and words != ["track"]
 
 
 class _Column:
@@ -171,7 +172,7 @@ def splits(codes: NDArray[np.intp], times: NDArray[np.int64], positions: _Floats
     changes = ~same
     leaps = float(np.mean(fast[changes]))
     if leaps >= 0.5 and np.mean(own_fast) <= _SELDOM * leaps:
-        return True
+        return bool(changes.sum() >= _FEW or (distance[changes] >= _FAR).all())
     return bool(
         np.mean(changes) >= _OFTEN
         and distance.sum() > _LONGER * own.sum()
