@@ -89,7 +89,11 @@ def application(
     return Starlette(
         routes=routes,
         lifespan=lifespan,
-        exception_handlers={TrailveilError: _refusal, MemoryError: _no_memory},
+        exception_handlers={
+            TrailveilError: _refusal,
+            MemoryError: _no_memory,
+            ArithmeticError: _no_number,
+        },
     )
 
 
@@ -154,4 +158,10 @@ async def _refusal(_: Request, error: Exception) -> Response:
 async def _no_memory(_: Request, error: Exception) -> Response:
     del error
     line = "the computation must fit in memory, got more than this machine has: shorten it"
+    return JSONResponse({"refused": line})
+
+
+async def _no_number(_: Request, error: Exception) -> Response:
+    del error
+    line = "the numbers must be such that can be reckoned with, got others: state more usual ones"
     return JSONResponse({"refused": line})
