@@ -31,6 +31,7 @@ from trailveil.secrets import Secret
 from trailveil.selection import Stretch, within
 from trailveil.statespace import is_markov
 from trailveil.version import DESIGN_VERSION
+from trailveil.wording import number_between
 
 DECIMALS = 6
 """Of released values, whatever was recorded: how many there were tells of the instrument."""
@@ -67,12 +68,10 @@ class ReadingsRequest:
     def __post_init__(self) -> None:
         """Check the numbers."""
         for name, least in (("radius", 0.0), ("epsilon", 0.0), ("order", 1.0)):
-            value = float(getattr(self, name))
-            if not least < value < 1e12:
-                raise InvalidValue(f"{name} must be a number above {least:g}, got {value:g}")
+            value = number_between(name, getattr(self, name), least, 1e12)
             object.__setattr__(self, name, value)
-        if self.withhold is not None and not 0 <= self.withhold < 1e9:
-            raise InvalidValue(f"withhold must be seconds of 0 or more, got {self.withhold}")
+        if self.withhold is not None and self.withhold != 0:
+            number_between("withhold", self.withhold, 0.0, 1e9)
         origin = np.zeros(1)
         white = sum(float(one.diagonal(origin)[0]) for one in self.kernel.terms() if one.is_white())
         if white < (_LEAST_NOISE_STEPS * _STEP) ** 2:

@@ -37,6 +37,7 @@ from trailveil.trace import Trace
 from trailveil.unasked import Unasked, unasked
 from trailveil.version import DESIGN_VERSION
 from trailveil.withholding import Price, cheapest, price
+from trailveil.wording import number_between
 
 DEFAULT_KERNEL = BUILT_IN["default"].kernel
 """The prior of movement where none is stated; metres and seconds."""
@@ -93,23 +94,15 @@ class Request:
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        for name, least in (
-            ("radius", 0.0),
-            ("epsilon", 0.0),
-            ("order", 1.0),
-            ("rate", 0.0),
-            ("leave", 0.0),
-        ):
-            if getattr(self, name) is None:
-                continue
-            value = float(getattr(self, name))
-            if not least < value < 1e9:
-                raise InvalidValue(f"{name} must be a number above {least:g}, got {value:g}")
-            object.__setattr__(self, name, value)
+        for name in ("radius", "epsilon", "order", "rate", "leave"):
+            value = getattr(self, name)
+            if value is not None:
+                least = 1.0 if name == "order" else 0.0
+                object.__setattr__(self, name, number_between(name, value, least, 1e9))
         if self.withhold is not None and self.withhold != AUTO:
+            if self.withhold != 0:
+                number_between("withhold", float(self.withhold), 0.0, 1e9)
             object.__setattr__(self, "withhold", float(self.withhold))
-            if not 0 <= float(self.withhold) < 1e9:
-                raise InvalidValue(f"withhold must be seconds of 0 or more, got {self.withhold}")
         if self.withhold == AUTO and self.noise is not Noise.OPTIMAL:
             raise InvalidValue("withhold must be seconds with noise of this kind, got auto")
 

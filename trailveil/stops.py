@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.errors import InvalidValue
 from trailveil.projection import MICRO, placed
 from trailveil.trace import NANOSECONDS, Trace
+from trailveil.wording import number_between
 
 Interval = tuple[int, int]
 """First and last moment, nanoseconds since 1970 UTC."""
@@ -43,8 +43,7 @@ def stays(trace: Trace, within: float = WITHIN, lasts: float = LASTS) -> list[In
     too far for one frame.
     """
     for name, value in (("within", within), ("lasts", lasts)):
-        if not 0 < value < 1e9:
-            raise InvalidValue(f"{name} must be a number above 0 and below 1e9, got {value:g}")
+        number_between(name, value, 0.0, 1e9)
     if not len(trace):
         return []
     metres = placed(trace.positions)[1] / MICRO

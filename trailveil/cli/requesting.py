@@ -144,6 +144,6 @@ def _seconds(stated: str | None) -> float | str | None:
         seconds = -1.0
     if not 0 <= seconds < 1e9:  # 30 years
         raise click.BadParameter(
-            f"must be auto, or a number of seconds of at least 0, got {stated!r}"
+            f"must be auto, or seconds from 0 to less than 1,000,000,000, got {stated!r}"
         )
     return seconds

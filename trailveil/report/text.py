@@ -13,6 +13,7 @@ from trailveil.report.parts import (
     paragraph,
     times_in_words,
 )
+from trailveil.wording import said
 
 
 def text(found: dict[str, Any]) -> str:
@@ -48,12 +49,12 @@ def _everywhere(one: dict[str, Any]) -> str:
     before = one["circle_68_before_m"]
     known = "any idea of it" if before is None else f"and knew it to {_metres(before)} before"
     without = "without " if before is None else ""
-    moving = f"somebody who moves at {one['speed_m_s']:g} m/s"
+    moving = f"somebody who moves at {said(one['speed_m_s'])} m/s"
     if one["stay_s"] > 0:
         moving += f" and is seen to stand still for {duration(one['stay_s'])}"
     return (
         f"who {one['knows']}, {without}{known}: the place to {_metres(one['circle_68_m'])} "
-        f"(epsilon {one['epsilon']:.2g}), of {moving}"
+        f"(epsilon {said(one['epsilon'], 2)}), of {moving}"
     )
 
 
@@ -62,7 +63,7 @@ def promise(found: dict[str, Any]) -> list[Line]:
     target, worst = found["target"], found["worst"]
     right = 100 * (0.5 + worst["advantage"] / 2)
     when = "any time of the recording" if "everywhere" in found else "a protected time"
-    asked = f"epsilon {target['epsilon']:g} (Renyi order {target['order']:g})"
+    asked = f"epsilon {said(target['epsilon'])} (Renyi order {said(target['order'])})"
     if target["ways"] is not None:
         ways = f"{target['ways']} way{'s' * (target['ways'] != 1)}"
         when = f"a place with a name, visited however often by up to {ways} to and from it"
@@ -72,9 +73,11 @@ def promise(found: dict[str, Any]) -> list[Line]:
         "",
         "The promise",
         *paragraph(
-            f"Of two places up to {target['radius_m']:g} m apart, nobody of those below can tell "
+            f"Of two places up to {said(target['radius_m'])} m apart, nobody of those below can "
+            "tell "
             f"well which one it was at {when}: {asked}. What they thought the odds were, the "
-            f"release changes by less than a factor of {worst['odds_factor_99']:.2g} in 99 of 100 "
+            f"release changes by less than a factor of {said(worst['odds_factor_99'], 2)} in 99 of "
+            "100 "
             f"cases; their best guess between the two is right {right:.0f} times in 100, where "
             "tossing a coin is right 50 "
             "times. Cases are over the ways people move and the noise drawn. Against who"
@@ -91,9 +94,12 @@ def _promise_of_metres(found: dict[str, Any], right: float) -> list[Line]:
         "The promise",
         *paragraph(
             f"Nobody of those below can narrow a protected place down to less than "
-            f"{target['leave_m']:g} m around a point and be right with that in more than 68 of 100 "
-            f"cases. That makes epsilon {worst['epsilon']:.2g} (Renyi order {target['order']:g}) "
-            f"for two places up to {target['radius_m']:g} m apart: their best guess between the "
+            f"{said(target['leave_m'])} m around a point and be right with that in more than 68 of "
+            "100 "
+            f"cases. That makes epsilon {said(worst['epsilon'], 2)} (Renyi order "
+            f"{said(target['order'])}) "
+            f"for two places up to {said(target['radius_m'])} m apart: their best guess between "
+            "the "
             f"two is right {right:.0f} times in 100, where tossing a coin is right 50 times. Cases "
             "are over the ways people move and the noise drawn. Against who"
         ),
@@ -132,11 +138,11 @@ def _title(secret: dict[str, Any]) -> str:
 
 
 def _left(secret: dict[str, Any], target: float) -> list[str]:
-    better = f" (epsilon {secret['epsilon']:.2g})" if secret["epsilon"] < 0.99 * target else ""
+    better = f" (epsilon {said(secret['epsilon'], 2)})" if secret["epsilon"] < 0.99 * target else ""
     lines = [f"{_circle(secret['circle_68_m'])}{better}"]
     lines += [_of_adversary(one) for one in secret["left"][1:]]
     after = [
-        f"{one['seconds_away'] / 60:g} min away {_metres(one['circle_68_m'])}"
+        f"{said(one['seconds_away'] / 60)} min away {_metres(one['circle_68_m'])}"
         for one in secret["after_learning_a_true_place"]
     ]
     if after:
@@ -151,7 +157,7 @@ def _of_adversary(one: dict[str, Any]) -> str:
     before = one["circle_68_before_m"]
     knew = "" if before is None else f", who knew it to {_metres(before)} before"
     left = "nothing of it" if one["circle_68_m"] is None else f"to {_metres(one['circle_68_m'])}"
-    return f"who {one['adversary']}{knew}: {left} (epsilon {one['epsilon']:.2g})"
+    return f"who {one['adversary']}{knew}: {left} (epsilon {said(one['epsilon'], 2)})"
 
 
 def _prices(prices: list[dict[str, Any]], rate: float) -> list[Line]:
@@ -173,7 +179,7 @@ def _prices(prices: list[dict[str, Any]], rate: float) -> list[Line]:
     lines += [f"{name}: cannot reach the target" for name in missing]
     return [
         "",
-        f"What there was to choose from (a minute moved by {rate:g} m counts as one withheld)",
+        f"What there was to choose from (a minute moved by {said(rate)} m counts as one withheld)",
         *listed("- ", lines),
     ]
 

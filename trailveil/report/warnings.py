@@ -6,6 +6,7 @@ from trailveil.release import Noise, Plan
 from trailveil.report import everywhere
 from trailveil.report.ledger import CANNOT_KNOW
 from trailveil.retiming import AS_RECORDED, Retiming
+from trailveil.wording import said
 
 # The same for whom it was chosen by, and however often: it is in reports for others, too.
 _BY_PLACE = (
@@ -60,7 +61,7 @@ def _least(plan: Plan, *, private: bool) -> str:
         )
     if plan.gap is None:
         return ""
-    return f": of that sought at some of the fixes, it is within {100 * plan.gap:.2g} %"
+    return f": of that sought at some of the fixes, it is within {said(100 * plan.gap, 2)} %"
 
 
 def not_protected(plan: Plan, *, private: bool, retiming: Retiming = AS_RECORDED) -> list[str]:
@@ -87,7 +88,7 @@ def not_protected(plan: Plan, *, private: bool, retiming: Retiming = AS_RECORDED
     if private and ways:
         found.append(
             "How the person moved within a protected stay (epsilon of the way from its beginning "
-            f"to its end: up to {max(ways):.3g})."
+            f"to its end: up to {said(max(ways), 3)})."
         )
     return [*found, *of_times]
 
