@@ -188,7 +188,7 @@ def test_a_repeated_release_that_fails_is_not_forgotten(ledger: Ledger, place: P
 def test_refusals_name_the_file(place: Path) -> None:
     path = place / "my ride.gpx"
     once = TRACE.only(np.arange(30) < 1)
-    with pytest.raises(UnreadableInput, match=r"my ride\.gpx: a trace must have two fixes"):
+    with pytest.raises(UnreadableInput, match=r"my ride\.gpx: a recording must have two fixes"):
         load(written(path, once))
     far = replace(TRACE, positions=TRACE.positions + np.linspace(0, 20, 30)[:, None])
     with pytest.raises(Refused, match=r"my ride\.gpx: a trace must stay within"):

@@ -58,9 +58,14 @@ _BESIDE = {
     "other_fields": "further fields of fixes, kinds",
     "other_records": "other records or shapes",
 }
+# Of readings, which have no place.
+_OF_READINGS = {
+    "duplicates": "the time and value of another reading",
+    "equal_times": "the time of another reading with a different value",
+}
 _SENTENCES = {
-    **{name: f"Left out because they had {text}: {{}} fixes." for name, text in _LOST.items()},
-    **{name: f"Of the fixes, {{}} {text}." for name, text in _KEPT.items()},
+    **{name: f"Left out because they had {text}: {{}} {{}}." for name, text in _LOST.items()},
+    **{name: f"Of the {{1}}, {{0}} {text}." for name, text in _KEPT.items()},
     **{
         name: f"The file also held {text}: {{}}; none is released."
         for name, text in _BESIDE.items()
@@ -68,6 +73,13 @@ _SENTENCES = {
     "wrong_checksums": "Parts of the file with a wrong checksum, which may be damaged: {}.",
     "lost_ends": "Files that are damaged or cut off, and were read up to there: {}. "
     "What they held behind that is lost.",
+}
+
+
+_WITH_TIMES = {
+    "fixes": "export the recorded activity with its times, or, where there are none, state how far "
+    "apart the fixes are (--every SECONDS)",
+    "readings": "export them with their times",
 }
 
 
@@ -98,11 +110,18 @@ class Cleaning:
     jumps: int
     seen: Seen
 
-    def sentences(self) -> tuple[str, ...]:
-        """Plain sentences for the report: on the whole, then on each count that is not zero."""
-        whole = f"{self.kept} of {self.recorded} recorded fixes are used."
+    def sentences(self, *, readings: bool = False) -> tuple[str, ...]:
+        """Plain sentences for the report: on the whole, then on each count that is not zero.
+
+        readings: whether they speak of readings and values, and not of fixes and places.
+        """
+        noun = "readings" if readings else "fixes"
+        whole = f"{self.kept} of {self.recorded} recorded {noun} are used."
         found = {name: n for name, n in self.counts().items() if n and name in _SENTENCES}
-        return (whole, *(_SENTENCES[name].format(n) for name, n in found.items()))
+        said = {name: _SENTENCES[name] for name in found}
+        for name in _OF_READINGS.keys() & found.keys() if readings else ():
+            said[name] = said[name].replace(_LOST[name], _OF_READINGS[name])
+        return (whole, *(said[name].format(n, noun) for name, n in found.items()))
 
     def counts(self) -> dict[str, int]:
         """Every count by its name, those of the reader included."""
@@ -202,7 +221,8 @@ def _sorted_out(
     fates: "_Fates",
 ) -> tuple[NDArray[np.intp], Cleaning]:
     """The rows that are kept, by time, once what is wrong with values is known."""
-    _judge_times(times, unclear, fates)
+    noun = "fixes" if isinstance(recorded, Recording) else "readings"
+    _judge_times(times, unclear, fates, noun)
     out_of_order = _out_of_order(times[fates.kept])
     crowd = _judge_repeats(times, values, fates)
     cleaning = Cleaning(
@@ -214,7 +234,7 @@ def _sorted_out(
         seen=recorded.seen,
         **fates.counts(),
     )
-    _check_rest(cleaning, crowd)
+    _check_rest(cleaning, crowd, noun)
     return fates.kept[np.argsort(times[fates.kept], kind="stable")], cleaning
 
 
@@ -289,18 +309,24 @@ def _judge_positions(positions: NDArray[np.float64], fates: _Fates) -> None:
     fates.lose("null_positions", null)
 
 
-def _judge_times(times: NDArray[np.datetime64], unclear: NDArray[np.bool_], fates: _Fates) -> None:
+def _judge_times(
+    times: NDArray[np.datetime64], unclear: NDArray[np.bool_], fates: _Fates, noun: str
+) -> None:
     missing = np.isnat(times)
     unset = ~missing & ((times < _CLOCK_FROM) | (times >= _CLOCK_TO))
     if 2 * unset.sum() > (~missing).sum():
         unset[:] = False
     lost = int((missing | unset).sum())
+    if 2 * lost > len(times) and 2 * unclear.sum() > lost:
+        raise UnreadableInput(
+            f"local times must each name one instant, got {unclear.sum()} of {len(times)} in an "
+            "hour that the stated zone has twice, or never, as its clocks change: export them with "
+            "times in UTC or with their offset"
+        )
     if 2 * lost > len(times):
         raise UnreadableInput(
-            f"most fixes must have a usable time, got {lost} of {len(times)} without (none, no "
-            "date, unreadable, or not of a year from 1677 to 2262): export the recorded activity "
-            "with its times, or, where there are none, state how far apart the fixes are (--every "
-            "SECONDS)"
+            f"most {noun} must have a usable time, got {lost} of {len(times)} without (none, no "
+            f"date, unreadable, or not of a year from 1677 to 2262): {_WITH_TIMES[noun]}"
         )
     fates.lose("unclear_clock", unclear)
     fates.lose("untimed", missing)
@@ -328,21 +354,21 @@ def _judge_repeats(
     return int(np.bincount(group[~same]).max(initial=-1)) + 1
 
 
-def _check_rest(cleaning: Cleaning, crowd: int) -> None:
+def _check_rest(cleaning: Cleaning, crowd: int, noun: str) -> None:
     if cleaning.kept < 2:
         raise UnreadableInput(
-            "a trace must have two fixes or more at different times, got "
+            f"a recording must have two {noun} or more at different times, got "
             f"{cleaning.kept} of {cleaning.recorded} {_because(cleaning)}: record a longer one"
         )
     distinct = cleaning.recorded - cleaning.duplicates
     if 2 * crowd > distinct:
         raise UnreadableInput(
-            f"times must tell fixes apart, got {crowd} of {cleaning.recorded} at one instant: "
+            f"times must tell {noun} apart, got {crowd} of {cleaning.recorded} at one instant: "
             "export the recording again, its clock stood still"
         )
     if 2 * cleaning.kept < distinct - cleaning.equal_times:  # what is left of equal times is a few
         raise UnreadableInput(
-            "at least half of the fixes must be usable, got "
+            f"at least half of the {noun} must be usable, got "
             f"{cleaning.kept} of {cleaning.recorded} {_because(cleaning)}: export them again"
         )
 

@@ -113,7 +113,7 @@ def count(
     alike = [one for one in before if _is_like(book, one, wanted, told.noise_trace)]
     found = Published(len(before) > len(alike))
     if found.further and not alike and not again:
-        raise released_before(told.subject)
+        raise released_before(told.subject, told.series)
     if alike:
         return found, None
     entry, of_it = told.counted(book, told.entry(wanted))
@@ -134,13 +134,14 @@ def earlier(book: Book, subject: str, series: str, begin: int, end: int) -> list
     ]
 
 
-def released_before(subject: str) -> Refused:
-    """The refusal of a second, different release of a recording."""
+def released_before(subject: str, series: str = "") -> Refused:
+    """The refusal of a second, different release of a recording; series: of readings."""
+    given = "protected readings away" if series else "protected places away to a few metres"
     return Refused(
         "a recording must be released once, got one of times that were released before with other "
-        "noise: two different releases together can give its protected places away to a few "
-        "metres; ask for the same as before to get the same file again, add --again to accept "
-        f"that, or name whose it is (--subject) if it is not of the one called {subject!r}"
+        f"noise: two different releases together can give its {given}; ask for the same as before "
+        "to get the same file again, add --again to accept that, or name whose it is (--subject) "
+        f"if it is not of the one called {subject!r}"
     )
 
 

@@ -97,7 +97,7 @@ def _check(
     with ledger.open() as book:
         before = earlier(book, subject, series, *span(recording))
     if before and not again and all(one.request != wanted for one in before):
-        raise released_before(subject)
+        raise released_before(subject, series)
 
 
 def planned(

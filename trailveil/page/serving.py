@@ -71,7 +71,7 @@ class _Connection(H11Protocol):
 
     _since = 0.0
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         """Begin to wait, and make room where too many do."""
         super().connection_made(transport)
         self._since = self.loop.time()

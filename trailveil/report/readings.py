@@ -53,11 +53,7 @@ def record_readings(
         "recording": {
             "readings": len(plan.readings),
             "cleaning": cleaning.counts() if cleaning else {},
-            "cleaning_in_words": [
-                line.replace("fixes", "readings") for line in cleaning.sentences()
-            ]
-            if cleaning
-            else [],
+            "cleaning_in_words": list(cleaning.sentences(readings=True)) if cleaning else [],
         },
         "target": {
             "unit": request.unit,
