@@ -22,8 +22,8 @@ ROWS = """
  4  stationary > anytime guarantee composition values_beside > adversary > adversaries marginals fit
  4  priors recurring ways misspecification theorems calibration/ certified/
  5  design/
- 6  fields > trace > readings projection > cleaning stops formats/ > datasets/ prior_file frames
- 6  visits loading
+ 6  fields strays > trace > readings projection > cleaning stops formats/ > datasets/ prior_file
+ 6  frames visits loading
  7  arrays output selection > kept keys crops retiming common > ledger/ demands > designing kinds
  7  unasked > kind_designs > kind_store > kind_use
  7  withholding place_noise > release > drawing > certifying readings_release > places

@@ -241,9 +241,7 @@ def test_numbers_out_of_range(name: str, value: float) -> None:
 
 
 def test_an_order_must_be_above_one() -> None:
-    with pytest.raises(
-        InvalidValue, match="order must be a number above 1 and below 1,0"
-    ):
+    with pytest.raises(InvalidValue, match="order must be a number above 1 and below 1,0"):
         Request((), order=1.0)
 
 

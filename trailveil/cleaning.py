@@ -8,7 +8,9 @@ Latitude 0 with longitude 0 exactly is what receivers and programs write when th
 position, so it counts as none. Times from before GPS began or after 2100 are those of a clock that
 was not set, and count as none, unless most times of the recording are such: then they are at least
 consistent. A local time that its zone has twice, or never, when clocks change names no one instant
-and counts as none.
+and counts as none. Neither do a few times that are more than a year from all others, nor a few
+places that are 100 km or more from the fixes around and could not have been reached: of a twentieth
+of the fixes, or one, that is sure; more are kept, and counted as jumps.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -20,15 +22,14 @@ from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue, Refused, UnreadableInput
 from trailveil.readings import Readings, RecordedReadings
+from trailveil.strays import FASTEST, metres_between, of_other_years, thrown
 from trailveil.trace import NANOSECONDS, Recording, Seen, Trace, rows_of_fields
 
 _CLOCK_FROM = np.datetime64("1980-01-07", "ns")  # GPS began on the 6th: so reads an unset clock
 _CLOCK_TO = np.datetime64("2100-01-01", "ns")
-
 _ASSIGNED_FROM = np.datetime64("2000-01-01", "ns")
 _LONGEST_STEP, _LONGEST = 86_400.0, 3e9
-# Metres, metres a second: no person moves so far so fast between two fixes; an airliner does 250.
-_JUMP, _FASTEST, _EARTH = 1000.0, 350.0, 6_371_000.0
+_JUMP = 1000.0  # metres between fixes that are no scatter
 
 # In order of precedence: a fix that is lost for two reasons counts under the first.
 _LOST = {
@@ -38,6 +39,8 @@ _LOST = {
     "untimed": "no usable time",
     "unclear_clock": "a local time that its zone has twice or never",
     "unset_clock": "the time of a clock that was not set",
+    "wrong_clock": "a time more than a year from all others, of a clock that was wrong",
+    "thrown": "a place 100 km or more from the fixes around, where nobody gets so fast",
     "duplicates": "the time and place of another fix",
     "equal_times": "the time of another fix at a different place",
 }
@@ -89,9 +92,9 @@ class Cleaning:
 
     `recorded` came in, `kept` went on. Each that did not is in exactly one of bad_positions,
     bad_values (of readings, which have no positions), null_positions, untimed, unclear_clock,
-    unset_clock, duplicates and equal_times. Beside that, out_of_order were sorted, assumed_zone had
-    their zone and assigned_times their time from the caller, jumps are kept as they are, and `seen`
-    is what the reader met.
+    unset_clock, wrong_clock, thrown, duplicates and equal_times. Beside that, out_of_order were
+    sorted, assumed_zone had their zone and assigned_times their time from the caller, jumps are kept
+    as they are, and `seen` is what the reader met.
     """
 
     recorded: int
@@ -102,6 +105,8 @@ class Cleaning:
     untimed: int
     unclear_clock: int
     unset_clock: int
+    wrong_clock: int
+    thrown: int
     duplicates: int
     equal_times: int
     out_of_order: int
@@ -206,11 +211,8 @@ def _with_times(recording: Recording, every: float) -> Recording:
 
 def _jumps(trace: Trace) -> int:
     """How many fixes lie further from the one before than anybody moves; they are kept."""
-    latitude, longitude = np.radians(trace.positions).T
-    flat = np.cos((latitude[1:] + latitude[:-1]) / 2)
-    turned = np.sin(np.diff(longitude) / 2) * flat
-    metres = 2 * _EARTH * np.hypot(np.sin(np.diff(latitude) / 2), turned)
-    return int(((metres >= _JUMP) & (metres >= _FASTEST * np.diff(trace.seconds))).sum())
+    metres = metres_between(trace.positions[:-1], trace.positions[1:])
+    return int(((metres >= _JUMP) & (metres >= FASTEST * np.diff(trace.seconds))).sum())
 
 
 def _sorted_out(
@@ -223,6 +225,11 @@ def _sorted_out(
     """The rows that are kept, by time, once what is wrong with values is known."""
     noun = "fixes" if isinstance(recorded, Recording) else "readings"
     _judge_times(times, unclear, fates, noun)
+    kept = fates.kept
+    fates.lose("wrong_clock", kept[of_other_years(times[kept])])
+    if isinstance(recorded, Recording):
+        kept = fates.kept
+        fates.lose("thrown", kept[thrown(times[kept], values[kept])])
     out_of_order = _out_of_order(times[fates.kept])
     crowd = _judge_repeats(times, values, fates)
     cleaning = Cleaning(

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from trailveil.accounting import told_by
 from trailveil.common import Common
 from trailveil.counting import (
@@ -16,7 +18,7 @@ from trailveil.counting import (
     span,
 )
 from trailveil.drawing import draw
-from trailveil.errors import Refused, TrailveilError, UnwritableOutput
+from trailveil.errors import NumericalError, Refused, TrailveilError, UnwritableOutput
 from trailveil.everywhere import plan_everywhere
 from trailveil.formats import write
 from trailveil.formats.series import write_series
@@ -45,6 +47,8 @@ from trailveil.trace import Trace
 
 ME = "me"
 """Whose recordings they are where nobody says."""
+
+_LONGEST_GAP = 366.0  # days
 
 
 def known_places(
@@ -108,9 +112,25 @@ def planned(
     kept: where designs of kinds are kept beyond this process. Raises as `trailveil.release.plan`
     and `trailveil.everywhere.plan_everywhere` do.
     """
-    if request.noise is Noise.EVERYWHERE:
-        return with_common(plan_everywhere(trace, request), common)
-    return plan(trace, request, common, kept)
+    try:
+        if request.noise is Noise.EVERYWHERE:
+            return with_common(plan_everywhere(trace, request), common)
+        return plan(trace, request, common, kept)
+    except NumericalError as error:
+        raise _with_its_gap(error, trace) from error
+
+
+def _with_its_gap(error: NumericalError, trace: Trace) -> NumericalError:
+    """The same error, which names a gap of more than a year, of which it may come."""
+    gaps = np.diff(trace.seconds)
+    longest = float(gaps.max(initial=0.0)) / 86_400
+    if longest <= _LONGEST_GAP:
+        return error
+    after = int(gaps.argmax()) + 1
+    return NumericalError(
+        f"a recording must have no gap of more than a year where numbers would be that large, got "
+        f"one of {longest:,.0f} days after fix {after} of {len(trace)}: split the file there"
+    )
 
 
 def kept_beside(ledger: Ledger) -> Kept:

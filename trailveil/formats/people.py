@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from trailveil.errors import UnreadableInput
 from trailveil.formats.columns import DATES, LATITUDES, LONGITUDES, TIMES, words_of
 from trailveil.formats.source import named
+from trailveil.strays import metres_between
 from trailveil.trace import NANOSECONDS
 
 _Floats = NDArray[np.float64]
@@ -184,10 +185,7 @@ def _steps(
     codes: NDArray[np.intp], times: NDArray[np.int64], positions: _Floats
 ) -> tuple[_Floats, NDArray[np.bool_], NDArray[np.bool_]]:
     """Metres from each fix to the next, whether that is a leap, and whether both have one value."""
-    latitude, longitude = np.radians(positions).T
-    flat = np.cos((latitude[1:] + latitude[:-1]) / 2)
-    turned = np.sin(np.diff(longitude) / 2) * flat
-    metres = 2 * _EARTH * np.hypot(np.sin(np.diff(latitude) / 2), turned)
+    metres = metres_between(positions[:-1], positions[1:])
     seconds = np.maximum(np.abs(np.diff(times)) / NANOSECONDS, 1.0)
     return metres, (metres >= _LEAP) & (metres >= _FAST * seconds), codes[1:] == codes[:-1]
 
