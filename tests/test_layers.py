@@ -14,7 +14,7 @@ import pytest
 # only across an arrow, from what stands before it. A subpackage (slash) may import from itself.
 # Rows 1 to 5 are mathematics, and know nothing of traces, which begin at row 6.
 ROWS = """
- 0  errors version > wording
+ 0  errors version > wording threads
  1  arithmetic clocks > gaussian > extended randomness balls
  2  kernels secrets mechanism
  3  statespace > chains > filtering > markov > residual > points > prior

@@ -93,8 +93,8 @@ class Cleaning:
     `recorded` came in, `kept` went on. Each that did not is in exactly one of bad_positions,
     bad_values (of readings, which have no positions), null_positions, untimed, unclear_clock,
     unset_clock, wrong_clock, thrown, duplicates and equal_times. Beside that, out_of_order were
-    sorted, assumed_zone had their zone and assigned_times their time from the caller, jumps are kept
-    as they are, and `seen` is what the reader met.
+    sorted, assumed_zone had their zone and assigned_times their time from the caller, jumps are
+    kept as they are, and `seen` is what the reader met.
     """
 
     recorded: int
