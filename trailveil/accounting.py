@@ -180,13 +180,14 @@ def _of_visited(made: Plan, one: Visited) -> Mark:
 
 def _of_unnamed(made: Plan) -> Mark:
     """The most that it tells of one place that its parts without a name may be."""
+    wide = made.request.wide**2  # told of true metres, as of frames that are not wide
     if made.request.noise is Noise.EVERYWHERE:
         ends = (made.lattice[-1] - made.lattice[0]) / MICRO
         visits = 2 if np.hypot(*ends) <= max(_ONE_PLACE, made.request.radius) else 1
-        return Mark(NO_ID, NO_ID, np.array([visits * made.request.bound]))
+        return Mark(NO_ID, NO_ID, np.array([visits * made.request.bound * wide]))
     if made.of_kind is not None:
         # Of fewer fixes than the kind has, and of noise that is as large or larger.
-        return Mark(NO_ID, NO_ID, np.array([made.of_kind.design.told]))
+        return Mark(NO_ID, NO_ID, np.array([made.of_kind.design.told * wide]))
     told = [0.0]
     for parts in _one_place_each(made):
         spans = [_span(made, one.begin, one.end) for one in parts]
@@ -197,7 +198,7 @@ def _of_unnamed(made: Plan) -> Mark:
             for kernel in _kernels(made.request)
             for ones in [np.ones((seconds.size, 1))]
         ]
-    return Mark(NO_ID, NO_ID, np.array([max(told)]))
+    return Mark(NO_ID, NO_ID, np.array([max(told) * wide]))
 
 
 def _own(made: Plan, spans: Sequence[tuple[float, float]]) -> Mechanism:
@@ -305,13 +306,13 @@ def _together(book: Book, numbers: Sequence[int], made: Plan) -> tuple[float, fl
     spans = [(a / NANOSECONDS, b / NANOSECONDS) for a, b in parts]
     windows = [(a - shift, b - shift) for a, b in spans]
     stays = [one for one in windows if one[0] < one[1]]
-    worst, one_place = 0.0, 0.0
+    worst, one_place, radius = 0.0, 0.0, request.radius * request.wide
     moments = sorted({a for a, _ in windows})
     for kernel in _kernels(request):
         still = kernel.warp(stopped(stays)) if stays else kernel
         try:
             loss = joint_loss(still, releases, compound(moments)).matrix
-            if _epsilon(request.radius, largest_eigenvalue(loss), request.order) > _DISCLOSED:
+            if _epsilon(radius, largest_eigenvalue(loss), request.order) > _DISCLOSED:
                 return everything
             singles = [
                 largest_eigenvalue(joint_loss(still, releases, compound([one])).matrix)
@@ -320,7 +321,7 @@ def _together(book: Book, numbers: Sequence[int], made: Plan) -> tuple[float, fl
         except (NumericalError, Unavailable, InvalidValue):
             return everything
         worst, one_place = max(worst, *singles), max(one_place, float(np.sum(loss)))
-    return one_place, _epsilon(request.radius, worst, request.order)
+    return one_place * request.wide**2, _epsilon(radius, worst, request.order)
 
 
 def _beside(book: Book, made: Plan, subject: str) -> float:
@@ -343,6 +344,5 @@ def _beside(book: Book, made: Plan, subject: str) -> float:
         parts = tuple(kept.parts)
         return Piece(row.begin, row.end, kept.mechanism, parts, (row.epsilon,) * len(parts))
 
-    return worst_beside(
-        new, rows, load, _kernels(request), _epsilon(request.radius, 1.0, request.order)
-    )
+    radius = request.radius * request.wide
+    return worst_beside(new, rows, load, _kernels(request), _epsilon(radius, 1.0, request.order))

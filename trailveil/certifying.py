@@ -22,7 +22,6 @@ from trailveil.guarantee import Guarantee
 from trailveil.kernels import Constant, Kernel, split
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
-from trailveil.projection import Frame
 from trailveil.release import Noise, Plan
 from trailveil.secrets import Secret, basic, window_mean
 
@@ -58,7 +57,7 @@ def certify_plan(plan: Plan) -> list[Certificate]:
         plan.mechanism,
         plan.request.target,
         claims,
-        plan.request.radius * (1 + Frame.SCALE_ERROR),
+        plan.request.radius * plan.request.scale,
     )
 
 

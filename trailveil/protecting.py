@@ -29,6 +29,7 @@ from trailveil.kind_store import Kept
 from trailveil.ledger import Book, Entry, Ledger
 from trailveil.output import staged
 from trailveil.places import Visited, check_known, load_places, visited
+from trailveil.projection import EXTENT, placed
 from trailveil.published import Beside, Drawn, Published
 from trailveil.randomness import derive
 from trailveil.readings import Readings, Timed
@@ -112,6 +113,8 @@ def planned(
     kept: where designs of kinds are kept beyond this process. Raises as `trailveil.release.plan`
     and `trailveil.everywhere.plan_everywhere` do.
     """
+    if common:
+        placed(trace.positions, furthest=EXTENT)  # noise for places is made for such frames
     try:
         if request.noise is Noise.EVERYWHERE:
             return with_common(plan_everywhere(trace, request), common)

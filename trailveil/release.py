@@ -61,6 +61,8 @@ class Noise(StrEnum):
     """For every place at once: see trailveil.everywhere, which plans such a release."""
 
 
+_ELSEWHERE = {"stretches", "scale"}
+
 _MAKERS: dict[Noise, Callable[[Sequence[Crop], Mechanism, Target], Designed]] = {
     Noise.OPTIMAL: optimal,
     Noise.UNIFORM: uniform,
@@ -76,7 +78,8 @@ class Request:
     within which nothing is released, or AUTO for what is cheapest at the exchange rate: metres that
     a minute may be moved by to be as bad as one withheld. who: the adversaries, by name. leave:
     metres around the true place, the 68 % circle that each of them must be left with, in place of
-    epsilon. design_for: what noise is designed for, see `trailveil.kinds`. Raises InvalidValue for
+    epsilon. design_for: what noise is designed for, see `trailveil.kinds`. scale: how much longer
+    than in truth a distance can be in the frame of the trace, see `framed`. Raises InvalidValue for
     numbers out of range.
     """
 
@@ -91,6 +94,7 @@ class Request:
     leave: float | None = None
     rate: float = RATE
     design_for: DesignFor = DesignFor.AUTO
+    scale: float = 1 + Frame.SCALE_ERROR
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -109,7 +113,16 @@ class Request:
     @property
     def bound(self) -> float:
         """The most that the loss of one location may be, 1 / m^2, at the frame's worst scale."""
-        return loss_bound_for(self.epsilon, self.radius * (1 + Frame.SCALE_ERROR), self.order)
+        return loss_bound_for(self.epsilon, self.radius * self.scale, self.order)
+
+    @property
+    def wide(self) -> float:
+        """How much larger the scale is than that of the frames of most traces, 1 for these."""
+        return self.scale / (1 + Frame.SCALE_ERROR)
+
+    def framed(self, frame: Frame) -> "Request":
+        """The same request of a trace in this frame."""
+        return replace(self, scale=1 + frame.scale_error)
 
     @property
     def target(self) -> Target:
@@ -117,15 +130,17 @@ class Request:
         average = self.kernel == DEFAULT_KERNEL
         who = tuple(one for one in self.who if one is not Named.SPEEDS or average)
         # Distances in the frame are a little longer than they are.
-        frame = 1 + Frame.SCALE_ERROR
-        left = None if self.leave is None else self.leave * frame / CIRCLE_68
+        left = None if self.leave is None else self.leave * self.scale / CIRCLE_68
         return Target(self.bound, who, left)
 
     @property
     def design(self) -> str:
-        """All of it that the noise depends on, in one line: not what stretches are called."""
+        """All of it that the noise depends on, in one line: not what stretches are called.
+
+        The scale is that of the trace's frame, which stands beside it.
+        """
         when = tuple((one.begin, one.end) for one in self.stretches)
-        rest = tuple(getattr(self, one.name) for one in fields(self) if one.name != "stretches")
+        rest = tuple(getattr(self, one.name) for one in fields(self) if one.name not in _ELSEWHERE)
         return repr((DESIGN_VERSION, when, *rest))
 
 
@@ -210,6 +225,7 @@ def plan(
     """
     if not (request.stretches or common) or request.noise is Noise.EVERYWHERE:
         raise InvalidValue("something must be protected, got nothing: state a time or a stay")
+    request = request.framed(placed(trace.positions)[0])
     check_target(request)
     base = no_noise(trace.seconds)
     for one in common:
@@ -317,7 +333,7 @@ def _designed(found: Sequence[Crop], base: Mechanism, request: Request) -> Desig
 
 
 def _too_much(request: Request, error: BeyondPrior) -> Refused:
-    most = int(CIRCLE_68 * error.most / (1 + Frame.SCALE_ERROR))
+    most = int(CIRCLE_68 * error.most / request.scale)
     return Refused(
         f"metres to leave must be below {most}, got {request.leave:g}: somebody whom the noise "
         "is made against knows the place that well without any release; ask for less (--leave), or "
@@ -368,13 +384,21 @@ def _finding(made: Plan, stretch: Stretch, left: tuple[Left, ...], beside: Unask
         int(inside.sum()),
         int((inside & ~np.asarray(made.mechanism.released)).sum()),
         Guarantee(_radius(request) * float(np.sqrt(loss)), request.order),
-        plain.after if plain.loss > 0 else float("inf"),
-        left,
-        beside.after_learning,
-        beside.seen_still,
+        plain.after / request.wide if plain.loss > 0 else float("inf"),
+        tuple(_in_true_metres(one, request.wide) for one in left),
+        tuple((away, metres / request.wide) for away, metres in beside.after_learning),
+        None if beside.seen_still is None else beside.seen_still / request.wide,
         way,
     )
 
 
+def _in_true_metres(left: Left, wide: float) -> Left:
+    """The least that is left in truth, of what is left in a wide frame; losses are of the frame."""
+    if wide == 1.0:
+        return left
+    metres = {name: getattr(left, name) / wide for name in ("before", "after", "known", "least")}
+    return replace(left, **metres, elsewhere=(left.elsewhere[0], left.elsewhere[1] / wide))
+
+
 def _radius(request: Request) -> float:
-    return request.radius * (1 + Frame.SCALE_ERROR)
+    return request.radius * request.scale

@@ -46,7 +46,9 @@ def stays(trace: Trace, within: float = WITHIN, lasts: float = LASTS) -> list[In
         number_between(name, value, 0.0, 1e9)
     if not len(trace):
         return []
-    metres = placed(trace.positions)[1] / MICRO
+    frame, lattice = placed(trace.positions)
+    metres = lattice / MICRO
+    within *= (1 + frame.scale_error) / (1 + frame.SCALE_ERROR)
     first, last = _pieces(trace.seconds, lasts / _PIECES)
     places = _without_strays(_medians(metres, first, last))
     there = np.hypot(*(metres - np.repeat(places, last - first + 1, axis=0)).T) <= within

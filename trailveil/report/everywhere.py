@@ -8,7 +8,6 @@ from trailveil.anytime import Assumed
 from trailveil.everywhere import assumed
 from trailveil.guarantee import CIRCLE_68, Guarantee
 from trailveil.priors import BUILT_IN
-from trailveil.projection import Frame
 from trailveil.release import Plan
 from trailveil.wording import said
 
@@ -116,5 +115,5 @@ def not_protected(plan: Plan) -> list[str]:
 
 
 def _guarantee(plan: Plan, loss: float) -> Guarantee:
-    radius = plan.request.radius * (1 + Frame.SCALE_ERROR)
+    radius = plan.request.radius * plan.request.scale
     return Guarantee(radius * float(np.sqrt(loss)), plan.request.order)
