@@ -14,7 +14,7 @@ import pytest
 # only across an arrow, from what stands before it. A subpackage (slash) may import from itself.
 # Rows 1 to 5 are mathematics, and know nothing of traces, which begin at row 6.
 ROWS = """
- 0  errors version
+ 0  errors version > wording threads
  1  arithmetic clocks > gaussian > extended randomness balls
  2  kernels secrets mechanism privacy/
  3  statespace > chains > filtering > markov > residual > points > prior
@@ -22,7 +22,7 @@ ROWS = """
  4  stationary > anytime guarantee composition values_beside > adversary > adversaries marginals fit
  4  priors recurring ways misspecification theorems calibration/ certified/
  5  design/
- 6  fields > trace > traces/ > readings projection > cleaning stops formats/ > datasets/ prior_file
+ 6  fields strays > trace > traces/ > readings projection > cleaning stops formats/ > datasets/ prior_file
  6  visits loading frames > returns
  7  arrays output selection > kept keys crops retiming common > ledger/ demands > designing
  7  place_noise release > drawing > readings_release > places

@@ -193,9 +193,42 @@ def test_a_trace_that_extends_too_far_is_refused(latitude: float) -> None:
     centre = Frame(round(latitude), 20)
     angles = np.array([90.0, -90.0])
     frame_for(around(centre, np.array([470_000.0, 470_000.0]), angles))
-    with pytest.raises(Refused, match="split the file") as caught:
-        frame_for(around(centre, np.array([560_000.0, 560_000.0]), angles))
+    wide = around(centre, np.array([560_000.0, 560_000.0]), angles)
+    with pytest.raises(Refused, match=r"within 480 km.*split the file") as caught:
+        placed(wide, furthest=EXTENT)
     assert "\n" not in str(caught.value)
+    with pytest.raises(Refused, match="within 10,000 km"):
+        frame_for([[90.0, 0.0], [-19.0, 0.0], [-19.0, 120.0], [-19.0, -120.0]])
+
+
+@pytest.mark.parametrize("latitude", [0, 52, -89])
+@pytest.mark.parametrize("reach", [600e3, 999e3, 1.9e6, 4.9e6, 9.5e6])
+def test_a_wide_frame_states_a_bound_that_holds_and_keeps_each_lattice_point(
+    latitude: int, reach: float
+) -> None:
+    """True distances of 200 m grow by no more than is stated, and never shrink, wherever."""
+    angles = np.linspace(-180.0, 150.0, 12)
+    positions = around(Frame(latitude, 20), np.full(12, reach), angles)
+    frame, lattice = placed(positions)
+    assert reach <= frame.extent
+    assert frame.scale_error > Frame.SCALE_ERROR
+    for azimuth in np.linspace(0.0, 170.0, 18):
+        longitudes, latitudes, _ = GEOD.fwd(
+            positions[:, 1], positions[:, 0], np.full(12, azimuth), np.full(12, 200.0)
+        )
+        moved = frame.to_lattice(np.column_stack([latitudes, longitudes]))
+        length = np.hypot(*metres(moved - lattice).T)
+        assert np.all(length >= 200.0 * (1 - 1e-6))
+        assert np.all(length <= 200.0 * (1 + frame.scale_error))
+    grid = frame.to_degrees(lattice)
+    if abs(latitude) < 80:
+        assert (grid == microdegrees(positions)).all()
+    assert repr(frame) == f"Frame(latitude={frame.latitude}, longitude={frame.longitude})"
+
+
+def test_the_bound_of_a_wide_frame_is_that_of_the_docstring() -> None:
+    for extent, error in ((1e6, 0.0043), (2e6, 0.0170), (5e6, 0.111), (10e6, 0.576)):
+        assert Frame(0, 0, extent).scale_error == pytest.approx(error, abs=6e-3 * (1 + error))
 
 
 @pytest.mark.parametrize("centre", [(91, 0), (-91, 0), (0, 180), (0, -181)])
@@ -235,8 +268,8 @@ def test_lattice_points_are_whole_and_near() -> None:
     assert frame.to_degrees(np.empty((0, 2), dtype=np.int64)).shape == (0, 2)
     with pytest.raises(InvalidValue, match="of int64"):
         frame.to_degrees(np.array([[0.0, 1.0]]))
-    for far in (5 * 10**12 + 1, -(5 * 10**12) - 1, -(2**63)):
-        with pytest.raises(InvalidValue, match="5,000 km"):
+    for far in (15 * 10**12 + 1, -(15 * 10**12) - 1, -(2**63)):
+        with pytest.raises(InvalidValue, match="15,000 km"):
             frame.to_degrees(np.array([[far, 0]]))
 
 

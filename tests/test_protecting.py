@@ -204,9 +204,10 @@ def test_a_repeated_release_that_fails_is_not_forgotten(ledger: Ledger, place: P
 def test_refusals_name_the_file(place: Path) -> None:
     path = place / "my ride.gpx"
     once = TRACE.only(np.arange(30) < 1)
-    with pytest.raises(UnreadableInput, match=r"my ride\.gpx: a trace must have two fixes"):
+    with pytest.raises(UnreadableInput, match=r"my ride\.gpx: a recording must have two fixes"):
         load(written(path, once))
-    far = replace(TRACE, positions=TRACE.positions + np.linspace(0, 20, 30)[:, None])
+    globe = np.repeat([[89.0, 0.0], [-19.0, 0.0], [-19.0, 120.0], [-19.0, -120.0]], 8, axis=0)
+    far = replace(TRACE, positions=globe[:30])
     with pytest.raises(Refused, match=r"my ride\.gpx: a trace must stay within"):
         load(written(path, far))
     path.write_bytes(path.read_bytes().replace(b"Z</time>", b"</time>"))

@@ -78,5 +78,5 @@ def test_cleaning_refuses_what_it_refuses_of_traces() -> None:
     assert clean_readings(recorded(naive=True), assume_utc=True)[1].assumed_zone == 4
     with pytest.raises(UnreadableInput, match="must have a number as value, got 3 of 4"):
         clean_readings(recorded([1.0, np.nan, np.inf, np.nan]))
-    with pytest.raises(UnreadableInput, match="two fixes or more"):
+    with pytest.raises(UnreadableInput, match="two readings or more"):
         clean_readings(recorded(VALUES[:1], TIMES[:1]))

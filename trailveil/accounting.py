@@ -200,16 +200,17 @@ def _unnamed(book: Book, marks: Sequence[Mark], subject: str) -> tuple[float, fl
 
 def _of_unnamed(made: Plan) -> list[Mark]:
     """The most that it tells of one place that its parts without a name may be, in each region."""
+    wide = made.request.wide**2  # told of true metres, as of frames that are not wide
     if made.request.method is Method.EVERYWHERE:
         ends = (made.lattice[-1] - made.lattice[0]) / MICRO
         visits = 2 if np.hypot(*ends) <= max(_ONE_PLACE, made.request.radius) else 1
         regions = {name for place in _coarsely(made) for name in _regions(made, place)}
-        return _marks(dict.fromkeys(regions, visits * made.request.bound))
+        return _marks(dict.fromkeys(regions, visits * made.request.bound * wide))
     told: dict[bytes, float] = {}
     for middle, parts in _one_place_each(made):
         if made.request.method is not Method.NOISE:
             # All but the cuts is reckoned as known, so what each of them tells adds up.
-            loss = {one.stretch: one.exposures[0].loss for one in made.findings}
+            loss = {one.stretch: one.exposures[0].loss / wide for one in made.findings}
             most = sum(loss[part] for part in parts)
         else:
             spans = [_span(made, one.begin, one.end) for one in parts]
@@ -221,7 +222,7 @@ def _of_unnamed(made: Plan) -> list[Mark]:
                 for ones in [np.ones((seconds.size, 1))]
             )
         for name in _regions(made, middle):
-            told[name] = max(told.get(name, 0.0), most)
+            told[name] = max(told.get(name, 0.0), most * wide)
     return _marks(told)
 
 
@@ -354,13 +355,13 @@ def _together(book: Book, numbers: Sequence[int], made: Plan) -> tuple[float, fl
     spans = [(a / NANOSECONDS, b / NANOSECONDS) for a, b in parts]
     windows = [(a - shift, b - shift) for a, b in spans]
     stays = [one for one in windows if one[0] < one[1]]
-    worst, one_place = 0.0, 0.0
+    worst, one_place, radius = 0.0, 0.0, request.radius * request.wide
     moments = sorted({a for a, _ in windows})
     for kernel in _kernels(request):
         still = kernel.warp(stopped(stays)) if stays else kernel
         try:
             loss = joint_loss(still, releases, compound(moments)).matrix
-            if _epsilon(request.radius, largest_eigenvalue(loss), request.order) > _DISCLOSED:
+            if _epsilon(radius, largest_eigenvalue(loss), request.order) > _DISCLOSED:
                 return everything
             singles = [
                 largest_eigenvalue(joint_loss(still, releases, compound([one])).matrix)
@@ -369,7 +370,7 @@ def _together(book: Book, numbers: Sequence[int], made: Plan) -> tuple[float, fl
         except (NumericalError, Unavailable, InvalidValue):
             return everything
         worst, one_place = max(worst, *singles), max(one_place, float(np.sum(loss)))
-    return one_place, _epsilon(request.radius, worst, request.order)
+    return one_place * request.wide**2, _epsilon(radius, worst, request.order)
 
 
 def _beside(book: Book, made: Plan, subject: str) -> float:
@@ -392,6 +393,5 @@ def _beside(book: Book, made: Plan, subject: str) -> float:
         parts = tuple(kept.parts)
         return Piece(row.begin, row.end, kept.mechanism, parts, (row.epsilon,) * len(parts))
 
-    return worst_beside(
-        new, rows, load, _kernels(request), _epsilon(request.radius, 1.0, request.order)
-    )
+    radius = request.radius * request.wide
+    return worst_beside(new, rows, load, _kernels(request), _epsilon(radius, 1.0, request.order))

@@ -28,7 +28,7 @@ from trailveil.formats import read
 from trailveil.formats.source import load, named
 from trailveil.kernels import Constant, Kernel
 from trailveil.priors import PriorSpec
-from trailveil.projection import MICRO, placed
+from trailveil.projection import EXTENT, MICRO, placed
 from trailveil.trace import Trace
 
 GAPS: Final = (0.0, 30.0, 75.0, 150.0, 300.0, 600.0)
@@ -275,7 +275,7 @@ def _pieces(trace: Trace, window: float) -> list[Trace]:
 
 
 def _metres(trace: Trace) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    lattice = placed(trace.positions)[1]
+    lattice = placed(trace.positions, furthest=EXTENT)[1]
     return np.asarray((lattice - lattice[0]) / MICRO)
 
 

@@ -8,7 +8,9 @@ Latitude 0 with longitude 0 exactly is what receivers and programs write when th
 position, so it counts as none. Times from before GPS began or after 2100 are those of a clock that
 was not set, and count as none, unless most times of the recording are such: then they are at least
 consistent. A local time that its zone has twice, or never, when clocks change names no one instant
-and counts as none.
+and counts as none. Neither do a few times that are more than a year from all others, nor a few
+places that are 100 km or more from the fixes around and could not have been reached: of a twentieth
+of the fixes, or one, that is sure; more are kept, and counted as jumps.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -20,15 +22,14 @@ from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue, Refused, UnreadableInput
 from trailveil.readings import Readings, RecordedReadings
+from trailveil.strays import FASTEST, metres_between, of_other_years, thrown
 from trailveil.trace import NANOSECONDS, Recording, Seen, Trace, rows_of_fields
 
 _CLOCK_FROM = np.datetime64("1980-01-07", "ns")  # GPS began on the 6th: so reads an unset clock
 _CLOCK_TO = np.datetime64("2100-01-01", "ns")
-
 _ASSIGNED_FROM = np.datetime64("2000-01-01", "ns")
 _LONGEST_STEP, _LONGEST = 86_400.0, 3e9
-# Metres, metres a second: no person moves so far so fast between two fixes; an airliner does 250.
-_JUMP, _FASTEST, _EARTH = 1000.0, 350.0, 6_371_000.0
+_JUMP = 1000.0  # metres between fixes that are no scatter
 
 # In order of precedence: a fix that is lost for two reasons counts under the first.
 _LOST = {
@@ -38,6 +39,8 @@ _LOST = {
     "untimed": "no usable time",
     "unclear_clock": "a local time that its zone has twice or never",
     "unset_clock": "the time of a clock that was not set",
+    "wrong_clock": "a time more than a year from all others, of a clock that was wrong",
+    "thrown": "a place 100 km or more from the fixes around, where nobody gets so fast",
     "duplicates": "the time and place of another fix",
     "equal_times": "the time of another fix at a different place",
 }
@@ -58,14 +61,28 @@ _BESIDE = {
     "other_fields": "further fields of fixes, kinds",
     "other_records": "other records or shapes",
 }
+# Of readings, which have no place.
+_OF_READINGS = {
+    "duplicates": "the time and value of another reading",
+    "equal_times": "the time of another reading with a different value",
+}
 _SENTENCES = {
-    **{name: f"Left out because they had {text}: {{}} fixes." for name, text in _LOST.items()},
-    **{name: f"Of the fixes, {{}} {text}." for name, text in _KEPT.items()},
+    **{name: f"Left out because they had {text}: {{}} {{}}." for name, text in _LOST.items()},
+    **{name: f"Of the {{1}}, {{0}} {text}." for name, text in _KEPT.items()},
     **{
         name: f"The file also held {text}: {{}}; none is released."
         for name, text in _BESIDE.items()
     },
     "wrong_checksums": "Parts of the file with a wrong checksum, which may be damaged: {}.",
+    "lost_ends": "Files that are damaged or cut off, and were read up to there: {}. "
+    "What they held behind that is lost.",
+}
+
+
+_WITH_TIMES = {
+    "fixes": "export the recorded activity with its times, or, where there are none, state how far "
+    "apart the fixes are (--every SECONDS)",
+    "readings": "export them with their times",
 }
 
 
@@ -75,9 +92,9 @@ class Cleaning:
 
     `recorded` came in, `kept` went on. Each that did not is in exactly one of bad_positions,
     bad_values (of readings, which have no positions), null_positions, untimed, unclear_clock,
-    unset_clock, duplicates and equal_times. Beside that, out_of_order were sorted, assumed_zone had
-    their zone and assigned_times their time from the caller, jumps are kept as they are, and `seen`
-    is what the reader met.
+    unset_clock, wrong_clock, thrown, duplicates and equal_times. Beside that, out_of_order were
+    sorted, assumed_zone had their zone and assigned_times their time from the caller, jumps are
+    kept as they are, and `seen` is what the reader met.
     """
 
     recorded: int
@@ -88,6 +105,8 @@ class Cleaning:
     untimed: int
     unclear_clock: int
     unset_clock: int
+    wrong_clock: int
+    thrown: int
     duplicates: int
     equal_times: int
     out_of_order: int
@@ -96,11 +115,18 @@ class Cleaning:
     jumps: int
     seen: Seen
 
-    def sentences(self) -> tuple[str, ...]:
-        """Plain sentences for the report: on the whole, then on each count that is not zero."""
-        whole = f"{self.kept} of {self.recorded} recorded fixes are used."
+    def sentences(self, *, readings: bool = False) -> tuple[str, ...]:
+        """Plain sentences for the report: on the whole, then on each count that is not zero.
+
+        readings: whether they speak of readings and values, and not of fixes and places.
+        """
+        noun = "readings" if readings else "fixes"
+        whole = f"{self.kept} of {self.recorded} recorded {noun} are used."
         found = {name: n for name, n in self.counts().items() if n and name in _SENTENCES}
-        return (whole, *(_SENTENCES[name].format(n) for name, n in found.items()))
+        said = {name: _SENTENCES[name] for name in found}
+        for name in _OF_READINGS.keys() & found.keys() if readings else ():
+            said[name] = said[name].replace(_LOST[name], _OF_READINGS[name])
+        return (whole, *(said[name].format(n, noun) for name, n in found.items()))
 
     def counts(self) -> dict[str, int]:
         """Every count by its name, those of the reader included."""
@@ -186,11 +212,8 @@ def _with_times(recording: Recording, every: float) -> Recording:
 
 def _jumps(trace: Trace) -> int:
     """How many fixes lie further from the one before than anybody moves; they are kept."""
-    latitude, longitude = np.radians(trace.positions).T
-    flat = np.cos((latitude[1:] + latitude[:-1]) / 2)
-    turned = np.sin(np.diff(longitude) / 2) * flat
-    metres = 2 * _EARTH * np.hypot(np.sin(np.diff(latitude) / 2), turned)
-    return int(((metres >= _JUMP) & (metres >= _FASTEST * np.diff(trace.seconds))).sum())
+    metres = metres_between(trace.positions[:-1], trace.positions[1:])
+    return int(((metres >= _JUMP) & (metres >= FASTEST * np.diff(trace.seconds))).sum())
 
 
 def _sorted_out(
@@ -201,7 +224,13 @@ def _sorted_out(
     fates: "_Fates",
 ) -> tuple[NDArray[np.intp], Cleaning]:
     """The rows that are kept, by time, once what is wrong with values is known."""
-    _judge_times(times, unclear, fates)
+    noun = "fixes" if isinstance(recorded, Recording) else "readings"
+    _judge_times(times, unclear, fates, noun)
+    kept = fates.kept
+    fates.lose("wrong_clock", kept[of_other_years(times[kept])])
+    if isinstance(recorded, Recording):
+        kept = fates.kept
+        fates.lose("thrown", kept[thrown(times[kept], values[kept])])
     out_of_order = _out_of_order(times[fates.kept])
     crowd = _judge_repeats(times, values, fates)
     cleaning = Cleaning(
@@ -213,7 +242,7 @@ def _sorted_out(
         seen=recorded.seen,
         **fates.counts(),
     )
-    _check_rest(cleaning, crowd)
+    _check_rest(cleaning, crowd, noun)
     return fates.kept[np.argsort(times[fates.kept], kind="stable")], cleaning
 
 
@@ -288,18 +317,24 @@ def _judge_positions(positions: NDArray[np.float64], fates: _Fates) -> None:
     fates.lose("null_positions", null)
 
 
-def _judge_times(times: NDArray[np.datetime64], unclear: NDArray[np.bool_], fates: _Fates) -> None:
+def _judge_times(
+    times: NDArray[np.datetime64], unclear: NDArray[np.bool_], fates: _Fates, noun: str
+) -> None:
     missing = np.isnat(times)
     unset = ~missing & ((times < _CLOCK_FROM) | (times >= _CLOCK_TO))
     if 2 * unset.sum() > (~missing).sum():
         unset[:] = False
     lost = int((missing | unset).sum())
+    if 2 * lost > len(times) and 2 * unclear.sum() > lost:
+        raise UnreadableInput(
+            f"local times must each name one instant, got {unclear.sum()} of {len(times)} in an "
+            "hour that the stated zone has twice, or never, as its clocks change: export them with "
+            "times in UTC or with their offset"
+        )
     if 2 * lost > len(times):
         raise UnreadableInput(
-            f"most fixes must have a usable time, got {lost} of {len(times)} without (none, no "
-            "date, unreadable, or not of a year from 1677 to 2262): export the recorded activity "
-            "with its times, or, where there are none, state how far apart the fixes are (--every "
-            "SECONDS)"
+            f"most {noun} must have a usable time, got {lost} of {len(times)} without (none, no "
+            f"date, unreadable, or not of a year from 1677 to 2262): {_WITH_TIMES[noun]}"
         )
     fates.lose("unclear_clock", unclear)
     fates.lose("untimed", missing)
@@ -327,21 +362,21 @@ def _judge_repeats(
     return int(np.bincount(group[~same]).max(initial=-1)) + 1
 
 
-def _check_rest(cleaning: Cleaning, crowd: int) -> None:
+def _check_rest(cleaning: Cleaning, crowd: int, noun: str) -> None:
     if cleaning.kept < 2:
         raise UnreadableInput(
-            "a trace must have two fixes or more at different times, got "
+            f"a recording must have two {noun} or more at different times, got "
             f"{cleaning.kept} of {cleaning.recorded} {_because(cleaning)}: record a longer one"
         )
     distinct = cleaning.recorded - cleaning.duplicates
     if 2 * crowd > distinct:
         raise UnreadableInput(
-            f"times must tell fixes apart, got {crowd} of {cleaning.recorded} at one instant: "
+            f"times must tell {noun} apart, got {crowd} of {cleaning.recorded} at one instant: "
             "export the recording again, its clock stood still"
         )
     if 2 * cleaning.kept < distinct - cleaning.equal_times:  # what is left of equal times is a few
         raise UnreadableInput(
-            "at least half of the fixes must be usable, got "
+            f"at least half of the {noun} must be usable, got "
             f"{cleaning.kept} of {cleaning.recorded} {_because(cleaning)}: export them again"
         )
 

@@ -123,7 +123,7 @@ def count(book: Book, told: Countable, wanted: bytes, *, again: bool) -> tuple[P
     alike = [one for one in before if _is_like(book, one, wanted, told.noise_trace)]
     found = Published(len(before) > len(alike))
     if found.further and not alike and not again:
-        raise released_before(told.subject, before, *times)
+        raise released_before(told.subject, before, *times, series=told.series)
     if alike:
         book.claim(alike[-1].number)
         return found, alike[-1].number
@@ -153,17 +153,23 @@ def earlier(
     return [found[number] for number in sorted(found)]
 
 
-def released_before(subject: str, before: Sequence[Recorded], begin: int, end: int) -> Refused:
-    """The refusal of a second, different release of a recording. before: of `earlier`."""
+def released_before(
+    subject: str, before: Sequence[Recorded], begin: int, end: int, *, series: str = ""
+) -> Refused:
+    """The refusal of a second, different release of a recording. before: of `earlier`.
+
+    series: of readings.
+    """
     got = "one of times that were released before with other noise"
     if not any(_share_time(one, begin, end) for one in before):
         got = (
             "one that was released before with other noise, as of other times or by another name "
             "(say the same --tz and --column as before)"
         )
+    given = "protected readings away" if series else "protected places away to a few metres"
     return Refused(
         f"a recording must be released once, got {got}: two different releases together can give "
-        "its protected places away to a few metres; ask for the same as before to get the same "
+        f"its {given}; ask for the same as before to get the same "
         "file again, add --again to accept that, or name whose it is (--subject) if it is not of "
         f"the one called {subject!r}"
     )

@@ -4,6 +4,8 @@ The noise looks at no position, so that it tells nothing of where somebody stood
 needs the length of the recording alone, for the longest stay there can be.
 """
 
+from dataclasses import replace
+
 from trailveil.adversaries import Named
 from trailveil.anytime import Assumed, movement_of
 from trailveil.design.everywhere import alone, noise_everywhere
@@ -53,10 +55,11 @@ def plan_everywhere(trace: Trace, request: Request) -> Plan:
             "a release that protects every place must have times and places alone, got kept fields "
             "as well: leave --keep out, or state times"
         )
-    check_target(request)
     if len(trace) < 2:
         raise Refused("at least two fixes must be there to be released, got one: nothing to share")
     frame, lattice = placed(trace.positions)
+    request = request.framed(frame)
+    check_target(request)
     found = noise_everywhere(movement_of(request.kernel), assumed(trace, request), request.bound)
     mechanism = found.mechanism(trace.seconds)
     if mechanism.max_std > LARGEST_STD:
@@ -64,4 +67,8 @@ def plan_everywhere(trace: Trace, request: Request) -> Plan:
             f"the noise must stay below {LARGEST_STD / 1000:g} km, got more: state a smaller "
             "radius or a larger epsilon"
         )
-    return Plan(trace, frame, lattice, request, mechanism, (), everywhere=found.worst)
+    worst = tuple(
+        replace(one, before=one.before / request.wide, after=one.after / request.wide)
+        for one in found.worst
+    )
+    return Plan(trace, frame, lattice, request, mechanism, (), everywhere=worst)

@@ -17,6 +17,7 @@ from trailveil.errors import InvalidValue, Unavailable
 from trailveil.fields import FIELDS, check_fields
 from trailveil.formats.columns import Columns, columns_beside, columns_of
 from trailveil.formats.field_columns import FieldColumn, field_columns
+from trailveil.formats.people import may_name_people
 from trailveil.formats.tabular import Rows, add_arrays
 from trailveil.trace import Recording, Trace
 
@@ -132,7 +133,13 @@ def _recording(frame: Any, index: Any, wanted: Sequence[str] = ()) -> Recording:
     )
     columns = field_columns(names, wanted)
     fields = [(one.field, _stated(frame.iloc[:, one.index], one)) for one in columns]
-    add_arrays(rows, positions, times, (tracks, segments, people), naive=naive, fields=fields)
+    three = (tracks, segments, people)
+    others = {
+        name: _cells(frame.iloc[:, index])
+        for index, name in enumerate(names)
+        if isinstance(name, str) and name != geometry and may_name_people(name)
+    }
+    add_arrays(rows, positions, times, three, naive=naive, fields=fields, others=others)
     return rows.recording(other_fields=roles.others - (geometry is not None) - len(columns))
 
 

@@ -20,7 +20,7 @@ from trailveil.counting import (
     span,
 )
 from trailveil.drawing import draw
-from trailveil.errors import Refused, TrailveilError, UnwritableOutput
+from trailveil.errors import NumericalError, Refused, TrailveilError, UnwritableOutput
 from trailveil.everywhere import plan_everywhere
 from trailveil.formats import write
 from trailveil.formats.series import write_series
@@ -30,7 +30,7 @@ from trailveil.keys import name_of
 from trailveil.ledger import Book, Entry, Ledger
 from trailveil.ledger.identity import content_of, prints_of
 from trailveil.places import Visited, check_known, load_places, visited
-from trailveil.projection import placed
+from trailveil.projection import EXTENT, placed
 from trailveil.published import Drawn, Published, Receipt
 from trailveil.randomness import derive
 from trailveil.readings import Readings, Timed
@@ -49,6 +49,8 @@ from trailveil.trace import Trace
 
 ME = "me"
 """Whose recordings they are where nobody says."""
+
+_LONGEST_GAP = 366.0  # days
 
 
 def known_places(
@@ -103,7 +105,7 @@ def _check(
     with ledger.open() as book:
         before = earlier(book, subject, series, *span(recording), prints)
     if before and not again and all(one.request != wanted for one in before):
-        raise released_before(subject, before, *span(recording))
+        raise released_before(subject, before, *span(recording), series=series)
 
 
 def planned(trace: Trace, request: Request, common: Sequence[Common] = ()) -> Plan:
@@ -112,9 +114,27 @@ def planned(trace: Trace, request: Request, common: Sequence[Common] = ()) -> Pl
     Raises as `trailveil.release.plan`
     and `trailveil.everywhere.plan_everywhere` do.
     """
-    if request.method is Method.EVERYWHERE:
-        return with_common(plan_everywhere(trace, request), common)
-    return plan(trace, request, common)
+    if common:
+        placed(trace.positions, furthest=EXTENT)  # noise for places is made for such frames
+    try:
+        if request.method is Method.EVERYWHERE:
+            return with_common(plan_everywhere(trace, request), common)
+        return plan(trace, request, common)
+    except NumericalError as error:
+        raise _with_its_gap(error, trace) from error
+
+
+def _with_its_gap(error: NumericalError, trace: Trace) -> NumericalError:
+    """The same error, which names a gap of more than a year, of which it may come."""
+    gaps = np.diff(trace.seconds)
+    longest = float(gaps.max(initial=0.0)) / 86_400
+    if longest <= _LONGEST_GAP:
+        return error
+    after = int(gaps.argmax()) + 1
+    return NumericalError(
+        f"a recording must have no gap of more than a year where numbers would be that large, got "
+        f"one of {longest:,.0f} days after fix {after} of {len(trace)}: split the file there"
+    )
 
 
 def whole_of(made: Plan, key: bytes | None) -> tuple[bytes, ...]:

@@ -32,6 +32,7 @@ from trailveil.selection import Stretch, within
 from trailveil.statespace import is_markov
 from trailveil.traces.grid import Grid, reading_grid
 from trailveil.version import DESIGN_VERSION
+from trailveil.wording import number_between
 
 DECIMALS = 6
 """Of the steps in which values and noise are added; released values have as many as recorded."""
@@ -68,12 +69,10 @@ class ReadingsRequest:
     def __post_init__(self) -> None:
         """Check the numbers."""
         for name, least in (("radius", 0.0), ("epsilon", 0.0), ("order", 1.0)):
-            value = float(getattr(self, name))
-            if not least < value < 1e12:
-                raise InvalidValue(f"{name} must be a number above {least:g}, got {value:g}")
+            value = number_between(name, getattr(self, name), least, 1e12)
             object.__setattr__(self, name, value)
-        if self.withhold is not None and not 0 <= self.withhold < 1e9:
-            raise InvalidValue(f"withhold must be seconds of 0 or more, got {self.withhold}")
+        if self.withhold is not None and self.withhold != 0:
+            number_between("withhold", self.withhold, 0.0, 1e9)
         if (white := _measured(self.kernel)) < _LEAST_NOISE_STEPS * _STEP:
             raise InvalidValue(
                 f"a prior must have a measurement noise of {_LEAST_NOISE_STEPS * _STEP:g} "

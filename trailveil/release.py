@@ -38,6 +38,7 @@ from trailveil.trace import Trace
 from trailveil.traces.grid import LEAST, Grid, position_grid
 from trailveil.traces.structure import NOTHING_EXACT, Structure, structure_of
 from trailveil.version import DESIGN_VERSION
+from trailveil.wording import number_between
 
 DEFAULT_KERNEL = BUILT_IN["default"].kernel
 """The prior of movement where none is stated; metres and seconds."""
@@ -74,6 +75,10 @@ class Method(StrEnum):
     """Noise for every place at once: see trailveil.everywhere, which plans such a release."""
 
 
+# Of a request: what its design does not depend on, but on what it stands beside.
+_ELSEWHERE = {"stretches", "returns", "scale"}
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What is wanted of a release.
@@ -84,7 +89,8 @@ class Request:
     or None for what is needed. floor: m/s, at least how fast the person moves away from a part.
     uncertain: seconds around a part within which nothing is assumed of the movement. steady:
     seconds around a part within which a stranger assumes nothing, either. returns: whether the
-    stretches hold every time at which the trace is at one of their places. Raises InvalidValue for
+    stretches hold every time at which the trace is at one of their places. scale: how much longer
+    than in truth a distance can be in the frame of the trace, see `framed`. Raises InvalidValue for
     numbers out of range.
     """
 
@@ -101,22 +107,18 @@ class Request:
     uncertain: int = 60
     steady: int = 300
     returns: bool = False
+    scale: float = 1 + Frame.SCALE_ERROR
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        for name, least in (("radius", 0), ("epsilon", 0), ("order", 1), ("leave", 0)):
-            if getattr(self, name) is None:
-                continue
-            value = float(getattr(self, name))
-            if not least < value < 1e9:
-                raise InvalidValue(
-                    f"{name} must be a number above {least} and below 1e9, got {value:g}"
-                )
-            object.__setattr__(self, name, value)
-        if self.withhold is not None and not 0 <= self.withhold < 1e9:
-            raise InvalidValue(f"withhold must be seconds of 0 or more, got {self.withhold:g}")
-        if not 0.01 <= self.floor <= 1000:
-            raise InvalidValue(f"the floor must be 0.01 to 1000 m/s, got {self.floor:g}")
+        for name in ("radius", "epsilon", "order", "leave"):
+            value = getattr(self, name)
+            if value is not None:
+                least = 1.0 if name == "order" else 0.0
+                object.__setattr__(self, name, number_between(name, value, least, 1e9))
+        if self.withhold is not None and self.withhold != 0:
+            number_between("withhold", self.withhold, 0.0, 1e9)
+        number_between("floor", self.floor, 0.01, 1000.0)
         if not 0 <= self.uncertain <= self.steady <= 86_400:
             raise InvalidValue(
                 "uncertain and steady must be 0 to 86,400 seconds, the first no longer, got "
@@ -126,7 +128,16 @@ class Request:
     @property
     def bound(self) -> float:
         """The most that the loss of one location may be, 1 / m^2, at the frame's worst scale."""
-        return loss_bound_for(self.epsilon, self.radius * (1 + Frame.SCALE_ERROR), self.order)
+        return loss_bound_for(self.epsilon, self.radius * self.scale, self.order)
+
+    @property
+    def wide(self) -> float:
+        """How much larger the scale is than that of the frames of most traces, 1 for these."""
+        return self.scale / (1 + Frame.SCALE_ERROR)
+
+    def framed(self, frame: Frame) -> "Request":
+        """The same request of a trace in this frame."""
+        return replace(self, scale=1 + frame.scale_error)
 
     @property
     def variance(self) -> float:
@@ -134,7 +145,7 @@ class Request:
         if self.leave is None:
             return 1 / self.bound
         # Distances in the frame are a little longer than they are.
-        return (self.leave * (1 + Frame.SCALE_ERROR) / CIRCLE_68) ** 2
+        return (self.leave * self.scale / CIRCLE_68) ** 2
 
     @property
     def slowest(self) -> Movement:
@@ -156,10 +167,12 @@ class Request:
 
     @property
     def design(self) -> str:
-        """All of it that the release depends on, in one line: not what stretches are called."""
+        """All of it that the release depends on, in one line: not what stretches are called.
+
+        The scale is that of the trace's frame, which stands beside it.
+        """
         when = tuple((one.begin, one.end) for one in self.stretches)
-        named = [one.name for one in fields(self) if one.name not in {"stretches", "returns"}]
-        rest = tuple(getattr(self, name) for name in named)
+        rest = tuple(getattr(self, one.name) for one in fields(self) if one.name not in _ELSEWHERE)
         return repr((DESIGN_VERSION, when, *rest))
 
 
@@ -240,6 +253,7 @@ def plan(trace: Trace, request: Request, common: Sequence[Common] = ()) -> Plan:
     """
     if not (request.stretches or common) or request.method is Method.EVERYWHERE:
         raise InvalidValue("something must be protected, got nothing: state a time or a stay")
+    request = request.framed(placed(trace.positions)[0])
     check_target(request)
     windows = [_Window.of(trace, one, request) for one in request.stretches]
     cuts = [one.cut(request) for one in windows]
@@ -339,12 +353,12 @@ def _bound_for(request: Request) -> float:
     """The loss by which every adversary is left with the metres that were asked for."""
     known = min(one.variance(2, one.place) for one in request.adversaries)
     if known <= request.variance:
-        raise _too_much(known)
+        raise _too_much(known, request.scale)
     return 1 / request.variance - 1 / known
 
 
-def _too_much(known: float) -> BeyondPrior:
-    most = int(CIRCLE_68 * known**0.5 / (1 + Frame.SCALE_ERROR))
+def _too_much(known: float, scale: float) -> BeyondPrior:
+    most = int(CIRCLE_68 * known**0.5 / scale)
     error = BeyondPrior(known**0.5)
     error.args = (
         f"metres to leave must be below {most} with noise, got more: somebody whom the noise is "
@@ -428,13 +442,13 @@ def _finding(window: _Window, request: Request, mechanism: Mechanism, cut: float
             known = one.variance(window.sides(), one.place)
             exposures.append(Exposure(one.name, bound, known**0.5))
     worst = max(one.loss for one in exposures)
-    radius = request.radius * (1 + Frame.SCALE_ERROR)
+    radius, wide = request.radius * request.scale, request.wide
     withheld = window.inside & ~np.asarray(mechanism.released)
     return Finding(
         window.stretch,
         int(window.inside.sum()),
         int(withheld.sum()),
         Guarantee(radius * worst**0.5, request.order),
-        tuple(exposures),
+        tuple(replace(one, loss=one.loss * wide**2, prior=one.prior / wide) for one in exposures),
         None if cut is None else cut + request.uncertain,
     )

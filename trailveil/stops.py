@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.errors import InvalidValue
 from trailveil.projection import MICRO, placed
 from trailveil.trace import NANOSECONDS, Trace
+from trailveil.wording import number_between
 
 Interval = tuple[int, int]
 """First and last moment, nanoseconds since 1970 UTC."""
@@ -53,11 +53,12 @@ def stays(trace: Trace, within: float = WITHIN, lasts: float = LASTS) -> list[In
     too far for one frame.
     """
     for name, value in (("within", within), ("lasts", lasts)):
-        if not 0 < value < 1e9:
-            raise InvalidValue(f"{name} must be a number above 0 and below 1e9, got {value:g}")
+        number_between(name, value, 0.0, 1e9)
     if not len(trace):
         return []
-    metres, seconds = placed(trace.positions)[1] / MICRO, trace.seconds
+    frame, lattice = placed(trace.positions)
+    metres, seconds = lattice / MICRO, trace.seconds
+    within *= (1 + frame.scale_error) / (1 + frame.SCALE_ERROR)
     first, last = _pieces(seconds, lasts / _PIECES)
     places = _without_strays(_medians(metres, first, last))
     there = np.hypot(*(metres - np.repeat(places, last - first + 1, axis=0)).T) <= within

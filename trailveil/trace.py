@@ -27,7 +27,8 @@ class Seen:
     that 64-bit nanoseconds cannot hold (before 1677, after 2262); both arrive as NaT.
     `without_position` are records that claim no position, such as a heart rate between two fixes;
     `other_fields` the kinds of further fields that fixes had; `other_records` what else the file
-    held (laps, areas, ...); `wrong_checksums` parts whose checksum does not fit.
+    held (laps, areas, ...); `wrong_checksums` parts whose checksum does not fit. `lost_ends` is 1
+    where the file is damaged or cut off, and what stood behind that could not be read.
     """
 
     routes: int = 0
@@ -40,6 +41,7 @@ class Seen:
     other_fields: int = 0
     other_records: int = 0
     wrong_checksums: int = 0
+    lost_ends: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

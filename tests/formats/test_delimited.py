@@ -2,6 +2,7 @@
 
 import csv
 import io
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -157,3 +158,27 @@ def test_an_ordinary_reader_reads_what_is_written() -> None:
     assert [float(row["latitude"]) for row in rows] == TRACE.positions[:, 0].tolist()
     stamps = np.array([row["time"].removesuffix("Z") for row in rows], dtype="datetime64[ns]")
     np.testing.assert_array_equal(stamps.astype(np.int64), TRACE.times)
+
+
+@pytest.mark.parametrize(
+    ("names", "listed"),
+    [
+        ("lat,lng,begin_timestamp,end_timestamp", "several that may be (begin_timestamp, end_tim"),
+        ("lat,lng,Start Time", "none that is known (Start Time"),
+        ("lat,lng,moment", "none that is known (lat, lng, moment"),
+    ],
+)
+def test_a_column_that_may_be_the_time_is_named(names: str, listed: str) -> None:
+    with pytest.raises(UnreadableInput) as told:
+        read(f"{names}\n47,8,2024-05-01T08:00:00Z,\n".encode(), "x.csv")
+    assert listed in str(told.value)
+    assert "'time'" in str(told.value)
+
+
+@pytest.mark.parametrize("row", ["," * 2_000_000, '"a\n",' * 400_000], ids=["line", "lines"])
+def test_a_row_that_would_unfold_to_millions_of_cells_is_refused(row: str) -> None:
+    tracemalloc.start()
+    with pytest.raises(UnreadableInput, match="at most 1,000,000 characters"):
+        read(f"time,lat,lon\n{row}\n".encode(), "x.csv")
+    assert tracemalloc.get_traced_memory()[1] < 60 * 10**6
+    tracemalloc.stop()

@@ -14,6 +14,7 @@ from tests.formats.fit_files import (
     semicircles,
     timer_start,
 )
+from trailveil.cleaning import clean
 from trailveil.errors import TrailveilError, UnreadableInput
 from trailveil.formats.fit import read
 from trailveil.trace import Seen
@@ -67,9 +68,7 @@ def test_a_wrong_checksum_is_counted() -> None:
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (SOUND[:-10], "must be a whole FIT file"),
         (SOUND[:13], "must be a whole FIT file"),
-        (SOUND + b"more", "must be a whole FIT file"),
         (b"<gpx/>" * 9, "must be a whole FIT file"),
         (framed(records()), "must be a whole FIT file"),
         (framed(DEFINITIONS), "got none"),
@@ -81,6 +80,17 @@ def test_what_is_no_recorded_track_is_refused_in_one_line(data: bytes, expected:
         read(data, "x.fit")
     assert "\n" not in str(caught.value)
     assert "x.fit" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "fixes"), [(SOUND[:-1], 4), (SOUND[:-3], 3), (SOUND[:-17], 2), (SOUND + b"m", 4)]
+)
+def test_what_stands_before_the_damage_is_kept_and_that_is_said(data: bytes, fixes: int) -> None:
+    recording = read(data, "x.fit")
+    assert (len(recording), recording.seen.lost_ends) == (fixes, 1)
+    assert recording.positions.tolist() == read(SOUND, "x.fit").positions[:fixes].tolist()
+    _, cleaning = clean(recording, assume_utc=True)
+    assert "damaged or cut off, and were read up to there: 1" in " ".join(cleaning.sentences())
 
 
 @given(st.integers(0, len(SOUND)), st.integers(0, 20), st.binary(max_size=8))

@@ -133,9 +133,10 @@ def test_owntracks_in_each_of_its_forms() -> None:
     whole = SAMPLES["OwnTracks"]
     lines = [json.dumps(one) for one in sent]
     recorded = [f"2024-05-01T07:30:00Z\t*                 \t{line}" for line in lines]
+    spaced = [f"2024-05-01T07:30:00Z  *                   {line}" for line in lines]
     cut = [*lines, lines[-1][:20]]
     forms = [whole, json.dumps({"count": 40, "data": sent}).encode()]
-    forms += ["\r\n".join(each).encode() for each in (lines, recorded, cut)]
+    forms += ["\r\n".join(each).encode() for each in (lines, recorded, spaced, cut)]
     for data in forms:
         found = read(data, "x")
         assert found.positions.tolist() == PLACES.tolist()

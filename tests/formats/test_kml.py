@@ -117,8 +117,11 @@ def test_a_line_with_a_span_has_times_at_its_ends_alone() -> None:
 def test_a_view_of_the_map_is_no_place_and_a_link_is_not_followed() -> None:
     view = f"<LookAt>{SPAN}<longitude>7</longitude><latitude>46</latitude></LookAt>"
     link = "<NetworkLink><Link><href>http://127.0.0.1:9/x.kml</href></Link></NetworkLink>"
-    with pytest.raises(UnreadableInput, match="got waypoints: 1, other records: 1"):
+    with pytest.raises(UnreadableInput, match="KML that only links to where it is, which is not"):
         taken(link + placemark(view + POINT))
+    with pytest.raises(UnreadableInput, match="got waypoints: 1"):
+        taken(placemark(view + POINT))
+    assert len(taken(link + placemark(track(WHENS, COORDS)))) == 3
 
 
 @pytest.mark.parametrize(
@@ -193,9 +196,11 @@ def test_what_is_written_tells_nothing_of_when_and_where() -> None:
 
 
 def test_no_document_or_several_are_refused() -> None:
-    assert "one .kml file, got 0" in refusal(archive(("a.png", b"x")))
-    assert "one .kml file, got 0" in refusal(archive(("inner.kmz", SAMPLES["KMZ"])))
-    assert "one .kml file, got 2" in refusal(archive(("doc.kml", TRACKED), ("b.kml", TRACKED)))
+    assert "with a recording, got 0" in refusal(archive(("a.png", b"x")))
+    assert "with a recording, got 0" in refusal(archive(("inner.kmz", SAMPLES["KMZ"])))
+    root = b"<kml><NetworkLink><Link><href>b.kml</href></Link></NetworkLink></kml>"
+    assert len(kmz.read(archive(("doc.kml", root), ("b.kml", TRACKED)), "x")) == 3
+    assert "got 2 in 2" in refusal(archive(("doc.kml", TRACKED), ("b.kml", TRACKED)))
 
 
 @pytest.mark.parametrize("name", ["../doc.kml", "/etc/doc.kml", "a/../../doc.kml", "C:\\doc.kml"])

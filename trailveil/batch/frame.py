@@ -30,6 +30,7 @@ from trailveil.protecting import (
 )
 from trailveil.release import Plan
 from trailveil.retiming import retimed
+from trailveil.threads import one_thread
 from trailveil.trace import Trace
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ def protect_frame(
     kept = [empty_frame(frame, trace)]
     for name, part in _parts(frame, trace):
         try:
-            release = _released(part, secret, rules, ledger, subject, again=again)
+            with one_thread():
+                release = _released(part, secret, rules, ledger, subject, again=again)
         except TrailveilError as error:
             if refused is None:
                 raise

@@ -5,7 +5,6 @@ person; a worker reads the rows of one trace when it is at it. What it reads is 
 other, of that trace alone, by the same readers.
 """
 
-import csv
 import io
 import os
 from collections.abc import Iterator, Sequence
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from trailveil.errors import UnreadableInput
 from trailveil.formats import size_of
 from trailveil.formats.columns import columns_of, people_in, tracks_in
-from trailveil.formats.delimited import Header, header_of
+from trailveil.formats.delimited import Header, header_of, rows_in
 from trailveil.formats.delimited import read as read_text
 from trailveil.formats.parquet import needed, opened_file
 from trailveil.formats.parquet import read as read_parquet
@@ -185,7 +184,7 @@ def _in_text(
         for _ in range(header.line + 1):
             stream.readline()
         head = stream.tell()
-        for cells, begin, end in _lines(stream, head, encoding, header):
+        for cells, begin, end in _lines(stream, head, encoding, header, where):
             if not cells or cells[0].startswith("#"):
                 continue
             value = cells[at].strip() if at < len(cells) else ""
@@ -204,7 +203,7 @@ def _in_text(
 
 
 def _lines(
-    stream: io.BufferedReader, begin: int, encoding: str, header: Header
+    stream: io.BufferedReader, begin: int, encoding: str, header: Header, where: str
 ) -> Iterator[tuple[list[str], int, int]]:
     """The rows of a table of text, and where each begins and ends, in bytes."""
     end = begin
@@ -215,7 +214,7 @@ def _lines(
             end += len(line)
             yield line.decode(encoding, errors="replace")
 
-    for cells in csv.reader(lines(), delimiter=header.delimiter):
+    for cells in rows_in(lines(), header.delimiter, where):
         yield cells, begin, end
         begin = end
 

@@ -41,6 +41,7 @@ from trailveil.randomness import derive, slow_digest
 from trailveil.recorded import Visit, near_in_time
 from trailveil.release import Method, Plan
 from trailveil.report.parts import prior_in_full
+from trailveil.threads import one_thread
 from trailveil.trace import Trace
 
 _CHUNK = 1 << 20
@@ -95,7 +96,8 @@ Outcome = Ready | Failed
 
 def work(task: Task) -> Outcome:
     """Read, design and draw one trace; its file is complete, and aside, where it is Ready."""
-    return _told(task, partial(_work, task, durable=True))
+    with one_thread():
+        return _told(task, partial(_work, task, durable=True))
 
 
 def work_all(tasks: Sequence[Task]) -> tuple[list[Outcome], float]:
@@ -105,7 +107,7 @@ def work_all(tasks: Sequence[Task]) -> tuple[list[Outcome], float]:
     """
     begun = time.monotonic()
     pairs: list[tuple[Task, Outcome, Future[None] | None]] = []
-    with ThreadPoolExecutor(1) as disk:
+    with one_thread(), ThreadPoolExecutor(1) as disk:
         for task in tasks:
             made, wait = _told(task, partial(_work, task, durable=False)), None
             if isinstance(made, Ready):

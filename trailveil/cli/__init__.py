@@ -11,6 +11,7 @@ import click
 
 from trailveil.cli.streams import STOPPED, close_output, prepare, say, say_wrong_usage
 from trailveil.errors import TrailveilError
+from trailveil.threads import keep_one_thread
 from trailveil.version import __version__
 
 # Name of the command: its module and function, and its one line in `trailveil --help`.
@@ -41,6 +42,7 @@ class LazyGroup(click.Group):
         """Import the command; None where there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
+        keep_one_thread()  # before numpy is loaded
         module, _, name = COMMANDS[cmd_name][0].partition(":")
         found = getattr(import_module(module), name)
         return found if isinstance(found, click.Command) else None

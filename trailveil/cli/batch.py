@@ -30,6 +30,7 @@ from trailveil.formats.source import named
 from trailveil.keys import load_key, make_key
 from trailveil.ledger import Ledger, user_ledger
 from trailveil.retiming import Retiming
+from trailveil.wording import said
 
 EXAMPLE = """Examples:
 
@@ -271,7 +272,9 @@ def _text(summary: dict[str, Any], outdir: Path) -> str:
         if summary[name] is not None:
             one = summary[name]
             lines.append(
-                f"  {what}: {one['least']:.3g} to {one['most']:.3g}{unit}, half of them up to "
-                f"{one['half']:.3g}{unit}, nine of ten up to {one['nine_of_ten']:.3g}{unit}"
+                f"  {what}: {said(one['least'], 3)} to {said(one['most'], 3)}{unit}, half of them "
+                "up to "
+                f"{said(one['half'], 3)}{unit}, nine of ten up to "
+                f"{said(one['nine_of_ten'], 3)}{unit}"
             )
     return "\n".join(lines)

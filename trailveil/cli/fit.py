@@ -11,6 +11,7 @@ from trailveil.cli.parameters import POSITIVE
 from trailveil.cli.waiting import watched
 from trailveil.errors import InvalidValue, UnreadableInput
 from trailveil.output import check_output, write_atomically
+from trailveil.wording import said
 
 if TYPE_CHECKING:
     from trailveil.datasets.effective import EffectiveScales
@@ -232,7 +233,9 @@ def _prior_text(spec: "PriorSpec", windows: "Stretches", output: Path) -> list[s
         unit = _unit(name, basis.spread, "m" if spec.unit == "metres" else spec.unit)
         held = basis.at_bounds.get(name, 0)
         note = f", at its bound in {held} of the fits" if held else ""
-        lines.append(f"  {name:<14}{middle:.4g} {unit} ({low:.4g} to {high:.4g}){note}")
+        lines.append(
+            f"  {name:<14}{said(middle, 4)} {unit} ({said(low, 4)} to {said(high, 4)}){note}"
+        )
     if basis.unfinished:
         lines.append(f"Warning: {basis.unfinished} fits did not converge.")
     return [*lines, f"Written to {output.name}. Use it with --prior, on other recordings."]

@@ -12,6 +12,7 @@ from trailveil.formats.source import named
 from trailveil.ledger import Book, Recorded, user_ledger
 from trailveil.output import check_output, write_atomically
 from trailveil.report.ledger import CANNOT_KNOW
+from trailveil.wording import said
 
 EXAMPLE = """Examples:
 
@@ -96,7 +97,7 @@ def _line(one: dict[str, Any]) -> str:
 
 
 def _epsilon(value: float) -> str:
-    return "all that can be told" if value > 1e9 else f"epsilon {value:.3g}"
+    return "all that can be told" if value > 1e9 else f"epsilon {said(value, 3)}"
 
 
 def _in_utc(when: int) -> str:

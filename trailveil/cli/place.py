@@ -20,6 +20,7 @@ from trailveil.places import Place, added, designed, load_places, save_places
 from trailveil.priors import BUILT_IN
 from trailveil.randomness import fresh_seed
 from trailveil.visits import circle
+from trailveil.wording import said
 
 EXAMPLE = """Examples:
 
@@ -119,8 +120,9 @@ def list_places(*, where: bool, as_json: bool) -> None:
     for one in found:
         at = f" at {one['near']}" if where else ""
         click.echo(
-            f"{one['name']}{at}: radius {one['radius_m']:g} m, epsilon {one['epsilon']:g} (order "
-            f"{one['order']:g}), {one['ways']} way{'s' * (one['ways'] != 1)}, "
+            f"{one['name']}{at}: radius {said(one['radius_m'])} m, epsilon {said(one['epsilon'])} "
+            "(order "
+            f"{said(one['order'])}), {one['ways']} way{'s' * (one['ways'] != 1)}, "
             f"moved by {one['moved_m']:,.0f} m"
         )
     if not found:
@@ -174,4 +176,4 @@ def _told(one: Place, *, where: bool) -> dict[str, Any]:
         "adversaries": [who.value for who in one.who],
         "moved_m": float(2**0.5 * one.noise.std),
     }
-    return {**found, "near": f"{at.latitude},{at.longitude},{at.metres:g}"} if where else found
+    return {**found, "near": f"{at.latitude},{at.longitude},{said(at.metres)}"} if where else found

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trailveil.formats.source import named
+from trailveil.wording import said
 
 if TYPE_CHECKING:
     from trailveil.experiments.figure2 import Choice, Point
@@ -176,7 +177,7 @@ def _figure2_text(found: dict[str, Any], choice: "Choice") -> list[str]:
         "Intervals at the length scale nearest to the median of the fits:",
     ]
     for one in found["median"]:
-        curves = ", ".join(f"{name} {value:.3g}" for name, value in one["intervals"].items())
+        curves = ", ".join(f"{name} {said(value, 3)}" for name, value in one["intervals"].items())
         scale = one["length_scale"]
         lines.append(f"  {one['panel']}) {one['computed']}, l = {scale:.2f}: {curves}")
     return lines

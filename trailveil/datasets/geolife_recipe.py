@@ -32,7 +32,7 @@ from trailveil.fit import FAMILIES, Series
 from trailveil.formats.plt import fields, numbers
 from trailveil.formats.source import load, named
 from trailveil.gaussian import FloatArray
-from trailveil.projection import MICRO, placed
+from trailveil.projection import EXTENT, MICRO, placed
 
 Projection = Literal["metres", "paper"]
 
@@ -180,7 +180,7 @@ def _kept(seconds: FloatArray) -> NDArray[np.intp]:
 def _metres(degrees: FloatArray, projection: Projection) -> FloatArray:
     """Coordinates (n, 2) in metres, from the first fix so that a place that never moves gives 0."""
     if projection == "metres":
-        lattice = placed(degrees)[1]
+        lattice = placed(degrees, furthest=EXTENT)[1]
         return np.asarray((lattice - lattice[0]) / MICRO)
     latitude, longitude = np.radians(degrees).T
     ring = _RADIUS * np.cos(latitude)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from trailveil.errors import UnreadableInput
 from trailveil.fit import Series, cut
-from trailveil.projection import MICRO, placed
+from trailveil.projection import EXTENT, MICRO, placed
 from trailveil.readings import Readings
 from trailveil.trace import Trace
 
@@ -64,7 +64,7 @@ def stretches(
                 short += 1
                 continue
             degrees = trace.positions[rows]
-            lattice = placed(degrees)[1]
+            lattice = placed(degrees, furthest=EXTENT)[1]
             metres = (lattice - lattice[0]) / MICRO
             steps = np.hypot(*np.diff(metres, axis=0).T) / np.diff(seconds)
             if np.median(steps) > fastest:

@@ -52,6 +52,10 @@ class Fixes:
         self._counts = dict.fromkeys(Seen.__dataclass_fields__, 0)
         self._fields: set[str] = set()
 
+    def __len__(self) -> int:
+        """How many fixes there are so far."""
+        return len(self._times)
+
     def begin_track(self) -> None:
         """What follows belongs to another track, and so to another segment."""
         self._new_track = self._new_segment = True

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Final
 
 from trailveil.errors import UnreadableInput
+from trailveil.formats.source import named
 
 LATITUDES: Final = {"lat", "latitude", "latitud", "latitudine", "breite", "breitengrad"}
 LONGITUDES: Final = {
@@ -22,11 +23,13 @@ LONGITUDES: Final = {
 }
 # In order of preference, where a table has several.
 TIMES: Final = (
-    *("trackedat", "fixtime", "recordedat", "timestamp", "datetime", "dateandtime"),
+    *("trackedat", "fixtime", "recordedat", "timestamp", "datetime", "dateandtime", "ts"),
     *("time", "gpstime", "devicetime", "eventtime", "trackpointtime", "epoch", "epochtime"),
     *("unix", "unixtime", "unixtimestamp", "zeitstempel", "zeitpunkt", "zeit", "horodatage"),
     *("fechahora", "datumzeit", "datumuhrzeit", "dateheure", "t", "utc", "gmt"),
 )
+_ENDS: Final = {"timestamp", "ts", "datetime"}  # of names such as fix_timestamp
+_SPEAK: Final = _ENDS | {"time", "times", "at", "date", "when", "clock"}
 DATES: Final = ("date", "datum", "fecha", "utcd")
 CLOCKS: Final = ("time", "uhrzeit", "clock", "hora", "heure", "timeofday", "utct", "zeit")
 SEGMENTS: Final = ("segment", "segmentid", "trkseg")
@@ -52,7 +55,7 @@ _PER_SECOND: Final = {
 }
 _UTC: Final = {"utc", "gmt", "z"}
 _WORDS = re.compile(r"[eE][67](?![a-zA-Z0-9])|[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]*|\d+")
-_LONGEST_NAME = 100
+_LONGEST_NAME, _NAMED = 100, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +113,6 @@ def _columns_beside(names: tuple[str | None, ...]) -> Columns:
     return _with_rest([words_of(name) for name in names], (-1, 1.0), (-1, 1.0))
 
 
-def needed_columns(what: str, where: str) -> UnreadableInput:
-    """The refusal of a table without a column of latitudes, longitudes or times."""
-    return UnreadableInput(
-        f"input must have columns of latitude, longitude and time, got none of {what}: {where}; "
-        "name them latitude, longitude and time in the first line"
-    )
-
-
 def _with_rest(
     cut: list[list[str]], latitude: tuple[int, float], longitude: tuple[int, float]
 ) -> Columns:
@@ -125,6 +120,8 @@ def _with_rest(
     date, clock = _first(cut, DATES, drop=_UTC), _first(cut, CLOCKS, drop=_UTC)
     if date is not None and clock is not None and time in (clock, None):
         time, unit, utc = clock, None, bool(_UTC & {*cut[clock], *cut[date]})
+    elif time is None and (ends := _time_by_end(cut))[0] is not None:
+        time, unit, utc = ends
     elif time is None:
         time, date = date, None
     else:
@@ -146,6 +143,23 @@ def _with_rest(
         utc=utc,
         others=len(cut) - len(used),
         **found,
+    )
+
+
+def times_in(names: Sequence[object]) -> list[str]:
+    """The columns whose names speak of times, all of them."""
+    return [name for name in names if isinstance(name, str) and _SPEAK & {*words_of(name)}]
+
+
+def no_time(names: Sequence[object], where: str) -> UnreadableInput:
+    """The refusal of a table none of whose columns, or no one of them, is surely of times."""
+    texts = [name.strip() for name in names if isinstance(name, str) and name.strip()]
+    known = times_in(texts)
+    got = "several that may be" if len(known) > 1 else "none that is known"
+    listed = named(", ".join((known or texts)[:_NAMED])).removeprefix("...")
+    return UnreadableInput(
+        f"input must have one column of times, got {got} ({listed}): {where}; name the one that "
+        "holds the times 'time'"
     )
 
 
@@ -196,6 +210,17 @@ def _time(cut: list[list[str]]) -> tuple[int | None, int | None, bool]:
         if rank is not None and (best is None or rank < best[0]):
             best = (rank, index, units[0] if units else None, utc)
     return (None, None, False) if best is None else best[1:]
+
+
+def _time_by_end(cut: list[list[str]]) -> tuple[int | None, int | None, bool]:
+    """The one column whose name ends like one of times, such as fix_timestamp."""
+    found = []
+    for index, words in enumerate(cut):
+        bare = [word for word in words if word not in _UTC and word not in _PER_SECOND]
+        if bare and bare[-1] in _ENDS:
+            units = [_PER_SECOND[word] for word in words[1:] if word in _PER_SECOND]
+            found.append((index, units[0] if units else None, bool(_UTC & {*words})))
+    return found[0] if len(found) == 1 else (None, None, False)
 
 
 def _first(cut: list[list[str]], names: Iterable[str], drop: set[str] | None = None) -> int | None:

@@ -12,7 +12,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Final
 
@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from trailveil.errors import UnreadableInput
 from trailveil.fields import FIELDS
 from trailveil.formats.collect import MOST_POINTS, number
-from trailveil.formats.columns import Columns, columns_of
+from trailveil.formats.columns import Columns, columns_of, no_time
 from trailveil.formats.field_columns import FieldColumn, field_columns
 from trailveil.formats.grid import degrees, rows_of
 from trailveil.formats.moments import format_moments
@@ -31,6 +31,7 @@ from trailveil.trace import Recording, Trace
 _DELIMITERS = ",;\t|"
 _HEAD = 8192  # bytes in which the line of names must be
 _HEADER_LINES = 30
+_LONGEST_ROW = 1_000_000  # characters
 _MARKS: Final = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF16_LE: "utf-16",
@@ -76,7 +77,8 @@ def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_P
     rows = Rows(header.columns, where, wanted, most)
     fields = field_columns(header.names, wanted)
     for cells in lines:
-        _take(cells, header.columns, fields, rows)
+        if _take(cells, header.columns, fields, rows):
+            rows.people.row(header.names, cells)
     return rows.recording(other_fields=header.columns.others - len(fields))
 
 
@@ -90,7 +92,9 @@ def table_of(
     one that has more cells than there are names.
     """
     encoding, header = header_of(data, roles, blanks=blanks)
-    if header is None or header.columns.time is None:
+    if header is not None and header.columns.time is None:
+        raise no_time(header.names, where)
+    if header is None:
         raise UnreadableInput(
             f"input must have a line that names {wanted}, got none: {where}; name the columns so, "
             f"with a comma, semicolon, tab or bar between{more}"
@@ -107,22 +111,46 @@ def header_of(data: bytes, roles: Roles, *, blanks: bool = False) -> tuple[str, 
     return encoding, _header(head, roles, blanks=blanks)
 
 
-def _rows(stream: io.TextIOWrapper, header: Header, where: str) -> Iterator[list[str]]:
-    width = len(header.names)
-    try:
-        for index, cells in enumerate(csv.reader(stream, delimiter=header.delimiter), 1):
-            if len(cells) > width and any(cells[width:]):
+def rows_in(lines: Iterable[str], delimiter: str, where: str) -> Iterator[list[str]]:
+    """The rows of lines, as cells; a row may go over several lines, in quotation marks.
+
+    Raises UnreadableInput for a row of more than a million characters, which would unfold to as
+    many cells, and for a cell that is too long.
+    """
+    left = _LONGEST_ROW
+
+    def bounded() -> Iterator[str]:
+        nonlocal left
+        for line in lines:
+            left -= len(line)
+            if left < 0:
                 raise UnreadableInput(
-                    f"rows must have {width} cells, as the line of names has, got {len(cells)} in "
-                    f"row {index}: {where}; where commas are decimal, put semicolons between cells"
+                    f"rows must have at most {_LONGEST_ROW:,} characters, got a longer one: "
+                    f"{where}; line ends or a quotation mark may be missing"
                 )
-            if cells:
-                yield [] if cells[0].startswith("#") else cells
+            yield line
+
+    try:
+        for cells in csv.reader(bounded(), delimiter=delimiter):
+            left = _LONGEST_ROW
+            yield cells
     except csv.Error:
         raise UnreadableInput(
             f"input must be a table with cells of at most 128 KiB, got a longer one: {where}; a "
             "quotation mark may be missing"
         ) from None
+
+
+def _rows(stream: io.TextIOWrapper, header: Header, where: str) -> Iterator[list[str]]:
+    width = len(header.names)
+    for index, cells in enumerate(rows_in(stream, header.delimiter, where), 1):
+        if len(cells) > width and any(cells[width:]):
+            raise UnreadableInput(
+                f"rows must have {width} cells, as the line of names has, got {len(cells)} in "
+                f"row {index}: {where}; where commas are decimal, put semicolons between cells"
+            )
+        if cells:
+            yield [] if cells[0].startswith("#") else cells
 
 
 def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
@@ -200,15 +228,16 @@ def _named(line: int, text: str, delimiter: str, roles: Roles) -> Header | None:
     return None if columns is None else Header(line, delimiter, columns, tuple(names))
 
 
-def _take(cells: list[str], columns: Columns, fields: Sequence[FieldColumn], rows: Rows) -> None:
+def _take(cells: list[str], columns: Columns, fields: Sequence[FieldColumn], rows: Rows) -> bool:
+    """Take a row, and say whether it is a fix."""
     if not cells:
         rows.other_records += 1
-        return
+        return False
     get = cell_getter(cells)
     latitude, longitude = get(columns.latitude), get(columns.longitude)
     if not latitude.strip() and not longitude.strip():
         rows.without_position()
-        return
+        return False
     per_latitude, per_longitude = columns.per_degree
     rows.position(_degrees(latitude) / per_latitude, _degrees(longitude) / per_longitude)
     rows.values.begin()
@@ -216,6 +245,7 @@ def _take(cells: list[str], columns: Columns, fields: Sequence[FieldColumn], row
         rows.values.put(field.field, field.value(get(field.index)))
     rows.stamps.text(get(columns.time), get(columns.date))
     rows.keys(get(columns.track), get(columns.segment), get(columns.person) or None)
+    return True
 
 
 def cell_getter(cells: list[str]) -> Callable[[int | None], str]:

@@ -47,15 +47,25 @@ _DAMAGE: Final = (
 def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
     """The fixes of all activities of a FIT file or chain of them; `where` names it in messages.
 
-    wanted: fields to read besides.
+    wanted: fields to read besides. Of a file that is damaged or cut off, what stands before that
+    is read, and the rest is counted as lost.
 
-    Raises UnreadableInput where it is no FIT, is damaged or cut off, or holds no recorded fix.
+    Raises UnreadableInput where it is no FIT, or holds no recorded fix.
     """
     fixes = Fixes(where, wanted, most)
-    with opened(data, where) as frames:
-        for frame in frames:
-            _take(frame, fixes, wanted)
+    try:
+        with opened(data, where) as frames:
+            for frame in frames:
+                _take(frame, fixes, wanted)
+    except _Damaged:
+        if not len(fixes):
+            raise
+        fixes.count("lost_ends")
     return fixes.recording()
+
+
+class _Damaged(UnreadableInput):
+    """A file that cannot be read to its end."""
 
 
 @contextmanager
@@ -76,7 +86,7 @@ def opened(data: bytes, where: str) -> Iterator[Iterator[Any]]:
         ) as reader:
             yield iter(reader)
     except (FitError, *_DAMAGE):
-        raise UnreadableInput(
+        raise _Damaged(
             f"input must be a whole FIT file, got one that is damaged or cut off: {where}; export "
             "the recording again"
         ) from None

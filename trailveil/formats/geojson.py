@@ -201,6 +201,7 @@ class _Reader:
             for index in (roles.track, roles.segment, roles.person)
         )
         self._rows.keys(track, segment, person)
+        self._rows.people.row(names, values)
         self._call(properties)
 
     def _several(self, lines: Any, properties: Mapping[str, Any]) -> None:
@@ -244,7 +245,9 @@ class _Reader:
         keys = tuple(_key(value) for value in named)
         who = self._roles_of(properties).person
         person = None if who is None else _key(list(properties.values())[who])
+        said = {key: value for key, value in properties.items() if key != NAME}  # of the track
         for index, (place, stamp) in enumerate(zip(places, stamps, strict=True)):
+            self._rows.people.row(tuple(said), [*said.values()])
             self._fix(place, [(one, values[index]) for _, one, values in lists])
             self._stamp(stamp)
             self._rows.keys(keys[0] or track or ("line", own), keys[1] or ("line", own), person)

@@ -27,9 +27,9 @@ class Rows:
 
     times: (n,) int64, nanoseconds since 1970 UTC; points: (n, 2) latitude and longitude, int64 in
     microdegrees or float64 in degrees; tracks, segments: (n,) numbers from 0 without gaps, since
-    what has no fix is left out; starts: index of the first row of each segment, and n; fields: by name, n decimal numbers
-    as text, "" for none; one that no row states is left out; names: of tracks, if any has one;
-    decimals: of degrees, as many as the finest point has, so that each number has as many.
+    what has no fix is left out; starts: index of the first row of each segment, and n; fields: by
+    name, n decimal numbers as text, "" for none; one that no row states is left out; names: of
+    tracks, if any has one; decimals: of whole microdegrees, as many as the finest point has.
     """
 
     times: NDArray[np.int64]

@@ -160,7 +160,7 @@ class _Placemarks(ContentHandler):
         self._arrays: list[tuple[FieldColumn, array[float]]] = []
         self._open: FieldColumn | None = None
         self._marks = self._new()  # places with a time, outside tracks
-        self._tracked = 0
+        self._tracked = self._links = 0
         self._kinds = {"waypoints": 0, "routes": 0}  # what the marks are beside tracks
         self._placemark: dict[str, str] = {}
 
@@ -184,6 +184,7 @@ class _Placemarks(ContentHandler):
             self._begin_array(str(attrs.get("name", "")))
         elif own in _OTHERS:
             self._fixes.count("other_records")
+            self._links += own == "NetworkLink"
         elif f"{outer}/{own}" in _LEAVES or (self._place(own) == "Placemark/name"):
             self._text = []
 
@@ -220,6 +221,12 @@ class _Placemarks(ContentHandler):
         elif self._marks.times:
             self._fixes.begin_track()
             self._marks.give((), high="elevation" in self._wanted)
+        if self._links and not len(self._fixes):
+            raise UnreadableInput(
+                "input must hold the recorded track itself, got a KML that only links to where it "
+                f"is, which is not followed: {self._where}; open it in the program that made it, "
+                "and save the track as KMZ or GPX"
+            )
         return self._fixes.recording()
 
     def _new(self) -> _Held:

@@ -1,4 +1,4 @@
-"""KMZ: a zip archive with one KML document; nothing else in it is looked at.
+"""KMZ: a zip archive with a KML document of a recording; nothing else in it is looked at.
 
 The standard library opens it once the end of the archive says that it is small enough to be listed.
 Nothing is extracted to a file, and the document is read no further than a file may be large.
@@ -9,6 +9,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import BinaryIO, Final
 
@@ -43,16 +44,23 @@ def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_P
     wanted: fields to read besides.
 
     Raises UnreadableInput where it is no such archive, is damaged, encrypted or made to fill the
-    memory, has no KML document or several, or the document cannot be read as `kml.read` has it.
+    memory, has no KML document with a recording or several, such as one that links to another, or
+    the document cannot be read as `kml.read` has it.
     """
     with opened(data, where) as archive:
         names = [one for one in archive.infolist() if one.filename.lower().endswith(".kml")]
-        if len(names) != 1:
-            raise UnreadableInput(
-                f"KMZ must hold one .kml file, got {len(names)}: {where}; unpack it and name one"
-            )
-        content = member(archive, names[0], where)
-    return kml.read(content, where, wanted, most)
+        if len(names) == 1:
+            return kml.read(member(archive, names[0], where), where, wanted, most)
+        found = []
+        for name in names:
+            with suppress(UnreadableInput):
+                found.append(kml.read(member(archive, name, where), where, wanted, most))
+    if len(found) != 1:
+        raise UnreadableInput(
+            f"KMZ must hold one .kml file with a recording, got {len(found)} in {len(names)}: "
+            f"{where}; unpack it and name one"
+        )
+    return found[0]
 
 
 def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:

@@ -20,8 +20,8 @@ from trailveil.formats.moments import Moment, Trouble
 from trailveil.formats.tabular import several
 from trailveil.trace import NANOSECONDS, Recording
 
-_RECORDED = re.compile(rb"\s*[\dTZ:.+-]{10,40}\t[^\t\n]{1,40}\t *\{")
-_BEFORE = re.compile(rb"[^\t]{1,40}\t[^\t]{1,40}\t")
+# A time, a kind padded with blanks, a message: tabs between, or blanks where a copy lost the tabs.
+_BEFORE = re.compile(rb"\s*[\dTZ:.+-]{10,40}[\t ]+[^\t\n{]{0,40}[\t ]\s*(?=\{)")
 _FIRST = re.compile(rb"\s*(\{[^\r\n]*\})[ \t\r]*\n\s*\S")
 _LATEST: Final = 9 * 10**9  # seconds: the year 2255
 _FIELDS: Final = (("alt", "elevation", 1.0), ("vel", "speed", 1 / 3.6), ("cog", "course", 1.0))
@@ -46,7 +46,7 @@ def take(root: Any, where: str, wanted: Sequence[str] = (), most: int = MOST_POI
 def is_lines(data: bytes) -> bool:
     """Whether a text has a message a line, and not one document of JSON."""
     data = data.removeprefix(b"\xef\xbb\xbf")
-    if _RECORDED.match(data):
+    if _BEFORE.match(data):
         return True
     first = _FIRST.match(data)
     try:

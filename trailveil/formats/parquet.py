@@ -20,10 +20,11 @@ from numpy.typing import ArrayLike, NDArray
 from trailveil.errors import Unavailable, UnreadableInput
 from trailveil.fields import FIELDS
 from trailveil.formats.collect import MOST_POINTS, number, too_many
-from trailveil.formats.columns import Columns, columns_beside, columns_of
+from trailveil.formats.columns import Columns, columns_beside, columns_of, no_time
 from trailveil.formats.field_columns import FieldColumn, field_columns
 from trailveil.formats.grid import Degrees, rows_of, whole_degrees
 from trailveil.formats.json_text import inner
+from trailveil.formats.people import may_name_people
 from trailveil.formats.tabular import Rows, add_arrays
 from trailveil.trace import Recording, Trace
 
@@ -53,8 +54,9 @@ def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_P
         roles = _roles(names, geometry, where)
         rows = Rows(roles, where, wanted, most)
         fields = field_columns(names, wanted)
-        for columns in _batches(file, names, geometry, roles, fields):
-            _take(columns, geometry, rows, [(names[one.index], one) for one in fields])
+        people = _people(file, geometry)
+        for columns in _batches(file, _wanted(names, geometry, roles, fields) | people):
+            _take(columns, geometry, rows, [(names[one.index], one) for one in fields], people)
     return rows.recording(other_fields=roles.others - (geometry is not None) - len(fields))
 
 
@@ -98,7 +100,19 @@ def needed(file: Any, where: str, wanted: Sequence[str] = ()) -> list[str]:
     names = file.schema_arrow.names
     geometry = _geometry(file, where)
     roles = _roles(names, geometry, where)
-    return sorted(_wanted(names, geometry, roles, field_columns(names, wanted)))
+    found = _wanted(names, geometry, roles, field_columns(names, wanted))
+    return sorted(found | _people(file, geometry))
+
+
+def _people(file: Any, geometry: str | None) -> set[str]:
+    """The columns of text and of whole numbers whose names may be those of people."""
+    return {
+        field.name
+        for field in file.schema_arrow
+        if field.name != geometry
+        and may_name_people(field.name)
+        and str(field.type).startswith(("int", "uint", *_TEXT, "dictionary"))
+    }
 
 
 def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
@@ -185,7 +199,9 @@ def _refused(wanted: str, found: str, where: str) -> UnreadableInput:
 
 def _roles(names: list[str], geometry: str | None, where: str) -> Columns:
     roles = columns_of(names) if geometry is None else columns_beside(names)
-    if roles is None or roles.time is None or roles.date is not None:
+    if roles is not None and roles.time is None:
+        raise no_time(names, where)
+    if roles is None or roles.date is not None:
         raise UnreadableInput(
             "input must have columns of time, and of latitude and longitude or of points (as "
             f"GeoParquet), got others: {where}; name the columns so"
@@ -198,15 +214,8 @@ def _check_size(file: Any, where: str, most: int) -> None:
         raise too_many(where, most)
 
 
-def _batches(
-    file: Any,
-    names: list[str],
-    geometry: str | None,
-    roles: Columns,
-    fields: Sequence[FieldColumn],
-) -> Iterator[dict[str, Any]]:
+def _batches(file: Any, wanted: set[str]) -> Iterator[dict[str, Any]]:
     """The columns that are needed, batch by batch."""
-    wanted = _wanted(names, geometry, roles, fields)
     for batch in file.iter_batches(_BATCH, columns=sorted(wanted), use_threads=False):
         plain = [_plain_unless_text(column) for column in batch.columns]
         yield dict(zip(batch.schema.names, plain, strict=True))
@@ -233,6 +242,7 @@ def _take(
     geometry: str | None,
     rows: Rows,
     fields: Sequence[tuple[str, FieldColumn]],
+    people: set[str],
 ) -> None:
     names = list(columns)
     held = columns_of(names) if geometry is None else columns_beside(names)
@@ -252,7 +262,17 @@ def _take(
         for index in (held.track, held.segment, held.person)
     ]
     values = [(one.field, one.values(_stated(columns[name]))) for name, one in fields]
-    add_arrays(rows, positions, times, (keys[0], keys[1], keys[2]), naive=naive, fields=values)
+    three = (keys[0], keys[1], keys[2])
+    others = {name: _whole(columns[name]) for name in sorted(people)}
+    add_arrays(rows, positions, times, three, naive=naive, fields=values, others=others)
+
+
+def _whole(column: Any) -> list[Any]:
+    """The values of a column, however long."""
+    if not hasattr(column, "dictionary"):
+        return list(column.to_pylist())
+    known = [*column.dictionary.to_pylist(), None]
+    return [known[index] for index in _indices(column).tolist()]
 
 
 def _plain(column: Any) -> list[Any]:

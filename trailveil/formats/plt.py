@@ -43,7 +43,8 @@ def fields(data: bytes, where: str) -> Iterator[list[str]]:
         )
     stream = io.TextIOWrapper(io.BytesIO(plain), encoding, errors="replace")
     lines = dropwhile(lambda line: not line.strip(), stream)
-    rows = (line.strip().split(",") for line in islice(lines, _HEADER_LINES, None) if line.strip())
+    rest = islice(lines, _HEADER_LINES, None)
+    rows = (line.strip().split(",", _FIELDS) for line in rest if line.strip())
     first = next(rows, None)
     if first is None:
         raise UnreadableInput(f"input must hold a recorded track, got none: {where}")

@@ -1,8 +1,9 @@
 """Rows of a table become a recording: what tables of text, of Parquet and in memory share."""
 
 from array import array
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import compress, groupby, repeat
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from trailveil.errors import UnreadableInput
 from trailveil.formats.collect import MOST_POINTS, nothing, too_many
 from trailveil.formats.columns import Columns
+from trailveil.formats.people import People
 from trailveil.formats.stamps import Stamps
 from trailveil.formats.values import Values
 from trailveil.trace import Recording, Seen
@@ -27,6 +29,7 @@ class Rows:
     A row that states neither latitude nor longitude is no fix, and counted. Segments and tracks are
     those that are named, else one. Two people in one table would be mixed up: they are refused.
     values: takes the fields in `wanted` of the latest row, or of rows that are added at once.
+    people: takes what other columns say of the same rows, in case they name people.
     """
 
     def __init__(
@@ -37,6 +40,7 @@ class Rows:
         most: int = MOST_POINTS,
     ) -> None:
         self.values: Final = Values(wanted)
+        self.people: Final = People()
         self._most: Final = most
         self._columns: Final = columns
         self._where: Final = where
@@ -103,10 +107,12 @@ class Rows:
         }
         if not len(times):
             raise UnreadableInput(nothing(counts, self._where))
+        positions = np.array(self._positions).reshape(-1, 2)
+        self.people.check(times.view(np.int64), positions, self._where)
         return Recording(
             times,
             naive,
-            np.array(self._positions).reshape(-1, 2),
+            positions,
             np.array(self._segments, dtype=np.intp),
             tuple(self._owners),
             Seen(**{"other_fields": self._columns.others, **counts}),
@@ -137,17 +143,20 @@ def add_arrays(
     *,
     naive: bool,
     fields: Sequence[tuple[str, NDArray[np.float64]]] = (),
+    others: Mapping[Any, Iterable[Any]] = MappingProxyType({}),
 ) -> None:
     """Add rows of columns in memory: positions (n, 2) in degrees, times (n,) of any kind.
 
     times: datetime64 (`naive` says that they have no zone), numbers, or text. keys: for track,
     segment and person what each row says, None where none says anything. fields: (n,) each, of
-    those that are wanted.
+    those that are wanted. others: what columns say that may name people, by their names.
     """
     stated = ~(np.isnan(positions[:, 0]) & np.isnan(positions[:, 1]))
     rows.without_position(int((~stated).sum()))
     rows.positions(positions[stated])
     rows.values.extend([(name, values[stated]) for name, values in fields], int(stated.sum()))
+    own = {name: compress(cells, stated) for name, cells in others.items()}
+    rows.people.rows(own, int(stated.sum()))
     chosen = times[stated]
     if chosen.dtype.kind == "M":
         rows.stamps.moments(chosen, naive=naive)

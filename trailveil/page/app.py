@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from importlib.resources import files
-from typing import Any
+from typing import Any, Final
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -89,7 +89,7 @@ def application(
     return Starlette(
         routes=routes,
         lifespan=lifespan,
-        exception_handlers={TrailveilError: _refusal, MemoryError: _no_memory},
+        exception_handlers=_HANDLERS,
     )
 
 
@@ -155,3 +155,16 @@ async def _no_memory(_: Request, error: Exception) -> Response:
     del error
     line = "the computation must fit in memory, got more than this machine has: shorten it"
     return JSONResponse({"refused": line})
+
+
+async def _no_number(_: Request, error: Exception) -> Response:
+    del error
+    line = "the numbers must be such that can be reckoned with, got others: state more usual ones"
+    return JSONResponse({"refused": line})
+
+
+_HANDLERS: Final = {
+    TrailveilError: _refusal,
+    MemoryError: _no_memory,
+    ArithmeticError: _no_number,
+}

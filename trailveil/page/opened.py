@@ -3,7 +3,6 @@
 All of this is the truth: it is for who recorded it, on the machine that holds the file.
 """
 
-import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from trailveil.trace import NANOSECONDS, Trace
 _DRAWN = 4000
 _MOST_PARTS = 100
 _LONGEST_TIME = 60
+_LARGEST = 1e30  # as of the command line: squares of such numbers can be reckoned with
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -113,8 +113,11 @@ def _part(told: object) -> tuple[str, ...]:
 
 
 def _number(name: str, told: object) -> float:
-    if isinstance(told, bool) or not isinstance(told, int | float) or not math.isfinite(told):
-        raise InvalidValue(f"{name} must be a finite number, got another: reload the page")
+    if isinstance(told, bool) or not isinstance(told, int | float):
+        raise InvalidValue(f"{name} must be a number, got another: reload the page")
+    # Compared as it is: a whole number of 400 digits is no float.
+    if told and not 1 / _LARGEST <= abs(told) <= _LARGEST:
+        raise InvalidValue(f"{name} must be a number of usual size, got another: state such a one")
     return float(told)
 
 

@@ -1,9 +1,16 @@
-"""Serve the page on this machine alone, until it is done."""
+"""Serve the page on this machine alone, until it is done.
 
+Any program of the machine may connect. One that never ends its request takes a place among the few
+that wait, for a short time, and takes none from who asks: the oldest that waits makes room.
+"""
+
+import asyncio
 import socket
 from collections.abc import Callable
 
 import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from trailveil.errors import Refused
 from trailveil.page.app import IDLE, application
@@ -14,6 +21,8 @@ from trailveil.page.planner import Planner
 
 # Seconds that a request may take to end once the server is told to.
 _PATIENCE = 2
+# Seconds that a connection may wait with no request, or half of one, and how many may at once.
+_LONGEST_WAIT, _MOST_WAITING = 10.0, 64
 
 
 def serve(
@@ -34,23 +43,59 @@ def serve(
         planner = Planner(source)
         app = application(planner, lambda: _end(server), basemap=basemap, idle=idle)
         guard = Guard(app, taken, basemap)
-        config = uvicorn.Config(
-            guard,
-            access_log=False,
-            log_config=None,
-            log_level="critical",
-            http="h11",
-            ws="none",
-            loop="asyncio",
-            lifespan="on",
-            server_header=False,
-            proxy_headers=False,
-            timeout_graceful_shutdown=_PATIENCE,
-            limit_concurrency=32,
-        )
-        server = uvicorn.Server(config)
+        server = server_of(guard)
         ready(guard.address)
         server.run(sockets=[listening])
+
+
+def server_of(app: ASGIApp) -> uvicorn.Server:
+    """The server of an application: strict, silent, and not to be held up by half requests."""
+    config = uvicorn.Config(
+        app,
+        access_log=False,
+        log_config=None,
+        log_level="critical",
+        http=_Connection,
+        ws="none",
+        loop="asyncio",
+        lifespan="on",
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=_PATIENCE,
+    )
+    return uvicorn.Server(config)
+
+
+class _Connection(H11Protocol):
+    """A connection that is closed when it waits too long, or longest of too many."""
+
+    _since = 0.0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
+        """Begin to wait, and make room where too many do."""
+        super().connection_made(transport)
+        self._since = self.loop.time()
+        waiting = [one for one in self.connections if isinstance(one, _Connection) and one.waits()]
+        if len(waiting) > _MOST_WAITING:
+            min(waiting, key=lambda one: one._since).transport.abort()
+        self.loop.call_later(_LONGEST_WAIT, self._end_if_slow)
+
+    def on_response_complete(self) -> None:
+        """Wait for another request from now on."""
+        self._since = self.loop.time()
+        super().on_response_complete()
+
+    def waits(self) -> bool:
+        """Whether no request is being answered."""
+        return getattr(self.cycle, "response_complete", True)  # None before the first request
+
+    def _end_if_slow(self) -> None:
+        if self.transport.is_closing():
+            return
+        if self.waits() and self.loop.time() - self._since >= _LONGEST_WAIT:
+            self.transport.abort()
+        else:
+            self.loop.call_later(_LONGEST_WAIT, self._end_if_slow)
 
 
 def _end(server: uvicorn.Server) -> None:

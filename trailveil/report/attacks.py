@@ -8,6 +8,7 @@ from trailveil.attacks.drawn import Drawn
 from trailveil.attacks.hypotheses import Audited
 from trailveil.attacks.suite import Outcome
 from trailveil.attacks.trial import Circle68, Verdict
+from trailveil.wording import said
 
 _HEAD = (
     "attack",
@@ -95,12 +96,13 @@ def _of_noise(one: dict[str, Any]) -> str:
     if one["as_designed"]:
         return (
             f"The noise of this file is as designed around part {one['part']}, as far as one draw "
-            f"tells (chance {one['chance']:.2g})."
+            f"tells (chance {said(one['chance'], 2)})."
         )
     return (
         f"The noise of this file is NOT that of the design around part {one['part']}: fixes are up "
-        f"to {one['off_m']:.2g} m from where it could have put them, and its size has a chance of "
-        f"{one['chance']:.1g}. What is promised above is not promised of this file."
+        f"to {said(one['off_m'], 2)} m from where it could have put them, and its size has a "
+        "chance of "
+        f"{said(one['chance'], 1)}. What is promised above is not promised of this file."
     )
 
 

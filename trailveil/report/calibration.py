@@ -11,6 +11,7 @@ from trailveil.calibration import LEVELS, PACES, Share
 from trailveil.calibration.coverage import CURVE, FAR
 from trailveil.plots import CoverageCurve, CoveragePanel, coverages
 from trailveil.priors import PriorSpec, to_json
+from trailveil.wording import said
 
 _GROUPS = {"folder": "folders (people)", "file": "recordings", "window": "windows"}
 _MIDDLE = 0.68
@@ -152,7 +153,7 @@ def _curve(cell: Cell, gaps: list[float]) -> CoverageCurve:
     if middle.low is not None and middle.high is not None:
         bar = (_MIDDLE, middle.low, middle.high)
     return CoverageCurve(
-        "one fix" if cell.gap == 0 else f"{cell.gap:g} s",
+        "one fix" if cell.gap == 0 else f"{said(cell.gap)} s",
         np.array(CURVE),
         np.array(cell.coverage.curve),
         gaps.index(cell.gap) / max(len(gaps) - 1, 1),

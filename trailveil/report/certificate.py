@@ -7,6 +7,7 @@ from typing import Any
 from trailveil.adversary import PLAIN
 from trailveil.certified import Certificate
 from trailveil.report.parts import Line, paragraph, rounded_up
+from trailveil.wording import said
 
 _DIGITS = 10
 
@@ -42,11 +43,11 @@ def sentence(certificate: dict[str, Any]) -> str:
     if "bits" in certificate:
         how = (
             f", {certificate['bits']} bits, error of the balls {_up(certificate['radius'], 2)} "
-            f"(relative), {certificate['seconds']:.3g} s"
+            f"(relative), {said(certificate['seconds'], 3)} s"
         )
     return (
         f"certified: epsilon <= {_up(certificate['epsilon'])} (Renyi order "
-        f"{certificate['order']:g}) against {_people(certificate['against'])}; for "
+        f"{said(certificate['order'])}) against {_people(certificate['against'])}; for "
         f"{'; '.join(certificate['what'])}; in ball arithmetic{how}; it "
         "assumes nothing exact in the recording"
     )
@@ -67,4 +68,4 @@ def certificate_lines(found: dict[str, Any]) -> list[Line]:
 def _up(value: float, digits: int = _DIGITS) -> str:
     """A number rounded up to some digits."""
     rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(value))
-    return f"{rounded.normalize():g}"
+    return said(float(rounded), digits)

@@ -8,8 +8,8 @@ from trailveil.anytime import Assumed
 from trailveil.everywhere import assumed
 from trailveil.guarantee import CIRCLE_68, Guarantee
 from trailveil.priors import BUILT_IN
-from trailveil.projection import Frame
 from trailveil.release import Plan
+from trailveil.wording import said
 
 
 def promise(plan: Plan) -> tuple[Guarantee, float]:
@@ -43,7 +43,7 @@ def left(plan: Plan) -> dict[str, Any]:
 def adversaries(plan: Plan) -> list[str]:
     """Who was reckoned with, in words."""
     who = assumed(plan.trace, plan.request)
-    speeds = ", ".join(f"{one:g}" for one in who.speeds)
+    speeds = ", ".join(f"{said(one)}" for one in who.speeds)
     found = [
         f"knows how people move (the prior, at {speeds} m/s) and how the noise was made, but no "
         "place"
@@ -53,7 +53,7 @@ def adversaries(plan: Plan) -> list[str]:
     if who.longest_stay > 0:
         found.append(
             "is any of these, and sees besides that the person stood still, for any time up to "
-            f"{who.longest_stay / 3600:.3g} h"
+            f"{said(who.longest_stay / 3600, 3)} h"
         )
     return found
 
@@ -61,10 +61,11 @@ def adversaries(plan: Plan) -> list[str]:
 def _knows(kind: str, who: Assumed) -> str:
     known = {
         "plain": "knows no place",
-        "point": f"knows one true place {who.point_away:g} s or more away, to {who.accuracy:g} m",
+        "point": f"knows one true place {said(who.point_away)} s or more away, to "
+        f"{said(who.accuracy)} m",
         "path": (
-            f"knows the true path but for {who.path_away / 60:g} min before and after, to "
-            f"{who.accuracy:g} m every second"
+            f"knows the true path but for {said(who.path_away / 60)} min before and after, to "
+            f"{said(who.accuracy)} m every second"
         ),
     }
     return known[kind]
@@ -105,7 +106,7 @@ def not_protected(plan: Plan) -> list[str]:
         "Places to who knows two true places or more near them.",
     ]
     if who.longest_stay > 0:
-        found.insert(0, f"A stay of more than {who.longest_stay / 3600:.3g} h at one place.")
+        found.insert(0, f"A stay of more than {said(who.longest_stay / 3600, 3)} h at one place.")
     return [
         *found,
         "The times of the fixes, and that there was a recording; its frame (the whole degree "
@@ -114,5 +115,5 @@ def not_protected(plan: Plan) -> list[str]:
 
 
 def _guarantee(plan: Plan, loss: float) -> Guarantee:
-    radius = plan.request.radius * (1 + Frame.SCALE_ERROR)
+    radius = plan.request.radius * plan.request.scale
     return Guarantee(radius * float(np.sqrt(loss)), plan.request.order)

@@ -8,6 +8,7 @@ from trailveil.guarantee import CIRCLE_68
 from trailveil.places import Visited
 from trailveil.release import Plan
 from trailveil.report.parts import Line, listed
+from trailveil.wording import said
 
 # An epsilon above this is of all that can be told.
 _ALL = 1e9
@@ -112,7 +113,7 @@ def ledger_lines(found: dict[str, Any] | None) -> list[Line]:
         else f"; with all {found['releases']} of them, of any one time or place with a name: "
         f"{_epsilon(found['known'])}"
     )
-    items = [f"this release: epsilon {found['epsilon']:.3g}{whole}"]
+    items = [f"this release: epsilon {said(found['epsilon'], 3)}{whole}"]
     if found["times"] != 0:
         items.append(
             "protected times of this one, with what was released beside them: "
@@ -148,7 +149,7 @@ def _who(adversary: str) -> str:
 
 
 def _epsilon(value: float | None) -> str:
-    return "all that can be told" if value is None else f"epsilon {value:.3g}"
+    return "all that can be told" if value is None else f"epsilon {said(value, 3)}"
 
 
 def _or_all(value: float) -> float | None:

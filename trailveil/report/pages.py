@@ -42,6 +42,7 @@ from trailveil.report.parts import Line, duration
 from trailveil.report.text import in_sentences
 from trailveil.selection import in_words
 from trailveil.trace import Trace
+from trailveil.wording import said
 
 FOR_OTHERS = (
     "This page is for others to read. It is made of the released file and the public report alone, "
@@ -187,17 +188,17 @@ def numbers_of(worst: dict[str, Any]) -> list[tuple[Cell, ...]]:
     """Rows of what a guarantee means."""
     return [
         (
-            Cell(f"Epsilon (Renyi order {worst['order']:g})"),
-            Cell(f"{worst['epsilon']:.3g}", worst["epsilon"]),
+            Cell(f"Epsilon (Renyi order {said(worst['order'])})"),
+            Cell(f"{said(worst['epsilon'], 3)}", worst["epsilon"]),
         ),
-        (Cell("mu"), Cell(f"{worst['mu']:.3g}", worst["mu"])),
+        (Cell("mu"), Cell(f"{said(worst['mu'], 3)}", worst["mu"])),
         (
             Cell("Odds change by less than a factor of, in 99 of 100 cases"),
-            Cell(f"{worst['odds_factor_99']:.2g}", worst["odds_factor_99"]),
+            Cell(f"{said(worst['odds_factor_99'], 2)}", worst["odds_factor_99"]),
         ),
         (
             Cell("Advantage of the best guess over a coin"),
-            Cell(f"{worst['advantage']:.2g}", worst["advantage"]),
+            Cell(f"{said(worst['advantage'], 2)}", worst["advantage"]),
         ),
     ]
 

@@ -21,6 +21,7 @@ from trailveil.report.parts import duration
 from trailveil.report.readings import in_sentences_readings
 from trailveil.selection import in_words
 from trailveil.trace import NANOSECONDS
+from trailveil.wording import said
 
 _FOR_OTHERS = (
     "This page is for others to read. It is made of the released file and the public report alone, "
@@ -37,7 +38,7 @@ def public_page_readings(found: dict[str, Any], released: Readings) -> bytes:
     if size is not None:
         when = "any time" if found["target"]["every_reading"] else "a protected time"
         words += (
-            f" At the right edge, at the scale of the chart: {size:.3g} {unit} either way. "
+            f" At the right edge, at the scale of the chart: {said(size, 3)} {unit} either way. "
             f"Somebody who knows how such readings vary can narrow down a value at {when} to an "
             "interval of this size around a guess of theirs. Where it is drawn says nothing."
         )
@@ -60,8 +61,8 @@ def private_page_readings(found: dict[str, Any], plan: ReadingsPlan, drawn: Read
             marks.append((middle, one.place[0], float(half)))
         begin, end = in_words(one.begin), in_words(one.end)
         when = begin if one.begin == one.end else f"{begin} to {end}"
-        wide = "nothing is learnt" if half is None else f"{half:.3g} {unit}"
-        guess = Cell(f"{one.place[0]:.3g} {unit}")
+        wide = "nothing is learnt" if half is None else f"{said(half, 3)} {unit}"
+        guess = Cell(f"{said(one.place[0], 3)} {unit}")
         rows.append((Cell(str(one.number)), Cell(when), guess, Cell(wide, half)))
     spans = [one.seconds(readings) for one in plan.request.stretches]
     seconds = np.asarray((drawn.times - first) / NANOSECONDS)
@@ -107,7 +108,7 @@ def _count(number: int) -> Cell:
 
 
 def _in_unit(words: str, value: float | None, unit: str) -> tuple[Cell, ...]:
-    shown = "nothing is learnt" if value is None else f"{value:.3g} {unit}"
+    shown = "nothing is learnt" if value is None else f"{said(value, 3)} {unit}"
     return Cell(words), Cell(shown, value)
 
 
@@ -115,9 +116,8 @@ def _of_series(shown: Readings, unit: str) -> str:
     """The chart in a sentence, of what is released alone."""
     low, high = float(np.min(shown.values)), float(np.max(shown.values))
     length = duration(float(shown.seconds[-1]))
-    return (
-        f"The released readings: {len(shown):,} over {length}, from {low:.4g} to {high:.4g} {unit}."
-    )
+    values = f"from {said(low, 4)} to {said(high, 4)} {unit}"
+    return f"The released readings: {len(shown):,} over {length}, {values}."
 
 
 def _noise(
@@ -127,8 +127,10 @@ def _noise(
     spread = np.sqrt(plan.mechanism.variances)
     spread[~np.asarray(plan.mechanism.released)] = np.nan
     words = (
-        f"How far the design moves each reading (standard deviation): {noise['rms']:.3g} {unit} on "
-        f"average, {noise['largest_std']:.3g} {unit} where most; no line where nothing is released."
+        f"How far the design moves each reading (standard deviation): {said(noise['rms'], 3)} "
+        f"{unit} on "
+        f"average, {said(noise['largest_std'], 3)} {unit} where most; no line where nothing is "
+        "released."
     )
     figure = noise_figure(plan.readings.seconds, spread, spans, "")
     svg = inline(figure, "noise", "The noise over time", words)

@@ -12,6 +12,7 @@ from trailveil.guarantee import Guarantee
 from trailveil.kernels import Kernel
 from trailveil.priors import BUILT_IN
 from trailveil.retiming import Retiming
+from trailveil.wording import said
 
 CONFIDENCE = 0.99
 _DELTAS = (1e-2, 1e-5)
@@ -75,8 +76,8 @@ def duration(seconds: float) -> str:
     """Seconds in the unit that suits them."""
     for unit, size in (("h", 3600.0), ("min", 60.0)):
         if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:.3g} s"
+            return f"{said(seconds / size, 3)} {unit}"
+    return f"{said(seconds, 3)} s"
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from trailveil.report.parts import (
 from trailveil.retiming import AS_RECORDED, Retiming
 from trailveil.selection import in_words
 from trailveil.version import __version__
+from trailveil.wording import said
 
 # Standard deviations within which 99 % of draws are.
 _DRAWS_99 = 2.5758293035489004
@@ -52,11 +53,7 @@ def record_readings(
         "recording": {
             "readings": len(plan.readings),
             "cleaning": cleaning.counts() if cleaning else {},
-            "cleaning_in_words": [
-                line.replace("fixes", "readings") for line in cleaning.sentences()
-            ]
-            if cleaning
-            else [],
+            "cleaning_in_words": list(cleaning.sentences(readings=True)) if cleaning else [],
         },
         "target": {
             "unit": request.unit,
@@ -185,10 +182,13 @@ def _promise(found: dict[str, Any]) -> list[Line]:
         "",
         "The promise",
         *paragraph(
-            f"Of two values up to {target['radius']:g} {target['unit']} apart, nobody of those "
-            f"below can tell well which one it was at {when}: epsilon {target['epsilon']:g} (Renyi "
-            f"order {target['order']:g}). What they thought the odds were, the release changes by "
-            f"less than a factor of {worst['odds_factor_99']:.2g} in 99 of 100 cases; their best "
+            f"Of two values up to {said(target['radius'])} {target['unit']} apart, nobody of those "
+            f"below can tell well which one it was at {when}: epsilon {said(target['epsilon'])} "
+            "(Renyi "
+            f"order {said(target['order'])}). What they thought the odds were, the release changes "
+            "by "
+            f"less than a factor of {said(worst['odds_factor_99'], 2)} in 99 of 100 cases; their "
+            "best "
             f"guess between the two is right {right:.0f} times in 100, where tossing a coin is "
             "right 50 times. Cases are over the ways such a series varies and the noise drawn. "
             "Against who"
@@ -205,7 +205,8 @@ def _secrets(found: dict[str, Any]) -> list[Line]:
             return "who knows how such readings vary learns nothing at all"
         return (
             "who knows how such readings vary can narrow it down to "
-            f"{one['interval_68']:.3g} {unit} either way, and is right with that in 68 of 100 cases"
+            f"{said(one['interval_68'], 3)} {unit} either way, and is right with that in 68 of 100 "
+            "cases"
         )
 
     if "secrets" not in found:
@@ -246,9 +247,9 @@ def _cost(found: dict[str, Any]) -> list[Line]:
     moved = ""
     if noise["rms"] is not None:
         moved = (
-            f" They are moved by {noise['rms']:.3g} {unit} on average (root mean square), by "
-            f"{noise['largest_std']:.3g} {unit} where most, and there by no more than "
-            f"{noise['largest_99']:.3g} {unit} in 99 of 100 draws."
+            f" They are moved by {said(noise['rms'], 3)} {unit} on average (root mean square), by "
+            f"{said(noise['largest_std'], 3)} {unit} where most, and there by no more than "
+            f"{said(noise['largest_99'], 3)} {unit} in 99 of 100 draws."
         )
     times = times_in_words(found["times"], "reading")
     return ["", "What it costs", *paragraph(f"{counts}{moved}{times}")]

@@ -75,7 +75,7 @@ def record(
         "frame": {
             "latitude": plan.frame.latitude,
             "longitude": plan.frame.longitude,
-            "scale_error": plan.frame.SCALE_ERROR,
+            "scale_error": plan.frame.scale_error,
         },
         "times": times_of(plan.trace.times[plan.mechanism.rows], retiming),
         "adversaries": _adversaries(plan, there),
@@ -166,8 +166,8 @@ def _worst(plan: Plan, there: Sequence[Visited], *, private: bool) -> dict[str, 
     if request.leave is not None:
         mu = rounded_up(worst.guarantee.mu)
         return _meaning(Guarantee(mu, request.order), request.leave / CIRCLE_68)
-    mu = request.radius * (1 + plan.frame.SCALE_ERROR) * float(np.sqrt(request.bound))
-    least = rounded_down(min(worst.deviation, request.bound**-0.5))
+    mu = request.radius * request.scale * float(np.sqrt(request.bound))
+    least = rounded_down(min(worst.deviation, request.bound**-0.5 / request.wide))
     return _meaning(Guarantee(mu, request.order), least)
 
 

@@ -12,6 +12,7 @@ from trailveil.report.parts import (
     paragraph,
     times_in_words,
 )
+from trailveil.wording import said
 
 
 def text(found: dict[str, Any]) -> str:
@@ -45,12 +46,12 @@ def _everywhere(one: dict[str, Any]) -> str:
     before = one["circle_68_before_m"]
     known = "any idea of it" if before is None else f"and knew it to {_metres(before)} before"
     without = "without " if before is None else ""
-    moving = f"somebody who moves at {one['speed_m_s']:g} m/s"
+    moving = f"somebody who moves at {said(one['speed_m_s'])} m/s"
     if one["stay_s"] > 0:
         moving += f" and is seen to stand still for {duration(one['stay_s'])}"
     return (
         f"who {one['knows']}, {without}{known}: the place to {_metres(one['circle_68_m'])} "
-        f"(epsilon {one['epsilon']:.2g}), of {moving}"
+        f"(epsilon {said(one['epsilon'], 2)}), of {moving}"
     )
 
 
@@ -71,10 +72,10 @@ def promise(found: dict[str, Any]) -> list[Line]:
         "",
         "The promise",
         *paragraph(
-            f"{lead}Take two places up to {target['radius_m']:g} m apart. Nobody listed below can "
-            f"reliably tell which one you were at: they {guess}. Their odds change by less than a "
-            f"factor of {worst['odds_factor_99']:.2g} in 99 of 100 cases (epsilon "
-            f"{worst['epsilon']:.2g}, Renyi order {target['order']:g})."
+            f"{lead}Take two places up to {said(target['radius_m'])} m apart. Nobody listed below "
+            f"can reliably tell which one you were at: they {guess}. Their odds change by less "
+            f"than a factor of {said(worst['odds_factor_99'], 2)} in 99 of 100 cases (epsilon "
+            f"{said(worst['epsilon'], 2)}, Renyi order {said(target['order'])})."
         ),
         *listed("- ", [_named(one) for one in found["adversaries"]]),
     ]

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from trailveil.utility import Summary, Together, Utility
+from trailveil.wording import said
 
 
 def utility_record(found: Utility) -> dict[str, Any]:
@@ -66,7 +67,7 @@ def together_text(found: dict[str, Any]) -> str:
     density, flows = found["density"], found["flows"]
     return "\n".join(
         [
-            f"{found['traces']} traces together, in cells of {found['cell_m']:g} m",
+            f"{found['traces']} traces together, in cells of {said(found['cell_m'])} m",
             f"  Time spent where: {_common(density)}.",
             f"  From where to where: {_common(flows)}; {100 * flows['same_trip']:.0f} % of trips "
             "begin and end in the cells where they did.",

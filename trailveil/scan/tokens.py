@@ -7,7 +7,6 @@ files from strangers are as bounded here.
 """
 
 import contextlib
-import csv
 import io
 import json
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from xml.sax.xmlreader import AttributesImpl
 
 from trailveil.errors import UnreadableInput
 from trailveil.formats.columns import columns_of
-from trailveil.formats.delimited import header_of
+from trailveil.formats.delimited import header_of, rows_in
 from trailveil.formats.guarded import check_depth, parse
 from trailveil.formats.json_pieces import LARGEST, pieces
 
@@ -204,20 +203,14 @@ def from_table(data: bytes, where: str, emit: Emit) -> None:
     for place, name in zip(places, names, strict=True):
         emit(place, name, NAME)
     delimiter = "," if header is None else header.delimiter
-    try:
-        for cells in csv.reader(stream, delimiter=delimiter):
-            if cells and cells[0].startswith("#"):
-                _comment(delimiter.join(cells), emit)
-                continue
-            for index, cell in enumerate(cells):
-                if text := cell.strip():
-                    place = places[index] if index < len(places) else _column(index, "")
-                    emit(place, text, VALUE)
-    except csv.Error:
-        raise UnreadableInput(
-            f"input must be a table with cells of at most 128 KiB, got a longer one: {where}; a "
-            "quotation mark may be missing"
-        ) from None
+    for cells in rows_in(stream, delimiter, where):
+        if cells and cells[0].startswith("#"):
+            _comment(delimiter.join(cells), emit)
+            continue
+        for index, cell in enumerate(cells):
+            if text := cell.strip():
+                place = places[index] if index < len(places) else _column(index, "")
+                emit(place, text, VALUE)
 
 
 def from_plt(data: bytes, where: str, emit: Emit) -> None:

@@ -1,0 +1,91 @@
+"""A recording over several countries is protected like any other, for true metres."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.rides import ride
+from trailveil.drawing import draw
+from trailveil.errors import Refused
+from trailveil.guarantee import loss_bound_for
+from trailveil.projection import Frame
+from trailveil.protecting import planned
+from trailveil.release import Plan, Request, plan
+from trailveil.selection import Stretch
+from trailveil.trace import NANOSECONDS, Trace
+
+AT = 20  # the fix whose time is protected
+
+
+def travelled(degrees: float) -> Trace:
+    """A ride, a journey of so many degrees to the east and half as many north, and a ride there."""
+    home = ride(40, 20.0)
+    there = ride(40, 20.0, seed=2, at=(48.1 + degrees / 2, 11.6 + degrees))
+    way = np.linspace(home.positions[-1], there.positions[0], 12)[1:-1]
+    fly = home.times[-1] + np.arange(1, 11) * 3600 * NANOSECONDS
+    later = there.times - there.times[0] + fly[-1] + 3600 * NANOSECONDS
+    times = np.concatenate([home.times, fly, later])
+    positions = np.concatenate([home.positions, way, there.positions])
+    return Trace(times, positions, np.zeros(len(times), dtype=np.intp), (0,))
+
+
+def asked(trace: Trace, row: int = AT) -> Request:
+    when = int(trace.times[row])
+    return Request((Stretch("at a stated time", when, when),))
+
+
+@pytest.fixture(scope="module")
+def made() -> Plan:
+    trace = travelled(24.0)
+    return plan(trace, asked(trace))
+
+
+def test_the_noise_is_made_for_the_radius_in_true_metres(made: Plan) -> None:
+    error = made.frame.scale_error
+    assert 0.005 < error < 0.03
+    assert made.request.scale == 1 + error
+    bound = loss_bound_for(1.0, 200.0 * (1 + error), 5.0)
+    (finding,) = made.findings
+    worst = max(one.loss for one in finding.left)
+    assert worst <= bound * (1 + 1e-9)
+    # Two places 200 m apart in truth, in any direction, are told apart no better than epsilon 1.
+    place = made.trace.positions[AT]
+    for angle in np.linspace(0.0, np.pi, 7):
+        step = 200.0 * np.array([np.cos(angle), np.sin(angle) / np.cos(np.radians(place[0]))])
+        both = np.array([place, place + np.degrees(step / 6_378_137.0)])
+        apart = np.hypot(*(np.diff(made.frame.to_lattice(both), axis=0)[0] / 1e6))
+        assert 5.0 / 2 * apart**2 * worst <= 1.0 + 5e-3  # of the sphere that steps are made on
+    assert finding.guarantee.epsilon <= 1.0 + 1e-9
+
+
+def test_what_is_left_is_said_in_true_metres(made: Plan) -> None:
+    (finding,) = made.findings
+    wide = made.request.wide
+    assert wide == pytest.approx((1 + made.frame.scale_error) / (1 + Frame.SCALE_ERROR))
+    plain = finding.left[0]
+    of_the_frame = 1 / np.sqrt(plain.loss + 1 / (plain.before * wide) ** 2)
+    assert plain.after == pytest.approx(of_the_frame / wide, rel=1e-4)
+    assert finding.deviation == plain.after
+
+
+def test_what_is_far_from_the_part_is_released_as_it_was_recorded(made: Plan) -> None:
+    released, grid = draw(made, bytes(32))
+    assert len(released) == len(made.trace)
+    still = np.flatnonzero(np.all(made.mechanism.factor == 0, axis=1))
+    assert still.size > 30
+    recorded = np.floor(made.trace.positions * 1e6 + 0.5).astype(np.int64)
+    assert np.array_equal(grid[still], recorded[still])
+
+
+def test_a_frame_that_is_not_wide_gives_what_it_gave() -> None:
+    trace = ride(40, 20.0)
+    request = asked(trace)
+    assert request.framed(plan(trace, request).frame) == request
+    assert replace(request, scale=1.1).design == request.design
+
+
+def test_places_with_names_are_for_frames_that_are_not_wide() -> None:
+    trace = travelled(24.0)
+    with pytest.raises(Refused, match="within 480 km"):
+        planned(trace, asked(trace), common=[None])  # type: ignore[list-item]  # not looked at
