@@ -22,6 +22,7 @@ from trailveil.formats import write
 from trailveil.formats.series import write_series
 from trailveil.formats.source import beginning, named
 from trailveil.formats.table import format_of, format_to_write
+from trailveil.halving import leaving_half
 from trailveil.keys import name_of
 from trailveil.ledger import Book, Entry, Ledger
 from trailveil.output import staged
@@ -63,6 +64,7 @@ def requested(
     trace: Trace, chosen: Chosen, request: Request, there: Sequence[Visited] = ()
 ) -> Request:
     """The request for what was chosen of a trace, besides the places that it visits."""
+    request = request.at_pace_of(trace)
     if request.method is Method.EVERYWHERE and replace(chosen, zone=None) == Chosen():
         return request
     known = [interval for one in there for interval in one.intervals]
@@ -107,7 +109,12 @@ def planned(trace: Trace, request: Request, common: Sequence[Common] = ()) -> Pl
     """
     if request.method is Method.EVERYWHERE:
         return with_common(plan_everywhere(trace, request), common)
-    return plan(trace, request, common)
+    try:
+        return plan(trace, request, common)
+    except Refused as error:
+        if instead := leaving_half(trace, request, common):
+            raise Refused(f"{error}; half is left with {' or '.join(instead)}") from None
+        raise
 
 
 def whole_of(made: Plan, key: bytes | None) -> tuple[bytes, ...]:
