@@ -39,7 +39,7 @@ def moving(speed: float, people: int, steps: int, seed: int) -> list[Part]:
             velocity = velocity * fades + kick
             speeds[i] = velocity
         places = np.cumsum(speeds, axis=0)[::often] * fine
-        parts.append(Part(f"p{number}", "walk", np.arange(steps) * STEP, places))
+        parts.append(Part(f"p{number}", "walk", np.arange(0, steps * STEP, STEP), places))
     return parts
 
 
@@ -64,7 +64,7 @@ def test_a_known_floor_is_recovered() -> None:
 
 def test_steady_ways_give_more_away_on_both_sides_than_on_one() -> None:
     random = np.random.default_rng(2)
-    times = np.arange(400) * STEP
+    times = np.arange(0, 400 * STEP, STEP)
     parts = []
     for number in range(10):
         turn = random.uniform(0, 2 * np.pi)
@@ -81,7 +81,7 @@ def test_people_count_once_and_standing_is_not_leaving() -> None:
     expected = ((1.0**2 + 3.0**2) / 2) ** 0.5
     assert found.speeds(found.weights())[0] == pytest.approx(expected, rel=0.3)
     still = np.concatenate([np.zeros((60, 2)), np.arange(100)[:, None] * [5.0, 0.0]])
-    part = Part("s", "walk", np.arange(160) * STEP, still)
+    part = Part("s", "walk", np.arange(0, 160 * STEP, STEP), still)
     left = part.left_at()
     assert left is not None
     assert left == pytest.approx(66 * STEP, abs=STEP)

@@ -22,8 +22,8 @@ ROWS = """
  4  stationary > anytime guarantee composition values_beside > adversary > adversaries marginals fit
  4  priors recurring ways misspecification theorems calibration/ certified/
  5  design/
- 6  activities fields > trace > readings projection > cleaning stops formats/ > datasets/ prior_file frames
- 6  visits loading
+ 6  activities fields > trace > readings projection > cleaning stops formats/ > datasets/ prior_file
+ 6  frames visits loading
  7  arrays output selection > cutting kept keys crops retiming common > ledger/ demands > designing
  7  place_noise release > halving drawing > readings_release > places
  7  everywhere recorded beside utility > accounting > published > counting > protecting calibrating

@@ -117,7 +117,7 @@ def _scenes(made: Plan, file: FloatArray | None, tracks: tuple[FloatArray, ...])
             fixes = made.lattice[crop.rows] / MICRO
             own = None if file is None else file[kept]
             left = () if made.everywhere else made.findings[part].exposures
-            about = (left, request.floor, float(request.uncertain))
+            about = (left, request.slowest.speed, float(request.uncertain))
             yield Scene(crop, number, request.kernel, mechanism, fixes, own, tracks, *about)
 
 
