@@ -8,7 +8,7 @@
 VENV ?= .venv
 PYTEST_ARGS ?= -n 2
 # Without what needs data of its own, or long.
-BENCHMARKS = $(filter-out _% large_files prior_held_out realism realism_attack realism_design,$(basename $(notdir $(wildcard benchmarks/*.py))))
+BENCHMARKS = $(filter-out _% activity_floors large_files prior_held_out realism realism_attack realism_design,$(basename $(notdir $(wildcard benchmarks/*.py))))
 SOURCES = $(wildcard trailveil tests benchmarks docs/site)
 PIP = $(VENV)/bin/python -m pip -qq --disable-pip-version-check --no-input
 LOCK = uv pip compile pyproject.toml --universal --python-version 3.11 --fork-strategy fewest \

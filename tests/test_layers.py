@@ -22,10 +22,10 @@ ROWS = """
  4  stationary > anytime guarantee composition values_beside > adversary > adversaries marginals fit
  4  priors recurring ways misspecification theorems calibration/ certified/
  5  design/
- 6  fields strays > trace > traces/ > readings projection > cleaning stops formats/ > datasets/ prior_file
- 6  visits loading frames > returns
- 7  arrays output selection > kept keys crops retiming common > ledger/ demands > designing
- 7  place_noise release > drawing > readings_release > places
+ 6  activities fields strays > trace > traces/ > readings projection > cleaning stops formats/
+ 6  datasets/ prior_file visits loading frames > returns
+ 7  arrays output selection > cutting kept keys crops retiming common > ledger/ demands > designing
+ 7  place_noise release > halving drawing > readings_release > places
  7  everywhere recorded beside utility > accounting > published > counting > protecting calibrating
  7  releasing scan/ > attacks/
  8  plots/ > report/

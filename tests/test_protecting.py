@@ -27,7 +27,7 @@ TRACE = ride(30, 30.0)
 
 
 def planned(trace: Trace = TRACE, at: str = "start+5m", **more: float) -> Plan:
-    return plan(trace, requested(trace, Chosen((at,)), Request((), **more)))  # type: ignore[arg-type]  # numbers all
+    return plan(trace, requested(trace, Chosen((at,)), Request((), **{"floor": 4.0, **more})))  # type: ignore[arg-type]  # numbers all
 
 
 MADE, OTHER = planned(), planned(epsilon=2.0)

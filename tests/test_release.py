@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from trailveil.kinds import DesignFor
 
 from tests.rides import ride
 from trailveil.adversaries import Named
@@ -19,7 +20,6 @@ from trailveil.drawing import draw, noise_of, on_lattice
 from trailveil.errors import InvalidValue, Refused
 from trailveil.guarantee import mu_for
 from trailveil.kernels import RBF, Constant, IntegratedOU, White
-from trailveil.kinds import DesignFor
 from trailveil.loss import loss_matrix
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.prior import Prior

@@ -163,6 +163,7 @@ def clean(
         recording.tracks,
         rows_of_fields(recording.fields, rows),
         recording.names,
+        recording.activity,
     )
     return trace, replace(cleaning, assigned_times=assigned, jumps=_jumps(trace))
 

@@ -26,6 +26,7 @@ from trailveil.formats import write
 from trailveil.formats.series import write_series
 from trailveil.formats.source import beginning, named
 from trailveil.formats.table import format_of, format_to_write
+from trailveil.halving import leaving_half
 from trailveil.keys import name_of
 from trailveil.ledger import Book, Entry, Ledger
 from trailveil.ledger.identity import content_of, prints_of
@@ -70,6 +71,7 @@ def requested(
     trace: Trace, chosen: Chosen, request: Request, there: Sequence[Visited] = ()
 ) -> Request:
     """The request for what was chosen of a trace, besides the places that it visits."""
+    request = request.at_pace_of(trace)
     if request.method is Method.EVERYWHERE and not chosen.states:
         return request
     known = [interval for one in there for interval in one.intervals]
@@ -122,6 +124,12 @@ def planned(trace: Trace, request: Request, common: Sequence[Common] = ()) -> Pl
         return plan(trace, request, common)
     except NumericalError as error:
         raise _with_its_gap(error, trace) from error
+    except Refused as error:
+        if request.method is Method.EVERYWHERE:
+            raise
+        if instead := leaving_half(trace, request, common):
+            raise Refused(f"{error}; half is left with {' or '.join(instead)}") from None
+        raise
 
 
 def _with_its_gap(error: NumericalError, trace: Trace) -> NumericalError:

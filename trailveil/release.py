@@ -15,14 +15,14 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from trailveil.activities import ACTIVITIES, MIDDLE, UNKNOWN
 from trailveil.adversaries import DEFAULT, Named
 from trailveil.anytime import Worst, movement_of
 from trailveil.common import Common, named_in_full
-from trailveil.design.cut import least_cut
+from trailveil.cutting import Paces, Window
 from trailveil.design.table import noise_of
 from trailveil.design.window import WindowNoise
 from trailveil.errors import BeyondPrior, InvalidValue, Refused
-from trailveil.gaussian import FloatArray
 from trailveil.guarantee import CIRCLE_68, Guarantee, loss_bound_for
 from trailveil.kept import with_fields_left_out
 from trailveil.kernels import Kernel
@@ -57,10 +57,6 @@ _MOST_UNSURE = 20_000.0
 # place is known from on; how far from a part the path is known.
 _TIME_CONSTANT, _PLACE_AWAY, _PATH_AWAY = 60.0, 60, 300
 
-
-ACTIVITIES = {"walk": 1.0, "run": 2.0, "ride": 3.0, "drive": 5.0}
-"""Metres per second: at least how fast people move in each, away from where they stop."""
-
 NOISE_AGAINST = (Named.PLAIN, Named.POINT, Named.PATH)
 """The adversaries that noise may be made against, by name."""
 
@@ -86,7 +82,9 @@ class Request:
     stretches: what to protect. radius: metres. who: the adversaries that noise is made against, by
     name. leave: metres around the true place, the 68 % circle that each of them must be left with,
     in place of epsilon. withhold: seconds around each part, at least, of which nothing is released,
-    or None for what is needed. floor: m/s, at least how fast the person moves away from a part.
+    or None for what is needed. floor: m/s, at least how fast the person moves away from a part,
+    or None for what the recording states. middle: m/s, the same for a cut in the middle of a
+    recording; None for half of the floor.
     uncertain: seconds around a part within which nothing is assumed of the movement. steady:
     seconds around a part within which a stranger assumes nothing, either. returns: whether the
     stretches hold every time at which the trace is at one of their places. scale: how much longer
@@ -103,7 +101,8 @@ class Request:
     kernel: Kernel = DEFAULT_KERNEL
     leave: float | None = None
     withhold: float | None = None
-    floor: float = 1.0
+    floor: float | None = None
+    middle: float | None = None
     uncertain: int = 60
     steady: int = 300
     returns: bool = False
@@ -118,7 +117,9 @@ class Request:
                 object.__setattr__(self, name, number_between(name, value, least, 1e9))
         if self.withhold is not None and self.withhold != 0:
             number_between("withhold", self.withhold, 0.0, 1e9)
-        number_between("floor", self.floor, 0.01, 1000.0)
+        for pace in (self.floor, self.middle):
+            if pace is not None:
+                number_between("the floor", pace, 0.01, 1000.0)
         if not 0 <= self.uncertain <= self.steady <= 86_400:
             raise InvalidValue(
                 "uncertain and steady must be 0 to 86,400 seconds, the first no longer, got "
@@ -149,8 +150,22 @@ class Request:
 
     @property
     def slowest(self) -> Movement:
-        """The least that the person moves away from a part."""
-        return Movement(self.floor, _TIME_CONSTANT)
+        """The least that the person moves away from a part; that of the slowest where unknown."""
+        return Movement(self.floor or ACTIVITIES[UNKNOWN], _TIME_CONSTANT)
+
+    def at_pace_of(self, trace: Trace) -> "Request":
+        """The same with a floor: where none was stated, that of what the recording states."""
+        if self.floor is not None:
+            return self
+        activity = trace.activity or UNKNOWN
+        return replace(self, floor=ACTIVITIES[activity], middle=MIDDLE[activity])
+
+    @property
+    def paces(self) -> Paces:
+        """The same, where nothing is released around a part."""
+        end = self.slowest.speed
+        middle = MIDDLE[UNKNOWN] if self.floor is None else self.middle or end / 2
+        return Paces(self.slowest, Movement(min(middle, end), _TIME_CONSTANT))
 
     @property
     def adversaries(self) -> tuple[Knowledge, ...]:
@@ -255,8 +270,8 @@ def plan(trace: Trace, request: Request, common: Sequence[Common] = ()) -> Plan:
         raise InvalidValue("something must be protected, got nothing: state a time or a stay")
     request = request.framed(placed(trace.positions)[0])
     check_target(request)
-    windows = [_Window.of(trace, one, request) for one in request.stretches]
-    cuts = [one.cut(request) for one in windows]
+    windows = [Window.of(trace, one, request.uncertain) for one in request.stretches]
+    cuts = [_cut(one, request) for one in windows]
     base = _silent(trace, request, windows, cuts, common)
     designs = _designed(windows, request) if request.method is not Method.CUT else []
     mechanism = _sum_of(base, windows, designs)
@@ -274,55 +289,27 @@ def plan(trace: Trace, request: Request, common: Sequence[Common] = ()) -> Plan:
     return with_common(made, common)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Window:
-    """A part of a trace with what is uncertain around it. before, after: (n,) seconds to it."""
-
-    stretch: Stretch
-    before: FloatArray
-    after: FloatArray
-    inside: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, trace: Trace, stretch: Stretch, request: Request) -> "_Window":
-        begin, end = stretch.seconds(trace)
-        begin, end = begin - request.uncertain, end + request.uncertain
-        before = np.maximum(begin - trace.seconds, 0.0)
-        after = np.maximum(trace.seconds - end, 0.0)
-        return cls(stretch, before, after, stretch.rows(trace))
-
-    def sides(self, silent: float = 0.0) -> int:
-        """How many sides are recorded beyond so many seconds: at least 1 is reckoned with."""
-        return max(1, int(np.any(self.before > silent)) + int(np.any(self.after > silent)))
-
-    def cut(self, request: Request) -> float | None:
-        """Seconds outward from the window of which nothing is released; None for no cut."""
-        asked = None if request.withhold is None else request.withhold - request.uncertain
-        if request.method is Method.NOISE:
-            return asked
-        short = least_cut(request.slowest, request.variance, 1)
-        if self.sides(short) > 1:
-            short = least_cut(request.slowest, request.variance, 2)
-        return max(short, asked or 0.0)
-
-    def within(self, seconds: float) -> NDArray[np.bool_]:
-        """The fixes in the window and so many seconds outward (n,)."""
-        return np.asarray(np.maximum(self.before, self.after) <= seconds)
+def _cut(window: Window, request: Request) -> float | None:
+    """Seconds outward from a window of which nothing is released; None for no cut."""
+    asked = None if request.withhold is None else request.withhold - request.uncertain
+    if request.method is Method.NOISE:
+        return asked
+    return max(window.least_cut(request.paces, request.variance), asked or 0.0)
 
 
 def released_rows(
     trace: Trace, request: Request, common: Sequence[Common] = ()
 ) -> NDArray[np.intp]:
     """The indices of the fixes that such a release has. Raises Refused for fewer than two."""
-    windows = [_Window.of(trace, one, request) for one in request.stretches]
-    cuts = [one.cut(request) for one in windows]
+    windows = [Window.of(trace, one, request.uncertain) for one in request.stretches]
+    cuts = [_cut(one, request) for one in windows]
     return _silent(trace, request, windows, cuts, common).rows
 
 
 def _silent(
     trace: Trace,
     request: Request,
-    windows: Sequence["_Window"],
+    windows: Sequence[Window],
     cuts: Sequence[float | None],
     common: Sequence[Common],
 ) -> Mechanism:
@@ -338,7 +325,7 @@ def _silent(
     return base
 
 
-def _designed(windows: Sequence[_Window], request: Request) -> list[WindowNoise]:
+def _designed(windows: Sequence[Window], request: Request) -> list[WindowNoise]:
     """The noise of each window."""
     bound = request.bound if request.leave is None else _bound_for(request)
     found = []
@@ -370,7 +357,7 @@ def _too_much(known: float, scale: float) -> BeyondPrior:
 
 
 def _sum_of(
-    base: Mechanism, windows: Sequence[_Window], designs: Sequence[WindowNoise]
+    base: Mechanism, windows: Sequence[Window], designs: Sequence[WindowNoise]
 ) -> Mechanism:
     """The independent noises of all windows, together."""
     columns = [
@@ -413,14 +400,6 @@ def with_common(made: Plan, common: Sequence[Common]) -> Plan:
     return replace(made, mechanism=mechanism, common=common, structure=structure_of(made.trace))
 
 
-def minutes_withheld(seconds: FloatArray, rows: NDArray[np.intp]) -> float:
-    """Minutes of a recording with fixes at seconds (n,) of which only these rows are released."""
-    gaps = np.diff(seconds)
-    released = np.zeros(seconds.size, dtype=np.bool_)
-    released[rows] = True
-    return float(np.sum(gaps[~(released[1:] & released[:-1])]) / 60)
-
-
 def check_target(request: Request) -> None:
     """Refuse a target that would leave adversaries with more than any prior allows for."""
     deviation = request.variance**0.5
@@ -431,10 +410,10 @@ def check_target(request: Request) -> None:
         )
 
 
-def _finding(window: _Window, request: Request, mechanism: Mechanism, cut: float | None) -> Finding:
+def _finding(window: Window, request: Request, mechanism: Mechanism, cut: float | None) -> Finding:
     exposures = []
     if cut is not None and request.method is not Method.NOISE:
-        left = request.slowest.bridged(cut) / window.sides(cut)
+        left = request.paces.left(cut, window.sides(cut))
         exposures.append(Exposure(HAS_THE_REST, 1 / left))
     if request.method is not Method.CUT:
         bound = request.bound if request.leave is None else _bound_for(request)

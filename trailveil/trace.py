@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from trailveil.activities import ACTIVITIES
 from trailveil.errors import InvalidValue
 from trailveil.fields import FIELDS, FieldValues, plain_name
 
@@ -56,6 +57,7 @@ class Recording:
     tracks: number of the track that each segment belongs to.
     fields: what was asked for besides, by the names of `trailveil.fields`, (n,) each.
     names: what tracks are called, by their number, "" for none; empty unless it was asked for.
+    activity: what the file states that it is, of `trailveil.activities`; "" for nothing known.
 
     Raises InvalidValue where the shapes do not fit together.
     """
@@ -68,6 +70,7 @@ class Recording:
     seen: Seen = field(default_factory=Seen)
     fields: FieldValues = ()
     names: tuple[str, ...] = ()
+    activity: str = ""
 
     def __post_init__(self) -> None:
         _hold(self, "times", np.array(self.times, dtype="datetime64[ns]"))
@@ -96,6 +99,7 @@ class Trace:
     fields: what was asked for besides, by the names of `trailveil.fields`, (n,) each, NaN where a
         fix does not state it. Nothing in them is protected.
     names: what tracks are called, by their number, "" for none; empty unless it was asked for.
+    activity: what the file states that it is, of `trailveil.activities`; "" for nothing known.
 
     The arrays are copies and read-only. Raises InvalidValue where any of this does not hold.
     """
@@ -106,6 +110,7 @@ class Trace:
     tracks: tuple[int, ...]
     fields: FieldValues = ()
     names: tuple[str, ...] = ()
+    activity: str = ""
 
     def __post_init__(self) -> None:
         _hold(self, "times", _whole(self.times, "times", np.int64))
@@ -148,6 +153,7 @@ class Trace:
             self.tracks,
             fields,
             self.names,
+            self.activity,
         )
 
 
@@ -191,6 +197,8 @@ def _hold_rows(owner: Recording | Trace, count: int) -> None:
     if names and len(names) <= max(tracks, default=-1):
         raise InvalidValue(f"names must be one for each track, got {len(names)}: add empty ones")
     object.__setattr__(owner, "names", names)
+    if owner.activity not in ("", *ACTIVITIES):
+        raise InvalidValue(f"activity must be one of {', '.join(ACTIVITIES)} or empty, got another")
 
 
 def _fields(stated: FieldValues, count: int) -> FieldValues:

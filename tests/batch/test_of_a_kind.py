@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from trailveil.kind_store import forget
 
 from tests.batch.fleets import outputs
 from trailveil.cli import cli
 from trailveil.formats import write
 from trailveil.keys import new_key
-from trailveil.kind_store import forget
 from trailveil.ledger import user_ledger
 from trailveil.trace import NANOSECONDS, Trace
 

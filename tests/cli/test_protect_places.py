@@ -40,6 +40,9 @@ def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_
     return once
 
 
+SHORT = ("--activity", "drive")
+
+
 def tells_the_place(text: str) -> bool:
     """Whether more than two digits of either coordinate stand in it."""
     return bool(re.search(rf"{str(LATITUDE)[:4]}|{str(LONGITUDE)[:4]}", text))
@@ -109,7 +112,7 @@ def described(found: dict[str, Any]) -> list[tuple[str, str, bool]]:
 
 def test_places_and_stays_are_protected_and_told_of(run: Run, tmp_path: Path) -> None:
     near = ("--near", PLACE, "--no-returns")
-    status, out, err = run("ride.gpx", *QUICK, *near, "--json", "--report", "r.json")
+    status, out, err = run("ride.gpx", *QUICK, *SHORT, *near, "--json", "--report", "r.json")
     assert (status, err) == (0, "")
     found, public = json.loads(out), json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
     assert described(found) == [("stay", "near stated place 1", True)]

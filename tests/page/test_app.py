@@ -154,7 +154,7 @@ def test_nothing_is_replaced_or_released_again_unless_confirmed(page: Page) -> N
 
 def test_the_total_is_kept(tmp_path: Path) -> None:
     page = Page(tmp_path, limit=0.5)
-    shown = page.post("/api/plan", {"parts": [["start+600s"]], **QUICK})
+    shown = page.post("/api/plan", {"parts": [["start+600s"]], **QUICK, "radius": 50})
     save = {"plan": shown["plan"], "again": False, "overwrite": False}
     assert "total" in page.post("/api/save", save)["refused"]
     assert not page.output.exists()

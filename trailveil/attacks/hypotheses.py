@@ -79,7 +79,7 @@ def audited(
         for number, part in enumerate(crop.parts):
             begin, end = crop.spans[number]
             around = (begin - request.uncertain, end + request.uncertain)
-            slow = at_speed(request.kernel, request.floor) or request.kernel
+            slow = at_speed(request.kernel, request.slowest.speed) or request.kernel
             stranger = believes(STRANGER, slow)
             loss = max(one.loss for one in made.findings[part].exposures)
             chosen = [stranger, stranger & stood_still([around])]

@@ -125,7 +125,7 @@ def _scenes(made: Plan, file: FloatArray | None, tracks: tuple[FloatArray, ...])
             own = None if file is None else file[kept]
             left = () if made.everywhere else made.findings[part].exposures
             grid = OnGrid(made.frame, made.grid.step)
-            about = (grid, left, request.floor, float(request.uncertain))
+            about = (grid, left, request.slowest.speed, float(request.uncertain))
             yield Scene(crop, number, request.kernel, mechanism, fixes, own, tracks, *about)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from trailveil.activities import ACTIVITIES, MIDDLE
 from trailveil.adversaries import named as known_as
 from trailveil.cli.parameters import ABOVE_ONE, POSITIVE
 from trailveil.cli.selecting import SELECTING
@@ -13,7 +14,9 @@ from trailveil.errors import InvalidValue
 from trailveil.formats.source import named as file_named
 from trailveil.kernels import Kernel
 from trailveil.prior_file import prior_in
-from trailveil.release import ACTIVITIES, NOISE_AGAINST, Method, Request
+from trailveil.release import NOISE_AGAINST, Method, Request
+
+AUTO = "auto"
 
 _OPTIONS = (
     click.option("--radius", type=POSITIVE, default=100.0, show_default=True, help="Metres."),
@@ -61,10 +64,11 @@ _OPTIONS = (
     ),
     click.option(
         "--activity",
-        type=click.Choice(list(ACTIVITIES)),
-        default="walk",
+        type=click.Choice([AUTO, *ACTIVITIES]),
+        default=AUTO,
         show_default=True,
-        help="How you moved around what is protected: the slowest pace to reckon with.",
+        help="How you moved around what is protected: the slowest pace to reckon with. "
+        "auto: as the file states it, else walk.",
     ),
     click.option(
         "--floor",
@@ -114,7 +118,6 @@ def requested_of(options: dict[str, Any]) -> Request:
         raise click.UsageError("--leave must come without --epsilon: state one of them")
     if options["floor"] is not None and was_given("activity"):
         raise click.UsageError("--floor must come without --activity: state one of them")
-    floor = options["floor"] or ACTIVITIES[options["activity"]]
     # Nothing at all is assumed for so long: that holds a steady pace, and one that is slow.
     steady = round(60 * max(options["steady_for"], options["slow_for"]))
     return Request(
@@ -127,7 +130,8 @@ def requested_of(options: dict[str, Any]) -> Request:
         _prior(options["prior"]),
         options["leave"],
         options["withhold"],
-        floor,
+        options["floor"] or ACTIVITIES.get(options["activity"]),
+        None if options["floor"] else MIDDLE.get(options["activity"]),
         options["uncertain"],
         max(steady, options["uncertain"]),
     )

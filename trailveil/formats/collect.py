@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from trailveil.activities import activity_of, slowest
 from trailveil.errors import UnreadableInput
 from trailveil.formats.moments import Moment, Trouble
 from trailveil.formats.values import Values
@@ -49,6 +50,8 @@ class Fixes:
         self._tracks: list[int] = []
         self._new_track = self._new_segment = True
         self._name = ""
+        self._stated: list[set[str]] = [set()]
+        self._moving: list[set[str]] = []
         self._counts = dict.fromkeys(Seen.__dataclass_fields__, 0)
         self._fields: set[str] = set()
 
@@ -60,6 +63,7 @@ class Fixes:
         """What follows belongs to another track, and so to another segment."""
         self._new_track = self._new_segment = True
         self._name = ""
+        self._stated.append(set())
 
     def name(self, text: str) -> None:
         """What the track is called that has begun; of two the first counts."""
@@ -67,6 +71,10 @@ class Fixes:
             self._name = self._name or text
         else:
             self.values.call(self._tracks[-1], text)
+
+    def activity(self, name: str) -> None:
+        """What the track that has begun is, in the words of the file."""
+        self._stated[-1].add(activity_of(name))
 
     def begin_segment(self) -> None:
         """What follows belongs to another segment."""
@@ -89,6 +97,7 @@ class Fixes:
             self._tracks.append(last + self._new_track)
             if self._new_track:
                 self.values.call(self._tracks[-1], self._name)
+                self._moving.append(self._stated[-1])
             self._new_track = self._new_segment = False
         self._positions.extend((latitude, longitude))
         self._times.append(NO_TIME)
@@ -130,6 +139,7 @@ class Fixes:
             Seen(**self._counts | {"other_fields": len(self._fields)}),
             self.values.finished(),
             self.values.names(self._tracks[-1] + 1),
+            slowest(slowest(stated) for stated in self._moving),
         )
 
 

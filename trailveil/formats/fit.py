@@ -20,6 +20,7 @@ from trailveil.formats.moments import Moment, Trouble
 from trailveil.trace import NANOSECONDS, Recording
 
 _RECORD, _EVENT = 20, 21  # numbers of messages
+_SPORT_OF: Final = {12: 0, 18: 5}  # by the number of a message, here sport and session: its field
 _LATITUDE, _LONGITUDE, _TIMESTAMP = 0, 1, 253  # numbers of fields of a record
 _TIMER, _START = 0, 0  # values of event and event_type, which are fields 0 and 1 of an event
 # Of the profile: the number of a field, its name, scale and offset; enhanced ones come first.
@@ -28,6 +29,16 @@ _FIELDS: Final = (
     *((73, "speed", 1000, 0), (6, "speed", 1000, 0)),
     *((3, "heart_rate", 1, 0), (4, "cadence", 1, 0), (7, "power", 1, 0), (13, "temperature", 1, 0)),
 )
+# Of the profile: what sports are called that are an activity.
+_SPORTS: Final = {
+    1: "running",
+    2: "cycling",
+    11: "walking",
+    17: "hiking",
+    21: "e_biking",
+    22: "motorcycling",
+    24: "driving",
+}
 _SEMICIRCLES = 2**31 / 180
 _EPOCH = 631_065_600  # 1989-12-31T00:00:00Z, in seconds since 1970
 _LEAST_TIME = 0x10000000  # what is less counts from when the device was switched on
@@ -103,6 +114,8 @@ def _take(frame: Any, fixes: Fixes, wanted: Sequence[str]) -> None:
         return
     elif frame.global_mesg_num == _RECORD:
         _take_record(frame, fixes, wanted)
+    elif (sport := _SPORT_OF.get(frame.global_mesg_num)) is not None:
+        fixes.activity(_SPORTS.get(_values(frame).get(sport, -1), ""))
     elif frame.global_mesg_num == _EVENT:
         values = _values(frame)
         if (values.get(0), values.get(1)) == (_TIMER, _START):

@@ -1,12 +1,12 @@
 """GPX 1.0 and 1.1: fixes of tracks in, times and positions out.
 
 Read are gpx/trk/trkseg/trkpt with lat, lon and time. Routes, waypoints and further fields of a fix
-are counted, and nothing else (names, ...) is looked at. Fields that are asked for are taken from
-the fix (ele; speed and course of GPX 1.0) and from its extensions, by local names: those of
-Garmin's TrackPointExtension, and what others write; a name from the track. The structure is a few
-elements deep, so it is taken straight from the guarded parser. gpxpy serves as the oracle of the
-tests and not as the reader: it gives up a whole file for one bad latitude, cuts times to
-microseconds, takes text such as "x05" for a zone, and quotes the file in its errors.
+are counted, and nothing else (names, ...) is looked at but the type of a track. Fields that are
+asked for are taken from the fix (ele; speed and course of GPX 1.0) and from its extensions, by
+local names: those of Garmin's TrackPointExtension, and what others write; a name from the track.
+The structure is a few elements deep, so it is taken straight from the guarded parser. gpxpy serves
+as the oracle of the tests and not as the reader: it gives up a whole file for one bad latitude,
+cuts times to microseconds, takes text such as "x05" for a zone, and quotes the file in its errors.
 """
 
 from collections.abc import Callable, Sequence
@@ -135,6 +135,7 @@ class _Tracks(ContentHandler):
         self._text: list[str] | None = None
         self._opening: dict[str, Callable[[AttributesImpl], None]] = {
             "gpx/trk": lambda _: self.fixes.begin_track(),
+            "gpx/trk/type": self._open_time,
             "gpx/trk/trkseg": lambda _: self.fixes.begin_segment(),
             "gpx/trk/trkseg/trkpt": self._open_fix,
             "gpx/trk/trkseg/trkpt/time": self._open_time,
@@ -142,6 +143,7 @@ class _Tracks(ContentHandler):
             "gpx/wpt": lambda _: self.fixes.count("waypoints"),
         }
         self._closing: dict[str, Callable[[], None]] = {
+            "gpx/trk/type": self._close_type,
             "gpx/trk/trkseg": self.fixes.end_segment,
             "gpx/trk/trkseg/trkpt/time": self._close_time,
         }
@@ -213,6 +215,10 @@ class _Tracks(ContentHandler):
 
     def _close_name(self) -> None:
         self.fixes.name("".join(self._text or ()))
+        self._text = None
+
+    def _close_type(self) -> None:
+        self.fixes.activity("".join(self._text or ()))
         self._text = None
 
     def _open_time(self, _: AttributesImpl) -> None:

@@ -76,7 +76,7 @@ class _Activities(ContentHandler):
         elif self._path == _POINT:
             self._point = {}
         elif self._path == _POINT[:depth]:
-            self._open_outer(own)
+            self._open_outer(own, attrs)
         elif self._path in ([_ROOT, "Courses", "Course"], [_ROOT, "Workouts", "Workout"]):
             self.fixes.count("routes")
 
@@ -96,9 +96,10 @@ class _Activities(ContentHandler):
         if self._text is not None:
             self._text.append(content)
 
-    def _open_outer(self, own: str) -> None:
+    def _open_outer(self, own: str, attrs: AttributesImpl) -> None:
         if own == "Activity":
             self.fixes.begin_track()
+            self.fixes.activity(attrs.get("Sport") or "")
         elif own == "Track":
             self.fixes.begin_segment()
 

@@ -7,10 +7,11 @@ from itertools import takewhile
 from secrets import token_hex
 from typing import Any
 
+from trailveil.cutting import withheld
 from trailveil.errors import InvalidValue, TrailveilError
 from trailveil.page.opened import Opened, Wanted, arguments, middle_of, request_of
 from trailveil.protecting import check_released, publish
-from trailveil.release import Plan, Request, minutes_withheld
+from trailveil.release import Plan, Request
 from trailveil.releasing import check_target, designed
 from trailveil.report import record, text
 from trailveil.report.parts import laid_out
@@ -51,7 +52,7 @@ class Planner:
             "report": found,
             "promise": _sentences(laid_out(promise(found)).splitlines()),
             "words": text(found),
-            "minutes_withheld": minutes_withheld(made.trace.seconds, made.mechanism.rows),
+            "minutes_withheld": withheld(made.trace.seconds, made.mechanism.rows) / 60,
             "circles": _circles(made),
             "command": shlex.join(arguments(source, asked)),
             **self._in_the_way(made),

@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 
 from trailveil.accounting import Account
+from trailveil.activities import called
 from trailveil.adversary import PLAIN
 from trailveil.cleaning import Cleaning
+from trailveil.cutting import way, withheld
 from trailveil.guarantee import CIRCLE_68, Guarantee, mu_for
+from trailveil.halving import leaving_half
 from trailveil.places import Place, Visited
 from trailveil.privacy.exposure import Exposure
-from trailveil.release import Finding, Plan, Request, minutes_withheld
+from trailveil.release import Finding, Plan, Request
 from trailveil.report import everywhere, kept
 from trailveil.report.ledger import counted, place_of
 from trailveil.report.parts import guaranteed, prior_in_full, rounded_down, rounded_up, times_of
@@ -67,7 +70,7 @@ def record(
             "ways": asked.ways if isinstance(asked, Place) else None,
             "leave_m": plan.request.leave if asked is plan.request else None,
             "withhold": plan.request.withhold,
-            "floor_m_s": plan.request.floor,
+            **_pace(plan),
             "uncertain_s": plan.request.uncertain,
             "steady_s": plan.request.steady,
         },
@@ -106,7 +109,24 @@ def record(
 def _of_design(plan: Plan) -> dict[str, Any]:
     """What depends on which parts are protected."""
     gaps = [one.gap for one in plan.designs]
-    return {"components": plan.components, "gap": max(gaps) if gaps else None}
+    return {
+        "components": plan.components,
+        "gap": max(gaps) if gaps else None,
+        "half_with": leaving_half(plan.trace, plan.request, plan.common),
+    }
+
+
+def _pace(plan: Plan) -> dict[str, Any]:
+    """The pace that is reckoned with, and whether the recording states the activity it is of."""
+    paces = plan.request.paces
+    stated = plan.trace.activity
+    activity = called(paces.end.speed, paces.middle.speed, stated)
+    return {
+        "floor_m_s": paces.end.speed,
+        "floor_middle_m_s": paces.middle.speed,
+        "activity": activity or None,
+        "activity_in_file": bool(activity) and activity == stated,
+    }
 
 
 def _recording(plan: Plan, cleaning: Cleaning | None) -> dict[str, Any]:
@@ -141,7 +161,8 @@ def _mechanism(plan: Plan, *, private: bool) -> dict[str, Any]:
     told = private or bool(plan.everywhere)
     return {
         "name": plan.request.method.value,
-        "withheld_min": minutes_withheld(plan.trace.seconds, mechanism.rows) if told else None,
+        "withheld_min": withheld(plan.trace.seconds, mechanism.rows) / 60 if told else None,
+        "withheld_km": withheld(way(plan.lattice), mechanism.rows) / 1000 if private else None,
         "released_fixes": released,
         "withheld_fixes": len(plan.trace) - released,
         "rms_m": float(np.sqrt(2) * mechanism.rms) if told else None,

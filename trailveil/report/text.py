@@ -78,6 +78,7 @@ def promise(found: dict[str, Any]) -> list[Line]:
             f"{said(worst['epsilon'], 2)}, Renyi order {said(target['order'])})."
         ),
         *listed("- ", [_named(one) for one in found["adversaries"]]),
+        *([] if "everywhere" in found else paragraph(pace(target))),
     ]
 
 
@@ -135,7 +136,7 @@ def _circle(radius: float | None) -> str:
 
 def _cost(noise: dict[str, Any], times: dict[str, Any]) -> list[Line]:
     counts = f"{_count(noise['released_fixes'])} released, {noise['withheld_fixes']} left out"
-    counts += f" ({noise['withheld_min']:.0f} min)." if noise["withheld_min"] else "."
+    counts += f" ({_left_out(noise)})." if noise["withheld_min"] else "."
     moved = ""
     if noise["rms_m"]:
         moved = (
@@ -143,7 +144,28 @@ def _cost(noise: dict[str, Any], times: dict[str, Any]) -> list[Line]:
             f"square), by {_metres(noise['largest_rms_m'])} where most, and there by no more than "
             f"{_metres(noise['largest_99_m'])} in 99 of 100 draws."
         )
-    return ["", "What it costs", *paragraph(f"{counts}{moved}{times_in_words(times)}")]
+    lines = paragraph(f"{counts}{moved}{times_in_words(times)}")
+    if instead := noise.get("half_with"):
+        lines += paragraph(f"Less than half is left. Half is left with {' or '.join(instead)}.")
+    return ["", "What it costs", *lines]
+
+
+def _left_out(noise: dict[str, Any]) -> str:
+    """What is not released: the share of fixes, how long it took and how far it went."""
+    fixes = noise["withheld_fixes"] / (noise["withheld_fixes"] + noise["released_fixes"])
+    how_far = "" if noise["withheld_km"] is None else f", {noise['withheld_km']:.1f} km"
+    return f"{fixes:.0%} of all, {noise['withheld_min']:.0f} min{how_far}"
+
+
+def pace(target: dict[str, Any]) -> str:
+    """The pace that is reckoned with, and who said so."""
+    least = f"at least {target['floor_m_s']:g} m/s"
+    if target["activity_in_file"]:
+        named = f"The recording says that it is a {target['activity']}, which counts as public"
+        return f"{named}: the pace reckoned with is {least}."
+    if target["activity"]:
+        return f"The pace reckoned with is that of a {target['activity']}, {least} (--activity)."
+    return f"The pace reckoned with is {least} (--floor)."
 
 
 def _count(number: int) -> str:

@@ -161,8 +161,8 @@ def _of_adversaries(plan: Plan) -> list[str]:
     request = plan.request
     found = [] if request.method is Method.CUT and not plan.common else [_MAP]
     found.append(
-        f"This holds if you moved at least {request.floor:g} m/s on average away from what is "
-        "protected. If you hardly moved there, protect that as a stay, or state a slower "
+        f"This holds if you moved at least {request.slowest.speed:g} m/s on average away from what "
+        "is protected. If you hardly moved there, protect that as a stay, or state a slower "
         "--activity or --floor."
     )
     if request.method in (Method.NOISE, Method.BOTH):

@@ -1,0 +1,81 @@
+"""The part of a trace around a protected one that is cut: a window, and how far beyond it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.design.cut import least_cut
+from trailveil.gaussian import FloatArray
+from trailveil.privacy.movement import Movement
+from trailveil.projection import MICRO
+from trailveil.selection import Stretch
+from trailveil.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Paces:
+    """The least that a person moves: outward from an end of a recording, and through its middle.
+
+    Who walks on and on through a place gives more of it away on both sides together than two
+    separate ways would: see docs/activities.md.
+    """
+
+    end: Movement
+    middle: Movement
+
+    def left(self, seconds: float, sides: int) -> float:
+        """Square metres per coordinate that a cut of so many seconds beyond a window leaves."""
+        movement = self.middle if sides > 1 else self.end
+        return movement.bridged(seconds) / sides
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Window:
+    """A part of a trace with what is uncertain around it. before, after: (n,) seconds to it."""
+
+    stretch: Stretch
+    before: FloatArray
+    after: FloatArray
+    inside: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, trace: Trace, stretch: Stretch, uncertain: float) -> "Window":
+        """The window of a stretch. uncertain: seconds around it that belong to it."""
+        begin, end = stretch.seconds(trace)
+        begin, end = begin - uncertain, end + uncertain
+        before = np.maximum(begin - trace.seconds, 0.0)
+        after = np.maximum(trace.seconds - end, 0.0)
+        return cls(stretch, before, after, stretch.rows(trace))
+
+    def sides(self, silent: float = 0.0) -> int:
+        """How many sides are recorded beyond so many seconds: at least 1 is reckoned with."""
+        return max(1, int(np.any(self.before > silent)) + int(np.any(self.after > silent)))
+
+    def least_cut(self, paces: Paces, variance: float) -> float:
+        """Seconds outward from the window of which nothing may be released.
+
+        variance: square metres per coordinate that must be left.
+        """
+        short = least_cut(paces.end, variance, 1)
+        return short if self.sides(short) < 2 else max(short, least_cut(paces.middle, variance, 2))
+
+    def within(self, seconds: float) -> NDArray[np.bool_]:
+        """The fixes in the window and so many seconds outward (n,)."""
+        return np.asarray(np.maximum(self.before, self.after) <= seconds)
+
+
+def withheld(values: FloatArray, rows: NDArray[np.intp]) -> float:
+    """How much of a recording is not released. values: what grows from fix to fix, (n,).
+
+    rows: the fixes that are released. A step counts unless both of its ends are.
+    """
+    released = np.zeros(values.size, dtype=np.bool_)
+    released[rows] = True
+    return float(np.sum(np.diff(values)[~(released[1:] & released[:-1])]))
+
+
+def way(places: NDArray[np.int64]) -> FloatArray:
+    """Metres (n,) from the first of places (n, 2) in micrometres along all of them."""
+    steps = np.hypot(*(np.diff(places, axis=0) / MICRO).T)
+    return np.concatenate([[0.0], np.cumsum(steps)])
