@@ -149,6 +149,15 @@ def test_a_part_that_moves_has_its_edges_and_its_stays_as_places() -> None:
     assert not any(a <= 2180 <= b for a, b in found[1:])  # on the way, and at none of them
 
 
+def test_a_part_that_is_mostly_at_one_place_has_the_others_as_well() -> None:
+    """Four hours at home and half an hour at a clinic, which is passed again later."""
+    home = [(0, 0, 0), (14_400, 0, 0), (15_000, 5000, 0), (16_800, 5000, 0)]
+    later = [(17_400, 5000, 6000), (18_000, 5000, 0), (19_000, 9000, 0)]
+    case = route("a", [*home, *later], [], noise=2.0)
+    found = times_of(case, Chosen(between=(("start", "start+16800s"),)))
+    assert any(begin <= 18_000 <= end for begin, end in found[1:])
+
+
 def test_how_far_a_place_extends() -> None:
     """Of a fix and of a quiet stay the least; of scatter its size; never more than the most."""
     at = [(0, 0, 0), (1000, 0, 0)]

@@ -76,19 +76,21 @@ def places_of(
 ) -> Places:
     """Where the parts of a trace were.
 
-    parts: intervals, and whether their times were stated. A part at one place is its median. Of one
-    that moves it is where it stays, and its edges where those were stated. The first and the last
-    fix of the trace are places where a part has them. A circle is its middle, and all within it.
+    parts: intervals, and whether their times were stated. A part at one place is its median, and
+    one that leaves it is where it stays as well; one that moves, where it stays, and its edges if
+    they were stated. The first and the last fix of the trace are places where a part has them. A
+    circle is its middle, and all within it.
     """
     where, count = in_space(trace.positions), len(trace)
     found: list[tuple[Floats, float]] = []
     for (begin, end), stated in parts:
         first, last = np.searchsorted(trace.times, [begin, end + 1])
         fixes = where[first:last] if last > first else _between(trace, where, begin)
-        middle = np.median(fixes, axis=0) if len(fixes) > 1 else fixes[0]
-        scatter = _scatter(fixes - middle) if len(fixes) > 1 else 0.0
+        middle, away = _middle(fixes)
+        scatter = _NINE_OF_TEN * float(np.median(away))
         at_one = scatter <= MOST - TELLS
-        found += [(middle, TELLS + scatter)] if at_one else _stayed(trace, where, first, last)
+        found += [(middle, TELLS + scatter)] if at_one else []
+        found += _stayed(trace, where, first, last) if away.max() > MOST else []
         edges = stated and not at_one
         found += [(fixes[0], LEAST)] if edges or first == 0 < last else []
         found += [(fixes[-1], LEAST)] if edges or first < last == count else []
@@ -109,8 +111,10 @@ def in_space(positions: Floats) -> Floats:
     return np.stack([ring * np.cos(longitude), ring * np.sin(longitude), up], axis=1)
 
 
-def _scatter(away: Floats) -> float:
-    return _NINE_OF_TEN * float(np.median(np.sqrt((away**2).sum(axis=1))))
+def _middle(fixes: Floats) -> tuple[Floats, Floats]:
+    """The median of fixes (n, 3), and how far each is from it (n,)."""
+    middle = np.median(fixes, axis=0) if len(fixes) > 1 else fixes[0]
+    return middle, np.linalg.norm(fixes - middle, axis=1)
 
 
 def _between(trace: Trace, where: Floats, when: int) -> Floats:
@@ -125,6 +129,6 @@ def _stayed(trace: Trace, where: Floats, first: int, last: int) -> list[tuple[Fl
     found = []
     for begin, end in stays(trace.only(rows)):
         fixes = where[slice(*np.searchsorted(trace.times, [begin, end + 1]))]
-        middle = np.median(fixes, axis=0)
-        found.append((middle, min(TELLS + _scatter(fixes - middle), MOST)))
+        middle, away = _middle(fixes)
+        found.append((middle, min(TELLS + _NINE_OF_TEN * float(np.median(away)), MOST)))
     return found
