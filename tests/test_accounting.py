@@ -94,16 +94,16 @@ def test_parts_that_are_far_apart_are_not_one_place(
     assert found.total == pytest.approx(both, rel=2e-3)
 
 
-@pytest.mark.parametrize("years", [-20, -1, 1, 20])
+@pytest.mark.parametrize("years", [-11, 11])
 def test_what_is_years_away_adds_nothing(ledger: Ledger, tmp_path: Path, years: int) -> None:
     """Numbers of 600 million seconds hold no hundredths: it is reckoned as if two days away."""
-    who = tuple(Named)
+    who = (Named.SPEEDS,)
     for number, when in enumerate((0, years * 365)):
-        trace = ride(60, 20.0, seed=number, begin=BEGIN + when * DAY, at=AT)
-        made = plan(trace, requested(trace, Chosen(("start+10m",)), Request((), who=who)))
+        trace = ride(940, 5.0, seed=number, begin=BEGIN + when * DAY, at=AT)
+        made = plan(trace, requested(trace, Chosen(("start",)), Request((), who=who)))
         found = publish(made, ledger, tmp_path / f"{number}.gpx").account
         assert found is not None
-        assert found.times == pytest.approx(found.epsilon, abs=1e-2)
+        assert found.times == pytest.approx(found.epsilon, abs=1e-5)
 
 
 def test_past_a_limit_a_release_is_refused_and_what_fits_is_said(
@@ -212,7 +212,7 @@ def test_what_cannot_be_computed_counts_as_everything(ledger: Ledger, tmp_path: 
         check_total(found, 1e6, 1.0)
 
 
-@pytest.mark.parametrize("hours", [0.18, 0.25, 1.5, 4.0, 24.0, 50.0])
+@pytest.mark.parametrize("hours", [0.18, 0.25, 1.5, 4.0, 24.0, 50.0, 200.0])
 def test_what_another_ride_adds_to_a_time_is_never_more_than_is_counted(
     ledger: Ledger, tmp_path: Path, hours: float
 ) -> None:

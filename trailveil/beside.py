@@ -5,6 +5,16 @@ fast, at the nearest moment. So a release that shares no time with another is co
 recorded there, for a minute, twenty times a second, and released as it is; one that is near and
 short is taken as it was made, noise and all. What that adds, against who knows how people move, is
 added to what the worst adversary loses.
+
+What is days away is taken for two days away: numbers have no digits for more. It adds
+
+    1 / Var(p | Z, X) - 1 / Var(p | Z)  =  c^T (V + R)^-1 c
+
+to the precision of p, with Z what is released, X the places far before and after, V (diagonal)
+their variances given the ends of the recording, R what p and Z leave of what the ends say of X, and
+c how that moves with p. Only V depends on how far X is. So where V is k times as large, it adds at most
+(v + r) / (k v + r) as much, v the least of V, r a bound of R: twice what people move in the time of
+the recording and a day.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +31,7 @@ from trailveil.mechanism import Mechanism, no_noise
 from trailveil.secrets import basic
 from trailveil.statespace import is_markov
 from trailveil.trace import NANOSECONDS
+from trailveil.ways import movement
 
 EVERYTHING = 1e30
 """1 / m^2: the loss that counts where all may be told."""
@@ -87,8 +98,23 @@ def _epsilons(
             added = _added(target, beside, kernels, near, far)
         except (NumericalError, Unavailable, InvalidValue):
             continue
+        if min(_gap(one[0], target) for one in beside) >= far * NANOSECONDS:
+            added = added * _fallen(beside, target, kernels)
         return [e + scale * more for e, more in zip(target.epsilons, added, strict=True)]
     return [scale * EVERYTHING]
+
+
+def _fallen(
+    beside: Sequence[tuple[Recorded | Piece, Callable[..., Piece]]],
+    target: Piece,
+    kernels: Sequence[Kernel],
+) -> float:
+    """How much of what is told from two days away is told from where all of them are, at most."""
+    lasts, away = target.end - target.begin, min(_gap(one[0], target) for one in beside)
+    times = np.array([_FAR, away / NANOSECONDS, lasts / NANOSECONDS + _SAME_DAY])
+    moved = [np.diagonal(movement(kernel, times)) for kernel in kernels]
+    found = [(two + 2 * own) / (far + 2 * own) for two, far, own in moved if two > 0]
+    return max([*found, 0.0]) if len(found) == len(moved) else 1.0
 
 
 def _added(

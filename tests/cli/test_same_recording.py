@@ -101,17 +101,17 @@ def test_readings_are_one_series_however_their_column_is_named() -> None:
 
 def test_recordings_with_neither_time_nor_place_in_common_add_nothing() -> None:
     """Zurich in 2012, France in 2023: there is no place that both can have been at."""
-    written(Path("a.gpx"), ride(60, 20.0, begin=1_350_000_000, at=(47.37, 8.54)))
-    written(Path("b.gpx"), ride(60, 20.0, begin=1_350_000_000 + YEARS, at=(43.7, 3.87), seed=2))
+    written(Path("a.gpx"), ride(940, 5.0, begin=1_350_000_000, at=(47.37, 8.54)))
+    written(Path("b.gpx"), ride(940, 5.0, begin=1_350_000_000 + YEARS, at=(43.7, 3.87), seed=2))
     for name in ("a", "b"):
-        words = ("protect", f"{name}.gpx", "--at", "start+10m")
+        words = ("protect", f"{name}.gpx", "--at", "start")
         words = (*words, "--adversary", "speeds", "--design-for", "recording")
         told = " ".join(done(*words).split())
         assert "all that can be told" not in told
         assert "visited again and again: epsilon 2" not in told
     assert "with all 2 of them, of any one time or place with a name: epsilon 1 -" in told
     # The same recording with other noise is what tells all.
-    copy = ride(60, 20.0, begin=1_350_003_600 + YEARS, at=(43.7, 3.87), seed=2)
+    copy = ride(940, 5.0, begin=1_350_036_000 + YEARS, at=(43.7, 3.87), seed=2)
     words = ("protect", str(written(Path("c.gpx"), copy)), *words[2:])
     assert "must be released once" in refused(*words)
     told = " ".join(done(*words, "--again", "--radius", "100").split())
