@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import mpmath
 import numpy as np
@@ -65,7 +66,7 @@ class Motion:
         self.index = {t: i for i, t in enumerate(at)}
         self.x, self.v = np.zeros((len(at), self.size)), np.zeros((len(at), self.size))
         self.v[0, 0] = start
-        for i, (a, b) in enumerate(zip(at, at[1:], strict=False)):
+        for i, (a, b) in enumerate(pairwise(at)):
             law = next(one for one in laws if b <= one.until)
             carried, kept, moved, both, faster = step(round(b - a, 9), law)
             self.x[i + 1] = self.x[i] + carried * self.v[i]
