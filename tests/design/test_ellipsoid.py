@@ -94,7 +94,7 @@ def test_it_is_the_least_and_holds_every_false_track(
 
 
 def test_a_single_false_track_has_a_closed_form() -> None:
-    """Where movement costs nothing to speak of, K >= w w^T / bound: the trace is w^T M w / bound."""
+    """Where movement costs next to nothing, K >= w w^T / bound: the trace is w^T M w / bound."""
     objective = np.diag([1.0, 4.0])
     w, free = np.array([1.0, 0.0]), np.array([[0.0], [1.0]])
     found = smallest_ellipsoid(objective, [Limit(1e-9 * np.eye(2), w, free, 0.25)], [2], 1e-6)
