@@ -16,7 +16,7 @@ from scipy.linalg import block_diag, cholesky, solve_triangular
 from trailveil.design.ellipsoid import Limit, smallest_ellipsoid
 from trailveil.errors import NumericalError
 from trailveil.gaussian import FloatArray
-from trailveil.privacy.checker import check
+from trailveil.privacy.checker import unproved
 from trailveil.privacy.false_tracks import Knots
 from trailveil.privacy.knowledge import ACCURACY, Knowledge
 
@@ -31,6 +31,8 @@ _UNIT = 1000.0
 _NOISE_DIGITS, _TRACK_DIGITS = (16, 26), (26, 36)
 # Noise is made larger by this until its proof holds, and so often at most.
 _MORE, _TIMES = 1.001, 6
+# How far apart known places of false tracks are at first, and at least (seconds).
+_APART, _CLOSE = 1.5, 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,9 +82,10 @@ def window_noise(
     found = smallest_ellipsoid(problem.doubled(objective), limits, problem.blocks, _GAP)
     covariance = problem.unscaled(found.covariance)
     for _ in range(_TIMES):
-        noise = _proved(knots, sides, covariance, adversaries, bound, found.gap)
-        if not check(noise.proof):
-            return noise
+        even, odd = _noise(knots, sides, covariance)
+        proof = _proof(knots, even, odd, adversaries, bound)
+        if proof is not None:
+            return WindowNoise(knots, even, odd, proof, found.gap)
         covariance = covariance * _MORE
     raise NumericalError("noise must be proved to hold, got noise that is not: report this request")
 
@@ -144,57 +147,77 @@ class _Scaled:
         return np.asarray(self.units[:, None] * covariance * self.units / self.bound)
 
 
-def _proved(
-    knots: Knots,
-    sides: int,
-    covariance: FloatArray,
-    adversaries: Sequence[Knowledge],
-    bound: float,
-    gap: float,
-) -> WindowNoise:
-    """Noise of a covariance, with the false tracks that cost least."""
+def _noise(
+    knots: Knots, sides: int, covariance: FloatArray
+) -> tuple[FloatArray, FloatArray | None]:
+    """The factors of noise of a covariance, of few binary digits."""
     size = knots.size
     even = _shortened(cholesky(covariance[:size, :size], lower=True), _NOISE_DIGITS, slope=0)
-    odd = None
-    if sides == 2:
-        odd = _shortened(cholesky(covariance[size:, size:], lower=True), _NOISE_DIGITS, slope=1)
-    factor = even if odd is None else np.asarray(block_diag(even, odd))
-    known = [
-        {
-            "name": one.name,
-            "speed": one.movement.speed,
-            "time_constant": one.movement.time_constant,
-            "steady": one.steady,
-            "place": one.place,
-            "path": one.path,
-            "accuracy": ACCURACY,
-            "tracks": [_track(knots, sides, factor, one, away) for away in _proved_at(one, knots)],
-        }
-        for one in adversaries
-    ]
+    if sides == 1:
+        return even, None
+    return even, _shortened(cholesky(covariance[size:, size:], lower=True), _NOISE_DIGITS, slope=1)
+
+
+def _proof(
+    knots: Knots,
+    even: FloatArray,
+    odd: FloatArray | None,
+    adversaries: Sequence[Knowledge],
+    bound: float,
+) -> dict[str, Any] | None:
+    """What the checker reads: noise with the false tracks that cost least. None if it fails."""
     proof = {
         "format": FORMAT,
         "version": VERSION,
         "knots": list(knots.seconds),
-        "sides": sides,
+        "sides": 1 if odd is None else 2,
         "bound": bound,
         "even": even.tolist(),
         "odd": [] if odd is None else odd.tolist(),
-        "adversaries": known,
     }
-    return WindowNoise(knots, even, odd, proof, gap)
+    factor = even if odd is None else np.asarray(block_diag(even, odd))
+    stated = [_stated(knots, factor, one, proof) for one in adversaries]
+    return None if None in stated else {**proof, "adversaries": stated}
 
 
-def _proved_at(one: Knowledge, knots: Knots) -> list[float | None]:
-    """The places that false tracks are stated for: between them, so are those between."""
+def _stated(
+    knots: Knots, factor: FloatArray, one: Knowledge, proof: dict[str, Any]
+) -> dict[str, Any] | None:
+    """An adversary with few false tracks that prove the noise: more of them where it takes more."""
+    stated: dict[str, Any] = {
+        "name": one.name,
+        "speed": one.movement.speed,
+        "time_constant": one.movement.time_constant,
+        "steady": one.steady,
+        "place": one.place,
+        "path": one.path,
+        "accuracy": ACCURACY,
+    }
+    tracks: dict[float | None, dict[str, Any]] = {}
+    places = _places(one, knots)
+    while True:
+        for away in [*places, None]:
+            if away not in tracks:
+                tracks[away] = _track(knots, proof["sides"], factor, one, away)
+        stated["tracks"] = [tracks[away] for away in [*sorted(places), None]]
+        gaps = [at for _, at in unproved({**proof, "adversaries": [stated]})]
+        if not gaps:
+            return stated
+        if any(not at or at[1] - at[0] < _CLOSE for at in gaps):
+            return None
+        places |= {float(round((at[0] + at[1]) / 2)) for at in gaps}
+
+
+def _places(one: Knowledge, knots: Knots) -> set[float]:
+    """Some places that an adversary may know, all knots among them; none if there is no such."""
     if one.place is None:
-        return [None]
-    found = {float(k) for k in knots.seconds if k >= one.place}
+        return set()
+    found = {float(k) for k in knots.seconds if k > one.place}
     away = float(one.place)
     while away < knots.end:
         found.add(float(round(away)))
-        away = max(away * 1.08, away + 1)
-    return [*sorted(found), None]
+        away = max(away * _APART, away + 1)
+    return found
 
 
 def _track(

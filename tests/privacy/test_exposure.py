@@ -1,0 +1,25 @@
+"""What an adversary is left with adds up in precisions."""
+
+import math
+
+import pytest
+
+from trailveil.privacy.exposure import Exposure
+
+
+@pytest.mark.parametrize(
+    ("loss", "prior", "left"),
+    [
+        (1e-4, math.inf, 100.0),
+        (0.0, 30.0, 30.0),
+        (1 / 900, 40.0, 24.0),
+        (0.0, math.inf, math.inf),
+        (math.inf, 5.0, 0.0),
+    ],
+)
+def test_precisions_add(loss: float, prior: float, left: float) -> None:
+    assert Exposure("somebody", loss, prior).posterior == pytest.approx(left, rel=1e-15)
+
+
+def test_somebody_without_any_idea_is_the_default() -> None:
+    assert Exposure("somebody", 0.25) == Exposure("somebody", 0.25, math.inf)

@@ -1,0 +1,119 @@
+"""What movement costs and leaves, against exact conditioning on fine grids and 50 digits."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.interpolate import CubicHermiteSpline
+
+from tests.oracles.dense_movement import MP, Law, Motion, released, variance_of
+from trailveil.design.window import window_noise
+from trailveil.errors import InvalidValue
+from trailveil.privacy.false_tracks import Knots
+from trailveil.privacy.knowledge import Knowledge
+from trailveil.privacy.movement import Movement
+
+
+@pytest.mark.parametrize(("speed", "tau"), [(1.0, 60.0), (3.0, 20.0), (0.4, 700.0)])
+def test_a_cost_is_that_of_the_innovations(speed: float, tau: float) -> None:
+    """phi^T Sigma^-1 phi on a fine grid of places and velocities, of a motion with a flat level.
+
+    Between grid points the cheapest movement is taken, so it is below the integral, by little.
+    """
+    knots = Knots((0, 20, 60, 170, 400))
+    rng = np.random.default_rng(3)
+    w = rng.normal(size=knots.size) * np.where(np.arange(knots.size) % 2, 1, 0.02)
+    w[0] = 1.0
+    whole = np.array([w[0], 0.0, *w[1:], 0.0, 0.0])
+    phi = CubicHermiteSpline(np.array(knots.seconds, dtype=float), whole[::2], whole[1::2])
+    times = np.arange(0, 401, 2.0)
+    motion = Motion(times, [Law(math.inf, speed, tau)], speed)
+    places, velocities = motion.position(*times), motion.velocity(*times)
+    square = np.vstack([velocities[:1], places[1:], velocities[1:]])
+    target = np.hstack([0.0, (phi(times) - phi(0.0))[1:], phi.derivative()(times)[1:]])
+    innovations = np.linalg.solve(square, target)
+    expected = float(w @ Movement(speed, tau).cost(knots) @ w)
+    assert 0.999 * expected < innovations @ innovations < expected * (1 + 1e-9)
+
+
+HOURS = [1e-3, 0.1, 1.0, 7.0, 20.0, 60.0, 119.0, 121.0, 600.0, 3600.0, 86_400.0, 1e6]
+
+
+@pytest.mark.parametrize("tau", [1.0, 60.0, 3600.0])
+def test_what_is_left_is_exact_from_a_millisecond_to_days(tau: float) -> None:
+    """In 50 digits, of the formulas as they are derived."""
+    movement = Movement(3.0, tau)
+    for seconds in HOURS:
+        h, t, s = MP.mpf(seconds), MP.mpf(tau), MP.mpf(3)
+        e = MP.exp(-h / t)
+        gone = t * (1 - e)
+        wandered = s**2 * (2 * t * (h - gone) - gone**2)
+        bridged = s**2 * (2 * t * (h - gone) - 2 * gone**2 / (1 + e))
+        assert movement.wandered(seconds) == pytest.approx(float(wandered), rel=1e-12)
+        assert movement.bridged(seconds) == pytest.approx(float(bridged), rel=1e-12)
+
+
+@pytest.mark.parametrize(("speed", "tau"), [(1.0, 60.0), (3.0, 20.0), (0.4, 700.0)])
+@pytest.mark.parametrize("seconds", [0.5, 5.0, 60.0, 240.0, 2000.0])
+def test_what_is_left_is_dense_conditioning(speed: float, tau: float, seconds: float) -> None:
+    motion = Motion([0.0, 50.0, 50.0 + seconds], [Law(math.inf, speed, tau)], speed)
+    moved = (motion.position(50.0 + seconds) - motion.position(50.0))[0]
+    before, after = motion.velocity(50.0), motion.velocity(50.0 + seconds)
+    movement = Movement(speed, tau)
+    told = variance_of(moved, 0.0, before, np.zeros(1))
+    assert movement.wandered(seconds) == pytest.approx(told, rel=1e-9)
+    told = variance_of(moved, 0.0, np.vstack([before, after]), np.zeros(2))
+    assert movement.bridged(seconds) == pytest.approx(told, rel=1e-9)
+
+
+def test_what_is_left_grows_with_time_speed_and_bends_upward() -> None:
+    """The checker takes what is left of a place to be convex."""
+    movement = Movement(1.0, 60.0)
+    at = np.arange(0.0, 4000.0, 10.0)
+    for each in (movement.wandered, movement.bridged):
+        values = np.array([each(x) for x in at])
+        assert values[0] == 0
+        assert np.all(np.diff(values) > 0)
+        assert np.all(np.diff(values, 2)[:60] > 0)
+        assert np.all(np.diff(values, 2) > -1e-15 * values[-1])
+    for a, b in pairwise([0.5, 1.0, 7.0]):
+        assert Movement(a, 60.0).bridged(90) < Movement(b, 60.0).bridged(90)
+
+
+@pytest.mark.parametrize(
+    "numbers", [(0.0, 60.0), (-1.0, 60.0), (math.nan, 60.0), (1.0, 0.0), (1.0, math.inf)]
+)
+def test_movement_must_be_positive(numbers: tuple[float, float]) -> None:
+    with pytest.raises(InvalidValue, match="must be a number above 0, got"):
+        Movement(*numbers)
+
+
+# Seconds: a window from -360 to 360, and its fixes.
+OUT = np.hstack([np.arange(0, 300, 10.0), np.arange(300, 1200, 30.0), np.arange(1200, 5101, 100.0)])
+BOUND = 1e-5
+
+
+def test_a_time_constant_that_grows_on_the_way_is_not_covered() -> None:
+    """Nowhere slower than the floor, but for a minute free of what slows: 0.25 % beyond the bound.
+
+    A long time constant alone is covered, and so is a higher speed for a while.
+    """
+    noise = window_noise(720.0, 1, [Knowledge("stranger", Movement(1.0, 60.0), steady=240)], BOUND)
+    fixes = np.unique(np.hstack([-360.0 - OUT, np.arange(-360.0, 361, 30.0)]))
+    factor = noise.columns(np.maximum(-360.0 - fixes, 0), 0 * fixes)
+    long = 1e4
+    fast = (long / 60) ** 0.5
+    cases = {
+        "floor": [Law(math.inf, 1.0)],
+        "long": [Law(math.inf, fast, long)],
+        "fast": [Law(-660.0, 1.0), Law(math.inf, 2.0)],
+        "grows": [Law(-660.0, 1.0), Law(-600.0, fast, long), Law(math.inf, 1.0)],
+    }
+    losses = {}
+    for name, laws in cases.items():
+        record = released(fixes, laws, factor, [-600.0, 0.0], laws[0].speed)
+        known = record.granted(-600.0, 360.0)
+        left = record.left(record.motion.position(0.0)[0], known, np.zeros(known.shape[0]))
+        losses[name] = 1 / left / BOUND
+    assert losses["long"] < losses["fast"] < losses["floor"] < 1 < losses["grows"] < 1.006
