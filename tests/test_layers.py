@@ -24,10 +24,10 @@ ROWS = """
  5  design/
  6  fields > trace > readings projection > cleaning stops formats/ > datasets/ prior_file frames
  6  visits loading
- 7  arrays output selection > kept keys crops retiming common > ledger/ demands > designing
+ 7  arrays output selection > design_cache kept keys crops retiming common > ledger/ demands > designing
  7  place_noise release > drawing > readings_release > places
  7  everywhere recorded beside utility > accounting > published > counting > protecting calibrating
- 7  releasing scan/ > attacks/
+ 7  releasing scan/ > attacks/ > verifying
  8  plots/ > report/
  9  batch/ experiments/ > page/
 10  cli/ __init__ > __main__

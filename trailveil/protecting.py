@@ -15,6 +15,7 @@ from trailveil.counting import (
     released_before,
     span,
 )
+from trailveil.design_cache import DesignCache
 from trailveil.drawing import draw
 from trailveil.errors import Refused, TrailveilError, UnwritableOutput
 from trailveil.everywhere import plan_everywhere
@@ -99,15 +100,25 @@ def _check(
         raise released_before(subject)
 
 
-def planned(trace: Trace, request: Request, common: Sequence[Common] = ()) -> Plan:
+def planned(
+    trace: Trace,
+    request: Request,
+    common: Sequence[Common] = (),
+    cache: DesignCache | None = None,
+) -> Plan:
     """The release of a trace as it is designed: the one place where noise of any kind is sought.
 
-    Raises as `trailveil.release.plan`
-    and `trailveil.everywhere.plan_everywhere` do.
+    cache: where designs are kept beyond this process. Raises as `trailveil.release.plan` and
+    `trailveil.everywhere.plan_everywhere` do.
     """
     if request.method is Method.EVERYWHERE:
         return with_common(plan_everywhere(trace, request), common)
-    return plan(trace, request, common)
+    return plan(trace, request, common, cache)
+
+
+def cache_of(ledger: Ledger) -> DesignCache:
+    """Where designs are kept: beside the ledger, under a key made from its own."""
+    return DesignCache(ledger.folder / "designs", derive(ledger.key, [b"design cache"]))
 
 
 def whole_of(made: Plan, key: bytes | None) -> tuple[bytes, ...]:

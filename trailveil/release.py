@@ -19,7 +19,7 @@ from trailveil.adversaries import DEFAULT, Named
 from trailveil.anytime import Worst, movement_of
 from trailveil.common import Common, named_in_full
 from trailveil.design.cut import least_cut
-from trailveil.design.table import noise_of
+from trailveil.design.table import Cache, noise_of
 from trailveil.design.window import WindowNoise
 from trailveil.errors import BeyondPrior, InvalidValue, Refused
 from trailveil.gaussian import FloatArray
@@ -162,7 +162,8 @@ class Finding:
     """What the release guarantees of one stretch.
 
     fixes: recorded in it. withheld: of those. exposures: what each adversary is left with. cut:
-    seconds before and after it of which nothing is released, or None.
+    seconds before and after it of which nothing is released, or None. sides: how many sides are
+    recorded beyond the cut, 1 or 2.
     """
 
     stretch: Stretch
@@ -171,6 +172,7 @@ class Finding:
     guarantee: Guarantee
     exposures: tuple[Exposure, ...]
     cut: float | None = None
+    sides: int = 2
 
     @property
     def deviation(self) -> float:
@@ -217,14 +219,17 @@ def identity(trace: Trace, request: Request, common: Sequence[Common] = ()) -> t
     return (trace.times.astype("<i8").tobytes(), places.astype("<i8").tobytes(), *whole)
 
 
-def plan(trace: Trace, request: Request, common: Sequence[Common] = ()) -> Plan:
+def plan(
+    trace: Trace, request: Request, common: Sequence[Common] = (), cache: Cache | None = None
+) -> Plan:
     """Find the cut or the noise for a trace, and compute what it guarantees.
 
     common: noise that other releases share, such as that of places that are visited again. What is
-    found of the parts of the request counts on none of it. Fields of the trace are left out around
-    what is protected: see `trailveil.kept`. Raises Refused where nothing would be left to release,
-    no noise can meet the target, or fields are not reckoned with; InvalidValue where nothing is to
-    be protected.
+    found of the parts of the request counts on none of it. cache: where designs are kept beyond
+    this process: nothing but time depends on it. Fields of the trace are left out around what is
+    protected: see `trailveil.kept`. Raises Refused where nothing would be left to release, no noise
+    can meet the target, or fields are not reckoned with; InvalidValue where nothing is to be
+    protected.
     """
     if not (request.stretches or common) or request.method is Method.EVERYWHERE:
         raise InvalidValue("something must be protected, got nothing: state a time or a stay")
@@ -232,7 +237,7 @@ def plan(trace: Trace, request: Request, common: Sequence[Common] = ()) -> Plan:
     windows = [_Window.of(trace, one, request) for one in request.stretches]
     cuts = [one.cut(request) for one in windows]
     base = _silent(trace, request, windows, cuts, common)
-    designs = _designed(windows, request) if request.method is not Method.CUT else []
+    designs = _designed(windows, request, cache) if request.method is not Method.CUT else []
     mechanism = _sum_of(base, windows, designs)
     if mechanism.max_std > LARGEST_STD:
         raise Refused(
@@ -312,14 +317,16 @@ def _silent(
     return base
 
 
-def _designed(windows: Sequence[_Window], request: Request) -> list[WindowNoise]:
+def _designed(
+    windows: Sequence[_Window], request: Request, cache: Cache | None
+) -> list[WindowNoise]:
     """The noise of each window."""
     bound = request.bound if request.leave is None else _bound_for(request)
     found = []
     for one in windows:
         begin, end = one.stretch.begin / 1e9, one.stretch.end / 1e9
         length = end - begin + 2 * request.uncertain
-        found.append(noise_of(length, one.sides(), request.adversaries, bound))
+        found.append(noise_of(length, one.sides(), request.adversaries, bound, cache))
     return found
 
 
@@ -417,4 +424,5 @@ def _finding(window: _Window, request: Request, mechanism: Mechanism, cut: float
         Guarantee(radius * worst**0.5, request.order),
         tuple(exposures),
         None if cut is None else cut + request.uncertain,
+        window.sides(cut or 0.0),
     )

@@ -29,7 +29,7 @@ from trailveil.ledger import Ledger
 from trailveil.loading import cleaned
 from trailveil.output import filled, made_durable
 from trailveil.places import Place, visited
-from trailveil.protecting import drawn, planned, requested, seed_of, whole_of
+from trailveil.protecting import cache_of, drawn, planned, requested, seed_of, whole_of
 from trailveil.randomness import derive
 from trailveil.recorded import Visit, near_in_time
 from trailveil.release import Method, Plan
@@ -177,7 +177,7 @@ def _work(task: Task, *, durable: bool) -> Ready:
     there = tuple(visited(trace, task.places, key, known))
     request = requested(trace, rules.chosen, rules.request, there)
     common = [one.common(trace) for one in there]
-    made = planned(trace, request, common)
+    made = planned(trace, request, common, cache_of(task.ledger))
     whole = whole_of(made, key)
     *_, write = drawn(made, seed_of(key, whole), rules.retiming, task.item.output.suffix)
     # Another worker may be at the same trace, where this one was taken for lost.

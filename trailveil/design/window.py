@@ -28,9 +28,10 @@ _PLACES, _AIM, _GAP = 24, 0.996, 2e-3
 # Unit of time (seconds) in which values and slopes have about one size.
 _UNIT = 1000.0
 # Binary digits after the point of values and slopes, of noise (metres) and of tracks.
-_NOISE_DIGITS, _TRACK_DIGITS = (16, 26), (26, 36)
-# Noise is made larger by this until its proof holds, and so often at most.
-_MORE, _TIMES = 1.001, 6
+NOISE_DIGITS, TRACK_DIGITS = (16, 26), (16, 26)
+# How much further away each next known place is that a track is stated for; the noise is made
+# larger by _MORE from try to try, until its proof holds.
+_FURTHER, _MORE = (1.15, 1.08, 1.08, 1.05, 1.05, 1.05, 1.05), 1.001
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,8 +80,8 @@ def window_noise(
     limits = [problem.limit(one, away) for one in adversaries for away in _sought_at(one, knots)]
     found = smallest_ellipsoid(problem.doubled(objective), limits, problem.blocks, _GAP)
     covariance = problem.unscaled(found.covariance)
-    for _ in range(_TIMES):
-        noise = _proved(knots, sides, covariance, adversaries, bound, found.gap)
+    for further in _FURTHER:
+        noise = _proved(knots, sides, covariance, adversaries, bound, found.gap, further)
         if not check(noise.proof):
             return noise
         covariance = covariance * _MORE
@@ -151,13 +152,14 @@ def _proved(
     adversaries: Sequence[Knowledge],
     bound: float,
     gap: float,
+    further: float,
 ) -> WindowNoise:
     """Noise of a covariance, with the false tracks that cost least."""
     size = knots.size
-    even = _shortened(cholesky(covariance[:size, :size], lower=True), _NOISE_DIGITS, slope=0)
+    even = _shortened(cholesky(covariance[:size, :size], lower=True), NOISE_DIGITS, slope=0)
     odd = None
     if sides == 2:
-        odd = _shortened(cholesky(covariance[size:, size:], lower=True), _NOISE_DIGITS, slope=1)
+        odd = _shortened(cholesky(covariance[size:, size:], lower=True), NOISE_DIGITS, slope=1)
     factor = even if odd is None else np.asarray(block_diag(even, odd))
     known = [
         {
@@ -168,7 +170,9 @@ def _proved(
             "place": one.place,
             "path": one.path,
             "accuracy": ACCURACY,
-            "tracks": [_track(knots, sides, factor, one, away) for away in _proved_at(one, knots)],
+            "tracks": [
+                _track(knots, sides, factor, one, away) for away in _proved_at(one, knots, further)
+            ],
         }
         for one in adversaries
     ]
@@ -185,7 +189,7 @@ def _proved(
     return WindowNoise(knots, even, odd, proof, gap)
 
 
-def _proved_at(one: Knowledge, knots: Knots) -> list[float | None]:
+def _proved_at(one: Knowledge, knots: Knots, further: float) -> list[float | None]:
     """The places that false tracks are stated for: between them, so are those between."""
     if one.place is None:
         return [None]
@@ -193,7 +197,7 @@ def _proved_at(one: Knowledge, knots: Knots) -> list[float | None]:
     away = float(one.place)
     while away < knots.end:
         found.add(float(round(away)))
-        away = max(away * 1.08, away + 1)
+        away = max(away * further, away + 1)
     return [*sorted(found), None]
 
 
@@ -210,18 +214,22 @@ def _track(
     along = free.T @ fixed + found.free.T @ found.form @ found.fixed
     w = limit.units * (found.fixed - found.free @ np.linalg.solve(gram, along))
     size = knots.size
-    even = _shortened(w[:size], _TRACK_DIGITS, slope=0)
-    odd = _shortened(w[size:], _TRACK_DIGITS, slope=1)
+    even = _shortened(w[:size], TRACK_DIGITS, slope=0)
+    odd = _shortened(w[size:], TRACK_DIGITS, slope=1)
     return {"away": away, "even": even.tolist(), "odd": odd.tolist()}
 
 
 def _shortened(numbers: FloatArray, digits: tuple[int, int], slope: int) -> FloatArray:
-    """Values and slopes by rows with few binary digits: their fractions are short.
+    """Values and slopes by rows with few binary digits: their fractions are short."""
+    unit = units(numbers.shape, digits, slope)
+    return np.asarray(np.round(numbers * unit) / unit)
+
+
+def units(shape: tuple[int, ...], digits: tuple[int, int], slope: int) -> FloatArray:
+    """What makes whole numbers of values and slopes by rows with so many binary digits.
 
     slope: 0 where the first row is a value of the edge, 1 where it is the first knot's value.
     """
-    rows = np.arange(numbers.shape[0]) + slope
+    rows = np.arange(shape[0]) + slope
     powers = np.where((rows > 0) & (rows % 2 == 0), digits[1], digits[0]).astype(np.float64)
-    unit = 2.0**powers
-    unit = unit if numbers.ndim == 1 else unit[:, None]
-    return np.asarray(np.round(numbers * unit) / unit)
+    return np.asarray((2.0**powers).reshape(-1, *[1] * (len(shape) - 1)))

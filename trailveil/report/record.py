@@ -17,6 +17,7 @@ from trailveil.cleaning import Cleaning
 from trailveil.guarantee import CIRCLE_68, Guarantee, mu_for
 from trailveil.places import Place, Visited
 from trailveil.privacy.exposure import Exposure
+from trailveil.projection import MICRO
 from trailveil.release import Finding, Plan, Request, minutes_withheld
 from trailveil.report import everywhere, kept
 from trailveil.report.ledger import counted, place_of
@@ -70,6 +71,7 @@ def record(
             "floor_m_s": plan.request.floor,
             "uncertain_s": plan.request.uncertain,
             "steady_s": plan.request.steady,
+            "time_constant_s": plan.request.slowest.time_constant,
         },
         "prior": prior_in_full(plan.request.kernel),
         "frame": {
@@ -106,7 +108,12 @@ def record(
 def _of_design(plan: Plan) -> dict[str, Any]:
     """What depends on which parts are protected."""
     gaps = [one.gap for one in plan.designs]
-    return {"components": plan.components, "gap": max(gaps) if gaps else None}
+    return {
+        "components": plan.components,
+        "gap": max(gaps) if gaps else None,
+        "independent_m": plan.mechanism.floor**0.5,
+        "grid_deg": 1 / MICRO,
+    }
 
 
 def _recording(plan: Plan, cleaning: Cleaning | None) -> dict[str, Any]:
@@ -184,6 +191,9 @@ def _secret(finding: Finding, zone: tzinfo | None) -> dict[str, Any]:
         "end_utc": in_words(stretch.end),
         "begin_local": in_words(stretch.begin, zone),
         "end_local": in_words(stretch.end, zone),
+        "begin_ns": stretch.begin,
+        "end_ns": stretch.end,
+        "sides": finding.sides,
         "fixes": finding.fixes,
         "withheld": finding.withheld,
         **_meaning(finding.guarantee, finding.deviation),
