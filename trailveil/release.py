@@ -26,7 +26,7 @@ from trailveil.gaussian import FloatArray
 from trailveil.guarantee import CIRCLE_68, Guarantee, loss_bound_for
 from trailveil.kept import with_fields_left_out
 from trailveil.kernels import Kernel
-from trailveil.mechanism import Mechanism, no_noise
+from trailveil.mechanism import LARGEST_STD, Mechanism, no_noise
 from trailveil.priors import BUILT_IN
 from trailveil.privacy.exposure import Exposure
 from trailveil.privacy.knowledge import Knowledge
@@ -38,9 +38,6 @@ from trailveil.version import DESIGN_VERSION
 
 DEFAULT_KERNEL = BUILT_IN["default"].kernel
 """The prior of movement where none is stated; metres and seconds."""
-
-LARGEST_STD = 300_000.0
-"""Metres: deviations above which noise would carry fixes out of the frame."""
 
 STRANGER = "a stranger"
 KNOWS_PLACE = "someone who knows one true place"
