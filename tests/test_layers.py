@@ -24,10 +24,10 @@ ROWS = """
  5  design/
  6  activities fields strays > trace > traces/ > readings projection > cleaning stops formats/
  6  datasets/ prior_file visits loading frames > returns
- 7  arrays output selection > cutting kept keys crops retiming common > ledger/ demands > designing
- 7  place_noise release > halving drawing > readings_release > places
+ 7  arrays output selection > cutting design_cache kept keys crops retiming common > ledger/ demands
+ 7  designing place_noise release > halving drawing > readings_release > places
  7  everywhere recorded beside utility > accounting > published > counting > protecting calibrating
- 7  releasing scan/ > attacks/
+ 7  releasing scan/ > attacks/ > verifying
  8  plots/ > report/
  9  batch/ experiments/ > page/
 10  cli/ __init__ > __main__

@@ -12,7 +12,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import svd
-from scipy.optimize import brentq
 
 from trailveil.adversary import Adversary
 from trailveil.crops import Crop
@@ -24,12 +23,10 @@ from trailveil.design.several import Wanted, sought
 from trailveil.design.splines import Splines, splines
 from trailveil.errors import NumericalError, Refused, TooCoarse
 from trailveil.gaussian import FloatArray
-from trailveil.mechanism import Mechanism
+from trailveil.mechanism import LARGEST_STD, Mechanism
 from trailveil.prior import Prior
 from trailveil.statespace import is_markov
 
-# Metres: deviations above which noise would carry fixes out of the frame.
-LARGEST_STD = 300_000.0
 # Where this share of what may be lost is lost already, the noise is made larger, if at all.
 _AS_GOOD = 1 + 1e-4
 # How often noise is sought, and what it may miss by (relative) to be made larger instead. Where it
@@ -111,6 +108,8 @@ def uniform(found: Sequence[Crop], base: Mechanism, target: Target) -> Designed:
                 f"uniform noise must meet the target with less than {LARGEST_STD / 1000:g} km, got "
                 "a target beyond that: leave --mechanism out"
             )
+    from scipy.optimize import brentq  # heavy, as all of scipy.optimize
+
     root = float(brentq(excess, low, high, xtol=_NEAR)) if low < high else high
     while excess(root, quickly=False) > 0:
         root += _NEAR

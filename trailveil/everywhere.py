@@ -10,10 +10,10 @@ from trailveil.adversaries import Named
 from trailveil.anytime import Assumed, movement_of
 from trailveil.design.everywhere import alone, noise_everywhere
 from trailveil.errors import InvalidValue, Refused
+from trailveil.mechanism import LARGEST_STD
 from trailveil.projection import placed
 from trailveil.release import (
     DEFAULT_KERNEL,
-    LARGEST_STD,
     Method,
     Plan,
     Request,

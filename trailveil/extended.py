@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
@@ -104,6 +103,8 @@ class Extended:
 
 @lru_cache(maxsize=16)
 def _context(bits: int) -> Any:
+    import mpmath  # heavy, and seldom needed
+
     context = mpmath.MPContext()
     context.prec = bits
     return context

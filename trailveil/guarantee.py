@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import block_diag
-from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from trailveil.errors import InvalidValue, NumericalError
@@ -89,9 +88,10 @@ class Guarantee:
         chance = 1 - confidence
         if self._moved_by(0.0) <= chance:
             return 1.0
-        highest = self.mu**2 / 2 + self.mu * (1 - float(ndtri(chance / 2)))
-        found = brentq(lambda t: self._moved_by(t) - chance, 0.0, highest, xtol=1e-14)
-        return float(np.exp(found)) if found < _LARGEST_LOG else float("inf")
+        low, high = 0.0, self.mu**2 / 2 + self.mu * (1 - float(ndtri(chance / 2)))
+        while low < (middle := (low + high) / 2) < high:  # until no number is between
+            low, high = (middle, high) if self._moved_by(middle) > chance else (low, middle)
+        return float(np.exp(high)) if high < _LARGEST_LOG else float("inf")
 
     @property
     def advantage(self) -> float:

@@ -20,6 +20,9 @@ from trailveil.arithmetic import Arithmetic
 from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
 
+LARGEST_STD = 300_000.0
+"""Metres: deviations above which noise would carry fixes out of their frame."""
+
 
 class Process(Protocol):
     """A covariance function, as trailveil.kernels writes them."""

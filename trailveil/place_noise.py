@@ -14,10 +14,10 @@ import numpy as np
 from trailveil.adversaries import SPEEDS, Named, at_speed
 from trailveil.demands import Target
 from trailveil.design.shapes import Limit, least_noise
-from trailveil.designing import LARGEST_STD
 from trailveil.errors import InvalidValue, Refused
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import Kernel
+from trailveil.mechanism import LARGEST_STD
 from trailveil.ways import Shapes, Way, loss_of_shapes, movement
 
 MOST_WAYS = 50

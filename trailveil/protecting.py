@@ -19,6 +19,7 @@ from trailveil.counting import (
     released_before,
     span,
 )
+from trailveil.design_cache import DesignCache
 from trailveil.drawing import draw
 from trailveil.errors import NumericalError, Refused, TrailveilError, UnwritableOutput
 from trailveil.everywhere import plan_everywhere
@@ -110,18 +111,23 @@ def _check(
         raise released_before(subject, before, *span(recording), series=series)
 
 
-def planned(trace: Trace, request: Request, common: Sequence[Common] = ()) -> Plan:
+def planned(
+    trace: Trace,
+    request: Request,
+    common: Sequence[Common] = (),
+    cache: DesignCache | None = None,
+) -> Plan:
     """The release of a trace as it is designed: the one place where noise of any kind is sought.
 
-    Raises as `trailveil.release.plan`
-    and `trailveil.everywhere.plan_everywhere` do.
+    cache: where designs are kept beyond this process. Raises as `trailveil.release.plan` and
+    `trailveil.everywhere.plan_everywhere` do.
     """
     if common:
         placed(trace.positions, furthest=EXTENT)  # noise for places is made for such frames
     try:
         if request.method is Method.EVERYWHERE:
             return with_common(plan_everywhere(trace, request), common)
-        return plan(trace, request, common)
+        return plan(trace, request, common, cache)
     except NumericalError as error:
         raise _with_its_gap(error, trace) from error
     except Refused as error:
@@ -143,6 +149,11 @@ def _with_its_gap(error: NumericalError, trace: Trace) -> NumericalError:
         f"a recording must have no gap of more than a year where numbers would be that large, got "
         f"one of {longest:,.0f} days after fix {after} of {len(trace)}: split the file there"
     )
+
+
+def cache_of(ledger: Ledger) -> DesignCache:
+    """Where designs are kept: beside the ledger, under a key made from its own."""
+    return DesignCache(ledger.folder / "designs", derive(ledger.key, [b"design cache"]))
 
 
 def whole_of(made: Plan, key: bytes | None) -> tuple[bytes, ...]:

@@ -8,6 +8,7 @@ any mean), and none of its values.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +16,6 @@ from numpy.typing import NDArray
 from trailveil.adversaries import Named
 from trailveil.crops import LARGEST_FULL_MATRIX, crops
 from trailveil.demands import Left, Target
-from trailveil.design import design
-from trailveil.designing import Designed, only_withheld, optimal
 from trailveil.drawing import noise_of
 from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable
 from trailveil.gaussian import cholesky_factor
@@ -33,6 +32,9 @@ from trailveil.statespace import is_markov
 from trailveil.traces.grid import Grid, reading_grid
 from trailveil.version import DESIGN_VERSION
 from trailveil.wording import number_between
+
+if TYPE_CHECKING:
+    from trailveil.designing import Designed
 
 DECIMALS = 6
 """Of the steps in which values and noise are added; released values have as many as recorded."""
@@ -174,6 +176,8 @@ def _plan(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
             "shorter part"
         )
     found = crops(request.kernel, seconds, spans, target.deviation)
+    from trailveil.designing import only_withheld, optimal  # it takes long to import
+
     designed = (optimal if request.noise else only_withheld)(found, base, target)
     return _judged(readings, request, designed)
 
@@ -215,6 +219,8 @@ def _plan_every(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
 
     # Noise that hides each recorded value so well hides each true one a little less.
     bound = request.bound
+    from trailveil.design import design  # it takes long to import
+
     for _ in range(_MOST_STEPS):
         mechanism, _certificate = design(prior, None, bounds=[bound])
         losses = marginal_losses(prior, every, mechanism)
@@ -232,7 +238,7 @@ def _plan_every(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
     return ReadingsPlan(readings, request, mechanism, guarantee, least)
 
 
-def _judged(readings: Readings, request: ReadingsRequest, designed: Designed) -> ReadingsPlan:
+def _judged(readings: Readings, request: ReadingsRequest, designed: "Designed") -> ReadingsPlan:
     released = np.asarray(designed.mechanism.released)
     findings = [
         _finding(readings, request, stretch, left, released)

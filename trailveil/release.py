@@ -20,13 +20,13 @@ from trailveil.adversaries import DEFAULT, Named
 from trailveil.anytime import Worst, movement_of
 from trailveil.common import Common, named_in_full
 from trailveil.cutting import Paces, Window
-from trailveil.design.table import noise_of
+from trailveil.design.table import Cache, noise_of
 from trailveil.design.window import WindowNoise
 from trailveil.errors import BeyondPrior, InvalidValue, Refused
 from trailveil.guarantee import CIRCLE_68, Guarantee, loss_bound_for
 from trailveil.kept import with_fields_left_out
 from trailveil.kernels import Kernel
-from trailveil.mechanism import Mechanism, no_noise
+from trailveil.mechanism import LARGEST_STD, Mechanism, no_noise
 from trailveil.prior import noise_variance
 from trailveil.priors import BUILT_IN
 from trailveil.privacy.exposure import Exposure
@@ -42,9 +42,6 @@ from trailveil.wording import number_between
 
 DEFAULT_KERNEL = BUILT_IN["default"].kernel
 """The prior of movement where none is stated; metres and seconds."""
-
-LARGEST_STD = 300_000.0
-"""Metres: deviations above which noise would carry fixes out of the frame."""
 
 STRANGER = "a stranger"
 KNOWS_PLACE = "someone who knows one true place"
@@ -196,7 +193,8 @@ class Finding:
     """What the release guarantees of one stretch.
 
     fixes: recorded in it. withheld: of those. exposures: what each adversary is left with. cut:
-    seconds before and after it of which nothing is released, or None.
+    seconds before and after it of which nothing is released, or None. sides: how many sides are
+    recorded beyond the cut, 1 or 2.
     """
 
     stretch: Stretch
@@ -205,6 +203,7 @@ class Finding:
     guarantee: Guarantee
     exposures: tuple[Exposure, ...]
     cut: float | None = None
+    sides: int = 2
 
     @property
     def deviation(self) -> float:
@@ -257,14 +256,17 @@ def identity(trace: Trace, request: Request, common: Sequence[Common] = ()) -> t
     return (trace.times.astype("<i8").tobytes(), places.astype("<i8").tobytes(), *whole)
 
 
-def plan(trace: Trace, request: Request, common: Sequence[Common] = ()) -> Plan:
+def plan(
+    trace: Trace, request: Request, common: Sequence[Common] = (), cache: Cache | None = None
+) -> Plan:
     """Find the cut or the noise for a trace, and compute what it guarantees.
 
     common: noise that other releases share, such as that of places that are visited again. What is
-    found of the parts of the request counts on none of it. Fields of the trace are left out around
-    what is protected: see `trailveil.kept`. Raises Refused where nothing would be left to release,
-    no noise can meet the target, or fields are not reckoned with; InvalidValue where nothing is to
-    be protected.
+    found of the parts of the request counts on none of it. cache: where designs are kept beyond
+    this process: nothing but time depends on it. Fields of the trace are left out around what is
+    protected: see `trailveil.kept`. Raises Refused where nothing would be left to release, no noise
+    can meet the target, or fields are not reckoned with; InvalidValue where nothing is to be
+    protected.
     """
     if not (request.stretches or common) or request.method is Method.EVERYWHERE:
         raise InvalidValue("something must be protected, got nothing: state a time or a stay")
@@ -273,7 +275,7 @@ def plan(trace: Trace, request: Request, common: Sequence[Common] = ()) -> Plan:
     windows = [Window.of(trace, one, request.uncertain) for one in request.stretches]
     cuts = [_cut(one, request) for one in windows]
     base = _silent(trace, request, windows, cuts, common)
-    designs = _designed(windows, request) if request.method is not Method.CUT else []
+    designs = _designed(windows, request, cache) if request.method is not Method.CUT else []
     mechanism = _sum_of(base, windows, designs)
     if mechanism.max_std > LARGEST_STD:
         raise Refused(
@@ -325,14 +327,16 @@ def _silent(
     return base
 
 
-def _designed(windows: Sequence[Window], request: Request) -> list[WindowNoise]:
+def _designed(
+    windows: Sequence[Window], request: Request, cache: Cache | None
+) -> list[WindowNoise]:
     """The noise of each window."""
     bound = request.bound if request.leave is None else _bound_for(request)
     found = []
     for one in windows:
         begin, end = one.stretch.begin / 1e9, one.stretch.end / 1e9
         length = end - begin + 2 * request.uncertain
-        found.append(noise_of(length, one.sides(), request.adversaries, bound))
+        found.append(noise_of(length, one.sides(), request.adversaries, bound, cache))
     return found
 
 
@@ -430,4 +434,5 @@ def _finding(window: Window, request: Request, mechanism: Mechanism, cut: float 
         Guarantee(radius * worst**0.5, request.order),
         tuple(replace(one, loss=one.loss * wide**2, prior=one.prior / wide) for one in exposures),
         None if cut is None else cut + request.uncertain,
+        window.sides(cut or 0.0),
     )

@@ -7,7 +7,7 @@ from trailveil.formats.table import format_to_write
 from trailveil.ledger import Ledger
 from trailveil.output import check_output
 from trailveil.places import Visited
-from trailveil.protecting import ME, check_released, planned
+from trailveil.protecting import ME, cache_of, check_released, planned
 from trailveil.release import Plan, Request
 from trailveil.trace import Trace
 
@@ -37,4 +37,4 @@ def designed(
     """
     common = [one.common(trace) for one in there]
     check_released(ledger, trace, request, again=again, key=key, subject=subject, common=common)
-    return planned(trace, request, common)
+    return planned(trace, request, common, cache_of(ledger))

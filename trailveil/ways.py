@@ -14,7 +14,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import BSpline
 from scipy.linalg import solve_triangular
 
 from trailveil.gaussian import FloatArray, cholesky_factor, cholesky_solve
@@ -40,6 +39,8 @@ class Shapes:
         """B (n, r) at seconds to the nearest visit (n,): rows add up to 1 near 0, are 0 far off."""
         first, last = self.knots[0], self.knots[-1]
         whole = np.concatenate([[first] * _DEGREE, self.knots, [last] * _DEGREE])
+        from scipy.interpolate import BSpline  # heavy, as all of scipy.interpolate
+
         found = BSpline.design_matrix(np.clip(away, first, last), whole, _DEGREE).toarray()
         found[away > last] = 0.0
         return np.asarray(found[:, : self.size])

@@ -21,6 +21,7 @@ from trailveil.places import Visited
 from trailveil.projection import frame_for
 from trailveil.protecting import (
     ME,
+    cache_of,
     known_places,
     planned,
     recognised,
@@ -122,6 +123,7 @@ def _released(
         found,
         requested(found, rules.chosen, rules.request, there),
         [one.common(found) for one in there],
+        None if ledger is None else cache_of(ledger),
     )
     if ledger is not None:
         _count(made, there, ledger, key, subject, again=again)

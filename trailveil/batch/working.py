@@ -30,6 +30,7 @@ from trailveil.loading import cleaned
 from trailveil.output import filled, made_durable
 from trailveil.places import Place, visited
 from trailveil.protecting import (
+    cache_of,
     drawn,
     planned,
     recognised,
@@ -188,7 +189,7 @@ def _work(task: Task, *, durable: bool) -> Ready:
     there = tuple(visited(trace, task.places, key, known))
     request = requested(trace, rules.chosen, rules.request, there)
     common = [one.common(trace) for one in there]
-    made = planned(trace, request, common)
+    made = planned(trace, request, common, cache_of(task.ledger))
     whole = whole_of(made, key)
     seed = seed_of(key, whole)
     *_, write = drawn(made, seed, rules.retiming)

@@ -20,6 +20,7 @@ COMMANDS = {
     "open": ("trailveil.cli.open:open_page", "The main job on a page, with a map."),
     "batch": ("trailveil.cli.batch:batch", "Protect many recordings: a fleet, a study."),
     "audit": ("trailveil.cli.audit:audit", "Does a released file give anything else away?"),
+    "verify": ("trailveil.cli.verify:verify", "Does what a release promises hold? Prove it anew."),
     "design": ("trailveil.cli.design:design", "What would it cost? Design noise without a trace."),
     "fit": ("trailveil.cli.fit:fit", "Fit a prior to recordings."),
     "calibrate": ("trailveil.cli.calibrate:calibrate", "Does a prior hold on real recordings?"),

@@ -158,12 +158,12 @@ def _staged(
 
         return public_page(found, done.traces[1])
 
-    def private() -> bytes:
+    def private(found: dict[str, Any]) -> bytes:
         from trailveil.report.pages import private_page
 
-        return private_page(whole(), made, done.traces[0], there)
+        return private_page(found, made, done.traces[0], there)
 
-    return reports.staged(for_others, page, private)
+    return reports.staged(for_others, page, whole, private)
 
 
 def _planned(

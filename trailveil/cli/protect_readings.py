@@ -97,12 +97,12 @@ def _staged(
 
         return public_page_readings(found, done.readings[1])
 
-    def private() -> bytes:
+    def private(found: dict[str, Any]) -> bytes:
         from trailveil.report.pages_readings import private_page_readings
 
-        return private_page_readings(whole(), made, done.readings[0])
+        return private_page_readings(found, made, done.readings[0])
 
-    return reports.staged(for_others, page, private)
+    return reports.staged(for_others, page, whole, private)
 
 
 def _check(source: Path, output: Path, options: dict[str, Any], given: set[str]) -> None:

@@ -13,7 +13,7 @@ from trailveil.errors import InvalidValue
 from trailveil.formats.source import named
 from trailveil.output import Put, check_output, staged
 
-_HTML = (".html", ".htm")
+_HTML, _JSON = (".html", ".htm"), ".json"
 _MARK = "PRIVATE"
 
 
@@ -29,7 +29,8 @@ def report_options(command: Any) -> Any:
             click.option(
                 "--private-report",
                 type=click.Path(path_type=Path),
-                help="Write a page (.html) with the true track and protected times: for you alone.",
+                help="Write a page (.html) with the true track and protected times, or what --json "
+                "prints (.json), for trailveil verify: for you alone.",
             ),
         )
     ):
@@ -53,10 +54,10 @@ class Reports:
         there is no matplotlib to draw a page with.
         """
         if self.private is not None:
-            if self.private.suffix.lower() not in _HTML:
+            if self.private.suffix.lower() not in (*_HTML, _JSON):
                 raise InvalidValue(
-                    "--private-report must be a page (.html), got "
-                    f"{named(self.private)}: for JSON of your own there is --json"
+                    "--private-report must be a page (.html) or JSON (.json), got "
+                    f"{named(self.private)}: choose such a name"
                 )
             if _MARK not in self.private.name:
                 better = f"{self.private.stem}.{_MARK}{self.private.suffix}"
@@ -65,7 +66,7 @@ class Reports:
                     f"to be published are called .private.), got {named(self.private)}: "
                     f"say {named(better)}"
                 )
-        if self.private is not None or _is_page(self.public):
+        if _is_page(self.private) or _is_page(self.public):
             from trailveil.plots.drawing import check_available
 
             check_available(", or name the report .json or .txt")
@@ -81,12 +82,13 @@ class Reports:
         self,
         public: Callable[[], tuple[dict[str, Any], str]],
         page: Callable[[dict[str, Any]], bytes],
-        private: Callable[[], bytes],
+        whole: Callable[[], dict[str, Any]],
+        private: Callable[[dict[str, Any]], bytes],
     ) -> Iterator[Put]:
         """Stage what was asked for.
 
         public: the report for others, as an object and in words. page: a page of that object.
-        private: the page for the owner.
+        whole, private: the same for the owner.
         """
         with contextlib.ExitStack() as files:
             puts = []
@@ -95,7 +97,9 @@ class Reports:
                 data = page(found) if _is_page(self.public) else _plain(self.public, found, words)
                 puts.append(files.enter_context(self._file(self.public, data)))
             if self.private is not None:
-                puts.append(files.enter_context(self._file(self.private, private(), own=True)))
+                found = whole()
+                data = private(found) if _is_page(self.private) else _json(found)
+                puts.append(files.enter_context(self._file(self.private, data, own=True)))
 
             def put() -> None:
                 for one in puts:
@@ -130,5 +134,10 @@ def _is_page(path: Path | None) -> bool:
 
 def _plain(path: Path, found: dict[str, Any], words: str) -> bytes:
     """The report as JSON or as text, by its suffix."""
-    body = json.dumps(found, indent=1) if path.suffix.lower() == ".json" else words
-    return f"{body}\n".encode(errors="backslashreplace")
+    if path.suffix.lower() == _JSON:
+        return _json(found)
+    return f"{words}\n".encode(errors="backslashreplace")
+
+
+def _json(found: dict[str, Any]) -> bytes:
+    return f"{json.dumps(found, indent=1)}\n".encode()

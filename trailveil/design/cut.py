@@ -5,14 +5,12 @@ velocity on either side of the cut. What is left of the window's place is then w
 leaves of it, and that has a closed form (trailveil.privacy.movement).
 """
 
-import math
-
-from scipy.optimize import brentq
+from bisect import bisect_left
 
 from trailveil.errors import Refused
 from trailveil.privacy.movement import Movement
 
-_LONGEST = 86_400.0
+_LONGEST = 86_400
 
 
 def least_cut(floor: Movement, variance: float, sides: int) -> float:
@@ -27,5 +25,5 @@ def least_cut(floor: Movement, variance: float, sides: int) -> float:
             "a cut must be shorter than a day on each side, got a longer one: ask for a smaller "
             "radius, a larger epsilon, or a faster --activity"
         )
-    found = brentq(lambda h: floor.bridged(h) / sides - variance, 0.1, _LONGEST, xtol=1e-6)
-    return float(math.ceil(found))
+    whole = range(1, _LONGEST + 1)
+    return float(whole[bisect_left(whole, variance, key=lambda h: floor.bridged(h) / sides)])

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import Bounds, minimize
 
 from trailveil.anytime import Assumed, Movement, Worst, left, movement_of, worst
 from trailveil.design import closed_form
@@ -154,6 +153,8 @@ def _least(
     size = float(np.sum(start))
     met: Any = {"type": "ineq", "fun": lambda x: rooms(x)[0] - 1, "jac": lambda x: rooms(x)[1]}
     options: Any = {"maxiter": _MOST_STEPS, "ftol": _FOUND}
+    from scipy.optimize import Bounds, minimize  # heavy, as all of scipy.optimize
+
     found = minimize(  # type: ignore[call-overload]  # the stubs do not know jac=True with bounds
         lambda x: (float(np.sum(x)) / size, np.full(start.size, 1 / size)),
         start,

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.interpolate import BSpline
-from scipy.optimize import brentq
 
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import Kernel
@@ -56,6 +54,8 @@ class Splines:
         found = np.zeros((times.size, count))
         inside = (times >= self.knots[0]) & (times <= self.knots[-1])
         if np.any(inside):
+            from scipy.interpolate import BSpline  # heavy, as all of scipy.interpolate
+
             found[inside] = BSpline.design_matrix(times[inside], self.knots, _DEGREE).toarray()
         return found[:, self.ends[0] : count - self.ends[1]]
 
@@ -141,4 +141,6 @@ def lag_of(base: Kernel | None, begin: float, deviation: float, longest: float) 
         return float(lags[0])
     # To the last digits: a longer recording is looked at with other lags, and has the same.
     low, high = lags[enough[0] - 1], lags[enough[0]]
+    from scipy.optimize import brentq  # heavy, as all of scipy.optimize
+
     return float(brentq(lambda lag: float(moved(np.array([lag]))[0]), low, high))

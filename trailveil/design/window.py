@@ -28,7 +28,7 @@ _PLACES, _AIM, _GAP = 24, 0.996, 2e-3
 # Unit of time (seconds) in which values and slopes have about one size.
 _UNIT = 1000.0
 # Binary digits after the point of values and slopes, of noise (metres) and of tracks.
-_NOISE_DIGITS, _TRACK_DIGITS = (16, 26), (26, 36)
+NOISE_DIGITS, TRACK_DIGITS = (16, 26), (16, 26)
 # Noise is made larger by this until its proof holds, and so often at most.
 _MORE, _TIMES = 1.001, 6
 # How far apart known places of false tracks are at first, and at least (seconds).
@@ -152,10 +152,10 @@ def _noise(
 ) -> tuple[FloatArray, FloatArray | None]:
     """The factors of noise of a covariance, of few binary digits."""
     size = knots.size
-    even = _shortened(cholesky(covariance[:size, :size], lower=True), _NOISE_DIGITS, slope=0)
+    even = _shortened(cholesky(covariance[:size, :size], lower=True), NOISE_DIGITS, slope=0)
     if sides == 1:
         return even, None
-    return even, _shortened(cholesky(covariance[size:, size:], lower=True), _NOISE_DIGITS, slope=1)
+    return even, _shortened(cholesky(covariance[size:, size:], lower=True), NOISE_DIGITS, slope=1)
 
 
 def _proof(
@@ -233,18 +233,22 @@ def _track(
     along = free.T @ fixed + found.free.T @ found.form @ found.fixed
     w = limit.units * (found.fixed - found.free @ np.linalg.solve(gram, along))
     size = knots.size
-    even = _shortened(w[:size], _TRACK_DIGITS, slope=0)
-    odd = _shortened(w[size:], _TRACK_DIGITS, slope=1)
+    even = _shortened(w[:size], TRACK_DIGITS, slope=0)
+    odd = _shortened(w[size:], TRACK_DIGITS, slope=1)
     return {"away": away, "even": even.tolist(), "odd": odd.tolist()}
 
 
 def _shortened(numbers: FloatArray, digits: tuple[int, int], slope: int) -> FloatArray:
-    """Values and slopes by rows with few binary digits: their fractions are short.
+    """Values and slopes by rows with few binary digits: their fractions are short."""
+    unit = units(numbers.shape, digits, slope)
+    return np.asarray(np.round(numbers * unit) / unit)
+
+
+def units(shape: tuple[int, ...], digits: tuple[int, int], slope: int) -> FloatArray:
+    """What makes whole numbers of values and slopes by rows with so many binary digits.
 
     slope: 0 where the first row is a value of the edge, 1 where it is the first knot's value.
     """
-    rows = np.arange(numbers.shape[0]) + slope
+    rows = np.arange(shape[0]) + slope
     powers = np.where((rows > 0) & (rows % 2 == 0), digits[1], digits[0]).astype(np.float64)
-    unit = 2.0**powers
-    unit = unit if numbers.ndim == 1 else unit[:, None]
-    return np.asarray(np.round(numbers * unit) / unit)
+    return np.asarray((2.0**powers).reshape(-1, *[1] * (len(shape) - 1)))

@@ -73,6 +73,7 @@ def record(
             **_pace(plan),
             "uncertain_s": plan.request.uncertain,
             "steady_s": plan.request.steady,
+            "time_constant_s": plan.request.slowest.time_constant,
         },
         "prior": prior_in_full(plan.request.kernel),
         "frame": {
@@ -113,6 +114,7 @@ def _of_design(plan: Plan) -> dict[str, Any]:
         "components": plan.components,
         "gap": max(gaps) if gaps else None,
         "half_with": leaving_half(plan.trace, plan.request, plan.common),
+        "grid_deg": plan.grid.released_step,
     }
 
 
@@ -206,6 +208,9 @@ def _secret(finding: Finding, zone: tzinfo | None) -> dict[str, Any]:
         "end_utc": in_words(stretch.end),
         "begin_local": in_words(stretch.begin, zone),
         "end_local": in_words(stretch.end, zone),
+        "begin_ns": stretch.begin,
+        "end_ns": stretch.end,
+        "sides": finding.sides,
         "fixes": finding.fixes,
         "withheld": finding.withheld,
         **_meaning(finding.guarantee, finding.deviation),

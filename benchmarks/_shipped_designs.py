@@ -1,0 +1,55 @@
+"""The designs that ship with the package, made anew: trailveil/design/table.zip.
+
+Run: make designs, or python -m benchmarks._shipped_designs [--missing]. It takes some seven minutes
+of CPU. Noise for default requests, of each --activity, with windows of up to 12 hours, in the
+middle of a recording or at an end. Raise DESIGN_VERSION (trailveil/version.py) where designs
+change: draws must never be shared between designs.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from trailveil.design import table
+from trailveil.design.table import key_of, read, rounded_bound, shaped_for, shipped, write_table
+from trailveil.design.window import WindowNoise, window_noise
+from trailveil.output import write_atomically
+from trailveil.privacy.knowledge import Knowledge
+from trailveil.release import ACTIVITIES, Request
+
+TABLE = Path(table.__file__).with_name("table.zip")
+LONGEST = 12 * 3600
+
+Asked = tuple[float, int, tuple[Knowledge, ...], float]
+
+
+def asked(activity: str) -> list[Asked]:
+    """What designs are for: length, sides, adversaries, bound."""
+    request = Request((), floor=ACTIVITIES[activity])
+    longest = LONGEST + 2 * request.uncertain
+    lengths = sorted({shaped_for(second) for second in range(longest + 1)})
+    bound = rounded_bound(request.bound)
+    return [(length, sides, request.adversaries, bound) for sides in (1, 2) for length in lengths]
+
+
+def designs(missing: bool) -> Iterator[tuple[str, WindowNoise]]:
+    """Each design by its key."""
+    for activity in ACTIVITIES:
+        for one in asked(activity):
+            key = key_of(*one)
+            stored = shipped(key) if missing else None
+            yield key, window_noise(*one) if stored is None else read(stored)
+        click.echo(f"{activity}: done", err=True)
+
+
+@click.command()
+@click.option("--missing", is_flag=True, help="Keep the designs that are there.")
+def main(missing: bool) -> None:
+    """Make the table."""
+    write_atomically(TABLE, lambda out: write_table(out, designs(missing)), overwrite=True)
+    click.echo(f"{TABLE.name}: {TABLE.stat().st_size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()

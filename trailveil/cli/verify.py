@@ -1,0 +1,101 @@
+"""`trailveil verify REPORT`: does what a private report promises hold, and is it of these files?"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from trailveil.cli.parameters import POSITIVE, most_option, zone_named
+from trailveil.errors import Refused, UnreadableInput
+from trailveil.formats.source import load, named
+from trailveil.privacy.promises import Check, promises
+
+EXAMPLE = """Examples:
+
+\b
+  trailveil protect ride.gpx --mechanism noise --private-report ride.PRIVATE.json
+  trailveil verify ride.PRIVATE.json
+  trailveil verify ride.PRIVATE.json ride.gpx ride.private.gpx"""
+
+# Bytes: a report with a few hundred designs.
+_LARGEST = 1 << 26
+
+
+@click.command(epilog=EXAMPLE)
+@click.argument("report", type=click.Path(path_type=Path))
+@click.argument("original", required=False, type=click.Path(path_type=Path))
+@click.argument("released", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--tz", "zone", metavar="ZONE", callback=zone_named, help="Zone of times without one."
+)
+@click.option("--assume-utc", is_flag=True, help="Read times without a zone as UTC.")
+@click.option(
+    "--every",
+    type=POSITIVE,
+    metavar="SECONDS",
+    help="The fixes have no times: they are this far apart.",
+)
+@most_option
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def verify(
+    report: Path,
+    original: Path | None,
+    released: Path | None,
+    **options: Any,
+) -> None:
+    """Prove anew what a release promises, with code that shares nothing with its design.
+
+    REPORT is what protect --json prints, or --private-report NAME.PRIVATE.json writes. With the
+    recording and the release, these are held against it as well. Exit status 0: all holds. 1: not.
+    """
+    if original is not None and released is None:
+        raise click.UsageError("ORIGINAL must come with RELEASED: name both files, or neither")
+    stated = _report(report)
+    found = list(promises(stated))
+    if original is not None and released is not None:
+        found += _of_files(stated, original, released, options)
+    holds = all(one.holds for one in found)
+    if options["as_json"]:
+        checks = [{"check": one.what, "holds": one.holds} for one in found]
+        click.echo(json.dumps({"holds": holds, "checks": checks}))
+    else:
+        for one in found:
+            what = "".join(c if c.isprintable() else "?" for c in one.what)
+            click.echo(f"{'ok    ' if one.holds else 'FAILED'} {what}")
+        wrong = sum(not one.holds for one in found)
+        click.echo(f"{len(found)} checks: " + ("all hold" if holds else f"{wrong} failed"))
+    click.get_current_context().exit(0 if holds else 1)
+
+
+def _report(path: Path) -> dict[str, Any]:
+    """A private report. Raises UnreadableInput for no JSON, Refused for another object."""
+    try:
+        found = json.loads(load(path, _LARGEST))
+    except (ValueError, RecursionError) as error:
+        raise UnreadableInput(
+            f"the report must be JSON, got none: {named(path)}; name the file that "
+            "--private-report NAME.PRIVATE.json wrote, or what --json printed"
+        ) from error
+    if isinstance(found, dict) and "secrets" in found and "designs" in found:
+        return found
+    raise Refused(
+        "the report must be the private one of cut or noise around protected times, got "
+        f"another: {named(path)}; protect writes it with --private-report NAME.PRIVATE.json"
+    )
+
+
+def _of_files(
+    report: dict[str, Any], original: Path, released: Path, options: dict[str, Any]
+) -> list[Check]:
+    from trailveil.formats import read
+    from trailveil.loading import load as load_trace
+    from trailveil.verifying import compared
+
+    asked = {name: options[name] for name in ("assume_utc", "every", "most")}
+    zone = None if options["assume_utc"] else options["zone"]
+    trace, _ = load_trace(original, zone=zone, **asked)
+    try:
+        return list(compared(report, trace, read(released, most=options["most"])))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        return [Check(f"the report is whole (got {type(error).__name__})", False)]

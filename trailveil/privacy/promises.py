@@ -1,0 +1,183 @@
+"""What a release promises, checked from its private report alone, in exact arithmetic.
+
+Beside trailveil.privacy.checker, which proves designs, it needs Python's standard library alone:
+that the stated figures follow from what is proved, and that a cut leaves what it must. Figures of a
+report are rounded numbers: each may be better than what is proved by 1e-9 of itself.
+"""
+
+import decimal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from trailveil.privacy.checker import check
+
+_ROUNDING = 1 + Fraction(1, 10**9)
+# Distances grow in the frame of a release by at most this (trailveil.projection proves it).
+_SCALE = 1 + Fraction(1, 1000)
+_DIGITS = decimal.Context(prec=50)
+# The square of the circle that holds 68 %, in standard deviations: -2 log(1 - 0.68), rounded up.
+_CIRCLE = Fraction(-2 * _DIGITS.ln(decimal.Decimal("0.32"))) * (1 + Fraction(1, 10**40))
+_MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+_WORDS = {"format", "name"}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was checked: what should hold, and whether it does."""
+
+    what: str
+    holds: bool
+
+
+def promises(report: dict[str, Any]) -> Iterator[Check]:
+    """Check a private report, as `trailveil protect --json` prints it. Damage is what fails."""
+    try:
+        yield from _checked(report)
+    except _MALFORMED as error:
+        yield Check(f"the report is whole (got {type(error).__name__} where it was read)", False)
+
+
+def _checked(report: dict[str, Any]) -> Iterator[Check]:
+    parts, designs, method = report["secrets"], report["designs"], report["mechanism"]["name"]
+    yield Check("the report is of a cut, of noise, or both", method in ("cut", "noise", "both"))
+    wanted = 0 if method == "cut" else len(parts)
+    yield Check("there is a design for each part with noise", len(designs) == wanted)
+    if report["places"]:
+        yield Check("no named places (what is promised of them has no proof here)", False)
+    for number, part in enumerate(parts, 1):
+        name = f"part {number}"
+        target = {key: _number(value) for key, value in report["target"].items()}
+        proved = []
+        if method != "noise":
+            left = _left_by_cut(part, target)
+            yield Check(
+                f"{name}: the cut leaves {float(left) ** 0.5:.0f} m per coordinate", left > 0
+            )
+            proved.append((1 / left, Fraction(0)))
+        if method != "cut":
+            design = designs[number - 1]
+            yield from _design(name, design, part["exposures"][len(proved) :], target)
+            proved += [
+                (_number(design["bound"]), _known(one, design["sides"]))
+                for one in design["adversaries"]
+            ]
+        yield from _figures(name, part, target, proved)
+    worst = max((_number(part["epsilon"]) for part in parts), default=Fraction(0))
+    stated = _number(report["worst"]["epsilon"])
+    yield Check(f"the worst epsilon is {float(stated):.4g}", worst <= stated * _ROUNDING)
+
+
+def _design(
+    name: str, design: dict[str, Any], stated: list[dict[str, Any]], target: dict[str, Any]
+) -> Iterator[Check]:
+    """Whether a design holds, and is one against everybody that the report names."""
+    _check_numbers(design)
+    wrong = "; ".join(check(design))
+    yield Check(f"{name}: the proof of its noise holds{wrong and f' ({wrong})'}", not wrong)
+    against = design["adversaries"]
+    same = [one["name"] for one in against] == [one["adversary"] for one in stated]
+    words = "; ".join(_in_words(one) for one in against)
+    yield Check(f"{name}: the noise is made against {words}", same)
+    slow = [one for one in against if one["place"] is None and one["path"] is None]
+    holds = bool(slow) and all(
+        _number(one["speed"]) <= target["floor_m_s"]
+        and _number(one["time_constant"]) <= target["time_constant_s"]
+        and _number(one["steady"]) >= target["steady_s"] - target["uncertain_s"]
+        for one in slow
+    )
+    yield Check(f"{name}: of your pace no more is assumed than was asked for", holds)
+
+
+def _figures(
+    name: str,
+    part: dict[str, Any],
+    target: dict[str, Any],
+    proved: list[tuple[Fraction, Fraction]],
+) -> Iterator[Check]:
+    """Whether epsilon, and the metres of each adversary, are no better than is proved.
+
+    proved: of each adversary the most it gains and knew before, 1 / m^2.
+    """
+    order = target["order"]
+    unit = order / 2 * (target["radius_m"] * _SCALE) ** 2
+    stated, epsilon = _number(part["epsilon"]), unit * max(loss for loss, _ in proved)
+    what = f"{name}: epsilon {float(stated):.4g} at order {float(order):g} follows"
+    yield Check(what, 0 < epsilon <= stated * _ROUNDING and _number(part["order"]) == order)
+    if target["leave_m"] is None:
+        asked = f"{name}: it is at most what was asked for, {float(target['epsilon']):g}"
+        yield Check(asked, stated <= target["epsilon"] * _ROUNDING)
+    yield Check(f"{name}: all adversaries are proved of", len(proved) == len(part["exposures"]))
+    for one, (loss, known) in zip(part["exposures"], proved, strict=False):
+        circle = _number(one["circle_68_m"])
+        holds = unit * loss <= _number(one["epsilon"]) * _ROUNDING
+        holds = holds and circle**2 * (loss + known) <= _CIRCLE * _ROUNDING
+        if target["leave_m"] is not None:
+            holds = holds and target["leave_m"] <= circle * _ROUNDING
+        yield Check(f"{name}: {one['adversary']} is left with {float(circle):.0f} m", holds)
+
+
+def _left_by_cut(part: dict[str, Any], target: dict[str, Any]) -> Fraction:
+    """Square metres per coordinate, or a little less, that a cut leaves of the place."""
+    seconds = _number(part["cut_s"]) - target["uncertain_s"]
+    sides = _number(part["sides"])
+    if sides not in (1, 2):
+        raise ValueError("a part must have one side or two")
+    return _wandered(target["floor_m_s"], target["time_constant_s"], seconds, 2) / Fraction(sides)
+
+
+def _known(one: dict[str, Any], sides: int) -> Fraction:
+    """The most that an adversary knows without the release, 1 / m^2."""
+    speed, tau, steady = (_number(one[name]) for name in ("speed", "time_constant", "steady"))
+    if one["path"] is not None:
+        return Fraction(sides) / _wandered(speed, tau, _number(one["path"]) - steady, 2)
+    if one["place"] is not None:
+        wandered = _wandered(speed, tau, _number(one["place"]) - steady, 1)
+        return 1 / (wandered + Fraction(one["accuracy"]) ** 2)
+    return Fraction(0)
+
+
+def _wandered(speed: Fraction, tau: Fraction, seconds: Fraction, ends: int) -> Fraction:
+    """The variance (m^2) of a displacement, or a little less, given the velocity at 1 or 2 ends.
+
+    Velocity is an Ornstein-Uhlenbeck process; 1 - e^(-seconds / tau) is rounded up.
+    """
+    if min(speed, tau, seconds) <= 0:
+        raise ValueError("speed and times must be above 0")
+    ratio = -seconds / tau
+    fade = Fraction(_DIGITS.exp(_DIGITS.divide(*ratio.as_integer_ratio())))
+    gone = 1 - fade * (1 - Fraction(1, 10**40))
+    told = (tau * gone) ** 2 * (1 if ends == 1 else 2 / (2 - gone))
+    return max(speed**2 * (2 * tau * (seconds - tau * gone) - told), Fraction(0))
+
+
+def _in_words(one: dict[str, Any]) -> str:
+    """An adversary as its proof has it."""
+    knows = ""
+    if one["place"] is not None:
+        knows = f" who knows one place from {one['place']} s on to {one['accuracy']} m"
+    if one["path"] is not None:
+        knows = f" who knows the path beyond {one['path']} s"
+    return f"somebody{knows} (at least {one['speed']} m/s beyond {one['steady']} s)"
+
+
+def _number(value: Any) -> Any:
+    """A number of JSON as a fraction; None as it is. Raises TypeError for others."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError("a number must be a number")
+    return Fraction(value)
+
+
+def _check_numbers(value: Any, name: str = "") -> None:
+    """Raise TypeError for a design with words in place of numbers: fractions read these, too."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            _check_numbers(each, key)
+    elif isinstance(value, list):
+        for each in value:
+            _check_numbers(each, name)
+    elif name not in _WORDS or not isinstance(value, str):
+        _number(value)

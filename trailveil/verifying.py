@@ -1,0 +1,148 @@
+"""Whether a released file is what its private report says, of a recording: cut, kept and moved.
+
+The curves of the noise are evaluated anew from the report: no code of the designer is used. What is
+drawn at random is tested: of true releases a millionth fails each test.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammainc, gammaincc
+
+from trailveil.attacks.files import aligned
+from trailveil.gaussian import FloatArray
+from trailveil.privacy.promises import Check
+from trailveil.projection import MICRO, placed
+from trailveil.trace import NANOSECONDS, Recording, Trace
+
+FALSE_ALARM = 1e-6
+"""How likely each test of the noise fails though nothing is wrong."""
+
+# Metres in a degree, at most. Noise is tested along directions in which it is so many times as
+# large as what is added besides, by rounding for one.
+_DEGREE, _LARGER = 111_700.0, 10.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """A protected part. before, after: (m,) seconds to its window. cut: of that, or None."""
+
+    before: FloatArray
+    after: FloatArray
+    cut: float | None
+    sides: int
+    design: dict[str, Any] | None
+
+    @property
+    def away(self) -> FloatArray:
+        """Seconds from the window (m,), 0 within."""
+        return np.asarray(np.maximum(self.before, self.after))
+
+    @property
+    def has_sides(self) -> bool:
+        """Whether fixes are on no more sides than the promise reckons with."""
+        sides = self.sides if self.design is None else min(self.sides, self.design["sides"])
+        return sides > 1 or not (np.any(self.before > 0) and np.any(self.after > 0))
+
+    def columns(self) -> FloatArray:
+        """The factor (m, r) of the noise at the fixes, metres."""
+        if self.design is None:
+            return np.zeros((self.away.size, 0))
+        knots = np.array(self.design["knots"], dtype=np.float64)
+        values = _curves(knots, self.away)
+        even = values @ np.array(self.design["even"])
+        if self.design["sides"] == 1:
+            return np.asarray(even)
+        side = np.where(self.before > self.after, -1.0, 1.0)[:, None]
+        return np.hstack([even, side * (values[:, 1:] @ np.array(self.design["odd"]))])
+
+
+def _curves(knots: FloatArray, away: FloatArray) -> FloatArray:
+    """Cubic Hermite curves at seconds outward (m, size): of value and slope at each knot.
+
+    Without the slope at the first knot, and all of the last: these are 0.
+    """
+    piece = np.clip(np.searchsorted(knots, away, side="right") - 1, 0, knots.size - 2)
+    width = knots[piece + 1] - knots[piece]
+    z = np.minimum((away - knots[piece]) / width, 1.0)
+    found = np.zeros((away.size, 2 * knots.size))
+    rows = np.arange(away.size)
+    found[rows, 2 * piece] = 1 - 3 * z**2 + 2 * z**3
+    found[rows, 2 * piece + 1] = width * (z - 2 * z**2 + z**3)
+    found[rows, 2 * piece + 2] = 3 * z**2 - 2 * z**3
+    found[rows, 2 * piece + 3] = width * (z**3 - z**2)
+    return np.asarray(np.delete(found, [1, 2 * knots.size - 2, 2 * knots.size - 1], axis=1))
+
+
+def compared(report: dict[str, Any], original: Trace, released: Recording) -> Iterator[Check]:
+    """Check a released file, as it was read, against its recording and its private report.
+
+    Raises Refused where the files are of different recordings; and as a report that is none makes
+    it: LookupError, TypeError, ValueError.
+    """
+    file = aligned(original, released)
+    count = int(released.times.size)
+    yield Check("each released fix is of a recorded time", file.rows.size == count)
+    stated = report["mechanism"]["released_fixes"] - report["times"]["left_out"]
+    yield Check(f"the release has the {stated} fixes that the report says", count == stated)
+    parts = _parts(report, original.times[file.rows])
+    for number, part in enumerate(parts, 1):
+        if part.cut is not None:
+            inside = int(np.sum(part.away < part.cut))
+            yield Check(f"part {number}: nothing that is cut is in the release", not inside)
+        yield Check(f"part {number}: it has the sides that it is reckoned to have", part.has_sides)
+    frame, lattice = placed(original.positions)
+    micro = frame.to_degrees(lattice)[file.rows]
+    places = frame.to_degrees(np.round(file.places * MICRO).astype(np.int64))
+    off = places - micro
+    off[:, 1] = (off[:, 1] + 180 * MICRO) % (360 * MICRO) - 180 * MICRO
+    step = float(report["mechanism"]["grid_deg"])
+    noise = np.hstack([np.zeros((file.rows.size, 0)), *(one.columns() for one in parts)])
+    still = ~np.any(noise, axis=1)
+    same = bool(np.all(np.abs(off[still]) < max(step * MICRO, 1.0)))
+    yield Check(f"all {int(still.sum())} fixes outside of cuts and noise are as recorded", same)
+    if not np.all(still):
+        moved = file.places - lattice[file.rows] / MICRO
+        beside = step * _DEGREE / 12**0.5, float(report["mechanism"]["independent_m"])
+        yield from _drawn(noise[~still], moved[~still], float(np.hypot(*beside)))
+
+
+def _parts(report: dict[str, Any], times: NDArray[np.int64]) -> list[_Part]:
+    """The protected parts, with where released fixes (m,) are from each."""
+    around = report["target"]["uncertain_s"]
+    designs = report["designs"] or [None] * len(report["secrets"])
+    found = []
+    for one, design in zip(report["secrets"], designs, strict=True):
+        before = np.maximum((one["begin_ns"] - times) / NANOSECONDS - around, 0.0)
+        after = np.maximum((times - one["end_ns"]) / NANOSECONDS - around, 0.0)
+        cut = None if one["cut_s"] is None else float(one["cut_s"] - around)
+        found.append(_Part(before, after, cut, one["sides"], design))
+    return found
+
+
+def _drawn(factor: FloatArray, moved: FloatArray, beside: float) -> Iterator[Check]:
+    """Whether displacements (m, 2) are a plausible draw of noise.
+
+    factor: (m, r). beside: the deviation of all else that moves a fix, by itself. Along the
+    directions in which the noise is large, squares in units of what is expected are chi-square;
+    what is left of each fix is about as large as `beside`.
+    """
+    axes, sizes, _ = np.linalg.svd(factor, full_matrices=False)
+    large = sizes > _LARGER * beside
+    along = axes.T @ moved
+    squares = along[large] ** 2 / (sizes[large, None] ** 2 + beside**2)
+    freedom, total = squares.size, float(np.sum(squares))
+    chance = 2 * min(gammainc(freedom / 2, total / 2), gammaincc(freedom / 2, total / 2))
+    yield Check(
+        f"the noise is a plausible draw (chi-square {total:.1f} of {freedom} degrees of freedom, "
+        f"which {min(chance, 1.0):.2g} of draws are as far from)",
+        bool(chance > FALSE_ALARM),
+    )
+    rest = np.abs(moved - axes[:, large] @ along[large])
+    small = np.sum((axes[:, ~large] * sizes[~large]) ** 2, axis=1)
+    most = np.sqrt(2 * np.log(2 * rest.size / FALSE_ALARM) * (beside**2 + small))
+    what = f"no fix is moved beside the noise (the most is {float(np.max(rest)):.2f} m)"
+    yield Check(what, bool(np.all(rest <= most[:, None])))
