@@ -23,7 +23,7 @@ ROWS = """
  4  priors recurring ways misspecification theorems calibration/ certified/
  5  design/
  6  fields > trace > readings projection > cleaning stops formats/ > datasets/ prior_file frames
- 6  visits loading
+ 6  visits loading streets/
  7  arrays output selection > kept keys crops retiming common > ledger/ demands > designing kinds
  7  unasked > kind_designs > kind_store > kind_use
  7  withholding place_noise > release > drawing > certifying readings_release > places

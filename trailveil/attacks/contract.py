@@ -16,6 +16,7 @@ from trailveil.gaussian import FloatArray
 from trailveil.kernels import Kernel
 from trailveil.mechanism import Mechanism
 from trailveil.secrets import Secret
+from trailveil.streets.network import Network
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -61,6 +62,7 @@ class Knowledge:
     people move. mechanism: how the noise varies, at all recorded times, or None where that is not
     known. adversary: what is believed besides. true: true places. tracks: (k, 2) metres each, lines
     of earlier recordings. others: (draws, count, m, 2) metres, further releases of the recording.
+    streets: of the place, where somebody has a map.
     """
 
     secrets: tuple[Secret, ...]
@@ -70,6 +72,7 @@ class Knowledge:
     true: TruePlaces | None = None
     tracks: tuple[FloatArray, ...] = ()
     others: FloatArray | None = None
+    streets: Network | None = None
 
     def __post_init__(self) -> None:
         """Refuse secrets of several locations."""

@@ -19,6 +19,7 @@ from trailveil.anytime import Worst
 from trailveil.attacks.centres import average, circle_of_holes, circle_of_stay
 from trailveil.attacks.contract import Attack
 from trailveil.attacks.edges import edges_of_hole
+from trailveil.attacks.on_streets import on_streets
 from trailveil.attacks.paths import known_paths
 from trailveil.attacks.posterior import posterior_mean, repeated_releases
 from trailveil.attacks.smoother import kalman_smoother
@@ -30,6 +31,7 @@ from trailveil.mechanism import Mechanism
 from trailveil.prior import NOTHING_KNOWN, Prior, SideInformation
 from trailveil.priors import LEVEL_STD
 from trailveil.secrets import Secret, basic, window_mean
+from trailveil.streets.network import Network
 
 # Seconds before and after a secret of the true places that somebody knows, and how well (metres).
 _TRUE_AWAY, _TRUE_ACCURACY = (60.0, 120.0, 300.0), 10.0
@@ -42,6 +44,9 @@ _REPEATED = 10
 # times as long a steady pace lasts.
 _OTHER_KERNEL = Matern32(427.0, 860.0) + Constant(LEVEL_STD) + White(2.0)
 _LASTS = 10.0
+
+MAP = "map"
+"""The attack of somebody with a street map."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -58,6 +63,7 @@ class Scene:
     fixes: FloatArray
     file: FloatArray | None
     tracks: tuple[FloatArray, ...]
+    streets: Network | None = None
 
     @property
     def part(self) -> int:
@@ -109,7 +115,8 @@ class Scene:
 class Trial:
     """An attack by somebody on one secret, and the deviation that is promised of it, if any.
 
-    besides: the other parts near it, for an attack that takes all of them for one place.
+    besides: the other parts near it, for an attack that takes all of them for one place. mapped:
+    whether it takes a map, and so is tried on rides over streets.
     """
 
     attack: Attack
@@ -121,6 +128,7 @@ class Trial:
     deviation: float | None = None
     repeated: int = 0
     besides: tuple[Secret, ...] = ()
+    mapped: bool = False
 
     @property
     def still(self) -> bool:
@@ -158,6 +166,18 @@ def _against(attack: Attack, name: str, *, still: bool) -> Trials:
         return [Trial(attack, name, who, scene.middle, deviation=one.least)]
 
     return trials
+
+
+def _with_a_map(
+    scene: Scene, left: Sequence[Left], passing: list[Adversary], still: list[Adversary]
+) -> list[Trial]:
+    """Somebody with a street map, held to what is left to everybody who knows no place."""
+    if scene.streets is None:
+        return []
+    both = zip(left, [*passing, *still], strict=True)
+    least = min(one.least for one, who in both if who.point is None and who.path is None)
+    who = replace(still[0] if still else PLAIN, name="has a street map")
+    return [Trial(on_streets, MAP, who, scene.middle, deviation=least, mapped=True)]
 
 
 def _misspecified(
@@ -235,6 +255,7 @@ ATTACKS: dict[str, Trials] = {
     "circle": _against(circle_of_stay, "circle", still=True),
     "edges": _against(edges_of_hole, "edges", still=False),
     "holes": _not_promised(circle_of_holes, "holes", "takes all parts near it for one place"),
+    MAP: _with_a_map,
     "repeated": _not_promised(
         repeated_releases, "repeated", f"has {_REPEATED} releases of it", repeated=_REPEATED
     ),
@@ -249,6 +270,7 @@ ALONE: dict[str, Attack] = {
     "edges": edges_of_hole,
     "holes": circle_of_holes,
     "known-paths": known_paths,
+    MAP: on_streets,
 }
 """The attacks that need not know how the noise varies."""
 

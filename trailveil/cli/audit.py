@@ -26,6 +26,7 @@ EXAMPLE = """Examples:
   trailveil audit ride.gpx clinic.gpx --between 08:10 08:45 --tz Europe/Berlin
   trailveil audit ride.csv ride.private.csv --keep heart_rate --json
   trailveil audit ride.gpx ride.private.gpx --attack all --radius 300
+  trailveil audit ride.gpx ride.private.gpx --attack map --streets town.osm.pbf
   trailveil audit ride.gpx ride.private.gpx --utility
 
 State what was protected, and how, as protect was told it; else it is taken to be both ends."""
@@ -33,6 +34,7 @@ State what was protected, and how, as protect was told it; else it is taken to b
 
 FOR_ATTACKS = {
     "tracks": "--track",
+    "streets": "--streets",
     "draws": "--draws",
     "radius": "--radius",
     "epsilon": "--epsilon",
@@ -89,6 +91,11 @@ FOR_ATTACKS = {
     type=click.Path(path_type=Path),
     help="For --attack: an earlier recording of the same ways; may be repeated.",
 )
+@click.option(
+    "--streets",
+    type=click.Path(path_type=Path),
+    help="For --attack map: the streets around it, of OpenStreetMap (XML, PBF) or GeoJSON.",
+)
 @requesting
 @click.option(
     "--utility", is_flag=True, help="Say besides what the release is still good for; also folders."
@@ -126,7 +133,7 @@ def audit(**options: Any) -> None:
     if options["attack"]:
         from trailveil.cli.attacking import check_names
 
-        check_names(options["attack"])
+        check_names(options["attack"], mapped=options["streets"] is not None)
     with waiting("comparing two files"):
         found = scan(
             (str(original), load(original, size_of(options["most"]))),
