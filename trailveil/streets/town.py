@@ -25,7 +25,7 @@ from trailveil.trace import NANOSECONDS, Trace
 FRAME = Frame(46, -33)
 """Where the town lies."""
 
-_BEGIN = int(np.datetime64("2024-05-14T07:40:00", "ns").astype(np.int64))
+_BEGIN = int(np.datetime64("2024-06-04T07:40:00", "ns").astype(np.int64))
 _BLOCK = (130.0, 95.0)  # metres of a block, east and north
 _MOVED = 0.28  # of a block: how far a crossing is moved at most
 _MISSING, _ACROSS = 0.16, 0.06  # shares of streets that are not there, and of blocks cut across
@@ -97,7 +97,7 @@ def town_ride(
 
 
 def as_trace(times: FloatArray, places: FloatArray) -> Trace:
-    """A ride of `town_ride` as a trace of one segment, on the day of the demonstration."""
+    """A ride of `town_ride` as a trace of one segment, of a day in June 2024."""
     lattice = np.round(places * MICRO).astype(np.int64)
     moments = _BEGIN + np.round(times * NANOSECONDS).astype(np.int64)
     degrees = FRAME.to_degrees(lattice) / MICRO
