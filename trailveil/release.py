@@ -23,7 +23,7 @@ from trailveil.demands import Left, Target
 from trailveil.designing import LARGEST_STD, Designed, only_withheld, optimal, part_of, uniform
 from trailveil.errors import BeyondPrior, InvalidValue, Refused
 from trailveil.guarantee import CIRCLE_68, Guarantee, loss_bound_for
-from trailveil.kept import with_fields_left_out
+from trailveil.kept import MOVEMENT, with_fields_left_out
 from trailveil.kernels import Kernel
 from trailveil.kind_designs import later
 from trailveil.kind_store import Kept
@@ -294,8 +294,11 @@ def _leaving(trace: Trace, request: Request, base: Mechanism, common: Sequence[C
             "shorter part"
         )
     first = int(trace.times[base.rows[0]])
-    around = [*request.stretches, *(part for one in common for part in one.around)]
-    return with_fields_left_out(trace, around, request.who, first)
+    around = [part for one in common for part in one.around]
+    trace = with_fields_left_out(trace, around, request.who, first)
+    # Where withholding alone protects, released places are exact: but how one moves is not.
+    told = MOVEMENT if request.noise is Noise.WITHHOLD else None
+    return with_fields_left_out(trace, request.stretches, request.who, first, only=told)
 
 
 def _of_kind(trace: Trace, request: Request, kept: Kept | None) -> UsedDesign | None:

@@ -6,12 +6,14 @@ from typing import Any
 
 import click
 
+from trailveil.cli.keep import ALL
 from trailveil.cli.parameters import POSITIVE, FiniteRange, most_option, zone_named
 from trailveil.cli.requesting import requesting, was_given
 from trailveil.cli.selecting import SELECTING, WithPlaces, selected, selecting
 from trailveil.cli.utilities import check_folders, utility_of, utility_of_folders
 from trailveil.cli.waiting import waiting
 from trailveil.errors import Refused
+from trailveil.fields import FIELDS
 from trailveil.formats import size_of
 from trailveil.formats.source import load, named
 from trailveil.report.audit import audit_record, audit_text
@@ -57,7 +59,7 @@ FOR_ATTACKS = {
     "--keep",
     multiple=True,
     metavar="FIELD",
-    help="This field was released on purpose, by its name in the released file; may be repeated.",
+    help="Released on purpose: all, or a field by its name in the released file; may be repeated.",
 )
 @click.option(
     "--tz",
@@ -139,7 +141,7 @@ def audit(**options: Any) -> None:
             (str(original), load(original, size_of(options["most"]))),
             (str(released), load(released, size_of(options["most"]))),
             None if options["everywhere"] else chosen,
-            keep=options["keep"],
+            keep=(*FIELDS, *options["keep"]) if ALL in options["keep"] else options["keep"],
             assume_utc=options["assume_utc"],
             zone=None if options["assume_utc"] else options["zone"],
             every=options["every"],

@@ -1,6 +1,7 @@
 """What every writer needs: rows in the order of segments, and whole microdegrees as text."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +12,7 @@ from trailveil.trace import Trace
 
 _LEAST = np.array([-90_000_000, -180_000_000])
 _MOST = np.array([90_000_000, 179_999_999])
+_RADIUS = 6_371_008.8  # metres of the sphere
 
 
 Texts = tuple[tuple[str, list[str]], ...]
@@ -48,6 +50,17 @@ def rows_of(trace: Trace, grid: ArrayLike) -> Rows:
     fields = tuple((name, cells) for name, cells in texts if any(cells))
     names = tuple(trace.names[number] for number in numbers) if any(trace.names) else ()
     return Rows(trace.times[order], points[order], tracks, segments, starts, fields, names)
+
+
+def way_lengths(rows: Rows) -> NDArray[np.float64]:
+    """Metres of the way of each segment, on a sphere."""
+    latitude, longitude = np.radians(rows.points / 1e6).T
+    lat, lon = np.diff(latitude), np.diff(longitude)
+    half = np.sin(lat / 2) ** 2
+    half += np.cos(latitude[1:]) * np.cos(latitude[:-1]) * np.sin(lon / 2) ** 2
+    steps = 2 * _RADIUS * np.arcsin(np.sqrt(np.minimum(half, 1.0)))
+    starts = rows.starts.tolist()
+    return np.array([steps[start : end - 1].sum() for start, end in pairwise(starts)])
 
 
 def degrees(micro: int) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from trailveil.cleaning import clean
 from trailveil.errors import UnreadableInput
+from trailveil.fields import FIELDS
 from trailveil.formats import MOST_POINTS
 from trailveil.formats.source import named
 from trailveil.formats.table import format_of
@@ -26,7 +27,7 @@ from trailveil.scan.findings import Finding, Kind, Moved, Scan
 from trailveil.scan.known import Coordinates
 from trailveil.scan.positions import compare
 from trailveil.selection import Chosen, Stretch
-from trailveil.trace import NANOSECONDS, Trace
+from trailveil.trace import NANOSECONDS, Recording, Trace
 
 __all__ = ["Finding", "Kind", "Moved", "Scan", "scan"]
 
@@ -65,13 +66,13 @@ def scan(
     trace, _ = clean(recording, assume_utc=assume_utc, zone=zone, every=every)
     frame_for(trace.positions)
     protected = np.ones(len(trace), dtype=np.bool_) if chosen is None else _rows(trace, chosen)
-    fixes = format_of(*released).read(second.data, second.where, (), most)
+    fixes = format_of(*released).read(second.data, second.where, tuple(FIELDS), most)
     moved = compare(trace, protected, fixes)
     known = Coordinates(trace.positions[protected]), Coordinates(trace.positions)
-    held = contents(first, second, known, len(fixes), keep)
+    held = contents(first, second, known, fixes, keep)
     return Scan(
         (*moved.findings, *held),
-        (*moved.notes, *_names(original[0], released[0])),
+        (*moved.notes, *_told_by_fields(fixes), *_names(original[0], released[0])),
         len(trace),
         len(fixes),
         int(protected.sum()),
@@ -97,6 +98,16 @@ def _nearest(trace: Trace, stretch: Stretch) -> NDArray[np.bool_]:
     middle = stretch.begin + (stretch.end - stretch.begin) // 2
     away = np.abs(trace.times - middle)
     return np.asarray((away == away.min()) & (away <= _NEAREST))
+
+
+def _told_by_fields(released: Recording) -> tuple[str, ...]:
+    """A note for each further field of the released file: what it tells."""
+    return tuple(
+        f"{name.replace('_', ' ').capitalize()} stands at {int(np.isfinite(values).sum())} of the "
+        f"released fixes: {FIELDS[name].tells}."
+        for name, values in released.fields
+        if np.isfinite(values).any()
+    )
 
 
 def _names(original: str, released: str) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from trailveil.scan.allowed import (
 from trailveil.scan.findings import Finding, Kind
 from trailveil.scan.known import Coordinates, Known, Number, numbers
 from trailveil.scan.tokens import NAME, VALUE, Place
+from trailveil.trace import Recording
 
 _MOST_PLACES = 1000  # that are told apart; what is at further ones is counted together
 _ELSEWHERE: Final[Place] = ("further places",)
@@ -46,20 +47,20 @@ def contents(
     original: File,
     released: File,
     coordinates: tuple[Coordinates, Coordinates],
-    fixes: int,
+    fixes: Recording,
     keep: Collection[str] = (),
 ) -> tuple[Finding, ...]:
     """What the released file holds that it must not.
 
-    coordinates: those of the protected fixes, and of all. fixes: how many the reader finds in the
+    coordinates: those of the protected fixes, and of all. fixes: what the reader finds in the
     released file. keep: names of fields that were kept. Raises UnreadableInput as readers do.
     """
-    layout, take = LAYOUTS[released.format], TAKERS[released.format]
+    layout, take = LAYOUTS[released.format].of(fixes), TAKERS[released.format]
     names = [called for name in keep for called in (name, *KEPT_AS.get(name, ()))]
     kept = frozenset(filter(None, map(_plain, names)))
     first = _Slots(layout)
     take(released.data, released.where, first)
-    found = first.findings(fixes)
+    found = first.findings(len(fixes))
     if not first.beyond:
         return found
     known = Known()
