@@ -136,7 +136,14 @@ _JSON = _reader("jsons")
 
 FORMATS: tuple[Format, ...] = (
     Format("GPX", (".gpx",), _holds(b"<gpx", b":gpx"), _reader("gpx"), _writer("gpx"), names=True),
-    Format("FIT", (".fit",), lambda head: b".fit" in head[:14], _reader("fit")),
+    Format(
+        "FIT",
+        (".fit",),
+        lambda head: b".fit" in head[:14],
+        _reader("fit"),
+        _writer("fit_writing"),
+        fields=("elevation", "speed", "heart_rate", "cadence", "power", "temperature"),
+    ),
     Format(
         "TCX",
         (".tcx",),

@@ -58,13 +58,15 @@ class Layout:
     """What releases of a format hold. tabular: a place begins with the number of its column.
 
     frame: names that may stand around a field that was kept, and hold nothing of their own.
-    computed: of what was released, more rules.
+    computed: of what was released, more rules. whole: whether a release is, byte by byte, what is
+    written of its fixes; then the rules only tell what else there may be.
     """
 
     rules: Mapping[Place, Rule]
     tabular: bool = False
     frame: frozenset[str] = frozenset()
     computed: Callable[[Recording], Mapping[Place, Rule]] | None = None
+    whole: bool = False
 
     def of(self, released: Recording) -> "Layout":
         """The layout with the rules that are computed of what was released."""
@@ -193,6 +195,20 @@ _TCX: Final[dict[Place, Rule]] = {
 }
 
 
+_ANY: Final = re.compile(r".*", re.DOTALL)
+_SPAN: Final = ("timestamp", "start_time", "total_elapsed_time", "total_timer_time")
+_FIT: Final = [
+    *(("file_id", name) for name in ("type", "manufacturer", "product", "time_created")),
+    *(("event", name) for name in ("timestamp", "event", "event_type")),
+    *(("record", name) for name in ("timestamp", "position_lat", "position_long")),
+    *(("lap", name) for name in (*_SPAN, "event", "event_type")),
+    *(("session", name) for name in (*_SPAN, "event", "event_type", "sport")),
+    *(("session", name) for name in ("first_lap_index", "num_laps")),
+    *(("activity", name) for name in ("timestamp", "total_timer_time", "num_sessions", "type")),
+    *(("activity", name) for name in ("event", "event_type")),
+]
+
+
 def _laps(released: Recording) -> dict[Place, Rule]:
     """What TCX states of laps: when they begin, how long and how far they are, as released."""
     if np.isnat(released.times).any() or not np.isfinite(released.positions).all():
@@ -213,6 +229,7 @@ def _laps(released: Recording) -> dict[Place, Rule]:
 
 LAYOUTS: Final[Mapping[str, Layout]] = {
     "GPX": Layout(_GPX, frame=_only("extensions", "TrackPointExtension", "metadata")),
+    "FIT": Layout(dict.fromkeys(_FIT, _ANY), whole=True),
     "KML": Layout(_KML, frame=_KML_FRAME),
     "KMZ": Layout({**_KML, ("archive", "name"): _only("doc.kml")}, frame=_KML_FRAME),
     "TCX": Layout(_TCX, frame=_only("Extensions", "TPX", "HeartRateBpm"), computed=_laps),
@@ -224,8 +241,8 @@ LAYOUTS: Final[Mapping[str, Layout]] = {
 """Of each format that is written, by the name of its row in `trailveil.formats.table`."""
 
 KEPT_AS: Final[Mapping[str, tuple[str, ...]]] = {
-    "elevation": ("ele", "elevation_m", "[2]", "AltitudeMeters"),
-    "speed": ("speed_m_s",),
+    "elevation": ("ele", "elevation_m", "[2]", "AltitudeMeters", "enhanced_altitude"),
+    "speed": ("speed_m_s", "enhanced_speed"),
     "course": ("course_deg",),
     "heart_rate": ("hr", "HeartRateBpm"),
     "cadence": ("cad",),
