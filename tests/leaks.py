@@ -333,6 +333,13 @@ PLANTS: dict[str, dict[str, Callable[[bytes, str], bytes]]] = {
         "after the time": _once("Z</time>", "Z</time><time>{}</time>"),
         "namespace": _once("<gpx ", '<gpx xmlns:other="{}" '),
     },
+    ".tcx": {
+        "field": _once("</Trackpoint>", "<AltitudeMeters>{}</AltitudeMeters></Trackpoint>"),
+        "comment": _once("<Activities>", "<!-- {} --><Activities>"),
+        "notes": _once("</Lap>", "</Lap><Notes>{}</Notes>"),
+        "seconds of a lap": _once("Seconds>[^<]*<", "Seconds>{}<"),
+        "metres of a lap": _once("DistanceMeters>[^<]*<", "DistanceMeters>{}<"),
+    },
     ".kml": _KML_PLANTS,
     ".kmz": {
         **{name: _zipped(put) for name, put in _KML_PLANTS.items() if name in {"field", "comment"}},
@@ -369,6 +376,7 @@ def _in_place(old: bytes, new: bytes) -> Callable[[bytes], bytes]:
 
 
 NAMED: dict[str, Callable[[bytes], bytes]] = {
+    ".tcx": _in_place(b"<Track>", b"<Track><Petronella/>"),
     ".gpx": _in_place(b"<trkseg>", b"<trkseg><Petronella/>"),
     ".kml": _in_place(b"<gx:Track>", b"<gx:Track><Petronella/>"),
     ".kmz": lambda data: _zipped(_once("<gx:Track>", "<gx:Track><Petronella/>"))(data, ""),

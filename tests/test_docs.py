@@ -25,6 +25,7 @@ from trailveil.formats import write
 from trailveil.kernels import Kernel
 from trailveil.mechanism import Mechanism
 from trailveil.place_noise import PlaceNoise
+from trailveil.streets.town import write_example
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -134,6 +135,7 @@ def run_examples(page: Path) -> None:
         write(simulated_day(), out, ".gpx")
     for number, name in enumerate(("room.csv", "other-room.csv")):
         Path(name).write_text(readings(number))
+    write_example(Path())
     for line in examples(page.read_text(encoding="utf-8")):
         # The demo is run with a folder of its own, and the page waits for a person (tests/browser).
         if line != "trailveil demo" and not line.startswith("trailveil open"):

@@ -23,7 +23,7 @@ ROWS = """
  4  priors recurring ways misspecification theorems calibration/ certified/
  5  design/
  6  activities fields strays > trace > traces/ > readings projection > cleaning stops formats/
- 6  datasets/ prior_file visits loading frames > returns
+ 6  datasets/ prior_file visits loading frames streets/ > returns
  7  arrays output selection > cutting design_cache kept keys crops retiming common > ledger/ demands
  7  designing place_noise release > halving drawing > readings_release > places
  7  everywhere recorded beside utility > accounting > published > counting > protecting calibrating

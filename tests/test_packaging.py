@@ -23,7 +23,7 @@ DEV: list[str] = [item for item in GROUPS["dev"] if isinstance(item, str)]
 LOCKED_LINE = re.compile(r"#.*|\S+==[^ ]+( ; [^/]+)? \\|    --hash=sha256:[0-9a-f]{64}( \\)?")
 OPTIONAL_MODULES = {"clarabel", "cvxpy", "flint", "geopandas", "matplotlib", "movingpandas"}
 OPTIONAL_MODULES |= {"cryptography", "dask", "distributed", "pandas", "pyarrow", "starlette"}
-OPTIONAL_MODULES |= {"uvicorn"}
+OPTIONAL_MODULES |= {"osmium", "uvicorn"}
 
 
 def lock(name: str) -> str:

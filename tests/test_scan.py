@@ -15,7 +15,8 @@ from trailveil.scan import Kind, Scan, scan
 from trailveil.selection import Chosen
 from trailveil.trace import Trace
 
-WRITTEN = [row for row in FORMATS if row.write]
+# Of FIT every byte is compared: tests/formats/test_fit_writing.py.
+WRITTEN = [row for row in FORMATS if row.write and row.name != "FIT"]
 CHOSEN = Chosen()
 LATITUDE, LONGITUDE = FIRST
 OTHER = GRID[20] / 1e6  # a fix that is not protected
@@ -320,7 +321,7 @@ def test_names_of_files_are_noted() -> None:
     assert scan(("/anna/x.gpx", FULL["GPX"]), ("/anna/y.csv", data), CHOSEN).notes == ()
 
 
-@pytest.mark.parametrize("name", ["FIT", "TCX", "GeoLife"])
+@pytest.mark.parametrize("name", ["NMEA", "GeoLife"])
 def test_a_format_that_is_not_written_is_refused(name: str) -> None:
     with pytest.raises(UnreadableInput, match="must be of a format that is written"):
         found(SAMPLES[name], ".x")

@@ -38,7 +38,7 @@ WRITTEN = [
     for row in FORMATS
     if row.write
     for name in KEEPABLE
-    if name in FIELDS or row.names
+    if name in row.fields or (name not in FIELDS and row.names)
 ]
 
 
@@ -47,5 +47,7 @@ def test_a_kept_field_passes_by_its_name_and_only_so(suffix: str, name: str) -> 
     original, release = ("ride.gpx", gpx(TRACE)), (f"x{suffix}", released(suffix, name))
     assert scan(original, release, Chosen(), keep=[name]).findings == ()
     assert not scan(original, release, Chosen()).clean
+    told = scan(original, release, Chosen(), keep=[name]).notes
+    assert [FIELDS[name].tells in note for note in told] == ([True] if name in FIELDS else [])
     others = [other for other in KEEPABLE if other != name]
     assert not scan(original, release, Chosen(), keep=others).clean

@@ -13,8 +13,8 @@ What is days away is taken for two days away: numbers have no digits for more. I
 to the precision of p, with Z what is released, X the places far before and after, V (diagonal)
 their variances given the ends of the recording, R what p and Z leave of what the ends say of X, and
 c how that moves with p. Only V depends on how far X is. So where V is k times as large, it adds at
-most (v + r) / (k v + r) as much, v the least of V, r a bound of R: twice what people move in the time of
-the recording and a day.
+most (v + r) / (k v + r) as much, v the least of V, r a bound of R: twice what people move in the
+time of the recording and a day.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -6,11 +6,15 @@ noise is made against. Fields can be read better than that: so they are left out
 and who reads the path from the rest to 3 m is then left with as much of the protected place as that
 adversary (within 1 %; to 1 m, with 0.89 of it or more, where 5 minutes could leave 0.54).
 
+Where a part is protected by withholding alone, every place that is released is exact, and an
+elevation or a temperature tells no more of it. So those stay. Fields of movement are left out there
+as well: a speed at the edge of what is withheld tells how the way goes on.
+
 Blanks tell when, to some minutes: they begin and end at whole five minutes since the first fix that
 is released.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -28,15 +32,26 @@ EDGES = 300.0
 """Seconds: fields are left out from a whole multiple of them to another: see above."""
 
 
+MOVEMENT = frozenset({"speed", "course", "cadence", "power"})
+"""Fields that tell how somebody moves on."""
+
+
 def with_fields_left_out(
-    trace: Trace, stretches: Sequence[Stretch], who: Iterable[Named], since: int
+    trace: Trace,
+    stretches: Sequence[Stretch],
+    who: Iterable[Named],
+    since: int,
+    *,
+    only: Collection[str] | None = None,
 ) -> Trace:
     """The trace without its fields around the stretches.
 
-    since: time of the first fix that is released, nanoseconds since 1970. Raises Refused where the
+    since: time of the first fix that is released, nanoseconds since 1970. only: the names of those
+    that are left out; None is all. Raises Refused where the
     trace has fields and the noise is not made against who knows the path.
     """
-    if not trace.fields:
+    names = {name for name, _ in trace.fields if only is None or name in only}
+    if not (names and stretches):
         return trace
     if Named.PATH not in set(who):
         raise Refused(
@@ -44,7 +59,9 @@ def with_fields_left_out(
             "can give away, got other noise: add --adversary path, or leave --keep out"
         )
     hidden = left_out(trace, stretches, since)
-    fields = tuple((name, np.where(hidden, np.nan, values)) for name, values in trace.fields)
+    fields = tuple(
+        (name, np.where(hidden & (name in names), np.nan, values)) for name, values in trace.fields
+    )
     return replace(trace, fields=fields)
 
 

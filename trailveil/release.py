@@ -24,7 +24,7 @@ from trailveil.design.table import Cache, noise_of
 from trailveil.design.window import WindowNoise
 from trailveil.errors import BeyondPrior, InvalidValue, Refused
 from trailveil.guarantee import CIRCLE_68, Guarantee, loss_bound_for
-from trailveil.kept import with_fields_left_out
+from trailveil.kept import MOVEMENT, with_fields_left_out
 from trailveil.kernels import Kernel
 from trailveil.mechanism import LARGEST_STD, Mechanism, no_noise
 from trailveil.prior import noise_variance
@@ -384,8 +384,10 @@ def _nothing_left(trace: Trace, request: Request, cuts: Sequence[float | None]) 
 def _leaving(trace: Trace, request: Request, base: Mechanism, common: Sequence[Common]) -> Trace:
     """The trace with the fields that may leave."""
     first = int(trace.times[base.rows[0]])
-    around = [*request.stretches, *(part for one in common for part in one.around)]
-    return with_fields_left_out(trace, around, request.who, first)
+    around = [part for one in common for part in one.around]
+    # Where a cut alone protects, released places are exact: but how one moves is not.
+    told = MOVEMENT if request.method is Method.CUT and not common else None
+    return with_fields_left_out(trace, around, request.who, first, only=told)
 
 
 def with_common(made: Plan, common: Sequence[Common]) -> Plan:

@@ -139,7 +139,7 @@ def test_usage_that_cannot_be_meant_is_one_line_before_any_work(tmp_path: Path) 
     empty.mkdir()
     twice = tmp_path / "twice"
     twice.mkdir()
-    for name in ("a.fit", "a.fit.gpx"):
+    for name in ("a.plt", "a.plt.gpx"):
         (twice / name).write_bytes(b"")
     for words, expected in (
         ((empty, "-o", out), "got a folder without any"),

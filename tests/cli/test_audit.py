@@ -124,14 +124,14 @@ def test_wrong_usage_and_files_that_cannot_be_read(pair: tuple[Path, Path], tmp_
     bomb = tmp_path / "bomb.gpx"
     bomb.write_bytes(b'<!DOCTYPE gpx [<!ENTITY a "b">]><gpx>&a;</gpx>')
     (tmp_path / "nothing.gpx").write_bytes(b"")
-    (tmp_path / "ride.fit").write_bytes(SAMPLES["FIT"])
+    (tmp_path / "ride.plt").write_bytes(SAMPLES["GeoLife"])
     for one, other in (
         (original, tmp_path / "none.gpx"),
         (tmp_path / "nothing.gpx", release),
         (original, tmp_path),
         (original, bomb),
         (bomb, release),
-        (original, tmp_path / "ride.fit"),
+        (original, tmp_path / "ride.plt"),
     ):
         found = run("audit", one, other)
         assert isinstance(found.exception, UnreadableInput)

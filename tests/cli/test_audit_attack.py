@@ -16,6 +16,7 @@ from trailveil.cli import cli
 from trailveil.errors import Refused
 from trailveil.gaussian import FloatArray
 from trailveil.mechanism import Mechanism
+from trailveil.streets.town import write_example
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +62,7 @@ def test_all_attacks_are_tried_and_none_wins(pair: tuple[Path, Path]) -> None:
     assert record["clean"] is True
     assert record["beaten"] == 0
     by_name = {one["attack"]: one for one in record["attacks"]}
-    assert list(by_name) == [name for name in ATTACKS if name != "known-paths"]
+    assert list(by_name) == [name for name in ATTACKS if name not in {"known-paths", "map"}]
     best = by_name["posterior"]
     assert best["part"] == 1
     assert best["verdict"] == "holds"
@@ -170,12 +171,54 @@ def test_two_files_that_are_not_of_one_recording(pair: tuple[Path, Path], tmp_pa
         (("--track", "ride.gpx"), "--track must come with --attack"),
         (("--radius", "300"), "--radius must come with --attack"),
         (("--attack", "all", "--draws", "5"), "--draws"),
+        (("--attack", "map"), "--attack map must come with --streets FILE"),
+        (("--streets", "town.osm"), "--streets must come with --attack"),
+        (("--attack", "average", "--streets", "town.osm"), "must come with --attack map"),
     ],
 )
 def test_wrong_usage(pair: tuple[Path, Path], words: tuple[str, ...], expected: str) -> None:
     found = run("audit", *pair, "--at", "start+10m", *words)
     assert found.exit_code == 2
     assert expected in found.stderr
+
+
+def test_a_map_finds_what_noise_hides_and_not_what_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, the_same_draws: None
+) -> None:
+    """The streets of the made-up town; streets of elsewhere are refused; nothing tells a place."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    write_example(tmp_path)
+    ride, shared = tmp_path / "town-ride.gpx", tmp_path / "shared.gpx"
+    cut = ("--at", "07:40", "--tz", "UTC", "--mechanism", "withhold", "--withhold", "300")
+    asked = (*cut, "--leave", "150")
+    assert run("protect", ride, "-o", shared, *asked).exit_code == 0
+    mapped = ("--attack", "map", "--draws", "100", "--streets")
+    found = run("audit", ride, shared, *asked, *mapped, tmp_path / "town.geojson", "--json")
+    assert found.exit_code == 0, found.output
+    (one,) = json.loads(found.stdout)["attacks"]
+    assert (one["attack"], one["verdict"]) == ("map", "holds")
+    assert one["file"] > one["promised"] > 200
+    elsewhere = tmp_path / "elsewhere.geojson"
+    elsewhere.write_text('{"type":"LineString","coordinates":[[1,1],[2,2]]}')
+    found = run("audit", ride, shared, *asked, *mapped, elsewhere)
+    assert isinstance(found.exception, Refused)
+    assert "streets must cover the track, got 0% of its fixes" in str(found.exception)
+
+
+@pytest.mark.slow
+def test_a_map_undoes_noise_loudly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, the_same_draws: None
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    write_example(tmp_path)
+    ride, shared = tmp_path / "town-ride.gpx", tmp_path / "shared.gpx"
+    asked = ("--at", "07:40", "--tz", "UTC", "--adversary", "plain")
+    assert run("protect", ride, "-o", shared, *asked).exit_code == 0
+    mapped = ("--attack", "map", "--draws", "100", "--streets", tmp_path / "town.geojson")
+    found = run("audit", ride, shared, *asked, *mapped)
+    assert found.exit_code == 1
+    assert "BEATEN" in found.stdout
+    assert "a map undoes smooth noise" in str(found.exception)
 
 
 def test_an_attack_that_is_not_tried_is_refused(pair: tuple[Path, Path]) -> None:

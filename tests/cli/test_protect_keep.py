@@ -68,7 +68,9 @@ def test_nothing_is_kept_that_was_not_asked_for(source: Path) -> None:
     assert "kept as it" not in found
 
 
-@pytest.mark.parametrize("suffix", [".gpx", ".kml", ".kmz", ".csv", ".tsv", ".geojson", ".parquet"])
+@pytest.mark.parametrize(
+    "suffix", [".gpx", ".kml", ".kmz", ".csv", ".tsv", ".geojson", ".parquet", ".tcx"]
+)
 def test_what_is_kept_leaves_far_from_what_is_protected(source: Path, suffix: str) -> None:
     output = source.with_name(f"out{suffix}")
     found = done(source, "-o", output, *MIDDLE, "--keep", "heart_rate", "--keep", "elevation")
@@ -84,6 +86,32 @@ def test_what_is_kept_leaves_far_from_what_is_protected(source: Path, suffix: st
     assert "left out within 10 min of each protected part" in found
     assert "further fields of fixes, kinds: 3; none is released" in found
     assert "SPEED AND COURSE" not in found
+
+
+CUT = ("--at", "start+30m", "--mechanism", "withhold", "--withhold", "900", "--leave", "200")
+
+
+def test_a_cut_keeps_what_is_harmless_of_every_released_fix(source: Path) -> None:
+    """Elevations, pulses and temperatures of all that is left; speeds from 10 minutes away on."""
+    found = done(source, *CUT, "--keep", "all")
+    held = fields(source.with_name("ride.private.gpx"))
+    gap = np.abs(BARE.seconds - 1800.0)
+    left = gap > 900
+    for name in ("elevation", "heart_rate", "temperature"):
+        assert held[name].tolist() == STATED[name][left].tolist()
+    for name in ("speed", "course"):
+        assert np.isfinite(held[name]).tolist() == (gap[left] >= 900).tolist()
+    assert "leaves with each released fix, whose place is released as it is" in found
+    assert "No power is released" in found
+
+
+def test_all_is_what_the_output_has_a_place_for(source: Path) -> None:
+    output = source.with_name("out.tcx")
+    done(source, "-o", output, *MIDDLE, "--keep", "all")
+    assert fields(output).keys() == {"elevation", "speed", "heart_rate"}
+    again = protect(source, "-o", output, *MIDDLE, "--keep", "course", "--overwrite")
+    assert isinstance(again.exception, UnwritableOutput)
+    assert "the output must have a place for course, got TCX" in str(again.exception)
 
 
 def test_the_noise_is_the_same_whatever_is_kept(source: Path) -> None:

@@ -32,7 +32,8 @@ from trailveil.formats import read, write
 from trailveil.formats.table import FORMATS, Format, format_of
 from trailveil.trace import Recording, Seen, Trace
 
-WRITTEN = [row for row in FORMATS if row.write]
+# FIT holds whole seconds, and coarser fields: tests/formats/test_fit_writing.py.
+WRITTEN = [row for row in FORMATS if row.write and row.name != "FIT"]
 SECRET = re.compile(r"46[.,]1\d|7[.,]65|461\d{4}|765\d{4}|Secretville")
 EXACT = {"FIT": 90 / 2**31}  # half of the last place
 HUGE = "9" * 400
@@ -137,6 +138,8 @@ def test_fields_that_are_asked_for_read_back_to_their_decimals(
     order = np.argsort(recording.times)
     found, expected = dict(recording.fields), dict(trace.fields)
     for name, values in expected.items():
+        if name not in row.fields:
+            continue
         field = FIELDS[name]
         possible = (values >= field.least) & (values <= field.most)
         back = found.pop(name, np.full(len(trace), np.nan))[order]

@@ -96,12 +96,12 @@ def test_an_unknown_format_is_refused_with_what_can_be_read(name: str) -> None:
         format_of(name, b"\x0e\x10\xd9\x07")
 
 
-@pytest.mark.parametrize("suffix", [".fit", "", "gpx", ".gpx\n"])
+@pytest.mark.parametrize("suffix", [".nmea", "", "gpx", ".gpx\n"])
 def test_an_unknown_format_is_not_written(suffix: str) -> None:
     with pytest.raises(UnwritableOutput, match=r"\(GPX \.gpx.*\), got the suffix") as caught:
         format_to_write(suffix)
     assert "\n" not in str(caught.value)
-    assert "FIT" not in str(caught.value)
+    assert "NMEA" not in str(caught.value)
 
 
 def test_suffixes_are_lower_case_start_with_a_dot_and_belong_to_one_format() -> None:

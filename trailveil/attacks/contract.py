@@ -17,6 +17,7 @@ from trailveil.kernels import Kernel
 from trailveil.mechanism import Mechanism
 from trailveil.projection import MICRO, Frame
 from trailveil.secrets import Secret
+from trailveil.streets.network import Network
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -85,7 +86,7 @@ class Knowledge:
     people move. mechanism: how the noise varies, at all recorded times, or None where that is not
     known. adversary: what is believed besides. true: true places. tracks: (k, 2) metres each, lines
     of earlier recordings. others: (draws, count, m, 2) metres, further releases of the recording.
-    grid: that it was recorded on.
+    grid: that it was recorded on. streets: of the place, where somebody has a map.
     """
 
     secrets: tuple[Secret, ...]
@@ -96,6 +97,7 @@ class Knowledge:
     tracks: tuple[FloatArray, ...] = ()
     others: FloatArray | None = None
     grid: OnGrid | None = None
+    streets: Network | None = None
 
     def __post_init__(self) -> None:
         """Refuse secrets of several locations."""

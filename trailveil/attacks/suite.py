@@ -12,9 +12,10 @@ import numpy as np
 from trailveil.attacks import worlds
 from trailveil.attacks.contract import Estimate, Knowledge, OnGrid, TruePlaces, View
 from trailveil.attacks.drawn import Drawn, drawn
+from trailveil.attacks.on_streets import usual_pace
 from trailveil.attacks.trial import Circle68, Verdict, beaten, circle_68, easier
-from trailveil.attacks.trials import ALONE, ATTACKS, EVERYWHERE, PLACES, Scene, Trial, around
-from trailveil.attacks.worlds import noises, recordings, released, told
+from trailveil.attacks.trials import ALONE, ATTACKS, EVERYWHERE, MAP, PLACES, Scene, Trial, around
+from trailveil.attacks.worlds import World, noises, recordings, released, rides, told
 from trailveil.crops import crops
 from trailveil.designing import part_of
 from trailveil.errors import InvalidValue
@@ -24,6 +25,7 @@ from trailveil.kernels import Kernel
 from trailveil.projection import MICRO
 from trailveil.release import Plan
 from trailveil.secrets import basic, window_mean
+from trailveil.streets.network import Network
 from trailveil.traces.grid import METRES_A_DEGREE
 
 # Numbers of a temporary array of released places.
@@ -35,6 +37,8 @@ EASY = 1e-3
 # An attack on what is exact has solved for it where it is this much nearer than was promised, in
 # most of its draws, or on the file alone. Chance is so near in 3 % and 0.1 % of cases.
 _SOLVED, _SOLVED_ONCE = 0.25, 0.05
+# How much less is tried with a map: rides, and draws of the noise for each.
+_LEAST_RIDES, _SLOWER, _MAPPED = 10, 50, 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,11 @@ class Effort:
 
     recordings: int = 999
     draws: int = 10
+
+    @property
+    def mapped(self) -> "Effort":
+        """Of an attack with a map, which takes seconds: a fiftieth, ten at the least."""
+        return Effort(max(_LEAST_RIDES, self.recordings // _SLOWER), _MAPPED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +82,21 @@ def attacked(
     *,
     file: FloatArray | None = None,
     tracks: Sequence[FloatArray] = (),
+    streets: Network | None = None,
     effort: Effort | None = None,
     generator: np.random.Generator | None = None,
 ) -> Iterator[Outcome]:
     """The outcome of each attack, of `ATTACKS` by name or all, on each part of a release.
 
     file: (m, 2) metres in the frame of the plan, the released fixes of a file. tracks: (k, 2)
-    metres in that frame, earlier recordings.
+    metres in that frame, earlier recordings. streets: a map, in that frame.
     Of noise for every place, at the first fix, the one in the middle and the last.
     Raises InvalidValue for a name that is none.
     """
-    chosen = _chosen(names, bool(tracks))
+    chosen = _chosen(names, bool(tracks), streets is not None)
     effort, generator = effort or Effort(), generator or worlds.fresh()
-    for scene in _scenes(made, file, tuple(tracks)):
+    for bare in _scenes(made, file, tuple(tracks)):
+        scene = replace(bare, streets=streets)
         for name in chosen:
             if made.everywhere:
                 trials = EVERYWHERE[name](scene, made.everywhere) if name in EVERYWHERE else []
@@ -137,6 +148,7 @@ def attacked_alone(
     names: Sequence[str] | None = None,
     *,
     tracks: Sequence[FloatArray] = (),
+    streets: Network | None = None,
 ) -> Iterator[Outcome]:
     """How far off a released file alone leaves attacks that need not know how its noise varies.
 
@@ -148,8 +160,8 @@ def attacked_alone(
     for begin, end in spans:
         inside = times[(times >= begin) & (times <= end)]
         secrets.append(window_mean(inside) if inside.size > 1 else basic((begin + end) / 2))
-    known = Knowledge(tuple(secrets), kernel, tracks=tuple(tracks))
-    for name in _chosen(names, bool(tracks)):
+    known = Knowledge(tuple(secrets), kernel, tracks=tuple(tracks), streets=streets)
+    for name in _chosen(names, bool(tracks), streets is not None):
         if name not in ALONE:
             continue
         for part, estimate in enumerate(ALONE[name](released, known)):
@@ -162,21 +174,24 @@ def attacked_alone(
             yield Outcome(name, part, "", None, None, None, None, error, Verdict.NOT_PROMISED)
 
 
-def _chosen(names: Sequence[str] | None, tracks: bool) -> list[str]:
+def _chosen(names: Sequence[str] | None, tracks: bool, streets: bool) -> list[str]:
     if names is None:
-        return [name for name in ATTACKS if tracks or name != "known-paths"]
+        needed = {"known-paths": tracks, MAP: streets}
+        return [name for name in ATTACKS if needed.get(name, True)]
     unknown = [name for name in names if name not in ATTACKS]
     if unknown:
         raise InvalidValue(f"an attack must be {', '.join(ATTACKS)}, got {unknown[0]!r}")
     if "known-paths" in names and not tracks:
         raise InvalidValue("known-paths must have earlier tracks, got none: name files of them")
+    if MAP in names and not streets:
+        raise InvalidValue("map must have a street network, got none: name a file of streets")
     return [name for name in ATTACKS if name in names]
 
 
 def _outcome(scene: Scene, trial: Trial, effort: Effort, generator: np.random.Generator) -> Outcome:
     fixes = np.broadcast_to(scene.fixes, (1, *scene.fixes.shape))
     truth = scene.truth(trial.secret, still=trial.still)
-    own = _tried(scene, trial, fixes, effort.draws, generator)
+    own = _tried(scene, trial, fixes, _draws(scene, trial, effort), generator)
     promised = None if trial.deviation is None else CIRCLE_68 * trial.deviation
     found = Outcome(
         trial.name,
@@ -203,7 +218,7 @@ def _outcome(scene: Scene, trial: Trial, effort: Effort, generator: np.random.Ge
         near = float(np.median(errors)) <= _SOLVED * trial.deviation
         once = alone is not None and alone <= _SOLVED_ONCE * trial.deviation
         return replace(found, verdict=Verdict.BEATEN if near or once else Verdict.HOLDS)
-    simulated = _simulated(scene, trial, effort, generator)
+    simulated = _simulated(scene, trial, effort.mapped if trial.mapped else effort, generator)
     if simulated is None:
         return found
     chance = easier(errors, simulated)
@@ -218,10 +233,19 @@ def _outcome(scene: Scene, trial: Trial, effort: Effort, generator: np.random.Ge
     )
 
 
+def _draws(scene: Scene, trial: Trial, effort: Effort) -> int:
+    """Draws of the noise for the recording itself: where there is none, all are the same."""
+    return 1 if trial.mapped and not scene.mechanism.noise_trace else effort.draws
+
+
 def _simulated(
     scene: Scene, trial: Trial, effort: Effort, generator: np.random.Generator
 ) -> FloatArray | None:
     """Errors (recordings, draws) where recordings are as the prior of the adversary has them."""
+    if trial.mapped and scene.streets is not None:
+        pace = usual_pace(scene.times, scene.fixes, np.zeros(scene.times.size))
+        asked = (scene.times, trial.secret, pace, effort.recordings, generator)
+        return _errors(scene, trial, rides(scene.streets, *asked), effort.draws, generator)
     judge = trial.who.judging(scene.prior, trial.secret)
     each = effort.draws * scene.times.size * 2
     step = max(1, min(effort.recordings, _CHUNK // each))
@@ -229,12 +253,21 @@ def _simulated(
     for first in range(0, effort.recordings, step):
         count = min(step, effort.recordings - first)
         world = recordings(judge, trial.secret, count, generator)
-        tried = _tried(scene, trial, world.recorded, effort.draws, generator)
-        if tried is None:
+        errors = _errors(scene, trial, world, effort.draws, generator)
+        if errors is None:
             return None
-        truth = np.repeat(world.secret, effort.draws, axis=0)
-        found.append(tried.errors(truth).reshape(count, effort.draws))
+        found.append(errors)
     return np.concatenate(found)
+
+
+def _errors(
+    scene: Scene, trial: Trial, world: World, draws: int, generator: np.random.Generator
+) -> FloatArray | None:
+    tried = _tried(scene, trial, world.recorded, draws, generator)
+    if tried is None:
+        return None
+    truth = np.repeat(world.secret, draws, axis=0)
+    return tried.errors(truth).reshape(len(world.recorded), draws)
 
 
 def _tried(
@@ -267,5 +300,6 @@ def _tried(
         tuple(scene.tracks),
         others,
         scene.grid,
+        scene.streets,
     )
     return trial.attack(View(times[mechanism.rows], view), known)[0]

@@ -18,6 +18,7 @@ from trailveil.attacks.centres import average, circle_of_holes, circle_of_stay
 from trailveil.attacks.contract import Attack, OnGrid
 from trailveil.attacks.edges import edges_of_hole
 from trailveil.attacks.exact import EXACT
+from trailveil.attacks.on_streets import on_streets
 from trailveil.attacks.paths import known_paths
 from trailveil.attacks.posterior import posterior_mean, repeated_releases
 from trailveil.attacks.smoother import kalman_smoother
@@ -30,6 +31,7 @@ from trailveil.priors import LEVEL_STD
 from trailveil.privacy.exposure import Exposure
 from trailveil.release import HAS_THE_REST, KNOWS_PLACE, STRANGER
 from trailveil.secrets import Secret, basic, window_mean
+from trailveil.streets.network import Network
 
 # Seconds before and after a secret of the true places that somebody knows, and how well (metres).
 _TRUE_AWAY, _TRUE_ACCURACY = (60.0, 120.0, 300.0), 10.0
@@ -44,6 +46,9 @@ _PLACE_AWAY, _PATH_BEYOND = 60.0, 240.0
 # times as long a steady pace lasts.
 _OTHER_KERNEL = Matern32(427.0, 860.0) + Constant(LEVEL_STD) + White(2.0)
 _LASTS = 10.0
+
+MAP = "map"
+"""The attack of somebody with a street map."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -65,6 +70,7 @@ class Scene:
     exposures: tuple[Exposure, ...] = ()
     floor: float = 1.0
     uncertain: float = 0.0
+    streets: Network | None = None
 
     @property
     def part(self) -> int:
@@ -148,7 +154,8 @@ class Trial:
     """An attack by somebody on one secret, and the deviation that is promised of it, if any.
 
     besides: the other parts near it, for an attack that takes all of them for one place. exact: it
-    is about what is exact in this recording, which those drawn from a prior have none of.
+    is about what is exact in this recording, which those drawn from a prior have none of. mapped:
+    whether it takes a map, and so is tried on rides over streets.
     """
 
     attack: Attack
@@ -161,6 +168,7 @@ class Trial:
     repeated: int = 0
     besides: tuple[Secret, ...] = ()
     exact: bool = False
+    mapped: bool = False
 
     @property
     def still(self) -> bool:
@@ -204,6 +212,14 @@ def _against(attack: Attack, name: str, *, still: bool) -> Trials:
         return [Trial(attack, name, who, scene.middle, deviation=scene.least)]
 
     return trials
+
+
+def _with_a_map(scene: Scene) -> list[Trial]:
+    """Somebody with a street map, held to what is left to everybody who knows no place."""
+    if scene.streets is None:
+        return []
+    who = replace(scene.stood_still, name="has a street map")
+    return [Trial(on_streets, MAP, who, scene.middle, deviation=scene.least, mapped=True)]
 
 
 def _misspecified(scene: Scene) -> list[Trial]:
@@ -291,6 +307,7 @@ ATTACKS: dict[str, Trials] = {
     "edges": _against(edges_of_hole, "edges", still=False),
     "lattice": _exactly,
     "holes": _not_promised(circle_of_holes, "holes", "takes all parts near it for one place"),
+    MAP: _with_a_map,
     "repeated": _not_promised(
         repeated_releases, "repeated", f"has {_REPEATED} releases of it", repeated=_REPEATED
     ),
@@ -305,6 +322,7 @@ ALONE: dict[str, Attack] = {
     "edges": edges_of_hole,
     "holes": circle_of_holes,
     "known-paths": known_paths,
+    MAP: on_streets,
 }
 """The attacks that need not know how the noise varies."""
 

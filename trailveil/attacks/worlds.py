@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh
 
+from trailveil.attacks.riders import ridden
 from trailveil.chains import chain
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import Kernel, split
@@ -15,11 +16,14 @@ from trailveil.mechanism import Mechanism, Process
 from trailveil.prior import Prior, SideInformation, noise_variance
 from trailveil.secrets import Secret
 from trailveil.statespace import is_markov, required_state_space
+from trailveil.streets.network import Network
 
 # Numbers of a temporary array of normals.
 _CHUNK = 2**22
 # Relative: eigenvalues of a covariance that are this far below zero are rounding.
 _ROUNDING = 1e-9
+# Metres a coordinate that fixes on streets are off.
+_GPS = 2.5
 
 
 def fresh() -> np.random.Generator:
@@ -58,6 +62,24 @@ def recordings(judge: Prior, secret: Secret, count: int, generator: np.random.Ge
         own = np.searchsorted(judge.times, secret.times)
         return World(recorded, np.einsum("m,cma->ca", secret.weights[0], recorded[:, own]))
     return World(recorded, np.einsum("m,cma->ca", secret.weights[0], latent[:, at]))
+
+
+def rides(
+    streets: Network,
+    times: FloatArray,
+    secret: Secret,
+    pace: float,
+    count: int,
+    generator: np.random.Generator,
+) -> World:
+    """Recordings of people who move on streets, at times (n,); of a stay, they stand still in it.
+
+    pace: metres a second.
+    """
+    begin, end = secret.window or (float(secret.times.min()), float(secret.times.max()))
+    true = ridden(streets, times, pace, (begin, end), count, generator)
+    at = np.clip(np.searchsorted(times, (begin + end) / 2), 0, times.size - 1)
+    return World(true + _GPS * generator.standard_normal(true.shape), true[:, at])
 
 
 def released(

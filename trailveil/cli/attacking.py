@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from trailveil.attacks.contract import View
 from trailveil.attacks.files import Aligned, aligned, line_of
@@ -18,7 +17,8 @@ from trailveil.attacks.suite import (
     attacked_alone,
     file_as_designed,
 )
-from trailveil.attacks.trials import ATTACKS
+from trailveil.attacks.trial import Verdict
+from trailveil.attacks.trials import ATTACKS, MAP
 from trailveil.cli.requesting import requested_of
 from trailveil.cli.selecting import selected
 from trailveil.cli.waiting import waiting
@@ -33,6 +33,7 @@ from trailveil.projection import MICRO
 from trailveil.protecting import known_places, requested
 from trailveil.release import Method, Plan, Request, plan, released_rows, with_common
 from trailveil.report.attacks import attacks_record
+from trailveil.streets.reading import streets_near
 from trailveil.trace import Trace
 
 ALL, HYPOTHESES = "all", "hypotheses"
@@ -58,6 +59,10 @@ def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str,
         )
     file = aligned(trace, read(released, most=options["most"]))
     tracks = [line_of(read(path), file.frame) for path in options["tracks"]]
+    streets = None
+    if options["streets"] is not None:
+        streets = streets_near(options["streets"], file.frame, trace.positions)
+    beside: dict[str, Any] = {"tracks": tracks, "streets": streets}
     made, places = None, None
     if _may_be_of(request, trace, file, common):
         with waiting(f"designing noise for {len(trace)} fixes"):
@@ -65,7 +70,7 @@ def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str,
         places = file.as_designed(made.mechanism.rows)
     if made is None or places is None:
         with waiting("attacking"):
-            outcomes = _alone(trace, request, file, tracks, names)
+            outcomes = _alone(trace, request, file, names, beside)
         click.echo(
             f"{named(released)} releases other fixes than this design would, so what is promised "
             "of it is not known: state the options that protect was given.",
@@ -79,7 +84,7 @@ def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str,
         return attacks_record(outcomes, [], ())
     effort = Effort(recordings=options["draws"])
     with waiting("attacking"):
-        outcomes = list(attacked(made, names, file=places, tracks=tracks, effort=effort))
+        outcomes = list(attacked(made, names, file=places, effort=effort, **beside))
         audits = list(audited(made, options["draws"])) if told and not everywhere else []
     if not outcomes and not audits:
         raise Refused(
@@ -111,18 +116,25 @@ def _alone(
     trace: Trace,
     request: Request,
     file: Aligned,
-    tracks: list[np.ndarray[Any, np.dtype[np.float64]]],
     names: list[str] | None,
+    beside: dict[str, Any],
 ) -> list[Outcome]:
     fixes = file.frame.to_lattice(trace.positions) / MICRO
     view = View(trace.seconds[file.rows], file.places[None])
     spans = [one.seconds(trace) for one in request.stretches]
     recorded = (trace.seconds, fixes)
-    return list(attacked_alone(view, recorded, spans, request.kernel, names, tracks=tracks))
+    return list(attacked_alone(view, recorded, spans, request.kernel, names, **beside))
 
 
-def check_names(names: Sequence[str]) -> None:
-    """Refuse, as wrong usage, an attack that is none."""
+def check_names(names: Sequence[str], *, mapped: bool) -> None:
+    """Refuse, as wrong usage, an attack that is none, or one with a map where there is none."""
+    if mapped and not {ALL, MAP} & set(names):
+        raise click.UsageError("--streets must come with --attack map")
+    if MAP in names and not mapped:
+        raise click.UsageError(
+            "--attack map must come with --streets FILE, got none: name a file of the streets "
+            "around it, of OpenStreetMap (XML or PBF) or GeoJSON"
+        )
     for name in names:
         if name not in NAMES:
             raise click.UsageError(f"--attack must be one of {', '.join(NAMES)}, got {name!r}")
@@ -138,8 +150,13 @@ def refusal(found: dict[str, Any], released: Path) -> Refused | None:
         )
     if not found["beaten"]:
         return None
+    wrong = (Verdict.BEATEN, Verdict.CLOSER)
+    by = {one["attack"] for one in found["attacks"] if one["verdict"] in wrong}
+    advice = "ask for more (--radius), or for a prior of how this person moves (--prior; see "
+    advice += "docs/realism.md)"
+    if by == {MAP}:
+        advice = "a map undoes smooth noise; release nothing around it (--mechanism withhold)"
     return Refused(
         f"no attack must come nearer than was promised, got {found['beaten']} that did: "
-        f"{named(released)}; do not publish it: ask for more (--radius), or for a prior of how "
-        "this person moves (--prior; see docs/realism.md)"
+        f"{named(released)}; do not publish it: {advice}"
     )

@@ -6,12 +6,14 @@ from typing import Any
 
 import click
 
+from trailveil.cli.keep import ALL
 from trailveil.cli.parameters import POSITIVE, FiniteRange, most_option, zone_named
 from trailveil.cli.requesting import requesting, was_given
 from trailveil.cli.selecting import SELECTING, WithPlaces, selected, selecting
 from trailveil.cli.utilities import check_folders, utility_of, utility_of_folders
 from trailveil.cli.waiting import waiting
 from trailveil.errors import Refused
+from trailveil.fields import FIELDS
 from trailveil.formats import size_of
 from trailveil.formats.source import load, named
 from trailveil.report.audit import audit_record, audit_text
@@ -26,6 +28,7 @@ EXAMPLE = """Examples:
   trailveil audit ride.gpx clinic.gpx --between 08:10 08:45 --tz Europe/Berlin
   trailveil audit ride.csv ride.private.csv --keep heart_rate --json
   trailveil audit ride.gpx ride.private.gpx --attack all --radius 300
+  trailveil audit ride.gpx ride.private.gpx --attack map --streets town.osm.pbf
   trailveil audit ride.gpx ride.private.gpx --utility
 
 State what was protected, and how, as protect was told it; else it is taken to be both ends."""
@@ -33,6 +36,7 @@ State what was protected, and how, as protect was told it; else it is taken to b
 
 FOR_ATTACKS = {
     "tracks": "--track",
+    "streets": "--streets",
     "draws": "--draws",
     "radius": "--radius",
     "epsilon": "--epsilon",
@@ -54,7 +58,7 @@ FOR_ATTACKS = {
     "--keep",
     multiple=True,
     metavar="FIELD",
-    help="This field was released on purpose, by its name in the released file; may be repeated.",
+    help="Released on purpose: all, or a field by its name in the released file; may be repeated.",
 )
 @click.option(
     "--tz",
@@ -87,6 +91,11 @@ FOR_ATTACKS = {
     multiple=True,
     type=click.Path(path_type=Path),
     help="For --attack: an earlier recording of the same ways; may be repeated.",
+)
+@click.option(
+    "--streets",
+    type=click.Path(path_type=Path),
+    help="For --attack map: the streets around it, of OpenStreetMap (XML, PBF) or GeoJSON.",
 )
 @requesting
 @click.option(
@@ -125,13 +134,13 @@ def audit(**options: Any) -> None:
     if options["attack"]:
         from trailveil.cli.attacking import check_names
 
-        check_names(options["attack"])
+        check_names(options["attack"], mapped=options["streets"] is not None)
     with waiting("comparing two files"):
         found = scan(
             (str(original), load(original, size_of(options["most"]))),
             (str(released), load(released, size_of(options["most"]))),
             None if options["everywhere"] else chosen,
-            keep=options["keep"],
+            keep=(*FIELDS, *options["keep"]) if ALL in options["keep"] else options["keep"],
             assume_utc=options["assume_utc"],
             zone=None if options["assume_utc"] else options["zone"],
             every=options["every"],

@@ -6,20 +6,27 @@ from pathlib import Path
 import click
 
 from trailveil.errors import InvalidValue, UnwritableOutput
-from trailveil.fields import KEEPABLE, NAME, check_fields
+from trailveil.fields import FIELDS, KEEPABLE, NAME, check_fields
 from trailveil.formats.source import named
 from trailveil.formats.table import format_to_write
+
+ALL = "all"
+"""Every field that is a number, as far as the output has a place for it."""
+
+_ALL_ASKED = "trailveil.keep.all"
 
 
 def fields_named(
     context: click.Context, option: click.Parameter, names: Sequence[str]
 ) -> tuple[str, ...]:
-    """The fields of these names; wrong usage for one that there is not.
+    """The fields of these names, or all; wrong usage for one that there is not.
 
     Raises Refused for what is never released.
     """
+    context.meta[_ALL_ASKED] = ALL in names
+    stated = [name for name in names if name != ALL]
     try:
-        return check_fields(names)
+        return check_fields([*FIELDS, *stated] if ALL in names else stated)
     except InvalidValue as error:
         raise click.BadParameter(f"{error}", context, option) from error
 
@@ -29,15 +36,27 @@ keep_option = click.option(
     metavar="FIELD",
     multiple=True,
     callback=fields_named,
-    help=f"Release this as well, unprotected; may be repeated: {', '.join(KEEPABLE)}.",
+    help=f"Release this as well, unprotected; may be repeated: all, {', '.join(KEEPABLE)}.",
 )
 
 
-def check_keep(output: Path, keep: Sequence[str]) -> None:
-    """Refuse a format that has no place for what is kept, before any work is done."""
-    if NAME in keep and not format_to_write(output.suffix).names:
+def check_keep(output: Path, keep: Sequence[str]) -> tuple[str, ...]:
+    """What is kept in a format; refused before any work is done where it has no place for it.
+
+    Of all fields, those that it has a place for.
+    """
+    row = format_to_write(output.suffix)
+    held = tuple(name for name in keep if name == NAME or name in row.fields)
+    missing = [name for name in keep if name not in held]
+    if missing and not click.get_current_context().meta.get(_ALL_ASKED):
+        raise UnwritableOutput(
+            f"the output must have a place for {missing[0]}, got {row.name}, which has none: "
+            f"{named(output)}; choose GPX, GeoJSON or CSV (-o), or leave --keep {missing[0]} out"
+        )
+    if NAME in keep and not row.names:
         raise UnwritableOutput(
             "the output must be GPX, KML, KMZ or GeoJSON to hold the name of a track, got "
             f"{named(output)}: choose such a format (-o, or --suffix of a batch), or leave --keep "
             "name out"
         )
+    return held

@@ -82,7 +82,7 @@ def protect(**options: Any) -> None:
     )
     read = files_read(source, options)
     check_target(output, *read, overwrite=overwrite)
-    check_keep(output, keep)
+    options["keep"] = check_keep(output, keep)
     reports_of(options).check(*read, output)
     ledger, subject = user_ledger(), options["subject"]
     there = known_places(ledger, trace, subject=subject, key=key)

@@ -1,4 +1,4 @@
-"""FIT (Garmin and others): fixes of recorded activities in; nothing is written.
+"""FIT (Garmin and others): fixes of recorded activities in (`fit_writing`: out).
 
 Read are `record` messages with position_lat and position_long, in units of 180/2^31 degree, and
 timestamp, in seconds since 1989-12-31 UTC; each start of the timer begins a segment, each file of a

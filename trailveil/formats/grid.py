@@ -4,6 +4,7 @@ Degrees are whole microdegrees (int64), or exactly those that were recorded (flo
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from trailveil.projection import MICRO
 from trailveil.trace import Trace
 
 _LEAST, _MOST = np.array([-90.0, -180.0]), np.array([90.0, 180.0])
+_RADIUS = 6_371_008.8  # metres of the sphere
 
 
 Degrees = NDArray[np.int64] | NDArray[np.float64]
@@ -64,6 +66,17 @@ def decimals_of(whole: NDArray[Any], most: int) -> int:
     return next(
         decimals for decimals in range(most + 1) if not np.any(whole % 10 ** (most - decimals))
     )
+
+
+def way_lengths(rows: Rows) -> NDArray[np.float64]:
+    """Metres of the way of each segment, on a sphere."""
+    latitude, longitude = np.radians(whole_degrees(rows.points)).T
+    lat, lon = np.diff(latitude), np.diff(longitude)
+    half = np.sin(lat / 2) ** 2
+    half += np.cos(latitude[1:]) * np.cos(latitude[:-1]) * np.sin(lon / 2) ** 2
+    steps = 2 * _RADIUS * np.arcsin(np.sqrt(np.minimum(half, 1.0)))
+    starts = rows.starts.tolist()
+    return np.array([steps[start : end - 1].sum() for start, end in pairwise(starts)])
 
 
 def degrees(micro: int | float, decimals: int = 6) -> str:

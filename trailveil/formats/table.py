@@ -17,6 +17,7 @@ from typing import BinaryIO, Protocol
 from numpy.typing import ArrayLike
 
 from trailveil.errors import Unavailable, UnreadableInput, UnwritableOutput
+from trailveil.fields import FIELDS
 from trailveil.formats.collect import MOST_POINTS
 from trailveil.formats.source import named
 from trailveil.trace import Recording, Trace
@@ -49,6 +50,7 @@ class Format:
 
     write: None where files of the format are only read. needs: a package that is not always there,
     and the extra that brings it. names: whether tracks have names in it, once they are kept.
+    fields: those that it has a place for.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Format:
     write: Writer | None = None
     needs: tuple[str, str] | None = None
     names: bool = False
+    fields: tuple[str, ...] = tuple(FIELDS)
 
 
 def _reader(module: str) -> Reader:
@@ -133,8 +136,22 @@ _JSON = _reader("jsons")
 
 FORMATS: tuple[Format, ...] = (
     Format("GPX", (".gpx",), _holds(b"<gpx", b":gpx"), _reader("gpx"), _writer("gpx"), names=True),
-    Format("FIT", (".fit",), lambda head: b".fit" in head[:14], _reader("fit")),
-    Format("TCX", (".tcx",), _holds(b"trainingcenterdatabase"), _reader("tcx")),
+    Format(
+        "FIT",
+        (".fit",),
+        lambda head: b".fit" in head[:14],
+        _reader("fit"),
+        _writer("fit_writing"),
+        fields=("elevation", "speed", "heart_rate", "cadence", "power", "temperature"),
+    ),
+    Format(
+        "TCX",
+        (".tcx",),
+        _holds(b"trainingcenterdatabase"),
+        _reader("tcx"),
+        _writer("tcx"),
+        fields=("elevation", "speed", "heart_rate", "cadence", "power"),
+    ),
     Format("KML", (".kml",), _is_kml, _reader("kml"), _writer("kml"), names=True),
     Format("KMZ", (".kmz",), _begins(_ZIP), _reader("kmz"), _writer("kmz"), names=True),
     Format("NMEA", (".nmea",), _is_nmea, _reader("nmea")),

@@ -1,4 +1,4 @@
-"""TCX (Garmin Training Center): fixes of activities in; nothing is written.
+"""TCX (Garmin Training Center): fixes of activities in; times and positions out.
 
 Read are Trackpoint elements of Activities: Time, and Position with LatitudeDegrees and
 LongitudeDegrees. Each Track is a segment, each Activity a track. A Trackpoint without a Position is
@@ -6,18 +6,25 @@ a record of something else (a heart rate, a pause) and no fix. Courses are plans
 is asked for besides is taken from the parts of a Trackpoint that Garmin's schemas name. It is read
 from the same guarded parser as GPX, for the same reasons; tcxreader builds a whole tree, and gives
 up a file for one bad number.
+
+Written is an Activity for each track, and a Lap with one Track for each segment. What the schema
+asks a Lap for besides is computed from what is released (`totals`), or nothing.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from itertools import pairwise
+from typing import BinaryIO, Final
 from xml.sax import ContentHandler
 from xml.sax.xmlreader import AttributesImpl
 
+from numpy.typing import ArrayLike
+
 from trailveil.errors import UnreadableInput
 from trailveil.formats.collect import MOST_POINTS, Fixes, number
+from trailveil.formats.grid import Rows, degrees, rows_of, way_lengths
 from trailveil.formats.guarded import check_depth, parse
-from trailveil.formats.moments import parse_moment
-from trailveil.trace import Recording
+from trailveil.formats.moments import format_moments, parse_moment
+from trailveil.trace import NANOSECONDS, Recording, Trace
 
 _ROOT = "TrainingCenterDatabase"
 _POINT = [_ROOT, "Activities", "Activity", "Lap", "Track", "Trackpoint"]
@@ -32,6 +39,12 @@ _FIELDS: Final = {
     "Extensions/TPX/RunCadence": "cadence",
 }
 _DEEPEST = len(_POINT) + 3
+_HEAD = (
+    '<?xml version="1.0" encoding="UTF-8"?>\n<TrainingCenterDatabase '
+    'xmlns="http://www.garmin.com/xmlschemas/TrainingCenterDatabase/v2">\n<Activities>\n'
+)
+_TAIL = "</Activities>\n</TrainingCenterDatabase>\n"
+_EXTENSION = "http://www.garmin.com/xmlschemas/ActivityExtension/v2"
 
 
 def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
@@ -44,6 +57,79 @@ def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_P
     handler = _Activities(where, wanted, most)
     parse(data, handler, where)
     return handler.fixes.recording()
+
+
+def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
+    """Write times of a trace at positions `grid`, (n, 2) whole microdegrees, as TCX.
+
+    Segments that have no fix are left out. Fields of the trace go with it, but for a temperature
+    and a course, which have no place. Raises InvalidValue for a grid that does not fit.
+    """
+    rows = rows_of(trace, grid)
+    stream.write(_HEAD.encode())
+    track = -1
+    for (start, end), (seconds, metres) in zip(_spans(rows), totals(rows), strict=True):
+        times = format_moments(rows.times[start:end])
+        lines = [] if track in {-1, rows.tracks[start]} else ["</Activity>"]
+        if rows.tracks[start] != track:
+            track = int(rows.tracks[start])
+            lines += ['<Activity Sport="Other">', f"<Id>{times[0]}</Id>"]
+        lines += [
+            f'<Lap StartTime="{times[0]}"><TotalTimeSeconds>{seconds}</TotalTimeSeconds>'
+            f"<DistanceMeters>{metres}</DistanceMeters><Calories>0</Calories>"
+            "<Intensity>Active</Intensity><TriggerMethod>Manual</TriggerMethod><Track>",
+            *_points(rows, start, end, times),
+            "</Track></Lap>\n",
+        ]
+        stream.write("\n".join(lines).encode())
+    stream.write(f"{'' if track < 0 else '</Activity>'}{_TAIL}".encode())
+
+
+def totals(rows: Rows) -> list[tuple[str, str]]:
+    """Seconds and metres of each segment, as they are written: of what is released."""
+    lengths = way_lengths(rows)
+    return [
+        (_decimal(int(rows.times[end - 1] - rows.times[start])), f"{length:.1f}")
+        for (start, end), length in zip(_spans(rows), lengths, strict=True)
+    ]
+
+
+def _spans(rows: Rows) -> list[tuple[int, int]]:
+    return list(pairwise(rows.starts.tolist()))
+
+
+def _decimal(nanoseconds: int) -> str:
+    whole, part = divmod(nanoseconds, NANOSECONDS)
+    return f"{whole}.{part:09d}".rstrip("0").rstrip(".")
+
+
+def _points(rows: Rows, start: int, end: int, times: list[str]) -> list[str]:
+    fields = {name: texts[start:end] for name, texts in rows.fields}
+    none = [""] * (end - start)
+
+    def tagged(name: str, opens: str, closes: str) -> list[str]:
+        return [f"{opens}{text}{closes}" if text else "" for text in fields.get(name, none)]
+
+    before = [
+        tagged("elevation", "<AltitudeMeters>", "</AltitudeMeters>"),
+        tagged("heart_rate", "<HeartRateBpm><Value>", "</Value></HeartRateBpm>"),
+        tagged("cadence", "<Cadence>", "</Cadence>"),
+    ]
+    speeds = tagged("speed", "<Speed>", "</Speed>")
+    extended = map("".join, zip(speeds, tagged("power", "<Watts>", "</Watts>"), strict=True))
+    more = [
+        f'<Extensions><TPX xmlns="{_EXTENSION}">{text}</TPX></Extensions>' if text else ""
+        for text in extended
+    ]
+    beside = map("".join, zip(*before, more, strict=True))
+    return [
+        f"<Trackpoint><Time>{time}</Time><Position><LatitudeDegrees>{degrees(lat)}"
+        f"</LatitudeDegrees><LongitudeDegrees>{degrees(lon)}</LongitudeDegrees></Position>"
+        f"{text}</Trackpoint>"
+        for (lat, lon), time, text in zip(
+            rows.points[start:end].tolist(), times, beside, strict=True
+        )
+    ]
 
 
 class _Activities(ContentHandler):

@@ -66,7 +66,7 @@ def warnings(plan: Plan, found: Sequence[dict[str, Any]]) -> list[str]:
             "true path back wherever they are kept: the noise there hides nothing. Keep one of "
             "them, or neither."
         )
-    if "elevation" in leave:
+    if "elevation" in leave and plan.mechanism.noise_trace:
         said.append(
             "Elevation is kept: in hills its profile, found on a map, gives the true path back "
             "wherever it is kept."
@@ -77,7 +77,14 @@ def warnings(plan: Plan, found: Sequence[dict[str, Any]]) -> list[str]:
             "The name of the track is kept: read it before you publish, it can name a place, a "
             "person or a day."
         )
-    if leave:
+    if leave and not plan.mechanism.noise_trace:
+        said.append(
+            f"What is kept ({', '.join(map(_spoken, leave))}) leaves with each released fix, whose "
+            "place is released as it is; speed, course, cadence and power only from "
+            f"{duration(AROUND)} beyond each protected part on. A field can still tell what came "
+            "before: a heart rate, of a climb. Epsilon and odds are not said of that."
+        )
+    elif leave:
         said.append(
             f"What is kept ({', '.join(map(_spoken, leave))}) is not protected, and reckoned to "
             f"tell the true path. It is left out within {duration(AROUND)} of each protected part, "

@@ -8,6 +8,7 @@ findings is not a guarantee: that is what the report of `protect` states.
 
 import re
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import PurePath
 from zoneinfo import ZoneInfo
 
@@ -16,23 +17,25 @@ from numpy.typing import NDArray
 
 from trailveil.cleaning import clean
 from trailveil.errors import UnreadableInput
+from trailveil.fields import FIELDS
 from trailveil.formats import MOST_POINTS
 from trailveil.formats.source import named
 from trailveil.formats.table import format_of
-from trailveil.projection import frame_for
+from trailveil.projection import MICRO, frame_for
 from trailveil.scan.allowed import LAYOUTS
 from trailveil.scan.contents import File, contents
 from trailveil.scan.findings import Finding, Kind, Moved, Scan
 from trailveil.scan.known import Coordinates
 from trailveil.scan.positions import compare
 from trailveil.selection import Chosen, Stretch
-from trailveil.trace import NANOSECONDS, Trace
+from trailveil.trace import NANOSECONDS, Recording, Trace
 
 __all__ = ["Finding", "Kind", "Moved", "Scan", "scan"]
 
 _NEAREST = 10 * NANOSECONDS
 """A protected time without a fix has that of the nearest one, if it is as near as this."""
 
+_HALF_SEMICIRCLE = 90.001 / 2**31
 _WORD = re.compile(r"[^\W_]{3,}")
 
 
@@ -65,14 +68,16 @@ def scan(
     trace, _ = clean(recording, assume_utc=assume_utc, zone=zone, every=every)
     frame_for(trace.positions)
     protected = np.ones(len(trace), dtype=np.bool_) if chosen is None else _rows(trace, chosen)
-    fixes = format_of(*released).read(second.data, second.where, (), most)
+    fixes = format_of(*released).read(second.data, second.where, tuple(FIELDS), most)
+    if LAYOUTS[second.format].whole:
+        fixes = _on_grid(fixes)
     moved = compare(trace, protected, fixes, None if chosen is None else chosen.places(trace))
     accepted = set() if chosen is None or chosen.returns else {Kind.RETURN}
     known = Coordinates(trace.positions[protected]), Coordinates(trace.positions)
-    held = contents(first, second, known, len(fixes), keep)
+    held = contents(first, second, known, fixes, keep)
     return Scan(
         (*(leak for leak in moved.findings if leak.kind not in accepted), *held),
-        (*moved.notes, *_names(original[0], released[0])),
+        (*moved.notes, *_told_by_fields(fixes), *_names(original[0], released[0])),
         len(trace),
         len(fixes),
         int(protected.sum()),
@@ -83,6 +88,14 @@ def scan(
 
 def _file(name: str, data: bytes) -> File:
     return File(data, named(name), format_of(name, data).name)
+
+
+def _on_grid(released: Recording) -> Recording:
+    """Positions of a format with a grid of its own, where they are nearest to one of releases."""
+    with np.errstate(invalid="ignore"):
+        grid = np.round(released.positions * MICRO) / MICRO
+        near = np.abs(grid - released.positions) <= _HALF_SEMICIRCLE
+    return replace(released, positions=np.where(near, grid, released.positions))
 
 
 def _rows(trace: Trace, chosen: Chosen) -> NDArray[np.bool_]:
@@ -98,6 +111,16 @@ def _nearest(trace: Trace, stretch: Stretch) -> NDArray[np.bool_]:
     middle = stretch.begin + (stretch.end - stretch.begin) // 2
     away = np.abs(trace.times - middle)
     return np.asarray((away == away.min()) & (away <= _NEAREST))
+
+
+def _told_by_fields(released: Recording) -> tuple[str, ...]:
+    """A note for each further field of the released file: what it tells."""
+    return tuple(
+        f"{name.replace('_', ' ').capitalize()} stands at {int(np.isfinite(values).sum())} of the "
+        f"released fixes: {FIELDS[name].tells}."
+        for name, values in released.fields
+        if np.isfinite(values).any()
+    )
 
 
 def _names(original: str, released: str) -> tuple[str, ...]:

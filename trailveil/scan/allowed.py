@@ -6,10 +6,15 @@ it, whether its value is known from the original or not: a renamed field, a resc
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
+import numpy as np
+
+from trailveil.formats.grid import Rows
+from trailveil.formats.moments import format_moments
+from trailveil.formats.tcx import totals
 from trailveil.scan.columnar import from_fit, from_parquet
 from trailveil.scan.maps import from_kml, from_kmz, from_nmea
 from trailveil.scan.tokens import (
@@ -21,6 +26,7 @@ from trailveil.scan.tokens import (
     from_table,
     from_xml,
 )
+from trailveil.trace import Recording
 
 
 class Role(Enum):
@@ -52,11 +58,21 @@ class Layout:
     """What releases of a format hold. tabular: a place begins with the number of its column.
 
     frame: names that may stand around a field that was kept, and hold nothing of their own.
+    computed: of what was released, more rules. whole: whether a release is, byte by byte, what is
+    written of its fixes; then the rules only tell what else there may be.
     """
 
     rules: Mapping[Place, Rule]
     tabular: bool = False
     frame: frozenset[str] = frozenset()
+    computed: Callable[[Recording], Mapping[Place, Rule]] | None = None
+    whole: bool = False
+
+    def of(self, released: Recording) -> "Layout":
+        """The layout with the rules that are computed of what was released."""
+        if self.computed is None:
+            return self
+        return replace(self, rules={**self.rules, **self.computed(released)}, computed=None)
 
     def rule(self, place: Place) -> Rule | None:
         """The rule for a place; None where a release has nothing there."""
@@ -163,10 +179,60 @@ _PARQUET: Final[dict[Place, Rule]] = {
     ),
 }
 
+_LAP: Final = ("TrainingCenterDatabase", "Activities", "Activity", "Lap")
+_POINT: Final = (*_LAP, "Track", "Trackpoint")
+_TCX: Final[dict[Place, Rule]] = {
+    **{_POINT[:depth]: Role.NOTHING for depth in range(1, 7)},
+    (*_LAP[:1], "@xmlns"): _only("http://www.garmin.com/xmlschemas/TrainingCenterDatabase/v2"),
+    (*_LAP[:3], "@Sport"): _only("Other"),
+    (*_LAP, "Calories"): _only("0"),
+    (*_LAP, "Intensity"): _only("Active"),
+    (*_LAP, "TriggerMethod"): _only("Manual"),
+    (*_POINT, "Time"): Role.TIME,
+    (*_POINT, "Position"): Role.NOTHING,
+    (*_POINT, "Position", "LatitudeDegrees"): Role.LATITUDE,
+    (*_POINT, "Position", "LongitudeDegrees"): Role.LONGITUDE,
+}
+
+
+_ANY: Final = re.compile(r".*", re.DOTALL)
+_SPAN: Final = ("timestamp", "start_time", "total_elapsed_time", "total_timer_time")
+_FIT: Final = [
+    *(("file_id", name) for name in ("type", "manufacturer", "product", "time_created")),
+    *(("event", name) for name in ("timestamp", "event", "event_type")),
+    *(("record", name) for name in ("timestamp", "position_lat", "position_long")),
+    *(("lap", name) for name in (*_SPAN, "event", "event_type")),
+    *(("session", name) for name in (*_SPAN, "event", "event_type", "sport")),
+    *(("session", name) for name in ("first_lap_index", "num_laps")),
+    *(("activity", name) for name in ("timestamp", "total_timer_time", "num_sessions", "type")),
+    *(("activity", name) for name in ("event", "event_type")),
+]
+
+
+def _laps(released: Recording) -> dict[Place, Rule]:
+    """What TCX states of laps: when they begin, how long and how far they are, as released."""
+    if np.isnat(released.times).any() or not np.isfinite(released.positions).all():
+        return {}
+    grid = np.round(released.positions * 1e6).astype(np.int64)
+    times, own = released.times.astype(np.int64), released.segments
+    starts = np.flatnonzero(np.diff(own, prepend=-1))
+    rows = Rows(times, grid, own, own, np.append(starts, times.size))
+    begins = _only(*format_moments(times[starts]))
+    seconds, metres = zip(*totals(rows), strict=True)
+    return {
+        (*_LAP[:3], "Id"): begins,
+        (*_LAP, "@StartTime"): begins,
+        (*_LAP, "TotalTimeSeconds"): _only(*seconds),
+        (*_LAP, "DistanceMeters"): _only(*metres),
+    }
+
+
 LAYOUTS: Final[Mapping[str, Layout]] = {
     "GPX": Layout(_GPX, frame=_only("extensions", "TrackPointExtension", "metadata")),
+    "FIT": Layout(dict.fromkeys(_FIT, _ANY), whole=True),
     "KML": Layout(_KML, frame=_KML_FRAME),
     "KMZ": Layout({**_KML, ("archive", "name"): _only("doc.kml")}, frame=_KML_FRAME),
+    "TCX": Layout(_TCX, frame=_only("Extensions", "TPX", "HeartRateBpm"), computed=_laps),
     "GeoJSON": Layout(_GEOJSON, frame=_only("properties", "coordinateProperties")),
     "CSV": Layout(_TABLE, tabular=True),
     "TSV": Layout(_TABLE, tabular=True),
@@ -175,12 +241,12 @@ LAYOUTS: Final[Mapping[str, Layout]] = {
 """Of each format that is written, by the name of its row in `trailveil.formats.table`."""
 
 KEPT_AS: Final[Mapping[str, tuple[str, ...]]] = {
-    "elevation": ("ele", "elevation_m", "[2]"),
-    "speed": ("speed_m_s",),
+    "elevation": ("ele", "elevation_m", "[2]", "AltitudeMeters", "enhanced_altitude"),
+    "speed": ("speed_m_s", "enhanced_speed"),
     "course": ("course_deg",),
-    "heart_rate": ("hr",),
+    "heart_rate": ("hr", "HeartRateBpm"),
     "cadence": ("cad",),
-    "power": ("power_w",),
+    "power": ("power_w", "Watts"),
     "temperature": ("atemp", "temperature_c"),
 }
 """What fields that `protect --keep` kept are called in released files, besides their own names."""

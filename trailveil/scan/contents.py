@@ -6,6 +6,7 @@ The original then tells what it is. Of a field that was kept, only the coordinat
 fixes fail.
 """
 
+import io
 import re
 from collections import Counter
 from collections.abc import Collection
@@ -13,6 +14,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
+import numpy as np
+
+from trailveil.errors import TrailveilError
+from trailveil.formats import write
+from trailveil.formats.table import FORMATS
 from trailveil.scan.allowed import (
     KEPT_AS,
     LAYOUTS,
@@ -26,10 +32,12 @@ from trailveil.scan.allowed import (
 from trailveil.scan.findings import Finding, Kind
 from trailveil.scan.known import Coordinates, Known, Number, numbers
 from trailveil.scan.tokens import NAME, VALUE, Place
+from trailveil.trace import Recording, Trace
 
 _MOST_PLACES = 1000  # that are told apart; what is at further ones is counted together
 _ELSEWHERE: Final[Place] = ("further places",)
 _MOST_SHOWN, _LONGEST_SHOWN = 5, 80  # values for the owner, and characters of each
+_SUFFIXES: Final = {row.name: row.suffixes[0] for row in FORMATS if row.suffixes}
 _COORDINATES: Final = (Role.LATITUDE, Role.LONGITUDE)
 
 
@@ -46,27 +54,53 @@ def contents(
     original: File,
     released: File,
     coordinates: tuple[Coordinates, Coordinates],
-    fixes: int,
+    fixes: Recording,
     keep: Collection[str] = (),
 ) -> tuple[Finding, ...]:
     """What the released file holds that it must not.
 
-    coordinates: those of the protected fixes, and of all. fixes: how many the reader finds in the
+    coordinates: those of the protected fixes, and of all. fixes: what the reader finds in the
     released file. keep: names of fields that were kept. Raises UnreadableInput as readers do.
     """
-    layout, take = LAYOUTS[released.format], TAKERS[released.format]
+    layout, take = LAYOUTS[released.format].of(fixes), TAKERS[released.format]
     names = [called for name in keep for called in (name, *KEPT_AS.get(name, ()))]
     kept = frozenset(filter(None, map(_plain, names)))
-    first = _Slots(layout)
-    take(released.data, released.where, first)
-    found = first.findings(fixes)
-    if not first.beyond:
-        return found
+    if layout.whole:
+        if _as_written(released, fixes, kept):
+            return ()
+        found: tuple[Finding, ...] = ()
+    else:
+        first = _Slots(layout)
+        take(released.data, released.where, first)
+        found = first.findings(len(fixes))
+        if not first.beyond:
+            return found
     known = Known()
     TAKERS[original.format](original.data, original.where, known)
     judge = _Judge(layout, kept, known, *coordinates)
     take(released.data, released.where, judge)
-    return (*found, *judge.findings())
+    found = (*found, *judge.findings())
+    if layout.whole and not found:
+        return (Finding(Kind.FIELD, "the file", 1),)
+    return found
+
+
+def _as_written(released: File, fixes: Recording, kept: Collection[str]) -> bool:
+    """Whether a file is, byte by byte, what is written of its fixes and of the fields kept."""
+    order = np.argsort(fixes.times, kind="stable")
+    fields = [
+        (name, values[order])
+        for name, values in fixes.fields
+        if any(_plain(called) in kept for called in (name, *KEPT_AS.get(name, ())))
+    ]
+    stream = io.BytesIO()
+    try:
+        times, places = fixes.times.astype(np.int64)[order], fixes.positions[order]
+        trace = Trace(times, places, fixes.segments[order], fixes.tracks, tuple(fields))
+        write(trace, stream, _SUFFIXES[released.format])
+    except TrailveilError:
+        return False
+    return stream.getvalue() == released.data
 
 
 @lru_cache(maxsize=1000)
