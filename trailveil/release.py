@@ -384,7 +384,7 @@ def _nothing_left(trace: Trace, request: Request, cuts: Sequence[float | None]) 
 def _leaving(trace: Trace, request: Request, base: Mechanism, common: Sequence[Common]) -> Trace:
     """The trace with the fields that may leave."""
     first = int(trace.times[base.rows[0]])
-    around = [part for one in common for part in one.around]
+    around = [*request.stretches, *(part for one in common for part in one.around)]
     # Where a cut alone protects, released places are exact: but how one moves is not.
     told = MOVEMENT if request.method is Method.CUT and not common else None
     return with_fields_left_out(trace, around, request.who, first, only=told)
