@@ -10,24 +10,26 @@ from trailveil.gaussian import FloatArray
 from trailveil.privacy.movement import Movement
 from trailveil.projection import MICRO
 from trailveil.selection import Stretch
-from trailveil.trace import Trace
+from trailveil.trace import NANOSECONDS, Trace
+
+# Seconds from which on a part is a stay, and no stop on a way that goes on.
+_STAY = 180
 
 
 @dataclass(frozen=True, slots=True)
 class Paces:
     """The least that a person moves: outward from an end of a recording, and through its middle.
 
-    Who walks on and on through a place gives more of it away on both sides together than two
-    separate ways would: see docs/activities.md.
+    A person who goes on and on through a place gives more of it away on both sides together than
+    two separate ways would: see docs/activities.md. After a stay the way is another one.
     """
 
     end: Movement
     middle: Movement
 
-    def left(self, seconds: float, sides: int) -> float:
-        """Square metres per coordinate that a cut of so many seconds beyond a window leaves."""
-        movement = self.middle if sides > 1 else self.end
-        return movement.bridged(seconds) / sides
+    def of(self, sides: int, *, stay: bool) -> Movement:
+        """The movement to reckon with around a part that has so many sides."""
+        return self.middle if sides > 1 and not stay else self.end
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +50,16 @@ class Window:
         after = np.maximum(trace.seconds - end, 0.0)
         return cls(stretch, before, after, stretch.rows(trace))
 
+    @property
+    def stay(self) -> bool:
+        """Whether the person was there so long that the way there and the way on are two."""
+        return self.stretch.end - self.stretch.begin >= _STAY * NANOSECONDS
+
+    def left(self, paces: Paces, seconds: float) -> float:
+        """Square metres per coordinate that a cut of so many seconds beyond the window leaves."""
+        sides = self.sides(seconds)
+        return paces.of(sides, stay=self.stay).bridged(seconds) / sides
+
     def sides(self, silent: float = 0.0) -> int:
         """How many sides are recorded beyond so many seconds: at least 1 is reckoned with."""
         return max(1, int(np.any(self.before > silent)) + int(np.any(self.after > silent)))
@@ -58,7 +70,9 @@ class Window:
         variance: square metres per coordinate that must be left.
         """
         short = least_cut(paces.end, variance, 1)
-        return short if self.sides(short) < 2 else max(short, least_cut(paces.middle, variance, 2))
+        if self.sides(short) < 2:
+            return short
+        return max(short, least_cut(paces.of(2, stay=self.stay), variance, 2))
 
     def within(self, seconds: float) -> NDArray[np.bool_]:
         """The fixes in the window and so many seconds outward (n,)."""

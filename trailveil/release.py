@@ -419,7 +419,7 @@ def check_target(request: Request) -> None:
 def _finding(window: Window, request: Request, mechanism: Mechanism, cut: float | None) -> Finding:
     exposures = []
     if cut is not None and request.method is not Method.NOISE:
-        left = request.paces.left(cut, window.sides(cut))
+        left = window.left(request.paces, cut)
         exposures.append(Exposure(HAS_THE_REST, 1 / left))
     if request.method is not Method.CUT:
         bound = request.bound if request.leave is None else _bound_for(request)
