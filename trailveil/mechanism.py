@@ -10,6 +10,7 @@ never raises a loss, so what is computed without it holds with it. Rows that are
 withheld: nothing of them leaves.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -19,6 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from trailveil.arithmetic import Arithmetic
 from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
+
+_NOISE, _NO_ROWS, _ROWS = {"factor", "refinement", "independent"}, np.empty(0, np.intp), 65_536
 
 LARGEST_STD = 300_000.0
 """Metres: deviations above which noise would carry fixes out of their frame."""
@@ -78,17 +81,23 @@ class Mechanism:
     def _freeze(
         self, name: str, values: ArrayLike, shape: tuple[int, ...], kind: type = float
     ) -> None:
-        """A read-only copy of the right shape; rows of noise are 0 where withheld: not there."""
-        array: NDArray[Any] = np.array(values, dtype=kind)
+        """An array of the right shape that nobody can write to; rows of noise are 0 where withheld.
+
+        One that is so already is no copy: most rows of a long factor are zeros that take no memory
+        until they are written to.
+        """
+        array: NDArray[Any] = np.asarray(values, dtype=kind)
         if array.shape != shape:
             raise InvalidValue(f"{name} must have shape {shape}, got {array.shape}")
-        if not np.all(np.isfinite(array)):
+        if not all(np.isfinite(part).all() for part in _parts(array)):
             raise InvalidValue(f"{name} must be finite, got infinite or missing numbers")
-        if name in {"factor", "refinement"}:
-            array[..., ~np.asarray(self.released), :] = 0.0
-        if name == "independent":
-            array[~np.asarray(self.released)] = 0.0
-        array.flags.writeable = False
+        silent = np.flatnonzero(~np.asarray(self.released)) if name in _NOISE else _NO_ROWS
+        rows = (silent,) if name == "independent" else (..., silent, slice(None))
+        if not _is_frozen(array) or (silent.size and np.any(array[rows])):
+            array = array.copy()
+            if silent.size:
+                array[rows] = 0.0
+            array.flags.writeable = False
         object.__setattr__(self, name, array)
 
     @property
@@ -104,7 +113,7 @@ class Mechanism:
     @property
     def variances(self) -> FloatArray:
         """The variance of the noise at each row (n,); 0 where withheld."""
-        total = np.sum(self.factor**2, axis=1) + self.beside
+        total = np.einsum("ij,ij->i", self.factor, self.factor) + self.beside
         rows = self.rows
         total[rows] += self.floor
         if self.process is not None:
@@ -154,7 +163,8 @@ class Mechanism:
 
     def hiding(self, deviation: float) -> "Mechanism":
         """With independent noise of at least so much at each row that has any noise at all."""
-        moved = np.any(self.factor != 0, axis=1) | (self.floor > 0) | (self.process is not None)
+        own = np.einsum("ij,ij->i", self.factor, self.factor)
+        moved = (own > 0) | (self.floor > 0) | (self.process is not None)
         missing = max(0.0, deviation**2 - self.floor)
         return replace(self, independent=np.where(moved, np.maximum(self.beside, missing), 0.0))
 
@@ -181,6 +191,20 @@ class Mechanism:
                 f"withheld must have {self.times.size} entries, got shape {np.shape(withheld)}"
             )
         return replace(self, released=self.released & ~withheld)  # type: ignore[operator]  # set
+
+
+def _is_frozen(array: NDArray[Any]) -> bool:
+    """Whether nobody can write to an array, nor to the one that it is a part of."""
+    if array.flags.writeable:
+        return False
+    base = array.base
+    return base is None or (isinstance(base, np.ndarray) and _is_frozen(base))
+
+
+def _parts(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """An array in parts along its first axis: what is computed of each takes little memory."""
+    for first in range(0, max(1, len(array)), _ROWS):
+        yield array[first : first + _ROWS]
 
 
 def _side_by_side(one: Mechanism, other: Mechanism) -> FloatArray | None:

@@ -363,12 +363,17 @@ def _too_much(known: float, scale: float) -> BeyondPrior:
 def _sum_of(
     base: Mechanism, windows: Sequence[Window], designs: Sequence[WindowNoise]
 ) -> Mechanism:
-    """The independent noises of all windows, together."""
-    columns = [
-        design.columns(window.before, window.after)
-        for window, design in zip(windows, designs, strict=False)
-    ]
-    return replace(base, factor=np.hstack([base.factor, *columns]))
+    """The independent noises of all windows, together: zeros but near them."""
+    pairs = list(zip(windows, designs, strict=False))
+    whole = np.zeros((base.times.size, sum(design.size for _, design in pairs)))
+    used = 0
+    for window, design in pairs:
+        near = np.flatnonzero(window.within(design.knots.end))
+        columns = design.columns(window.before[near], window.after[near])
+        whole[near, used : used + design.size] = columns
+        used += design.size
+    whole.flags.writeable = False
+    return replace(base, factor=whole)
 
 
 def _nothing_left(trace: Trace, request: Request, cuts: Sequence[float | None]) -> Refused:

@@ -50,6 +50,11 @@ class WindowNoise:
     proof: dict[str, Any]
     gap: float
 
+    @property
+    def size(self) -> int:
+        """How many random numbers it takes."""
+        return len(self.even) + (0 if self.odd is None else len(self.odd))
+
     def columns(self, before: FloatArray, after: FloatArray) -> FloatArray:
         """The factor (n, r) at times so many seconds before and after the window.
 
