@@ -9,7 +9,7 @@ from trailveil.ledger import Book, Entry, Mark, Recorded
 from trailveil.places import Visited
 from trailveil.published import Published
 from trailveil.readings import Timed
-from trailveil.recorded import Packed, Shared, bare, packed, restored
+from trailveil.recorded import bare, packed, restored
 from trailveil.release import Plan
 
 # Relative: releases of one request whose noise differs by more than this are not the same.
@@ -74,7 +74,7 @@ class Sent:
     bare: Plan
     fixes: tuple[int, int]
     noise_trace: float
-    packed: Packed
+    packed: bytes
     there: tuple[Visited, ...]
     marks: tuple[Mark, ...]
     prints: bytes = b""
@@ -102,11 +102,10 @@ def sent(
     made: Plan,
     there: Sequence[Visited],
     marks: Sequence[Mark],
-    shared: Shared | None = None,
     prints: bytes = b"",
 ) -> Sent:
-    """What is counted of a plan. shared: as of `trailveil.recorded.packed`. prints: of an entry."""
-    whole = packed(made, there, shared)
+    """What is counted of a plan. prints: of an entry."""
+    whole = packed(made, there)
     about = (span(made.trace), made.mechanism.noise_trace, whole)
     return Sent(bare(made), *about, tuple(there), tuple(marks), prints)
 
@@ -192,7 +191,7 @@ def _with_account(
     there: Sequence[Visited],
     marks: Sequence[Mark],
     limit: float | None,
-    noise: Packed,
+    noise: bytes,
     *,
     beside: bool,
 ) -> tuple[Entry, Account]:
@@ -208,7 +207,7 @@ def _with_account(
         "places": [one.place.name for one in there],
     }
     whole = replace(entry, epsilon=found.epsilon, body=body, marks=told)
-    return replace(whole, blob=noise.blob, shared=noise.shared), found
+    return replace(whole, blob=noise), found
 
 
 def _is_like(book: Book, one: Recorded, wanted: bytes, noise_trace: float) -> bool:

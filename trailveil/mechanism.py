@@ -197,7 +197,7 @@ def _is_frozen(array: NDArray[Any]) -> bool:
     """Whether nobody can write to an array, nor to the one that it is a part of."""
     if array.flags.writeable:
         return False
-    base = array.base
+    base: Any = array.base
     return base is None or (isinstance(base, np.ndarray) and _is_frozen(base))
 
 

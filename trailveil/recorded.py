@@ -1,25 +1,24 @@
 """What the ledger keeps of a release besides its summary: times and mechanism, and no position.
 
-Arrays of an entry: enough to compute again what the release tells, alone or with others. Columns
-of noise that many releases share are stored once, and known by their SHA-256.
+Arrays of an entry: enough to compute again what the release tells, alone or with others.
 """
 
-import hashlib
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.arrays import from_bytes, to_bytes
+from trailveil.design.window import WindowNoise, together
 from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
 from trailveil.ledger import Book
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.places import Place, Visited
+from trailveil.privacy.false_tracks import Knots
 from trailveil.release import Plan
 from trailveil.trace import NANOSECONDS, Trace, seconds_since_the_first
 
@@ -47,49 +46,8 @@ class Kept:
     visits: dict[bytes, list[tuple[int, int]]]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Shared:
-    """Noise that is rows of columns which many releases share: factor = scale * columns[rows].
-
-    columns: (N, r), of the columns of a release that are its own. rows: (n,) which of them the
-    fixes have. scale: a number.
-    """
-
-    columns: FloatArray
-    rows: NDArray[np.intp]
-    scale: float
-
-    def __post_init__(self) -> None:
-        """Make the columns read-only: what they are known by is reckoned once."""
-        if self.columns.flags.writeable:
-            columns = self.columns.copy()
-            columns.flags.writeable = False
-            object.__setattr__(self, "columns", columns)
-
-    @property
-    def factor(self) -> FloatArray:
-        """The factor (n, r)."""
-        return np.asarray(self.scale * self.columns[self.rows])
-
-
-class Packed(NamedTuple):
-    """Times and mechanism of a release. shared: what the blob refers to, by its SHA-256."""
-
-    blob: bytes
-    shared: dict[bytes, bytes]
-
-    @property
-    def whole(self) -> bytes:
-        """As `Book.blob` returns it once it is recorded."""
-        return b"".join((self.blob, *self.shared.values()))
-
-
-def packed(made: Plan, there: Sequence[Visited], shared: Shared | None = None) -> Packed:
-    """Times and mechanism of a release, enough to compute again what it tells; no position.
-
-    shared: what its own noise is made of, where others have it, too: then that is stored once.
-    Raises InvalidValue where it is not.
-    """
+def packed(made: Plan, there: Sequence[Visited]) -> bytes:
+    """Times and mechanism of a release, enough to compute again what it tells; no position."""
     mechanism = made.mechanism
     arrays: dict[str, NDArray[Any]] = {
         "times": made.trace.times,
@@ -103,42 +61,23 @@ def packed(made: Plan, there: Sequence[Visited], shared: Shared | None = None) -
     if np.any(mechanism.beside):
         arrays["moved"] = mechanism.beside > 0
         arrays["independent"] = np.array([np.max(mechanism.beside)])
-    own, beside = mechanism.factor[:, : made.own_columns], {}
-    if shared is None:
+    if made.designs:
+        uncertain = made.request.uncertain * NANOSECONDS
+        spans = [(one.begin - uncertain, one.end + uncertain) for one in made.request.stretches]
+        arrays["windows"] = np.array(spans, dtype=np.int64)
+        for number, design in enumerate(made.designs):
+            arrays[f"knots {number}"] = np.array(design.knots.seconds)
+            arrays[f"even {number}"] = design.even
+            if design.odd is not None:
+                arrays[f"odd {number}"] = design.odd
+    else:
+        own = mechanism.factor[:, : made.own_columns]
         rows = np.flatnonzero(np.any(own != 0, axis=1))
         arrays |= {"rows": rows, "factor": own[rows]}
-    else:
-        said = shared.factor
-        said[~np.asarray(mechanism.released)] = 0.0
-        if not np.array_equal(own, said):
-            raise InvalidValue("noise must be what it is said to be made of, got other noise")
-        arrays |= {"at": shared.rows, "scale": np.array([shared.scale])}
-        name, data = _stored(_ByIdentity(shared.columns))
-        beside[name] = data
     for one in there:
         arrays[f"root {one.draw.hex()}"] = one.place.noise.root
         arrays[f"visits {one.draw.hex()}"] = np.array(one.intervals, dtype=np.int64)
-    return Packed(to_bytes(arrays), beside)
-
-
-class _ByIdentity:
-    """An array that nobody changes, equal to itself alone."""
-
-    def __init__(self, array: FloatArray) -> None:
-        self.array = array
-
-    def __hash__(self) -> int:
-        return id(self.array)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ByIdentity) and self.array is other.array
-
-
-@lru_cache(maxsize=8)  # some hundred KB each; releases that share one mostly come together
-def _stored(columns: _ByIdentity) -> tuple[bytes, bytes]:
-    """The SHA-256 of columns as they are stored, and these bytes."""
-    data = to_bytes({"columns": columns.array})
-    return hashlib.sha256(data).digest(), data
+    return to_bytes(arrays)
 
 
 def unpacked(blob: bytes) -> Kept:
@@ -149,9 +88,11 @@ def unpacked(blob: bytes) -> Kept:
         arrays, rest = from_bytes(blob)
     times, released, mechanism = arrays["times"], arrays["released"], None
     if arrays["plain"][0]:
-        if "at" in arrays:
+        if "windows" in arrays:
+            factor = _of_windows(arrays)
+        elif "at" in arrays:  # as earlier versions had it: rows of columns that several shared
             columns = from_bytes(rest)[0]["columns"]
-            factor = Shared(columns, arrays["at"], float(arrays["scale"][0])).factor
+            factor = float(arrays["scale"][0]) * columns[arrays["at"]]
         else:
             factor = np.zeros((times.size, arrays["factor"].shape[1]))
             factor[arrays["rows"]] = arrays["factor"]
@@ -171,6 +112,19 @@ def unpacked(blob: bytes) -> Kept:
     )
 
 
+def _of_windows(arrays: dict[str, NDArray[Any]]) -> FloatArray:
+    """The factor (n, r) of noise around windows."""
+    times, around = arrays["times"], []
+    for number, (begin, end) in enumerate(arrays["windows"].tolist()):
+        knots = Knots(tuple(arrays[f"knots {number}"].tolist()))
+        noise = WindowNoise(
+            knots, arrays[f"even {number}"], arrays.get(f"odd {number}"), {}, float("nan")
+        )
+        before = np.maximum(begin - times, 0) / NANOSECONDS
+        around.append((before, np.maximum(times - end, 0) / NANOSECONDS, noise))
+    return together(around)
+
+
 def bare(made: Plan) -> Plan:
     """A plan without positions, and, as far as `packed` has them, without times and noise."""
     if _beyond_packed(made):
@@ -179,11 +133,11 @@ def bare(made: Plan) -> Plan:
     return _at(made, ends, no_noise(seconds_since_the_first(ends)))
 
 
-def restored(plain: Plan, whole: Packed) -> Plan:
+def restored(plain: Plan, whole: bytes) -> Plan:
     """The plan that `bare` took times and noise from."""
     if _beyond_packed(plain):
         return plain
-    kept = unpacked(whole.whole)
+    kept = unpacked(whole)
     if kept.mechanism is None:
         raise InvalidValue("a plan must be restored from its own noise, got that of another")
     seconds = seconds_since_the_first(kept.times)

@@ -21,7 +21,7 @@ from trailveil.anytime import Worst, movement_of
 from trailveil.common import Common, named_in_full
 from trailveil.cutting import Paces, Window
 from trailveil.design.table import Cache, noise_of
-from trailveil.design.window import WindowNoise
+from trailveil.design.window import WindowNoise, together
 from trailveil.errors import BeyondPrior, InvalidValue, Refused
 from trailveil.guarantee import CIRCLE_68, Guarantee, loss_bound_for
 from trailveil.kept import MOVEMENT, with_fields_left_out
@@ -364,15 +364,10 @@ def _sum_of(
     base: Mechanism, windows: Sequence[Window], designs: Sequence[WindowNoise]
 ) -> Mechanism:
     """The independent noises of all windows, together: zeros but near them."""
-    pairs = list(zip(windows, designs, strict=False))
-    whole = np.zeros((base.times.size, sum(design.size for _, design in pairs)))
-    used = 0
-    for window, design in pairs:
-        near = np.flatnonzero(window.within(design.knots.end))
-        columns = design.columns(window.before[near], window.after[near])
-        whole[near, used : used + design.size] = columns
-        used += design.size
-    whole.flags.writeable = False
+    if not designs:
+        return base
+    pairs = zip(windows, designs, strict=True)
+    whole = together([(window.before, window.after, noise) for window, noise in pairs])
     return replace(base, factor=whole)
 
 

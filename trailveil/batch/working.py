@@ -205,7 +205,7 @@ def _work(task: Task, *, durable: bool) -> Ready:
         digest,
         hashlib.sha256(whole_output.getbuffer()).digest(),
         task.ledger.request_id(seed),
-        sent(made, there, told_by(made, there), None, prints),
+        sent(made, there, told_by(made, there), prints),
         promised(made, len(trace)),
     )
 

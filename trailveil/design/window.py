@@ -70,6 +70,22 @@ class WindowNoise:
         return np.hstack([even, side * (rows[:, 1:] @ self.odd)])
 
 
+def together(around: Sequence[tuple[FloatArray, FloatArray, WindowNoise]]) -> FloatArray:
+    """The factor (n, r) of independent noises, read-only: zeros that take no memory but near each.
+
+    around: of each window, seconds before and after it (n,) each, and its noise.
+    """
+    count = around[0][0].size if around else 0
+    whole = np.zeros((count, sum(noise.size for *_, noise in around)))
+    used = 0
+    for before, after, noise in around:
+        near = np.flatnonzero(np.maximum(before, after) <= noise.knots.end)
+        whole[near, used : used + noise.size] = noise.columns(before[near], after[near])
+        used += noise.size
+    whole.flags.writeable = False
+    return whole
+
+
 def window_noise(
     seconds: float, sides: int, adversaries: Sequence[Knowledge], bound: float
 ) -> WindowNoise:
