@@ -21,16 +21,18 @@ from trailveil.privacy.false_tracks import Knots
 from trailveil.privacy.knowledge import ACCURACY, Knowledge
 
 FORMAT, VERSION = "trailveil-noise", 1
-# Seconds: the first knot, how much wider each next piece is, and where noise ends.
-_FIRST, _WIDER, _END = 20.0, 1.9, 5100
+# Seconds: the first knot, how much wider each next piece is, and where noise ends, at most.
+_FIRST, _WIDER, _END, _LONGEST = 20.0, 1.9, 5100, 86_400
 # How many known places noise is sought against, and the share of the bound that is aimed at.
 _PLACES, _AIM, _GAP = 24, 0.996, 2e-3
+# The share of the bound above which a place between them is one of them, too.
+_MOST = 0.9995
 # Unit of time (seconds) in which values and slopes have about one size.
 _UNIT = 1000.0
 # Binary digits after the point of values and slopes, of noise (metres) and of tracks.
 NOISE_DIGITS, TRACK_DIGITS = (16, 26), (16, 26)
 # Noise is made larger by this until its proof holds, and so often at most.
-_MORE, _TIMES = 1.001, 6
+_MORE, _TIMES = 1.001, 12
 # How far apart known places of false tracks are at first, and at least (seconds).
 _APART, _CLOSE = 1.5, 2
 
@@ -94,29 +96,45 @@ def window_noise(
     sides: 2, or 1 where a recording begins or ends within the window. Raises Refused where no noise
     can hide so much.
     """
-    knots = _knots(adversaries)
+    knots = _knots(adversaries, _end(adversaries, sides, bound))
     problem = _Scaled(knots, sides, bound)
     value, _, _ = knots.forms()
     objective = sides * value
     objective[0, 0] += seconds
-    limits = [problem.limit(one, away) for one in adversaries for away in _sought_at(one, knots)]
-    found = smallest_ellipsoid(problem.doubled(objective), limits, problem.blocks, _GAP)
-    covariance = problem.unscaled(found.covariance)
+    sought = [(one, away) for one in adversaries for away in _sought_at(one, knots)]
+    more = 1.0
     for _ in range(_TIMES):
-        even, odd = _noise(knots, sides, covariance)
+        limits = [problem.limit(*each) for each in sought]
+        found = smallest_ellipsoid(problem.doubled(objective), limits, problem.blocks, _GAP)
+        missed = problem.missed(found.covariance, adversaries)
+        if missed:
+            sought += missed
+            continue
+        even, odd = _noise(knots, sides, problem.unscaled(found.covariance) * more)
         proof = _proof(knots, even, odd, adversaries, bound)
         if proof is not None:
-            return WindowNoise(knots, even, odd, proof, found.gap)
-        covariance = covariance * _MORE
+            return WindowNoise(knots, even, odd, proof, (1 + found.gap) * more - 1)
+        more *= _MORE
     raise NumericalError("noise must be proved to hold, got noise that is not: report this request")
 
 
-def _knots(adversaries: Sequence[Knowledge]) -> Knots:
+def _end(adversaries: Sequence[Knowledge], sides: int, bound: float) -> int:
+    """Where noise ends: where movement alone leaves twice what must be left, or after a day."""
+    slowest = [(one.movement, one.steady) for one in adversaries if one.path is None]
+    end = _END
+    while end < _LONGEST and any(
+        who.bridged(end - steady) / sides < 2 / bound for who, steady in slowest
+    ):
+        end = min(2 * end, _LONGEST)
+    return end
+
+
+def _knots(adversaries: Sequence[Knowledge], end: int) -> Knots:
     """Knots that are dense at the window, and everywhere that adversaries have an edge."""
     edges = {x for one in adversaries for x in (one.steady, one.place, one.path) if x}
     marks = sorted(edges)
     found, wide = [0.0], _FIRST
-    for mark in [*marks, _END]:
+    for mark in [*marks, end]:
         while found[-1] + 1.3 * wide < mark:
             found.append(round(found[-1] + wide))
             wide *= _WIDER
@@ -162,6 +180,23 @@ class _Scaled:
                 columns = np.hstack([columns, columns + size - 1])
         known = 1 / one.variance(self.sides, away)
         return Limit(form, fixed, np.eye(fixed.size)[:, columns], _AIM + known / self.bound)
+
+    def missed(
+        self, covariance: FloatArray, adversaries: Sequence[Knowledge]
+    ) -> list[tuple[Knowledge, float]]:
+        """The places, of those between the ones noise was sought against, where it falls short."""
+        factor, found = cholesky(covariance, lower=True), []
+        for one in adversaries:
+            if one.place is None:
+                continue
+            places = np.geomspace(one.place, 0.999 * self.knots.end, 6 * _PLACES)
+            over = [0.0]
+            for away in places:
+                limit = self.limit(one, float(away))
+                over.append(_cheapest(limit, factor)[1] - (limit.bound - _AIM))
+            peaks = zip(over, over[1:], [*over[2:], 0.0], places, strict=False)
+            found += [(one, float(x)) for a, b, c, x in peaks if b > _MOST and a <= b >= c]
+        return found
 
     def unscaled(self, covariance: FloatArray) -> FloatArray:
         """A covariance in square metres, and slopes in metres per second."""
@@ -245,18 +280,23 @@ def _track(
     knots: Knots, sides: int, factor: FloatArray, one: Knowledge, away: float | None
 ) -> dict[str, Any]:
     """The false track that costs an adversary least against noise of a factor."""
-    limit = _Scaled(knots, sides, 1.0)
-    found = limit.limit(one, away)
-    scaled = factor / limit.units[:, None]
-    fixed = solve_triangular(scaled, found.fixed, lower=True)
-    free = solve_triangular(scaled, found.free, lower=True)
-    gram = free.T @ free + found.free.T @ found.form @ found.free
-    along = free.T @ fixed + found.free.T @ found.form @ found.fixed
-    w = limit.units * (found.fixed - found.free @ np.linalg.solve(gram, along))
+    problem = _Scaled(knots, sides, 1.0)
+    w = problem.units * _cheapest(problem.limit(one, away), factor / problem.units[:, None])[0]
     size = knots.size
     even = _shortened(w[:size], TRACK_DIGITS, slope=0)
     odd = _shortened(w[size:], TRACK_DIGITS, slope=1)
     return {"away": away, "even": even.tolist(), "odd": odd.tolist()}
+
+
+def _cheapest(limit: Limit, factor: FloatArray) -> tuple[FloatArray, float]:
+    """The false track that costs least against noise of a factor, and its cost."""
+    fixed = solve_triangular(factor, limit.fixed, lower=True)
+    free = solve_triangular(factor, limit.free, lower=True)
+    gram = free.T @ free + limit.free.T @ limit.form @ limit.free
+    along = free.T @ fixed + limit.free.T @ limit.form @ limit.fixed
+    added = np.linalg.solve(gram, along)
+    drawn, track = fixed - free @ added, limit.fixed - limit.free @ added
+    return track, float(drawn @ drawn + track @ limit.form @ track)
 
 
 def _shortened(numbers: FloatArray, digits: tuple[int, int], slope: int) -> FloatArray:

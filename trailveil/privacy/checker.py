@@ -89,8 +89,8 @@ class _Adversary:
         self.place, self.path = known.get("place"), known.get("path")
         _must(len(known) < 2 and all(x > self.steady for x in known.values()), "one may be known")
         _must(min(self.bound, self.speed, self.tau, self.accuracy) > 0, "sizes must be above 0")
-        _must(self.sides in (1, 2) and self.knots[0] == 0, "there must be 1 or 2 sides, from 0 on")
-        _must(all(a < b for a, b in pairwise(self.knots)), "knots must grow")
+        _must(self.sides == 1 + bool(self.factors[1]), "sides must be 2 where there is an odd part")
+        _must(all(a < b for a, b in pairwise(self.knots)) and not self.knots[0], "knots must grow")
         _must({self.steady, self.path or ZERO} <= {*self.knots}, "edges must be at knots")
         lower = (x[i:] == [ZERO] * (len(f) - i) for f in self.factors for i, x in enumerate(f, 1))
         _must(all(lower), "factors of noise must be lower triangular")
@@ -99,7 +99,7 @@ class _Adversary:
         """A false track that is 1 where nothing is assumed, and 0 where the path is known."""
         even, odd = _vector(stated["even"]), _vector(stated["odd"])
         drawn = [_solved(*each) for each in zip(self.factors, (even, odd), strict=True)]
-        odd, end = odd if self.sides == 2 else [ZERO] * len(even[1:]), [ZERO, ZERO]
+        odd, end = odd or [ZERO] * len(even[1:]), [ZERO, ZERO]
         sums, less = [even[0], ZERO, *even[1:], *end], end + odd + end
         _must(len(sums) == 2 * len(self.knots) == len(less), "a track must have all knots")
         for knot, *at in zip(self.knots, sums[::2], sums[1::2], less[::2], less[1::2], strict=True):
