@@ -29,7 +29,7 @@ endef
 # the many processes of the tests takes two to three times as long.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo docs test test-all test-others pytest lint lock bench clean setup setup-dev
+.PHONY: help demo docs test test-all test-others pytest lint lock bench designs clean setup setup-dev
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -67,6 +67,10 @@ docs: setup-dev
 
 bench: setup-dev
 	@for file in $(BENCHMARKS); do echo "== $$file"; $(VENV)/bin/python -m "benchmarks.$$file" || exit 1; done
+
+# The noise that ships with the package; some seven minutes. DESIGNS_ARGS=--missing keeps what is there.
+designs: setup-dev
+	OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python -m benchmarks._shipped_designs $(DESIGNS_ARGS)
 
 # Needs uv, which nothing else does.
 lock:

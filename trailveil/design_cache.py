@@ -19,7 +19,7 @@ import scipy
 from trailveil.errors import TrailveilError
 from trailveil.output import write_atomically
 from trailveil.randomness import SEED_BYTES, derive
-from trailveil.version import __version__
+from trailveil.version import DESIGN_VERSION, __version__
 
 _SUFFIX = ".design"
 # Bytes: no design is larger, as a file and once unpacked.
@@ -77,7 +77,8 @@ class DesignCache:
 
 def _asked(key: str) -> tuple[bytes, ...]:
     """What a design depends on: what was asked for, and what computed it."""
-    return f"{__version__} {numpy.__version__} {scipy.__version__}".encode(), key.encode()
+    program = f"{__version__} {DESIGN_VERSION} {numpy.__version__} {scipy.__version__}"
+    return program.encode(), key.encode()
 
 
 def _contents(path: Path) -> bytes:

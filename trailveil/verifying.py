@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammainc, gammaincc
 
-from trailveil.attacks.files import aligned
 from trailveil.gaussian import FloatArray
 from trailveil.privacy.promises import Check
-from trailveil.projection import MICRO, placed
+from trailveil.projection import MICRO, microdegrees, placed
+from trailveil.retiming import Retiming
 from trailveil.trace import NANOSECONDS, Recording, Trace
 
 FALSE_ALARM = 1e-6
@@ -40,6 +40,11 @@ class _Part:
     def away(self) -> FloatArray:
         """Seconds from the window (m,), 0 within."""
         return np.asarray(np.maximum(self.before, self.after))
+
+    @property
+    def silent(self) -> NDArray[np.bool_]:
+        """What is not released (m,)."""
+        return np.asarray(self.away <= (-1.0 if self.cut is None else self.cut))
 
     @property
     def has_sides(self) -> bool:
@@ -80,34 +85,68 @@ def _curves(knots: FloatArray, away: FloatArray) -> FloatArray:
 def compared(report: dict[str, Any], original: Trace, released: Recording) -> Iterator[Check]:
     """Check a released file, as it was read, against its recording and its private report.
 
-    Raises Refused where the files are of different recordings; and as a report that is none makes
-    it: LookupError, TypeError, ValueError.
+    Raises as a report that is none makes it: ArithmeticError, LookupError, TypeError, ValueError.
     """
-    file = aligned(original, released)
-    count = int(released.times.size)
-    yield Check("each released fix is of a recorded time", file.rows.size == count)
+    whole = _parts(report, original.times)
+    cut = np.zeros(len(original), dtype=np.bool_)
+    for part in whole:
+        cut |= part.silent
+    count, found = int(released.times.size), _found(report, original.times, released, cut)
+    rows = np.unique(found[found >= 0])
+    yield Check("each released fix is of a recorded time, once", rows.size == count)
     stated = report["mechanism"]["released_fixes"] - report["times"]["left_out"]
     yield Check(f"the release has the {stated} fixes that the report says", count == stated)
-    parts = _parts(report, original.times[file.rows])
-    for number, part in enumerate(parts, 1):
+    for number, part in enumerate(whole, 1):
         if part.cut is not None:
-            inside = int(np.sum(part.away < part.cut))
+            inside = bool(np.any(part.away[rows] < part.cut))
             yield Check(f"part {number}: nothing that is cut is in the release", not inside)
+    if rows.size != count or not count:
+        return
+    parts = _parts(report, original.times[found])
+    for number, part in enumerate(parts, 1):
         yield Check(f"part {number}: it has the sides that it is reckoned to have", part.has_sides)
+    yield from _places(report, parts, original, found, released.positions)
+
+
+def _found(
+    report: dict[str, Any],
+    times: NDArray[np.int64],
+    released: Recording,
+    cut: NDArray[np.bool_],
+) -> NDArray[np.intp]:
+    """Which recorded fix each released one is, by its time (m,); -1 for none.
+
+    Of several at one rounded time it is the first, and one that is not cut where there is any.
+    """
+    retiming = Retiming(report["times"]["rounded_to_s"], bool(report["times"]["shifted"]))
+    order = np.concatenate([np.flatnonzero(~cut), np.flatnonzero(cut)])
+    # Shifted times count from the first that is released.
+    new, first = np.unique(retiming.times(times[order]), return_index=True)
+    moments = released.times.astype("datetime64[ns]").astype(np.int64)
+    at = np.minimum(np.searchsorted(new, moments), new.size - 1)
+    return np.asarray(np.where(new[at] == moments, order[first[at]], -1))
+
+
+def _places(
+    report: dict[str, Any],
+    parts: list[_Part],
+    original: Trace,
+    rows: NDArray[np.intp],
+    positions: FloatArray,
+) -> Iterator[Check]:
+    """Check released positions (m, 2), in degrees, of recorded fixes (m,)."""
     frame, lattice = placed(original.positions)
-    micro = frame.to_degrees(lattice)[file.rows]
-    places = frame.to_degrees(np.round(file.places * MICRO).astype(np.int64))
-    off = places - micro
+    off = microdegrees(positions) - frame.to_degrees(lattice)[rows]
     off[:, 1] = (off[:, 1] + 180 * MICRO) % (360 * MICRO) - 180 * MICRO
     step = float(report["mechanism"]["grid_deg"])
-    noise = np.hstack([np.zeros((file.rows.size, 0)), *(one.columns() for one in parts)])
+    noise = np.hstack([np.zeros((rows.size, 0)), *(one.columns() for one in parts)])
     still = ~np.any(noise, axis=1)
     same = bool(np.all(np.abs(off[still]) < max(step * MICRO, 1.0)))
     yield Check(f"all {int(still.sum())} fixes outside of cuts and noise are as recorded", same)
     if not np.all(still):
-        moved = file.places - lattice[file.rows] / MICRO
+        moved = (frame.to_lattice(positions) - lattice[rows])[~still] / MICRO
         beside = step * _DEGREE / 12**0.5, float(report["mechanism"]["independent_m"])
-        yield from _drawn(noise[~still], moved[~still], float(np.hypot(*beside)))
+        yield from _drawn(noise[~still], moved, float(np.hypot(*beside)))
 
 
 def _parts(report: dict[str, Any], times: NDArray[np.int64]) -> list[_Part]:

@@ -103,7 +103,7 @@ def test_the_page_has_the_numbers_of_the_json_report(source: Path) -> None:
     [
         ("mine.html", "PRIVATE in its name, in capitals"),
         ("ride.private.html", "say ride.private.PRIVATE.html"),
-        ("PRIVATE.json", "must be a page (.html)"),
+        ("PRIVATE.txt", "must be a page (.html) or JSON (.json)"),
         ("no/PRIVATE.html", "folder that exists"),
         ("ride.gpx.PRIVATE.html", "must not exist yet"),
     ],

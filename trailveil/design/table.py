@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from decimal import ROUND_FLOOR, Context, Decimal
 from functools import lru_cache
 from importlib import resources
+from io import BytesIO
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
@@ -27,7 +28,6 @@ from trailveil.design.window import (
 from trailveil.gaussian import FloatArray
 from trailveil.privacy.false_tracks import Knots
 from trailveil.privacy.knowledge import Knowledge
-from trailveil.version import DESIGN_VERSION
 
 # Seconds: the shortest and the longest window that noise is shaped for, and the steps between.
 _SHORTEST, _LONGEST, _STEP = 60.0, 86_400.0, 1.25
@@ -97,7 +97,7 @@ def rounded_bound(bound: float) -> float:
 
 def key_of(length: float, sides: int, adversaries: tuple[Knowledge, ...], bound: float) -> str:
     """All that a design depends on, in one line."""
-    return repr((DESIGN_VERSION, VERSION, length, sides, bound, adversaries))
+    return repr((VERSION, length, sides, bound, adversaries))
 
 
 def write_table(out: BinaryIO, designs: Iterable[tuple[str, WindowNoise]]) -> None:
@@ -122,7 +122,7 @@ def shipped(key: str) -> bytes | None:
 @lru_cache(maxsize=1)
 def _table() -> zipfile.ZipFile | None:
     file = resources.files("trailveil.design") / "table.zip"
-    return zipfile.ZipFile(file.open("rb")) if file.is_file() else None
+    return zipfile.ZipFile(BytesIO(file.read_bytes())) if file.is_file() else None
 
 
 def _entry(key: str) -> str:

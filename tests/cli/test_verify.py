@@ -1,0 +1,248 @@
+"""`trailveil verify`: true releases pass, and whatever is changed of report or files is found."""
+
+import copy
+import json
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.rides import gpx, ride, written
+from trailveil.cli import cli
+from trailveil.formats import read, write
+from trailveil.privacy.promises import promises
+from trailveil.projection import microdegrees
+from trailveil.trace import NANOSECONDS, Trace
+
+TRACE = ride(400, 20.0, still=(200, 240))
+STAY = ("--between", "start+4000s", "start+4800s")
+METHODS = ("cut", "noise", "both")
+Report = dict[str, Any]
+
+
+def run(*words: str | Path, status: int = 0) -> Result:
+    found = CliRunner().invoke(cli, [os.fspath(one) for one in words])
+    assert found.exit_code == status, found.output + str(found.exception)
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording, and a release of it by each mechanism with its report."""
+    found = tmp_path_factory.mktemp("releases")
+    source = written(found / "ride.gpx", TRACE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", os.fspath(found / "state"))
+        for name in METHODS:
+            report = found / f"{name}.PRIVATE.json"
+            out = ("-o", found / f"{name}.gpx", "--private-report", report, "--subject", name)
+            run("protect", source, *STAY, "--mechanism", name, *out)
+    return found
+
+
+def report_of(folder: Path, name: str) -> Report:
+    return dict(json.loads((folder / f"{name}.PRIVATE.json").read_text()))
+
+
+def failed(*words: str | Path) -> list[str]:
+    """What does not hold, as verify prints it."""
+    found = json.loads(run("verify", *words, "--json", status=1).output)
+    assert not found["holds"]
+    return [one["check"] for one in found["checks"] if not one["holds"]]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_true_release(folder: Path, name: str) -> None:
+    report = folder / f"{name}.PRIVATE.json"
+    alone = run("verify", report).output
+    whole = run("verify", report, folder / "ride.gpx", folder / f"{name}.gpx").output
+    assert "FAILED" not in whole
+    assert whole.startswith(alone.rsplit("\n", 2)[0])
+    assert whole.count("\nok") > alone.count("\nok")
+    assert ("the cut leaves" in whole) == (name != "noise")
+    assert ("the proof of its noise holds" in whole) == (name != "cut")
+    if os.name == "posix":
+        assert stat.S_IMODE(report.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("name", ["cut", "noise"])
+def test_one_end_and_other_times(name: str, tmp_path: Path) -> None:
+    source = written(tmp_path / "ride.gpx", TRACE)
+    report = tmp_path / "x.PRIVATE.json"
+    words = ("--at", "start", "--mechanism", name, "--round-times", "30", "--shift-times")
+    run("protect", source, *words, "-o", tmp_path / "x.csv", "--private-report", report)
+    assert report_of(tmp_path, "x")["secrets"][0]["sides"] == 1
+    run("verify", report, source, tmp_path / "x.csv")
+
+
+def changed(path: tuple[Any, ...], value: Any) -> Callable[[Report], None]:
+    """Put another value, or a function of what there is, at a place of a report."""
+
+    def change(report: Report) -> None:
+        at: Any = report
+        for name in path[:-1]:
+            at = at[name]
+        at[path[-1]] = value(at[path[-1]]) if callable(value) else value
+
+    return change
+
+
+def times(factor: float) -> Callable[[float], float]:
+    return lambda number: number * factor
+
+
+FIRST, DESIGN = ("secrets", 0), ("designs", 0)
+TAMPERED = [
+    ("noise", changed((*DESIGN, "even", 0, 0), times(0.9)), "proof"),
+    ("noise", changed((*DESIGN, "bound"), times(0.5)), "proof"),
+    ("noise", changed((*DESIGN, "bound"), times(1.5)), "epsilon"),
+    ("noise", changed((*DESIGN, "adversaries", 0, "tracks", 0, "even", 0), 0.5), "whole"),
+    ("noise", changed((*DESIGN, "adversaries", 0, "speed"), 2.0), "pace"),
+    ("noise", changed((*DESIGN, "adversaries", 0, "steady"), 0), "pace"),
+    ("noise", changed((*DESIGN, "adversaries"), lambda all_of: all_of[:1]), "made against"),
+    ("noise", changed((*DESIGN, "bound"), "1e-9"), "whole"),
+    ("noise", changed(("designs",), []), "design"),
+    ("noise", changed((*FIRST, "epsilon"), times(1 - 1e-8)), "epsilon"),
+    ("noise", changed((*FIRST, "order"), 2.0), "epsilon"),
+    ("noise", changed((*FIRST, "exposures", 0, "epsilon"), times(0.5)), "stranger"),
+    ("noise", changed((*FIRST, "exposures", 1, "circle_68_m"), times(1.001)), "true place"),
+    ("noise", changed((*FIRST, "exposures", 2, "circle_68_m"), None), "whole"),
+    ("noise", changed(("target", "radius_m"), times(1.01)), "epsilon"),
+    ("noise", changed(("target", "epsilon"), times(0.9)), "asked for"),
+    ("noise", changed(("target", "floor_m_s"), times(0.9)), "pace"),
+    ("noise", changed(("worst", "epsilon"), times(0.9)), "worst"),
+    ("noise", changed(("places",), [{"name": "home"}]), "places"),
+    ("noise", changed(("mechanism", "name"), "everywhere"), "cut, of noise"),
+    ("both", changed((*DESIGN, "knots", 1), 19.5), "proof"),
+    ("cut", changed((*FIRST, "cut_s"), times(0.99)), "epsilon"),
+    ("cut", changed((*FIRST, "sides"), 3), "whole"),
+    ("cut", changed((*FIRST, "sides"), True), "whole"),
+    ("cut", changed((*FIRST, "cut_s"), 60.0), "whole"),
+    ("cut", changed((*FIRST, "cut_s"), float("nan")), "whole"),
+    ("cut", changed((*FIRST, "exposures", 0, "circle_68_m"), times(1.001)), "map"),
+    ("cut", changed(("target", "floor_m_s"), times(0.99)), "epsilon"),
+    ("cut", changed(("secrets",), None), "whole"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "told"), TAMPERED)
+def test_a_report_that_was_changed(
+    folder: Path, name: str, change: Callable[[Report], None], told: str
+) -> None:
+    report = report_of(folder, name)
+    assert all(one.holds for one in promises(report))
+    tampered = copy.deepcopy(report)
+    change(tampered)
+    assert told in " ".join(one.what for one in promises(tampered) if not one.holds)
+
+
+def tampered(folder: Path, name: str, change: Callable[[Trace], Trace], out: Path) -> Path:
+    """A release of which something was changed."""
+    recording = read(folder / f"{name}.gpx")
+    moments = recording.times.astype("datetime64[ns]").astype(np.int64)
+    trace = Trace(moments, recording.positions, np.zeros(moments.size, dtype=np.intp), (0,))
+    trace = change(trace)
+    with out.open("wb") as stream:
+        write(trace, stream, ".gpx", grid=microdegrees(trace.positions))
+    return out
+
+
+def moved(trace: Trace, rows: slice, degrees: float) -> Trace:
+    positions = trace.positions.copy()
+    positions[rows, 0] += degrees
+    return replace(trace, positions=positions)
+
+
+def as_recorded(trace: Trace) -> Trace:
+    rows = np.searchsorted(TRACE.times, trace.times)
+    return replace(trace, positions=TRACE.positions[rows])
+
+
+def with_nearer(trace: Trace) -> Trace:
+    """With the recorded fixes of the middle of what was cut."""
+    rows = np.sort(np.append(np.searchsorted(TRACE.times, trace.times), 220))
+    found = np.zeros(TRACE.times.size, dtype=np.bool_)
+    found[rows] = True
+    return TRACE.only(found)
+
+
+def half_the_noise(trace: Trace) -> Trace:
+    return replace(trace, positions=(trace.positions + as_recorded(trace).positions) / 2)
+
+
+def at_other_times(trace: Trace) -> Trace:
+    times = trace.times.copy()
+    times[10] += 7 * NANOSECONDS
+    return replace(trace, times=times)
+
+
+FILES = [
+    ("noise", lambda t: moved(t, slice(200, 201), 1e-5), "beside the noise"),
+    ("noise", half_the_noise, "plausible"),
+    ("noise", as_recorded, "plausible"),
+    ("noise", lambda t: moved(t, slice(190, 250), 0.02), "plausible"),
+    ("noise", lambda t: t.only(np.arange(len(t)) != 7), "has the"),
+    ("cut", lambda t: moved(t, slice(3, 4), 1e-6), "as recorded"),
+    ("cut", with_nearer, "that is cut"),
+    ("cut", at_other_times, "recorded time"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "told"), FILES)
+def test_a_release_that_was_changed(
+    folder: Path, name: str, change: Callable[[Trace], Trace], told: str, tmp_path: Path
+) -> None:
+    out = tampered(folder, name, change, tmp_path / "other.gpx")
+    found = failed(folder / f"{name}.PRIVATE.json", folder / "ride.gpx", out)
+    assert told in " ".join(found)
+
+
+def test_what_was_not_changed_passes(folder: Path, tmp_path: Path) -> None:
+    out = tampered(folder, "noise", lambda trace: trace, tmp_path / "same.gpx")
+    run("verify", folder / "noise.PRIVATE.json", folder / "ride.gpx", out)
+
+
+def test_a_wrong_original(folder: Path, tmp_path: Path) -> None:
+    words = (folder / "cut.PRIVATE.json", tmp_path / "other.gpx", folder / "cut.gpx")
+    (tmp_path / "other.gpx").write_bytes(gpx(ride(400, 20.0, seed=2)))
+    assert "as recorded" in " ".join(failed(*words))
+    (tmp_path / "other.gpx").write_bytes(gpx(ride(400, 20.0, begin=1_600_000_000)))
+    assert "recorded time" in " ".join(failed(*words))
+    report = report_of(folder, "cut")
+    report["secrets"][0]["begin_ns"] = "soon"
+    (tmp_path / "odd.PRIVATE.json").write_text(json.dumps(report))
+    found = failed(tmp_path / "odd.PRIVATE.json", folder / "ride.gpx", folder / "cut.gpx")
+    assert "whole" in " ".join(found)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"no JSON", "must be JSON"),
+        (b"[" * 100_000, "must be JSON"),
+        (b"[]", "must be the private one"),
+        (b'{"private": false}', "must be the private one"),
+    ],
+)
+def test_what_is_no_report(content: bytes, told: str, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_bytes(content)
+    assert told in str(run("verify", tmp_path / "x.json", status=1).exception)
+
+
+def test_words_that_do_not_go_together(folder: Path) -> None:
+    found = run("verify", folder / "cut.PRIVATE.json", folder / "ride.gpx", status=2)
+    assert "RELEASED" in found.output
+
+
+def test_what_a_report_says_is_printed_on_one_line(folder: Path, tmp_path: Path) -> None:
+    report = report_of(folder, "cut")
+    report["secrets"][0]["exposures"][0]["adversary"] = "\x1b[2Jok\nok all holds"
+    (tmp_path / "x.json").write_text(json.dumps(report))
+    assert "\x1b" not in run("verify", tmp_path / "x.json").output
+    assert "\nok all" not in run("verify", tmp_path / "x.json").output
