@@ -270,8 +270,11 @@ def test_no_release_shows_a_home(case: Case) -> None:
     check_release(case)
 
 
+SOME = ("a loop through home", "home passed 45 m aside at 4.0 m/s", "scatter of 25 m", "lights")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [case for case in CASES if len(case.trace) < 4000], ids=str)
+@pytest.mark.parametrize("case", [named(name) for name in SOME], ids=str)
 def test_no_release_shows_a_home_of_any_kind(case: Case) -> None:
     check_release(case)
 
