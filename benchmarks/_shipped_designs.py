@@ -35,9 +35,13 @@ def asked(activity: str) -> list[Asked]:
 
 def designs(missing: bool) -> Iterator[tuple[str, WindowNoise]]:
     """Each design by its key."""
+    seen: set[str] = set()
     for activity in ACTIVITIES:
         for one in asked(activity):
             key = key_of(*one)
+            if key in seen:  # activities of one floor
+                continue
+            seen.add(key)
             stored = shipped(key) if missing else None
             yield key, window_noise(*one) if stored is None else read(stored)
         click.echo(f"{activity}: done", err=True)
