@@ -204,6 +204,17 @@ def test_planted_faults_are_rejected(honest: Design, name: str) -> None:
     assert all("\n" not in line for line in found)
 
 
+def test_knots_and_places_grow(honest: Design) -> None:
+    """Pieces of a negative length would cost less than nothing."""
+    design = copy.deepcopy(honest)
+    design["knots"][1:3] = design["knots"][2:0:-1]
+    assert check(design) == ["no design: ValueError('knots must grow')"]
+    design = copy.deepcopy(honest)
+    tracks = design["adversaries"][PLACE]["tracks"]
+    tracks[1], tracks[2] = tracks[2], tracks[1]
+    assert check(design) == ["no design: ValueError('places must grow')"]
+
+
 def test_half_of_the_bound_fails_for_each_adversary_and_says_where(honest: Design) -> None:
     design = copy.deepcopy(honest)
     design["bound"] /= 2
