@@ -21,12 +21,12 @@ from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable
 from trailveil.gaussian import cholesky_factor
 from trailveil.guarantee import Guarantee, loss_bound_for
 from trailveil.kernels import Kernel
-from trailveil.loss import marginal_losses
+from trailveil.loss import loss_matrix, marginal_losses
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.precision import known_variances
 from trailveil.prior import Prior
 from trailveil.readings import Readings
-from trailveil.secrets import Secret
+from trailveil.secrets import Secret, window_mean
 from trailveil.selection import Stretch, within
 from trailveil.statespace import is_markov
 from trailveil.traces.grid import Grid, reading_grid
@@ -44,6 +44,9 @@ _STEP = 10.0**-DECIMALS
 # last steps could be read through it.
 _LARGEST_STD = 1e8
 _A_LITTLE, _MOST_STEPS = 1e-6, 20
+# How many values of a part are judged by the whole recording, and how much more noise than seems
+# to be missing.
+_LOOKED_AT, _TO_BE_SURE = 41, 1.02
 # The measurement noise of a prior must be this many steps, so that rounding the true values to
 # whole steps changes nothing.
 _LEAST_NOISE_STEPS = 100
@@ -179,7 +182,56 @@ def _plan(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
     from trailveil.designing import only_withheld, optimal  # it takes long to import
 
     designed = (optimal if request.noise else only_withheld)(found, base, target)
+    if len(found) > 1 or found[0].last - found[0].first < len(readings):
+        designed = _of_the_whole(readings, request, designed)
     return _judged(readings, request, designed)
+
+
+def _of_the_whole(readings: Readings, request: ReadingsRequest, designed: "Designed") -> "Designed":
+    """Noise that holds beside what the rest of a long recording tells of its level, if it has one.
+
+    It was sought around the protected parts alone. Raises Refused where none holds.
+    """
+    if not any(term.level_variance() for term in request.kernel.terms()):
+        return designed
+    prior, mechanism = Prior(request.kernel, readings.seconds), designed.mechanism
+    spans = [one.seconds(readings) for one in request.stretches]
+    for _ in range(_MOST_STEPS):
+        losses = [_loss_of(prior, mechanism, span) for span in spans]
+        share = max(losses) / request.bound
+        if share <= 1:
+            left = tuple(
+                tuple(_at_least(one, loss) for one in each)
+                for each, loss in zip(designed.left, losses, strict=True)
+            )
+            return replace(designed, mechanism=mechanism, left=left)
+        if not request.noise:
+            break
+        mechanism = mechanism.scaled(share * _TO_BE_SURE)
+    raise Refused(
+        "the rest of a long recording must not tell a protected reading, got a prior whose level "
+        "it tells: protect a shorter part, or split the recording"
+    )
+
+
+def _loss_of(prior: Prior, mechanism: Mechanism, span: tuple[float, float]) -> float:
+    """The largest loss of the values in a span, some of many, and of their mean."""
+    inside = prior.times[(prior.times >= span[0]) & (prior.times <= span[1])]
+    if not inside.size:
+        inside = np.array([sum(span) / 2])
+    some = np.unique(np.linspace(0, inside.size - 1, _LOOKED_AT).round().astype(int))
+    every = Secret("every", inside[some], np.eye(some.size))
+    losses = [float(np.max(marginal_losses(prior, every, mechanism)))]
+    if inside.size > 1:
+        losses.append(float(loss_matrix(prior, window_mean(inside), mechanism).matrix[0, 0]))
+    return max(losses)
+
+
+def _at_least(one: Left, loss: float) -> Left:
+    """What is left where at least so much is lost."""
+    if loss <= one.loss:
+        return one
+    return replace(one, loss=loss, least=(one.least**-2 + loss - one.loss) ** -0.5)
 
 
 def draw_readings(made: ReadingsPlan, seed: bytes) -> tuple[Readings, NDArray[np.int64]]:

@@ -1,11 +1,13 @@
 """What a report must warn of, and what it says is not protected: in plain words, for everyone."""
 
 from trailveil.adversaries import Named
+from trailveil.anytime import movement_of
 from trailveil.cleaning import Cleaning
 from trailveil.release import Method, Plan
 from trailveil.report import everywhere
 from trailveil.report.ledger import CANNOT_KNOW
 from trailveil.retiming import AS_RECORDED, Retiming
+from trailveil.wording import said
 
 # The same for whom it was chosen by, and however often: it is in reports for others, too.
 _BY_PLACE = (
@@ -170,6 +172,12 @@ def _of_adversaries(plan: Plan) -> list[str]:
             "With noise, the shape of the track within a protected part stays visible: who learns "
             "one true place in it, or two near it, learns the rest of it."
         )
+        if {Named.POINT, Named.PATH} & set(request.who):
+            usual = movement_of(request.kernel).std
+            found.append(
+                f"Someone who knows a true place or your path is taken to expect {said(usual)} m/s "
+                "of you (--prior). If you are slower, they know more, with your track or without."
+            )
         if Named.POINT not in request.who:
             found.append(
                 "An adversary who learns one true place near a protected time can undo most of the "
