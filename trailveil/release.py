@@ -11,6 +11,7 @@ guarantee carries over.
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -235,7 +236,7 @@ class Plan:
     @property
     def grid(self) -> Grid:
         """The grid that the recorded positions lie on."""
-        return position_grid(self.trace.positions)
+        return _grid_of(self.trace)
 
     @property
     def components(self) -> int:
@@ -247,6 +248,12 @@ class Plan:
         """How many columns of the mechanism are of this release alone: the first ones."""
         shared = sum(one.columns.shape[1] for one in self.common)
         return int(self.mechanism.factor.shape[1]) - int(shared)
+
+
+@lru_cache(maxsize=1)
+def _grid_of(trace: Trace) -> Grid:
+    """The grid of a trace, found once: audits draw a release thousands of times."""
+    return position_grid(trace.positions)
 
 
 def identity(trace: Trace, request: Request, common: Sequence[Common] = ()) -> tuple[bytes, ...]:

@@ -1,17 +1,21 @@
 """Releases of a mechanism that is stated, with what it leaves each adversary: nothing is sought."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from tests.exposed import variances_left
 from trailveil.adversaries import DEFAULT, Named
-from trailveil.crops import crops
-from trailveil.demands import judged
+from trailveil.attacks import suite, trials
+from trailveil.attacks.trials import Trial
 from trailveil.gaussian import FloatArray
 from trailveil.guarantee import Guarantee
 from trailveil.mechanism import Mechanism
-from trailveil.projection import frame_for
-from trailveil.release import Finding, Plan, Request
+from trailveil.prior import Prior
+from trailveil.privacy.exposure import Exposure
+from trailveil.projection import placed
+from trailveil.release import Finding, Method, Plan, Request
 from trailveil.selection import Stretch
 from trailveil.trace import Trace
 
@@ -31,15 +35,43 @@ def designed(
     mechanism: Mechanism,
     who: Sequence[Named] = DEFAULT,
 ) -> Plan:
-    """A release of fixes begin to end (inclusive), with what is left, judged as protect judges."""
+    """A release of fixes begin to end (inclusive), with what is left, by dense algebra."""
     stretch = Stretch("part", int(trace.times[begin]), int(trace.times[end]))
-    request = Request((stretch,), who=tuple(who))
-    spans = [stretch.seconds(trace)]
-    (crop,) = crops(request.kernel, trace.seconds, spans, request.target.deviation)
-    left = tuple(judged(crop, mechanism, 0, request.target))
-    mu = request.radius * max(one.loss for one in left) ** 0.5
-    inside = stretch.rows(trace)
-    finding = Finding(stretch, int(inside.sum()), 0, Guarantee(mu), left[0].after, left)
-    frame = frame_for(trace.positions)
-    lattice = frame.to_lattice(trace.positions)
-    return Plan(trace, frame, lattice, request, mechanism, (finding,))
+    request = Request((stretch,), who=tuple(who), method=Method.NOISE)
+    inside = int(stretch.rows(trace).sum())
+    names = [one.name for one in request.adversaries]
+    nothing = tuple(Exposure(name, 0.0) for name in names)
+    finding = Finding(stretch, inside, 0, Guarantee(1.0), nothing)
+    made = Plan(trace, *placed(trace.positions), request, mechanism, (finding,))
+    found = {name: [left for who, left in deviations(made) if who == name] for name in names}
+    told = tuple(Exposure(name, min(found[name]) ** -2) for name in names)
+    worst = max(one.loss for one in told)
+    guarantee = Guarantee(request.radius * worst**0.5)
+    return replace(made, findings=(replace(finding, exposures=told, guarantee=guarantee),))
+
+
+def deviations(made: Plan) -> list[tuple[str, float]]:
+    """What each of the best attacks leaves of a designed release, with the name of the promise."""
+    return [(name, left) for name, trial in _best(made) for left in [_left(made, trial)]]
+
+
+def _best(made: Plan) -> list[tuple[str, Trial]]:
+    (scene,) = suite._scenes(made, None, ())
+    found = trials.ATTACKS["posterior"](scene)
+    # A stranger is tried on somebody who moved within the part, and on somebody who did not.
+    first = scene.exposures[0].adversary
+    rest = [one.adversary for one in scene.exposures[1:]]
+    return list(zip([first, first, *rest], found, strict=True))
+
+
+def _left(made: Plan, trial: Trial) -> float:
+    """Metres per coordinate that a trial leaves of its secret, by its definition."""
+    mechanism, secret = made.mechanism, trial.secret
+    kernel = trial.who.prior(Prior(made.request.kernel, mechanism.times)).kernel
+    rows, known = mechanism.rows, trial.known.times
+    noise = np.zeros((rows.size + known.size,) * 2)
+    noise[: rows.size, : rows.size] = mechanism.covariance()
+    noise[rows.size :, rows.size :] = trial.known.accuracy**2 * np.eye(known.size)
+    seen = np.concatenate([mechanism.times[rows], known])
+    left = variances_left(kernel, seen, noise, np.asarray(secret.times), np.asarray(secret.weights))
+    return float(left[0] ** 0.5)

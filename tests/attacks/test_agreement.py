@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.attacks.designs import bumps, designed
+from tests.attacks.designs import bumps, designed, deviations
 from tests.rides import ride
 from trailveil.adversaries import DEFAULT, Named
 from trailveil.anytime import Assumed, movement_of, worst
@@ -25,7 +25,7 @@ from trailveil.guarantee import CIRCLE_68
 from trailveil.kernels import RBF, IntegratedOU, Matern12, Matern32, Scaled, Sum, White, latent
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
-from trailveil.release import Noise, Plan, Request, plan
+from trailveil.release import STRANGER, Method, Plan, Request, plan
 from trailveil.secrets import basic
 from trailveil.selection import Stretch
 
@@ -42,29 +42,32 @@ def made() -> Plan:
     return designed(trace, 50, 70, bumps(trace.seconds, 1800.0))
 
 
-def tried(made: Plan, *names: str, count: int = COUNT) -> list[Outcome]:
-    effort = Effort(count, 1)
+def tried(made: Plan, *names: str, count: int = COUNT, draws: int = 1) -> list[Outcome]:
+    effort = Effort(count, draws)
     return list(attacked(made, names, effort=effort, generator=np.random.default_rng(7)))
 
 
 def test_the_best_attack_leaves_what_was_promised_to_each_adversary(made: Plan) -> None:
-    found = tried(made, "posterior")
-    assert [one.adversary for one in found] == [one.adversary for one in made.findings[0].left]
-    assert len(found) == 10  # five, who see stillness or do not
-    for one, left in zip(found, made.findings[0].left, strict=True):
-        assert one.promised == CIRCLE_68 * left.after
+    found, true = tried(made, "posterior"), deviations(made)
+    # A stranger, on somebody who moved and who stood still; a place that is known; the path.
+    assert [name for name, _ in true[:2]] == [STRANGER, STRANGER]
+    assert len(found) == len(true) == 4
+    promised = {one.adversary: one.posterior for one in made.findings[0].exposures}
+    for one, (name, left) in zip(found, true, strict=True):
+        assert one.promised == CIRCLE_68 * promised[name]
+        assert one.promised <= CIRCLE_68 * left
         assert one.simulated is not None
-        # What lies beyond the crop is counted for somebody who knows it: less is left, by a little.
-        assert one.simulated.low * (1 - 0.01) <= one.promised <= one.simulated.high * (1 + 0.01)
+        assert one.simulated.low <= CIRCLE_68 * left <= one.simulated.high
         assert one.verdict is not Verdict.BEATEN
 
 
-@pytest.mark.parametrize("index", range(10))
+@pytest.mark.parametrize("index", range(4))
 def test_the_root_mean_square_agrees(
     made: Plan, index: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As above, to the interval that is derived at the head."""
     errors: list[FloatArray] = []
+    left = deviations(made)[index][1]
     simulated = suite._simulated
 
     def kept(*args: Any) -> FloatArray | None:
@@ -78,8 +81,7 @@ def test_the_root_mean_square_agrees(
     monkeypatch.setattr(suite, "_simulated", kept)
     tried(made, "posterior")
     rms = float(np.sqrt(np.mean(np.square(errors[0])) / 2))
-    left = made.findings[0].left[index].after
-    assert abs(rms / left - 1) < WITHIN + 0.005
+    assert abs(rms / left - 1) < WITHIN
 
 
 def test_no_other_attack_leaves_less_than_was_promised(made: Plan) -> None:
@@ -97,9 +99,8 @@ def test_what_is_not_promised_is_told_and_does_not_fail(made: Plan) -> None:
     assert found["true-places"].verdict is Verdict.NOT_PROMISED
     assert found["repeated"].verdict is Verdict.NOT_PROMISED
     assert found["holes"].verdict is Verdict.NOTHING
-    nearer = found["repeated"].recorded
-    assert nearer is not None
-    assert nearer.radius < CIRCLE_68 * made.findings[0].left[5].after
+    assert found["true-places"].recorded is not None
+    assert found["repeated"].recorded is not None
 
 
 @pytest.mark.parametrize(
@@ -122,7 +123,7 @@ def test_holes_of_parts_that_are_near_are_taken_together() -> None:
     """Two parts that are withheld have four edges: a circle, wherever it leads."""
     trace = ride(121, 30.0)
     parts = tuple(Stretch("x", int(trace.times[i]), int(trace.times[i])) for i in (40, 80))
-    request = Request(parts, 1.0, withhold=120.0, noise=Noise.WITHHOLD, who=(Named.PLAIN,))
+    request = Request(parts, 1.0, withhold=120.0)
     made = plan(trace, request)
     made = replace(made, request=replace(request, radius=200.0))  # parts that are near each other
     found = list(attacked(made, ["holes"], effort=Effort(100, 2)))
@@ -134,7 +135,7 @@ def test_who_stands_still_all_along_is_easier_than_the_prior_has_it() -> None:
     """A promise of how people move says little of who does not move: that is told, loudly."""
     trace = ride(121, 30.0, still=(0, 120))
     hidden = Mechanism(trace.seconds, np.empty((121, 0)))
-    hidden = hidden.withholding(np.abs(trace.seconds - 1800.0) < 600)
+    hidden = hidden.withholding(np.abs(trace.seconds - 1800.0) < 1500)
     made = designed(trace, 60, 60, hidden, (Named.PLAIN,))
     effort = Effort(999, 10)
     found = attacked(made, ["posterior"], effort=effort, generator=np.random.default_rng(3))
@@ -151,7 +152,7 @@ def everywhere(made: Plan) -> Plan:
     left = worst(movement_of(made.request.kernel), assumed, noise, variances)
     times = made.mechanism.times
     mechanism = Mechanism(times, np.empty((times.size, 0)), process=Sum(terms))
-    request = replace(made.request, noise=Noise.EVERYWHERE, stretches=())
+    request = replace(made.request, method=Method.EVERYWHERE, stretches=())
     return replace(made, request=request, mechanism=mechanism, findings=(), everywhere=tuple(left))
 
 

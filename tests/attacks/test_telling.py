@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from tests.attacks.designs import bumps, designed
+from tests.attacks.designs import bumps, designed, deviations
 from tests.rides import ride
 from trailveil import drawing
 from trailveil.adversaries import Named
@@ -24,7 +24,7 @@ from trailveil.kernels import Matern32, White
 from trailveil.loss import loss_matrix
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
-from trailveil.release import Plan
+from trailveil.release import STRANGER, Plan
 from trailveil.secrets import basic
 
 N, SECRET = 20_000, 6
@@ -161,10 +161,14 @@ def caught(made: Plan, draws: int = 400) -> set[tuple[str, bool]]:
 @pytest.mark.slow
 def test_an_honest_release_is_not_caught(made: Plan) -> None:
     found = list(audited(made, 700, generator=np.random.default_rng(9)))
-    assert [one.adversary for one in found] == ["plain"] * 3 + ["sees standing still"] * 3
+    assert [one.adversary for one in found[::3]] == [STRANGER, f"{STRANGER}, sees standing still"]
     assert not any(one.caught for one in found)
-    # Half of 700 draws prove this much of 2.5: a bound of nothing would not be caught either.
-    assert all(one.told.least > 1.6 for one in found)
+    # What is claimed is for the worst of both, who sees stillness: the other learns less. Half of
+    # 700 draws prove it but for 0.9: a bound of nothing would not be caught either.
+    left = np.array([metres for _, metres in deviations(made)])
+    true = 2.5 * left.min() / left
+    assert true.max() == 2.5
+    assert all(one.told.least > mu - 0.9 for one, mu in zip(found, true.repeat(3), strict=True))
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trailveil.adversaries import at_speed
 from trailveil.adversary import Adversary, believes, stood_still
@@ -124,7 +125,16 @@ def _releases(
     world = recordings(judge, secret, count, generator)
     moved = _regression(judge, secret)[:, None] * (place - world.secret)[:, None, :]
     lattices = np.floor((world.recorded + moved) * MICRO + 0.5).astype(np.int64)
-    return np.stack([_released(replace(made, lattice=one)) for one in lattices])
+    return np.stack([_released(_of(made, one)) for one in lattices])
+
+
+def _of(made: Plan, lattice: NDArray[np.int64]) -> Plan:
+    """The same release of another recording (n, 2): where there is no noise, that is what leaves."""
+    own = replace(made, lattice=lattice)
+    if made.mechanism.noise_trace:
+        return own
+    places = made.grid.rounded_places(made.frame.to_degrees(lattice)) / MICRO
+    return replace(own, trace=replace(made.trace, positions=places))
 
 
 def _released(made: Plan) -> FloatArray:
