@@ -254,7 +254,9 @@ def test_what_cannot_be_released(name: str) -> None:
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf"), 1e300])
-@pytest.mark.parametrize("name", ["radius", "epsilon", "order", "withhold", "leave", "floor", "middle"])
+@pytest.mark.parametrize(
+    "name", ["radius", "epsilon", "order", "withhold", "leave", "floor", "middle"]
+)
 def test_numbers_out_of_range(name: str, value: float) -> None:
     if name == "withhold" and value == 0.0:
         return

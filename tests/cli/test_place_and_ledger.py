@@ -167,9 +167,7 @@ def test_with_a_damaged_ledger_nothing_is_released(folder: Path, damage: str) ->
         at = data.index(b"the start") if b"the start" in data else len(data) // 2
         path.write_bytes(data[:at] + b"THE START" + data[at + 9 :])
     assert "ledger" in refused("ledger", "verify")
-    assert "ledger" in refused(
-        "protect", "0.gpx", "--again", "-o", "b.gpx", "--epsilon", "2"
-    )
+    assert "ledger" in refused("protect", "0.gpx", "--again", "-o", "b.gpx", "--epsilon", "2")
     assert not Path("b.gpx").exists()
 
 
