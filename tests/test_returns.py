@@ -262,8 +262,8 @@ def check_release(case: Case, method: Method) -> None:
         try:
             away, moved, shown = released(case, chosen, 7, method)
         except Refused as error:
-            assert method is Method.CUT
-            assert "at least two fixes must remain" in str(error)
+            if method is not Method.CUT or "two fixes must remain" not in str(error):
+                raise
             assert case.trace.duration < 3600 or all_at(case)
             continue
         hardly = int(((away <= 50) & (moved < 25)).sum())
