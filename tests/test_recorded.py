@@ -13,7 +13,6 @@ import pytest
 from tests.rides import ride
 from tests.test_accounting import HOME
 from trailveil.accounting import told_by
-from trailveil.adversaries import Named
 from trailveil.counting import count, countable, sent
 from trailveil.errors import InvalidValue
 from trailveil.ledger import Ledger, open_ledger
@@ -21,7 +20,7 @@ from trailveil.mechanism import Mechanism
 from trailveil.places import Visited
 from trailveil.protecting import requested
 from trailveil.recorded import Kept, Shared, bare, packed, restored, unpacked
-from trailveil.release import Plan, Request, plan
+from trailveil.release import Method, Plan, Request, plan
 from trailveil.selection import Chosen
 
 AT = (48.137, 11.575)
@@ -35,7 +34,7 @@ def ledger(tmp_path: Path) -> Ledger:
 @lru_cache
 def made_at(begin: float = 0.0, *, epsilon: float = 1.0, withhold: float | None = None) -> Plan:
     trace = ride(40, 20.0, seed=3, begin=int(1_715_672_400 + begin), at=AT)
-    request = Request((), who=(Named.PLAIN,), epsilon=epsilon, withhold=withhold)
+    request = Request((), epsilon=epsilon, withhold=withhold, method=Method.NOISE)
     return plan(trace, requested(trace, Chosen(("start+5m",)), request))
 
 

@@ -84,7 +84,7 @@ def test_the_noise_is_the_same_at_other_times(
     """It is one release, told at other times: the promise is that of the recorded ones."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     source = written(tmp_path / "ride.gpx", ride(30, 30.0))
-    words = ["protect", str(source), "--at", "start+5m", "--adversary", "still", "--json"]
+    words = ["protect", str(source), "--at", "start+5m", "--mechanism", "noise", "--json"]
     made = {}
     for name, more in {"plain": [], "other": ["--round-times", "60", "--shift-times"]}.items():
         output = tmp_path / f"{name}.gpx"

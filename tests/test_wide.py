@@ -11,7 +11,7 @@ from trailveil.errors import Refused
 from trailveil.guarantee import loss_bound_for
 from trailveil.projection import Frame
 from trailveil.protecting import planned
-from trailveil.release import Plan, Request, plan
+from trailveil.release import Method, Plan, Request, plan
 from trailveil.selection import Stretch
 from trailveil.trace import NANOSECONDS, Trace
 
@@ -32,7 +32,7 @@ def travelled(degrees: float) -> Trace:
 
 def asked(trace: Trace, row: int = AT) -> Request:
     when = int(trace.times[row])
-    return Request((Stretch("at a stated time", when, when),))
+    return Request((Stretch("at a stated time", when, when),), method=Method.NOISE)
 
 
 @pytest.fixture(scope="module")
@@ -45,14 +45,14 @@ def test_the_noise_is_made_for_the_radius_in_true_metres(made: Plan) -> None:
     error = made.frame.scale_error
     assert 0.005 < error < 0.03
     assert made.request.scale == 1 + error
-    bound = loss_bound_for(1.0, 200.0 * (1 + error), 5.0)
+    bound = loss_bound_for(1.0, 100.0 * (1 + error), 5.0)
     (finding,) = made.findings
-    worst = max(one.loss for one in finding.left)
+    worst = max(one.loss for one in finding.exposures) / made.request.wide**2  # of the frame
     assert worst <= bound * (1 + 1e-9)
-    # Two places 200 m apart in truth, in any direction, are told apart no better than epsilon 1.
+    # Two places 100 m apart in truth, in any direction, are told apart no better than epsilon 1.
     place = made.trace.positions[AT]
     for angle in np.linspace(0.0, np.pi, 7):
-        step = 200.0 * np.array([np.cos(angle), np.sin(angle) / np.cos(np.radians(place[0]))])
+        step = 100.0 * np.array([np.cos(angle), np.sin(angle) / np.cos(np.radians(place[0]))])
         both = np.array([place, place + np.degrees(step / 6_378_137.0)])
         apart = np.hypot(*(np.diff(made.frame.to_lattice(both), axis=0)[0] / 1e6))
         assert 5.0 / 2 * apart**2 * worst <= 1.0 + 5e-3  # of the sphere that steps are made on
@@ -63,10 +63,24 @@ def test_what_is_left_is_said_in_true_metres(made: Plan) -> None:
     (finding,) = made.findings
     wide = made.request.wide
     assert wide == pytest.approx((1 + made.frame.scale_error) / (1 + Frame.SCALE_ERROR))
-    plain = finding.left[0]
-    of_the_frame = 1 / np.sqrt(plain.loss + 1 / (plain.before * wide) ** 2)
-    assert plain.after == pytest.approx(of_the_frame / wide, rel=1e-4)
-    assert finding.deviation == plain.after
+    of_the_frame = made.request.bound**-0.5
+    for one in finding.exposures:
+        known = one.prior * wide  # of the frame
+        left = 1 / np.sqrt(of_the_frame**-2 + known**-2)
+        assert one.posterior == pytest.approx(left / wide, rel=1e-12)
+    assert finding.deviation == pytest.approx(of_the_frame / wide, rel=1e-12)
+
+
+def test_a_cut_leaves_true_metres() -> None:
+    """As long a cut as leaves the metres that were asked for, times the scale of the frame."""
+    trace = travelled(24.0)
+    made = plan(trace, replace(asked(trace, -1), method=Method.CUT))
+    (finding,) = made.findings
+    assert finding.cut is not None
+    left = made.request.slowest.bridged(finding.cut - made.request.uncertain)
+    (exposure,) = finding.exposures
+    assert exposure.posterior == pytest.approx(left**0.5 / made.request.wide, rel=1e-12)
+    assert exposure.posterior**2 >= 2.5 * (100.0 * (1 + Frame.SCALE_ERROR)) ** 2
 
 
 def test_what_is_far_from_the_part_is_released_as_it_was_recorded(made: Plan) -> None:

@@ -300,7 +300,8 @@ def plan(
 
 def _cut(window: Window, request: Request) -> float | None:
     """Seconds outward from a window of which nothing is released; None for no cut."""
-    asked = None if request.withhold is None else request.withhold - request.uncertain
+    # The seconds around a part in which it may really begin or end go with it.
+    asked = None if request.withhold is None else max(request.withhold - request.uncertain, 0.0)
     if request.method is Method.NOISE:
         return asked
     return max(window.least_cut(request.paces, request.variance), asked or 0.0)
@@ -380,9 +381,10 @@ def _sum_of(
 
 def _nothing_left(trace: Trace, request: Request, cuts: Sequence[float | None]) -> Refused:
     minutes = (max((one or 0.0 for one in cuts), default=0.0) + request.uncertain) / 60
+    parts = len(request.stretches)
     return Refused(
         f"at least two fixes must remain, got fewer: {minutes:.1f} min are cut on each side of "
-        f"{len(request.stretches)} protected parts, of a recording of {trace.duration / 60:.1f} "
+        f"{parts} protected part{'s' * (parts != 1)}, of a recording of {trace.duration / 60:.1f} "
         "min; state a smaller --radius or a faster --activity, or use --mechanism noise"
         + (", or leave other visits as recorded (--no-returns)" if request.returns else "")
     )

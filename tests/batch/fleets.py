@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,12 @@ from tests.rides import BEGIN, PATIENCE, command, environment, ride, written
 from trailveil.batch.manifest import DONE, folder_of
 from trailveil.cli import cli
 from trailveil.errors import TrailveilError
+from trailveil.release import Request
 
-# Nothing is sought: for tests of all that is not the noise.
-AT_ONCE = ("--mechanism", "withhold", "--withhold", "30", "--radius", "1")
+# Half a minute is cut at each end of rides of a few minutes: for tests of all that is not that.
+AT_ONCE = ("--radius", "1", "--withhold", "30", "--uncertain", "0", "--activity", "drive")
+SHORT = Request((), 1.0, withhold=30.0, uncertain=0).at_pace_of(replace(ride(2), activity="drive"))
+"""The same as a request."""
 DAY = 86_400
 
 

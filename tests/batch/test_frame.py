@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tests.batch.fleets import AT_ONCE, DAY, summary
+from tests.batch.fleets import DAY, SHORT, summary
 from tests.rides import BEGIN, ride
 from trailveil.batch.frame import empty_frame, protect_frame
 from trailveil.batch.rules import Rules
@@ -19,10 +19,8 @@ from trailveil.errors import InvalidValue, Refused, UnreadableInput
 from trailveil.frames import to_frame, to_geoframe
 from trailveil.keys import load_key, new_key
 from trailveil.ledger import open_ledger
-from trailveil.release import Noise, Request
 
-# As AT_ONCE says it.
-RULES = Rules(request=Request((), 1.0, withhold=30.0, noise=Noise.WITHHOLD))
+RULES = Rules(request=SHORT)
 IDS = ("a", "b", "c")
 
 
@@ -50,7 +48,6 @@ def test_it_gives_what_a_file_of_the_rows_does(tmp_path: Path, key: Path) -> Non
         file = pd.read_csv(tmp_path / "out" / "fleet" / f"trip_id={name}" / f"{name}.private.csv")
         assert np.array_equal(file[["latitude", "longitude"]], part[["latitude", "longitude"]])
         assert list(pd.to_datetime(file["time"])) == list(part["time"])
-    assert "--withhold" in AT_ONCE
 
 
 def test_partitions_of_dask_give_the_same(key: Path) -> None:
@@ -122,7 +119,7 @@ def test_a_ledger_counts_and_refuses_another_release(tmp_path: Path, key: Path) 
     pd.testing.assert_frame_equal(first, protect_frame(one, key=key, rules=RULES, ledger=ledger))
     with ledger.open() as book:
         assert len(book.standing("me")) == 1
-    other = Rules(request=Request((), 1.0, 1.0, 4.0, 30.0, noise=Noise.WITHHOLD))
+    other = Rules(request=replace(SHORT, order=4.0))
     with pytest.raises(Refused, match="must be released once"):
         protect_frame(one, key=key, rules=other, ledger=ledger)
     protect_frame(one, key=key, rules=other, ledger=ledger, again=True)

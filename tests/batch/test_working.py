@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.batch.fleets import fleet
+from tests.batch.fleets import SHORT, fleet
 from trailveil.batch import working
 from trailveil.batch.inputs import Wanted, find
 from trailveil.batch.rules import Rules
@@ -12,7 +12,6 @@ from trailveil.batch.working import Failed, Ready, Task, work_all
 from trailveil.errors import UnwritableOutput
 from trailveil.ledger import open_ledger
 from trailveil.output import made_durable
-from trailveil.release import Noise, Request
 
 
 def test_a_file_that_does_not_get_to_the_disk_is_refused_and_no_other(
@@ -20,7 +19,7 @@ def test_a_file_that_does_not_get_to_the_disk_is_refused_and_no_other(
 ) -> None:
     rides = fleet(tmp_path / "rides", 5)
     items = find([str(rides)], tmp_path / "out", Wanted(lambda _: "me")).items
-    rules = Rules(request=Request((), radius=1.0, withhold=30.0, noise=Noise.WITHHOLD))
+    rules = Rules(request=SHORT)
     ledger, aside = open_ledger(tmp_path / "state"), tmp_path / "aside"
     aside.mkdir()
     tasks = [Task(i, one, rules, aside, bytes(32), ledger) for i, one in enumerate(items)]

@@ -1,4 +1,7 @@
-"""`--certify` of design and protect: what is printed, and what is refused in one line."""
+"""`--certify` of design: what is printed, and what is refused in one line.
+
+`protect` proves its noise always, in exact arithmetic: see tests/cli/test_verify.py.
+"""
 
 import json
 import sys
@@ -7,14 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.rides import ride, written
 from trailveil import cli
 
 pytest.importorskip("flint")
 
 Run = Callable[..., tuple[int, str, str]]
 SERIES = ("--points", "12", "--length-scale", "3", "--noise-std", "0.2", "--radius", "2")
-AT = ("--at", "start+15m", "--adversary", "plain", "--certify")
 
 
 @pytest.fixture
@@ -69,54 +70,10 @@ def test_design_says_so_in_words(run: Run) -> None:
     assert "128 bits" in line
 
 
-def test_protect_says_what_is_proved(run: Run, tmp_path: Path) -> None:
-    written(tmp_path / "ride.gpx", ride(60, 30.0))
-    status, out, err = run("protect", "ride.gpx", *AT, "--report", "told.json", "--json")
-    assert status == 0, err
-    found, told = json.loads(out), json.loads((tmp_path / "told.json").read_text())
-    assert found["certificate"]["epsilon"] <= found["worst"]["epsilon"] * (1 + 1e-9)
-    assert found["certificate"]["what"] == ["the place at each protected time"]
-    # Others read what was asked for, and nothing that differs with the times.
-    assert told["certificate"] == {
-        "epsilon": 1.0,
-        "order": 5.0,
-        "against": ["plain"],
-        "what": ["every protected part"],
-    }
-    status, out, err = run("protect", "ride.gpx", *AT, "--overwrite")
-    assert status == 0, err
-    assert "What is proved" in out
-    assert "certified: epsilon <= 0.99" in out or "certified: epsilon <= 1 " in out
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (("--everywhere", "--certify"), "got --everywhere"),
-        (("--column", "x", "--unit", "degC", "--certify"), "--certify must be for traces"),
-    ],
-)
-def test_protect_refuses_what_cannot_be_proved(
-    run: Run, tmp_path: Path, words: tuple[str, ...], told: str
-) -> None:
-    written(tmp_path / "ride.gpx", ride(20, 30.0))
-    status, out, err = run("protect", "ride.gpx", *words)
-    assert status in (1, 2)
-    assert told in err
-    assert out == ""
-    assert not (tmp_path / "ride.private.gpx").exists()
-
-
-@pytest.mark.parametrize("command", ["design", "protect"])
-def test_what_to_install_is_said_first(
-    run: Run, tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_to_install_is_said_first(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "flint", None)
-    written(tmp_path / "ride.gpx", ride(20, 30.0))
-    words: tuple[str, ...] = ("ride.gpx", *AT)
-    if command == "design":
-        words = (*SERIES, "--kernel", "rbf", "--secret", "1", "--budget", "1", "--certify")
-    status, out, err = run(command, *words)
+    words = (*SERIES, "--kernel", "rbf", "--secret", "1", "--budget", "1", "--certify")
+    status, out, err = run("design", *words)
     assert (status, out) == (1, "")
     assert err.strip().endswith("say: pip install 'trailveil[certify]'")
     assert len(err.strip().splitlines()) == 1

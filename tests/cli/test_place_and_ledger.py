@@ -19,8 +19,7 @@ from trailveil.formats import read
 from trailveil.ledger import user_ledger
 
 AT = "48.137,11.575,150"
-QUICK = ("--adversary", "still")
-ENDS = (*QUICK, "--no-returns")
+QUICK = ("--adversary", "plain")
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for number in range(3):
         trace = ride(
-            60,
+            120,
             20.0,
             still=(0, 9),
             seed=number,
@@ -63,19 +62,19 @@ def test_home_is_moved_by_the_same_on_every_day_and_its_total_is_told() -> None:
     # Draws are the same in every run: what follows is of these, and no matter of chance.
     Path("my.key").write_text("trailveil key 1\n" + "5a" * 32 + "\n")
     Path("my.key").chmod(0o600)
-    keyed = (*ENDS, "--key", "my.key")
+    keyed = ("--no-returns", "--key", "my.key")
     moved, totals = [], []
     for number in range(3):
         found = json.loads(done("protect", f"{number}.gpx", *keyed, "--json"))
         before, after = read(Path(f"{number}.gpx")), read(Path(f"{number}.private.gpx"))
-        moved.append((after.positions - before.positions)[:9].mean(axis=0))
+        moved.append((after.positions[:9] - before.positions[:9]).mean(axis=0))
         (home,) = found["ledger"]["places"]
         assert home["name"] == "home"
         assert home["releases"] == found["ledger"]["releases"] == number + 1
         totals.append(home["total"])
         assert [one["label"] for one in found["secrets"]] == ["the end"]
         assert found["ledger"]["if_one_place"] == pytest.approx(number + 1, rel=0.01)
-    # The noise of the end, some metres here, is each ride's own.
+    # The end is cut: nothing but the noise of home is here, and the grid.
     assert np.ptp(moved, axis=0).max() < 1e-4
     assert np.abs(moved).max() > 1e-3
     assert totals[0] < totals[1] < totals[2] < 2.5 * totals[0]  # of one way, taken three times anew
@@ -83,14 +82,14 @@ def test_home_is_moved_by_the_same_on_every_day_and_its_total_is_told() -> None:
     done("place", "add", "home", "--near", AT, "--radius", "100", "--change", "--ways", "1", *QUICK)
     done("protect", "1.gpx", *keyed, "-o", "other.gpx", "--again")
     after = read(Path("other.gpx"))
-    again = (after.positions - read(Path("1.gpx")).positions)[:9].mean(axis=0)
+    again = (after.positions[:9] - read(Path("1.gpx")).positions[:9]).mean(axis=0)
     assert not np.allclose(again, moved[1] / 3, rtol=0.05)
     assert not np.allclose(again, moved[1], rtol=0.05)
 
 
 def test_the_report_for_others_says_nothing_of_places_and_totals() -> None:
     done("place", "add", "my secret home", "--near", AT, "--ways", "1", *QUICK)
-    done("protect", "0.gpx", *QUICK, "--report", "for-others.json")
+    done("protect", "0.gpx", "--report", "for-others.json")
     told = Path("for-others.json").read_text()
     assert "secret home" not in told
     found = json.loads(told)
@@ -111,7 +110,7 @@ def test_places_are_listed_changed_and_removed(folder: Path) -> None:
     assert "got none of the name 'work'" in refused("place", "remove", "work")
     done("place", "remove", "home")
     assert "No place" in done("place", "list")
-    assert "home" not in done("protect", "0.gpx", *QUICK)
+    assert "home" not in done("protect", "0.gpx")
     done("place", "remove", "home", "--forget")
     assert "48.137" not in (folder / "state" / "trailveil" / "places.json").read_text()
 
@@ -129,15 +128,15 @@ def test_a_place_that_is_none_is_refused_and_not_told(near: str, reason: str) ->
 
 
 def test_what_was_released_is_shown_exported_and_checked() -> None:
-    done("protect", "0.gpx", *QUICK)
-    done("protect", "1.gpx", *QUICK, "--subject", "anna")
+    done("protect", "0.gpx")
+    done("protect", "1.gpx", "--subject", "anna")
     shown = done("ledger", "show")
     assert "the start, the end" in shown
     assert "2 releases." in shown
     assert "cannot know what other apps" in shown
     (one,) = json.loads(done("ledger", "show", "--subject", "anna", "--json"))["releases"]
     assert one["begin_utc"].startswith("2024-05-15")
-    assert one["epsilon"] == pytest.approx(1.0, rel=1e-3)
+    assert 0.99 < one["epsilon"] <= 1.0  # whole seconds are cut
     done("ledger", "export", "mine.jsonl")
     lines = Path("mine.jsonl").read_text().splitlines()
     assert [json.loads(line)["subject"] for line in lines] == ["me", "anna"]
@@ -147,17 +146,17 @@ def test_what_was_released_is_shown_exported_and_checked() -> None:
 
 
 def test_past_a_total_nothing_is_released() -> None:
-    done("protect", "0.gpx", *QUICK, "--total-epsilon", "1.5")
-    told = refused("protect", "1.gpx", *QUICK, "--total-epsilon", "1.5")
-    assert "must be at most 1.5, got 2" in told
+    done("protect", "0.gpx", "--total-epsilon", "1.5")
+    told = refused("protect", "1.gpx", "--total-epsilon", "1.5")
+    assert "must be at most 1.5, got 1.99" in told
     assert "would still fit" in told
     assert not Path("1.private.gpx").exists()
-    done("protect", "1.gpx", *QUICK, "--total-epsilon", "1.5", "--subject", "somebody else")
+    done("protect", "1.gpx", "--total-epsilon", "1.5", "--subject", "somebody else")
 
 
 @pytest.mark.parametrize("damage", ["edited", "cut", "deleted"])
 def test_with_a_damaged_ledger_nothing_is_released(folder: Path, damage: str) -> None:
-    done("protect", "0.gpx", *QUICK)
+    done("protect", "0.gpx")
     path = folder / "state" / "trailveil" / "ledger.sqlite"
     data = path.read_bytes()
     if damage == "deleted":
@@ -168,18 +167,16 @@ def test_with_a_damaged_ledger_nothing_is_released(folder: Path, damage: str) ->
         at = data.index(b"the start") if b"the start" in data else len(data) // 2
         path.write_bytes(data[:at] + b"THE START" + data[at + 9 :])
     assert "ledger" in refused("ledger", "verify")
-    assert "ledger" in refused(
-        "protect", "0.gpx", *QUICK, "--again", "-o", "b.gpx", "--epsilon", "2"
-    )
+    assert "ledger" in refused("protect", "0.gpx", "--again", "-o", "b.gpx", "--epsilon", "2")
     assert not Path("b.gpx").exists()
 
 
 def test_a_thinned_copy_and_a_part_are_recognised_by_their_times() -> None:
-    done("protect", "0.gpx", *QUICK)
-    trace = ride(60, 20.0, still=(0, 9), seed=0, begin=1_715_672_400, at=(48.137, 11.575))
-    thin = trace.only(np.arange(60) % 3 == 1)
+    done("protect", "0.gpx")
+    trace = ride(120, 20.0, still=(0, 9), seed=0, begin=1_715_672_400, at=(48.137, 11.575))
+    thin = trace.only(np.arange(120) % 3 == 1)
     written(Path("thin.gpx"), replace(thin, times=thin.times + 10**6))  # and a millisecond late
-    assert "must be released once" in refused("protect", "thin.gpx", *QUICK)
+    assert "must be released once" in refused("protect", "thin.gpx")
 
 
 def test_two_processes_at_once_never_both_pass_a_total_that_one_may(folder: Path) -> None:
@@ -187,7 +184,7 @@ def test_two_processes_at_once_never_both_pass_a_total_that_one_may(folder: Path
     user_ledger()
     starts = [
         subprocess.Popen(
-            command("protect", f"{number}.gpx", *QUICK, "--total-epsilon", "1.5"),
+            command("protect", f"{number}.gpx", "--total-epsilon", "1.5"),
             env=environment(state),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -207,13 +204,13 @@ def test_killed_at_any_moment_no_file_is_there_that_is_not_counted(folder: Path)
     """Real processes, killed for real, spread over the time that one takes."""
     state = {"XDG_STATE_HOME": str(folder / "state")}
     begin = time.monotonic()
-    assert real("protect", "0.gpx", *QUICK, env=state).returncode == 0
+    assert real("protect", "0.gpx", env=state).returncode == 0
     whole = time.monotonic() - begin
     for number, share in enumerate((0.8, 0.95), start=10):
         trace = ride(60, 20.0, seed=number, begin=1_715_672_400 + number * 86_400)
         written(folder / f"{number}.gpx", trace)
         with subprocess.Popen(
-            command("protect", f"{number}.gpx", *QUICK),
+            command("protect", f"{number}.gpx"),
             env=environment(state),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -224,6 +221,6 @@ def test_killed_at_any_moment_no_file_is_there_that_is_not_counted(folder: Path)
         if Path(f"{number}.private.gpx").exists():
             assert any(one["begin_utc"].startswith(f"2024-05-{14 + number}") for one in counted)
         # And what was not finished can be: it is the same release, counted once.
-        assert real("protect", f"{number}.gpx", *QUICK, "--overwrite", env=state).returncode == 0
+        assert real("protect", f"{number}.gpx", "--overwrite", env=state).returncode == 0
         again = json.loads(done("ledger", "show", "--json"))["releases"]
         assert len({one["begin_utc"] for one in again}) == len(again)

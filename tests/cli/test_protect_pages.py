@@ -22,8 +22,8 @@ from trailveil.report.pages import public_page
 from trailveil.report.pages_readings import public_page_readings
 
 TRACE = ride(30, 30.0)
-# Nothing is sought: for tests of all that is not the noise.
-AT_ONCE = ("--mechanism", "withhold", "--withhold", "300", "--radius", "1", "--no-returns")
+# Of a quarter of an hour something is left.
+AT_ONCE = ("--withhold", "300", "--radius", "1", "--no-returns")
 HOSTILE = 'a&"<img src=x onerror=alert(1)>'
 
 
@@ -73,7 +73,7 @@ def test_both_pages_are_written_with_the_release(source: Path) -> None:
     "words",
     [
         ("--everywhere", "--adversary", "plain"),
-        ("--mechanism", "uniform", "--at", "start+4m", "--adversary", "plain"),
+        ("--mechanism", "noise", "--at", "start+4m", "--no-returns"),
         (*AT_ONCE, "--round-times", "60", "--shift-times"),
     ],
 )

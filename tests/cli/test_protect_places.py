@@ -19,8 +19,6 @@ TRACE = ride(60, 30.0, still=(20, 35))  # a stay of 7.5 minutes, 10 minutes afte
 LATITUDE, LONGITUDE = (round(float(value), 4) for value in TRACE.positions[27])
 PLACE = f"{LATITUDE},{LONGITUDE},60"
 SWAPPED = f"{LONGITUDE},{LATITUDE},60"
-# Whom the noise is made against makes no difference here: few of them are quick.
-QUICK = ("--adversary", "plain")
 
 
 @pytest.fixture
@@ -81,7 +79,7 @@ REFUSED: dict[str, tuple[int, tuple[str, ...], str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_refusals_are_one_line_without_the_place(name: str, run: Run, tmp_path: Path) -> None:
     status, words, hint = REFUSED[name]
-    found, out, err = run("ride.gpx", *QUICK, *words)
+    found, out, err = run("ride.gpx", *words)
     assert found == status
     assert hint in err
     assert out == ""
@@ -93,7 +91,7 @@ def test_refusals_are_one_line_without_the_place(name: str, run: Run, tmp_path: 
 def test_no_stay_is_refused_with_advice(run: Run, tmp_path: Path) -> None:
     written(tmp_path / "moving.gpx", ride(40, 20.0, seed=3))
     for besides in ((), ("--at", "start+1m"), ("--between", "start", "start+2m")):
-        status, out, err = run("moving.gpx", *QUICK, "--stops", "auto", *besides)
+        status, out, err = run("moving.gpx", "--stops", "auto", *besides)
         assert (status, out) == (1, "")
         assert "got none in the recording: state times" in err
 
@@ -112,7 +110,7 @@ def described(found: dict[str, Any]) -> list[tuple[str, str, bool]]:
 
 def test_places_and_stays_are_protected_and_told_of(run: Run, tmp_path: Path) -> None:
     near = ("--near", PLACE, "--no-returns")
-    status, out, err = run("ride.gpx", *QUICK, *SHORT, *near, "--json", "--report", "r.json")
+    status, out, err = run("ride.gpx", *SHORT, *near, "--json", "--report", "r.json")
     assert (status, err) == (0, "")
     found, public = json.loads(out), json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
     assert described(found) == [("stay", "near stated place 1", True)]
@@ -140,7 +138,8 @@ def test_places_and_stays_are_protected_and_told_of(run: Run, tmp_path: Path) ->
 
 def test_all_that_is_stated_adds_up(run: Run) -> None:
     ends = ("--at", "start", "--at", "end")
-    status, out, _ = run("ride.gpx", *QUICK, *ends, "--near", PLACE, "--stops", "auto", "--json")
+    words = (*SHORT, "--radius", "30", *ends, "--near", PLACE, "--stops", "auto", "--json")
+    status, out, _ = run("ride.gpx", *words)
     assert status == 0
     found = json.loads(out)
     assert described(found) == [
@@ -152,13 +151,13 @@ def test_all_that_is_stated_adds_up(run: Run) -> None:
 
 
 def test_both_ends_are_chosen_by_place_whether_widened_or_not(run: Run) -> None:
-    status, out, _ = run("ride.gpx", *QUICK, "--no-returns", "--json")
+    status, out, _ = run("ride.gpx", "--no-returns", "--json")
     assert status == 0
     found = json.loads(out)
     assert described(found) == [("time", "the start", True), ("time", "the end", True)]
     assert "(--no-returns), and leave as recorded" in " ".join(found["not_protected"])
     assert "chosen by where the person was" in " ".join(found["warnings"])
     assert "add --at start" not in " ".join(found["not_protected"])
-    anew = (*QUICK, "--at", "start", "--json", "--again", "--overwrite")
+    anew = ("--at", "start", "--json", "--again", "--overwrite")
     status, out, _ = run("ride.gpx", *anew, "--no-returns")
     assert "chosen by where" not in " ".join(json.loads(out)["warnings"])

@@ -139,11 +139,10 @@ def test_every_reading_with_a_key_and_coarse_times(folder: Path) -> None:
         ([], "at times that are stated"),
         ([*STAY, "--everywhere"], "got neither or both"),
         ([*STAY, "--leave", "3"], "--leave must be for traces"),
-        ([*STAY, "--adversary", "still"], "--adversary must be for traces"),
+        ([*STAY, "--adversary", "path"], "--adversary must be for traces"),
         ([*STAY, "--every", "3"], "--every must be for traces"),
-        ([*STAY, "--mechanism", "uniform"], "by noise or by --withhold SECONDS"),
-        ([*STAY, "--withhold", "auto"], "by noise or by --withhold SECONDS"),
-        ([*STAY, "--withhold", "x"], "number of seconds"),
+        ([*STAY, "--mechanism", "both"], "by --mechanism noise or cut, got both"),
+        ([*STAY, "--withhold", "auto"], "'auto' is not a valid"),
     ],
 )
 def test_wrong_usage_is_told(more: list[str], reason: str, folder: Path) -> None:

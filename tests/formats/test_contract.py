@@ -202,10 +202,13 @@ def test_segments_without_a_fix_are_left_out(row: Format) -> None:
 
 @all_written
 def test_a_grid_that_does_not_fit_is_refused_before_anything_is_written(row: Format) -> None:
-    stream = io.BytesIO()
-    for grid in (np.zeros((2, 2), dtype=np.int64), np.zeros((len(TRACE), 2))):
+    stream, shape = io.BytesIO(), (len(TRACE), 2)
+    for grid in (np.zeros((2, 2), dtype=np.int64), np.zeros(shape, dtype=np.int32)):
         with pytest.raises(InvalidValue, match="whole microdegrees"):
             write(TRACE, stream, row.suffixes[0], grid=grid)
+    for off in (np.full(shape, 91.0), np.full(shape, np.nan), np.full(shape, 181_000_000)):
+        with pytest.raises(InvalidValue, match="must lie on the globe"):
+            write(TRACE, stream, row.suffixes[0], grid=off)
     assert stream.getvalue() == b""
 
 

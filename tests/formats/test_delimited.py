@@ -119,7 +119,7 @@ def test_two_people_are_not_mixed_up() -> None:
     ("text", "expected"),
     [
         ("46.5,7.25\n46.6,7.26\n", "a line that names latitude, longitude and time, got none"),
-        ("lat,lon\n46.5,7.25\n", "a line that names latitude, longitude and time, got none"),
+        ("lat,lon\n46.5,7.25\n", r"one column of times, got none that is known \(lat, lon\)"),
         ("x,y,time\n1,2,3\n", "a line that names latitude, longitude and time, got none"),
         ("time,lat,lon\n", "got none"),
         ("time,lat,lon\n1715688000,,\n", "got without position: 1"),

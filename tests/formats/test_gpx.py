@@ -333,7 +333,9 @@ def test_nothing_but_tracks_positions_and_times_is_written() -> None:
     }
 
 
-@pytest.mark.parametrize("wrong", [[90 * MICRO + 1, 0], [0, 180 * MICRO], [0, -180 * MICRO - 1]])
+@pytest.mark.parametrize(
+    "wrong", [[90 * MICRO + 1, 0], [0, 180 * MICRO + 1], [0, -180 * MICRO - 1]]
+)
 def test_a_grid_off_the_globe_is_refused(wrong: list[int]) -> None:
     grid = np.array([[0, 0], [0, 0], wrong])
     with pytest.raises(InvalidValue, match="on the globe"):

@@ -156,7 +156,10 @@ REFERENCES: tuple[object, ...] = (
         (b"PAR1", "must be a whole Parquet file"),
         (b"PAR1" + b"\0" * 100 + b"PAR1", "must be a whole Parquet file"),
         (file({"x": [1.0], "y": [2.0]}), "must have columns of time, and of latitude"),
-        (file({"lat": [1.0], "lon": [2.0]}), "must have columns of time, and of latitude"),
+        (
+            file({"lat": [1.0], "lon": [2.0]}),
+            "one column of times, got none that is known",
+        ),
         (file({"lat": [[1.0]], "lon": [2.0], "time": [1]}), "must be a whole Parquet file"),
         (file({"lat": ["x" * 9999], "lon": ["1"], "time": [1]}), "must be a whole Parquet file"),
         (file({"g": [b"\1\7"], "time": [1]}, GEO), "must be a whole Parquet file"),

@@ -16,13 +16,14 @@ from trailveil.page.guard import Guard
 from trailveil.page.opened import opened, wanted
 from trailveil.page.planner import Planner
 from trailveil.protecting import default_output
+from trailveil.release import Method
 from trailveil.stops import stays
 
 PORT = 8765
 OWN = f"http://127.0.0.1:{PORT}"
 HEADERS = {"origin": OWN, "sec-fetch-site": "same-origin", "content-type": "application/json"}
-# A design of a second, of one time in a short ride.
-QUICK = {"radius": 100, "epsilon": 2, "withhold": None}
+# A cut that leaves something of a short ride, whether at an end or in its middle.
+QUICK = {"radius": 25, "epsilon": 1, "mechanism": "cut"}
 TRACE = ride(24, 60.0, still=(8, 16))
 
 
@@ -100,14 +101,19 @@ def test_the_recording_is_told_with_its_ends_and_stops(page: Page) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_saved_is_what_protect_writes_by_the_command_that_is_shown(page: Page) -> None:
-    shown = page.post("/api/plan", {"parts": [["start+660.000000001s"]], **QUICK})
+@pytest.mark.parametrize("mechanism", ["cut", "noise"])
+def test_what_is_saved_is_what_protect_writes_by_the_command_that_is_shown(
+    page: Page, mechanism: str
+) -> None:
+    asked = QUICK if mechanism == "cut" else {**QUICK, "radius": 100, "mechanism": "noise"}
+    shown = page.post("/api/plan", {"parts": [["start+660.000000001s"]], **asked})
     assert (shown["before"], shown["exists"]) == (None, False)
     assert not page.output.exists(), "a look releases nothing"
     saved = page.post("/api/save", {"plan": shown["plan"], "again": False, "overwrite": False})
     assert saved["saved"] == "ride.private.gpx"
     assert saved["utility"]["before"]["fixes"] == saved["report"]["recording"]["fixes"]
-    assert saved["utility"]["moved_rms_m"] > 0
+    assert (saved["utility"]["moved_rms_m"] > 0) == (mechanism == "noise")
+    assert (shown["minutes_withheld"] > 0) == (mechanism == "cut")
     assert "What it is still good for" in saved["words"]
     by_page = page.output.read_bytes()
     page.output.unlink()
@@ -135,7 +141,7 @@ def test_both_ends_are_what_protect_takes_by_itself(page: Page) -> None:
 
 @pytest.mark.slow
 def test_nothing_is_replaced_or_released_again_unless_confirmed(page: Page) -> None:
-    part = {"parts": [["start+600s"]], **QUICK, "withhold": 60}
+    part = {"parts": [["start+600s"]], **QUICK}
     first = page.post("/api/plan", part)
     assert first["minutes_withheld"] > 0
     page.output.write_text("mine")
@@ -144,7 +150,7 @@ def test_nothing_is_replaced_or_released_again_unless_confirmed(page: Page) -> N
     assert page.output.read_text() == "mine"
     assert page.post("/api/save", {**save, "overwrite": True})["saved"] == "ride.private.gpx"
     assert page.post("/api/plan", part)["before"] is None, "the same again is no other release"
-    other = page.post("/api/plan", {**part, "radius": 150})
+    other = page.post("/api/plan", {**part, "radius": 15})
     assert "must be released once" in other["before"]
     assert other["exists"]
     save = {**save, "plan": other["plan"], "overwrite": True}
@@ -182,15 +188,15 @@ NONSENSE = [
     b'{"parts": [["start"]], "radius": 100, "epsilon": -' + b"9" * 400 + b"}",
     b'{"parts": [["start"]], "radius": ' + b"9" * 5000 + b', "epsilon": 1}',
     b'{"parts": [["start"]], "radius": 1e-310, "epsilon": 1}',
-    b'{"parts": [["start"]], "radius": 100, "epsilon": 1, "withhold": ' + b"9" * 400 + b"}",
+    b'{"parts": [["start"]], "radius": 100, "epsilon": 1, "mechanism": ' + b"9" * 400 + b"}",
     b'{"parts": [["start"]], "radius": Infinity, "epsilon": 1}',
     b'{"parts": [["start"]], "radius": -1, "epsilon": 1}',
     b'{"parts": [["start"]], "radius": true, "epsilon": 1}',
     b'{"parts": [["start"]], "radius": "100", "epsilon": 1}',
     b'{"parts": [["start"]], "radius": 100, "epsilon": 0}',
-    b'{"parts": [["start"]], "radius": 100, "epsilon": 1, "withhold": "x"}',
-    b'{"parts": [["start"]], "radius": 100, "epsilon": 1, "withhold": -1}',
-    b'{"parts": [["start"]], "radius": 100, "epsilon": 1, "withhold": 1e8}',
+    b'{"parts": [["start"]], "radius": 100, "epsilon": 1, "mechanism": "withhold"}',
+    b'{"parts": [["start"]], "radius": 100, "epsilon": 1, "mechanism": "everywhere"}',
+    b'{"parts": [["start"]], "radius": 100, "epsilon": 1, "mechanism": ["cut"]}',
     b'{"parts": [["' + b"s" * 100 + b'"]], "radius": 100, "epsilon": 1}',
     json.dumps({"parts": [["start"]] * 101, "radius": 100, "epsilon": 1}).encode(),
     b'{"parts": [], "a": "' + b"a" * LARGEST_BODY + b'"}',
@@ -231,10 +237,11 @@ def test_done_ends_it(page: Page) -> None:
 
 
 def test_what_is_wanted_is_read_exactly() -> None:
-    told = {"parts": [["a"], ["a", "b"], ["a"]], "radius": 10, "epsilon": 0.5, "withhold": "auto"}
+    told = {"parts": [["a"], ["a", "b"], ["a"]], "radius": 10, "epsilon": 0.5}
     found = wanted(told)
     assert found.parts == {("a",), ("a", "b")}
-    assert (found.radius, found.epsilon, found.withhold) == (10.0, 0.5, "auto")
+    assert (found.radius, found.epsilon, found.method) == (10.0, 0.5, Method.CUT)
+    assert wanted({**told, "mechanism": "both"}).method is Method.BOTH
     with pytest.raises(InvalidValue, match="must be an object"):
         wanted([])
 

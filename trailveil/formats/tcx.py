@@ -89,7 +89,7 @@ def totals(rows: Rows) -> list[tuple[str, str]]:
     """Seconds and metres of each segment, as they are written: of what is released."""
     lengths = way_lengths(rows)
     return [
-        (_decimal(int(rows.times[end - 1] - rows.times[start])), f"{length:.1f}")
+        (_decimal(int(rows.times[end - 1]) - int(rows.times[start])), f"{length:.1f}")
         for (start, end), length in zip(_spans(rows), lengths, strict=True)
     ]
 
