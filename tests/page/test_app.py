@@ -231,10 +231,10 @@ def test_done_ends_it(page: Page) -> None:
 
 
 def test_what_is_wanted_is_read_exactly() -> None:
-    told = {"parts": [["a"], ["a", "b"], ["a"]], "radius": 10, "epsilon": 0.5, "withhold": "auto"}
+    told = {"parts": [["a"], ["a", "b"], ["a"]], "radius": 10, "epsilon": 0.5, "mechanism": "both"}
     found = wanted(told)
     assert found.parts == {("a",), ("a", "b")}
-    assert (found.radius, found.epsilon, found.withhold) == (10.0, 0.5, "auto")
+    assert (found.radius, found.epsilon, found.method) == (10.0, 0.5, "both")
     with pytest.raises(InvalidValue, match="must be an object"):
         wanted([])
 

@@ -25,7 +25,7 @@ async function start() {
     $(id).addEventListener("input", pick);
   }
   state.map = drawing($("map"), recording, tapped);
-  for (const id of ["radius", "epsilon", "withhold"]) $(id).addEventListener("input", changed);
+  for (const id of ["radius", "epsilon", "mechanism"]) $(id).addEventListener("input", changed);
   $("choices").addEventListener("submit", (event) => event.preventDefault());
   $("adding").addEventListener("toggle", () => ($("adding").open ? pick() : state.map.unpick()));
   $("add").addEventListener("click", add);
@@ -137,15 +137,14 @@ async function plan() {
   state.asked = asked;
   const begun = Date.now();
   const seconds = setInterval(() => {
-    $("status").textContent = `Designing the noise: ${Math.round((Date.now() - begun) / 1000)} s`;
+    $("status").textContent = `Designing: ${Math.round((Date.now() - begun) / 1000)} s`;
   }, 2000);
-  const withhold = $("withhold").value;
   try {
     const found = await post("/api/plan", {
       parts: state.parts.filter((one) => one.chosen).map((one) => one.times),
       radius: Number($("radius").value),
       epsilon: Number($("epsilon").value),
-      withhold: withhold === "" || withhold === "auto" ? withhold || null : Number(withhold),
+      mechanism: $("mechanism").value,
     }, asked.signal);
     if (asked === state.asked && !found.superseded) planned(found);
   } catch (error) {
