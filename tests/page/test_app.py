@@ -21,8 +21,7 @@ from trailveil.stops import stays
 PORT = 8765
 OWN = f"http://127.0.0.1:{PORT}"
 HEADERS = {"origin": OWN, "sec-fetch-site": "same-origin", "content-type": "application/json"}
-# A design of a second, of one time in a short ride.
-QUICK = {"radius": 100, "epsilon": 2, "withhold": None}
+QUICK = {"radius": 100, "epsilon": 2}
 TRACE = ride(24, 60.0, still=(8, 16))
 
 
@@ -135,7 +134,7 @@ def test_both_ends_are_what_protect_takes_by_itself(page: Page) -> None:
 
 @pytest.mark.slow
 def test_nothing_is_replaced_or_released_again_unless_confirmed(page: Page) -> None:
-    part = {"parts": [["start+600s"]], **QUICK, "withhold": 60}
+    part = {"parts": [["start+600s"]], **QUICK}
     first = page.post("/api/plan", part)
     assert first["minutes_withheld"] > 0
     page.output.write_text("mine")
@@ -182,15 +181,14 @@ NONSENSE = [
     b'{"parts": [["start"]], "radius": 100, "epsilon": -' + b"9" * 400 + b"}",
     b'{"parts": [["start"]], "radius": ' + b"9" * 5000 + b', "epsilon": 1}',
     b'{"parts": [["start"]], "radius": 1e-310, "epsilon": 1}',
-    b'{"parts": [["start"]], "radius": 100, "epsilon": 1, "withhold": ' + b"9" * 400 + b"}",
+    b'{"parts": [["start"]], "radius": 100, "epsilon": 1, "mechanism": ' + b"9" * 400 + b"}",
     b'{"parts": [["start"]], "radius": Infinity, "epsilon": 1}',
     b'{"parts": [["start"]], "radius": -1, "epsilon": 1}',
     b'{"parts": [["start"]], "radius": true, "epsilon": 1}',
     b'{"parts": [["start"]], "radius": "100", "epsilon": 1}',
     b'{"parts": [["start"]], "radius": 100, "epsilon": 0}',
-    b'{"parts": [["start"]], "radius": 100, "epsilon": 1, "withhold": "x"}',
-    b'{"parts": [["start"]], "radius": 100, "epsilon": 1, "withhold": -1}',
-    b'{"parts": [["start"]], "radius": 100, "epsilon": 1, "withhold": 1e8}',
+    b'{"parts": [["start"]], "radius": 100, "epsilon": 1, "mechanism": "everywhere"}',
+    b'{"parts": [["start"]], "radius": 100, "epsilon": 1, "mechanism": ["cut"]}',
     b'{"parts": [["' + b"s" * 100 + b'"]], "radius": 100, "epsilon": 1}',
     json.dumps({"parts": [["start"]] * 101, "radius": 100, "epsilon": 1}).encode(),
     b'{"parts": [], "a": "' + b"a" * LARGEST_BODY + b'"}',
