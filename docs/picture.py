@@ -10,16 +10,19 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
+from trailveil.activities import ACTIVITIES, MIDDLE
 from trailveil.datasets.day import day_plan, simulated_day
+from trailveil.drawing import draw
 from trailveil.guarantee import CIRCLE_68
 from trailveil.projection import frame_for
-from trailveil.drawing import draw
 from trailveil.release import Request, plan
 from trailveil.selection import Stretch
 
 TARGET = Path(__file__).parent / "images" / "day.svg"
 # For a picture of an invented place only: a seed that is known protects nothing.
 SEED = bytes(32)
+# Nanoseconds without a fix, from which on no line is drawn.
+GAP = 60 * 10**9
 
 
 def main() -> None:
@@ -29,21 +32,24 @@ def main() -> None:
     first, last = int(day.times[0]), int(day.times[-1])
     stretches = [Stretch(one.name, max(one.begin, first), min(one.end, last)) for one in stays]
     clinic = stretches[1]
-    made = plan(day, Request(tuple(stretches)))
+    made = plan(day, Request(tuple(stretches), floor=ACTIVITIES["ride"], middle=MIDDLE["ride"]))
     released, _ = draw(made, SEED)
     before, after = (frame.to_lattice(trace.positions) / 1e9 for trace in (day, released))
     left = CIRCLE_68 * made.findings[1].deviation / 1000
+    later = int(np.searchsorted(released.times, clinic.end))
+    place = after[later - 1 : later + 1].mean(axis=0)
+    gaps = np.flatnonzero(np.diff(released.times) > GAP) + 1
+    shown = np.insert(after, gaps, np.nan, axis=0)
 
     mpl.rcParams.update({"font.family": "sans-serif", "svg.hashsalt": "trailveil"})
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")
     axes = figure.add_subplot()
     axes.plot(*before.T, color="#777777", linewidth=1.2, label="recorded (private)")
-    axes.plot(*after.T, color="#0b6e99", linewidth=1.2, label="released")
-    rows = clinic.rows(day)
-    place = after[rows].mean(axis=0)
+    axes.plot(*shown.T, color="#0b6e99", linewidth=2.4, label="released: exactly as recorded")
     axes.add_patch(Circle((place[0], place[1]), left, color="#0b6e99", alpha=0.12))
     axes.annotate(
-        f"where an adversary must look\nfor the clinic: {1000 * left:.0f} m",
+        "the best guess of an adversary with the rest of\n"
+        f"the track and a map: a circle of {1000 * left:.0f} m",
         place - [left, 0],
         xytext=(-8, 0),
         textcoords="offset points",

@@ -5,7 +5,6 @@ The demo's output is real.
 
 import re
 import shlex
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,17 +12,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from trailveil import designing, places, release
 from trailveil import place_noise as place_noises
+from trailveil import places
 from trailveil.adversaries import Named
 from trailveil.cli import COMMANDS, cli
-from trailveil.crops import Crop
 from trailveil.datasets.day import simulated_day
 from trailveil.demands import Target
-from trailveil.designing import Designed
 from trailveil.formats import write
 from trailveil.kernels import Kernel
-from trailveil.mechanism import Mechanism
 from trailveil.place_noise import PlaceNoise
 from trailveil.streets.town import write_example
 
@@ -81,32 +77,22 @@ def test_documents_have_examples() -> None:
 
 
 @pytest.fixture
-def designed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same design of the same crops is not sought again: it would be the same."""
-    known: dict[str, Designed] = {}
-
-    def optimal(found: Sequence[Crop], base: Mechanism, target: Target) -> Designed:
-        crops = [(one.prior.kernel, one.prior.times.tobytes(), one.spans) for one in found]
-        released = np.asarray(base.released).tobytes()
-        asked = repr((crops, base.times.tobytes(), released, target))
-        if asked not in known:
-            known[asked] = designing.optimal(found, base, target)
-        return known[asked]
+def quick_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise of places against the plain adversary: of more it takes long, and no example shows."""
 
     def place_noise(
         kernel: Kernel, target: Target, ways: int, withhold: float | None
     ) -> PlaceNoise:
-        del ways  # the design of more than one takes long, and no example shows what it is
+        del ways
         return place_noises.place_noise(kernel, replace(target, who=(Named.PLAIN,)), 1, withhold)
 
-    monkeypatch.setitem(release._MAKERS, release.Noise.OPTIMAL, optimal)
     monkeypatch.setattr(places, "place_noise", place_noise)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", OTHERS, ids=lambda page: page.name)
 def test_examples_run(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, designed_once: None
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick_places: None
 ) -> None:
     monkeypatch.chdir(tmp_path)
     run_examples(page)
@@ -114,9 +100,9 @@ def test_examples_run(
 
 @pytest.mark.slow
 def test_examples_of_the_readme_and_the_demo_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, designed_once: None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick_places: None
 ) -> None:
-    """What these show is designed once for all of them; and the README shows what is printed."""
+    """One after the other in one folder; and the README shows what the demo prints."""
     monkeypatch.chdir(tmp_path)
     for page in TOGETHER:
         run_examples(page)

@@ -37,8 +37,10 @@ html_last_updated_fmt = None
 NAVIGATION = {
     "Tutorials": ["tutorials/share-a-ride", "tutorials/protect-a-study", "tutorials/compare"],
     "Commands": [f"commands/{name}" for name in COMMANDS],
-    "What is promised": ["guarantees", "security", "report", "recurring-places", "realism"],
-    "Priors, files, pictures": ["priors", "formats", "plots"],
+    "What is promised": [
+        *("guarantees", "activities", "security", "report", "recurring-places", "realism")
+    ],
+    "Priors, files, pictures": ["priors", "formats", "scaling", "plots"],
     "Background": ["comparison", "paper", "decisions"],
     "Help": ["troubleshooting"],
 }

@@ -148,16 +148,16 @@ def test_a_part_is_added_by_taps_and_by_the_keyboard(page: tuple[Opened, Page]) 
     view.locator("#add").focus()
     view.keyboard.press("Enter")
     assert view.get_by_label("A part that you chose").is_checked()
-    view.locator("#withhold").select_option("60")
+    view.locator("#mechanism").select_option("both")
     planned(view)
     line = view.locator("#command").inner_text()
     assert f"--between start+{60 * first}s start+{60 * (last + 1)}s " in line
-    assert line.endswith("--withhold 60")
+    assert line.endswith("--mechanism both")
     assert view.locator("#withheld").inner_text() != "0.0 min"
     # On a phone nothing is beside the screen, and what is touched is large enough.
     view.set_viewport_size({"width": 360, "height": 740})
     assert view.evaluate("document.documentElement.scrollWidth") == 360
-    for name in ("#save", "#done", "#add", "#withhold", "#parts label"):
+    for name in ("#save", "#done", "#add", "#mechanism", "#parts label"):
         box = view.locator(name).first.bounding_box()
         assert box is None or box["height"] >= 44, name
 

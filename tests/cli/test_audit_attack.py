@@ -218,7 +218,7 @@ def test_a_map_undoes_noise_loudly(
     found = run("audit", ride, shared, *asked, *mapped)
     assert found.exit_code == 1
     assert "BEATEN" in found.stdout
-    assert "a map undoes smooth noise" in str(found.exception)
+    assert "a map undoes noise" in str(found.exception)
 
 
 def test_an_attack_that_is_not_tried_is_refused(pair: tuple[Path, Path]) -> None:

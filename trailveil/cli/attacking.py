@@ -155,7 +155,7 @@ def refusal(found: dict[str, Any], released: Path) -> Refused | None:
     advice = "ask for more (--radius), or for a prior of how this person moves (--prior; see "
     advice += "docs/realism.md)"
     if by == {MAP}:
-        advice = "a map undoes smooth noise; release nothing around it (--mechanism withhold)"
+        advice = "a map undoes noise: release nothing around it (--mechanism cut)"
     return Refused(
         f"no attack must come nearer than was promised, got {found['beaten']} that did: "
         f"{named(released)}; do not publish it: {advice}"

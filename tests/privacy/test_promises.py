@@ -1,0 +1,35 @@
+"""`trailveil verify` accepts what `protect` says, and nothing better than that."""
+
+from typing import Any
+
+import pytest
+
+from trailveil.datasets.day import day_plan, simulated_day
+from trailveil.privacy.promises import promises
+from trailveil.release import Method, Request, plan
+from trailveil.report.record import record
+from trailveil.selection import Stretch
+
+CLINIC = day_plan().stays[1]
+STAY = Stretch("clinic", CLINIC.begin, CLINIC.end)
+TIME = Stretch("on the way", CLINIC.begin - 600 * 10**9, CLINIC.begin - 600 * 10**9)
+
+
+def reported(stretch: Stretch, method: Method) -> dict[str, Any]:
+    made = plan(simulated_day(), Request((stretch,), method=method))
+    return record(made, None, output="day.private.gpx")
+
+
+@pytest.mark.parametrize("stretch", [STAY, TIME], ids=lambda one: one.label)
+@pytest.mark.parametrize("method", [Method.CUT, Method.NOISE, Method.BOTH])
+def test_promises_hold_of_each_mechanism(stretch: Stretch, method: Method) -> None:
+    found = list(promises(reported(stretch, method)))
+    assert [one.what for one in found if not one.holds] == []
+    assert len(found) > 5
+
+
+def test_promises_of_a_passed_place_use_the_slower_pace() -> None:
+    """A cut that would be enough for a stay is too short for a place that is passed."""
+    report = reported(TIME, Method.CUT)
+    report["secrets"][0]["cut_s"] = reported(STAY, Method.CUT)["secrets"][0]["cut_s"]
+    assert not all(one.holds for one in promises(report))
