@@ -11,12 +11,13 @@ from pathlib import Path
 
 import click
 
+from trailveil.activities import ACTIVITIES
 from trailveil.design import table
 from trailveil.design.table import key_of, read, rounded_bound, shaped_for, shipped, write_table
 from trailveil.design.window import WindowNoise, window_noise
 from trailveil.output import write_atomically
 from trailveil.privacy.knowledge import Knowledge
-from trailveil.release import ACTIVITIES, Request
+from trailveil.release import Request
 
 TABLE = Path(table.__file__).with_name("table.zip")
 LONGEST = 12 * 3600

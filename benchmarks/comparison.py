@@ -31,7 +31,6 @@ from benchmarks._comparison_plot import Dots, drawn
 from benchmarks._laws import Law, laws
 from benchmarks._rides import SIMULATED, Ride, real, simulated
 from trailveil.adversaries import SPEEDS, at_speed
-from trailveil.adversary import PLAIN, SEES_STILLNESS
 from trailveil.attacks.trial import circle_68
 from trailveil.gaussian import FloatArray
 from trailveil.guarantee import CIRCLE_68
@@ -135,14 +134,8 @@ def promised(made: Plan) -> Row:
     """The circles that our default promises: those of the adversary that each attack is held to."""
     columns: dict[str, list[float]] = {}
     for finding in made.findings:
-        left = {one.adversary: CIRCLE_68 * one.least for one in finding.left}
-        seeing = {name: value for name, value in left.items() if SEES_STILLNESS in name} or left
-        passing, still = left[PLAIN.name], seeing.get(SEES_STILLNESS, left[PLAIN.name])
-        own = {"prior": passing, "still": still, "Kalman": passing, "edges": passing}
-        own |= {"average": still, "circle": still}
-        for column, words in (("place", "one true"), ("path", "the path"), ("speed", "the speed")):
-            own[column] = min(value for name, value in seeing.items() if words in name)
-        for column, value in own.items():
+        value = CIRCLE_68 * finding.deviation
+        for column in ("prior", "still", "path", "Kalman", "edges", "average", "circle"):
             columns.setdefault(column, []).append(value)
     nothing = (np.nan, np.nan, np.nan)
     return Row(PROMISE, nothing, {name: tuple(values) for name, values in columns.items()})

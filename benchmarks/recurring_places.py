@@ -18,6 +18,8 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from trailveil.adversaries import DEFAULT
+from trailveil.demands import Target
 from trailveil.gaussian import FloatArray
 from trailveil.guarantee import CIRCLE_68
 from trailveil.place_noise import PlaceNoise, place_noise
@@ -149,8 +151,9 @@ def posterior(
 def trial(places: int, seed: int = 7) -> dict[str, object]:
     """The errors of all attacks on all ways to protect a home, in both worlds."""
     request = Request((), radius=300.0)
-    ours = place_noise(DEFAULT_KERNEL, request.target, WAYS)
-    single = place_noise(DEFAULT_KERNEL, request.target, 1)
+    target = Target(request.bound, DEFAULT, None)
+    ours = place_noise(DEFAULT_KERNEL, target, WAYS)
+    single = place_noise(DEFAULT_KERNEL, target, 1)
     times = np.arange(0.0, HALF, STEP)
     each = Way(DEFAULT_KERNEL, times, ours.shapes)
     gammas = {name: one.at(times) @ one.at(times).T for name, one in (("o", ours), ("s", single))}
