@@ -23,7 +23,7 @@ from trailveil.release import Request
 # 316.2 m must be left: a radius of 200 m, epsilon 1, order 5.
 BOUND = 1e-5
 WALK, RIDE = Movement(1.0, 60.0), Movement(3.0, 60.0)
-USUAL = Request(stretches=(), radius=200.0).adversaries
+USUAL = Request(stretches=(), radius=200.0, floor=WALK.speed).adversaries
 
 
 designed = lru_cache(window_noise)
