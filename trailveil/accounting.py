@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from trailveil.adversaries import Named, kernels_of
+from trailveil.adversaries import Named, at_speed, kernels_of
 from trailveil.beside import EVERYTHING, Piece, worst_beside
 from trailveil.composition import Release, joint_loss
 from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable
@@ -182,7 +182,8 @@ def _of_visited(made: Plan, one: Visited) -> Mark:
     seconds = made.trace.seconds[rows]
     spans = [_span(made, *interval) for interval in one.intervals]
     design = place.noise.shapes.design(one.away(made.trace)[rows])
-    told = [information(kernel, seconds, spans, design) for kernel in _kernels(place.request)]
+    kernels = _usual(place.request)
+    told = [information(kernel, seconds, spans, design) for kernel in kernels]
     return Mark(place.ident, one.draw, np.array(told))
 
 
@@ -281,7 +282,15 @@ def _one_place_each(made: Plan) -> list[tuple[FloatArray, list[Stretch]]]:
 
 
 def _kernels(request: Request) -> list[Kernel]:
-    """The priors that what is told is counted against."""
+    """The priors that what is told is counted against: the slowest pace that is promised, too."""
+    found = _usual(request)
+    slowest = request.slowest if request.method is Method.NOISE else request.paces.middle
+    slow = at_speed(request.kernel, slowest.speed)
+    return found if slow is None or slow in found else [*found, slow]
+
+
+def _usual(request: Request) -> list[Kernel]:
+    """The priors that what is told of a place with a name is counted against."""
     average = request.kernel == DEFAULT_KERNEL
     who = [one for one in request.who if one is not Named.SPEEDS or average]
     return kernels_of(who, request.kernel)

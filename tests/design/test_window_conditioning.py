@@ -86,7 +86,8 @@ def level(rows: Rows, count: int) -> Rows:
     return np.hstack([np.zeros(rows.shape[0]), np.ones(count)])
 
 
-WALK, RIDE = [Law(math.inf, 1.0)], [Law(math.inf, 3.0)]
+WALK = [Law(math.inf, STRANGER.movement.speed)]
+RIDE = [Law(math.inf, 3.0)]
 
 
 @pytest.mark.parametrize("sides", [1, 2])
@@ -228,7 +229,7 @@ def test_visits_that_share_their_noise_are_movement_that_is_slower(visits: int) 
     bound = 5 * BOUND
     noise = window_noise(2 * HALF, 2, slower, bound)
     fixes = dense()[::3]
-    record = recording(fixes, WALK, noise=noise)
+    record = recording(fixes, [Law(math.inf, 1.0)], noise=noise)
     about = record.motion.position(0.0)[0]
     own = [record.motion.position(*fixes) - about, record.granted(-HALF, HALF)[:, : about.size]]
     rank = record.factor.shape[1]
