@@ -15,7 +15,7 @@ from trailveil.cli import cli
 
 pytestmark = pytest.mark.slow
 
-AT_ONCE = ("--mechanism", "withhold", "--withhold", "300", "--radius", "1")
+AT_ONCE = ("--withhold", "300", "--radius", "1", "--no-returns")
 PAGES = {"out.html": 2, "out.PRIVATE.html": 3}  # and how many pictures are drawn
 
 

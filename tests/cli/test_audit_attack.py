@@ -20,7 +20,7 @@ from trailveil.streets.town import write_example
 
 pytestmark = pytest.mark.slow
 
-DESIGN = ("--at", "start+10m", "--adversary", "plain")
+DESIGN = ("--at", "start+10m", "--no-returns", "--mechanism", "noise")
 
 
 def run(*words: str | Path) -> Result:

@@ -47,10 +47,8 @@ MOST_STEPS = 24
 
 pytestmark = pytest.mark.slow
 
-# Few adversaries: what is tested here is what happens around a design.
-QUICK = ("--adversary", "still")
-# Nothing is sought: for tests of all that is not the noise.
-AT_ONCE = ("--mechanism", "withhold", "--withhold", "300", "--radius", "1")
+# Of a quarter of an hour something is left.
+AT_ONCE = ("--radius", "20", "--activity", "drive")
 
 
 @pytest.fixture
@@ -97,7 +95,7 @@ def stopped_at(step: int, number: int, source: Path) -> subprocess.CompletedProc
             str(number),
             "protect",
             os.fspath(source),
-            *QUICK,
+            *AT_ONCE,
         ],
         env=environment(),
         capture_output=True,
@@ -132,7 +130,7 @@ def test_a_run_that_is_stopped_at_any_step(number: int, source: Path, sweep: Swe
             break
         steps += 1
     assert steps >= 3  # it was stopped in earnest
-    assert run("protect", source, *QUICK, "--overwrite").returncode == 0
+    assert run("protect", source, *AT_ONCE, "--overwrite").returncode == 0
     assert whole in (None, output.read_bytes())
 
 
@@ -140,7 +138,7 @@ def test_of_two_different_runs_at_once_one_wins(source: Path) -> None:
     outputs = [source.with_name(f"{i}.gpx") for i in (1, 2)]
     runs = [
         subprocess.Popen(
-            command("protect", source, *QUICK, "-o", output, "--epsilon", str(i)),
+            command("protect", source, *AT_ONCE, "-o", output, "--epsilon", str(i)),
             env=environment(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -197,7 +195,7 @@ def test_a_reader_that_has_gone(source: Path) -> None:
         line = " ".join(
             [
                 f"'{word}'"
-                for word in command("protect", source, *QUICK, "-o", output, "--overwrite")
+                for word in command("protect", source, *AT_ONCE, "-o", output, "--overwrite")
             ]
         )
         found = subprocess.run(
@@ -223,7 +221,7 @@ def test_a_disk_that_is_full(source: Path) -> None:
             limit + "from trailveil.cli import main; main()",
             "protect",
             source,
-            *QUICK,
+            *AT_ONCE,
         ],
         env=environment(),
         capture_output=True,
@@ -234,7 +232,7 @@ def test_a_disk_that_is_full(source: Path) -> None:
     assert "the ledger must be writable" in refused(found)
     assert [one.name for one in source.parent.iterdir()] == ["ride.gpx"]
     # What never appeared is not remembered: another release is no second one.
-    assert run("protect", source, *QUICK, "--epsilon", "2").returncode == 0
+    assert run("protect", source, *AT_ONCE, "--epsilon", "2").returncode == 0
 
 
 def test_places_that_are_none(source: Path, tmp_path: Path, call: Call) -> None:
@@ -256,10 +254,11 @@ def test_places_that_are_none(source: Path, tmp_path: Path, call: Call) -> None:
         ),
         ((source, "--report", "/dev/null", "--overwrite"), "got a device"),
         ((source, "--private-report", source.with_name("a.html")), "PRIVATE"),
-        ((source, "--private-report", source.with_name("a.json")), "must be a page"),
+        ((source, "--private-report", source.with_name("a.json")), "PRIVATE"),
+        ((source, "--private-report", source.with_name("PRIVATE.txt")), "must be a page"),
     ]
     for words, what in cases:
-        line = refused(call("protect", *words))
+        line = refused(call("protect", *words, *AT_ONCE))
         assert re.search(what, line), line
     assert [one.name for one in source.parent.iterdir()] == ["ride.gpx"]
 
@@ -270,16 +269,16 @@ def test_no_home(source: Path, tmp_path: Path) -> None:
         {"XDG_STATE_HOME": os.fspath(tmp_path / "file" / "x")},
         {"XDG_STATE_HOME": "/proc/x"},
     ):
-        assert "the state folder must be usable" in refused(run("protect", source, *QUICK, env=env))
+        assert "the state folder must be usable" in refused(run("protect", source, *AT_ONCE, env=env))
     bare = {"XDG_STATE_HOME": "", "LOCALAPPDATA": "", "HOME": os.fspath(tmp_path / "new")}
-    assert run("protect", source, *QUICK, env=bare).returncode == 0
+    assert run("protect", source, *AT_ONCE, env=bare).returncode == 0
     assert (tmp_path / "new" / ".local" / "state" / "trailveil" / "key").exists()
 
 
 @pytest.mark.parametrize("option", ["--radius", "--epsilon", "--order", "--withhold"])
 @pytest.mark.parametrize("value", ["nan", "inf", "-1", "x", "1e400"])
 def test_numbers_that_are_none(option: str, value: str, source: Path, call: Call) -> None:
-    found = call("protect", source, *QUICK, option, value)
+    found = call("protect", source, "--activity", "drive", option, value)
     assert found.returncode in (1, 2)
     assert "Traceback" not in found.stderr
     assert not source.with_name("ride.private.gpx").exists()
@@ -287,7 +286,7 @@ def test_numbers_that_are_none(option: str, value: str, source: Path, call: Call
 
 def test_a_report_for_others(source: Path) -> None:
     report = source.with_name("report.json")
-    found = run("protect", source, *QUICK, "--at", "start+5m", "--report", report, "--json")
+    found = run("protect", source, *AT_ONCE, "--at", "start+5m", "--report", report, "--json")
     assert found.returncode == 0, found.stderr
     public, private = json.loads(report.read_bytes()), json.loads(found.stdout)
     assert not public["private"]
@@ -295,7 +294,7 @@ def test_a_report_for_others(source: Path) -> None:
     assert "2024-05-14" not in report.read_text(encoding="utf-8")
     assert "2024-05-14" in found.stdout
     assert "must not exist yet" in refused(
-        run("protect", source, *QUICK, "-o", source.with_name("b.gpx"), "--report", report)
+        run("protect", source, *AT_ONCE, "-o", source.with_name("b.gpx"), "--report", report)
     )
 
 

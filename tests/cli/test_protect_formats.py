@@ -14,6 +14,9 @@ from trailveil.formats.table import FORMATS, Format
 
 pytestmark = pytest.mark.slow
 
+# A cut leaves nothing of two minutes.
+NOISE = ("--at", "start+1m", "--mechanism", "noise")
+
 
 def protect(*words: str | Path) -> Result:
     return CliRunner().invoke(cli, ["protect", *map(str, words)], catch_exceptions=False)
@@ -24,7 +27,7 @@ def test_each_format_goes_in_and_its_own_or_gpx_comes_out(row: Format, tmp_path:
     suffix = (*row.suffixes, ".json")[0]  # what has none of its own is known by its content
     source = tmp_path / f"ride{suffix}"
     source.write_bytes(SAMPLES[row.name])
-    found = protect(source, "--at", "start+1m", "--json")
+    found = protect(source, *NOISE, "--json")
     assert found.exit_code == 0, found.output
     name = f"ride.private{suffix}" if row.write else f"{source.name}.private.gpx"
     assert json.loads(found.stdout)["output"].endswith(name)
@@ -43,7 +46,7 @@ def test_any_format_may_be_asked_for(suffix: str, tmp_path: Path) -> None:
     source = tmp_path / "ride.gpx"
     source.write_bytes(written(TRACE, ".gpx"))
     output = tmp_path / f"out{suffix}"
-    found = protect(source, "-o", output, "--at", "start+1m")
+    found = protect(source, "-o", output, *NOISE)
     assert found.exit_code == 0, found.output
     assert found.stderr == ""
     assert len(read(output)) == len(TRACE)
@@ -54,7 +57,7 @@ def test_the_report_says_what_was_dropped(tmp_path: Path) -> None:
     lines = written(TRACE, ".csv").decode().splitlines()
     text = "\n".join([f"{lines[0]},heart rate,cadence", *(f"{line},90,80" for line in lines[1:])])
     source.write_text(f"{text}\n2024-05-01T09:00:00Z,,,91,80\n", encoding="utf-8")
-    found = protect(source, "--at", "start+1m")
+    found = protect(source, *NOISE)
     assert found.exit_code == 0, found.output
     assert "further fields of fixes, kinds: 2; none is released" in " ".join(found.stdout.split())
     assert "records that state no position: 1" in " ".join(found.stdout.split())

@@ -26,7 +26,7 @@ STATED = {
     "temperature": np.full(180, 21.5),
 }
 TRACE = replace(BARE, fields=tuple(STATED.items()))
-MIDDLE = ("--at", "start+30m", "--adversary", "path")
+MIDDLE = ("--at", "start+30m", "--no-returns", "--mechanism", "noise")
 
 pytestmark = pytest.mark.slow
 
@@ -88,7 +88,7 @@ def test_what_is_kept_leaves_far_from_what_is_protected(source: Path, suffix: st
     assert "SPEED AND COURSE" not in found
 
 
-CUT = ("--at", "start+30m", "--mechanism", "withhold", "--withhold", "900", "--leave", "200")
+CUT = ("--at", "start+30m", "--no-returns", "--withhold", "900", "--activity", "drive")
 
 
 def test_a_cut_keeps_what_is_harmless_of_every_released_fix(source: Path) -> None:

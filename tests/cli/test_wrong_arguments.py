@@ -20,7 +20,7 @@ from trailveil.errors import Unavailable
 from trailveil.experiments import covariances, figure2, nyc
 
 LIMIT = 20  # seconds that any of these may take
-QUICK = ("--mechanism", "withhold", "--withhold", "300", "--radius", "1")
+QUICK = ("--activity", "drive", "--radius", "1")
 KERNEL = ("--kernel", "rbf", "--length-scale", "2")
 DESIGN = ("--points", "5", *KERNEL, "--secret", "2", "--budget", "1")
 # Words that make a run of a command, which ends soon: slow ones end in an output that is a file.

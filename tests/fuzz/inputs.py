@@ -43,8 +43,9 @@ _OPTIONS: tuple[tuple[str, ...], ...] = (
 )
 _FURTHER: tuple[tuple[str, ...], ...] = (
     *(("--round-times", "10"), ("--round-times", "3600"), ("--shift-times",), ("--every", "5")),
-    *(("--assume-utc",), ("--tz", "Europe/Berlin"), ("--withhold", "10"), ("--withhold", "auto")),
-    *(("--mechanism", "uniform"), ("--mechanism", "independent"), ("--radius", "50")),
+    *(("--assume-utc",), ("--tz", "Europe/Berlin"), ("--withhold", "10"), ("--no-returns",)),
+    *(("--mechanism", "noise"), ("--mechanism", "both"), ("--radius", "50"), ("--uncertain", "5")),
+    *(("--activity", "drive"), ("--floor", "2"), ("--steady-for", "2"), ("--slow-for", "10")),
     *(("--json",), ("--report", "report.json"), ("--report", "report.txt")),
     *(("--keep", name) for name in KEEPABLE),
 )

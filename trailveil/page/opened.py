@@ -93,7 +93,7 @@ def wanted(told: object) -> Wanted:
     parts, method = told.get("parts"), told.get("mechanism", Method.CUT.value)
     if not isinstance(parts, list) or len(parts) > _MOST_PARTS:
         raise InvalidValue(f"parts must be a list of at most {_MOST_PARTS}: protect longer parts")
-    if method not in (Method.CUT.value, Method.NOISE.value, Method.BOTH.value):
+    if method not in [Method.CUT.value, Method.NOISE.value, Method.BOTH.value]:
         raise InvalidValue("mechanism must be cut, noise or both, got another: reload the page")
     return Wanted(
         frozenset(_part(one) for one in parts),

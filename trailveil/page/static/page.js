@@ -127,7 +127,7 @@ function changed() {
   $("save").disabled = true;
   $("numbers").classList.add("old");
   $("saved").textContent = $("unsaved").textContent = "";
-  $("status").textContent = "Finding the release";
+  $("status").textContent = "Designing";
   clearTimeout(state.timer);
   state.timer = setTimeout(plan, PAUSE);
 }
@@ -137,7 +137,7 @@ async function plan() {
   state.asked = asked;
   const begun = Date.now();
   const seconds = setInterval(() => {
-    $("status").textContent = `Finding the release: ${Math.round((Date.now() - begun) / 1000)} s`;
+    $("status").textContent = `Designing: ${Math.round((Date.now() - begun) / 1000)} s`;
   }, 2000);
   try {
     const found = await post("/api/plan", {
