@@ -156,7 +156,7 @@ def test_both_ends_are_chosen_by_place_whether_widened_or_not(run: Run) -> None:
     found = json.loads(out)
     assert described(found) == [("time", "the start", True), ("time", "the end", True)]
     assert "(--no-returns), and leave as recorded" in " ".join(found["not_protected"])
-    assert "chosen by where the person was" in " ".join(found["warnings"])
+    assert "chosen by where you were" in " ".join(found["warnings"])
     assert "add --at start" not in " ".join(found["not_protected"])
     anew = ("--at", "start", "--json", "--again", "--overwrite")
     status, out, _ = run("ride.gpx", *anew, "--no-returns")

@@ -243,7 +243,7 @@ def test_returns_make_epsilon_a_figure_and_without_them_other_visits_are_told_of
     for made, told in ((looked, True), (MADE, False)):
         for private in (True, False):
             found = record(made, None, output="", private=private)
-            assert ("it was looked for such times" in " ".join(found["warnings"])) == told
+            assert ("such times were looked for" in " ".join(found["warnings"])) == told
             assert ("Other visits to a" in " ".join(found["not_protected"])) == (not told)
 
 

@@ -11,13 +11,12 @@ from trailveil.wording import said
 
 # The same for whom it was chosen by, and however often: it is in reports for others, too.
 _BY_PLACE = (
-    "Some protected times were chosen by where the person was, or it was looked for such times. "
-    "That choice depends on the recording, so epsilon is a figure there and not a guarantee. The "
-    "choice itself tells, to who sees when the noise (or what is withheld) begins and ends: that "
-    "the person was at or near a protected place exactly then, and at its edge at both moments; "
-    "how many such visits there were and how long they took; and that the rest was not found to be "
-    "one. --everywhere tells none of that. Stated times (--between, --at) that do not depend on "
-    "the recording give a guarantee with --no-returns."
+    "Some protected times were chosen by where you were, or such times were looked for. "
+    "That choice depends on the recording, so epsilon is a figure there and not a guarantee. When "
+    "the cut or the noise begins and ends tells that you were at the edge of a protected place "
+    "then, how many such visits there were, how long they took, and that the rest was none. "
+    "--everywhere tells none of that. Stated times (--between, --at) that do not depend on the "
+    "recording give a guarantee with --no-returns."
 )
 
 _MAP = (
@@ -144,16 +143,16 @@ def _of_composition(plan: Plan, *, further: bool, private: bool) -> list[str]:
     found.append(CANNOT_KNOW)
     if plan.common:
         found.append(
-            "A place with a name is moved by the same at every visit: who learns one true place "
-            "near it, on one ride, learns how all rides are moved at that time from it. What is "
+            "A place with a name is moved by the same at every visit: someone who learns one true "
+            "place near it, on one ride, learns how all rides are moved there. What is "
             "said of it holds for visits by the stated ways: each further way tells more, as the "
             "ledger counts."
         )
     if len(plan.findings) > 1 or (plan.findings and not private):
         found.append(
             "Each protected part is counted by itself here. Where two of them are one place (a "
-            "ride that ends where it began), who knows that learns more than epsilon says: give "
-            "the place a name (trailveil place add), and all its visits share their noise."
+            "ride that ends where it began), someone who knows that learns more than epsilon "
+            "says: give the place a name (trailveil place add), and all its visits share noise."
         )
     return found
 
@@ -169,8 +168,8 @@ def _of_adversaries(plan: Plan) -> list[str]:
     )
     if request.method in (Method.NOISE, Method.BOTH):
         found.append(
-            "With noise, the shape of the track within a protected part stays visible: who learns "
-            "one true place in it, or two near it, learns the rest of it."
+            "With noise, the shape of the track within a protected part stays visible: someone "
+            "who learns one true place in it, or two near it, learns the rest of it."
         )
         if {Named.POINT, Named.PATH} & set(request.who):
             usual = movement_of(request.kernel).std

@@ -1,0 +1,55 @@
+"""Documents are in plain English: no "who" without a noun, few long sentences, few words."""
+
+import re
+from itertools import chain
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+# The proofs: their sentences are formulas.
+FORMULAS = {"paper.md"}
+LONGEST, SHARE_LONGER, MOST_WORDS = 30, 0.03, 31_000
+
+HEADLESS = re.compile(r"(?:[,;:.(]|\b(?:for|of|to|by|from|than|is|and|or|against)) who\b", re.I)
+CODE = re.compile(r"```.*?```|^(?: {4}|\t).*?$", flags=re.DOTALL | re.MULTILINE)
+BEGINS = re.compile(r"\n\s*\n|\n\s*(?=[-*] |\d+\. )|\n(?=\|)|\n(?=#)|^(?=#)|(?<!\\)\|")
+
+
+def sentences(text: str) -> list[str]:
+    """Those outside of code; a cell of a table and an item of a list begin a new one."""
+    plain = re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`\n]*`", "x", CODE.sub("", text)))
+    parts = (re.split(r"(?<=[.!?])[\"*)\]]*\s+", " ".join(one.split())) for one in _parts(plain))
+    return [one for one in chain.from_iterable(parts) if re.search(r"[A-Za-z]{2}", one)]
+
+
+def _parts(text: str) -> list[str]:
+    return BEGINS.split(text)
+
+
+def headless(text: str) -> list[str]:
+    return [one for one in sentences(text) if HEADLESS.search(one) or one.startswith("Who ")]
+
+
+def words(sentence: str) -> int:
+    return len(re.findall(r"[A-Za-z][\w'-]*", sentence))
+
+
+def test_every_who_has_its_noun() -> None:
+    found = {page.name: headless(page.read_text(encoding="utf-8")) for page in PAGES}
+    assert {name: one for name, one in found.items() if one} == {}
+
+
+def test_few_sentences_are_long() -> None:
+    pages = [page for page in PAGES if page.name not in FORMULAS]
+    every = [one for page in pages for one in sentences(page.read_text(encoding="utf-8"))]
+    longer = [one for one in every if words(one) > LONGEST]
+    assert len(longer) < SHARE_LONGER * len(every), longer
+
+
+def test_documents_are_short() -> None:
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in PAGES) < MOST_WORDS
+
+
+def test_headless_sentences_are_noticed() -> None:
+    assert headless("A person who waits. Noise against\nwho knows.") == ["Noise against who knows."]
+    assert sentences("One. Two\n\n- three\n\n```\nfour.\n```\n") == ["One.", "Two", "- three"]
