@@ -14,12 +14,10 @@ from tests.rides import ride
 from tests.test_accounting import HOME
 from trailveil.accounting import told_by
 from trailveil.counting import count, countable, sent
-from trailveil.errors import InvalidValue
 from trailveil.ledger import Ledger, open_ledger
-from trailveil.mechanism import Mechanism
 from trailveil.places import Visited
 from trailveil.protecting import requested
-from trailveil.recorded import Kept, Shared, bare, packed, restored, unpacked
+from trailveil.recorded import Kept, bare, packed, restored, unpacked
 from trailveil.release import Method, Plan, Request, plan
 from trailveil.selection import Chosen
 
@@ -80,74 +78,29 @@ def test_an_entry_of_an_earlier_version_says_the_same(withhold: float | None) ->
     spans = ((int(trace.times[0]), int(trace.times[5])),)
     there = [Visited(HOME, spans, bytes(32))]
     found = packed(made, there)
-    assert found.shared == {}
-    assert_same(unpacked(found.whole), unpacked(as_archive(made, there)))
+    assert_same(unpacked(found), unpacked(as_archive(made, there)))
 
 
 @pytest.mark.parametrize("withhold", [None, 45.0])
 def test_independent_noise_comes_back(withhold: float | None) -> None:
     made = made_at(withhold=withhold)
-    found = unpacked(packed(made, []).whole).mechanism
+    found = unpacked(packed(made, [])).mechanism
     assert found is not None
     assert np.any(made.mechanism.beside)
     assert np.array_equal(found.beside, made.mechanism.beside)
 
 
-def of_shared(made: Plan, scale: float = 0.7) -> tuple[Plan, Shared]:
-    """A plan whose noise is rows of columns that are longer, in another order."""
-    random = np.random.default_rng(5)
-    rows = random.permutation(90)[: len(made.trace)]
-    shared = Shared(random.normal(size=(90, 6)), rows, scale)
-    mechanism = made.mechanism
-    factor = scale * shared.columns[rows]
-    own = (mechanism.times, factor, 0.0, None, mechanism.released)
-    return replace(made, mechanism=Mechanism(*own)), shared
-
-
-@pytest.mark.parametrize("withhold", [None, 45.0])
-def test_noise_of_shared_columns_comes_back_bit_by_bit(withhold: float | None) -> None:
-    made, shared = of_shared(made_at(withhold=withhold), scale=1 / 3)
-    found = packed(made, (), shared)
-    kept = unpacked(found.whole)
-    assert kept.mechanism is not None
-    assert kept.mechanism.factor.tobytes() == made.mechanism.factor.tobytes()
-    assert len(found.blob) < 600
-    assert len(found.shared) == 1
-    # Of the same columns, there is one name; of others, another.
-    assert (
-        packed(made, (), Shared(shared.columns.copy(), shared.rows, 1 / 3)).shared == found.shared
-    )
-    columns = shared.columns.copy()
-    columns[np.setdiff1d(np.arange(90), shared.rows)[0], 0] += 1
-    assert (
-        packed(made, (), Shared(columns, shared.rows, 1 / 3)).shared.keys() != found.shared.keys()
-    )
-
-
-def test_noise_of_other_columns_is_refused() -> None:
-    made, shared = of_shared(made_at())
-    with pytest.raises(InvalidValue, match="what it is said to be made of"):
-        packed(made, (), replace(shared, scale=np.nextafter(0.7, 1.0)))
-
-
-def test_the_ledger_stores_what_releases_share_once(ledger: Ledger) -> None:
-    whole = []
-    columns = np.random.default_rng(8).normal(size=(90, 4000))
-    columns.flags.writeable = False
-    for number in range(5):
-        designed = made_at(number * 86_400.0)
-        shared = Shared(columns, np.arange(number, number + 40), 0.25)
-        noise = Mechanism(designed.mechanism.times, 0.25 * columns[shared.rows])
-        made = replace(designed, mechanism=noise)
-        one = sent(made, (), told_by(designed, ()), shared)
-        with ledger.open() as book:
-            count(book, one.countable("me", None), bytes([number]) * 32, again=False)
-        whole.append(one.packed.whole)
-    assert ledger.verify() == 5
-    size = (ledger.folder / "ledger.sqlite").stat().st_size
-    assert columns.nbytes < size < 1.1 * columns.nbytes
-    with ledger.open() as book:
-        assert [book.blob(number) for number in range(1, 6)] == whole
+def test_the_noise_of_a_part_takes_a_few_kilobytes() -> None:
+    made = made_at()
+    other = replace(made, designs=())
+    assert len(packed(made, ())) < len(made.trace) * 10 + 8_000
+    long = ride(4_000, 2.0, seed=3, begin=1_715_672_400, at=AT)
+    request = requested(long, Chosen(("start+5m",)), made.request)
+    designed = plan(long, request)
+    assert len(packed(designed, ())) < len(long) * 10 + 8_000 < len(packed(other, ())) * 100
+    kept = unpacked(packed(designed, ())).mechanism
+    assert kept is not None
+    assert kept.factor.tobytes() == designed.mechanism.factor.tobytes()
 
 
 @pytest.mark.parametrize("withhold", [None, 45.0])

@@ -62,9 +62,9 @@ def packed(made: Plan, there: Sequence[Visited]) -> bytes:
         arrays["moved"] = mechanism.beside > 0
         arrays["independent"] = np.array([np.max(mechanism.beside)])
     if made.designs:
-        uncertain = made.request.uncertain * NANOSECONDS
-        spans = [(one.begin - uncertain, one.end + uncertain) for one in made.request.stretches]
-        arrays["windows"] = np.array(spans, dtype=np.int64)
+        parts = [one.seconds(made.trace) for one in made.request.stretches]
+        uncertain = made.request.uncertain
+        arrays["windows"] = np.array([(a - uncertain, b + uncertain) for a, b in parts])
         for number, design in enumerate(made.designs):
             arrays[f"knots {number}"] = np.array(design.knots.seconds)
             arrays[f"even {number}"] = design.even
@@ -114,14 +114,14 @@ def unpacked(blob: bytes) -> Kept:
 
 def _of_windows(arrays: dict[str, NDArray[Any]]) -> FloatArray:
     """The factor (n, r) of noise around windows."""
-    times, around = arrays["times"], []
+    seconds, around = seconds_since_the_first(arrays["times"]), []
     for number, (begin, end) in enumerate(arrays["windows"].tolist()):
         knots = Knots(tuple(arrays[f"knots {number}"].tolist()))
         noise = WindowNoise(
             knots, arrays[f"even {number}"], arrays.get(f"odd {number}"), {}, float("nan")
         )
-        before = np.maximum(begin - times, 0) / NANOSECONDS
-        around.append((before, np.maximum(times - end, 0) / NANOSECONDS, noise))
+        before, after = np.maximum(begin - seconds, 0.0), np.maximum(seconds - end, 0.0)
+        around.append((before, after, noise))
     return together(around)
 
 
