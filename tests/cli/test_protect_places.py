@@ -120,7 +120,7 @@ def test_places_and_stays_are_protected_and_told_of(run: Run, tmp_path: Path) ->
     for report in (found, public):
         (warning,) = (one for one in report["warnings"] if "chosen by where" in one)
         assert "a figure there and not a guarantee" in warning
-        assert "exactly then, and at its edge at both moments" in warning
+        assert "at the edge of a protected place" in warning
         assert "how many such visits" in warning
         assert "--everywhere tells none of that" in warning
     assert "add --at start --at end" in " ".join(found["not_protected"])
