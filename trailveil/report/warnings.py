@@ -151,9 +151,10 @@ def _of_composition(plan: Plan, *, further: bool, private: bool) -> list[str]:
         )
     if len(plan.findings) > 1 or (plan.findings and not private):
         found.append(
-            "Each protected part is counted by itself here. Where two of them are one place (a "
-            "ride that ends where it began), who knows that learns more than epsilon says: give "
-            "the place a name (trailveil place add), and all its visits share their noise."
+            "Each protected part is counted by itself here, but for cuts at both ends that may be "
+            "one place. Where other parts are one place, an adversary who knows that learns more "
+            "than epsilon says: give the place a name (trailveil place add), and its visits are "
+            "reckoned together."
         )
     return found
 
