@@ -135,7 +135,13 @@ def _holds_both_ends(plan: Plan) -> bool:
 
 def _of_composition(plan: Plan, *, further: bool, private: bool) -> list[str]:
     found = []
-    if further:
+    if further and plan.request.method is Method.CUT and not plan.common:
+        found.append(
+            "This recording was released before, in another way. Its releases together tell all "
+            "that is in any of them, as the ledger counts; where one of them had noise, they can "
+            "give its protected places away to a few metres."
+        )
+    elif further:
         found.append(
             "This recording was released before with other noise. Two different releases together "
             "can give its protected places away to a few metres, and nothing said here holds for "
