@@ -4,7 +4,8 @@ Three things are counted, each against the worst of the adversaries' priors:
 
 - *protected times*: of each, what all releases tell whose times are near it, by their joint prior;
 - *places with names*: what all visits of all releases tell, their common noise included
-  (trailveil.recurring), each ride as if by ways of its own;
+  (trailveil.recurring), each ride as if by ways of its own; of visits that were cut, the sum of
+  what each cut tells: given the place, the ways from it are independent;
 - *parts without a name*, such as the ends of a ride: the ledger knows only the whole degree that
   each is in, so all in one of these may be one place. What the releases tell of it would then add
   up (trailveil.recurring). Nobody knows that it is so: only a limit is held against it.
@@ -19,26 +20,33 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from trailveil.adversaries import Named, at_speed, kernels_of
 from trailveil.beside import EVERYTHING, Piece, worst_beside
 from trailveil.composition import Release, joint_loss
 from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable
 from trailveil.gaussian import FloatArray
-from trailveil.kernels import Kernel, stopped
+from trailveil.kernels import stopped
 from trailveil.ledger import ID_BYTES, NO_ID, Book, Mark, Recorded
 from trailveil.loss import largest_eigenvalue
 from trailveil.mechanism import Mechanism
+from trailveil.place_accounts import (
+    OfPlace,
+    epsilon_of,
+    kernels_for,
+    of_cuts,
+    of_visited,
+    place_told,
+    span_of,
+)
 from trailveil.places import Visited
-from trailveil.projection import MICRO, Frame
-from trailveil.recorded import tells_nothing_new, unpacked
+from trailveil.projection import MICRO
+from trailveil.recorded import Kept, tells_nothing_new, unpacked
 from trailveil.recurring import information
-from trailveil.release import DEFAULT_KERNEL, Method, Plan, Request
+from trailveil.release import Finding, Method, Plan
 from trailveil.secrets import compound
-from trailveil.selection import Stretch
 from trailveil.trace import NANOSECONDS
-from trailveil.ways import loss_of_shapes
+from trailveil.unions import cuts_before, is_in, told_by_union
 
-# Metres: protected parts of one recording that are this near, or within the radius, may be one.
+# Metres: with every place protected, ends that are this near, or within the radius, may be one.
 _ONE_PLACE = 500.0
 # Metres, and the corners of a square around a place: so near to a whole degree, it may be in it.
 _NEAR_BORDER = 2000.0
@@ -52,23 +60,6 @@ _LONG, _AROUND, _MARGIN = 20_000, 3 * 3600.0, 60
 _DISCLOSED = 1e3
 # Rows that are taken together exactly; more count as everything.
 _MOST_JOINT = 1500
-
-
-@dataclass(frozen=True, slots=True)
-class OfPlace:
-    """What is told of one place with a name, as epsilon.
-
-    releases: how many visited it. alone: this release. total: all so far. at_most: all, with every
-    part without a name, which may be there, too. after: metres per coordinate that are then left.
-    """
-
-    name: str
-    releases: int
-    alone: float
-    total: float
-    at_most: float
-    after: float
-    ways: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +95,8 @@ class Account:
 
 def told_by(made: Plan, there: Sequence[Visited]) -> tuple[Mark, ...]:
     """What a release tells of each place, and of the one that its unnamed parts may be."""
-    return (*(_of_visited(made, one) for one in there), *_of_unnamed(made))
+    named = of_cuts if made.request.method.cuts else of_visited
+    return (*(named(made, one) for one in there), *_of_unnamed(made))
 
 
 def account(
@@ -116,20 +108,29 @@ def account(
     overlapping: Sequence[int],
     *,
     beside: bool = True,
+    prints: bytes = b"",
 ) -> tuple[Account, tuple[Mark, ...]]:
     """What a release costs beside all in the book, and the marks that count it.
 
     overlapping: the numbers of releases that share time with it. The marks are those of `told_by`,
     but for what these tell already, or tell besides. beside: whether what releases at other times
     tell of its times is reckoned, which takes long; without, `times` and the total are without it.
+    prints: what the recording is recognised by.
     """
     request = made.request
     own = max((one.guarantee.epsilon for one in made.findings), default=0.0)
     if made.request.method is Method.EVERYWHERE:
         own = request.epsilon
     times = _beside(book, made, subject) if beside else own
-    if any(tells_nothing_new(book, number, made, there) for number in overlapping):
+    cuts: list[Kept] = []
+    if request.method is Method.CUT and not made.common:
+        cuts = cuts_before(book, overlapping, int(made.trace.times[0]), prints)
+    if is_in(made, cuts) or any(tells_nothing_new(book, n, made, there) for n in overlapping):
         marks = tuple(replace(one, told=np.zeros_like(one.told)) for one in marks)
+    elif cuts:
+        before = dict(zip(overlapping, cuts, strict=True))
+        marks, worst = told_by_union(book, made, there, marks, before)
+        times = max(times, epsilon_of(request.radius, worst, request.order))
     elif overlapping:
         joint, times = _together(book, overlapping, made)
         marks = tuple(
@@ -138,7 +139,7 @@ def account(
         )
     fresh, unnamed = _unnamed(book, marks[len(there) :], subject)
     places = tuple(
-        _place(book, one, mark, subject, unnamed)
+        place_told(book, one.place, mark, subject, unnamed)
         for one, mark in zip(there, marks[: len(there)], strict=True)
     )
     found = Account(
@@ -146,10 +147,10 @@ def account(
         len(book.standing(subject)) + 1,
         max(own, *(one.alone for one in places), 0.0),
         max(times, own),
-        _epsilon(request.radius, unnamed, request.order),
+        epsilon_of(request.radius, unnamed, request.order),
         places,
         len(overlapping),
-        _epsilon(request.radius, fresh, request.order),
+        epsilon_of(request.radius, fresh, request.order),
     )
     return found, tuple(marks)
 
@@ -177,16 +178,6 @@ def _what_fits(found: Account, limit: float, asked: float) -> str:
     return f"about --epsilon {0.98 * asked * left / found.fresh:.2g} would still fit"
 
 
-def _of_visited(made: Plan, one: Visited) -> Mark:
-    place, rows = one.place, made.mechanism.rows
-    seconds = made.trace.seconds[rows]
-    spans = [_span(made, *interval) for interval in one.intervals]
-    design = place.noise.shapes.design(one.away(made.trace)[rows])
-    kernels = _usual(place.request)
-    told = [information(kernel, seconds, spans, design) for kernel in kernels]
-    return Mark(place.ident, one.draw, np.array(told))
-
-
 def _unnamed(book: Book, marks: Sequence[Mark], subject: str) -> tuple[float, float]:
     """What a release tells of a place that has no name, and all with it: where that is the most.
 
@@ -208,18 +199,18 @@ def _of_unnamed(made: Plan) -> list[Mark]:
         regions = {name for place in _coarsely(made) for name in _regions(made, place)}
         return _marks(dict.fromkeys(regions, visits * made.request.bound * wide))
     told: dict[bytes, float] = {}
-    for middle, parts in _one_place_each(made):
+    for middle, found in _one_place_each(made):
+        parts = [one.stretch for one in found]
         if made.request.method is not Method.NOISE:
             # All but the cuts is reckoned as known, so what each of them tells adds up.
-            loss = {one.stretch: one.exposures[0].loss / wide for one in made.findings}
-            most = sum(loss[part] for part in parts)
+            most = sum(one.exposures[0].loss for one in found) / wide
         else:
-            spans = [_span(made, one.begin, one.end) for one in parts]
+            spans = [span_of(made, one.begin, one.end) for one in parts]
             own = _own(made, spans)
             seconds, factor = own.times[own.rows], own.factor[own.rows]
             most = max(
                 float(information(kernel, seconds, spans, ones, factor, noise=own.floor)[0, 0])
-                for kernel in _kernels(made.request)
+                for kernel in kernels_for(made.request)
                 for ones in [np.ones((seconds.size, 1))]
             )
         for name in _regions(made, middle):
@@ -263,79 +254,32 @@ def _own(made: Plan, spans: Sequence[tuple[float, float]]) -> Mechanism:
     return Mechanism(own.times[near], own.factor[near], own.floor, own.process, released)
 
 
-def _one_place_each(made: Plan) -> list[tuple[FloatArray, list[Stretch]]]:
-    """The protected parts, those together that may be one place, and where that is, in metres."""
-    near = max(_ONE_PLACE, made.request.radius)
-    groups: list[tuple[FloatArray, list[Stretch]]] = []
-    for one in (finding.stretch for finding in made.findings):
-        inside = np.flatnonzero(one.rows(made.trace))
+def _one_place_each(made: Plan) -> list[tuple[FloatArray, list[Finding]]]:
+    """The parts without a name, those together that may be one place, and where, in metres."""
+    groups: dict[int, list[Finding]] = {}
+    for one in _without_names(made):
+        groups.setdefault(one.place, []).append(one)
+    found = []
+    for group in groups.values():
+        inside = np.flatnonzero(group[0].stretch.rows(made.trace))
         if inside.size == 0:
-            inside = np.array([np.argmin(np.abs(made.trace.times - one.begin))])
-        middle = np.mean(made.lattice[inside], axis=0) / MICRO
-        for where, parts in groups:
-            if np.hypot(*(where - middle)) <= near:
-                parts.append(one)
-                break
-        else:
-            groups.append((middle, [one]))
-    return groups
+            inside = np.array([np.argmin(np.abs(made.trace.times - group[0].stretch.begin))])
+        found.append((np.mean(made.lattice[inside], axis=0) / MICRO, group))
+    return found
 
 
-def _kernels(request: Request) -> list[Kernel]:
-    """The priors that what is told is counted against: the slowest pace that is promised, too."""
-    found = _usual(request)
-    slowest = request.slowest if request.method is Method.NOISE else request.paces.middle
-    slow = at_speed(request.kernel, slowest.speed)
-    return found if slow is None or slow in found else [*found, slow]
-
-
-def _usual(request: Request) -> list[Kernel]:
-    """The priors that what is told of a place with a name is counted against."""
-    average = request.kernel == DEFAULT_KERNEL
-    who = [one for one in request.who if one is not Named.SPEEDS or average]
-    return kernels_of(who, request.kernel)
-
-
-def _span(made: Plan, begin: int, end: int) -> tuple[float, float]:
-    """Nanoseconds since 1970 as seconds of the recording."""
-    first = int(made.trace.times[0])
-    return (begin - first) / NANOSECONDS, (end - first) / NANOSECONDS
-
-
-def _epsilon(radius: float, loss: float, order: float) -> float:
-    return order / 2 * (radius * (1 + Frame.SCALE_ERROR)) ** 2 * loss
+def _without_names(made: Plan) -> list[Finding]:
+    """What is guaranteed of the parts that are no visit of a place with a name."""
+    return [one for one in made.findings if not one.stretch.variance]
 
 
 def _all_of(told: FloatArray) -> FloatArray:
     """Information by which everything is known."""
     found = np.zeros_like(told)
+    if told.ndim == 1:
+        return np.array([EVERYTHING, told[1]])
     found[:, 0, 0] = EVERYTHING
     return found
-
-
-def _place(book: Book, one: Visited, mark: Mark, subject: str, unnamed: float) -> OfPlace:
-    place, told = one.place, mark.told
-    own = max(0.0, *(loss_of_shapes(each, place.noise.root)[0] for each in told))
-    total, seen = 0.0, False
-    for draw, (number, flat) in book.totals(subject, place.ident).items():
-        root = place.noise.root
-        if draw != one.draw:
-            root = unpacked(book.blob(number)).roots[draw]
-        sums = flat.reshape(-1, root.shape[0] + 1, root.shape[0] + 1)
-        if draw == one.draw:
-            sums, seen = sums + told, True
-        total += max(0.0, *(loss_of_shapes(each, root)[0] for each in sums))
-    total = total if seen else total + own
-    scale = _epsilon(place.radius, 1.0, place.order)
-    return OfPlace(
-        place.name,
-        book.count_of(subject, place.ident) + 1,
-        scale * own,
-        scale * total,
-        scale * (total + unnamed),
-        total**-0.5 if total > 0 else float("inf"),
-        place.ways,
-    )
 
 
 def _together(book: Book, numbers: Sequence[int], made: Plan) -> tuple[float, float]:
@@ -344,7 +288,7 @@ def _together(book: Book, numbers: Sequence[int], made: Plan) -> tuple[float, fl
     The first in 1 / m^2. Everything, where that is not computed: see the module.
     """
     request = made.request
-    everything = EVERYTHING, _epsilon(request.radius, EVERYTHING, request.order)
+    everything = EVERYTHING, epsilon_of(request.radius, EVERYTHING, request.order)
     kept = [unpacked(book.blob(number)) for number in numbers]
     if made.common or made.mechanism.process is not None or any(one.roots for one in kept):
         return everything
@@ -366,11 +310,11 @@ def _together(book: Book, numbers: Sequence[int], made: Plan) -> tuple[float, fl
     stays = [one for one in windows if one[0] < one[1]]
     worst, one_place, radius = 0.0, 0.0, request.radius * request.wide
     moments = sorted({a for a, _ in windows})
-    for kernel in _kernels(request):
+    for kernel in kernels_for(request):
         still = kernel.warp(stopped(stays)) if stays else kernel
         try:
             loss = joint_loss(still, releases, compound(moments)).matrix
-            if _epsilon(radius, largest_eigenvalue(loss), request.order) > _DISCLOSED:
+            if epsilon_of(radius, largest_eigenvalue(loss), request.order) > _DISCLOSED:
                 return everything
             singles = [
                 largest_eigenvalue(joint_loss(still, releases, compound([one])).matrix)
@@ -379,7 +323,7 @@ def _together(book: Book, numbers: Sequence[int], made: Plan) -> tuple[float, fl
         except (NumericalError, Unavailable, InvalidValue):
             return everything
         worst, one_place = max(worst, *singles), max(one_place, float(np.sum(loss)))
-    return one_place * request.wide**2, _epsilon(radius, worst, request.order)
+    return one_place * request.wide**2, epsilon_of(radius, worst, request.order)
 
 
 def _beside(book: Book, made: Plan, subject: str) -> float:
@@ -387,20 +331,23 @@ def _beside(book: Book, made: Plan, subject: str) -> float:
     request = made.request
     rows = [one for one in book.standing(subject) if not one.series]
     first = int(made.trace.times[0])
-    spans = [one.stretch.seconds(made.trace) for one in made.findings]
+    parts = _without_names(made)  # the others are counted for their places
+    spans = [one.stretch.seconds(made.trace) for one in parts]
     own = _own(made, spans)
     new = Piece(
         first,
         int(made.trace.times[-1]),
         replace(own, times=own.times + first / NANOSECONDS) if own.process is None else None,
-        tuple((one.stretch.begin, one.stretch.end) for one in made.findings),
-        tuple(one.guarantee.epsilon for one in made.findings),
+        tuple((one.stretch.begin, one.stretch.end) for one in parts),
+        tuple(one.guarantee.epsilon for one in parts),
     )
 
     def load(row: Recorded) -> Piece:
         kept = unpacked(book.blob(row.number))
-        parts = tuple(kept.parts)
+        parts = tuple(kept.unnamed)
         return Piece(row.begin, row.end, kept.mechanism, parts, (row.epsilon,) * len(parts))
 
     radius = request.radius * request.wide
-    return worst_beside(new, rows, load, _kernels(request), _epsilon(radius, 1.0, request.order))
+    return worst_beside(
+        new, rows, load, kernels_for(request), epsilon_of(radius, 1.0, request.order)
+    )

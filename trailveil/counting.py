@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from trailveil.accounting import Account, account, check_total
 from trailveil.errors import Refused
@@ -9,8 +10,9 @@ from trailveil.ledger import Book, Entry, Mark, Recorded
 from trailveil.places import Visited
 from trailveil.published import Published
 from trailveil.readings import Timed
-from trailveil.recorded import bare, packed, restored
+from trailveil.recorded import Kept, bare, packed, restored
 from trailveil.release import Plan
+from trailveil.unions import cuts_before, is_in
 
 # Relative: releases of one request whose noise differs by more than this are not the same.
 _SAME_NOISE = 1e-6
@@ -21,7 +23,8 @@ class Countable:
     """What the ledger is told of a release: `counted` makes an entry whole, and its account.
 
     begin, end: of the recording, nanoseconds. series, subject: as of an entry. name, noise_trace:
-    of its mechanism, metres squared. prints: what the recording is recognised by.
+    of its mechanism, metres squared. prints: what the recording is recognised by. is_in: whether
+    all of it is in earlier cuts of the recording.
     """
 
     begin: int
@@ -32,6 +35,7 @@ class Countable:
     noise_trace: float
     counted: Callable[[Book, Entry], tuple[Entry, Account | None]]
     prints: bytes = b""
+    is_in: Callable[[Sequence[Kept]], bool] = lambda _: False
 
     def entry(self, request: bytes) -> Entry:
         """The entry, as far as it is the same for every kind of recording."""
@@ -60,7 +64,7 @@ def countable(
         noise = packed(made, there)
         return _with_account(book, entry, made, there, marks, limit, noise, beside=True)
 
-    return Countable(begin, end, "", subject, *about, counted, prints)
+    return Countable(begin, end, "", subject, *about, counted, prints, partial(is_in, made))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -95,7 +99,10 @@ class Sent:
 
         name = self.bare.request.method.value
         about = (*self.fixes, "", subject, name, self.noise_trace)
-        return Countable(*about, counted, self.prints)
+        return Countable(*about, counted, self.prints, self._is_in)
+
+    def _is_in(self, before: Sequence[Kept]) -> bool:
+        return bool(before) and is_in(restored(self.bare, self.packed), before)
 
 
 def sent(
@@ -121,6 +128,9 @@ def count(book: Book, told: Countable, wanted: bytes, *, again: bool) -> tuple[P
     before = earlier(book, told.subject, told.series, *times, told.prints)
     alike = [one for one in before if _is_like(book, one, wanted, told.noise_trace)]
     found = Published(len(before) > len(alike))
+    if found.further and not alike:
+        cuts = cuts_before(book, [one.number for one in before], told.begin, told.prints)
+        found = replace(found, further=not told.is_in(cuts))
     if found.further and not alike and not again:
         raise released_before(told.subject, before, *times, series=told.series)
     if alike:
@@ -197,7 +207,9 @@ def _with_account(
 ) -> tuple[Entry, Account]:
     """The entry of a release of a trace, whole, and its account; refused beyond the limit."""
     others = _others(book, entry)
-    found, told = account(book, made, there, marks, entry.subject, others, beside=beside)
+    found, told = account(
+        *(book, made, there, marks, entry.subject, others), beside=beside, prints=entry.prints
+    )
     check_total(found, limit, made.request.epsilon)
     body = {
         **entry.body,

@@ -1,5 +1,6 @@
 """The part of a trace around a protected one that is cut: a window, and how far beyond it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,11 +10,14 @@ from trailveil.design.cut import least_cut
 from trailveil.gaussian import FloatArray
 from trailveil.privacy.movement import Movement
 from trailveil.projection import MICRO
+from trailveil.returns import in_space
 from trailveil.selection import Stretch
 from trailveil.trace import NANOSECONDS, Trace
 
 # Seconds from which on a part is a stay, and no stop on a way that goes on.
 _STAY = 180
+# Metres: protected parts of one recording that are this near, or within the radius, may be one.
+_ONE_PLACE = 500.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,11 @@ class Window:
         return cls(stretch, before, after, stretch.rows(trace))
 
     @property
+    def silence(self) -> float:
+        """Seconds beyond the window to the nearest fix that is recorded."""
+        return float(np.min(np.maximum(self.before, self.after)))
+
+    @property
     def stay(self) -> bool:
         """Whether the person was there so long that the way there and the way on are two."""
         return self.stretch.end - self.stretch.begin >= _STAY * NANOSECONDS
@@ -77,6 +86,41 @@ class Window:
     def within(self, seconds: float) -> NDArray[np.bool_]:
         """The fixes in the window and so many seconds outward (n,)."""
         return np.asarray(np.maximum(self.before, self.after) <= seconds)
+
+
+def at_one_place(trace: Trace, stretches: Sequence[Stretch], radius: float) -> list[int]:
+    """Of each part, the number of the place that it may be at: the same where they may be one."""
+    where, near = in_space(trace.positions), max(_ONE_PLACE, radius)
+    middles: list[FloatArray] = []
+    found = []
+    for one in stretches:
+        inside = np.flatnonzero(one.rows(trace))
+        if inside.size == 0:
+            inside = np.array([np.argmin(np.abs(trace.times - one.begin))])
+        middle = np.mean(where[inside], axis=0)
+        away = np.linalg.norm(np.reshape(middles, (-1, 3)) - middle, axis=1)
+        found.append(int(np.argmax([*(away <= near), True])))
+        if found[-1] == len(middles):
+            middles.append(middle)
+    return found
+
+
+def reckoned_together(
+    trace: Trace, stretches: Sequence[Stretch], places: Sequence[int]
+) -> list[int]:
+    """With how many parts each is reckoned, itself among them: those at the place of both ends.
+
+    places: of `at_one_place`. Ends whose times were stated, and places with names, which have an
+    account of their own, are reckoned by themselves.
+    """
+    own = [i for i, one in enumerate(stretches) if one.by_place and not one.variance]
+    starts = [i for i in own if stretches[i].begin <= trace.times[0]]
+    stops = [i for i in own if stretches[i].end >= trace.times[-1]]
+    homes = {places[i] for i in starts} & {places[i] for i in stops}
+    return [
+        sum(places[k] == places[i] for k in own) if i in own and places[i] in homes else 1
+        for i in range(len(stretches))
+    ]
 
 
 def withheld(values: FloatArray, rows: NDArray[np.intp]) -> float:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from trailveil.activities import ACTIVITIES, MIDDLE
 from trailveil.common import Common
 from trailveil.errors import Refused
-from trailveil.release import Method, Request, released_rows
+from trailveil.release import Request, released_rows
 from trailveil.trace import Trace
 
 
@@ -23,7 +23,7 @@ def leaving_half(trace: Trace, request: Request, common: Sequence[Common] = ()) 
         except Refused:
             return False
 
-    if request.method not in (Method.CUT, Method.BOTH) or leaves_half(request):
+    if not request.method.cuts or leaves_half(request):
         return ()
     found = (
         next((words for words, other in tried if leaves_half(other)), None)

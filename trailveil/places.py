@@ -19,6 +19,7 @@ import numpy as np
 
 from trailveil.adversaries import Named
 from trailveil.common import Common
+from trailveil.cutting import Paces
 from trailveil.demands import Target
 from trailveil.errors import InvalidValue, Refused, UnreadableInput
 from trailveil.formats.source import load, named
@@ -86,6 +87,14 @@ class Place:
         )
 
     @property
+    def variance(self) -> float:
+        """Square metres per coordinate that each cut must leave, for so many visits together.
+
+        Given the place, ways to and from it are independent: what cuts tell of it adds up.
+        """
+        return self.ways / self.request.bound
+
+    @property
     def statement(self) -> bytes:
         """All that was stated about it: what its draw depends on."""
         at = (self.circle.latitude, self.circle.longitude, self.circle.metres)
@@ -113,6 +122,18 @@ class Visited:
         """What the ledger knows the draw by."""
         return derive(self.seed, [b"name"])[:ID_BYTES]
 
+    def counted_as(self, method: Method) -> bytes:
+        """What the ledger counts its visits as, in a release by this method: a draw, or cuts."""
+        return self.place.ident if method.cuts else self.draw
+
+    def parts(self, paces: Paces, uncertain: float) -> list[Stretch]:
+        """Its visits as parts to be cut. uncertain: seconds around a part that belong to it."""
+        variance, silent = self.place.variance, self.place.withhold
+        if silent is not None and silent > uncertain:
+            variance = max(variance, paces.end.bridged(silent - uncertain))
+        name = self.place.name
+        return [Stretch(name, *one, by_place=True, variance=variance) for one in self.intervals]
+
     def away(self, trace: Trace) -> FloatArray:
         """Seconds of each fix to the nearest visit (n,)."""
         return seconds_to(trace.times, list(self.intervals))
@@ -127,6 +148,19 @@ class Visited:
             silent = away <= noise.withhold
         parts = tuple(Stretch(self.place.name, *one, by_place=True) for one in self.intervals)
         return Common(self.draw, noise.at(away), np.array(draws), silent, parts)
+
+
+def shared_noise(there: Sequence[Visited], trace: Trace, method: Method) -> list[Common]:
+    """The noise of the places that a trace visits, as a release by this method has it.
+
+    A cut alone has none. Beside a cut it is another draw than without one: who has the rest of a
+    track as it was recorded learns the draw, and what it hides elsewhere must not hang on that.
+    """
+    if method is Method.CUT:
+        return []
+    if method is Method.BOTH:
+        there = [replace(one, seed=derive(one.seed, [b"beside a cut"])) for one in there]
+    return [one.common(trace) for one in there]
 
 
 def visited(

@@ -1,7 +1,7 @@
 """From a file to a protected file: read, clean, select, plan, count, draw, write."""
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -43,11 +43,20 @@ from trailveil.readings_release import (
     draw_readings,
     identity_of,
 )
-from trailveil.recorded import known_visits
-from trailveil.release import Method, Plan, Request, identity, plan, with_common
+from trailveil.recorded import Kept, known_visits
+from trailveil.release import (
+    Method,
+    Plan,
+    Request,
+    identity,
+    plan,
+    released_rows,
+    with_common,
+)
 from trailveil.retiming import AS_RECORDED, Retiming, retimed
 from trailveil.selection import Chosen
 from trailveil.trace import Trace
+from trailveil.unions import all_in, cuts_before
 
 ME = "me"
 """Whose recordings they are where nobody says."""
@@ -71,13 +80,19 @@ def known_places(
 def requested(
     trace: Trace, chosen: Chosen, request: Request, there: Sequence[Visited] = ()
 ) -> Request:
-    """The request for what was chosen of a trace, besides the places that it visits."""
+    """The request for what was chosen of a trace, besides the places that it visits.
+
+    Where it is cut, each visit of one of these is a part, too.
+    """
     request = request.at_pace_of(trace)
     if request.method is Method.EVERYWHERE and not chosen.states:
         return request
     known = [interval for one in there for interval in one.intervals]
-    stretches = tuple(chosen.stretches(trace, known))
-    return replace(request, stretches=stretches, returns=chosen.returns)
+    stretches = chosen.stretches(trace, known)
+    if request.method.cuts:
+        stretches += [p for one in there for p in one.parts(request.paces, request.uncertain)]
+        stretches.sort(key=lambda one: (one.begin, one.end))
+    return replace(request, stretches=tuple(stretches), returns=chosen.returns)
 
 
 def check_released(
@@ -90,8 +105,19 @@ def check_released(
     subject: str = ME,
     common: Sequence[Common] = (),
 ) -> None:
-    """Refuse a different release of a recording before any work is done, unless `again`."""
-    _check(ledger, trace, _whole(trace, request, common, key), "", again, key, subject)
+    """Refuse a different release of a recording before any work is done, unless `again`.
+
+    A cut of which all was released before is none.
+    """
+
+    def is_in(before: Sequence[Kept]) -> bool:
+        if request.method is not Method.CUT or common or not before:
+            return False
+        framed = request.framed(placed(trace.positions)[0])
+        return all_in(trace.times[released_rows(trace, framed)], before)
+
+    whole = _whole(trace, request, common, key)
+    _check(ledger, trace, whole, "", again, key, subject, is_in)
 
 
 def _check(
@@ -102,12 +128,16 @@ def _check(
     again: bool,
     key: bytes | None,
     subject: str,
+    is_in: Callable[[Sequence[Kept]], bool] = lambda _: False,
 ) -> None:
     wanted = ledger.request_id(seed_of(ledger.key if key is None else key, whole))
     prints = recognised(ledger, recording, whole)
     with ledger.open() as book:
         before = earlier(book, subject, series, *span(recording), prints)
-    if before and not again and all(one.request != wanted for one in before):
+        numbers = [one.number for one in before]
+        cuts = cuts_before(book, numbers, span(recording)[0], prints)
+    other = before and not again and all(one.request != wanted for one in before)
+    if other and not is_in(cuts):
         raise released_before(subject, before, *span(recording), series=series)
 
 

@@ -35,7 +35,7 @@ class Kept:
 
     times: (n,) nanoseconds. released: (n,). mechanism: its own noise, times in seconds since 1970;
     None for one that is no factor and floor. parts: (begin, end) that it protected, nanoseconds.
-    roots, visits: of each draw of common noise, by its name.
+    roots: of each draw of common noise, by its name; visits: by that, or by the place that was cut.
     """
 
     times: NDArray[np.int64]
@@ -44,6 +44,18 @@ class Kept:
     parts: list[tuple[int, int]]
     roots: dict[bytes, FloatArray]
     visits: dict[bytes, list[tuple[int, int]]]
+
+    @property
+    def exact(self) -> bool:
+        """Whether all that was released of it is as it was recorded."""
+        own = self.mechanism
+        return own is not None and own.noise_trace == 0 and not self.roots
+
+    @property
+    def unnamed(self) -> list[tuple[int, int]]:
+        """The parts that are no visit of a place with a name."""
+        named = {visit for one in self.visits.values() for visit in one}
+        return [one for one in self.parts if one not in named]
 
 
 def packed(made: Plan, there: Sequence[Visited]) -> bytes:
@@ -75,8 +87,10 @@ def packed(made: Plan, there: Sequence[Visited]) -> bytes:
         rows = np.flatnonzero(np.any(own != 0, axis=1))
         arrays |= {"rows": rows, "factor": own[rows]}
     for one in there:
-        arrays[f"root {one.draw.hex()}"] = one.place.noise.root
-        arrays[f"visits {one.draw.hex()}"] = np.array(one.intervals, dtype=np.int64)
+        name = one.counted_as(made.request.method).hex()
+        if not made.request.method.cuts:
+            arrays[f"root {name}"] = one.place.noise.root
+        arrays[f"visits {name}"] = np.array(one.intervals, dtype=np.int64)
     return to_bytes(arrays)
 
 
@@ -101,14 +115,17 @@ def unpacked(blob: bytes) -> Kept:
         if "moved" in arrays:
             independent = arrays["independent"][0] * arrays["moved"]
         mechanism = Mechanism(*own, independent=independent)
-    names = {bytes.fromhex(one[5:]) for one in arrays if one.startswith("root ")}
+    names, places = (
+        {bytes.fromhex(one[len(what) :]) for one in arrays if one.startswith(what)}
+        for what in ("root ", "visits ")
+    )
     return Kept(
         times,
         released,
         mechanism,
         [(int(a), int(b)) for a, b in arrays["parts"]],
         {name: arrays[f"root {name.hex()}"] for name in names},
-        {name: [(int(a), int(b)) for a, b in arrays[f"visits {name.hex()}"]] for name in names},
+        {name: [(int(a), int(b)) for a, b in arrays[f"visits {name.hex()}"]] for name in places},
     )
 
 
@@ -218,6 +235,11 @@ def tells_nothing_new(book: Book, number: int, made: Plan, there: Sequence[Visit
     kept = unpacked(book.blob(number))
     if kept.mechanism is None or np.any(kept.mechanism.factor) or kept.mechanism.floor:
         return False
+    released = made.trace.times[made.mechanism.rows]
+    within = bool(np.all(np.isin(released, kept.times[kept.released])))
+    if made.request.method.cuts:
+        # Times alone tell: of a copy with another clock, some are not among them.
+        return within and not kept.roots and bool(np.all(np.isin(made.trace.times, kept.times)))
     if set(kept.roots) != {one.draw for one in there}:
         return False
     same = all(
@@ -225,5 +247,4 @@ def tells_nothing_new(book: Book, number: int, made: Plan, there: Sequence[Visit
         and np.array_equal(kept.roots[one.draw], one.place.noise.root)
         for one in there
     )
-    released = made.trace.times[made.mechanism.rows]
-    return same and bool(np.all(np.isin(released, kept.times[kept.released])))
+    return same and within

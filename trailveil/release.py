@@ -20,7 +20,7 @@ from trailveil.activities import ACTIVITIES, MIDDLE, UNKNOWN
 from trailveil.adversaries import DEFAULT, Named
 from trailveil.anytime import Worst, movement_of
 from trailveil.common import Common, named_in_full
-from trailveil.cutting import Paces, Window
+from trailveil.cutting import Paces, Window, at_one_place, reckoned_together
 from trailveil.design.table import Cache, noise_of
 from trailveil.design.window import WindowNoise, together
 from trailveil.errors import BeyondPrior, InvalidValue, Refused
@@ -67,6 +67,11 @@ class Method(StrEnum):
     BOTH = "both"
     EVERYWHERE = "everywhere"
     """Noise for every place at once: see trailveil.everywhere, which plans such a release."""
+
+    @property
+    def cuts(self) -> bool:
+        """Whether nothing is released around what is protected."""
+        return self in (Method.CUT, Method.BOTH)
 
 
 # Of a request: what its design does not depend on, but on what it stands beside.
@@ -184,7 +189,10 @@ class Request:
 
         The scale is that of the trace's frame, which stands beside it.
         """
-        when = tuple((one.begin, one.end) for one in self.stretches)
+        when = tuple(
+            (one.begin, one.end, *([one.variance] if one.variance else []))
+            for one in self.stretches
+        )
         rest = tuple(getattr(self, one.name) for one in fields(self) if one.name not in _ELSEWHERE)
         return repr((DESIGN_VERSION, when, *rest))
 
@@ -195,7 +203,9 @@ class Finding:
 
     fixes: recorded in it. withheld: of those. exposures: what each adversary is left with. cut:
     seconds before and after it of which nothing is released, or None. sides: how many sides are
-    recorded beyond the cut, 1 or 2.
+    recorded beyond the cut, 1 or 2. place: the number of the place that it may be at, the same for
+    parts that may be at one. together: with how many of these it is reckoned, see
+    `trailveil.cutting.reckoned_together`.
     """
 
     stretch: Stretch
@@ -205,6 +215,8 @@ class Finding:
     exposures: tuple[Exposure, ...]
     cut: float | None = None
     sides: int = 2
+    place: int = 0
+    together: int = 1
 
     @property
     def deviation(self) -> float:
@@ -279,8 +291,7 @@ def plan(
         raise InvalidValue("something must be protected, got nothing: state a time or a stay")
     request = request.framed(placed(trace.positions)[0])
     check_target(request)
-    windows = [Window.of(trace, one, request.uncertain) for one in request.stretches]
-    cuts = [_cut(one, request) for one in windows]
+    windows, cuts = _cuts(trace, request)
     base = _silent(trace, request, windows, cuts, common)
     designs = _designed(windows, request, cache) if request.method is not Method.CUT else []
     mechanism = _sum_of(base, windows, designs)
@@ -290,30 +301,43 @@ def plan(
             "radius, a larger epsilon, or --mechanism cut"
         )
     trace = _leaving(trace, request, base, common)
+    places = at_one_place(trace, request.stretches, request.radius)
+    together = reckoned_together(trace, request.stretches, places)
     findings = tuple(
-        _finding(window, request, mechanism, seconds)
-        for window, seconds in zip(windows, cuts, strict=True)
+        replace(_finding(window, request, mechanism, seconds), place=place, together=count)
+        for window, seconds, place, count in zip(windows, cuts, places, together, strict=True)
     )
     made = Plan(trace, *placed(trace.positions), request, mechanism, findings, tuple(designs))
     return with_common(made, common)
 
 
-def _cut(window: Window, request: Request) -> float | None:
-    """Seconds outward from a window of which nothing is released; None for no cut."""
+def _cuts(trace: Trace, request: Request) -> tuple[list[Window], list[float | None]]:
+    """The windows of a request, and seconds outward from each of which nothing is released.
+
+    None for no cut. What is reckoned together must leave so many times as much.
+    """
+    parts = request.stretches
+    windows = [Window.of(trace, one, request.uncertain) for one in parts]
     # The seconds around a part in which it may really begin or end go with it.
     asked = None if request.withhold is None else max(request.withhold - request.uncertain, 0.0)
-    if request.method is Method.NOISE:
-        return asked
-    return max(window.least_cut(request.paces, request.variance), asked or 0.0)
+    if not request.method.cuts:
+        return windows, [asked] * len(windows)
+    together = reckoned_together(trace, parts, at_one_place(trace, parts, request.radius))
+    variances = [
+        max(count * request.variance, part.variance * request.wide**2)
+        for part, count in zip(parts, together, strict=True)
+    ]
+    return windows, [
+        max(window.least_cut(request.paces, variance), asked or 0.0)
+        for window, variance in zip(windows, variances, strict=True)
+    ]
 
 
 def released_rows(
     trace: Trace, request: Request, common: Sequence[Common] = ()
 ) -> NDArray[np.intp]:
     """The indices of the fixes that such a release has. Raises Refused for fewer than two."""
-    windows = [Window.of(trace, one, request.uncertain) for one in request.stretches]
-    cuts = [_cut(one, request) for one in windows]
-    return _silent(trace, request, windows, cuts, common).rows
+    return _silent(trace, request, *_cuts(trace, request), common).rows
 
 
 def _silent(
@@ -428,7 +452,8 @@ def check_target(request: Request) -> None:
 def _finding(window: Window, request: Request, mechanism: Mechanism, cut: float | None) -> Finding:
     exposures = []
     if cut is not None and request.method is not Method.NOISE:
-        left = window.left(request.paces, cut)
+        # A visit that another recording had may be longer ago than its cut.
+        left = window.left(request.paces, max(cut, np.nextafter(window.silence, 0.0)))
         exposures.append(Exposure(HAS_THE_REST, 1 / left))
     if request.method is not Method.CUT:
         bound = request.bound if request.leave is None else _bound_for(request)

@@ -6,7 +6,7 @@ from pathlib import Path
 from trailveil.formats.table import format_to_write
 from trailveil.ledger import Ledger
 from trailveil.output import check_output
-from trailveil.places import Visited
+from trailveil.places import Visited, shared_noise
 from trailveil.protecting import ME, cache_of, check_released, planned
 from trailveil.release import Plan, Request
 from trailveil.trace import Trace
@@ -35,6 +35,6 @@ def designed(
 
     Raises Refused, before it is designed, where it must not be made: see `check_released`.
     """
-    common = [one.common(trace) for one in there]
+    common = shared_noise(there, trace, request.method)
     check_released(ledger, trace, request, again=again, key=key, subject=subject, common=common)
     return planned(trace, request, common, cache_of(ledger))

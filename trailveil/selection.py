@@ -40,12 +40,15 @@ class Stretch:
     """A part of a trace to protect: one time, or a stay from begin to end (nanoseconds, inclusive).
 
     label: what asked for it. by_place: whether its times were chosen by where the person was.
+    variance: of a place with a name, the square metres per coordinate that a cut must leave, at
+    least, in frames that are not wide; 0 for what the request asks for.
     """
 
     label: str
     begin: int
     end: int
     by_place: bool = False
+    variance: float = 0.0
 
     @property
     def is_stay(self) -> bool:

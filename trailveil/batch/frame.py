@@ -17,7 +17,7 @@ from trailveil.formats.grid import whole_degrees
 from trailveil.frames import from_frame
 from trailveil.keys import load_key
 from trailveil.ledger import Ledger
-from trailveil.places import Visited
+from trailveil.places import Visited, shared_noise
 from trailveil.projection import frame_for
 from trailveil.protecting import (
     ME,
@@ -119,10 +119,11 @@ def _released(
     there: list[Visited] = []
     if ledger is not None:
         there = known_places(ledger, found, subject=subject, key=key)
+    request = requested(found, rules.chosen, rules.request, there)
     made = planned(
         found,
-        requested(found, rules.chosen, rules.request, there),
-        [one.common(found) for one in there],
+        request,
+        shared_noise(there, found, request.method),
         None if ledger is None else cache_of(ledger),
     )
     if ledger is not None:

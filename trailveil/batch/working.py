@@ -28,7 +28,7 @@ from trailveil.formats.source import named
 from trailveil.ledger import Ledger
 from trailveil.loading import cleaned
 from trailveil.output import filled, made_durable
-from trailveil.places import Place, visited
+from trailveil.places import Place, shared_noise, visited
 from trailveil.protecting import (
     cache_of,
     drawn,
@@ -188,7 +188,7 @@ def _work(task: Task, *, durable: bool) -> Ready:
     known = near_in_time(task.visits, task.places, begin, end)
     there = tuple(visited(trace, task.places, key, known))
     request = requested(trace, rules.chosen, rules.request, there)
-    common = [one.common(trace) for one in there]
+    common = shared_noise(there, trace, request.method)
     made = planned(trace, request, common, cache_of(task.ledger))
     whole = whole_of(made, key)
     seed = seed_of(key, whole)

@@ -29,6 +29,7 @@ from trailveil.formats import read
 from trailveil.formats.source import named
 from trailveil.ledger import user_ledger
 from trailveil.loading import load
+from trailveil.places import shared_noise
 from trailveil.projection import MICRO
 from trailveil.protecting import known_places, requested
 from trailveil.release import Method, Plan, Request, plan, released_rows, with_common
@@ -50,7 +51,7 @@ def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str,
     everywhere = wanted.method is Method.EVERYWHERE
     there = known_places(user_ledger(), trace)
     request = wanted if everywhere else requested(trace, selected(options), wanted, there)
-    common = [one.common(trace) for one in there]
+    common = shared_noise(there, trace, request.method)
     if there and not everywhere and not request.stretches:
         raise Refused(
             "an attack must be on parts that have noise of their own, got none but places with "

@@ -11,7 +11,9 @@ from trailveil.cli.parameters import person
 from trailveil.formats.source import named
 from trailveil.ledger import Book, Recorded, user_ledger
 from trailveil.output import check_output, write_atomically
-from trailveil.report.ledger import CANNOT_KNOW
+from trailveil.place_accounts import places_told
+from trailveil.places import load_places
+from trailveil.report.ledger import CANNOT_KNOW, place_words, told_of
 from trailveil.wording import said
 
 EXAMPLE = """Examples:
@@ -31,14 +33,26 @@ def ledger() -> None:
 @click.option("--subject", callback=person, metavar="NAME", help="Of one person; default: all.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def show(subject: str | None, *, as_json: bool) -> None:
-    """List the releases that count: when, what was protected, epsilon alone and in total."""
-    with user_ledger().open() as book:
+    """List the releases that count: when, what was protected, epsilon alone and in total.
+
+    And of each place with a name what they tell together, and how many visits are left.
+    """
+    ledger = user_ledger()
+    with ledger.open() as book:
         found = [_entry(book, one) for one in book.standing(subject)]
+        places = [one for one in load_places(ledger) if not one.gone]
+        told = [
+            {"subject": whose, **told_of(one)}
+            for whose in dict.fromkeys(one["subject"] for one in found)
+            for one in places_told(book, places, whose)
+        ]
     if as_json:
-        click.echo(json.dumps({"releases": found, "cannot_know": CANNOT_KNOW}))
+        click.echo(json.dumps({"releases": found, "places": told, "cannot_know": CANNOT_KNOW}))
         return
     for one in found:
         click.echo(_line(one))
+    for one in told:
+        click.echo(f"       {named(one['subject'])}: {place_words(one)}")
     click.echo(f"{len(found)} release{'s' * (len(found) != 1)}. {CANNOT_KNOW}")
 
 
@@ -86,7 +100,7 @@ def _entry(book: Book, one: Recorded) -> dict[str, Any]:
 
 
 def _line(one: dict[str, Any]) -> str:
-    what = ", ".join([*one["parts"], *one["places"]]) or one["mechanism"]
+    what = ", ".join(dict.fromkeys([*one["parts"], *one["places"]])) or one["mechanism"]
     of = "" if one["series"] is None else f" ({named(one['series'])})"
     total = "" if one["total"] is None else f", {_epsilon(one['total'])} in total then"
     whose = f"{named(one['subject'])}{of}"

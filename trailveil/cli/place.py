@@ -7,11 +7,13 @@ from typing import Any
 import click
 import numpy as np
 
+from trailveil.activities import ACTIVITIES
 from trailveil.adversaries import Named
 from trailveil.adversaries import named as known_as
 from trailveil.cli.parameters import ABOVE_ONE, POSITIVE, printable
 from trailveil.cli.selecting import WithPlaces
 from trailveil.cli.waiting import waiting
+from trailveil.design.cut import least_cut
 from trailveil.errors import Refused
 from trailveil.guarantee import CIRCLE_68
 from trailveil.ledger import ID_BYTES, Ledger, user_ledger
@@ -19,6 +21,7 @@ from trailveil.place_noise import DEFAULT_WAYS, MOST_WAYS
 from trailveil.places import Place, added, designed, load_places, save_places
 from trailveil.priors import BUILT_IN
 from trailveil.randomness import fresh_seed
+from trailveil.release import Request
 from trailveil.visits import circle
 from trailveil.wording import said
 
@@ -32,7 +35,7 @@ EXAMPLE = """Examples:
 
 @click.group(epilog=EXAMPLE)
 def place() -> None:
-    """Name places that come back, such as home: all visits of one share their noise.
+    """Name places that come back, such as home: all visits of one are reckoned together.
 
     Where they are is kept on this machine, in a file of yours alone.
     """
@@ -44,7 +47,7 @@ def place() -> None:
 )
 @click.argument("name", callback=printable)
 @click.option("--near", required=True, metavar="LAT,LON,METRES", help="Where it is, and how wide.")
-@click.option("--radius", type=POSITIVE, default=300.0, show_default=True, help="Metres.")
+@click.option("--radius", type=POSITIVE, default=100.0, show_default=True, help="Metres.")
 @click.option("--epsilon", type=POSITIVE, default=1.0, show_default=True, help="Privacy loss.")
 @click.option(
     "--order",
@@ -58,10 +61,13 @@ def place() -> None:
     type=click.IntRange(1, MOST_WAYS),
     default=DEFAULT_WAYS,
     show_default=True,
-    help="Ways to and from it, there and back counted as two, that the noise holds for.",
+    help="Visits that the cut holds for together; for noise, ways to and from it.",
 )
 @click.option(
-    "--withhold", type=POSITIVE, metavar="SECONDS", help="Release nothing this near a visit."
+    "--withhold",
+    type=POSITIVE,
+    metavar="SECONDS",
+    help="Release nothing this near a visit, at least.",
 )
 @click.option(
     "--adversary",
@@ -79,7 +85,10 @@ def place() -> None:
 )
 @click.option("--change", is_flag=True, help="State a place anew; its noise is drawn anew.")
 def add(**options: Any) -> None:
-    """Name a place: from now on each recording that visits it is moved by the same there."""
+    """Name a place: from now on each visit of it is cut so long that all hold together.
+
+    With --mechanism noise, each recording that visits it is moved by the same there.
+    """
     ledger = user_ledger()
     stated = Place(
         options["name"],
@@ -99,12 +108,22 @@ def add(**options: Any) -> None:
     with ledger.open():  # two of these at once do not lose each other's place
         save_places(ledger, added(load_places(ledger), made, change=options["change"]))
     click.echo(
-        f"Added {made.name}. Recordings that visit it are moved by {2**0.5 * made.noise.std:,.0f} "
-        "m there (root mean square), by the same each time, and by less the longer before and "
+        f"Added {made.name}. Each visit of it is cut, so that {_visits(made.ways)} together tell "
+        f"at most epsilon {said(made.epsilon)} of it, at {said(made.radius)} m; `trailveil ledger "
+        "show` says how many are left. So many minutes before and after a visit at an end of a "
+        "recording are cut, by the activity and by --ways (more where a recording goes on after "
+        "it):"
+    )
+    for ways in sorted({1, made.ways, 10, MOST_WAYS}):
+        click.echo(f"  {_visits(ways)}: {_in_words(cut_minutes(made, ways))}")
+    click.echo(
+        "With --mechanism noise, recordings that visit it are moved by "
+        f"{2**0.5 * made.noise.std:,.0f} m there (root mean square), by the same each time, and by "
+        "less the longer before and "
         f"after: {_at(made, 600)} ten minutes and {_at(made, 3600)} an hour from it. However often "
         f"it is visited, by up to {made.ways} way{'s' * (made.ways != 1)}, who knows how people "
         f"move is left with {CIRCLE_68 * made.noise.left[0].after:,.0f} m around a point in 68 of "
-        "100 cases."
+        "100 cases. A street map can undo noise."
     )
 
 
@@ -123,7 +142,7 @@ def list_places(*, where: bool, as_json: bool) -> None:
             f"{one['name']}{at}: radius {said(one['radius_m'])} m, epsilon {said(one['epsilon'])} "
             "(order "
             f"{said(one['order'])}), {one['ways']} way{'s' * (one['ways'] != 1)}, "
-            f"moved by {one['moved_m']:,.0f} m"
+            f"cut by {_in_words(one['cut_min'])}; by noise moved by {one['moved_m']:,.0f} m"
         )
     if not found:
         click.echo("No place has a name yet: trailveil place add --help")
@@ -133,7 +152,7 @@ def list_places(*, where: bool, as_json: bool) -> None:
 @click.argument("name")
 @click.option("--forget", is_flag=True, help="Forget where it was as well.")
 def remove(name: str, *, forget: bool) -> None:
-    """Remove a place. Later visits are no longer protected by its noise.
+    """Remove a place. Later visits are no longer protected.
 
     Where it was is kept, so that a place named there again is counted with it; --forget drops that.
     """
@@ -158,6 +177,34 @@ def _remove(ledger: Ledger, name: str, *, forget: bool) -> None:
     save_places(ledger, rest if forget else [*rest, *gone])
 
 
+def cut_minutes(one: Place, ways: int) -> dict[str, float | None]:
+    """Minutes beyond a visit at an end of a recording that are cut, by activity.
+
+    For so many visits together; None for more than a day.
+    """
+    found: dict[str, float | None] = {}
+    for name, floor in ACTIVITIES.items():
+        asked = Request((), floor=floor)
+        try:
+            seconds = least_cut(asked.slowest, one.variance * ways / one.ways, 1)
+        except Refused:
+            found[name] = None
+        else:
+            found[name] = max(seconds + asked.uncertain, one.withhold or 0.0) / 60
+    return found
+
+
+def _in_words(minutes: dict[str, float | None]) -> str:
+    listed = ", ".join(
+        f"{name} {'over a day' if one is None else f'{one:.0f}'}" for name, one in minutes.items()
+    )
+    return f"{listed} min"
+
+
+def _visits(count: int) -> str:
+    return f"{count} visit{'s' * (count != 1)}"
+
+
 def _at(made: Place, seconds: float) -> str:
     size = float(np.linalg.norm(made.noise.at(np.array([seconds]))))
     return f"{2**0.5 * size:,.0f} m"
@@ -174,6 +221,7 @@ def _told(one: Place, *, where: bool) -> dict[str, Any]:
         "withhold_s": one.withhold,
         "prior": one.prior,
         "adversaries": [who.value for who in one.who],
+        "cut_min": cut_minutes(one, one.ways),
         "moved_m": float(2**0.5 * one.noise.std),
     }
     return {**found, "near": f"{at.latitude},{at.longitude},{said(at.metres)}"} if where else found

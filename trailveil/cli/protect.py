@@ -61,7 +61,7 @@ def protect(**options: Any) -> None:
 
     Without --at, --between, --near, --stops or --everywhere both ends of the recording are
     protected: share a ride, not a home. Places that have names (trailveil place) are protected
-    wherever a recording visits one of them, by the same noise each time.
+    wherever a recording visits one of them, so that many visits together hold.
     """
     source: Path = options["source"]
     output: Path = options["output"] or default_output(source)

@@ -82,7 +82,8 @@ def opened(
     trace, cleaning = load(source, assume_utc=assume_utc, zone=naive, every=every)
     found = Opened(source, output, trace, cleaning, ledger, zone=zone, **whose)
     there = known_places(ledger, trace, subject=found.subject, key=found.key)
-    ends = requested(trace, Chosen(returns=False), Request(()), there).stretches
+    parts = requested(trace, Chosen(returns=False), Request(()), there).stretches
+    ends = tuple(one for one in parts if not one.variance)
     return replace(found, there=tuple(there), ends=ends)
 
 

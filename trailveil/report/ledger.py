@@ -3,10 +3,13 @@
 from math import isfinite
 from typing import Any
 
+import numpy as np
+
 from trailveil.accounting import Account
 from trailveil.guarantee import CIRCLE_68
+from trailveil.place_accounts import OfPlace
 from trailveil.places import Visited
-from trailveil.release import Plan
+from trailveil.release import Method, Plan
 from trailveil.report.parts import Line, listed
 from trailveil.wording import said
 
@@ -27,13 +30,16 @@ def place_of(plan: Plan, one: Visited) -> dict[str, Any]:
         "name": place.name,
         "visits": sum(begin <= last and end >= first for begin, end in one.intervals),
         "fixes": int((away == 0).sum()),
-        "withheld": int(one.common(plan.trace).withheld.sum()),
+        "withheld": int((~np.asarray(plan.mechanism.released) & (away == 0)).sum()),
+        "cut": plan.request.method.cuts,
         "radius_m": place.radius,
         "epsilon": place.epsilon,
         "order": place.order,
         "ways": place.ways,
-        "moved_m": float(2**0.5 * place.noise.std),
-        "left": [
+        "moved_m": 0.0 if plan.request.method is Method.CUT else float(2**0.5 * place.noise.std),
+        "left": []
+        if plan.request.method.cuts
+        else [
             {
                 "adversary": facing.adversary,
                 "circle_68_m": CIRCLE_68 * facing.after if isfinite(facing.after) else None,
@@ -54,18 +60,23 @@ def counted(found: Account) -> dict[str, Any]:
         "known": _or_all(found.known),
         "times": _or_all(found.times),
         "if_one_place": _or_all(found.one_place),
-        "places": [
-            {
-                "name": one.name,
-                "releases": one.releases,
-                "epsilon": _or_all(one.alone),
-                "total": _or_all(one.total),
-                "at_most": _or_all(one.at_most),
-                "circle_68_m": CIRCLE_68 * one.after if isfinite(one.after) else None,
-            }
-            for one in found.places
-        ],
+        "places": [told_of(one) for one in found.places],
         "cannot_know": CANNOT_KNOW,
+    }
+
+
+def told_of(one: OfPlace) -> dict[str, Any]:
+    """What is told of a place with a name, as an object."""
+    return {
+        "name": one.name,
+        "releases": one.releases,
+        "epsilon": _or_all(one.alone),
+        "total": _or_all(one.total),
+        "at_most": _or_all(one.at_most),
+        "circle_68_m": CIRCLE_68 * one.after if isfinite(one.after) else None,
+        "stated": one.stated,
+        "visits": one.visits,
+        "visits_left": one.more if one.visits else None,
     }
 
 
@@ -73,6 +84,8 @@ def place_lines(places: list[dict[str, Any]]) -> list[Line]:
     """What is said of the places with names."""
     if not places:
         return []
+    if places[0]["cut"]:
+        return _cut_lines(places)
     lines: list[Line] = [
         "",
         "Places with names, moved by the same at every visit of every recording",
@@ -103,6 +116,17 @@ def place_lines(places: list[dict[str, Any]]) -> list[Line]:
     return lines
 
 
+def _cut_lines(places: list[dict[str, Any]]) -> list[Line]:
+    moved = "" if not places[0]["moved_m"] else "; what is left is moved by the same at every visit"
+    items = [
+        f"{one['name']}: {_count(one['visits'], 'visit')}, each cut so long that "
+        f"{one['ways']} together tell at most epsilon {said(one['epsilon'])} of it, at "
+        f"{said(one['radius_m'])} m"
+        for one in places
+    ]
+    return ["", f"Places with names: every visit is cut{moved}", *listed("- ", items)]
+
+
 def ledger_lines(found: dict[str, Any] | None) -> list[Line]:
     """What is said of the ledger."""
     if found is None:
@@ -126,8 +150,7 @@ def ledger_lines(found: dict[str, Any] | None) -> list[Line]:
             f"{_epsilon(found['if_one_place'])} (name places that come back: trailveil place add)"
         )
     items += [
-        f"{one['name']}, {one['releases']} release{'s' * (one['releases'] != 1)}, each by ways of "
-        f"its own: {_epsilon(one['total'])}"
+        place_words(one)
         + ("" if one["circle_68_m"] is None else f", {one['circle_68_m']:,.0f} m are left")
         + (
             ""
@@ -142,6 +165,34 @@ def ledger_lines(found: dict[str, Any] | None) -> list[Line]:
         f"In total, of {found['releases']} release{'s' * (found['releases'] != 1)}{whose}",
         *listed("- ", items),
     ]
+
+
+def place_words(one: dict[str, Any]) -> str:
+    """What is told of a place with a name, and what remains of what was stated."""
+    if not one["visits"]:
+        releases = _count(one["releases"], "release")
+        return f"{one['name']}, {releases}, each by ways of its own: {_epsilon(one['total'])}"
+    return (
+        f"{one['name']}, after {_count(one['visits'], 'visit')}, each by a way of its own: "
+        f"{_epsilon(one['total'])} of {said(one['stated'], 3)}; "
+        f"{_count(one['visits_left'], 'visit')} left"
+    )
+
+
+def past_what_was_stated(found: Account) -> list[str]:
+    """A warning for each place with a name of which cuts tell more than was stated."""
+    return [
+        f"{one.name}: {_count(one.visits, 'visit')} may tell {_epsilon(_or_all(one.total))} of it, "
+        f"and {said(one.stated, 3)} was stated for {one.ways}. Each further visit by a new way "
+        "tells more: --total-epsilon refuses it; `trailveil place add --change` with more --ways "
+        "makes later cuts longer."
+        for one in found.places
+        if one.visits and one.total > one.stated * (1 + 1e-6)
+    ]
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def _who(adversary: str) -> str:

@@ -97,6 +97,8 @@ def private_page(
     rows = [_Row(str(one.number), "", one, radii[one.number - 1]) for one in guessed]
     for number, (one, told) in enumerate(zip(there, found["places"], strict=True), start=1):
         left = told["left"][0]["circle_68_m"] if told["left"] else None
+        if told["cut"]:  # among the protected parts
+            continue
         rows += [
             _Row(f"P{number}", one.place.name, guess, left)
             for guess in guesses_of_visits(plan, drawn, one)
@@ -253,7 +255,8 @@ def _noise(found: dict[str, Any], plan: Plan, there: Sequence[Visited]) -> Secti
     spread = np.sqrt(2 * plan.mechanism.variances)
     spread[~np.asarray(plan.mechanism.released)] = np.nan
     parts = [one.stretch for one in plan.findings]
-    parts += [visit for one in there for visit in visits_of(plan, one)]
+    if not plan.request.method.cuts:
+        parts += [visit for one in there for visit in visits_of(plan, one)]
     spans = [part.seconds(plan.trace) for part in parts]
     words = (
         "How far the design moves each fix (root mean square): "

@@ -22,7 +22,7 @@ from trailveil.places import Place, Visited
 from trailveil.privacy.exposure import Exposure
 from trailveil.release import Finding, Plan, Request
 from trailveil.report import everywhere, kept
-from trailveil.report.ledger import counted, place_of
+from trailveil.report.ledger import counted, past_what_was_stated, place_of
 from trailveil.report.parts import guaranteed, prior_in_full, rounded_down, rounded_up, times_of
 from trailveil.report.warnings import not_protected, warnings
 from trailveil.retiming import AS_RECORDED, Retiming
@@ -104,6 +104,7 @@ def record(
     if private:
         found["places"] = [place_of(plan, one) for one in there]
         found["ledger"] = None if account is None else counted(account)
+        found["warnings"] += [] if account is None else past_what_was_stated(account)
     return found
 
 
@@ -215,6 +216,7 @@ def _secret(finding: Finding, zone: tzinfo | None) -> dict[str, Any]:
         "withheld": finding.withheld,
         **_meaning(finding.guarantee, finding.deviation),
         "cut_s": finding.cut,
+        "reckoned_with": finding.together,
         "exposures": [_exposure(finding, one) for one in finding.exposures],
     }
 

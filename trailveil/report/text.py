@@ -96,6 +96,12 @@ def _secrets(found: dict[str, Any]) -> list[Line]:
     for number, secret in enumerate(found["secrets"], start=1):
         lines += listed(f"{number}. ", [_title(secret)])
         lines += listed("   - ", [_of_adversary(one) for one in secret["exposures"]])
+    together = max(one["reckoned_with"] for one in found["secrets"])
+    if together > 1 and found["mechanism"]["name"] != "noise":
+        lines += paragraph(
+            f"Both ends may be one place: they are reckoned together. The {together} cuts there "
+            "together tell of it at most the epsilon that was asked for."
+        )
     return lines
 
 

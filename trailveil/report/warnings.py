@@ -134,7 +134,13 @@ def _holds_both_ends(plan: Plan) -> bool:
 
 def _of_composition(plan: Plan, *, further: bool, private: bool) -> list[str]:
     found = []
-    if further:
+    if further and plan.request.method is Method.CUT and not plan.common:
+        found.append(
+            "This recording was released before, in another way. Its releases together tell all "
+            "that is in any of them, as the ledger counts; where one of them had noise, they can "
+            "give its protected places away to a few metres."
+        )
+    elif further:
         found.append(
             "This recording was released before with other noise. Two different releases together "
             "can give its protected places away to a few metres, and nothing said here holds for "
@@ -150,9 +156,10 @@ def _of_composition(plan: Plan, *, further: bool, private: bool) -> list[str]:
         )
     if len(plan.findings) > 1 or (plan.findings and not private):
         found.append(
-            "Each protected part is counted by itself here. Where two of them are one place (a "
-            "ride that ends where it began), someone who knows that learns more than epsilon "
-            "says: give the place a name (trailveil place add), and all its visits share noise."
+            "Each protected part is counted by itself here, but for cuts at both ends that may be "
+            "one place. Where other parts are one place, an adversary who knows that learns more "
+            "than epsilon says: give the place a name (trailveil place add), and its visits are "
+            "reckoned together."
         )
     return found
 
