@@ -29,7 +29,7 @@ from trailveil.attacks.worlds import told
 from trailveil.gaussian import FloatArray
 from trailveil.mechanism import Mechanism
 from trailveil.prior import NOTHING_KNOWN, SideInformation
-from trailveil.release import DEFAULT_KERNEL
+from trailveil.request import DEFAULT_KERNEL
 from trailveil.secrets import Secret, basic, window_mean
 
 # Releases of one recording; rides home that are put side by side; metres by which an earlier ride

@@ -18,7 +18,8 @@ from trailveil.design.paper import multiple_secrets, sdp_a
 from trailveil.gaussian import FloatArray
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.prior import observe
-from trailveil.release import Method, Plan, Request, plan
+from trailveil.release import Plan, plan
+from trailveil.request import Method, Request
 from trailveil.secrets import basic
 from trailveil.selection import within
 

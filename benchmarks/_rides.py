@@ -19,7 +19,7 @@ from trailveil.gaussian import FloatArray
 from trailveil.kernels import Kernel
 from trailveil.prior import Prior
 from trailveil.projection import MICRO, frame_for
-from trailveil.release import DEFAULT_KERNEL
+from trailveil.request import DEFAULT_KERNEL
 from trailveil.secrets import Secret, basic, window_mean
 from trailveil.selection import Stretch, ends
 from trailveil.stops import stays

@@ -17,7 +17,7 @@ from trailveil.design.table import key_of, read, rounded_bound, shaped_for, ship
 from trailveil.design.window import WindowNoise, window_noise
 from trailveil.output import write_atomically
 from trailveil.privacy.knowledge import Knowledge
-from trailveil.release import Request
+from trailveil.request import Request
 
 TABLE = Path(table.__file__).with_name("table.zip")
 LONGEST = 12 * 3600

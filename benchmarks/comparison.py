@@ -35,7 +35,8 @@ from trailveil.attacks.trial import circle_68
 from trailveil.gaussian import FloatArray
 from trailveil.guarantee import CIRCLE_68
 from trailveil.kernels import Kernel
-from trailveil.release import DEFAULT_KERNEL, Plan
+from trailveil.release import Plan
+from trailveil.request import DEFAULT_KERNEL
 
 SEED = 20_210_413
 RECORDINGS, DRAWS, REAL = 200, 100, 10

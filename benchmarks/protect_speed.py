@@ -13,7 +13,8 @@ import click
 import numpy as np
 
 from trailveil.adversaries import DEFAULT, Named
-from trailveil.release import Method, Request, plan
+from trailveil.release import plan
+from trailveil.request import Method, Request
 from trailveil.selection import Stretch
 from trailveil.trace import NANOSECONDS, Trace
 

@@ -18,7 +18,8 @@ from trailveil.errors import TrailveilError
 from trailveil.formats.table import FORMATS
 from trailveil.loading import load
 from trailveil.protecting import requested
-from trailveil.release import Request, plan
+from trailveil.release import plan
+from trailveil.request import Request
 from trailveil.selection import Chosen
 
 FOLDER = Path(__file__).parents[2] / "shared" / "traces"

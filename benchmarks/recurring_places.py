@@ -23,7 +23,7 @@ from trailveil.demands import Target
 from trailveil.gaussian import FloatArray
 from trailveil.guarantee import CIRCLE_68
 from trailveil.place_noise import PlaceNoise, place_noise
-from trailveil.release import DEFAULT_KERNEL, Request
+from trailveil.request import DEFAULT_KERNEL, Request
 from trailveil.ways import Way, loss_of_shapes, movement
 
 DAYS, WAYS = 3 * 365, 4

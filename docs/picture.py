@@ -15,7 +15,8 @@ from trailveil.datasets.day import day_plan, simulated_day
 from trailveil.drawing import draw
 from trailveil.guarantee import CIRCLE_68
 from trailveil.projection import frame_for
-from trailveil.release import Request, plan
+from trailveil.release import plan
+from trailveil.request import Request
 from trailveil.selection import Stretch
 
 TARGET = Path(__file__).parent / "images" / "day.svg"

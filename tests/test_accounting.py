@@ -19,7 +19,8 @@ from trailveil.places import Place, designed, save_places
 from trailveil.projection import Frame
 from trailveil.protecting import known_places, publish, requested
 from trailveil.published import Published
-from trailveil.release import Noise, Plan, Request, plan
+from trailveil.release import Noise, Plan, plan
+from trailveil.request import Request
 from trailveil.secrets import basic
 from trailveil.selection import Chosen
 from trailveil.trace import Trace

@@ -17,9 +17,10 @@ from trailveil.formats import read
 from trailveil.halving import leaving_half
 from trailveil.privacy.movement import Movement
 from trailveil.protecting import planned, requested
-from trailveil.release import Method, Request, plan
+from trailveil.release import plan
 from trailveil.report import record as record_of
 from trailveil.report import text
+from trailveil.request import Method, Request
 from trailveil.selection import Chosen, Stretch
 from trailveil.trace import NANOSECONDS, Trace
 

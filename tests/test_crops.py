@@ -17,7 +17,7 @@ from trailveil.kernels import RBF, Constant, IntegratedOU, Matern32, StoppedCloc
 from trailveil.loss import loss_matrix
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
-from trailveil.release import DEFAULT_KERNEL
+from trailveil.request import DEFAULT_KERNEL
 from trailveil.secrets import basic
 
 LEFT = 316.0

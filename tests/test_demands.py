@@ -15,7 +15,7 @@ from trailveil.errors import BeyondPrior
 from trailveil.gaussian import FloatArray
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.prior import Prior
-from trailveil.release import DEFAULT_KERNEL
+from trailveil.request import DEFAULT_KERNEL
 from trailveil.secrets import basic
 
 TIMES = ride(61, 20.0).seconds

@@ -18,7 +18,7 @@ from trailveil.errors import NoRoom
 from trailveil.ledger import user_ledger
 from trailveil.output import write_atomically
 from trailveil.protecting import cache_of, planned
-from trailveil.release import Method, Request
+from trailveil.request import Method, Request
 from trailveil.selection import Stretch
 
 KEY = bytes(range(32))

@@ -24,7 +24,8 @@ from trailveil.gaussian import FloatArray
 from trailveil.kernels import IntegratedOU, White
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.prior import Prior
-from trailveil.release import DEFAULT_KERNEL, Request, plan
+from trailveil.release import plan
+from trailveil.request import DEFAULT_KERNEL, Request
 from trailveil.selection import Stretch
 
 TIMES = ride(61, 20.0).seconds

@@ -21,7 +21,8 @@ from trailveil.errors import InvalidValue
 from trailveil.everywhere import plan_everywhere
 from trailveil.kernels import Constant, IntegratedOU, White
 from trailveil.prior import Prior
-from trailveil.release import DEFAULT_KERNEL, Noise, Plan, Request
+from trailveil.release import Noise, Plan
+from trailveil.request import DEFAULT_KERNEL, Request
 from trailveil.secrets import basic, stay
 
 

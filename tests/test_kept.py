@@ -20,7 +20,8 @@ from trailveil.kept import AROUND, EDGES, left_out, with_fields_left_out
 from trailveil.ledger import open_ledger
 from trailveil.marginals import seen
 from trailveil.protecting import seed_of, whole_of
-from trailveil.release import Noise, Plan, Request, identity, plan
+from trailveil.release import Noise, Plan, identity, plan
+from trailveil.request import Request
 from trailveil.secrets import basic
 from trailveil.selection import Stretch
 from trailveil.trace import NANOSECONDS, Trace

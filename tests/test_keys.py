@@ -17,7 +17,8 @@ from trailveil.errors import Refused, TrailveilError, UnwritableOutput
 from trailveil.keys import load_key, new_key
 from trailveil.ledger import open_ledger
 from trailveil.protecting import check_released, publish, requested, seed_of
-from trailveil.release import Plan, Request, identity, plan
+from trailveil.release import Plan, identity, plan
+from trailveil.request import Request
 from trailveil.selection import Chosen
 from trailveil.trace import Trace
 

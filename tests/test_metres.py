@@ -8,7 +8,8 @@ from scipy.stats import chi2
 from trailveil.drawing import draw
 from trailveil.mechanism import Mechanism
 from trailveil.projection import frame_for
-from trailveil.release import Plan, Request
+from trailveil.release import Plan
+from trailveil.request import Request
 from trailveil.trace import NANOSECONDS, Trace
 
 GEOD = Geod(ellps="WGS84")

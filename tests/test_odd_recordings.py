@@ -6,7 +6,8 @@ from numpy.typing import ArrayLike
 
 from trailveil.gaussian import FloatArray
 from trailveil.protecting import planned, requested
-from trailveil.release import Method, Plan, Request
+from trailveil.release import Plan
+from trailveil.request import Method, Request
 from trailveil.selection import Chosen, Stretch
 from trailveil.trace import NANOSECONDS, Trace
 

@@ -11,7 +11,7 @@ from trailveil.design.shapes import Limit, least_noise
 from trailveil.errors import InvalidValue, Refused
 from trailveil.kernels import IntegratedOU
 from trailveil.place_noise import PlaceNoise, place_noise
-from trailveil.release import DEFAULT_KERNEL, Request
+from trailveil.request import DEFAULT_KERNEL, Request
 from trailveil.ways import Shapes, Way, loss_of_shapes, movement, seconds_to
 
 PLAIN = (Named.PLAIN,)

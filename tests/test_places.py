@@ -26,8 +26,9 @@ from trailveil.places import (
     visited,
 )
 from trailveil.protecting import known_places, publish, requested
-from trailveil.release import Plan, Request, plan
+from trailveil.release import Plan, plan
 from trailveil.report import record, text
+from trailveil.request import Request
 from trailveil.selection import Chosen
 from trailveil.trace import Trace
 from trailveil.visits import Circle

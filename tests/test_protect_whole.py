@@ -20,7 +20,8 @@ from trailveil.cleaning import clean
 from trailveil.drawing import draw, noise_of
 from trailveil.formats import read
 from trailveil.projection import MICRO, Frame
-from trailveil.release import Request, plan
+from trailveil.release import plan
+from trailveil.request import Request
 from trailveil.selection import Stretch
 from trailveil.trace import NANOSECONDS, Trace
 

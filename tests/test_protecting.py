@@ -19,7 +19,8 @@ from trailveil.protecting import (
     publish,
     requested,
 )
-from trailveil.release import Plan, Request, plan
+from trailveil.release import Plan, plan
+from trailveil.request import Request
 from trailveil.selection import Chosen
 from trailveil.trace import Trace
 

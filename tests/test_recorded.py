@@ -18,7 +18,8 @@ from trailveil.ledger import Ledger, open_ledger
 from trailveil.places import Visited
 from trailveil.protecting import requested
 from trailveil.recorded import Kept, bare, packed, restored, unpacked
-from trailveil.release import Method, Plan, Request, plan
+from trailveil.release import Plan, plan
+from trailveil.request import Method, Request
 from trailveil.selection import Chosen
 
 AT = (48.137, 11.575)

@@ -19,7 +19,8 @@ from trailveil.guarantee import CIRCLE_68
 from trailveil.kernels import RBF, Constant, IntegratedOU, White
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.projection import MICRO, Frame
-from trailveil.release import HAS_THE_REST, Method, Plan, Request, identity, plan
+from trailveil.release import Plan, identity, plan
+from trailveil.request import HAS_THE_REST, Method, Request
 from trailveil.selection import Stretch
 from trailveil.trace import NANOSECONDS, Trace
 

@@ -11,7 +11,8 @@ from tests.rides import BEGIN, Case, days, degrees_of, gpx, pausing, returning, 
 from trailveil.drawing import draw
 from trailveil.errors import Refused
 from trailveil.protecting import requested
-from trailveil.release import Method, Request, plan
+from trailveil.release import plan
+from trailveil.request import Method, Request
 from trailveil.returns import LEAST, MOST, in_space, places_of
 from trailveil.scan import Kind, scan
 from trailveil.selection import LEAVING, Chosen, Stretch

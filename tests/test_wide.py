@@ -11,7 +11,8 @@ from trailveil.errors import Refused
 from trailveil.guarantee import loss_bound_for
 from trailveil.projection import Frame
 from trailveil.protecting import planned
-from trailveil.release import Method, Plan, Request, plan
+from trailveil.release import Plan, plan
+from trailveil.request import Method, Request
 from trailveil.selection import Stretch
 from trailveil.trace import NANOSECONDS, Trace
 

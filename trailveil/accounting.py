@@ -41,7 +41,8 @@ from trailveil.places import Visited
 from trailveil.projection import MICRO
 from trailveil.recorded import Kept, tells_nothing_new, unpacked
 from trailveil.recurring import information
-from trailveil.release import Finding, Method, Plan
+from trailveil.release import Finding, Plan
+from trailveil.request import Method
 from trailveil.secrets import compound
 from trailveil.trace import NANOSECONDS
 from trailveil.unions import cuts_before, is_in, told_by_union

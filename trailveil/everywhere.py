@@ -12,13 +12,8 @@ from trailveil.design.everywhere import alone, noise_everywhere
 from trailveil.errors import InvalidValue, Refused
 from trailveil.mechanism import LARGEST_STD
 from trailveil.projection import placed
-from trailveil.release import (
-    DEFAULT_KERNEL,
-    Method,
-    Plan,
-    Request,
-    check_target,
-)
+from trailveil.release import Plan
+from trailveil.request import DEFAULT_KERNEL, Method, Request, check_target
 from trailveil.trace import Trace
 
 LONGEST_STAY = 8 * 3600.0

@@ -6,7 +6,8 @@ from dataclasses import replace
 from trailveil.activities import ACTIVITIES, MIDDLE
 from trailveil.common import Common
 from trailveil.errors import Refused
-from trailveil.release import Request, released_rows
+from trailveil.release import released_rows
+from trailveil.request import Request
 from trailveil.trace import Trace
 
 

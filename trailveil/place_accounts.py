@@ -13,7 +13,8 @@ from trailveil.places import Place, Visited
 from trailveil.projection import Frame
 from trailveil.recorded import unpacked
 from trailveil.recurring import information
-from trailveil.release import DEFAULT_KERNEL, Method, Plan, Request
+from trailveil.release import Plan
+from trailveil.request import DEFAULT_KERNEL, Method, Request
 from trailveil.trace import NANOSECONDS
 from trailveil.unions import findings_of
 from trailveil.ways import loss_of_shapes

@@ -31,7 +31,7 @@ from trailveil.output import write_atomically
 from trailveil.place_noise import NO_NOISE, Facing, PlaceNoise, place_noise
 from trailveil.priors import BUILT_IN
 from trailveil.randomness import derive, normals
-from trailveil.release import Method, Request
+from trailveil.request import Method, Request
 from trailveil.returns import TELLS
 from trailveil.selection import Stretch
 from trailveil.stops import Interval, joined

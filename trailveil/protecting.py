@@ -44,15 +44,8 @@ from trailveil.readings_release import (
     identity_of,
 )
 from trailveil.recorded import Kept, known_visits
-from trailveil.release import (
-    Method,
-    Plan,
-    Request,
-    identity,
-    plan,
-    released_rows,
-    with_common,
-)
+from trailveil.release import Plan, identity, plan, released_rows, with_common
+from trailveil.request import Method, Request
 from trailveil.retiming import AS_RECORDED, Retiming, retimed
 from trailveil.selection import Chosen
 from trailveil.trace import Trace

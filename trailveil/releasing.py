@@ -8,7 +8,8 @@ from trailveil.ledger import Ledger
 from trailveil.output import check_output
 from trailveil.places import Visited, shared_noise
 from trailveil.protecting import ME, cache_of, check_released, planned
-from trailveil.release import Plan, Request
+from trailveil.release import Plan
+from trailveil.request import Request
 from trailveil.trace import Trace
 
 

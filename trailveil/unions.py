@@ -16,7 +16,8 @@ from trailveil.ledger import NO_ID, Book, Mark
 from trailveil.ledger.identity import content_in
 from trailveil.places import Visited
 from trailveil.recorded import Kept, unpacked
-from trailveil.release import Finding, Method, Plan
+from trailveil.release import Finding, Plan
+from trailveil.request import Method
 from trailveil.selection import Stretch
 from trailveil.trace import Trace
 

@@ -15,7 +15,8 @@ from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
 from trailveil.privacy.exposure import Exposure
 from trailveil.projection import placed
-from trailveil.release import Finding, Method, Plan, Request
+from trailveil.release import Finding, Plan
+from trailveil.request import Method, Request
 from trailveil.selection import Stretch
 from trailveil.trace import Trace
 

@@ -25,7 +25,8 @@ from trailveil.guarantee import CIRCLE_68
 from trailveil.kernels import RBF, IntegratedOU, Matern12, Matern32, Scaled, Sum, White, latent
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
-from trailveil.release import STRANGER, Method, Plan, Request, plan
+from trailveil.release import Plan, plan
+from trailveil.request import STRANGER, Method, Request
 from trailveil.secrets import basic
 from trailveil.selection import Stretch
 

@@ -27,7 +27,8 @@ from trailveil.gaussian import FloatArray
 from trailveil.kernels import Constant, IntegratedOU
 from trailveil.mechanism import Mechanism
 from trailveil.projection import MICRO
-from trailveil.release import Plan, Request, plan
+from trailveil.release import Plan, plan
+from trailveil.request import Request
 from trailveil.secrets import basic
 from trailveil.selection import Stretch
 from trailveil.trace import Trace

@@ -19,7 +19,8 @@ from trailveil.attacks.trial import Verdict
 from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
 from trailveil.mechanism import Mechanism
-from trailveil.release import DEFAULT_KERNEL, Noise, Request, plan
+from trailveil.release import Noise, plan
+from trailveil.request import DEFAULT_KERNEL, Request
 from trailveil.secrets import basic
 from trailveil.selection import Stretch
 from trailveil.streets.network import Network, network

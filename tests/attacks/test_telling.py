@@ -24,7 +24,8 @@ from trailveil.kernels import Matern32, White
 from trailveil.loss import loss_matrix
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
-from trailveil.release import STRANGER, Plan
+from trailveil.release import Plan
+from trailveil.request import STRANGER
 from trailveil.secrets import basic
 
 N, SECRET = 20_000, 6

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from trailveil.attacks.contract import Knowledge, View
 from trailveil.gaussian import FloatArray
 from trailveil.mechanism import Mechanism
-from trailveil.release import DEFAULT_KERNEL
+from trailveil.request import DEFAULT_KERNEL
 from trailveil.secrets import window_mean
 
 HOME = np.array([1200.0, -340.0])

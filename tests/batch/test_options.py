@@ -15,7 +15,7 @@ from trailveil.cli import cli
 from trailveil.errors import InvalidValue
 from trailveil.frames import to_frame
 from trailveil.keys import new_key
-from trailveil.release import Method, Request
+from trailveil.request import Method, Request
 from trailveil.selection import Chosen
 
 PAGE = (ROOT / "docs" / "commands" / "batch.md").read_text(encoding="utf-8")

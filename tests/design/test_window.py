@@ -18,7 +18,7 @@ from trailveil.gaussian import FloatArray
 from trailveil.privacy.checker import check
 from trailveil.privacy.knowledge import Knowledge
 from trailveil.privacy.movement import Movement
-from trailveil.release import Request
+from trailveil.request import Request
 
 # 316.2 m must be left: a radius of 200 m, epsilon 1, order 5.
 BOUND = 1e-5

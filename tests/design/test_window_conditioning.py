@@ -18,7 +18,7 @@ from trailveil.guarantee import Guarantee
 from trailveil.privacy.exposure import Exposure
 from trailveil.privacy.knowledge import ACCURACY, Knowledge
 from trailveil.privacy.movement import Movement
-from trailveil.release import Request
+from trailveil.request import Request
 
 REQUEST = Request(stretches=(), radius=200.0)
 BOUND, WHO = REQUEST.bound, REQUEST.adversaries

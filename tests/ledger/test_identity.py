@@ -22,7 +22,8 @@ from trailveil.ledger.identity import (
     windows_of,
 )
 from trailveil.protecting import publish, requested
-from trailveil.release import Method, Request, plan
+from trailveil.release import plan
+from trailveil.request import Method, Request
 from trailveil.selection import Chosen
 from trailveil.trace import NANOSECONDS, Trace
 

@@ -20,7 +20,8 @@ from trailveil.output import check_output, make_private, write_atomically
 from trailveil.protecting import publish, requested, seed_of, whole_of
 from trailveil.randomness import derive
 from trailveil.recorded import unpacked
-from trailveil.release import Method, Plan, Request, plan
+from trailveil.release import Plan, plan
+from trailveil.request import Method, Request
 from trailveil.selection import Chosen
 
 NOISE = Request((), method=Method.NOISE)

@@ -16,7 +16,7 @@ from trailveil.page.guard import Guard
 from trailveil.page.opened import opened, wanted
 from trailveil.page.planner import Planner
 from trailveil.protecting import default_output
-from trailveil.release import Method
+from trailveil.request import Method
 from trailveil.stops import stays
 
 PORT = 8765

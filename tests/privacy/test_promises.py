@@ -6,8 +6,9 @@ import pytest
 
 from trailveil.datasets.day import day_plan, simulated_day
 from trailveil.privacy.promises import promises
-from trailveil.release import Method, Request, plan
+from trailveil.release import plan
 from trailveil.report.record import record
+from trailveil.request import Method, Request
 from trailveil.selection import Stretch
 
 CLINIC = day_plan().stays[1]

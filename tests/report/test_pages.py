@@ -16,11 +16,12 @@ from tests.rides import BEGIN, ride
 from trailveil.adversaries import Named
 from trailveil.drawing import draw
 from trailveil.everywhere import plan_everywhere
-from trailveil.release import Noise, Plan, Request, plan
+from trailveil.release import Noise, Plan, plan
 from trailveil.report import record, text
 from trailveil.report.guesses import guesses
 from trailveil.report.html_style import DARK, LIGHT
 from trailveil.report.pages import private_page, public_page
+from trailveil.request import Request
 from trailveil.retiming import AS_RECORDED, Retiming, retimed
 from trailveil.scan.tokens import from_xml
 from trailveil.selection import Stretch

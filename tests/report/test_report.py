@@ -22,10 +22,11 @@ from trailveil.drawing import draw
 from trailveil.formats.gpx import read
 from trailveil.guarantee import CIRCLE_68
 from trailveil.kernels import Constant, IntegratedOU, White
-from trailveil.release import Noise, Plan, Request, plan
+from trailveil.release import Noise, Plan, plan
 from trailveil.report import record, text
 from trailveil.report.parts import rounded_down, rounded_up
 from trailveil.report.warnings import ASSUMED
+from trailveil.request import Request
 from trailveil.selection import Stretch
 from trailveil.trace import Trace
 

@@ -20,7 +20,8 @@ from trailveil.kernels import Constant, IntegratedOU, Matern32, White
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.readings import Readings
 from trailveil.readings_release import ReadingsRequest, draw_readings, plan_readings
-from trailveil.release import Noise, Plan, Request, plan, with_common
+from trailveil.release import Noise, Plan, plan, with_common
+from trailveil.request import Request
 from trailveil.selection import Stretch
 from trailveil.trace import NANOSECONDS
 from trailveil.traces.grid import LEAST

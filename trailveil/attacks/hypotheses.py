@@ -26,7 +26,8 @@ from trailveil.markov import covariance_product
 from trailveil.prior import Prior, observe
 from trailveil.projection import MICRO
 from trailveil.randomness import fresh_seed
-from trailveil.release import STRANGER, Plan
+from trailveil.release import Plan
+from trailveil.request import STRANGER
 from trailveil.secrets import Secret, basic
 
 _APART = 2.5

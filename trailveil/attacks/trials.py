@@ -29,7 +29,7 @@ from trailveil.mechanism import Mechanism
 from trailveil.prior import NOTHING_KNOWN, Prior, SideInformation
 from trailveil.priors import LEVEL_STD
 from trailveil.privacy.exposure import Exposure
-from trailveil.release import HAS_THE_REST, KNOWS_PLACE, STRANGER
+from trailveil.request import HAS_THE_REST, KNOWS_PLACE, STRANGER
 from trailveil.secrets import Secret, basic, window_mean
 from trailveil.streets.network import Network
 

@@ -23,8 +23,8 @@ from trailveil.errors import UnwritableOutput
 from trailveil.formats.source import named
 from trailveil.guarantee import Guarantee, mu_for
 from trailveil.output import check_output, write_atomically
-from trailveil.release import Method, Request
 from trailveil.report.parts import CONFIDENCE, prior_in_full, rounded_up
+from trailveil.request import Method, Request
 from trailveil.version import __version__
 
 _WHAT = "manifest"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
 
 from trailveil.formats import MOST_POINTS
-from trailveil.release import Request
+from trailveil.request import Request
 from trailveil.retiming import AS_RECORDED, Retiming
 from trailveil.selection import Chosen
 

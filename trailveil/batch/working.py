@@ -40,8 +40,9 @@ from trailveil.protecting import (
 )
 from trailveil.randomness import derive, slow_digest
 from trailveil.recorded import Visit, near_in_time
-from trailveil.release import Method, Plan
+from trailveil.release import Plan
 from trailveil.report.parts import prior_in_full
+from trailveil.request import Method
 from trailveil.threads import one_thread
 from trailveil.trace import Trace
 

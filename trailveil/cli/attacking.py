@@ -32,8 +32,9 @@ from trailveil.loading import load
 from trailveil.places import shared_noise
 from trailveil.projection import MICRO
 from trailveil.protecting import known_places, requested
-from trailveil.release import Method, Plan, Request, plan, released_rows, with_common
+from trailveil.release import Plan, plan, released_rows, with_common
 from trailveil.report.attacks import attacks_record
+from trailveil.request import Method, Request
 from trailveil.streets.reading import streets_near
 from trailveil.trace import Trace
 

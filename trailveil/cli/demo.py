@@ -16,8 +16,9 @@ from trailveil.ledger import open_ledger
 from trailveil.loading import load
 from trailveil.output import check_not_state, write_atomically
 from trailveil.protecting import publish, requested
-from trailveil.release import Request, plan
+from trailveil.release import plan
 from trailveil.report import record, text
+from trailveil.request import Request
 from trailveil.selection import Chosen, in_words
 
 DAY = "home 35 min, ride 24 min, clinic 42 min, ride 27 min, home 30 min; one pause, one gap"

@@ -21,7 +21,7 @@ from trailveil.place_noise import DEFAULT_WAYS, MOST_WAYS
 from trailveil.places import Place, added, designed, load_places, save_places
 from trailveil.priors import BUILT_IN
 from trailveil.randomness import fresh_seed
-from trailveil.release import Request
+from trailveil.request import Request
 from trailveil.visits import circle
 from trailveil.wording import said
 

@@ -25,9 +25,10 @@ from trailveil.places import Visited
 from trailveil.priors import BUILT_IN
 from trailveil.protecting import commit, default_output, known_places, requested
 from trailveil.published import Published
-from trailveil.release import Plan, Request
+from trailveil.release import Plan
 from trailveil.releasing import check_target, designed
 from trailveil.report import record, text
+from trailveil.request import Request
 from trailveil.retiming import Retiming
 from trailveil.selection import Chosen
 from trailveil.trace import Trace

@@ -14,7 +14,7 @@ from trailveil.errors import InvalidValue
 from trailveil.formats.source import named as file_named
 from trailveil.kernels import Kernel
 from trailveil.prior_file import prior_in
-from trailveil.release import NOISE_AGAINST, Method, Request
+from trailveil.request import NOISE_AGAINST, Method, Request
 
 AUTO = "auto"
 

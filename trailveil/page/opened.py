@@ -16,7 +16,7 @@ from trailveil.ledger import Ledger
 from trailveil.loading import load
 from trailveil.places import Visited
 from trailveil.protecting import ME, known_places, requested
-from trailveil.release import Method, Request
+from trailveil.request import Method, Request
 from trailveil.selection import Chosen, Stretch
 from trailveil.stops import stays
 from trailveil.trace import NANOSECONDS, Trace

@@ -11,12 +11,13 @@ from trailveil.cutting import withheld
 from trailveil.errors import InvalidValue, TrailveilError
 from trailveil.page.opened import Opened, Wanted, arguments, middle_of, request_of
 from trailveil.protecting import check_released, publish
-from trailveil.release import Plan, Request
+from trailveil.release import Plan
 from trailveil.releasing import check_target, designed
 from trailveil.report import record, text
 from trailveil.report.parts import laid_out
 from trailveil.report.text import promise
 from trailveil.report.utility import utility_record, utility_text
+from trailveil.request import Request
 from trailveil.utility import utility
 
 # Designs that are kept, so that going back to one is immediate.

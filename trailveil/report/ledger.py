@@ -9,8 +9,9 @@ from trailveil.accounting import Account
 from trailveil.guarantee import CIRCLE_68
 from trailveil.place_accounts import OfPlace
 from trailveil.places import Visited
-from trailveil.release import Method, Plan
+from trailveil.release import Plan
 from trailveil.report.parts import Line, listed
+from trailveil.request import Method
 from trailveil.wording import said
 
 # An epsilon above this is of all that can be told.

@@ -20,11 +20,12 @@ from trailveil.guarantee import CIRCLE_68, Guarantee, mu_for
 from trailveil.halving import leaving_half
 from trailveil.places import Place, Visited
 from trailveil.privacy.exposure import Exposure
-from trailveil.release import Finding, Plan, Request
+from trailveil.release import Finding, Plan
 from trailveil.report import everywhere, kept
 from trailveil.report.ledger import counted, past_what_was_stated, place_of
 from trailveil.report.parts import guaranteed, prior_in_full, rounded_down, rounded_up, times_of
 from trailveil.report.warnings import not_protected, warnings
+from trailveil.request import Request
 from trailveil.retiming import AS_RECORDED, Retiming
 from trailveil.selection import in_words
 from trailveil.version import __version__

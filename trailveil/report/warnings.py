@@ -3,9 +3,10 @@
 from trailveil.adversaries import Named
 from trailveil.anytime import movement_of
 from trailveil.cleaning import Cleaning
-from trailveil.release import Method, Plan
+from trailveil.release import Plan
 from trailveil.report import everywhere
 from trailveil.report.ledger import CANNOT_KNOW
+from trailveil.request import Method
 from trailveil.retiming import AS_RECORDED, Retiming
 from trailveil.wording import said
 
