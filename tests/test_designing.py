@@ -131,17 +131,6 @@ def test_more_of_a_noise_that_does_not_help_has_an_end(monkeypatch: pytest.Monke
         made_for([(30.0, 150.0)], BARE, times)
 
 
-def test_a_time_at_which_the_prior_knows_the_place_is_no_secret() -> None:
-    """An integrated series without a level begins at 0."""
-    trace = ride(40, 5.0)
-    first = int(trace.times[0])
-    request = Request(
-        (Stretch("one time", first, first),), kernel=IntegratedOU(4.0, 60.0) + White(4.0)
-    )
-    with pytest.raises(InvalidValue, match="it is known already"):
-        plan(trace, request)
-
-
 def test_one_time_needs_what_its_closed_form_says() -> None:
     """Against the plain adversary alone: white noise of variance T at every point loses as much."""
     designed = made_for([(400.0, 400.0)], BARE)
@@ -347,14 +336,3 @@ def test_of_more_fixes_than_are_looked_at_the_worst_is_searched_for(
     found = target.missed(judged(crop, mechanism, 0, target))
     assert found == pytest.approx(share, rel=1e-6)
     assert found >= share * (1 - 1e-7)
-
-
-def test_a_target_that_smooth_noise_cannot_meet_is_refused_with_what_helps() -> None:
-    """Who knows a place a minute away may learn 1 %: what is between two knots tells more."""
-    trace = ride(181, 10.0)
-    middle = int(trace.times[90])
-    request = Request((Stretch("one time", middle, middle),), radius=1000.0)
-    with pytest.raises(Refused, match=r"withhold some minutes around it \(--withhold\)"):
-        plan(trace, request)
-    helped = plan(trace, replace(request, withhold=600.0))
-    assert helped.findings[0].guarantee.epsilon <= 1.0
