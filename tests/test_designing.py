@@ -5,7 +5,6 @@ with the package (tests.exposed).
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,14 +18,11 @@ from trailveil.crops import Crop, crops
 from trailveil.demands import Target, judged
 from trailveil.design.splines import Splines, splines
 from trailveil.designing import Designed, estimated, only_withheld, optimal, part_of, uniform
-from trailveil.errors import BeyondPrior, InvalidValue, NumericalError, Refused
+from trailveil.errors import BeyondPrior, NumericalError, Refused
 from trailveil.gaussian import FloatArray
-from trailveil.kernels import IntegratedOU, White
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.prior import Prior
-from trailveil.release import plan
-from trailveil.request import DEFAULT_KERNEL, Request
-from trailveil.selection import Stretch
+from trailveil.request import DEFAULT_KERNEL
 
 TIMES = ride(61, 20.0).seconds
 BOUND = 1e-5
@@ -130,17 +126,6 @@ def test_more_of_a_noise_that_does_not_help_has_an_end(monkeypatch: pytest.Monke
     times = np.array([second for second in range(0, 200, 5) if second != 20], dtype=float)
     with pytest.raises(NumericalError, match="must meet its own target"):
         made_for([(30.0, 150.0)], BARE, times)
-
-
-def test_a_time_at_which_the_prior_knows_the_place_is_no_secret() -> None:
-    """An integrated series without a level begins at 0."""
-    trace = ride(40, 5.0)
-    first = int(trace.times[0])
-    request = Request(
-        (Stretch("one time", first, first),), kernel=IntegratedOU(4.0, 60.0) + White(4.0)
-    )
-    with pytest.raises(InvalidValue, match="it is known already"):
-        plan(trace, request)
 
 
 def test_one_time_needs_what_its_closed_form_says() -> None:
@@ -348,14 +333,3 @@ def test_of_more_fixes_than_are_looked_at_the_worst_is_searched_for(
     found = target.missed(judged(crop, mechanism, 0, target))
     assert found == pytest.approx(share, rel=1e-6)
     assert found >= share * (1 - 1e-7)
-
-
-def test_a_target_that_smooth_noise_cannot_meet_is_refused_with_what_helps() -> None:
-    """Who knows a place a minute away may learn 1 %: what is between two knots tells more."""
-    trace = ride(181, 10.0)
-    middle = int(trace.times[90])
-    request = Request((Stretch("one time", middle, middle),), radius=1000.0)
-    with pytest.raises(Refused, match=r"withhold some minutes around it \(--withhold\)"):
-        plan(trace, request)
-    helped = plan(trace, replace(request, withhold=600.0))
-    assert helped.findings[0].guarantee.epsilon <= 1.0

@@ -21,14 +21,14 @@ from trailveil.errors import InvalidValue
 from trailveil.everywhere import plan_everywhere
 from trailveil.kernels import Constant, IntegratedOU, White
 from trailveil.prior import Prior
-from trailveil.release import Noise, Plan
-from trailveil.request import DEFAULT_KERNEL, Request
+from trailveil.release import Plan
+from trailveil.request import DEFAULT_KERNEL, Method, Request
 from trailveil.secrets import basic, stay
 
 
 @pytest.fixture(scope="module")
 def made() -> Plan:
-    return plan_everywhere(ride(200, 10.0), Request((), noise=Noise.EVERYWHERE))
+    return plan_everywhere(ride(200, 10.0), Request((), method=Method.EVERYWHERE))
 
 
 def kernel_at(speed: float) -> Adversary:
@@ -54,7 +54,7 @@ def test_no_adversary_learns_more_than_is_said(made: Plan, speed: float, knows: 
 
 
 def test_the_noise_drawn_has_the_covariance_of_the_design() -> None:
-    made = plan_everywhere(ride(4, 100.0), Request((), noise=Noise.EVERYWHERE))
+    made = plan_everywhere(ride(4, 100.0), Request((), method=Method.EVERYWHERE))
     count = 2_500
     draws = np.array(
         [noise_of(made.mechanism, i.to_bytes(32, "big"), "east") for i in range(count)]
@@ -77,7 +77,7 @@ def test_a_seed_gives_one_release_and_another_seed_another(made: Plan) -> None:
 
 def test_stretches_are_refused() -> None:
     with pytest.raises(InvalidValue, match="not both"):
-        plan_everywhere(ride(), Request((), noise=Noise.EVERYWHERE, withhold=60.0))
+        plan_everywhere(ride(), Request((), method=Method.EVERYWHERE, withhold=60.0))
 
 
 def test_the_command_end_to_end(tmp_path: Path) -> None:

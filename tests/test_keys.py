@@ -18,7 +18,7 @@ from trailveil.keys import load_key, new_key
 from trailveil.ledger import open_ledger
 from trailveil.protecting import check_released, publish, requested, seed_of
 from trailveil.release import Plan, identity, plan
-from trailveil.request import Request
+from trailveil.request import Method, Request
 from trailveil.selection import Chosen
 from trailveil.trace import Trace
 
@@ -26,7 +26,8 @@ TRACE = ride(30, 30.0)
 
 
 def planned(trace: Trace = TRACE, at: str = "start+5m", epsilon: float = 1.0) -> Plan:
-    return plan(trace, requested(trace, Chosen((at,)), Request((), epsilon=epsilon, who=())))
+    asked = Request((), epsilon=epsilon, who=(), method=Method.NOISE)
+    return plan(trace, requested(trace, Chosen((at,)), asked))
 
 
 def moved(made: Plan, key: bytes) -> NDArray[np.int64]:
@@ -152,7 +153,7 @@ def test_the_command_makes_a_key_and_protect_takes_it(
     for state in ("one", "two"):
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / state))
         words = ["protect", str(source), "-o", str(tmp_path / f"{state}.gpx")]
-        words += ["--key", str(tmp_path / "my.key"), "--at", "start+5m", "--adversary", "still"]
+        words += ["--key", str(tmp_path / "my.key"), "--at", "start+5m", "--mechanism", "noise"]
         done = CliRunner().invoke(cli, [*words, "--report", str(tmp_path / f"{state}.json")])
         assert done.exit_code == 0, done.output
         assert secret not in done.output
@@ -177,7 +178,7 @@ def test_a_run_writes_over_no_key_and_no_prior(
     name = "link.gpx" if option == "-o" else target
     before = Path(target).read_bytes()
     words = ["protect", "ride.gpx", "--key", "my.key", "--prior", "prior.json", "--overwrite"]
-    done = CliRunner().invoke(cli, [*words, "--adversary", "still", option, name])
+    done = CliRunner().invoke(cli, [*words, option, name])
     assert isinstance(done.exception, UnwritableOutput), done.output
     assert "named already" in str(done.exception)
     assert Path(target).read_bytes() == before

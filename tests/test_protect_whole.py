@@ -21,14 +21,13 @@ from trailveil.drawing import draw, noise_of
 from trailveil.formats import read
 from trailveil.projection import MICRO, Frame
 from trailveil.release import plan
-from trailveil.request import Request
+from trailveil.request import Method, Request
 from trailveil.selection import Stretch
 from trailveil.trace import NANOSECONDS, Trace
 
 HEAD = '<?xml version="1.0"?><gpx version="1.1" creator="Watch" xmlns="http://www.topografix.com/GPX/1/1"'
 
-# Few adversaries: what is tested here is what happens around a design.
-QUICK = ("--adversary", "still")
+NOISE = ("--mechanism", "noise")
 
 
 def point(minute: float, latitude: str | float, longitude: str | float, inside: str = "") -> str:
@@ -88,7 +87,7 @@ def source(tmp_path: Path) -> Path:
 
 
 def test_nothing_but_times_and_moved_positions_leaves(source: Path, tmp_path: Path) -> None:
-    found = trailveil("protect", source, "--at", "start+10m")
+    found = trailveil("protect", source, *NOISE, "--at", "start+10m")
     assert found.returncode == 0, found.stderr
     released = (tmp_path / "ride.private.gpx").read_text(encoding="utf-8")
     text = rich()
@@ -121,19 +120,19 @@ def test_the_same_again_is_the_same_file_and_another_is_refused(
     source: Path, tmp_path: Path
 ) -> None:
     first, again = tmp_path / "a.gpx", tmp_path / "b.gpx"
-    assert trailveil("protect", source, *QUICK, "-o", first).returncode == 0
-    assert trailveil("protect", source, *QUICK, "-o", again).returncode == 0
+    assert trailveil("protect", source, "-o", first).returncode == 0
+    assert trailveil("protect", source, "-o", again).returncode == 0
     assert first.read_bytes() == again.read_bytes()
     other = tmp_path / "c.gpx"
-    assert "--again" in refused(trailveil("protect", source, *QUICK, "-o", other, "--epsilon", "2"))
+    assert "--again" in refused(trailveil("protect", source, "-o", other, "--epsilon", "2"))
     crop = tmp_path / "crop.gpx"
     crop.write_text(gpx(ride()[10:50]), encoding="utf-8")
-    assert "--again" in refused(trailveil("protect", crop, *QUICK, "-o", other))
+    assert "--again" in refused(trailveil("protect", crop, "-o", other))
     thinned = tmp_path / "thinned.gpx"
     thinned.write_text(gpx(ride()[::3]), encoding="utf-8")
-    assert "--again" in refused(trailveil("protect", thinned, *QUICK, "-o", other))
+    assert "--again" in refused(trailveil("protect", thinned, "-o", other))
     assert not other.exists()
-    found = trailveil("protect", source, *QUICK, "-o", other, "--epsilon", "2", "--again", "--json")
+    found = trailveil("protect", source, "-o", other, "--epsilon", "2", "--again", "--json")
     assert found.returncode == 0
     assert "released before" in " ".join(json.loads(found.stdout)["warnings"])
 
@@ -143,7 +142,7 @@ def test_two_first_releases_differ(source: Path, tmp_path: Path) -> None:
     for name in ("one", "two"):
         out = tmp_path / f"{name}.gpx"
         state = str(tmp_path / name)
-        assert trailveil("protect", source, *QUICK, "-o", out, XDG_STATE_HOME=state).returncode == 0
+        assert trailveil("protect", source, *NOISE, "-o", out, XDG_STATE_HOME=state).returncode == 0
         files.append(out.read_bytes())
         for path in Path(state).rglob("*"):
             assert path.stat().st_mode & 0o077 == 0, path
@@ -186,7 +185,8 @@ BAD_OPTIONS: list[tuple[int, tuple[str, ...]]] = [
     (2, ("--leave", "200", "--epsilon", "1")),
     (2, ("--adversary", "nobody")),
     (1, ("--withhold", "99999")),
-    (1, ("--mechanism", "withhold", "--withhold", "1", "--at", "start+10m")),
+    (2, ("--mechanism", "withhold")),
+    (1, ("--at", "start+10m")),
     (1, ("--prior", "swim")),
     (2, ("--radius", "0")),
     (2, ("--epsilon", "-1")),
@@ -198,26 +198,26 @@ BAD_OPTIONS: list[tuple[int, tuple[str, ...]]] = [
 
 @pytest.mark.parametrize(("status", "options"), BAD_OPTIONS, ids=str)
 def test_bad_options(status: int, options: tuple[str, ...], source: Path, tmp_path: Path) -> None:
-    refused(trailveil("protect", source, *QUICK, *options), status)
+    refused(trailveil("protect", source, *options), status)
     assert not (tmp_path / "ride.private.gpx").exists()
 
 
 def test_outputs_that_must_not_be(source: Path, tmp_path: Path) -> None:
     text = source.read_bytes()
-    refused(trailveil("protect", source, *QUICK, "-o", source, "--overwrite"))
+    refused(trailveil("protect", source, "-o", source, "--overwrite"))
     link = tmp_path / "link.gpx"
     link.symlink_to(source)
-    refused(trailveil("protect", source, *QUICK, "-o", link, "--overwrite"))
+    refused(trailveil("protect", source, "-o", link, "--overwrite"))
     taken = tmp_path / "taken.gpx"
     taken.write_text("mine", encoding="utf-8")
-    refused(trailveil("protect", source, *QUICK, "-o", taken))
+    refused(trailveil("protect", source, "-o", taken))
     assert taken.read_text(encoding="utf-8") == "mine"
-    refused(trailveil("protect", source, *QUICK, "-o", tmp_path / "nowhere" / "a.gpx"))
-    refused(trailveil("protect", source, *QUICK, "-o", tmp_path))
+    refused(trailveil("protect", source, "-o", tmp_path / "nowhere" / "a.gpx"))
+    refused(trailveil("protect", source, "-o", tmp_path))
     refused(trailveil("protect", tmp_path / "missing.gpx"))
     refused(trailveil("protect", tmp_path))
     assert source.read_bytes() == text
-    assert trailveil("protect", source, *QUICK, "-o", taken, "--overwrite").returncode == 0
+    assert trailveil("protect", source, "-o", taken, "--overwrite").returncode == 0
 
 
 @pytest.mark.slow
@@ -234,7 +234,6 @@ def test_a_killed_run_leaves_nothing_half_written(
                 "trailveil",
                 "protect",
                 source,
-                *QUICK,
                 "-o",
                 out,
                 "--overwrite",
@@ -250,7 +249,7 @@ def test_a_killed_run_leaves_nothing_half_written(
             assert out.read_bytes().endswith(b"</gpx>\n")
             assert whole in (None, out.read_bytes())
             whole = out.read_bytes()
-    assert trailveil("protect", source, *QUICK, "-o", out, "--overwrite").returncode == 0
+    assert trailveil("protect", source, "-o", out, "--overwrite").returncode == 0
     assert whole in (None, out.read_bytes())
 
 
@@ -258,7 +257,8 @@ def small_plan() -> Any:
     times = np.arange(8, dtype=np.int64) * 60 * NANOSECONDS
     positions = np.column_stack([46.2 + 1e-3 * np.arange(8), np.full(8, -33.1)])
     trace = Trace(times, positions, np.zeros(8, np.intp), (0,))
-    return plan(trace, Request((Stretch("here", int(times[4]), int(times[4])),)))
+    here = Stretch("here", int(times[4]), int(times[4]))
+    return plan(trace, Request((here,), method=Method.NOISE))
 
 
 def test_drawn_noises_have_the_covariance_of_the_mechanism() -> None:

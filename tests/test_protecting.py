@@ -20,18 +20,20 @@ from trailveil.protecting import (
     requested,
 )
 from trailveil.release import Plan, plan
-from trailveil.request import Request
+from trailveil.request import Method, Request
 from trailveil.selection import Chosen
 from trailveil.trace import Trace
 
 TRACE = ride(30, 30.0)
 
 
-def planned(trace: Trace = TRACE, at: str = "start+5m", **more: float) -> Plan:
-    return plan(trace, requested(trace, Chosen((at,)), Request((), **{"floor": 4.0, **more})))  # type: ignore[arg-type]  # numbers all
+def planned(trace: Trace = TRACE, epsilon: float = 1.0) -> Plan:
+    asked = Request((), epsilon=epsilon, floor=4.0)
+    return plan(trace, requested(trace, Chosen(("start+5m",)), asked))
 
 
 MADE, OTHER = planned(), planned(epsilon=2.0)
+NOISY = plan(TRACE, requested(TRACE, Chosen(("start+5m",)), Request((), method=Method.NOISE)))
 
 
 @pytest.fixture
@@ -59,8 +61,8 @@ def test_the_same_again_is_the_same_file(ledger: Ledger, place: Path) -> None:
 
 
 def test_two_first_releases_differ(ledger: Ledger, place: Path) -> None:
-    publish(MADE, ledger, place / "a.gpx")
-    publish(MADE, open_ledger(ledger.folder.parent / "other"), place / "b.gpx")
+    publish(NOISY, ledger, place / "a.gpx")
+    publish(NOISY, open_ledger(ledger.folder.parent / "other"), place / "b.gpx")
     assert (place / "a.gpx").read_bytes() != (place / "b.gpx").read_bytes()
 
 
@@ -109,11 +111,11 @@ def test_a_part_of_the_recording_is_the_recording(ledger: Ledger, place: Path) -
 
 def test_other_noise_for_the_same_request_is_another_release(ledger: Ledger, place: Path) -> None:
     """As a later version of the program might design it."""
-    publish(MADE, ledger, place / "a.gpx")
-    louder = replace(MADE, mechanism=MADE.mechanism.scaled(1.001))
+    publish(NOISY, ledger, place / "a.gpx")
+    louder = replace(NOISY, mechanism=NOISY.mechanism.scaled(1.001))
     with pytest.raises(Refused):
         publish(louder, ledger, place / "b.gpx")
-    rounded = replace(MADE, mechanism=MADE.mechanism.scaled(1 + 1e-9))
+    rounded = replace(NOISY, mechanism=NOISY.mechanism.scaled(1 + 1e-9))
     publish(rounded, ledger, place / "c.gpx")
 
 
@@ -242,7 +244,15 @@ def test_names_of_outputs(tmp_path: Path) -> None:
 
 
 def test_what_is_written_is_what_is_remembered(ledger: Ledger, place: Path) -> None:
-    publish(MADE, ledger, place / "a.gpx")
+    publish(NOISY, ledger, place / "a.gpx")
     released = read(place / "a.gpx")
     assert np.array_equal(released.times.astype(np.int64), TRACE.times)
-    assert not np.array_equal(released.positions, TRACE.positions)
+    assert not np.any(np.all(released.positions == TRACE.positions, axis=1))
+
+
+def test_what_a_cut_writes_is_what_was_recorded(ledger: Ledger, place: Path) -> None:
+    publish(MADE, ledger, place / "a.gpx")
+    released, rows = read(place / "a.gpx"), MADE.mechanism.rows
+    assert 2 <= rows.size < len(TRACE)
+    assert np.array_equal(released.times.astype(np.int64), TRACE.times[rows])
+    assert np.array_equal(released.positions, TRACE.positions[rows])

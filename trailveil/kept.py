@@ -1,10 +1,9 @@
 """Fields that were asked for leave with a release, but not near what is protected.
 
 Nothing in them is protected, so they are reckoned to give the true path away wherever they are
-kept. Who knows the path to 10 m, but for 5 minutes around each protected part, is one of those whom
-noise is made against. Fields can be read better than that: so they are left out for twice as long,
-and who reads the path from the rest to 3 m is then left with as much of the protected place as that
-adversary (within 1 %; to 1 m, with 0.89 of it or more, where 5 minutes could leave 0.54).
+kept. An adversary who knows the whole path, but for 5 minutes around each protected part, is one of
+those whom noise is made against. Fields are left out for twice as long: whoever reads the path from
+the rest, however well, is left with more metres than that adversary.
 
 Where a part is protected by withholding alone, every place that is released is exact, and an
 elevation or a temperature tells no more of it. So those stay. Fields of movement are left out there

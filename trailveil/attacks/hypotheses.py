@@ -130,7 +130,7 @@ def _releases(
 
 
 def _of(made: Plan, lattice: NDArray[np.int64]) -> Plan:
-    """The same release of another recording (n, 2); without noise, that is what leaves."""
+    """The same release of another recording (n, 2), which leaves as it is where no noise is."""
     own = replace(made, lattice=lattice)
     if made.mechanism.noise_trace:
         return own
