@@ -129,7 +129,7 @@ def test_speed_and_course_together_are_warned_of_first(source: Path) -> None:
     words = ("--keep", "course", "--keep", "speed", "--report", report)
     found = json.loads(done(source, *MIDDLE, *words, "--json"))
     assert found["warnings"][0].startswith("SPEED AND COURSE ARE BOTH KEPT")
-    path = next(one for one in found["secrets"][0]["left"] if "path" in one["adversary"])
+    path = next(one for one in found["secrets"][0]["exposures"] if "path" in one["adversary"])
     assert f"({path['circle_68_m']:,.0f} m at worst" in found["warnings"][1]
     assert [(one["field"], one["unit"], one["fixes"]) for one in found["kept"]] == [
         ("speed", "m/s", 119),
