@@ -150,14 +150,6 @@ def test_a_part_is_added_by_taps_and_by_the_keyboard(page: tuple[Opened, Page]) 
     view.locator("#add").focus()
     view.keyboard.press("Enter")
     assert view.get_by_label("A part that you chose").is_checked()
-<<<<<<< HEAD
-    view.locator("#mechanism").select_option("both")
-    planned(view)
-    line = view.locator("#command").inner_text()
-    assert f"--between start+{60 * first}s start+{60 * (last + 1)}s " in line
-    assert line.endswith("--mechanism both")
-    assert view.locator("#withheld").inner_text() != "0.0 min"
-=======
     planned(view)
     assert view.locator("#withheld").inner_text() != "0.0 min"
     view.locator("#mechanism").select_option("noise")
@@ -167,7 +159,6 @@ def test_a_part_is_added_by_taps_and_by_the_keyboard(page: tuple[Opened, Page]) 
     assert line.endswith("--mechanism noise")
     assert view.locator("#withheld").inner_text() == "0.0 min"
     assert view.locator("#status").inner_text().startswith("Moved by ")
->>>>>>> w-mendB
     # On a phone nothing is beside the screen, and what is touched is large enough.
     view.set_viewport_size({"width": 360, "height": 740})
     assert view.evaluate("document.documentElement.scrollWidth") == 360
