@@ -16,17 +16,17 @@ from tests.conftest import ROOT
 from tests.report.pages import leaves
 from tests.rides import gpx, ride
 from tests.structured import by_distance, filled_in, held, rounded, snapped
-from trailveil.adversaries import Named
+from trailveil.adversaries import DEFAULT, Named
 from trailveil.cleaning import clean
 from trailveil.drawing import draw
 from trailveil.formats.gpx import read
 from trailveil.guarantee import CIRCLE_68
 from trailveil.kernels import Constant, IntegratedOU, White
-from trailveil.release import Noise, Plan, plan
+from trailveil.release import Plan, plan
 from trailveil.report import record, text
 from trailveil.report.parts import rounded_down, rounded_up
 from trailveil.report.warnings import ASSUMED
-from trailveil.request import Request
+from trailveil.request import Method, Request
 from trailveil.selection import Stretch
 from trailveil.trace import Trace
 
@@ -39,21 +39,26 @@ def stretch(first: int, last: int, *, by_place: bool = False, label: str = "Aunt
 
 
 START, STAY = stretch(0, 0), stretch(20, 35)
-STILL = (Named.PLAIN, Named.STILL)
-MADE = plan(TRACE, Request((START, STAY), who=STILL))
+ALONE = (Named.PLAIN,)
+
+
+def noisy(*parts: Stretch, **more: Any) -> Request:
+    """A request for noise against a stranger, where nothing else is stated."""
+    return Request(parts, **{"method": Method.NOISE, "who": ALONE, **more})
+
+
+MADE = plan(TRACE, noisy(START, STAY))
+CUT = plan(TRACE, Request((START, stretch(45, 45)), floor=10.0, middle=10.0, uncertain=10))
+MOVING = IntegratedOU(2.0, 60.0) + Constant(1e5) + White(3.0)
 PLANS = {
     "times and a stay": MADE,
-    "a time": plan(TRACE, Request((START,), who=STILL)),
-    "everyone": plan(TRACE, Request((STAY,))),
-    "priced": plan(TRACE, Request((STAY,), who=STILL, withhold="auto")),
-    "by place": plan(TRACE, Request((stretch(0, 0, by_place=True),), who=STILL)),
-    "plain": plan(TRACE, Request((STAY,), who=(Named.PLAIN,))),
-    "uniform": plan(TRACE, Request((START,), noise=Noise.UNIFORM, who=STILL)),
-    "withheld": plan(TRACE, Request((START, STAY), withhold=90.0, who=STILL)),
-    "other prior": plan(
-        TRACE,
-        Request((START,), who=STILL, kernel=IntegratedOU(1.0, 30.0) + Constant(1e5) + White(3.0)),
-    ),
+    "a time": plan(TRACE, noisy(START, who=DEFAULT)),
+    "everyone": plan(TRACE, noisy(STAY, who=DEFAULT)),
+    "by place": plan(TRACE, noisy(stretch(0, 0, by_place=True), who=DEFAULT)),
+    "cut": CUT,
+    "both": plan(TRACE, replace(CUT.request, method=Method.BOTH)),
+    "withheld": plan(TRACE, noisy(START, STAY, who=DEFAULT, withhold=90.0)),
+    "other prior": plan(TRACE, noisy(START, who=DEFAULT, kernel=MOVING)),
 }
 
 
@@ -132,29 +137,28 @@ def test_where_the_protected_part_lies_does_not_change_a_report_for_others() -> 
     even = replace(TRACE, times=TRACE.times[0] + np.arange(60) * 30 * 10**9)
     parts = [Stretch("x", int(even.times[i]), int(even.times[i])) for i in (20, 43)]
     one, other = (
-        record(plan(even, Request((part,), who=STILL)), None, output="out.gpx", private=False)
-        for part in parts
+        record(plan(even, noisy(part, who=DEFAULT)), None, output="out.gpx", private=False) for part in parts
     )
     assert one == other
     assert text(one) == text(other)
     assert one["mechanism"]["rms_m"] is None
     assert one["worst"]["epsilon"] == pytest.approx(1.0)
-    assert one["worst"]["circle_68_m"] == pytest.approx(1.5096 * 300, rel=1e-4)  # of 316 m
+    assert one["worst"]["circle_68_m"] == pytest.approx(1.5096 * 100, rel=1e-4)  # of 158 m
 
 
-@pytest.mark.parametrize("who", [STILL, (Named.PLAIN,), (Named.PLAIN, Named.POINT)])
+@pytest.mark.parametrize("who", [DEFAULT, ALONE])
 def test_how_many_parts_and_of_which_kind_is_not_in_a_report_for_others(
     who: tuple[Named, ...],
 ) -> None:
     kinds = [(START,), (STAY,), (START, STAY), (START, stretch(50, 50))]
     told = [
-        record(plan(TRACE, Request(parts, who=who)), None, output="out.gpx", private=False)
+        record(plan(TRACE, noisy(*parts, who=who)), None, output="out.gpx", private=False)
         for parts in kinds
     ]
     for entry in ("adversaries", "warnings", "not_protected", "mechanism", "target", "times"):
         assert [one[entry] for one in told] == [told[0][entry]] * len(told), entry
     assert "counted by itself" in " ".join(told[0]["warnings"])
-    own = record(plan(TRACE, Request((START,), who=who)), None, output="out.gpx")
+    own = record(plan(TRACE, noisy(START, who=who)), None, output="out.gpx")
     assert "counted by itself" not in " ".join(own["warnings"])
 
 
@@ -164,24 +168,19 @@ def test_times_are_shown_in_both_zones() -> None:
     assert found["secrets"][0]["begin_local"] == "2024-05-14 13:10:00 IST"
     shown = " ".join(text(found).split())
     assert "2024-05-14 07:40:00 UTC (2024-05-14 13:10:00 IST)" in shown
-    assert "one place throughout a stay" in shown
     assert "16 fixes" in shown
     same = text(record(MADE, None, output="out.gpx", zone=ZoneInfo("UTC")))
     assert "(2024" not in same
 
 
 WARNED = {
-    "times and a stay": [
-        "one true position",
-        "cannot know what other apps",
-        "are one place",
-        "on average",
-    ],
-    "a time": ["one true position", "cannot know what other apps", "on average"],
-    "everyone": ["outside of what is protected: who learns two of them"],
+    "times and a stay": ["cannot know what other apps", "are one place", "A street map can undo"],
+    "a time": ["one true place in it", "cannot know what other apps", "moved at least 0.92 m/s"],
+    "everyone": ["expect 3 m/s of you"],
     "by place": ["a figure there and not a guarantee"],
-    "plain": ["stands still: they average it away"],
-    "other prior": ["The prior comes from a file"],
+    "cut": ["cannot know what other apps", "moved at least 10 m/s"],
+    "both": ["A street map can undo"],
+    "other prior": ["The prior comes from a file", "expect 2 m/s of you"],
 }
 
 
@@ -212,7 +211,9 @@ def test_what_must_be_warned_of_is(name: str) -> None:
 )
 def test_structure_that_no_noise_hides_is_warned_of(trace: Trace, words: str) -> None:
     at = int(trace.times[100])
-    made = plan(trace, Request((Stretch("stated", at, at),), who=(Named.PLAIN,)))
+    made = plan(trace, noisy(Stretch("stated", at, at), who=DEFAULT))
+    cut = plan(trace, Request((Stretch("stated", at, at),), floor=20.0, middle=20.0, uncertain=0))
+    assert not re.search("filled in|snapped", " ".join(record(cut, None, output="")["warnings"]))
     for private in (True, False):
         warnings = record(made, None, output="", private=private)["warnings"]
         exact = [
@@ -222,15 +223,17 @@ def test_structure_that_no_noise_hides_is_warned_of(trace: Trace, words: str) ->
         assert words in " ".join(exact)
 
 
-def test_every_report_says_that_nothing_exact_is_assumed() -> None:
+def test_every_report_of_noise_says_that_nothing_exact_is_assumed() -> None:
     for made in PLANS.values():
-        assert ASSUMED in record(made, None, output="")["not_protected"]
+        found = record(made, None, output="")["not_protected"]
+        assert (ASSUMED in found) == (made.request.method is not Method.CUT)
     assert record(MADE, None, output="")["mechanism"]["independent_m"] == 2.0
 
 
 def test_what_need_not_be_warned_of_is_not() -> None:
     assert "a figure there" not in warned(MADE)
-    assert "average it away" not in warned(MADE)
+    assert "expect 3 m/s" not in warned(MADE)
+    assert "street map" not in warned(CUT)
     assert "comes from a file" not in warned(MADE)
     assert "are one place" not in warned(PLANS["a time"])
     assert "released before" not in warned(MADE)
@@ -260,25 +263,15 @@ def test_ends_that_are_not_protected_beside_parts_by_place_are_told_to_the_owner
 
 
 def test_adversaries_are_named_once_each() -> None:
-    assert len(record(MADE, None, output="")["adversaries"]) == 2
-    assert len(record(PLANS["everyone"], None, output="")["adversaries"]) == 6
-    assert len(record(PLANS["a time"], None, output="")["adversaries"]) == 1
-    assert len(record(PLANS["plain"], None, output="")["adversaries"]) == 1
-
-
-def test_who_sees_stillness_is_told_where_noise_was_not_made_for_them() -> None:
-    found = record(PLANS["plain"], None, output="")
-    assert found["secrets"][0]["circle_68_if_seen_still_m"] < found["secrets"][0]["circle_68_m"]
-    assert "who sees that the person stood still" in text(found)
-    assert "who sees that the person stood still" not in text(record(MADE, None, output=""))
+    counts = {"times and a stay": 1, "everyone": 3, "cut": 1, "both": 4}
+    for name, count in counts.items():
+        assert len(record(PLANS[name], None, output="")["adversaries"]) == count
 
 
 def test_what_cleaning_left_out_is_told() -> None:
     data = gpx(TRACE).replace(b"<time>2024-05-14T07:40:00Z</time>", b"", 1)
     trace, cleaning = clean(read(data, "ride.gpx"))
-    made = plan(
-        trace, Request((Stretch("x", int(trace.times[0]), int(trace.times[0])),), who=STILL)
-    )
+    made = plan(trace, noisy(Stretch("x", int(trace.times[0]), int(trace.times[0]))))
     found = record(made, cleaning, output="out.gpx")
     assert found["recording"]["cleaning"]["untimed"] == 1
     assert "59 of 60 recorded fixes are used." in text(found)
@@ -290,20 +283,21 @@ def test_what_cleaning_left_out_is_told() -> None:
 def test_withholding_is_told() -> None:
     found = record(PLANS["withheld"], None, output="out.gpx")
     assert found["mechanism"]["withheld_fixes"] > 16
-    assert "16 of them withheld" in " ".join(text(found).split())
+    assert [one["cut_s"] for one in found["secrets"]] == [90.0, 90.0]
+    assert "nothing is released within 1.5 min of it" in " ".join(text(found).split())
 
 
 def test_a_place_of_which_nothing_is_learnt_is_told_so() -> None:
     found = record(MADE, None, output="out.gpx")
-    found["secrets"][0]["circle_68_m"] = None
-    assert "learns nothing at all" in text(found)
+    found["secrets"][0]["exposures"][0]["circle_68_m"] = None
+    assert "A stranger: nothing at all." in text(found)
 
 
 def test_every_entry_has_its_description() -> None:
     described = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
     inner = {"cleaning", "cleaning_in_words", "latitude", "longitude", "scale_error", "kernel"}
-    found = record(PLANS["plain"], None, output="")
-    for name in set(keys(found)) - inner:
+    found = record(PLANS["both"], None, output="")
+    for name in set(keys({**found, "designs": []})) - inner:
         if name.startswith(("begin_", "end_", "0.01", "1e-05")):
             continue
         assert f"`{name}`" in described or name in {"fixes", "seconds_away"}, name
