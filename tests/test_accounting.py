@@ -288,9 +288,7 @@ def test_of_a_long_recording_some_hours_around_are_enough(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     trace = ride(400, 120.0, begin=BEGIN, at=AT)  # thirteen hours
-    made = plan(
-        trace, requested(trace, Chosen(("start+6h",), returns=False), NOISE)
-    )
+    made = plan(trace, requested(trace, Chosen(("start+6h",), returns=False), NOISE))
     (whole,) = told_by(made, [])
     monkeypatch.setattr("trailveil.accounting._LONG", 100)
     (part,) = told_by(made, [])
@@ -300,9 +298,7 @@ def test_of_a_long_recording_some_hours_around_are_enough(
 def test_both_ends_at_one_place_count_as_two_looks_at_it(ledger: Ledger) -> None:
     """Against the same with the clock stopped at both and the place tied, by dense algebra."""
     trace = ride(400, 20.0, still=(0, 399), begin=BEGIN, at=AT)  # there and nowhere else
-    made: Plan = plan(
-        trace, requested(trace, Chosen(("start", "end"), returns=False), NOISE)
-    )
+    made: Plan = plan(trace, requested(trace, Chosen(("start", "end"), returns=False), NOISE))
     (mark,) = told_by(made, [])
     one = plan(trace, requested(trace, Chosen(("start",), returns=False), NOISE))
     (alone,) = told_by(one, [])

@@ -5,7 +5,6 @@ with the package (tests.exposed).
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,13 +18,11 @@ from trailveil.crops import Crop, crops
 from trailveil.demands import Target, judged
 from trailveil.design.splines import Splines, splines
 from trailveil.designing import Designed, estimated, only_withheld, optimal, part_of, uniform
-from trailveil.errors import BeyondPrior, InvalidValue, NumericalError, Refused
+from trailveil.errors import BeyondPrior, NumericalError, Refused
 from trailveil.gaussian import FloatArray
-from trailveil.kernels import IntegratedOU, White
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.prior import Prior
-from trailveil.release import DEFAULT_KERNEL, Request, plan
-from trailveil.selection import Stretch
+from trailveil.release import DEFAULT_KERNEL
 
 TIMES = ride(61, 20.0).seconds
 BOUND = 1e-5

@@ -22,7 +22,7 @@ from trailveil.drawing import draw
 from trailveil.formats.gpx import read
 from trailveil.guarantee import CIRCLE_68
 from trailveil.kernels import Constant, IntegratedOU, White
-from trailveil.release import Noise, Plan, Request, plan
+from trailveil.release import HAS_THE_REST, Method, Plan, Request, plan
 from trailveil.report import record, text
 from trailveil.report.parts import rounded_down, rounded_up
 from trailveil.report.warnings import ASSUMED
@@ -38,21 +38,22 @@ def stretch(first: int, last: int, *, by_place: bool = False, label: str = "Aunt
 
 
 START, STAY = stretch(0, 0), stretch(20, 35)
-STILL = (Named.PLAIN, Named.STILL)
-MADE = plan(TRACE, Request((START, STAY), who=STILL))
+NOISE, BOTH = Method.NOISE, Method.BOTH
+PLAIN = (Named.PLAIN,)
+OTHER = IntegratedOU(1.0, 30.0) + Constant(1e5) + White(3.0)
+MADE = plan(TRACE, Request((START, STAY), method=NOISE))
+# Who goes so fast is away soon: cuts are short.
+CUT = plan(TRACE, Request((START, STAY), floor=4.0))
 PLANS = {
     "times and a stay": MADE,
-    "a time": plan(TRACE, Request((START,), who=STILL)),
-    "everyone": plan(TRACE, Request((STAY,))),
-    "priced": plan(TRACE, Request((STAY,), who=STILL, withhold="auto")),
-    "by place": plan(TRACE, Request((stretch(0, 0, by_place=True),), who=STILL)),
-    "plain": plan(TRACE, Request((STAY,), who=(Named.PLAIN,))),
-    "uniform": plan(TRACE, Request((START,), noise=Noise.UNIFORM, who=STILL)),
-    "withheld": plan(TRACE, Request((START, STAY), withhold=90.0, who=STILL)),
-    "other prior": plan(
-        TRACE,
-        Request((START,), who=STILL, kernel=IntegratedOU(1.0, 30.0) + Constant(1e5) + White(3.0)),
-    ),
+    "a time": plan(TRACE, Request((START,), method=NOISE)),
+    "cut": CUT,
+    "metres": plan(TRACE, Request((STAY,), leave=300.0, floor=4.0)),
+    "both": plan(TRACE, Request((START,), method=BOTH)),
+    "by place": plan(TRACE, Request((stretch(0, 0, by_place=True),), floor=4.0)),
+    "plain": plan(TRACE, Request((STAY,), who=PLAIN, method=NOISE)),
+    "withheld": plan(TRACE, Request((START, STAY), withhold=90.0, method=NOISE)),
+    "other prior": plan(TRACE, Request((START,), floor=4.0, kernel=OTHER)),
 }
 
 
@@ -126,34 +127,40 @@ def test_a_report_for_others_tells_no_protected_time(name: str) -> None:
     assert not told & {"fixes_in_it", "label", "begin_utc", "withheld", "kind", "seconds_away"}
 
 
-def test_where_the_protected_part_lies_does_not_change_a_report_for_others() -> None:
+@pytest.mark.parametrize("method", [Method.CUT, NOISE])
+def test_where_the_protected_part_lies_does_not_change_a_report_for_others(method: Method) -> None:
     """Figures of the noise would: who can design it finds the second that gives just these."""
     even = replace(TRACE, times=TRACE.times[0] + np.arange(60) * 30 * 10**9)
     parts = [Stretch("x", int(even.times[i]), int(even.times[i])) for i in (20, 43)]
+    floor = 4.0 if method is Method.CUT else None
     one, other = (
-        record(plan(even, Request((part,), who=STILL)), None, output="out.gpx", private=False)
+        record(
+            plan(even, Request((part,), method=method, floor=floor)),
+            None,
+            output="out.gpx",
+            private=False,
+        )
         for part in parts
     )
     assert one == other
     assert text(one) == text(other)
     assert one["mechanism"]["rms_m"] is None
     assert one["worst"]["epsilon"] == pytest.approx(1.0)
-    assert one["worst"]["circle_68_m"] == pytest.approx(1.5096 * 300, rel=1e-4)  # of 316 m
+    assert one["worst"]["circle_68_m"] == pytest.approx(1.5096 * 100, rel=1e-4)  # of 158 m
 
 
-@pytest.mark.parametrize("who", [STILL, (Named.PLAIN,), (Named.PLAIN, Named.POINT)])
-def test_how_many_parts_and_of_which_kind_is_not_in_a_report_for_others(
-    who: tuple[Named, ...],
-) -> None:
+@pytest.mark.parametrize("method", [Method.CUT, NOISE])
+def test_how_many_parts_and_of_which_kind_is_not_in_a_report_for_others(method: Method) -> None:
     kinds = [(START,), (STAY,), (START, STAY), (START, stretch(50, 50))]
-    told = [
-        record(plan(TRACE, Request(parts, who=who)), None, output="out.gpx", private=False)
-        for parts in kinds
-    ]
+    floor = 4.0 if method is Method.CUT else None
+    plans = [plan(TRACE, Request(parts, method=method, floor=floor)) for parts in kinds]
+    told = [record(made, None, output="out.gpx", private=False) for made in plans]
+    for one in told:  # how many fixes are released is seen in the file
+        del one["mechanism"]["released_fixes"], one["mechanism"]["withheld_fixes"]
     for entry in ("adversaries", "warnings", "not_protected", "mechanism", "target", "times"):
         assert [one[entry] for one in told] == [told[0][entry]] * len(told), entry
     assert "counted by itself" in " ".join(told[0]["warnings"])
-    own = record(plan(TRACE, Request((START,), who=who)), None, output="out.gpx")
+    own = record(plans[0], None, output="out.gpx")
     assert "counted by itself" not in " ".join(own["warnings"])
 
 
@@ -163,7 +170,6 @@ def test_times_are_shown_in_both_zones() -> None:
     assert found["secrets"][0]["begin_local"] == "2024-05-14 13:10:00 IST"
     shown = " ".join(text(found).split())
     assert "2024-05-14 07:40:00 UTC (2024-05-14 13:10:00 IST)" in shown
-    assert "one place throughout a stay" in shown
     assert "16 fixes" in shown
     same = text(record(MADE, None, output="out.gpx", zone=ZoneInfo("UTC")))
     assert "(2024" not in same
@@ -171,15 +177,17 @@ def test_times_are_shown_in_both_zones() -> None:
 
 WARNED = {
     "times and a stay": [
-        "one true position",
+        "A street map can undo noise",
+        "who learns one true place in it",
+        "at least 0.92 m/s",
         "cannot know what other apps",
         "are one place",
-        "on average",
     ],
-    "a time": ["one true position", "cannot know what other apps", "on average"],
-    "everyone": ["outside of what is protected: who learns two of them"],
+    "a time": ["A street map can undo noise", "cannot know what other apps"],
+    "both": ["A street map can undo noise", "who learns one true place in it"],
+    "cut": ["at least 4 m/s on average", "cannot know what other apps", "are one place"],
     "by place": ["a figure there and not a guarantee"],
-    "plain": ["stands still: they average it away"],
+    "plain": ["who learns one true place near a protected time can undo most"],
     "other prior": ["The prior comes from a file"],
 }
 
@@ -211,7 +219,7 @@ def test_what_must_be_warned_of_is(name: str) -> None:
 )
 def test_structure_that_no_noise_hides_is_warned_of(trace: Trace, words: str) -> None:
     at = int(trace.times[100])
-    made = plan(trace, Request((Stretch("stated", at, at),), who=(Named.PLAIN,)))
+    made = plan(trace, Request((Stretch("stated", at, at),), method=NOISE))
     for private in (True, False):
         warnings = record(made, None, output="", private=private)["warnings"]
         exact = [
@@ -221,16 +229,21 @@ def test_structure_that_no_noise_hides_is_warned_of(trace: Trace, words: str) ->
         assert words in " ".join(exact)
 
 
-def test_every_report_says_that_nothing_exact_is_assumed() -> None:
+def test_a_report_of_noise_says_that_nothing_exact_is_assumed() -> None:
+    """Of a cut, where nothing is hidden by noise, there is nothing to say."""
     for made in PLANS.values():
-        assert ASSUMED in record(made, None, output="")["not_protected"]
+        noisy = made.request.method is not Method.CUT
+        assert (ASSUMED in record(made, None, output="")["not_protected"]) == noisy
     assert record(MADE, None, output="")["mechanism"]["independent_m"] == 2.0
+    assert record(CUT, None, output="")["mechanism"]["independent_m"] == 0.0
 
 
 def test_what_need_not_be_warned_of_is_not() -> None:
     assert "a figure there" not in warned(MADE)
-    assert "average it away" not in warned(MADE)
+    assert "undo most" not in warned(MADE)
     assert "comes from a file" not in warned(MADE)
+    assert "street map" not in warned(CUT)
+    assert "learns one true place" not in warned(CUT)
     assert "are one place" not in warned(PLANS["a time"])
     assert "released before" not in warned(MADE)
     assert "released before" in warned(MADE, further=True)
@@ -259,24 +272,16 @@ def test_ends_that_are_not_protected_beside_parts_by_place_are_told_to_the_owner
 
 
 def test_adversaries_are_named_once_each() -> None:
-    assert len(record(MADE, None, output="")["adversaries"]) == 2
-    assert len(record(PLANS["everyone"], None, output="")["adversaries"]) == 6
-    assert len(record(PLANS["a time"], None, output="")["adversaries"]) == 1
-    assert len(record(PLANS["plain"], None, output="")["adversaries"]) == 1
-
-
-def test_who_sees_stillness_is_told_where_noise_was_not_made_for_them() -> None:
-    found = record(PLANS["plain"], None, output="")
-    assert found["secrets"][0]["circle_68_if_seen_still_m"] < found["secrets"][0]["circle_68_m"]
-    assert "who sees that the person stood still" in text(found)
-    assert "who sees that the person stood still" not in text(record(MADE, None, output=""))
+    named = {name: record(made, None, output="")["adversaries"] for name, made in PLANS.items()}
+    assert [len(named[name]) for name in ("times and a stay", "both", "plain")] == [3, 4, 1]
+    assert named["cut"] == named["metres"] == [HAS_THE_REST]
 
 
 def test_what_cleaning_left_out_is_told() -> None:
     data = gpx(TRACE).replace(b"<time>2024-05-14T07:40:00Z</time>", b"", 1)
     trace, cleaning = clean(read(data, "ride.gpx"))
     made = plan(
-        trace, Request((Stretch("x", int(trace.times[0]), int(trace.times[0])),), who=STILL)
+        trace, Request((Stretch("x", int(trace.times[0]), int(trace.times[0])),), floor=4.0)
     )
     found = record(made, cleaning, output="out.gpx")
     assert found["recording"]["cleaning"]["untimed"] == 1
@@ -286,16 +291,24 @@ def test_what_cleaning_left_out_is_told() -> None:
     assert "were left out" not in " ".join(record(MADE, whole, output="")["warnings"])
 
 
-def test_withholding_is_told() -> None:
-    found = record(PLANS["withheld"], None, output="out.gpx")
-    assert found["mechanism"]["withheld_fixes"] > 16
-    assert "16 of them withheld" in " ".join(text(found).split())
+@pytest.mark.parametrize("made", [CUT, PLANS["withheld"]])
+def test_what_is_left_out_is_told(made: Plan) -> None:
+    found = record(made, None, output="out.gpx")
+    count = 60 - made.mechanism.rows.size
+    assert found["mechanism"]["withheld_fixes"] == count > 16
+    assert f"{60 - count} fixes released, {count} left out" in text(found)
+    cut = found["secrets"][1]["cut_s"]
+    gaps = np.array([(part.begin, part.end) for part in made.request.stretches[1:]])
+    released = made.trace.times[made.mechanism.rows]
+    away = np.maximum(gaps[0, 0] - released, released - gaps[0, 1]) / 1e9
+    assert away.min() >= cut
+    assert f"within {cut / 60:.1f} min of it" in " ".join(text(found).split())
 
 
 def test_a_place_of_which_nothing_is_learnt_is_told_so() -> None:
     found = record(MADE, None, output="out.gpx")
-    found["secrets"][0]["circle_68_m"] = None
-    assert "learns nothing at all" in text(found)
+    found["secrets"][0]["exposures"][0]["circle_68_m"] = None
+    assert "A stranger: nothing at all." in text(found)
 
 
 def test_every_entry_has_its_description() -> None:

@@ -113,7 +113,7 @@ def _of_design(plan: Plan) -> dict[str, Any]:
     return {
         "components": plan.components,
         "gap": max(gaps) if gaps else None,
-        "half_with": leaving_half(plan.trace, plan.request, plan.common),
+        "half_with": list(leaving_half(plan.trace, plan.request, plan.common)),
         "grid_deg": plan.grid.released_step,
     }
 
