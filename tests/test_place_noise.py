@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from trailveil.adversaries import Named
+from trailveil.demands import Target
 from trailveil.design.shapes import Limit, least_noise
 from trailveil.errors import InvalidValue, Refused
 from trailveil.kernels import IntegratedOU
@@ -16,11 +17,12 @@ from trailveil.ways import Shapes, Way, loss_of_shapes, movement, seconds_to
 
 PLAIN = (Named.PLAIN,)
 REQUEST, WAYS = Request((), radius=300.0), 2
+TARGET = Target(REQUEST.bound, REQUEST.who)
 
 
 @pytest.fixture(scope="module")
 def noise() -> PlaceNoise:
-    return place_noise(DEFAULT_KERNEL, REQUEST.target, WAYS)
+    return place_noise(DEFAULT_KERNEL, TARGET, WAYS)
 
 
 def test_shapes_add_up_to_one_near_the_place_and_fade() -> None:
@@ -148,7 +150,7 @@ def test_noise_is_full_at_the_place_and_nothing_beyond_its_reach(noise: PlaceNoi
 
 
 def test_more_ways_take_more_and_withholding_takes_less() -> None:
-    target = replace(REQUEST, who=PLAIN).target
+    target = replace(TARGET, who=PLAIN)
     one, four = (place_noise(DEFAULT_KERNEL, target, ways) for ways in (1, 4))
     assert four.at(np.array([1800.0])).std() > one.at(np.array([1800.0])).std()
     held = place_noise(DEFAULT_KERNEL, target, 1, withhold=600.0)
@@ -156,18 +158,18 @@ def test_more_ways_take_more_and_withholding_takes_less() -> None:
 
 
 def test_two_designs_are_one() -> None:
-    target = replace(REQUEST, who=PLAIN).target
+    target = replace(TARGET, who=PLAIN)
     one, other = (place_noise(DEFAULT_KERNEL, target, 2) for _ in range(2))
     assert np.array_equal(one.root, other.root)
 
 
 def test_bad_input() -> None:
     with pytest.raises(InvalidValue, match=r"ways must be in 1\.\.50, got 0"):
-        place_noise(DEFAULT_KERNEL, REQUEST.target, 0)
+        place_noise(DEFAULT_KERNEL, TARGET, 0)
     with pytest.raises(InvalidValue, match="must have an epsilon"):
-        place_noise(DEFAULT_KERNEL, replace(REQUEST, leave=500.0).target)
+        place_noise(DEFAULT_KERNEL, replace(TARGET, left=500.0))
     for silence in (0.0, -1.0, 1e5):
         with pytest.raises(InvalidValue, match="withhold less"):
-            place_noise(DEFAULT_KERNEL, REQUEST.target, 1, silence)
+            place_noise(DEFAULT_KERNEL, TARGET, 1, silence)
     with pytest.raises(Refused, match="fewer ways"):
-        place_noise(DEFAULT_KERNEL, REQUEST.target, 50)
+        place_noise(DEFAULT_KERNEL, TARGET, 50)

@@ -15,7 +15,6 @@ import pytest
 
 from tests.rides import ride
 from tests.structured import by_distance, filled_in, held, rounded
-from trailveil.adversaries import Named
 from trailveil.attacks import exact
 from trailveil.attacks.contract import Attack, Knowledge, OnGrid, View
 from trailveil.attacks.exact import EXACT, evenly_apart, going_straight, on_a_grid, repeating
@@ -28,7 +27,7 @@ from trailveil.kernels import Constant, IntegratedOU
 from trailveil.mechanism import Mechanism
 from trailveil.projection import MICRO
 from trailveil.release import Plan, plan
-from trailveil.request import Request
+from trailveil.request import Method, Request
 from trailveil.secrets import basic
 from trailveil.selection import Stretch
 from trailveil.trace import Trace
@@ -68,7 +67,7 @@ HIDDEN = [name for name, kind in KINDS.items() if kind.hidden]
 def planned(name: str) -> Plan:
     trace = KINDS[name].recording()
     at = int(trace.times[len(trace) // 2])
-    return plan(trace, Request((Stretch("stated", at, at),), who=(Named.PLAIN,)))
+    return plan(trace, Request((Stretch("stated", at, at),), method=Method.NOISE))
 
 
 def errors(made: Plan, mechanism: Mechanism, attack: Attack) -> FloatArray | None:
@@ -91,7 +90,7 @@ def test_what_is_exact_undoes_noise_of_low_rank(name: str) -> None:
     made = planned(name)
     found = errors(made, replace(made.mechanism, independent=None), KINDS[name].attack)
     assert found is not None
-    assert made.findings[0].deviation > 300
+    assert made.findings[0].deviation > 150
     assert np.median(found) <= KINDS[name].metres
 
 
@@ -112,7 +111,8 @@ def test_what_no_noise_hides_is_found_in_the_plan_and_by_the_audit(name: str) ->
     made = planned(name)
     found = errors(made, made.mechanism, KINDS[name].attack)
     assert found is not None
-    assert np.median(found) < 60
+    # Whoever finds nothing exact is off by 1.18 deviations in the median.
+    assert np.median(found) < 0.6 * made.findings[0].deviation
     assert made.structure.repeats or made.structure.apart > 0
 
 
@@ -123,21 +123,21 @@ def test_repeats_where_somebody_stands_still_are_hidden() -> None:
     """
     trace = ride(600, 6.0, seed=3, still=(250, 350))
     part = Stretch("stay", int(trace.times[250]), int(trace.times[350]))
-    made = plan(trace, Request((part,), who=(Named.PLAIN, Named.STILL)))
+    made = plan(trace, Request((part,), method=Method.NOISE))
     moves = IntegratedOU(3.0, 60.0) + Constant(3000.0)
     at = np.arange(600)
     at[250:351] = 250
     truth = moves(trace.seconds[at], trace.seconds[at])
     released = truth + made.mechanism.covariance() + 1e-6 * np.eye(600)
     after = truth[300, 300] - truth[300] @ np.linalg.solve(released, truth[300])
-    promised = min(left.least for left in made.findings[0].left)
+    promised = made.findings[0].deviation
     assert np.sqrt(after) >= 0.99 * promised
 
 
 def test_nothing_exact_is_found_in_an_ordinary_ride() -> None:
     trace = ride(600, 6.0, seed=2)
     at = int(trace.times[300])
-    made = plan(trace, Request((Stretch("stated", at, at),), who=(Named.PLAIN,)))
+    made = plan(trace, Request((Stretch("stated", at, at),), method=Method.NOISE))
     assert made.grid.step == 0
     bare = replace(made.mechanism, independent=None)
     assert all(errors(made, bare, one) is None for one in (on_a_grid, repeating, going_straight))

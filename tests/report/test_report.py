@@ -137,7 +137,8 @@ def test_where_the_protected_part_lies_does_not_change_a_report_for_others() -> 
     even = replace(TRACE, times=TRACE.times[0] + np.arange(60) * 30 * 10**9)
     parts = [Stretch("x", int(even.times[i]), int(even.times[i])) for i in (20, 43)]
     one, other = (
-        record(plan(even, noisy(part, who=DEFAULT)), None, output="out.gpx", private=False) for part in parts
+        record(plan(even, noisy(part, who=DEFAULT)), None, output="out.gpx", private=False)
+        for part in parts
     )
     assert one == other
     assert text(one) == text(other)
