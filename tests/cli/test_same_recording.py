@@ -82,8 +82,8 @@ def test_readings_are_one_series_however_their_column_is_named() -> None:
     values = 20 + 2 * np.sin(np.arange(96) / 8) + 0.01 * (np.arange(96) % 7)
     Path("prior.json").write_text(json.dumps(PRIOR))
     table("room.csv", "temperature (degC)", values)
-    rest = ("--prior", "prior.json", "--assume-utc", "--between", "2024-05-02T08:00:00Z")
-    rest = (*rest, "2024-05-02T12:00:00Z")
+    when = ("2024-05-02T08:00:00Z", "2024-05-02T12:00:00Z")
+    rest = ("--prior", "prior.json", "--assume-utc", "--between", *when)
     ways = (("--column", "temperature (degC)"), ("--unit", "degC"))
     done("protect", "room.csv", *ways[0], "--radius", "1", *rest)
     before = Path("room.private.csv").read_bytes()
@@ -94,7 +94,9 @@ def test_readings_are_one_series_however_their_column_is_named() -> None:
     for name in ("room.csv", "named.csv", "bare.csv"):
         words = ("protect", name, "--unit", "degC", "--radius", "2", *rest, "-o", "b.csv")
         assert "must be released once" in refused(*words)
-    table("humidity.csv", "humidity", 40 + np.arange(96) % 5)  # another quantity, same times
+    table(
+        "humidity.csv", "humidity", [40.0 + i % 5 for i in range(96)]
+    )  # another quantity, same times
     done("protect", "humidity.csv", "--unit", "degC", "--radius", "2", *rest, "-o", "c.csv")
 
 
@@ -102,6 +104,7 @@ def test_recordings_with_neither_time_nor_place_in_common_add_nothing() -> None:
     """Zurich in 2012, France in 2023: there is no place that both can have been at."""
     written(Path("a.gpx"), ride(940, 5.0, begin=1_350_000_000, at=(47.37, 8.54)))
     written(Path("b.gpx"), ride(940, 5.0, begin=1_350_000_000 + YEARS, at=(43.7, 3.87), seed=2))
+    told = ""
     for name in ("a", "b"):
         words = ("protect", f"{name}.gpx", "--at", "start")
         told = " ".join(done(*words).split())

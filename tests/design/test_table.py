@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from benchmarks._shipped_designs import TABLE, asked
+from trailveil.activities import ACTIVITIES
 from trailveil.design import table
 from trailveil.design.table import key_of, noise_of, read, rounded_bound, write_table, written
 from trailveil.design.window import WindowNoise, window_noise
 from trailveil.privacy.checker import check
-from trailveil.release import ACTIVITIES
 from trailveil.request import Request
 
 HOURS_12 = 12 * 3600.0
