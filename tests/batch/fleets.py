@@ -22,7 +22,10 @@ from trailveil.errors import TrailveilError
 from trailveil.request import Request
 
 # Half a minute is cut at each end of rides of a few minutes: for tests of all that is not that.
-AT_ONCE = ("--radius", "1", "--withhold", "30", "--uncertain", "0", "--activity", "drive")
+AT_ONCE = (
+    *("--radius", "1", "--withhold", "30", "--uncertain", "0", "--activity", "drive"),
+    "--no-returns",
+)
 SHORT = Request((), 1.0, withhold=30.0, uncertain=0).at_pace_of(replace(ride(2), activity="drive"))
 """The same as a request."""
 DAY = 86_400

@@ -13,7 +13,7 @@ from trailveil.keys import new_key
 
 pytestmark = pytest.mark.slow
 
-NOISE = ("--between", "start+4m", "start+6m", "--adversary", "plain", "--order", "4")
+NOISE = ("--between", "start+4m", "start+6m", "--mechanism", "noise")
 
 
 def run(*words: object) -> str:

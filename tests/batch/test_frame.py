@@ -19,8 +19,9 @@ from trailveil.errors import InvalidValue, Refused, UnreadableInput
 from trailveil.frames import to_frame, to_geoframe
 from trailveil.keys import load_key, new_key
 from trailveil.ledger import open_ledger
+from trailveil.selection import Chosen
 
-RULES = Rules(request=SHORT)
+RULES = Rules(Chosen(returns=False), SHORT)
 IDS = ("a", "b", "c")
 
 
@@ -119,7 +120,7 @@ def test_a_ledger_counts_and_refuses_another_release(tmp_path: Path, key: Path) 
     pd.testing.assert_frame_equal(first, protect_frame(one, key=key, rules=RULES, ledger=ledger))
     with ledger.open() as book:
         assert len(book.standing("me")) == 1
-    other = Rules(request=replace(SHORT, order=4.0))
+    other = replace(RULES, request=replace(SHORT, order=4.0))
     with pytest.raises(Refused, match="must be released once"):
         protect_frame(one, key=key, rules=other, ledger=ledger)
     protect_frame(one, key=key, rules=other, ledger=ledger, again=True)

@@ -12,6 +12,7 @@ from trailveil.batch.working import Failed, Ready, Task, work_all
 from trailveil.errors import UnwritableOutput
 from trailveil.ledger import open_ledger
 from trailveil.output import made_durable
+from trailveil.selection import Chosen
 
 
 def test_a_file_that_does_not_get_to_the_disk_is_refused_and_no_other(
@@ -19,7 +20,7 @@ def test_a_file_that_does_not_get_to_the_disk_is_refused_and_no_other(
 ) -> None:
     rides = fleet(tmp_path / "rides", 5)
     items = find([str(rides)], tmp_path / "out", Wanted(lambda _: "me")).items
-    rules = Rules(request=SHORT)
+    rules = Rules(Chosen(returns=False), SHORT)
     ledger, aside = open_ledger(tmp_path / "state"), tmp_path / "aside"
     aside.mkdir()
     tasks = [Task(i, one, rules, aside, bytes(32), ledger) for i, one in enumerate(items)]

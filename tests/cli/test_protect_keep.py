@@ -141,6 +141,18 @@ def test_speed_and_course_together_are_warned_of_first(source: Path) -> None:
     assert "secrets" not in public
 
 
+def test_fields_beside_places_with_names_alone(source: Path) -> None:
+    """Both ends are at home: no part is left of which metres could be said."""
+    back = np.concatenate([BARE.positions[:90], BARE.positions[89::-1]])
+    source.write_bytes(written(replace(TRACE, positions=back), ".gpx"))
+    at = ",".join(f"{one:.5f}" for one in back[0])
+    words = ["place", "add", "home", "--near", f"{at},80", "--ways", "1", "--adversary", "path"]
+    added = CliRunner().invoke(cli, words)
+    assert added.exit_code == 0, added.output
+    found = done(source, "--mechanism", "noise", "--keep", "heart_rate")
+    assert "what is left to who knows the path. Epsilon and odds are not said" in found
+
+
 def test_a_field_that_no_fix_states_is_a_note_and_no_failure(source: Path) -> None:
     found = json.loads(done(source, *MIDDLE, "--keep", "power", "--json"))
     assert found["warnings"][0].startswith("No power is released: it was to be kept, but no fix")

@@ -35,10 +35,14 @@ def kept(plan: Plan, asked: Sequence[str], retiming: Retiming) -> list[dict[str,
     ]
 
 
-def left_to_readers(plan: Plan) -> float:
-    """Metres: the 68 % circle that who knows the path is left with, of the worst protected part."""
-    known = [one.posterior for part in plan.findings for one in part.exposures]
-    return CIRCLE_68 * min(known)
+def left_to_readers(plan: Plan) -> float | None:
+    """Metres: the 68 % circle that who knows the path is left with, of the worst protected part.
+
+    None where all that is protected are places with names.
+    """
+    others = {one.name for one in plan.request.adversaries if one.path is None}
+    left = [one for part in plan.findings for one in part.exposures if one.adversary not in others]
+    return CIRCLE_68 * min(one.posterior for one in left) if left else None
 
 
 def not_protected(found: Sequence[dict[str, Any]]) -> list[str]:
@@ -85,13 +89,14 @@ def warnings(plan: Plan, found: Sequence[dict[str, Any]]) -> list[str]:
             "before: a heart rate, of a climb. Epsilon and odds are not said of that."
         )
     elif leave:
+        worst = left_to_readers(plan)
         said.append(
             f"What is kept ({', '.join(map(_spoken, leave))}) is not protected, and reckoned to "
             f"tell the true path. It is left out within {duration(AROUND)} of each protected part, "
             "and a little more: where it is missing tells when that is, to some minutes. Who reads "
-            "the path from the rest is left with about what is left to who knows the path "
-            f"({left_to_readers(plan):,.0f} m at worst, right in 68 of 100 cases). Epsilon and "
-            "odds are not said of them."
+            "the path from the rest is left with about what is left to who knows the path"
+            + (f" ({worst:,.0f} m at worst, right in 68 of 100 cases)" if worst else "")
+            + ". Epsilon and odds are not said of them."
         )
     for one in found:
         name = _spoken(one["field"])
