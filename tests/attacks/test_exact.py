@@ -15,6 +15,7 @@ import pytest
 
 from tests.rides import ride
 from tests.structured import by_distance, filled_in, held, rounded
+from trailveil.adversaries import Named
 from trailveil.attacks import exact
 from trailveil.attacks.contract import Attack, Knowledge, OnGrid, View
 from trailveil.attacks.exact import EXACT, evenly_apart, going_straight, on_a_grid, repeating
@@ -67,7 +68,8 @@ HIDDEN = [name for name, kind in KINDS.items() if kind.hidden]
 def planned(name: str) -> Plan:
     trace = KINDS[name].recording()
     at = int(trace.times[len(trace) // 2])
-    return plan(trace, Request((Stretch("stated", at, at),), method=Method.NOISE))
+    stated = Stretch("stated", at, at)
+    return plan(trace, Request((stated,), method=Method.NOISE, who=(Named.PLAIN,)))
 
 
 def errors(made: Plan, mechanism: Mechanism, attack: Attack) -> FloatArray | None:

@@ -12,7 +12,7 @@ import click
 import numpy as np
 
 from tests.formats.traces import SAMPLES
-from tests.fuzz.inputs import Input, made
+from tests.fuzz.inputs import FAST, Input, made
 from tests.fuzz.judging import ACCEPTED, REFUSED, Fault, check_message, check_told, judged
 from tests.fuzz.seeds import SUFFIXES
 from trailveil.cleaning import clean, clean_readings
@@ -173,5 +173,5 @@ def warm(group: str) -> None:
     if group != "readers":
         for name in ("input.csv", "input.parquet"):
             files = {name: SAMPLES["CSV" if name.endswith("csv") else "GeoParquet"]}
-            arguments = ("protect", name, "-o", "output.gpx", "--adversary", "plain")
+            arguments = ("protect", name, "-o", "output.gpx", *FAST)
             run(Input("protect", "warm", files, (), arguments, ("audit", name, "output.gpx")))

@@ -16,12 +16,12 @@ from tests.rides import BEGIN, ride
 from trailveil.adversaries import Named
 from trailveil.drawing import draw
 from trailveil.everywhere import plan_everywhere
-from trailveil.release import Noise, Plan, plan
+from trailveil.release import Plan, plan
 from trailveil.report import record, text
 from trailveil.report.guesses import guesses
 from trailveil.report.html_style import DARK, LIGHT
 from trailveil.report.pages import private_page, public_page
-from trailveil.request import Request
+from trailveil.request import Method, Request
 from trailveil.retiming import AS_RECORDED, Retiming, retimed
 from trailveil.scan.tokens import from_xml
 from trailveil.selection import Stretch
@@ -29,7 +29,6 @@ from trailveil.trace import NANOSECONDS, Trace
 
 TRACE = ride(60, 30.0, still=(20, 35))
 SEED = bytes(range(32))
-STILL = (Named.PLAIN, Named.STILL)
 # Seconds after the first fix: numbers that nothing else on a page is.
 AT, FROM, UNTIL = 137, 611, 1049
 
@@ -40,12 +39,15 @@ def stretch(begin: int, end: int) -> Stretch:
 
 
 STAY = stretch(FROM, UNTIL)
+NOISE = Method.NOISE
 PLANS: dict[str, Callable[[], Plan]] = {
-    "a time and a stay": lambda: plan(TRACE, Request((stretch(AT, AT), STAY), who=STILL)),
-    "withheld": lambda: plan(TRACE, Request((STAY,), withhold=90.0, who=STILL)),
-    "metres": lambda: plan(TRACE, Request((STAY,), leave=300.0, who=STILL)),
+    "a time and a stay": lambda: plan(TRACE, Request((stretch(AT, AT), STAY), method=NOISE)),
+    "cut": lambda: plan(TRACE, Request((stretch(AT, AT), STAY), floor=4.0)),
+    "both": lambda: plan(TRACE, Request((stretch(1770, 1770),), method=Method.BOTH)),
+    "withheld": lambda: plan(TRACE, Request((STAY,), withhold=90.0, method=NOISE)),
+    "metres": lambda: plan(TRACE, Request((STAY,), leave=300.0, floor=4.0)),
     "everywhere": lambda: plan_everywhere(
-        TRACE, Request((), noise=Noise.EVERYWHERE, who=(Named.PLAIN,))
+        TRACE, Request((), method=Method.EVERYWHERE, who=(Named.PLAIN,))
     ),
 }
 
@@ -97,8 +99,10 @@ def test_pages_say_what_the_report_says_with_its_numbers(name: str) -> None:
         found = record(made, None, output="out.gpx", private=told)
         seen = read_page(data)
         said = " ".join(seen.words)
-        for line in (*found["warnings"], *found["not_protected"], *found["adversaries"]):
+        for line in (*found["warnings"], *found["not_protected"]):
             assert line in said
+        for name in found["adversaries"]:
+            assert name[0].upper() + name[1:] in said
         plain = " ".join(text(found).split("\n", 1)[1].split())
         plain = re.sub(r" ([-!]|\d+\.)(?= )", "", f" {plain}")
         missing = [one for one in plain.split() if one not in said]
@@ -159,7 +163,7 @@ def test_the_scan_of_a_page_can_fail() -> None:
 
 def test_a_page_for_others_does_not_depend_on_which_time_is_protected() -> None:
     """The same fixes, released with noise for another time, give the same page to the byte."""
-    others = [plan(TRACE, Request((stretch(at, at),), who=STILL)) for at in (AT, 900)]
+    others = [plan(TRACE, Request((stretch(at, at),), method=NOISE)) for at in (AT, 900)]
     assert not np.allclose(others[0].mechanism.variances, others[1].mechanism.variances)
     released = drawn(others[0])[1]
     pages = [
@@ -179,10 +183,12 @@ def test_a_page_for_others_shows_times_as_they_leave() -> None:
 
 
 def test_a_circle_that_dwarfs_the_track_is_not_drawn() -> None:
-    made = plan(TRACE, Request((stretch(AT, AT),), radius=5000.0, who=STILL))
+    made = plan(TRACE, Request((stretch(AT, AT),), radius=5000.0, floor=100.0))
     found = record(made, None, output="", private=False)
     released = drawn(made)[1]
-    near = Trace(released.times, 48.0 + np.zeros((60, 2)), released.segments, released.tracks)
+    near = Trace(
+        released.times, 48.0 + np.zeros((len(released), 2)), released.segments, released.tracks
+    )
     seen = read_page(public_page(found, near))
     assert any("Too large to be drawn" in one for one in seen.words)
     assert not any("the size of what is left" in one for one in seen.drawn)
@@ -222,7 +228,8 @@ def test_guesses_are_the_posterior_mean_of_a_dense_formula() -> None:
     own, _ = drawn(planned())
     places = planned().frame.to_lattice(own.positions) / 1e6
     times, kernel = TRACE.seconds, planned().request.kernel
-    gamma = planned().mechanism.covariance()
+    # Nothing that is said of a release counts on its independent noise.
+    gamma = replace(planned().mechanism, independent=None).covariance()
     white = 2.0**2
     every = kernel(times, times) - white * np.eye(times.size)
     inside = (times >= FROM) & (times <= UNTIL)
