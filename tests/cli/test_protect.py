@@ -269,7 +269,9 @@ def test_no_home(source: Path, tmp_path: Path) -> None:
         {"XDG_STATE_HOME": os.fspath(tmp_path / "file" / "x")},
         {"XDG_STATE_HOME": "/proc/x"},
     ):
-        assert "the state folder must be usable" in refused(run("protect", source, *AT_ONCE, env=env))
+        assert "the state folder must be usable" in refused(
+            run("protect", source, *AT_ONCE, env=env)
+        )
     bare = {"XDG_STATE_HOME": "", "LOCALAPPDATA": "", "HOME": os.fspath(tmp_path / "new")}
     assert run("protect", source, *AT_ONCE, env=bare).returncode == 0
     assert (tmp_path / "new" / ".local" / "state" / "trailveil" / "key").exists()
