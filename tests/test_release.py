@@ -38,7 +38,7 @@ def protected(trace: Trace = TRACE) -> tuple[Stretch, ...]:
 # Noise of default requests ships with the package.
 NOISE = Request(protected(), method=Method.NOISE)
 # Of short recordings something is left only where people are quick, or promises small.
-DRIVE = {"floor": 3.6, "middle": 2.5}
+DRIVE: dict[str, Any] = {"floor": 3.6, "middle": 2.5}
 MADE = plan(TRACE, NOISE)
 
 
