@@ -1,12 +1,12 @@
 """One recording and one person are one for `protect`, however they are written."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from numpy.typing import ArrayLike
 
 from tests.cli.test_protect_readings import PRIOR
 from tests.rides import ride, written
@@ -39,10 +39,9 @@ def refused(*words: str) -> str:
     return str(error)
 
 
-def table(path: str, column: str, values: ArrayLike) -> None:
+def table(path: str, column: str, values: Sequence[float]) -> None:
     lines = [
-        f"2024-05-{1 + i // 24:02d}T{i % 24:02d}:00:00,{one:.3f}"
-        for i, one in enumerate(np.asarray(values))
+        f"2024-05-{1 + i // 24:02d}T{i % 24:02d}:00:00,{one:.3f}" for i, one in enumerate(values)
     ]
     Path(path).write_text("\n".join([f"time,{column}", *lines, ""]))
 
@@ -83,8 +82,8 @@ def test_readings_are_one_series_however_their_column_is_named() -> None:
     values = 20 + 2 * np.sin(np.arange(96) / 8) + 0.01 * (np.arange(96) % 7)
     Path("prior.json").write_text(json.dumps(PRIOR))
     table("room.csv", "temperature (degC)", values)
-    stay = ("--between", "2024-05-02T08:00:00Z", "2024-05-02T12:00:00Z")
-    rest = ("--prior", "prior.json", "--assume-utc", *stay)
+    when = ("2024-05-02T08:00:00Z", "2024-05-02T12:00:00Z")
+    rest = ("--prior", "prior.json", "--assume-utc", "--between", *when)
     ways = (("--column", "temperature (degC)"), ("--unit", "degC"))
     done("protect", "room.csv", *ways[0], "--radius", "1", *rest)
     before = Path("room.private.csv").read_bytes()
@@ -95,7 +94,9 @@ def test_readings_are_one_series_however_their_column_is_named() -> None:
     for name in ("room.csv", "named.csv", "bare.csv"):
         words = ("protect", name, "--unit", "degC", "--radius", "2", *rest, "-o", "b.csv")
         assert "must be released once" in refused(*words)
-    table("humidity.csv", "humidity", 40 + np.arange(96) % 5)  # another quantity, same times
+    table(
+        "humidity.csv", "humidity", [40.0 + i % 5 for i in range(96)]
+    )  # another quantity, same times
     done("protect", "humidity.csv", "--unit", "degC", "--radius", "2", *rest, "-o", "c.csv")
 
 
@@ -103,18 +104,19 @@ def test_recordings_with_neither_time_nor_place_in_common_add_nothing() -> None:
     """Zurich in 2012, France in 2023: there is no place that both can have been at."""
     written(Path("a.gpx"), ride(940, 5.0, begin=1_350_000_000, at=(47.37, 8.54)))
     written(Path("b.gpx"), ride(940, 5.0, begin=1_350_000_000 + YEARS, at=(43.7, 3.87), seed=2))
-    how = ("--at", "start")
-    first, second = (" ".join(done("protect", one, *how).split()) for one in ("a.gpx", "b.gpx"))
-    for told in (first, second):
+    told = ""
+    for name in ("a", "b"):
+        words = ("protect", f"{name}.gpx", "--at", "start")
+        told = " ".join(done(*words).split())
         assert "all that can be told" not in told
         assert "visited again and again: epsilon 2" not in told
-    assert "with all 2 of them, of any one time or place with a name: epsilon 0.996 -" in second
+    assert "with all 2 of them, of any one time or place with a name: epsilon 0.996 -" in told
     # The same recording with other noise is what tells all.
     copy = ride(940, 5.0, begin=1_350_036_000 + YEARS, at=(43.7, 3.87), seed=2)
-    written(Path("c.gpx"), copy)
-    assert "must be released once" in refused("protect", "c.gpx", *how)
-    words = ("protect", "c.gpx", *how, "--again", "--radius", "50")
-    assert "place with a name: all that can be told" in " ".join(done(*words).split())
+    words = ("protect", str(written(Path("c.gpx"), copy)), *words[2:])
+    assert "must be released once" in refused(*words)
+    told = " ".join(done(*words, "--again", "--radius", "50").split())
+    assert "of any one time or place with a name: all that can be told" in told
 
 
 def test_no_report_replaces_the_key_of_the_ledger(folder: Path) -> None:
