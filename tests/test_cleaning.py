@@ -222,6 +222,13 @@ def test_local_times_that_name_no_one_instant_are_withheld(times: list[str], unc
     assert cleaning.untimed == 0
 
 
+def test_a_recording_of_the_hour_that_clocks_show_twice_is_called_so() -> None:
+    twice = [(f"2024-10-27T02:{10 + i}:00", 46.0 + i / 100, 7.0) for i in range(6)]
+    with pytest.raises(UnreadableInput, match="got 6 of 6 in an hour that the stated zone") as told:
+        clean(recording([*twice], naive=True), zone=BERLIN)
+    assert "times in UTC or with their offset" in str(told.value)
+
+
 def test_two_zones_are_one_too_many() -> None:
     with pytest.raises(InvalidValue, match="choose one"):
         clean(recording(sound(3)), assume_utc=True, zone=BERLIN)

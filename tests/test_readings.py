@@ -1,9 +1,12 @@
 """Readings: a trace in one dimension."""
 
+import re
+
 import numpy as np
 import pytest
 
 from trailveil.cleaning import clean_readings
+from trailveil.counting import released_before
 from trailveil.errors import InvalidValue, Refused, UnreadableInput
 from trailveil.readings import Readings, RecordedReadings
 
@@ -70,6 +73,18 @@ def test_cleaning_sorts_drops_and_counts() -> None:
     _, cleaning = clean_readings(recorded([20.0, np.nan, 0.0, 0.0]))
     assert cleaning.bad_values == 1
     assert "Left out because they had no readable value: 1 fixes." in cleaning.sentences()
+
+
+def test_readings_are_not_spoken_of_as_places() -> None:
+    moments = [TIMES[0]] * 3 + [TIMES[0] + np.timedelta64(i, "m") for i in range(1, 6)]
+    again = recorded([20.0, 20.0, 21.0, *range(5)], moments)
+    _, cleaning = clean_readings(again)
+    said = " ".join(cleaning.sentences(readings=True))
+    assert "the time and value of another reading: 1 readings" in said
+    assert "the time of another reading with a different value: 1 readings" in said
+    assert not re.search("fix|place|track", said)
+    assert not re.search("place|track", str(released_before("me", [], 0, 1, series="series")))
+    assert "protected places" in str(released_before("me", [], 0, 1))
 
 
 def test_cleaning_refuses_what_it_refuses_of_traces() -> None:

@@ -157,7 +157,7 @@ def test_what_protect_releases_passes(row: Format, tmp_path: Path) -> None:
     suffixes = [one.suffixes[0] for one in FORMATS if one.write] if row.name == "GPX" else [".csv"]
     for suffix in {row.suffixes[0] if row.write else ".gpx", *suffixes}:
         output = tmp_path / f"shared{suffix}"
-        words = ("-o", output, "--adversary", "plain", "--again")
+        words = ("-o", output, "--mechanism", "noise", "--again")
         assert run("protect", source, *words).exit_code == 0
         found = run("audit", source, output)
         assert found.exit_code == 0, found.output

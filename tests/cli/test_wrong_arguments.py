@@ -28,6 +28,7 @@ DESIGN = ("--points", "5", *KERNEL, "--secret", "2", "--budget", "1")
 BASES: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     "protect": (QUICK, ["ride.gpx"]),
     "audit": ((), ["ride.gpx", "other.gpx"]),
+    "verify": ((), ["report.json", "ride.gpx", "other.gpx"]),
     "design": (DESIGN, []),
     "fit": (["-o", "taken/prior.json"], ["ride.gpx"]),
     "calibrate": (["--kernel", "none"], ["ride.gpx"]),
@@ -91,6 +92,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(folder)
     source = written(folder / "ride.gpx", ride(12, 60.0))
     (folder / "other.gpx").write_bytes(source.read_bytes())
+    (folder / "report.json").write_text("{}")
     (folder / "folder").mkdir()
     for name, data in (("taken", b"x"), ("empty", b""), ("noise", bytes(range(256)) * 9)):
         (folder / name).write_bytes(data)
@@ -186,8 +188,19 @@ def test_a_subject_that_cannot_be_printed(
     subject: str, here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert ended(["protect", "ride.gpx", *QUICK, "--subject", subject], monkeypatch) == 2
-    assert "must be a name of up to 100 characters" in capfd.readouterr().err
+    assert "must be of 1 to 100 characters that can be printed" in capfd.readouterr().err
     assert not (here / "ride.private.gpx").exists()
+
+
+@pytest.mark.parametrize(
+    "option", ["--floor", "--steady-for", "--slow-for", "--withhold", "--radius"]
+)
+def test_a_number_that_is_none_is_wrong_usage(
+    option: str, here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for value in ("nan", "inf", "-1"):
+        assert ended(["protect", "ride.gpx", option, value], monkeypatch) == 2
+        assert option in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("value", ["1e308", "1e31", "1e-308", "5e-324", "1e-31"])

@@ -119,7 +119,7 @@ def test_two_people_are_not_mixed_up() -> None:
     ("text", "expected"),
     [
         ("46.5,7.25\n46.6,7.26\n", "a line that names latitude, longitude and time, got none"),
-        ("lat,lon\n46.5,7.25\n", r"one column of times, got none that is known \(lat, lon\)"),
+        ("lat,lon\n46.5,7.25\n", "must have one column of times, got none"),
         ("x,y,time\n1,2,3\n", "a line that names latitude, longitude and time, got none"),
         ("time,lat,lon\n", "got none"),
         ("time,lat,lon\n1715688000,,\n", "got without position: 1"),
@@ -163,9 +163,12 @@ def test_an_ordinary_reader_reads_what_is_written() -> None:
 @pytest.mark.parametrize(
     ("names", "listed"),
     [
-        ("lat,lng,begin_timestamp,end_timestamp", "several that may be (begin_timestamp, end_tim"),
-        ("lat,lng,Start Time", "none that is known (Start Time"),
-        ("lat,lng,moment", "none that is known (lat, lng, moment"),
+        (
+            "lat,lng,begin_timestamp,end_timestamp",
+            "several that may be ('begin_timestamp', 'end_tim",
+        ),
+        ("lat,lng,Start Time", "one that may be ('Start Time')"),
+        ("lat,lng,moment", "got none: x.csv"),
     ],
 )
 def test_a_column_that_may_be_the_time_is_named(names: str, listed: str) -> None:

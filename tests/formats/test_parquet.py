@@ -158,7 +158,7 @@ REFERENCES: tuple[object, ...] = (
         (file({"x": [1.0], "y": [2.0]}), "must have columns of time, and of latitude"),
         (
             file({"lat": [1.0], "lon": [2.0]}),
-            "one column of times, got none that is known",
+            "one column of times, got none",
         ),
         (file({"lat": [[1.0]], "lon": [2.0], "time": [1]}), "must be a whole Parquet file"),
         (file({"lat": ["x" * 9999], "lon": ["1"], "time": [1]}), "must be a whole Parquet file"),

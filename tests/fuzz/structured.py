@@ -149,30 +149,44 @@ def _changed(rng: Random, root: Any) -> Any:
 
 _NAMES = (
     *("latitude", "longitude", "lat", "lon", "time", "date", "timestamp", "track", "segment"),
-    *("user_id", "elevation", "Altitude (ft)", "speed_km_h", "hr", "", "x", "utc time (ms)"),
+    *(
+        "user_id",
+        "uid",
+        "id",
+        "ts",
+        "fix_timestamp",
+        "elevation",
+        "Altitude (ft)",
+        "speed_km_h",
+        "hr",
+        "",
+        "x",
+        "utc time (ms)",
+    ),
     *("latitudeE7", "N/S", "E/W", "temp [K]", "#", '"', "a" * 9000, "(" + " " * 3000, "\ufeff"),
 )
 
 
 def table(rng: Random, data: bytes) -> bytes:
     """Columns dropped, renamed, repeated and swapped; rows ragged; cells quoted and changed."""
-    text = data.decode("utf-8", errors="surrogateescape")
+    text = _text(data)
     delimiter = max(",;\t|", key=text[:300].count)
     rows = [line.split(delimiter) for line in text.split("\n")]
     row = rng.choice(rows)
     at, width = rng.randrange(len(row)), len(rows[0])
     column, other = rng.randrange(width), rng.randrange(width)
-    how = rng.randrange(8)
-    if how == 0:
+    how = rng.randrange(9)
+    if how == 8:
+        rng.choice((_told_apart, _strayed))(rng, rows)
+    elif how == 0:
         rows = [one[:column] + one[column + 1 :] for one in rows]
     elif how == 1:
         rows[0][column] = rng.choice(_NAMES)
     elif how == 2:
         rows = [one + one[column : column + 1] for one in rows]
     elif how == 3:
-        for one in rows:
-            if len(one) == width:
-                one[column], one[other] = one[other], one[column]
+        for one in (each for each in rows if len(each) == width):
+            one[column], one[other] = one[other], one[column]
     elif how == 4:
         row[at:at] = rng.choice(([""] * 3, [row[at]], ["x"] * 50))
     elif how == 5:
@@ -186,6 +200,30 @@ def table(rng: Random, data: bytes) -> bytes:
         delimiter = rng.choice(",;\t| :")
     whole = "\n".join(delimiter.join(one) for one in rows)
     return whole.encode("utf-8", errors="surrogateescape")
+
+
+def _told_apart(rng: Random, rows: list[list[str]]) -> None:
+    """A further column of few values: of people, of modes, of trips, in runs or in turn."""
+    rows[0].append(rng.choice(("uid", "id", "participant", "mode", "trip", "Zaphod", "ts")))
+    count, run = rng.choice((1, 2, 3, 12)), rng.choice((1, 1, 5, 20))
+    for index, one in enumerate(rows[1:]):
+        one.append(f"{index // run % count}")
+
+
+_YEAR = re.compile(r"\b(?:19|20)\d\d(?=-)")
+_DEGREES = re.compile(r"(?<![\d.])(\d{1,2})(?=\.\d{3,})")
+
+
+def _strayed(rng: Random, rows: list[list[str]]) -> None:
+    """A few rows of another year, or thrown to another continent: first, last or between."""
+    kind = rng.randrange(2)
+    begin = rng.choice((1, len(rows) // 2, len(rows) - 2))
+    for one in rows[begin : begin + rng.choice((1, 1, 3, 20))]:
+        for at, cell in enumerate(one):
+            if kind:
+                one[at] = _YEAR.sub(rng.choice(("2014", "1999", "2038")), cell)
+            else:
+                one[at] = _DEGREES.sub(lambda match: f"{(int(match[1]) + 40) % 90}", cell)
 
 
 def _text(data: bytes) -> str:

@@ -17,7 +17,7 @@ _LATITUDES, _LONGITUDES = (PLACES[:_COUNT, axis].tolist() for axis in (0, 1))
 _NAMES = (
     *("time", "timestamp", "date", "Time (ms)", "t", "time"),
     *("latitude", "lat", "latitudeE7", "y", "longitude", "lon", "x", "geometry"),
-    *("track", "segment", "user_id", "elevation", "speed_km_h", "hr", ""),
+    *("track", "segment", "user_id", "participant", "ts", "elevation", "speed_km_h", "hr", ""),
 )
 
 
@@ -29,7 +29,9 @@ def parquet(rng: Random, _: bytes) -> bytes:
     columns = {"time": _times(rng), "latitude": None, "longitude": None}
     columns["latitude"] = _numbers(rng, _LATITUDES)
     columns["longitude"] = _numbers(rng, _LONGITUDES)
-    for name in rng.sample(["track", "segment", "user_id", "elevation", "hr", "speed_m_s"], 2):
+    for name in rng.sample(
+        ["track", "segment", "uid", "Zaphod", "elevation", "hr", "speed_m_s"], 2
+    ):
         if rng.random() < 0.4:
             columns[name] = rng.choice(_KINDS)(rng, list(range(_COUNT)))
     about = None

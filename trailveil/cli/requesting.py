@@ -8,7 +8,7 @@ from click.core import ParameterSource
 
 from trailveil.activities import ACTIVITIES, MIDDLE
 from trailveil.adversaries import named as known_as
-from trailveil.cli.parameters import ABOVE_ONE, POSITIVE
+from trailveil.cli.parameters import ABOVE_ONE, POSITIVE, FiniteRange
 from trailveil.cli.selecting import SELECTING
 from trailveil.errors import InvalidValue
 from trailveil.formats.source import named as file_named
@@ -36,7 +36,7 @@ _OPTIONS = (
     ),
     click.option(
         "--withhold",
-        type=click.FloatRange(min=0, max=1e9),
+        type=FiniteRange(min=0, max=1e9),
         metavar="SECONDS",
         help="Release nothing this near a protected time, at least.",
     ),
@@ -72,7 +72,7 @@ _OPTIONS = (
     ),
     click.option(
         "--floor",
-        type=click.FloatRange(0.01, 1000),
+        type=FiniteRange(0.01, 1000),
         metavar="M_PER_S",
         help="The same pace as a number, in place of --activity.",
     ),
@@ -86,7 +86,7 @@ _OPTIONS = (
     ),
     click.option(
         "--steady-for",
-        type=click.FloatRange(0, 1440),
+        type=FiniteRange(0, 1440),
         default=5.0,
         show_default=True,
         metavar="MINUTES",
@@ -94,7 +94,7 @@ _OPTIONS = (
     ),
     click.option(
         "--slow-for",
-        type=click.FloatRange(0, 1440),
+        type=FiniteRange(0, 1440),
         default=0.0,
         show_default=True,
         metavar="MINUTES",

@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import Final
 
 from trailveil.errors import UnreadableInput
-from trailveil.formats.source import named
 
 LATITUDES: Final = {"lat", "latitude", "latitud", "latitudine", "breite", "breitengrad"}
 LONGITUDES: Final = {
@@ -56,6 +55,7 @@ _PER_SECOND: Final = {
 _UTC: Final = {"utc", "gmt", "z"}
 _WORDS = re.compile(r"[eE][67](?![a-zA-Z0-9])|[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]*|\d+")
 _LONGEST_NAME, _NAMED = 100, 8
+_PLAIN_NAME = re.compile(r"[^\W\d_]{1,20}(?:[ _-]?[^\W\d_]{1,20}){0,3}_?\d?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +153,18 @@ def times_in(names: Sequence[object]) -> list[str]:
 
 def no_time(names: Sequence[object], where: str) -> UnreadableInput:
     """The refusal of a table none of whose columns, or no one of them, is surely of times."""
-    texts = [name.strip() for name in names if isinstance(name, str) and name.strip()]
-    known = times_in(texts)
-    got = "several that may be" if len(known) > 1 else "none that is known"
-    listed = named(", ".join((known or texts)[:_NAMED])).removeprefix("...")
+    known = times_in(names)
+    got = "several that may be" if len(known) > 1 else "one that may be" if known else "none"
+    listed = f" ({', '.join(shown(name) for name in known[:_NAMED])})" if known else ""
     return UnreadableInput(
-        f"input must have one column of times, got {got} ({listed}): {where}; name the one that "
+        f"input must have one column of times, got {got}{listed}: {where}; name the one that "
         "holds the times 'time'"
     )
+
+
+def shown(name: str) -> str:
+    """A column's name as it may stand in a message: a plain one, since others may be a value."""
+    return f"'{name}'" if _PLAIN_NAME.fullmatch(name) else "NAME"
 
 
 def tracks_in(names: Sequence[str]) -> list[str]:

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import UnreadableInput
-from trailveil.formats.columns import DATES, LATITUDES, LONGITUDES, TIMES, words_of
-from trailveil.formats.source import named
+from trailveil.formats.columns import DATES, LATITUDES, LONGITUDES, TIMES, shown, words_of
 from trailveil.strays import metres_between
 from trailveil.trace import NANOSECONDS
 
@@ -68,7 +67,8 @@ class People:
         """What the latest fix has in the columns of these names; what is missing says nothing."""
         plan = self._plans.get(names)
         if plan is None:
-            plan = [(i, one) for i, name in enumerate(names) if (one := self._of(name))]
+            first = {name: i for i, name in reversed([*enumerate(names)])}  # of two of a name
+            plan = [(i, one) for name, i in first.items() if (one := self._of(name))]
             if len(self._plans) < _MOST_VALUES:
                 self._plans[names] = plan
         for index, column in plan:
@@ -97,8 +97,8 @@ class People:
             if column.open and (several := column.several(times, positions)):
                 raise UnreadableInput(
                     "a recording must be of one person and one device, got several (the column "
-                    f"'{named(column.name)}' tells {several} apart): {where}; release each with "
-                    f"trailveil batch --trace-column '{named(column.name)}', or leave the column "
+                    f"{shown(column.name)} tells {several} apart): {where}; release each with "
+                    f"trailveil batch --trace-column {shown(column.name)}, or leave the column "
                     "out if all are of one"
                 )
 

@@ -63,7 +63,8 @@ def subject_named(name: str) -> str:
     letters = [one for one in whole if unicodedata.category(one) in _LETTERS]
     scripts = {_script(one) for one in letters} - {""}
     hidden = any(one in _INVISIBLE or "\ufe00" <= one <= "\ufe0f" for one in whole)
-    if not whole or len(whole) > _LONGEST or hidden or not whole.isprintable():
+    hidden |= not unicodedata.normalize("NFKC", name).strip().isprintable()
+    if not whole or len(whole) > _LONGEST or hidden:
         raise InvalidValue(
             f"the name of a person must be of 1 to {_LONGEST} characters that can be printed, got "
             "another: write it in letters and digits"
