@@ -36,6 +36,9 @@ READ = (*(row.name for row in FORMATS), "readings")
 RUN = (*(("protect",) * 6), "readings", "audit", "prior", "key")
 """What is run of the command line, in turn."""
 
+FAST = ("--adversary", "plain", "--floor", "30")
+"""Options by which noise is found soon, and cuts leave something of short recordings."""
+
 _OPTIONS: tuple[tuple[str, ...], ...] = (
     *((), (), ("--at", "start+1m"), ("--at", "end-30s", "--at", "start"), ("--everywhere",)),
     *(("--between", "start+30s", "end-45s"), ("--stops", "auto", "--stops-for", "20")),
@@ -43,9 +46,9 @@ _OPTIONS: tuple[tuple[str, ...], ...] = (
 )
 _FURTHER: tuple[tuple[str, ...], ...] = (
     *(("--round-times", "10"), ("--round-times", "3600"), ("--shift-times",), ("--every", "5")),
-    *(("--assume-utc",), ("--tz", "Europe/Berlin"), ("--withhold", "10"), ("--no-returns",)),
-    *(("--mechanism", "noise"), ("--mechanism", "both"), ("--radius", "50"), ("--uncertain", "5")),
-    *(("--activity", "drive"), ("--floor", "2"), ("--steady-for", "2"), ("--slow-for", "10")),
+    *(("--assume-utc",), ("--tz", "Europe/Berlin"), ("--withhold", "10"), ("--withhold", "x")),
+    *(("--mechanism", "noise"), ("--mechanism", "both"), ("--radius", "50"), ("--no-returns",)),
+    *(("--activity", "drive"), ("--floor", "2"), ("--uncertain", "5"), ("--steady-for", "2")),
     *(("--json",), ("--report", "report.json"), ("--report", "report.txt")),
     *(("--keep", name) for name in KEEPABLE),
 )
@@ -155,7 +158,7 @@ def _protect(rng: Random, real: Path | None) -> Input:
         "protect",
         kind,
         {name: _still_read(rng, kind, real)},
-        arguments=("protect", name, "-o", output, "--adversary", "plain", *whole),
+        arguments=("protect", name, "-o", output, *FAST, *whole),
         audited=("audit", name, output, *audited),
     )
 
@@ -200,6 +203,6 @@ def _key(rng: Random, _: Path | None) -> Input:
 
 def _with(options: tuple[str, ...], files: Mapping[str, bytes], kind: str) -> Input:
     """A release of a sound recording with a file besides."""
-    arguments = ("protect", "input.csv", "-o", "output.csv", "--adversary", "plain", *options)
+    arguments = ("protect", "input.csv", "-o", "output.csv", *FAST, *options)
     sound = {"input.csv": MADE["CSV"][0]}
     return Input("run", kind, {**sound, **files}, arguments=arguments)
