@@ -33,6 +33,8 @@ _UNITS = {"h": 3600, "m": 60, "s": 1}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = 86_400 * NANOSECONDS
 _MOST_LISTED = 6
+# Seconds from which on a gap ends an outing, and how many times the usual step it must be.
+_OUTING_ENDS, _FAR_MORE = 3600.0, 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,15 +144,31 @@ def stops(trace: Trace, within: float = WITHIN, lasts: float = LASTS) -> list[St
 def ends(trace: Trace) -> list[Stretch]:
     """Both ends of the trace: first and last fix, widened over the stays that adjoin.
 
+    Where it pauses for hours, both ends of each outing.
     Whether they are widened depends on where the person was, so all of them say so.
     """
+    whole = _ends_of(trace, "")
+    gaps = np.diff(trace.seconds)
+    breaks = np.flatnonzero(gaps >= max(_OUTING_ENDS, _FAR_MORE * float(np.median(gaps)))) + 1
+    if not breaks.size:
+        return whole
+    found = []
+    for rows in np.split(np.arange(len(trace)), breaks):
+        inside = np.zeros(len(trace), dtype=np.bool_)
+        inside[rows] = True
+        found += _ends_of(trace.only(inside), " of an outing")
+    return found
+
+
+def _ends_of(trace: Trace, of: str) -> list[Stretch]:
     times = trace.times.tolist()
     first, last = settled(trace)
     if first >= last:
-        return [Stretch("the whole recording, which stands still", times[0], times[-1], True)]
+        label = f"the whole{of}" if of else "the whole recording, which stands still"
+        return [Stretch(label, times[0], times[-1], True)]
     return [
-        Stretch("the start", times[0], times[first], by_place=True),
-        Stretch("the end", times[last], times[-1], by_place=True),
+        Stretch(f"the start{of}", times[0], times[first], by_place=True),
+        Stretch(f"the end{of}", times[last], times[-1], by_place=True),
     ]
 
 

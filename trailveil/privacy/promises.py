@@ -49,6 +49,7 @@ def promises(report: dict[str, Any]) -> Iterator[Check]:
 def _checked(report: dict[str, Any]) -> Iterator[Check]:
     parts, designs, method = report["secrets"], report["designs"], report["mechanism"]["name"]
     yield Check("the report is of a cut, of noise, or both", method in ("cut", "noise", "both"))
+    yield Check("it names a protected part", bool(parts))
     wanted = 0 if method == "cut" else len(parts)
     yield Check("there is a design for each part with noise", len(designs) == wanted)
     if report["places"]:
@@ -71,9 +72,40 @@ def _checked(report: dict[str, Any]) -> Iterator[Check]:
                 for one in design["adversaries"]
             ]
         yield from _figures(name, part, target, proved)
-    worst = max((_number(part["epsilon"]) for part in parts), default=Fraction(0))
-    stated = _number(report["worst"]["epsilon"])
-    yield Check(f"the worst epsilon is {float(stated):.4g}", worst <= stated * _ROUNDING)
+    yield from _worst(parts, report["worst"])
+
+
+def _worst(parts: list[dict[str, Any]], worst: dict[str, Any]) -> Iterator[Check]:
+    """Whether the figures of the whole are those of its worst part, and follow from mu."""
+    stated = _number(worst["epsilon"])
+    most = max((_number(part["epsilon"]) for part in parts), default=Fraction(0))
+    yield Check(f"the worst epsilon is {float(stated):.4g}", most <= stated * _ROUNDING)
+    for name, one in (
+        ("the worst part", worst),
+        *((f"part {i}", x) for i, x in enumerate(parts, 1)),
+    ):
+        mu, order = _number(one["mu"]), _number(one["order"])
+        follows = (
+            abs(order / 2 * mu**2 - _number(one["epsilon"])) <= _number(one["epsilon"]) / 10**9
+        )
+        yield Check(f"{name}: mu gives its epsilon", follows)
+    circles = [
+        _number(each["circle_68_m"])
+        for part in parts
+        for each in part["exposures"]
+        if each["circle_68_before_m"] is None
+    ]
+    own = [_number(one["circle_68_m"]) for one in (worst, *parts)]
+    least = min(circles, default=Fraction(0))
+    holds = all(least <= circle * _ROUNDING for circle in own[1:]) and own[0] <= least * _ROUNDING
+    for part, circle in zip(parts, own[1:], strict=True):
+        known = [
+            _number(each["circle_68_m"])
+            for each in part["exposures"]
+            if each["circle_68_before_m"] is None
+        ]
+        holds = holds and circle <= min(known, default=Fraction(0)) * _ROUNDING
+    yield Check("the circles of the parts and of the whole are those of strangers", holds)
 
 
 def _design(

@@ -174,8 +174,9 @@ def numbers(found: dict[str, Any]) -> Table:
         *numbers_of(worst),
         _metres_row("A circle that is right in 68 of 100 cases", worst["circle_68_m"]),
         (Cell("Fixes released"), Cell(f"{noise['released_fixes']:,}", noise["released_fixes"])),
-        (Cell("Fixes withheld"), Cell(f"{noise['withheld_fixes']:,}", noise["withheld_fixes"])),
     ]
+    if (silent := noise["withheld_fixes"]) is not None:
+        rows.append((Cell("Fixes withheld"), Cell(f"{silent:,}", silent)))
     for entry, words in (
         ("rms_m", "Moved on average (root mean square)"),
         ("largest_rms_m", "Moved where most (root mean square)"),

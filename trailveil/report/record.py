@@ -63,7 +63,7 @@ def record(
         "trailveil": __version__,
         "output": output,
         "private": private,
-        "recording": _recording(plan, cleaning),
+        "recording": _recording(plan, cleaning, private=private),
         "target": {
             "radius_m": asked.radius,
             "epsilon": asked.epsilon,
@@ -133,7 +133,11 @@ def _pace(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _recording(plan: Plan, cleaning: Cleaning | None) -> dict[str, Any]:
+def _recording(plan: Plan, cleaning: Cleaning | None, *, private: bool) -> dict[str, Any]:
+    """How much was recorded. How much is hidden of it would tell others how long a stay was."""
+    if _hidden_count(plan, private=private):
+        released = int(plan.mechanism.rows.size)
+        return {"fixes": released, "cleaning": {}, "cleaning_in_words": []}
     return {
         "fixes": len(plan.trace),
         "cleaning": cleaning.counts() if cleaning else {},
@@ -158,17 +162,23 @@ def _adversaries(plan: Plan, there: Sequence[Visited]) -> list[str]:
     return list(dict.fromkeys(one.adversary for part in plan.findings for one in part.exposures))
 
 
+def _hidden_count(plan: Plan, *, private: bool) -> bool:
+    """Whether the number of fixes that are left out is for the owner alone."""
+    return not private and not plan.everywhere and plan.mechanism.rows.size < len(plan.trace)
+
+
 def _mechanism(plan: Plan, *, private: bool) -> dict[str, Any]:
     """The noise of the design. How much it is tells when, to who can design it, too."""
     mechanism = plan.mechanism
     released = int(mechanism.rows.size)
     told = private or bool(plan.everywhere)
+    hidden = _hidden_count(plan, private=private)
     return {
         "name": plan.request.method.value,
         "withheld_min": withheld(plan.trace.seconds, mechanism.rows) / 60 if told else None,
         "withheld_km": withheld(way(plan.lattice), mechanism.rows) / 1000 if private else None,
         "released_fixes": released,
-        "withheld_fixes": len(plan.trace) - released,
+        "withheld_fixes": None if hidden else len(plan.trace) - released,
         "rms_m": float(np.sqrt(2) * mechanism.rms) if told else None,
         "largest_rms_m": float(np.sqrt(2) * mechanism.max_std) if told else None,
         "largest_99_m": _PLANAR_99 * mechanism.max_std if told else None,
@@ -192,7 +202,9 @@ def _worst(plan: Plan, there: Sequence[Visited], *, private: bool) -> dict[str, 
         mu = rounded_up(worst.guarantee.mu)
         return _meaning(Guarantee(mu, request.order), request.leave / CIRCLE_68)
     mu = request.radius * request.scale * float(np.sqrt(request.bound))
-    least = rounded_down(min(worst.deviation, request.bound**-0.5 / request.wide))
+    # What was asked for tells nothing of the parts; less than that would.
+    asked = request.bound**-0.5 / request.wide
+    least = asked if worst.deviation >= asked else rounded_down(worst.deviation)
     return _meaning(Guarantee(mu, request.order), least)
 
 

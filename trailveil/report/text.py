@@ -141,7 +141,9 @@ def _circle(radius: float | None) -> str:
 
 
 def _cost(noise: dict[str, Any], times: dict[str, Any]) -> list[Line]:
-    counts = f"{_count(noise['released_fixes'])} released, {noise['withheld_fixes']} left out"
+    counts = f"{_count(noise['released_fixes'])} released"
+    if noise["withheld_fixes"] is not None:
+        counts += f", {noise['withheld_fixes']} left out"
     counts += f" ({_left_out(noise)})." if noise["withheld_min"] else "."
     moved = ""
     if noise["rms_m"]:

@@ -103,8 +103,8 @@ def not_protected(plan: Plan, *, private: bool, retiming: Retiming = AS_RECORDED
         )
     if private and not _holds_both_ends(plan):
         found.append(
-            "The start or the end of the recording, which is in none of the parts that were chosen "
-            "by place: if somebody could live there, add --at start --at end."
+            "The start or the end of the recording: it is in none of the protected parts. If "
+            "somebody could live there, add --at start --at end."
         )
     return [*found, *of_times]
 
@@ -123,11 +123,11 @@ def _of_times(retiming: Retiming) -> list[str]:
 
 
 def _holds_both_ends(plan: Plan) -> bool:
-    """Whether both ends are protected, or times were stated and not chosen by place."""
+    """Whether both ends are protected."""
     parts = [one.stretch for one in plan.findings]
     parts += [part for one in plan.common for part in one.around]
-    if not any(part.by_place for part in parts):
-        return True
+    if not parts:
+        return False
     first, last = int(plan.trace.times[0]), int(plan.trace.times[-1])
     begins, ends = min(part.begin for part in parts), max(part.end for part in parts)
     return begins <= first and last <= ends

@@ -27,6 +27,7 @@ _COARSER = (10, 100, 1000)  # steps of the grid
 _AROUND = 5  # steps of the grid
 _MOST_CELLS = 20_000
 _OFF_GRID = 1e-3  # steps of the grid
+_EXACT = 1e-10  # degrees: as recorded, however the number was written
 _HARDLY = 25.0  # metres: a fix that is moved by less still shows which house it was
 _SOME = 5  # fixes at a place from which on its middle is told
 
@@ -62,7 +63,7 @@ def compare(
     times = released.times[sound].astype("datetime64[ns]").astype(np.int64)
     places = released.positions[sound]
     grid, true = microdegrees(places), microdegrees(original.positions)
-    found = [_stray(int((~sound).sum())), _finer(places, grid)]
+    found = [_stray(int((~sound).sum()))]
     if not len(times):
         return Compared(_only(found), (), Moved(), Moved())
     match = matched(original.times, cells(true), times, cells(grid))
@@ -70,6 +71,8 @@ def compare(
     rows = match.rows[agree]
     away = np.full(len(times), np.inf)
     away[agree] = _metres(original.positions[rows], places[agree])
+    exact = np.zeros(len(times), dtype=np.bool_)
+    exact[agree] = np.abs(original.positions[rows] - places[agree]).max(axis=1) < _EXACT
     same = np.zeros(len(times), dtype=np.bool_)
     same[agree] = cells(true[rows]) == cells(grid[agree])
     of_protected = np.zeros(len(times), dtype=np.bool_)
@@ -77,6 +80,7 @@ def compare(
     counted = _moved(away[of_protected], same[of_protected])
     steps = true[match.rows[of_protected]] - grid[of_protected]
     found += [
+        _finer(places[~exact]),
         *_unmoved(counted, away[of_protected]),
         _rounded(true[match.rows[of_protected]], grid[of_protected]),
         _half_moved(steps, away[of_protected]),
@@ -119,8 +123,11 @@ def _stray(count: int) -> Finding | None:
     return Finding(Kind.STRAY, where, count) if count else None
 
 
-def _finer(places: NDArray[np.float64], grid: NDArray[np.int64]) -> Finding | None:
-    """Digits below the grid are not those of the mechanism, and could be those of the truth."""
+def _finer(places: NDArray[np.float64]) -> Finding | None:
+    """Digits below the grid, of fixes that are not as recorded, are none of a release.
+
+    They could be those of the truth.
+    """
     steps = places * MICRO
     off = int((np.abs(steps - np.rint(steps)) > _OFF_GRID).any(axis=1).sum())
     return Finding(Kind.FINE, "positions of fixes", off) if off else None
