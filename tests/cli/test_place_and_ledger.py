@@ -57,7 +57,11 @@ def refused(*words: str) -> str:
     return str(error)
 
 
-def test_home_is_moved_by_the_same_on_every_day_and_its_total_is_told() -> None:
+def test_home_is_moved_by_the_same_on_every_day_and_its_total_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # What rides tell of each other's times takes long, and is counted apart.
+    monkeypatch.setattr("trailveil.accounting.worst_beside", lambda *_: 0.0)
     assert "Added home." in done(
         "place", "add", "home", "--near", AT, "--ways", "1", "--radius", "300", *QUICK
     )
