@@ -71,6 +71,7 @@ def test_as_many_visits_as_were_stated_tell_at_most_its_epsilon(
     # What rides tell of each other's times takes long, and is counted apart.
     monkeypatch.setattr("trailveil.accounting.worst_beside", lambda *_: 0.0)
     save_places(ledger, [HOME])
+    totals = []
     for number in range(5):
         made, done = released(ledger, out(number), tmp_path / f"{number}.gpx")
         assert [one.stretch.label for one in made.findings] == ["home", "the end"]
@@ -81,6 +82,7 @@ def test_as_many_visits_as_were_stated_tell_at_most_its_epsilon(
         assert left >= 4 / RIDE.bound > RIDE.slowest.bridged(home.cut - 61)
         assert done.account is not None
         (told,) = done.account.places
+        totals.append(told.total)
         # Whole seconds leave a little more, never less.
         assert (number + 1) / 4 * 0.995 < told.total <= (number + 1) / 4
         assert told.total == pytest.approx((number + 1) / left / RIDE.bound, rel=1e-12)
@@ -91,7 +93,7 @@ def test_as_many_visits_as_were_stated_tell_at_most_its_epsilon(
     with ledger.open() as book:
         (shown,) = places_told(book, [HOME], "me")
         assert places_told(book, [HOME], "somebody else") == ()
-    assert shown.total == told.total
+    assert shown.total == totals[-1]
     assert shown.visits == 5
     assert ledger.verify() == 5
 
