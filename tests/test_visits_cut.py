@@ -204,14 +204,21 @@ def test_two_cuts_of_one_recording_tell_what_their_union_tells(
     )
 
 
-def test_what_a_second_cut_lays_open_counts_as_all(ledger: Ledger, tmp_path: Path) -> None:
-    """The ends were protected once, and then not."""
-    released(ledger, loop(), tmp_path / "a.gpx")
-    asked = requested(loop(), Chosen(("start+30m",), returns=False), RIDE)
-    found = publish(plan(loop(), asked), ledger, tmp_path / "b.gpx", again=True).account
-    assert found is not None
-    assert found.one_place > 1e9
-    assert found.times > 1e9
+@pytest.mark.parametrize("first", ["the ends", "the middle", "the middle, and both then"])
+def test_what_one_cut_hides_and_another_does_not_counts_as_all(
+    ledger: Ledger, tmp_path: Path, first: str
+) -> None:
+    """In either order: the ends are hidden once, and once they are not."""
+    middle = requested(loop(), Chosen(("start+30m",), returns=False), RIDE)
+    ends = requested(loop(), ENDS, RIDE)
+    order = (ends, middle) if first == "the ends" else (middle, ends)
+    if first.endswith("both then"):  # the middle by less than before: so it is something new
+        all_three = Chosen(("start", "start+30m", "end"), returns=False)
+        order = (middle, requested(loop(), all_three, replace(RIDE, radius=50.0)))
+    for name, asked in zip("ab", order, strict=True):
+        found = publish(plan(loop(), asked), ledger, tmp_path / f"{name}.gpx", again=True).account
+        assert found is not None
+        assert (found.one_place > 1e9) == (found.times > 1e9) == (name == "b")
 
 
 def test_another_recording_of_the_same_times_is_no_part_of_a_cut(
