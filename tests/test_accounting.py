@@ -16,7 +16,7 @@ from trailveil.everywhere import plan_everywhere
 from trailveil.kernels import Kernel
 from trailveil.ledger import Ledger, open_ledger
 from trailveil.mechanism import Mechanism, no_noise
-from trailveil.places import Place, designed, save_places
+from trailveil.places import Place, designed, save_places, shared_noise
 from trailveil.projection import Frame
 from trailveil.protecting import known_places, publish, requested
 from trailveil.published import Published
@@ -62,7 +62,7 @@ def released(
     there = known_places(ledger, trace, subject=subject)
     asked = asked or replace(CUT, epsilon=epsilon)
     request = requested(trace, Chosen((at,), returns=False), asked, there)
-    made = plan(trace, request, [one.common(trace) for one in there])
+    made = plan(trace, request, shared_noise(there, trace, request.method))
     return publish(made, ledger, output, there=there, again=again, limit=limit, subject=subject)
 
 
@@ -152,7 +152,10 @@ def test_a_place_with_a_name_is_one_secret_of_all_its_visits(
     ledger: Ledger, tmp_path: Path
 ) -> None:
     save_places(ledger, [HOME])
-    found = [released(ledger, day(n), tmp_path / f"{n}.gpx", at="end").account for n in range(3)]
+    found = [
+        released(ledger, day(n), tmp_path / f"{n}.gpx", at="end", asked=NOISE).account
+        for n in range(3)
+    ]
     totals = []
     for one in found:
         assert one is not None
@@ -180,7 +183,7 @@ def test_a_part_of_a_released_ride_with_nothing_of_its_own_costs_nothing(
 
     def only_home(trace: Trace, name: str) -> Published:
         there = known_places(ledger, trace)
-        request = requested(trace, Chosen(returns=False), CUT, there)
+        request = requested(trace, Chosen(returns=False), NOISE, there)
         assert request.stretches == ()
         made = plan(trace, request, [one.common(trace) for one in there])
         return publish(made, ledger, tmp_path / name, there=there, again=True)
@@ -226,9 +229,9 @@ def test_what_cannot_be_computed_counts_as_everything(ledger: Ledger, tmp_path: 
     """A changed place, released again at the same times: the draws are two, and the way is one."""
     save_places(ledger, [HOME])
     trace = day(0)
-    released(ledger, trace, tmp_path / "a.gpx")
+    released(ledger, trace, tmp_path / "a.gpx", asked=NOISE)
     save_places(ledger, [designed(replace(HOME, epsilon=0.9))])
-    found = released(ledger, trace, tmp_path / "b.gpx", again=True).account
+    found = released(ledger, trace, tmp_path / "b.gpx", again=True, asked=NOISE).account
     assert found is not None
     assert found.total > 1e9
     assert found.one_place > EVERYTHING

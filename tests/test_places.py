@@ -28,7 +28,7 @@ from trailveil.places import (
 from trailveil.protecting import known_places, publish, requested
 from trailveil.release import Plan, plan
 from trailveil.report import record, text
-from trailveil.request import Request
+from trailveil.request import Method, Request
 from trailveil.selection import Chosen
 from trailveil.trace import Trace
 from trailveil.visits import Circle
@@ -61,7 +61,7 @@ ENDS = Chosen(returns=False)
 
 def planned(ledger: Ledger, trace: Trace, chosen: Chosen = ENDS) -> tuple[Plan, list[Visited]]:
     there = known_places(ledger, trace, key=KEY)  # so that draws are the same in every run
-    request = requested(trace, chosen, Request((), who=(Named.PLAIN,)), there)
+    request = requested(trace, chosen, Request((), who=(Named.PLAIN,), method=Method.NOISE), there)
     return plan(trace, request, [one.common(trace) for one in there]), there
 
 
@@ -97,10 +97,11 @@ def test_every_visit_of_every_ride_is_moved_by_the_same(ledger: Ledger) -> None:
     for number in (1, 2, 5):
         trace = day(number)
         made, there = planned(ledger, trace)
+        assert [one.label for one in made.request.stretches] == ["the end"]
+        made = plan(trace, replace(made.request, stretches=()), made.common)
         assert np.all(made.mechanism.beside[:9] == 4.0)  # of each release, besides what is common
         made = replace(made, mechanism=replace(made.mechanism, independent=None))
         assert [one.place.name for one in there] == ["home"]
-        assert [one.label for one in (f.stretch for f in made.findings)] == ["the end"]
         (noise,) = made.common
         released, _ = draw(made, bytes([number]) * 32)
         shift = (released.positions - trace.positions)[:9]
@@ -154,7 +155,7 @@ def test_the_report_of_a_place_says_that_its_times_were_chosen_by_place(ledger: 
     assert "a figure there and not a guarantee" in told
     assert "made against who learns" not in told  # which is said of the place itself
     assert found["target"]["ways"] == 1
-    assert "however often by up to 1 way to and from it" in " ".join(text(found).split())
+    assert "however often you visit it by 1 way:" in " ".join(text(found).split())
 
 
 def test_a_part_of_an_outing_has_the_noise_of_its_visit(ledger: Ledger, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from trailveil.adversaries import Named
 from trailveil.common import Common
 from trailveil.cutting import Paces
 from trailveil.demands import Target
+from trailveil.design.cut import least_cut
 from trailveil.errors import InvalidValue, Refused, UnreadableInput
 from trailveil.formats.source import load, named
 from trailveil.gaussian import FloatArray
@@ -93,6 +94,16 @@ class Place:
         Given the place, ways to and from it are independent: what cuts tell of it adds up.
         """
         return self.ways / self.request.bound
+
+    @property
+    def reach(self) -> float:
+        """Seconds from a visit within which another recording may be cut or moved because of it."""
+        slowest = Request(())
+        try:
+            cut = least_cut(slowest.slowest, self.variance, 1) + slowest.uncertain
+        except Refused:
+            cut = float("inf")
+        return max(self.noise.reach, cut, self.withhold or 0.0)
 
     @property
     def statement(self) -> bytes:

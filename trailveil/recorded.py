@@ -23,7 +23,7 @@ from trailveil.release import Plan
 from trailveil.trace import NANOSECONDS, Trace, seconds_since_the_first
 
 SAME_OUTING = 2 * 3600.0
-"""Seconds from a recorded visit of a place within which another recording has its noise as well."""
+"""Seconds from a recorded visit of a place within which another recording is reckoned with it."""
 
 # How an archive of NumPy's begins, which is what entries once were.
 _ARCHIVE = b"PK"
@@ -217,7 +217,7 @@ def near_in_time(
     """Of visits, those that matter from begin to end (ns), by the ident of their place."""
     found: dict[bytes, list[tuple[int, int]]] = {}
     for place in places:
-        reach = round(min(place.noise.reach, SAME_OUTING) * NANOSECONDS)
+        reach = round(min(place.reach, SAME_OUTING) * NANOSECONDS)
         for one in known:
             near = one.begin <= end + reach and one.end >= begin - reach
             if near and one.place == place.ident:

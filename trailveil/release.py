@@ -247,6 +247,11 @@ def _nothing_left(trace: Trace, request: Request, cuts: Sequence[float | None]) 
         f"at least two fixes must remain, got fewer: {minutes:.1f} min are cut on each side of "
         f"{parts} protected part{'s' * (parts != 1)}, of a recording of {trace.duration / 60:.1f} "
         "min; state a smaller --radius or a faster --activity, or use --mechanism noise"
+        + (
+            ", or state fewer --ways of a place"
+            if any(p.variance for p in request.stretches)
+            else ""
+        )
         + (", or leave other visits as recorded (--no-returns)" if request.returns else "")
     )
 

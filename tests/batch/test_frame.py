@@ -120,7 +120,7 @@ def test_a_ledger_counts_and_refuses_another_release(tmp_path: Path, key: Path) 
     pd.testing.assert_frame_equal(first, protect_frame(one, key=key, rules=RULES, ledger=ledger))
     with ledger.open() as book:
         assert len(book.standing("me")) == 1
-    other = replace(RULES, request=replace(SHORT, order=4.0))
+    other = replace(RULES, request=replace(SHORT, withhold=5.0))  # more is released
     with pytest.raises(Refused, match="must be released once"):
         protect_frame(one, key=key, rules=other, ledger=ledger)
     protect_frame(one, key=key, rules=other, ledger=ledger, again=True)

@@ -57,12 +57,18 @@ def refused(*words: str) -> str:
     return str(error)
 
 
-def test_home_is_moved_by_the_same_on_every_day_and_its_total_is_told() -> None:
-    assert "Added home." in done("place", "add", "home", "--near", AT, "--ways", "1", *QUICK)
+def test_home_is_moved_by_the_same_on_every_day_and_its_total_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # What rides tell of each other's times takes long, and is counted apart.
+    monkeypatch.setattr("trailveil.accounting.worst_beside", lambda *_: 0.0)
+    assert "Added home." in done(
+        "place", "add", "home", "--near", AT, "--ways", "1", "--radius", "300", *QUICK
+    )
     # Draws are the same in every run: what follows is of these, and no matter of chance.
     Path("my.key").write_text("trailveil key 1\n" + "5a" * 32 + "\n")
     Path("my.key").chmod(0o600)
-    keyed = ("--no-returns", "--key", "my.key")
+    keyed = ("--no-returns", "--key", "my.key", "--mechanism", "noise")
     moved, totals = [], []
     for number in range(3):
         found = json.loads(done("protect", f"{number}.gpx", *keyed, "--json"))
@@ -73,9 +79,9 @@ def test_home_is_moved_by_the_same_on_every_day_and_its_total_is_told() -> None:
         assert home["releases"] == found["ledger"]["releases"] == number + 1
         totals.append(home["total"])
         assert [one["label"] for one in found["secrets"]] == ["the end"]
-        assert found["ledger"]["if_one_place"] == pytest.approx(number + 1, rel=0.01)
-    # The end is cut: nothing but the noise of home is here, and the grid.
-    assert np.ptp(moved, axis=0).max() < 1e-4
+        assert (number + 1) / 2 < found["ledger"]["if_one_place"] <= number + 1
+    # The noise of the end, some metres here, is each ride's own.
+    assert np.ptp(moved, axis=0).max() < 1e-3
     assert np.abs(moved).max() > 1e-3
     assert totals[0] < totals[1] < totals[2] < 2.5 * totals[0]  # of one way, taken three times anew
     # Another radius is another draw, not the same one larger.
@@ -103,7 +109,9 @@ def test_places_are_listed_changed_and_removed(folder: Path) -> None:
     assert "48.137" not in done("place", "list")
     assert AT in done("place", "list", "--where")
     (one,) = json.loads(done("place", "list", "--json"))["places"]
-    assert one["radius_m"] == 300.0
+    assert one["radius_m"] == 100.0
+    # 158 m left of one visit, 60 s around it included: see docs/activities.md.
+    assert one["cut_min"]["ride"] == pytest.approx(4.7, abs=0.1)
     assert "near" not in one
     assert "got one that exists" in refused("place", "add", "home", "--near", AT, *QUICK)
     assert "overlaps 'home'" in refused("place", "add", "flat", "--near", AT, *QUICK)

@@ -65,7 +65,8 @@ def promise(found: dict[str, Any]) -> list[Line]:
     elif "everywhere" in found:
         lead = "At any time of the recording: "
     elif target["ways"] is not None:
-        lead = f"For each named place, however often you visit it by {target['ways']} ways: "
+        ways = f"{target['ways']} way{'s' * (target['ways'] != 1)}"
+        lead = f"For each named place, however often you visit it by {ways}: "
     else:
         lead = ""
     return [
