@@ -80,31 +80,18 @@ def _worst(parts: list[dict[str, Any]], worst: dict[str, Any]) -> Iterator[Check
     stated = _number(worst["epsilon"])
     most = max((_number(part["epsilon"]) for part in parts), default=Fraction(0))
     yield Check(f"the worst epsilon is {float(stated):.4g}", most <= stated * _ROUNDING)
-    for name, one in (
-        ("the worst part", worst),
-        *((f"part {i}", x) for i, x in enumerate(parts, 1)),
-    ):
-        mu, order = _number(one["mu"]), _number(one["order"])
-        follows = (
-            abs(order / 2 * mu**2 - _number(one["epsilon"])) <= _number(one["epsilon"]) / 10**9
-        )
+    named = [("the whole", worst), *((f"part {i}", part) for i, part in enumerate(parts, 1))]
+    for name, one in named:
+        mu, order, epsilon = (_number(one[key]) for key in ("mu", "order", "epsilon"))
+        follows = abs(order / 2 * mu**2 - epsilon) <= epsilon / 10**9
         yield Check(f"{name}: mu gives its epsilon", follows)
-    circles = [
-        _number(each["circle_68_m"])
-        for part in parts
-        for each in part["exposures"]
-        if each["circle_68_before_m"] is None
-    ]
-    own = [_number(one["circle_68_m"]) for one in (worst, *parts)]
-    least = min(circles, default=Fraction(0))
-    holds = all(least <= circle * _ROUNDING for circle in own[1:]) and own[0] <= least * _ROUNDING
-    for part, circle in zip(parts, own[1:], strict=True):
-        known = [
-            _number(each["circle_68_m"])
-            for each in part["exposures"]
-            if each["circle_68_before_m"] is None
-        ]
-        holds = holds and circle <= min(known, default=Fraction(0)) * _ROUNDING
+    holds = bool(parts)
+    for part in parts:
+        strangers = [one for one in part["exposures"] if one["circle_68_before_m"] is None]
+        least = min(_number(one["circle_68_m"]) for one in strangers)
+        holds = holds and _number(part["circle_68_m"]) <= least * _ROUNDING
+    circles = [_number(part["circle_68_m"]) for part in parts]
+    holds = holds and _number(worst["circle_68_m"]) <= max(circles) * _ROUNDING
     yield Check("the circles of the parts and of the whole are those of strangers", holds)
 
 
