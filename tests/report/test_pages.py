@@ -101,8 +101,8 @@ def test_pages_say_what_the_report_says_with_its_numbers(name: str) -> None:
         said = " ".join(seen.words)
         for line in (*found["warnings"], *found["not_protected"]):
             assert line in said
-        for name in found["adversaries"]:
-            assert name[0].upper() + name[1:] in said
+        for who in found["adversaries"]:
+            assert who[0].upper() + who[1:] in said
         plain = " ".join(text(found).split("\n", 1)[1].split())
         plain = re.sub(r" ([-!]|\d+\.)(?= )", "", f" {plain}")
         missing = [one for one in plain.split() if one not in said]
