@@ -144,7 +144,7 @@ def test_where_the_protected_part_lies_does_not_change_a_report_for_others() -> 
     assert text(one) == text(other)
     assert one["mechanism"]["rms_m"] is None
     assert one["worst"]["epsilon"] == pytest.approx(1.0)
-    assert one["worst"]["circle_68_m"] == pytest.approx(1.5096 * 100, rel=1e-4)  # of 158 m
+    assert one["worst"]["circle_68_m"] == pytest.approx(1.5096 * 158.27, rel=1e-4)  # as asked for
 
 
 @pytest.mark.parametrize("who", [DEFAULT, ALONE])
@@ -257,7 +257,9 @@ def test_ends_that_are_not_protected_beside_parts_by_place_are_told_to_the_owner
     for name, private, told in (
         ("by place", True, True),
         ("by place", False, False),
-        ("a time", True, False),
+        ("a time", True, True),
+        ("a time", False, False),
+        ("everyone", True, True),
     ):
         found = record(PLANS[name], None, output="", private=private)
         assert ("add --at start" in " ".join(found["not_protected"])) == told

@@ -8,7 +8,6 @@ findings is not a guarantee: that is what the report of `protect` states.
 
 import re
 from collections.abc import Collection
-from dataclasses import replace
 from pathlib import PurePath
 from zoneinfo import ZoneInfo
 
@@ -21,9 +20,9 @@ from trailveil.fields import FIELDS
 from trailveil.formats import MOST_POINTS
 from trailveil.formats.source import named
 from trailveil.formats.table import format_of
-from trailveil.projection import MICRO, frame_for
+from trailveil.projection import frame_for
 from trailveil.scan.allowed import LAYOUTS
-from trailveil.scan.contents import File, contents
+from trailveil.scan.contents import File, contents, on_grid
 from trailveil.scan.findings import Finding, Kind, Moved, Scan
 from trailveil.scan.known import Coordinates
 from trailveil.scan.positions import compare
@@ -34,8 +33,6 @@ __all__ = ["Finding", "Kind", "Moved", "Scan", "scan"]
 
 _NEAREST = 10 * NANOSECONDS
 """A protected time without a fix has that of the nearest one, if it is as near as this."""
-
-_HALF_SEMICIRCLE = 90.001 / 2**31
 _WORD = re.compile(r"[^\W_]{3,}")
 
 
@@ -69,9 +66,10 @@ def scan(
     frame_for(trace.positions)
     protected = np.ones(len(trace), dtype=np.bool_) if chosen is None else _rows(trace, chosen)
     fixes = format_of(*released).read(second.data, second.where, tuple(FIELDS), most)
+    near = fixes
     if LAYOUTS[second.format].whole:
-        fixes = _on_grid(fixes)
-    moved = compare(trace, protected, fixes, None if chosen is None else chosen.places(trace))
+        near = on_grid(fixes)
+    moved = compare(trace, protected, near, None if chosen is None else chosen.places(trace))
     accepted = set() if chosen is None or chosen.returns else {Kind.RETURN}
     known = Coordinates(trace.positions[protected]), Coordinates(trace.positions)
     held = contents(first, second, known, fixes, keep)
@@ -88,14 +86,6 @@ def scan(
 
 def _file(name: str, data: bytes) -> File:
     return File(data, named(name), format_of(name, data).name)
-
-
-def _on_grid(released: Recording) -> Recording:
-    """Positions of a format with a grid of its own, where they are nearest to one of releases."""
-    with np.errstate(invalid="ignore"):
-        grid = np.round(released.positions * MICRO) / MICRO
-        near = np.abs(grid - released.positions) <= _HALF_SEMICIRCLE
-    return replace(released, positions=np.where(near, grid, released.positions))
 
 
 def _rows(trace: Trace, chosen: Chosen) -> NDArray[np.bool_]:

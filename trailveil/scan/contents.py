@@ -19,6 +19,7 @@ import numpy as np
 from trailveil.errors import TrailveilError
 from trailveil.formats import write
 from trailveil.formats.table import FORMATS
+from trailveil.projection import MICRO
 from trailveil.scan.allowed import (
     KEPT_AS,
     LAYOUTS,
@@ -39,6 +40,9 @@ _ELSEWHERE: Final[Place] = ("further places",)
 _MOST_SHOWN, _LONGEST_SHOWN = 5, 80  # values for the owner, and characters of each
 _SUFFIXES: Final = {row.name: row.suffixes[0] for row in FORMATS if row.suffixes}
 _COORDINATES: Final = (Role.LATITUDE, Role.LONGITUDE)
+
+
+_HALF_SEMICIRCLE = 90.001 / 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,14 @@ def contents(
     return found
 
 
+def on_grid(released: Recording) -> Recording:
+    """Positions of a format with a grid of its own, where they are nearest to one of releases."""
+    with np.errstate(invalid="ignore"):
+        grid = np.round(released.positions * MICRO) / MICRO
+        near = np.abs(grid - released.positions) <= _HALF_SEMICIRCLE
+    return replace(released, positions=np.where(near, grid, released.positions))
+
+
 def _as_written(released: File, fixes: Recording, kept: Collection[str]) -> bool:
     """Whether a file is, byte by byte, what is written of its fixes and of the fields kept."""
     order = np.argsort(fixes.times, kind="stable")
@@ -93,12 +105,13 @@ def _as_written(released: File, fixes: Recording, kept: Collection[str]) -> bool
         for name, values in fixes.fields
         if any(_plain(called) in kept for called in (name, *KEPT_AS.get(name, ())))
     ]
-    times, places = fixes.times.astype(np.int64)[order], fixes.positions[order]
-    trace = Trace(times, places, fixes.segments[order], fixes.tracks, tuple(fields))
+    times = fixes.times.astype(np.int64)[order]
     # Of noise, places are on the public grid; of a cut, they are as they were recorded.
-    for grid in (None, places):
-        stream = io.BytesIO()
+    for found, exact in ((on_grid(fixes), False), (fixes, True)):
+        places, stream = found.positions[order], io.BytesIO()
         try:
+            trace = Trace(times, places, fixes.segments[order], fixes.tracks, tuple(fields))
+            grid = places if exact else None
             write(trace, stream, _SUFFIXES[released.format], grid=grid)
         except TrailveilError:
             return False

@@ -27,7 +27,7 @@ _COARSER = (10, 100, 1000)  # steps of the grid
 _AROUND = 5  # steps of the grid
 _MOST_CELLS = 20_000
 _OFF_GRID = 1e-3  # steps of the grid
-_EXACT = 1e-10  # degrees: as recorded, however the number was written
+_EXACT = 5e-8  # degrees: as recorded, to half a semicircle
 _HARDLY = 25.0  # metres: a fix that is moved by less still shows which house it was
 _SOME = 5  # fixes at a place from which on its middle is told
 
