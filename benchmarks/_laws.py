@@ -11,20 +11,22 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from benchmarks._rides import Ride
-from trailveil.adversaries import DEFAULT, Named
+from trailveil.adversaries import Named
 from trailveil.attacks.worlds import released
+from trailveil.cutting import withheld
 from trailveil.design.paper import multiple_secrets, sdp_a
 from trailveil.gaussian import FloatArray
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.prior import observe
-from trailveil.release import Noise, Plan, Request, plan
+from trailveil.release import Method, Plan, Request, plan
 from trailveil.secrets import basic
 from trailveil.selection import within
-from trailveil.withholding import price
 
 # Planar Laplace as it is often set: a place and one 200 m away differ by a factor of 4 (Andres,
 # Bordenabe, Chatzikokolakis and Palamidessi (2013), CCS).
 USUAL = 200.0 / np.log(4.0)
+# Metres per second of those who cut: as the simulated recordings have it.
+PACE = 3.0
 # Metres around each place of which nothing is released; seconds before and after.
 ZONES, AROUND = (200.0, 400.0), 300.0
 # The paper's secrets, of each part at most, and how its program is solved (at so many budgets).
@@ -79,7 +81,7 @@ class Law:
         lost = []
         for i in range(len(ride.recorded) if self.zone else 1):
             cut = near(ride, i, self.zone) if self.zone else np.zeros(ride.times.size, bool)
-            lost.append(price("", None, self.mechanism.withholding(cut), 1.0).withheld)
+            lost.append(withheld(ride.times, self.mechanism.withholding(cut).rows) / 60)
         plane = np.sqrt(2.0)
         return plane * self.mechanism.rms, plane * self.mechanism.max_std, float(np.mean(lost))
 
@@ -102,7 +104,7 @@ def near(ride: Ride, number: int, metres: float) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Laws:
-    """All ways for one ride, and the plan of our default."""
+    """All ways for one ride, and the plan of our noise."""
 
     ours: Plan
     each: tuple[Law, ...]
@@ -110,11 +112,14 @@ class Laws:
 
 def laws(ride: Ride, progress: Callable[[str], None]) -> Laws:
     """Design each of them."""
-    request = Request(ride.stretches)
-    progress("our default")
-    ours = plan(ride.trace, replace(request, who=DEFAULT))
-    progress("our plain optimum")
-    plain = plan(ride.trace, replace(request, who=(Named.PLAIN,)))
+    request = Request(ride.stretches, method=Method.NOISE)
+    progress("our noise")
+    ours = plan(ride.trace, request)
+    progress("our noise against a stranger")
+    stranger = plan(ride.trace, replace(request, who=(Named.PLAIN,)))
+    progress("our cut")
+    moving = replace(request, method=Method.CUT, floor=PACE, middle=PACE)
+    shortest = plan(ride.trace, moving)
     progress("the paper's")
     secrets = _indices(ride, 1), _indices(ride, MOST_SECRETS)
     compound = calibrated(
@@ -124,8 +129,12 @@ def laws(ride: Ride, progress: Callable[[str], None]) -> Laws:
     many = multiple_secrets(ride.prior, [[i] for i in fixes], 1.0, factor=FACTOR).mechanism
     several = calibrated(ride, request.bound, fixes, many.scaled)
     progress("uniform noise")
-    uniform = plan(ride.trace, replace(request, who=(Named.PLAIN,), noise=Noise.UNIFORM))
     silent = no_noise(ride.times)
+
+    def white(trace: float) -> Mechanism:
+        return replace(silent, floor=trace / ride.times.size)
+
+    uniform = calibrated(ride, request.bound, fixes, white)
     same = ours.mechanism.rms**2
 
     def cut(seconds: float) -> Mechanism:
@@ -134,12 +143,13 @@ def laws(ride: Ride, progress: Callable[[str], None]) -> Laws:
     return Laws(
         ours,
         (
-            Law("ours, default", ours.mechanism),
-            Law("ours, plain optimum", plain.mechanism),
+            Law("ours, cut", shortest.mechanism),
+            Law("ours, noise", ours.mechanism),
+            Law("ours, noise against a stranger", stranger.mechanism),
             Law("SDP_A, a fix of each", compound),
             Law("Multiple Secrets", several),
             Law("uniform, same distortion", replace(silent, floor=same)),
-            Law("uniform, epsilon 1", uniform.mechanism),
+            Law("uniform, epsilon 1", uniform),
             _laplace("planar Laplace, usual", silent, USUAL),
             _laplace("planar Laplace, same distortion", silent, float(np.sqrt(same / 3))),
             *(Law(f"zone of {metres:.0f} m", silent, zone=metres) for metres in ZONES),

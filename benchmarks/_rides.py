@@ -124,7 +124,7 @@ def _ride(trace: Trace) -> Ride | None:
     low, high = (60.0 * minutes for minutes in WHOLE)
     if not (low <= trace.duration <= high and len(trace) >= 100):
         return None
-    home = ends(trace, frame_for(trace.positions).to_lattice(trace.positions))[-1]
+    home = ends(trace)[-1]
     margin = APART * 60 * NANOSECONDS
     for begin, end in stays(trace):
         lasts = (end - begin) / NANOSECONDS / 60

@@ -31,18 +31,18 @@ from benchmarks._comparison_plot import Dots, drawn
 from benchmarks._laws import Law, laws
 from benchmarks._rides import SIMULATED, Ride, real, simulated
 from trailveil.adversaries import SPEEDS, at_speed
-from trailveil.adversary import PLAIN, SEES_STILLNESS
 from trailveil.attacks.trial import circle_68
 from trailveil.gaussian import FloatArray
 from trailveil.guarantee import CIRCLE_68
 from trailveil.kernels import Kernel
-from trailveil.release import DEFAULT_KERNEL, Plan
+from trailveil.release import DEFAULT_KERNEL, KNOWS_PATH, KNOWS_PLACE, STRANGER, Plan
 
 SEED = 20_210_413
 RECORDINGS, DRAWS, REAL = 200, 100, 10
 TOGETHER = f"{RIDES} rides"
 COLUMNS = (*ATTACKERS, TOGETHER)
-PROMISE = "(promised by ours)"
+PROMISE = "(promised by our noise)"
+OF_A_STRANGER = ("prior", "still", "speed", "Kalman", "edges", "average", "circle")
 
 
 @dataclass(frozen=True)
@@ -132,16 +132,12 @@ def circle_together(tried: Sequence[Tried], part: int) -> float:
 
 
 def promised(made: Plan) -> Row:
-    """The circles that our default promises: those of the adversary that each attack is held to."""
+    """The circles that our noise promises: those of the adversary that each attack is held to."""
     columns: dict[str, list[float]] = {}
     for finding in made.findings:
-        left = {one.adversary: CIRCLE_68 * one.least for one in finding.left}
-        seeing = {name: value for name, value in left.items() if SEES_STILLNESS in name} or left
-        passing, still = left[PLAIN.name], seeing.get(SEES_STILLNESS, left[PLAIN.name])
-        own = {"prior": passing, "still": still, "Kalman": passing, "edges": passing}
-        own |= {"average": still, "circle": still}
-        for column, words in (("place", "one true"), ("path", "the path"), ("speed", "the speed")):
-            own[column] = min(value for name, value in seeing.items() if words in name)
+        left = {one.adversary: CIRCLE_68 * one.posterior for one in finding.exposures}
+        own = dict.fromkeys(OF_A_STRANGER, left[STRANGER])
+        own |= {"place": left[KNOWS_PLACE], "path": left[KNOWS_PATH]}
         for column, value in own.items():
             columns.setdefault(column, []).append(value)
     nothing = (np.nan, np.nan, np.nan)

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 from trailveil.datasets.day import day_plan, simulated_day
+from trailveil.drawing import draw
 from trailveil.guarantee import CIRCLE_68
 from trailveil.projection import frame_for
-from trailveil.drawing import draw
 from trailveil.release import Request, plan
 from trailveil.selection import Stretch
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from trailveil.plots import covariance, posterior, trace, trade_off
 from trailveil.drawing import draw
+from trailveil.plots import covariance, posterior, trace, trade_off
 
 HERE = Path(__file__).parent
 TARGET = HERE / "images" / "plots.png"

@@ -47,7 +47,7 @@ _OPTIONS: tuple[tuple[str, ...], ...] = (
 _FURTHER: tuple[tuple[str, ...], ...] = (
     *(("--round-times", "10"), ("--round-times", "3600"), ("--shift-times",), ("--every", "5")),
     *(("--assume-utc",), ("--tz", "Europe/Berlin"), ("--withhold", "10"), ("--withhold", "x")),
-    *(("--mechanism", "noise"), ("--mechanism", "both"), ("--radius", "50")),
+    *(("--mechanism", "noise"), ("--mechanism", "both"), ("--radius", "300")),
     *(("--json",), ("--report", "report.json"), ("--report", "report.txt")),
     *(("--keep", name) for name in KEEPABLE),
 )

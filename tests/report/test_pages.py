@@ -100,8 +100,8 @@ def test_pages_say_what_the_report_says_with_its_numbers(name: str) -> None:
         said = " ".join(seen.words)
         for line in (*found["warnings"], *found["not_protected"]):
             assert line in said
-        for name in found["adversaries"]:
-            assert name[0].upper() + name[1:] in said
+        for who in found["adversaries"]:
+            assert who[0].upper() + who[1:] in said
         plain = " ".join(text(found).split("\n", 1)[1].split())
         plain = re.sub(r" ([-!]|\d+\.)(?= )", "", f" {plain}")
         missing = [one for one in plain.split() if one not in said]
@@ -185,7 +185,8 @@ def test_a_circle_that_dwarfs_the_track_is_not_drawn() -> None:
     made = plan(TRACE, Request((stretch(AT, AT),), radius=5000.0, floor=100.0))
     found = record(made, None, output="", private=False)
     released = drawn(made)[1]
-    near = Trace(released.times, 48.0 + np.zeros((len(released), 2)), released.segments, released.tracks)
+    there = np.full((len(released), 2), 48.0)
+    near = Trace(released.times, there, released.segments, released.tracks)
     seen = read_page(public_page(found, near))
     assert any("Too large to be drawn" in one for one in seen.words)
     assert not any("the size of what is left" in one for one in seen.drawn)
@@ -225,8 +226,7 @@ def test_guesses_are_the_posterior_mean_of_a_dense_formula() -> None:
     own, _ = drawn(planned())
     places = planned().frame.to_lattice(own.positions) / 1e6
     times, kernel = TRACE.seconds, planned().request.kernel
-    # Nothing that is said of a release counts on its independent noise.
-    gamma = replace(planned().mechanism, independent=None).covariance()
+    gamma = planned().mechanism.covariance()  # its independent noise included
     white = 2.0**2
     every = kernel(times, times) - white * np.eye(times.size)
     inside = (times >= FROM) & (times <= UNTIL)
