@@ -27,8 +27,9 @@ from tests.rides import ride, written
 
 NAMES = [
     PROMISE,
-    "ours, default",
-    "ours, plain optimum",
+    "ours, cut",
+    "ours, noise",
+    "ours, noise against a stranger",
     "SDP_A, a fix of each",
     "Multiple Secrets",
     "uniform, same distortion",
@@ -65,7 +66,7 @@ def test_every_way_is_tried_by_every_attack(found: dict[str, Row]) -> None:
 
 @pytest.mark.slow
 def test_our_default_leaves_about_what_it_promises(found: dict[str, Row]) -> None:
-    promise, ours = found[PROMISE], found["ours, default"]
+    promise, ours = found[PROMISE], found["ours, noise"]
     for attack, values in promise.left.items():
         # Forty recordings: a circle is known to a quarter.
         assert np.all(np.array(ours.left[attack]) > 0.75 * np.array(values)), attack
@@ -73,21 +74,20 @@ def test_our_default_leaves_about_what_it_promises(found: dict[str, Row]) -> Non
 
 @pytest.mark.slow
 def test_independent_noise_averages_out(found: dict[str, Row]) -> None:
-    ours = found["ours, default"]
+    ours = found["ours, noise"]
     for name in ("uniform, same distortion", "planar Laplace, same distortion"):
         row = found[name]
         assert row.cost[0] == pytest.approx(ours.cost[0])
         for attack in ("average", "still", "Kalman"):
             assert row.least(attack) < ours.least(attack) / 2, (name, attack)
-    assert found["uniform, epsilon 1"].cost[0] > 1.5 * ours.cost[0]
 
 
 @pytest.mark.slow
 def test_noise_made_for_one_adversary_is_undone_by_another(found: dict[str, Row]) -> None:
-    ours, plain = found["ours, default"], found["ours, plain optimum"]
+    ours, plain = found["ours, noise"], found["ours, noise against a stranger"]
     assert plain.cost[0] < ours.cost[0]
     assert plain.least("prior") > ours.least("prior") / 2
-    for name in NAMES[2:4]:
+    for name in NAMES[4:6]:
         assert found[name].least("path") < ours.least("path") / 10, name
 
 
@@ -105,14 +105,14 @@ def test_a_cut_tells_by_its_edges(found: dict[str, Row]) -> None:
     alone, wide = found["cut"], found["cut, 5 min around"]
     for row in (alone, wide):
         assert row.least("average") == NOTHING
-    assert alone.least("edges") < found[PROMISE].least("edges") / 3
+    assert alone.least("edges") < found[PROMISE].least("edges") / 1.5
     assert alone.least("edges") < wide.least("edges") / 3
     assert wide.cost[2] > alone.cost[2]
 
 
 @pytest.mark.slow
 def test_who_knows_something_needs_no_release(found: dict[str, Row]) -> None:
-    nothing, ours = found["nothing released"], found["ours, default"]
+    nothing, ours = found["nothing released"], found["ours, noise"]
     for attack in COLUMNS:
         if attack in ("place", "path"):
             assert ours.least(attack) < 1.2 * nothing.least(attack) < NOTHING

@@ -185,17 +185,23 @@ def conditioned_posterior(joint: Joint, secret: Secret) -> Posterior:
 
 
 def observe(
-    prior: Prior, mechanism: Mechanism, known: SideInformation = NOTHING_KNOWN
+    prior: Prior,
+    mechanism: Mechanism,
+    known: SideInformation = NOTHING_KNOWN,
+    *,
+    independent: bool = False,
 ) -> Observation:
     """Join a prior, a mechanism and side information, once for any number of secrets.
 
-    O(n^3), or O(n) for a Markov kernel and many rows.
+    independent: whether the further independent noise of the mechanism is counted, as the best
+    attack does; no promise counts on it. O(n^3), or O(n) for a Markov kernel and many rows.
     """
     if mechanism.times.size != prior.times.size:
         raise InvalidValue(
             f"the mechanism must have {prior.times.size} rows, got {mechanism.times.size}"
         )
-    system = prior.systems(mechanism, known)(0.0)
+    more = mechanism.beside[mechanism.rows] if independent else 0.0
+    system = prior.systems(mechanism, known)(more)
     return Observation(prior, mechanism, known, system, prior.loadings(mechanism, known))
 
 

@@ -157,5 +157,6 @@ def _regression(judge: Prior, secret: Secret) -> FloatArray:
 
 def _best_test(judge: Prior, secret: Secret, made: Plan, way: tuple[float, float]) -> FloatArray:
     """The test (2 m,) that would be best if the claim were right: the posterior mean."""
-    found = observe(judge, made.mechanism).posterior(replace(secret, window=None))
+    observed = observe(judge, made.mechanism, independent=True)
+    found = observed.posterior(replace(secret, window=None))
     return np.outer(found.weights[:, 0], way).reshape(-1)

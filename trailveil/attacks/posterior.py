@@ -37,7 +37,8 @@ def posterior_mean(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
     found: list[Estimate | None] = []
     for secret in known.secrets:
         judge = known.adversary.judging(prior, secret)
-        seen = observe(judge, mechanism, told).posterior(replace(secret, window=None))
+        observed = observe(judge, mechanism, told, independent=True)
+        seen = observed.posterior(replace(secret, window=None))
         level = float(secret.level[0])
         places = level * origin + _applied(seen.weights[:, 0], data - origin)
         found.append(Estimate(places, float(np.sqrt(seen.covariance[0, 0]))))
@@ -58,7 +59,7 @@ def posterior_over_time(
             f"released must have {mechanism.rows.size} values, got shape {values.shape}"
         )
     secret = compound(at)
-    seen = observe(prior, mechanism).posterior(secret)
+    seen = observe(prior, mechanism, independent=True).posterior(secret)
     origin = float(values.mean()) if values.size else 0.0
     mean = origin * secret.level + seen.weights.T @ (values - origin)
     return np.asarray(mean), np.sqrt(np.diagonal(seen.covariance))

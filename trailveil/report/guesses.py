@@ -109,8 +109,8 @@ def _of_some_times(plan: Plan, released: FloatArray) -> Iterator[Guess]:
     ):
         rows = slice(max(0, row - _AROUND), min(count, row + _AROUND + 1))
         whole = plan.mechanism
-        own = Mechanism(times[rows], whole.factor[rows], whole.floor, whole.process)
-        own = own.withholding(~np.asarray(whole.released)[rows])
+        parts = whole.factor[rows], whole.floor, whole.process, np.asarray(whole.released)[rows]
+        own = Mechanism(times[rows], *parts, independent=whole.beside[rows])
         order = np.cumsum(np.asarray(whole.released)) - 1
         places = released[order[rows][own.rows]]
         secret = basic(float(times[row]))
