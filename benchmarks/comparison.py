@@ -36,13 +36,14 @@ from trailveil.gaussian import FloatArray
 from trailveil.guarantee import CIRCLE_68
 from trailveil.kernels import Kernel
 from trailveil.release import Plan
-from trailveil.request import DEFAULT_KERNEL
+from trailveil.request import DEFAULT_KERNEL, KNOWS_PATH, KNOWS_PLACE, STRANGER
 
 SEED = 20_210_413
 RECORDINGS, DRAWS, REAL = 200, 100, 10
 TOGETHER = f"{RIDES} rides"
 COLUMNS = (*ATTACKERS, TOGETHER)
-PROMISE = "(promised by ours)"
+PROMISE = "(promised by our noise)"
+OF_A_STRANGER = ("prior", "still", "speed", "Kalman", "edges", "average", "circle")
 
 
 @dataclass(frozen=True)
@@ -132,11 +133,13 @@ def circle_together(tried: Sequence[Tried], part: int) -> float:
 
 
 def promised(made: Plan) -> Row:
-    """The circles that our default promises: those of the adversary that each attack is held to."""
+    """The circles that our noise promises: those of the adversary that each attack is held to."""
     columns: dict[str, list[float]] = {}
     for finding in made.findings:
-        value = CIRCLE_68 * finding.deviation
-        for column in ("prior", "still", "path", "Kalman", "edges", "average", "circle"):
+        left = {one.adversary: CIRCLE_68 * one.posterior for one in finding.exposures}
+        own = dict.fromkeys(OF_A_STRANGER, left[STRANGER])
+        own |= {"place": left[KNOWS_PLACE], "path": left[KNOWS_PATH]}
+        for column, value in own.items():
             columns.setdefault(column, []).append(value)
     nothing = (np.nan, np.nan, np.nan)
     return Row(PROMISE, nothing, {name: tuple(values) for name, values in columns.items()})
