@@ -16,7 +16,7 @@ from trailveil.scan import scan
 from trailveil.selection import Chosen
 
 WRITTEN = [row.suffixes[0] for row in FORMATS if row.write]
-FOLDERS = {"applehealth": 2, "gpx": 35, "tcx": 3, "fit": 7, "geojson": 4, "csv": 12, "geolife": 67}
+FOLDERS = {"applehealth": 2, "gpx": 37, "tcx": 3, "fit": 9, "geojson": 5, "csv": 12, "geolife": 67}
 """How many recordings of each can be protected; of GeoLife every fourth is tried."""
 
 
