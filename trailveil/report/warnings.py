@@ -43,7 +43,7 @@ _BY_DISTANCE = (
 )
 ASSUMED = (
     "Exact structure: the promise assumes that no fix was filled in, repeated on the way, snapped "
-    "to a map or recorded by distance. Independent noise hides rounding and smoothing."
+    "to a map or recorded by distance. Independent noise hides rounding, and most of smoothing."
 )
 """What a promise assumes of a recording."""
 
