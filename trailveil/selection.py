@@ -144,20 +144,15 @@ def stops(trace: Trace, within: float = WITHIN, lasts: float = LASTS) -> list[St
 def ends(trace: Trace) -> list[Stretch]:
     """Both ends of the trace: first and last fix, widened over the stays that adjoin.
 
-    Where it pauses for hours, both ends of each outing.
-    Whether they are widened depends on where the person was, so all of them say so.
+    Where it pauses for hours, of each outing. They depend on where the person was, and say so.
     """
-    whole = _ends_of(trace, "")
-    gaps = np.diff(trace.seconds)
-    breaks = np.flatnonzero(gaps >= max(_OUTING_ENDS, _FAR_MORE * float(np.median(gaps)))) + 1
-    if not breaks.size:
-        return whole
-    found = []
-    for rows in np.split(np.arange(len(trace)), breaks):
-        inside = np.zeros(len(trace), dtype=np.bool_)
-        inside[rows] = True
-        found += _ends_of(trace.only(inside), " of an outing")
-    return found
+    gaps, rows = np.diff(trace.seconds), np.arange(len(trace))
+    usual = float(np.median(gaps)) if gaps.size else 0.0
+    outings = np.split(rows, np.flatnonzero(gaps >= max(_OUTING_ENDS, _FAR_MORE * usual)) + 1)
+    if len(outings) == 1:
+        return _ends_of(trace, "")
+    parts = (trace.only(np.isin(rows, outing)) for outing in outings)
+    return [end for part in parts for end in _ends_of(part, " of an outing")]
 
 
 def _ends_of(trace: Trace, of: str) -> list[Stretch]:

@@ -1,0 +1,37 @@
+"""Both ends of each outing of a recording are protected, not only those of the file."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from tests.rides import ride
+from trailveil.selection import ends
+from trailveil.trace import NANOSECONDS, Trace
+
+
+def joined(first: Trace, second: Trace, gap: float) -> Trace:
+    """Two recordings in one, so many seconds apart, in one track."""
+    shift = int(first.times[-1]) + round(gap * NANOSECONDS) - int(second.times[0])
+    return Trace(
+        np.concatenate([first.times, second.times + shift]),
+        np.concatenate([first.positions, second.positions]),
+        np.zeros(len(first) + len(second), dtype=np.intp),
+        (0,),
+    )
+
+
+def test_the_ends_of_each_outing_are_protected() -> None:
+    first, second = ride(40, 10.0, seed=1), ride(50, 10.0, seed=2)
+    whole = joined(first, second, 12 * 3600.0)
+    found = ends(whole)
+    assert [one.label for one in found] == 2 * ["the start of an outing", "the end of an outing"]
+    inside = [one.rows(whole) for one in found]
+    assert all(any(rows[i] for rows in inside) for i in (0, 39, 40, 89))
+
+
+def test_a_pause_or_a_sparse_recording_is_one_outing() -> None:
+    paused = joined(ride(40, 10.0, seed=1), ride(50, 10.0, seed=2), 1800.0)
+    assert [one.label for one in ends(paused)] == ["the start", "the end"]
+    sparse = replace(paused, times=paused.times[0] + 3 * 3600 * NANOSECONDS * np.arange(90))
+    assert [one.label for one in ends(sparse)] == ["the start", "the end"]
+    assert len(ends(ride(1, 10.0))) == 1
