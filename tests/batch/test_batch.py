@@ -169,7 +169,7 @@ def test_places_with_names_are_counted_in_order_and_in_what_is_said(tmp_path: Pa
     words = ["place", "add", "home", "--near", "48.137,11.575,150", "--adversary", "plain"]
     added = CliRunner().invoke(cli, [*words, "--ways", "1"])
     assert added.exit_code == 0, added.output
-    found = summary(rides, "-o", tmp_path / "out", "--key", key)
+    found = summary(rides, "-o", tmp_path / "out", "--key", key, "--mechanism", "noise")
     assert found["protected"] == 3
     shown = json.loads(CliRunner().invoke(cli, ["ledger", "show", "--json"]).stdout)["releases"]
     assert [one["begin_utc"] for one in shown] == sorted(one["begin_utc"] for one in shown)
