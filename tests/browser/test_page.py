@@ -18,8 +18,8 @@ from tests.rides import ride, run, written
 
 pytestmark = pytest.mark.slow
 
-# A short ride with a stop.
-TRACE = ride(24, 60.0, still=(8, 16))
+# A ride of two hours with a stop.
+TRACE = ride(120, 60.0, still=(40, 56))
 
 
 @pytest.fixture
@@ -150,8 +150,12 @@ def test_a_part_is_added_by_taps_and_by_the_keyboard(page: tuple[Opened, Page]) 
     view.locator("#add").focus()
     view.keyboard.press("Enter")
     assert view.get_by_label("A part that you chose").is_checked()
-    # A cut of so short a ride leaves nothing; noise does.
+    planned(view)
+    assert view.locator("#withheld").inner_text() != "0.0 min"
+    # So much that a cut leaves nothing, and noise does.
+    slide(view, "radius", 900)
     expect(view.locator("#refused")).to_contain_text("two fixes must remain")
+    slide(view, "radius", 100)
     view.locator("#mechanism").select_option("noise")
     planned(view)
     line = view.locator("#command").inner_text()
