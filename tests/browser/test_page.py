@@ -114,7 +114,7 @@ def shows(view: Page, shown: dict[str, Any], radius: int) -> None:
     assert view.locator("#no-idea").inner_text() == metres(secret["circle_68_m"])
     least = min(one["circle_68_m"] for one in secret["exposures"])
     assert view.locator("#knows").inner_text() == metres(least)
-    assert view.locator("path.no-idea-circle").count() == 1
+    assert view.locator("path.no-idea-circle").count() == len(shown["circles"]) > 0
     assert f"up to {radius} m apart" in view.locator("#promise").inner_text()
     assert view.locator("#adversaries li").all_inner_texts() == shown["report"]["adversaries"]
 
@@ -134,7 +134,7 @@ def test_a_part_is_added_by_taps_and_by_the_keyboard(page: tuple[Opened, Page]) 
         view.keyboard.press("Space")
     # Two taps on the track: from, and to.
     touch = view.locator("path.touch")
-    for share in (0.2, 0.35):
+    for share in (0.1, 0.3):
         x, y = touch.evaluate(
             "(path, share) => { const at = path.getPointAtLength(share * path.getTotalLength());"
             "const on = new DOMPoint(at.x, at.y).matrixTransform(path.getScreenCTM());"
