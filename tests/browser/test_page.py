@@ -134,7 +134,7 @@ def test_a_part_is_added_by_taps_and_by_the_keyboard(page: tuple[Opened, Page]) 
         view.keyboard.press("Space")
     # Two taps on the track: from, and to.
     touch = view.locator("path.touch")
-    for share in (0.1, 0.3):
+    for share in (0.6, 0.75):
         x, y = touch.evaluate(
             "(path, share) => { const at = path.getPointAtLength(share * path.getTotalLength());"
             "const on = new DOMPoint(at.x, at.y).matrixTransform(path.getScreenCTM());"
