@@ -256,7 +256,7 @@ def test_a_place_with_a_name_is_protected_without_a_choice(tmp_path: Path) -> No
     page = Page(tmp_path)
     found = page.get("/api/recording").json()
     assert (found["places"], [one["chosen"] for one in found["parts"]]) == (["home"], [False])
-    shown = page.post("/api/plan", {"parts": [], **QUICK})
+    shown = page.post("/api/plan", {"parts": [], **QUICK, "mechanism": "noise"})
     assert (shown["circles"], shown["report"]["secrets"]) == ([], [])
     assert shown["report"]["places"][0]["name"] == "home"
     page.post("/api/save", {"plan": shown["plan"], "again": False, "overwrite": False})
