@@ -17,7 +17,7 @@ from trailveil.adversaries import DEFAULT, Named
 from trailveil.crops import Crop, crops
 from trailveil.demands import Target, judged
 from trailveil.design.splines import Splines, splines
-from trailveil.designing import Designed, estimated, only_withheld, optimal, part_of, uniform
+from trailveil.designing import Designed, only_withheld, optimal, part_of
 from trailveil.errors import BeyondPrior, NumericalError, Refused
 from trailveil.gaussian import FloatArray
 from trailveil.mechanism import Mechanism, no_noise
@@ -241,7 +241,7 @@ def test_what_each_must_be_left_with_in_place_of_the_bound() -> None:
     assert all(one.least >= 100.0 for one in designed.left[0])
 
 
-@pytest.mark.parametrize("maker", [optimal, only_withheld, uniform, estimated])
+@pytest.mark.parametrize("maker", [optimal, only_withheld])
 def test_more_than_an_adversary_can_be_left_with_is_refused(maker: object) -> None:
     """Who knows a fix 60 s away knows the place to 155 m before any release."""
     assert callable(maker)
@@ -252,26 +252,6 @@ def test_more_than_an_adversary_can_be_left_with_is_refused(maker: object) -> No
     # 10 m of the value, and 2 g(60) of the movement: the closed form of its kernel.
     moved = 2 * 9 * 60**2 * np.exp(-1.0)
     assert caught.value.most == pytest.approx(np.sqrt(moved + 10**2 + 2**2), rel=1e-3)
-
-
-def test_uniform_noise_is_the_least_of_its_kind() -> None:
-    spans = [(0.0, 0.0), (300.0, 700.0)]
-    designed = uniform(found_in(spans, BASIC), no_noise(TIMES), BASIC)
-    assert designed.mechanism.factor.shape[1] == 0
-    check(designed, spans, BASIC)
-    # The search ends within a relative 1e-3 of the variance, or one such step above.
-    less = Mechanism(TIMES, np.empty((61, 0)), designed.mechanism.floor * (1 - 4e-3))
-    assert worst(spans, BASIC, less) > 1.0
-    assert designed.mechanism.noise_trace > 10 * made_for(spans, BASIC).mechanism.noise_trace
-
-
-def test_uniform_noise_has_an_end_and_is_none_where_none_is_missing() -> None:
-    hard = Target(1e-9, PLAIN)
-    with pytest.raises(Refused, match="with less than 300 km, got a target beyond"):
-        uniform(found_in([(0.0, 1200.0)], hard), no_noise(TIMES), Target(1.1e-10, PLAIN))
-    base = no_noise(TIMES).withholding(TIMES > 30)
-    enough = uniform(found_in([(1200.0, 1200.0)], BARE), base, Target(1e-3, PLAIN))
-    assert enough.mechanism.floor == pytest.approx(1e-4)
 
 
 def test_withholding_alone_meets_the_target_or_says_by_how_much_not() -> None:
@@ -285,14 +265,6 @@ def test_withholding_alone_meets_the_target_or_says_by_how_much_not() -> None:
         only_withheld(found_in(early, BASIC), base, BASIC)
     said = float(str(caught.value).split("got ")[1].split(" times")[0])
     assert said == pytest.approx(worst(early, BASIC, base), rel=5e-3)
-
-
-def test_an_estimate_is_near() -> None:
-    """To a few percent: what it is for is to compare prices."""
-    spans = [(300.0, 700.0)]
-    exact = made_for(spans, BASIC).mechanism.noise_trace
-    about = estimated(found_in(spans, BASIC), no_noise(TIMES), BASIC)
-    assert about.noise_trace == pytest.approx(exact, rel=0.05)
 
 
 def test_the_part_of_a_mechanism_at_a_crop() -> None:

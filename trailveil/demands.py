@@ -196,21 +196,6 @@ def judged(
     return found
 
 
-def judged_means(
-    crop: Crop, mechanism: Mechanism, number: int, target: Target, times: FloatArray
-) -> list[Left]:
-    """What each who does not see stillness is left with of the mean of a stay's places at times."""
-    passing, _ = adversaries_of(crop, number, target)
-    return [_left(crop, one, _looked(crop, mechanism, one, [], times)) for one in passing]
-
-
-def judged_at_first(crop: Crop, mechanism: Mechanism, number: int, target: Target) -> Left:
-    """What the last adversary, who sees stillness if any does, is left with where a part begins."""
-    passing, still = adversaries_of(crop, number, target)
-    one = (*passing, *still)[-1]
-    return _left(crop, one, _looked(crop, mechanism, one, [crop.spans[number][0]]))
-
-
 def still_missed(
     crop: Crop, mechanism: Mechanism, number: int, target: Target, left: Sequence[Left]
 ) -> float:

@@ -18,12 +18,12 @@ from trailveil.crops import Crop
 from trailveil.demands import Aims, Left, Target, demanded, judged, judged_again, still_missed
 from trailveil.design.columns import turn
 from trailveil.design.requirements import Demand
-from trailveil.design.robust import ESTIMATED, QUICKLY, Effort
+from trailveil.design.robust import QUICKLY, Effort
 from trailveil.design.several import Wanted, sought
 from trailveil.design.splines import Splines, splines
 from trailveil.errors import NumericalError, Refused, TooCoarse
 from trailveil.gaussian import FloatArray
-from trailveil.mechanism import LARGEST_STD, Mechanism
+from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
 from trailveil.statespace import is_markov
 
@@ -40,8 +40,6 @@ _HARDLY_ANY, _DEPENDENT = 1e-6, 1e-10
 # with it at most; and how often. Beyond e to this power times the noise, more of it is no help.
 _MORE, _LEAST_STEP, _FLATTEST, _MOST_STEPS = 1.02, 1e-5, -0.02, 40
 _MOST_GROWN = 10.0
-# Square metres: where the search for uniform noise begins; relative: how near it comes.
-_LEAST_VARIANCE, _NEAR = 1e-4, 1e-3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +64,7 @@ def optimal(found: Sequence[Crop], base: Mechanism, target: Target) -> Designed:
     left: dict[int, tuple[Left, ...]] = {}
     gaps: list[float | None] = []
     for crop in found:
-        mechanism, gap = _optimal_of(crop, part_of(base, crop), target, QUICKLY)
+        mechanism, gap = _optimal_of(crop, part_of(base, crop), target)
         mechanism, seen = _until_met(crop, mechanism, target)
         factors.append((crop, mechanism.factor))
         left.update(zip(crop.parts, seen, strict=True))
@@ -78,42 +76,6 @@ def optimal(found: Sequence[Crop], base: Mechanism, target: Target) -> Designed:
         used += factor.shape[1]
     gap = gaps[0] if len(gaps) == 1 else None
     return Designed(replace(base, factor=whole), tuple(left[i] for i in sorted(left)), gap)
-
-
-def estimated(found: Sequence[Crop], base: Mechanism, target: Target) -> Mechanism:
-    """About as much noise as `optimal` has, to a few percent, for its price: never release it.
-
-    Raises as `optimal` does.
-    """
-    variances = np.zeros(base.times.size)
-    for crop in found:
-        made, _ = _optimal_of(crop, part_of(base, crop), target, ESTIMATED)
-        variances[crop.rows] += made.variances
-    return replace(base, factor=np.sqrt(variances)[:, None])
-
-
-def uniform(found: Sequence[Crop], base: Mechanism, target: Target) -> Designed:
-    """Independent noise of one variance at every released fix: what people use, for comparison."""
-
-    def excess(log_variance: float, *, quickly: bool = True) -> float:
-        mechanism = replace(base, floor=float(np.exp(log_variance)))
-        missed = [_missed(one, mechanism, target, quickly=quickly) for one in found]
-        return float(np.log(max(missed)))
-
-    low = high = float(np.log(_LEAST_VARIANCE))
-    while excess(high) > 0:
-        low, high = high, high + float(np.log(100.0))
-        if high > 2 * np.log(LARGEST_STD):
-            raise Refused(
-                f"uniform noise must meet the target with less than {LARGEST_STD / 1000:g} km, got "
-                "a target beyond that: leave --mechanism out"
-            )
-    from scipy.optimize import brentq  # heavy, as all of scipy.optimize
-
-    root = float(brentq(excess, low, high, xtol=_NEAR)) if low < high else high
-    while excess(root, quickly=False) > 0:
-        root += _NEAR
-    return _as_it_is(found, replace(base, floor=float(np.exp(root))), target)
 
 
 def only_withheld(found: Sequence[Crop], base: Mechanism, target: Target) -> Designed:
@@ -137,11 +99,6 @@ def _as_it_is(found: Sequence[Crop], mechanism: Mechanism, target: Target) -> De
             {part: tuple(judged(crop, own, i, target)) for i, part in enumerate(crop.parts)}
         )
     return Designed(mechanism, tuple(left[i] for i in sorted(left)), None)
-
-
-def _missed(crop: Crop, mechanism: Mechanism, target: Target, *, quickly: bool) -> float:
-    own, parts = part_of(mechanism, crop), range(len(crop.parts))
-    return max(target.missed(judged(crop, own, i, target, quickly=quickly)) for i in parts)
 
 
 def part_of(mechanism: Mechanism, crop: Crop) -> Mechanism:
@@ -207,13 +164,10 @@ def _never_met() -> NumericalError:
     )
 
 
-def _optimal_of(
-    crop: Crop, base: Mechanism, target: Target, effort: Effort
-) -> tuple[Mechanism, float | None]:
+def _optimal_of(crop: Crop, base: Mechanism, target: Target) -> tuple[Mechanism, float | None]:
     """The noise of one crop as it was sought, and how far it is above the least at these fixes."""
     gaps = []
-    if len(crop.parts) > 1:
-        effort = replace(effort, below=None)
+    effort = replace(QUICKLY, below=None) if len(crop.parts) > 1 else QUICKLY
     for number in range(len(crop.parts)):
         base, gap = _with_noise_for(crop, base, number, target, effort)
         gaps.append(gap)
@@ -231,7 +185,7 @@ def _with_noise_for(
     aims = Aims()
     for last in (*[False] * (_SOUGHT - 1), True):
         made, gap = _noise_for(crop, base, number, target, effort, aims)
-        if effort == ESTIMATED or (last and base.times.size > _ALL_ROWS):
+        if last and base.times.size > _ALL_ROWS:
             return made, gap
         left = judged(crop, made, number, target, quickly=True)
         if target.missed(left) <= (_FAR if last else 1 + _NEARLY):

@@ -357,24 +357,3 @@ def inverse_of(matrix: FloatArray) -> tuple[FloatArray, float]:
         raise _indefinite()
     found = scale[:, None] * inverse * scale
     return np.asarray(found), 2 * error * norm * float(np.max(scale)) ** 2
-
-
-def renyi_divergence(
-    mean: FloatArray, cov: FloatArray, other_mean: FloatArray, other_cov: FloatArray, order: float
-) -> float:
-    """D_order( N(mean, cov) || N(other_mean, other_cov) ) in nats; infinite where the integral is.
-
-    order: > 0, not 1. Source: Gil, Alajaji and Linder (2013), table 2: finite if and only if
-    order * other_cov + (1 - order) * cov is positive definite.
-    """
-    mixed = order * other_cov + (1 - order) * cov
-    shift = np.asarray(mean - other_mean, dtype=np.float64)
-    try:
-        factor = np.linalg.cholesky(mixed)
-    except np.linalg.LinAlgError:
-        return float("inf")
-    pulled = triangular_solve(np.asarray(factor), shift)
-    log_mixed = 2 * float(np.sum(np.log(np.diagonal(factor))))
-    log_cov, log_other = (float(np.linalg.slogdet(c)[1]) for c in (cov, other_cov))
-    tilt = (log_mixed - (1 - order) * log_cov - order * log_other) / (2 * (1 - order))
-    return order / 2 * float(pulled @ pulled) + tilt

@@ -145,11 +145,6 @@ def paper_bound(
     return float(count * radius**2 * max(0.0, *(largest_eigenvalue(loss) for loss in losses)))
 
 
-def independent_dimensions_bound(parts: Sequence[FloatArray], radius: float) -> float:
-    """The sum over dimensions of r^2 maxeig(L): the paper's corollary, valid and looser."""
-    return radius**2 * sum(max(0.0, largest_eigenvalue(part)) for part in parts)
-
-
 def tight_bound(
     losses: Sequence[FloatArray], radius: float, *, locations: int | None = None
 ) -> float:

@@ -200,7 +200,7 @@ def test_a_release_with_a_reused_draw_is_caught(
 @pytest.mark.slow
 def test_a_release_with_less_noise_is_caught(made: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     noise_of = drawing.noise_of
-    monkeypatch.setattr(drawing, "noise_of", lambda *given: 0.5 * noise_of(*given))
+    monkeypatch.setattr(drawing, "noise_of", lambda *given: 0.25 * noise_of(*given))
     assert ("east", True) in caught(made)
 
 

@@ -65,7 +65,7 @@ class Effort:
         return _NEAR if width <= _QUICK else _PROVED
 
 
-ROUGHLY, ESTIMATED = Effort(1e-2, 1e-2, 0), Effort(1e-2, 1e-2, 0, None)
+ROUGHLY = Effort(1e-2, 1e-2, 0)
 QUICKLY, THOROUGHLY = Effort(2e-4, 5e-3, 0, 1e-4), Effort(1e-5, 2e-5, 2)
 
 

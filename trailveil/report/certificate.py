@@ -6,7 +6,7 @@ from typing import Any
 
 from trailveil.adversary import PLAIN
 from trailveil.certified import Certificate
-from trailveil.report.parts import Line, paragraph, rounded_up
+from trailveil.report.parts import rounded_up
 from trailveil.wording import said
 
 _DIGITS = 10
@@ -56,13 +56,6 @@ def sentence(certificate: dict[str, Any]) -> str:
 def _people(names: Sequence[str]) -> str:
     known = ["knows nothing besides" if name == PLAIN.name else name for name in names]
     return "; ".join(f"who {name}" for name in known)
-
-
-def certificate_lines(found: dict[str, Any]) -> list[Line]:
-    """Lines of a report: none without a certificate."""
-    if "certificate" not in found:
-        return []
-    return ["", "What is proved", *paragraph(f"{sentence(found['certificate'])}.")]
 
 
 def _up(value: float, digits: int = _DIGITS) -> str:
