@@ -228,8 +228,7 @@ def test_guesses_are_the_posterior_mean_of_a_dense_formula() -> None:
     own, _ = drawn(planned())
     places = planned().frame.to_lattice(own.positions) / 1e6
     times, kernel = TRACE.seconds, planned().request.kernel
-    # Nothing that is said of a release counts on its independent noise.
-    gamma = replace(planned().mechanism, independent=None).covariance()
+    gamma = planned().mechanism.covariance()
     white = 2.0**2
     every = kernel(times, times) - white * np.eye(times.size)
     inside = (times >= FROM) & (times <= UNTIL)
