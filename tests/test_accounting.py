@@ -129,7 +129,7 @@ def test_what_is_years_away_adds_nothing(ledger: Ledger, tmp_path: Path, years: 
         made = plan(trace, requested(trace, Chosen(("start",)), Request((), who=who)))
         found = publish(made, ledger, tmp_path / f"{number}.gpx").account
         assert found is not None
-        assert found.epsilon <= found.times <= found.epsilon + 3e-5
+        assert found.times == pytest.approx(found.epsilon, abs=1e-5)
 
 
 def test_past_a_limit_a_release_is_refused_and_what_fits_is_said(

@@ -25,7 +25,7 @@ import numpy as np
 from trailveil.composition import Release, joint_loss
 from trailveil.errors import InvalidValue, NumericalError, Unavailable
 from trailveil.gaussian import FloatArray
-from trailveil.kernels import IntegratedOU, Kernel, stopped
+from trailveil.kernels import Kernel, stopped
 from trailveil.ledger import Recorded
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.secrets import basic
@@ -42,9 +42,6 @@ _NEAR, _MOST_ROWS, _SAME_DAY = 3600.0, 1500, 86_400.0
 # Seconds: what is farther off is taken for so near. Under a Markov prior the nearer moment tells
 # more, and beside times of years the moments of a recording have no digits left.
 _FAR = 2 * 86_400.0
-# Seconds from which on that is not computed: each side adds at most c^2 / V, and c, how far the end
-# of a recording moves with a place in it, is taken to be 2 where it is 1 or less.
-_WEEKS, _SIDES, _TWICE = 14 * 86_400.0, 2.0, 4.0
 # Seconds before an end at which it is as if a release was recorded and released as it is.
 _STATE = np.arange(0.0, 60.0, 0.05)
 
@@ -95,9 +92,6 @@ def _epsilons(
     beside = [one for one in others if _gap(one[0], target) >= 0]
     if not beside:
         return list(target.epsilons)
-    away = min(_gap(one[0], target) for one in beside) / NANOSECONDS
-    if away >= _WEEKS and (least := _moved(kernels, away)) > 0:
-        return [e + scale * _SIDES * _TWICE / least for e in target.epsilons]
     far = _FAR if all(is_markov(kernel) for kernel in kernels) else np.inf
     for near in (_NEAR, 0.0):  # where a near one cannot be taken as it is, as if it had no noise
         try:
@@ -108,16 +102,6 @@ def _epsilons(
             added = added * _fallen(beside, target, kernels)
         return [e + scale * more for e, more in zip(target.epsilons, added, strict=True)]
     return [scale * EVERYTHING]
-
-
-def _moved(kernels: Sequence[Kernel], seconds: float) -> float:
-    """Square metres that people move in a time, at least; 0 where a prior has no movement."""
-    found = [
-        float(movement(kernel, np.array([seconds]))[0, 0])
-        for kernel in kernels
-        if any(isinstance(term, IntegratedOU) for term in kernel.terms())
-    ]
-    return min(found) if found and len(found) == len(kernels) else 0.0
 
 
 def _fallen(
