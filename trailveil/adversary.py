@@ -29,6 +29,7 @@ from trailveil.values_beside import Beside, beside_values
 
 PATH_AWAY = 300.0
 """Seconds around a secret within which nobody knows the path."""
+SEES_STILLNESS = "sees standing still"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,29 @@ class Adversary:
     kernel: Kernel | None = None
     unseen: tuple[tuple[float, float], ...] = ()
 
+    @classmethod
+    def sees_stillness(cls, windows: Sequence[tuple[float, float]]) -> "Adversary":
+        """Sees that the person stood still in each window (seconds)."""
+        return cls(SEES_STILLNESS, still=tuple(windows))
+
+    @classmethod
+    def knows_point(cls, away: float = 60.0, accuracy: float = 10.0) -> "Adversary":
+        """Knows any one true fix at least `away` seconds from the secret."""
+        return cls(f"knows one true place {away:g} s or more away", point=Known(away, accuracy))
+
+    @classmethod
+    def knows_path(
+        cls, away: float = PATH_AWAY, accuracy: float = 10.0, *, surely: float = math.inf
+    ) -> "Adversary":
+        """Knows the whole path except within `away` seconds of the secret. surely: see `Known`."""
+        known = Known(away, accuracy, surely)
+        return cls(f"knows the path {away:g} s or more away", path=known)
+
+    @classmethod
+    def believes(cls, name: str, kernel: Kernel) -> "Adversary":
+        """Holds a prior of another kernel: another speed, another smoothness."""
+        return cls(name, kernel=kernel)
+
     def __and__(self, other: "Adversary") -> "Adversary":
         """Both at once; where both say something of one kind, InvalidValue."""
         for field in ("point", "path", "kernel"):
@@ -98,30 +122,6 @@ class Adversary:
 
 
 PLAIN = Adversary("plain")
-SEES_STILLNESS = "sees standing still"
-
-
-def stood_still(windows: Sequence[tuple[float, float]]) -> Adversary:
-    """Sees that the person stood still in each window."""
-    return Adversary(SEES_STILLNESS, still=tuple(windows))
-
-
-def knows_a_point(away: float = 60.0, accuracy: float = 10.0) -> Adversary:
-    """Knows any one true fix at least `away` seconds from the secret."""
-    return Adversary(f"knows one true place {away:g} s or more away", point=Known(away, accuracy))
-
-
-def knows_the_path(
-    away: float = PATH_AWAY, accuracy: float = 10.0, *, surely: float = math.inf
-) -> Adversary:
-    """Knows the whole path except within `away` seconds of the secret. surely: see `Known`."""
-    known = Known(away, accuracy, surely)
-    return Adversary(f"knows the path {away:g} s or more away", path=known)
-
-
-def believes(name: str, kernel: Kernel) -> Adversary:
-    """Holds a prior of another kernel: another speed, another smoothness."""
-    return Adversary(name, kernel=kernel)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,7 +154,9 @@ class Exposure:
         return 1.0 / math.sqrt(float(left[-1]))
 
 
-def exposure(prior: Prior, secret: Secret, mechanism: Mechanism, adversary: Adversary) -> Exposure:
+def exposure(
+    prior: Prior, secret: Secret, mechanism: Mechanism, adversary: Adversary = PLAIN
+) -> Exposure:
     """What an adversary learns of a secret and is left with, judged by the adversary's own prior.
 
     The worst over what it may know. Raises NumericalError where no trustworthy figure can be

@@ -165,7 +165,8 @@ def clean(
         recording.names,
         recording.activity,
     )
-    return trace, replace(cleaning, assigned_times=assigned, jumps=_jumps(trace))
+    cleaning = replace(cleaning, assigned_times=assigned, jumps=_jumps(trace))
+    return replace(trace, repairs=cleaning.sentences()[1:]), cleaning
 
 
 def clean_readings(

@@ -21,6 +21,7 @@ with the same noise is no second release.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
@@ -132,6 +133,26 @@ def joint_loss(
             "determine the secret, or a measurement noise or a noise floor must be stated"
         )
     return loss
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Composition:
+    """Several releases that are seen together."""
+
+    prior: Kernel | Coupling
+    releases: tuple[Release, ...]
+
+    def loss(self, secret: Secret, **options: Any) -> Loss:
+        """The loss of a secret; options and errors are those of `joint_loss`."""
+        return joint_loss(self.prior, self.releases, secret, **options)
+
+
+def compose(prior: Kernel | Coupling, releases: Sequence[Release]) -> Composition:
+    """Releases that are seen together. Source: the paper, corollary 3.4.1.
+
+    prior: a kernel, measurement noise included, or a coupled prior of several coordinates.
+    """
+    return Composition(prior, tuple(releases))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from trailveil.errors import InvalidValue, NumericalError, Unavailable
 from trailveil.gaussian import FloatArray, Joint, Posterior, System, dense_system, posterior
-from trailveil.kernels import Clock, Kernel, StoppedClock, latent, split
+from trailveil.kernels import Clock, Kernel, StoppedClock, Tabulated, White, latent, split
+from trailveil.kernels.tabulated import smallest_eigenvalue
 from trailveil.markov import MarkovSystem, covariance_product, markov_rows
 from trailveil.mechanism import Mechanism, Process
 from trailveil.residual import markov_posterior
@@ -57,14 +58,16 @@ NOTHING_KNOWN = SideInformation(np.empty(0), 1.0)
 class Prior:
     """A Gaussian process prior of one coordinate.
 
-    kernel: covariance, measurement noise included. times: (n,) seconds, strictly increasing.
+    kernel: covariance, measurement noise included. times: (n,) seconds, strictly increasing. mean:
+    (n,), or a function of the times, or None for 0: no loss depends on it.
     """
 
     kernel: Kernel
     times: FloatArray
+    mean: FloatArray | Callable[[FloatArray], FloatArray] | None = None
 
     def __post_init__(self) -> None:
-        """Check the times and make them read-only."""
+        """Check the times and the mean, and make them read-only."""
         times = np.array(self.times, dtype=np.float64)
         if times.ndim != 1 or times.size == 0 or not np.all(np.isfinite(times)):
             raise InvalidValue(f"times must be one finite number a fix, got shape {times.shape}")
@@ -72,6 +75,57 @@ class Prior:
             raise InvalidValue("times must be strictly increasing, got two out of order or equal")
         times.flags.writeable = False
         object.__setattr__(self, "times", times)
+        if self.mean is not None:
+            mean = np.array(self.mean(times) if callable(self.mean) else self.mean, np.float64)
+            if mean.shape != times.shape or not np.all(np.isfinite(mean)):
+                raise InvalidValue(
+                    f"a mean must be one finite number for each time, got shape {mean.shape}"
+                )
+            mean.flags.writeable = False
+            object.__setattr__(self, "mean", mean)
+
+    @classmethod
+    def from_covariance(
+        cls,
+        covariance: ArrayLike,
+        times: ArrayLike | None = None,
+        *,
+        noise: float | None = None,
+        mean: FloatArray | Callable[[FloatArray], FloatArray] | None = None,
+    ) -> "Prior":
+        """The prior of a covariance matrix (n, n) of recorded values.
+
+        times: (n,) strictly increasing, 0 to n - 1 where none are stated. noise: the deviation of
+        the measurement noise that the matrix includes; by default that whose variance is half of
+        the smallest eigenvalue. It matters to secrets that are not of recorded values alone. mean:
+        as of a prior. Raises InvalidValue for a matrix that is no covariance, a noise that is not
+        in it, or a matrix that is singular, where some values determine others.
+        """
+        matrix = np.array(covariance, dtype=np.float64)
+        moments = np.arange(float(len(matrix))) if times is None else np.asarray(times, np.float64)
+        least = smallest_eigenvalue(Tabulated(moments, matrix).matrix)
+        if least <= 0.0:
+            raise InvalidValue(
+                "a covariance must be positive definite, got one in which some values determine "
+                "others: add the variance of the measurement noise to its diagonal"
+            )
+        variance = least / 2 if noise is None else noise * noise
+        if not 0 < variance <= least:
+            raise InvalidValue(
+                f"noise must be above 0 and at most {least**0.5:.3g}, of which the covariance "
+                f"has as much, got {noise}"
+            )
+        latent_part = Tabulated(moments, matrix - variance * np.eye(moments.size))
+        return cls(latent_part + White(variance**0.5), moments, mean)
+
+    def draw(self, seed: int | np.random.Generator) -> FloatArray:
+        """A series (n,) of this prior, its mean included; O(n^3)."""
+        values, vectors = np.linalg.eigh(self.covariance)
+        # A smooth kernel has eigenvalues that rounding makes negative: they are 0.
+        spread = vectors * np.sqrt(np.maximum(values, 0.0))
+        noise = np.random.default_rng(seed).standard_normal(self.times.size)
+        level = 0.0 if self.mean is None else self.mean
+        return np.asarray(spread @ noise + level)
 
     @property
     def covariance(self) -> FloatArray:

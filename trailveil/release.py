@@ -11,6 +11,7 @@ guarantee carries over.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,8 @@ from numpy.typing import NDArray
 from trailveil.anytime import Worst
 from trailveil.common import Common, named_in_full
 from trailveil.cutting import Window, at_one_place, reckoned_together
-from trailveil.design.table import Cache, noise_of
-from trailveil.design.window import WindowNoise, together
+from trailveil.designer.table import Cache, noise_of
+from trailveil.designer.window import WindowNoise, together
 from trailveil.errors import BeyondPrior, InvalidValue, Refused
 from trailveil.guarantee import CIRCLE_68, Guarantee
 from trailveil.kept import MOVEMENT, with_fields_left_out
@@ -68,7 +69,8 @@ class Plan:
     lattice: the places (n, 2) in micrometres. mechanism: the noise of each coordinate. designs:
     of the noise of each part, with its proof; none without noise. everywhere: of noise for every
     place at once, the worst case of each kind of adversary. common: noise shared with other
-    releases, the last columns of the mechanism. structure: what is exact in the recording.
+    releases, the last columns of the mechanism. structure: what is exact in the recording. visited:
+    the places with names that it counts on, of `trailveil.places`.
     """
 
     trace: Trace
@@ -81,6 +83,19 @@ class Plan:
     everywhere: tuple[Worst, ...] = ()
     common: tuple[Common, ...] = ()
     structure: Structure = NOTHING_EXACT
+    visited: tuple[Any, ...] = ()
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Of the part that is protected least. Raises InvalidValue where no part is stated."""
+        if not self.findings:
+            raise InvalidValue("a guarantee must be of a part, got noise for every place: see text")
+        return max((one.guarantee for one in self.findings), key=lambda one: one.mu)
+
+    @property
+    def exposures(self) -> tuple[Exposure, ...]:
+        """What each adversary learns of each part."""
+        return tuple(one for finding in self.findings for one in finding.exposures)
 
     @property
     def grid(self) -> Grid:

@@ -55,6 +55,40 @@ class Secret:
         object.__setattr__(self, "times", times)
         object.__setattr__(self, "weights", weights)
 
+    @classmethod
+    def at(cls, times: float | Sequence[float] | FloatArray, *, recorded: bool = False) -> "Secret":
+        """The values at one time, or at several in any combination (basic, compound)."""
+        several = np.atleast_1d(np.asarray(times, dtype=np.float64))
+        kind = "basic" if np.ndim(times) == 0 else "compound"
+        return cls(kind, several, np.eye(several.size), recorded)
+
+    @classmethod
+    def stay(cls, start: float, end: float) -> "Secret":
+        """The place of somebody who stands still during [start, end]."""
+        if not start < end:
+            raise InvalidValue(f"a stay must end after it starts, got {start} to {end} s")
+        return cls("stay", np.array([start]), np.eye(1), window=(float(start), float(end)))
+
+    @classmethod
+    def mean(cls, times: Sequence[float] | FloatArray, *, recorded: bool = False) -> "Secret":
+        """The mean of the series over several times."""
+        count = len(times)
+        if count == 0:
+            raise InvalidValue("the mean of a window must have at least one time, got none")
+        values = np.asarray(times, dtype=np.float64)
+        return cls("mean", values, np.full((1, count), 1.0 / count), recorded)
+
+    @classmethod
+    def difference(cls, first: float, second: float, *, recorded: bool = False) -> "Secret":
+        """The displacement from one time to another: a direction of motion."""
+        return cls("difference", np.array([first, second]), np.array([[-1.0, 1.0]]), recorded)
+
+    @classmethod
+    def of(cls, weights: ArrayLike, times: ArrayLike, *, recorded: bool = False) -> "Secret":
+        """H f(times) for any weights H (k, m), one row a location, at times (m,)."""
+        rows = np.atleast_2d(np.asarray(weights, dtype=np.float64))
+        return cls("weighted", np.asarray(times, dtype=np.float64), rows, recorded)
+
     @property
     def size(self) -> int:
         """k, the number of locations that must not be told apart."""
@@ -70,37 +104,6 @@ class Secret:
     def level(self) -> FloatArray:
         """What a common level of the series adds to each location: the row sums of H, (k,)."""
         return np.array([math.fsum(row) for row in self.weights])
-
-
-def basic(time: float, *, recorded: bool = False) -> Secret:
-    """All coordinates at one time (the paper's basic secret)."""
-    return Secret("basic", np.array([time]), np.eye(1), recorded)
-
-
-def compound(times: Sequence[float] | FloatArray, *, recorded: bool = False) -> Secret:
-    """Several times at once, any combination of places (the paper's compound secret)."""
-    return Secret("compound", np.asarray(times, dtype=np.float64), np.eye(len(times)), recorded)
-
-
-def stay(start: float, end: float) -> Secret:
-    """The one place of somebody who stands still during [start, end]."""
-    if not start < end:
-        raise InvalidValue(f"a stay must end after it starts, got {start} to {end} s")
-    return Secret("stay", np.array([start]), np.eye(1), window=(float(start), float(end)))
-
-
-def window_mean(times: Sequence[float] | FloatArray, *, recorded: bool = False) -> Secret:
-    """The mean of the series over several times."""
-    count = len(times)
-    if count == 0:
-        raise InvalidValue("the mean of a window must have at least one time, got none")
-    values = np.asarray(times, dtype=np.float64)
-    return Secret("mean", values, np.full((1, count), 1.0 / count), recorded)
-
-
-def difference(first: float, second: float, *, recorded: bool = False) -> Secret:
-    """The displacement from one time to another: a direction of motion."""
-    return Secret("difference", np.array([first, second]), np.array([[-1.0, 1.0]]), recorded)
 
 
 def _frozen(values: ArrayLike) -> FloatArray:

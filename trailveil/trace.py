@@ -100,6 +100,7 @@ class Trace:
         fix does not state it. Nothing in them is protected.
     names: what tracks are called, by their number, "" for none; empty unless it was asked for.
     activity: what the file states that it is, of `trailveil.activities`; "" for nothing known.
+    repairs: sentences on what was mended in the recording, and on what was left out.
 
     The arrays are copies and read-only. Raises InvalidValue where any of this does not hold.
     """
@@ -111,6 +112,7 @@ class Trace:
     fields: FieldValues = ()
     names: tuple[str, ...] = ()
     activity: str = ""
+    repairs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _hold(self, "times", _whole(self.times, "times", np.int64))
@@ -154,6 +156,7 @@ class Trace:
             fields,
             self.names,
             self.activity,
+            self.repairs,
         )
 
 

@@ -19,28 +19,6 @@ from trailveil.clocks import Clock, Numbers, StoppedClock, stopped
 from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
 
-__all__ = [
-    "RBF",
-    "Clock",
-    "Constant",
-    "IntegratedOU",
-    "Kernel",
-    "Matern12",
-    "Matern32",
-    "Matern52",
-    "Numbers",
-    "Periodic",
-    "Product",
-    "Scaled",
-    "StoppedClock",
-    "Sum",
-    "Warped",
-    "White",
-    "latent",
-    "split",
-    "stopped",
-]
-
 
 class Kernel(ABC):
     """Covariance of a series at any two inputs. The one abstract base of the package.

@@ -1,0 +1,143 @@
+"""The public interface: what is exported, that it is typed and documented, and what it does."""
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import trailveil as tv
+from trailveil.datasets.day import simulated_day
+from trailveil.errors import InvalidValue, Refused
+from trailveil.ledger import Ledger, open_ledger
+
+EXPORTED = """
+Adversary Certificate Guarantee Ledger Mechanism Plan Prior Readings Release Request Secret Trace
+__version__ audit compose design errors exposure kernels open_ledger plots priors protect
+protect_frame publish read write
+"""
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return open_ledger(tmp_path / "state")
+
+
+@pytest.fixture
+def ride(tmp_path: Path) -> Path:
+    path = tmp_path / "ride.gpx"
+    tv.write(simulated_day(), path)
+    return path
+
+
+def test_the_public_names_are_these() -> None:
+    assert sorted(tv.__all__) == sorted(EXPORTED.split())
+    assert dir(tv) == tv.__all__
+    with pytest.raises(AttributeError, match="no attribute 'protec'"):
+        tv.protec  # noqa: B018
+
+
+@pytest.mark.parametrize("name", [one for one in tv.__all__ if one != "__version__"])
+def test_every_public_name_is_documented_and_typed(name: str) -> None:
+    public = getattr(tv, name)
+    assert inspect.getdoc(public)
+    if inspect.isfunction(public):
+        signature = inspect.signature(public)
+        assert signature.return_annotation is not inspect.Signature.empty
+        stated = [one.annotation for one in signature.parameters.values()]
+        assert inspect.Parameter.empty not in stated
+
+
+def test_importing_it_loads_nothing_else() -> None:
+    counted = "import sys, trailveil; print(sum(m.startswith('trailveil') for m in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", counted], capture_output=True, check=True)
+    assert int(done.stdout) <= 2
+
+
+def test_a_name_stays_what_it_is_when_packages_of_like_names_are_loaded() -> None:
+    import trailveil.designer.window  # noqa: F401
+
+    assert inspect.isfunction(tv.design)
+
+
+def test_a_ride_is_read_protected_published_and_audited(
+    ride: Path, tmp_path: Path, ledger: Ledger
+) -> None:
+    trace = tv.read(ride)
+    plan = tv.protect(trace, between=[("08:39", "09:21")], tz="UTC", activity="walk", ledger=ledger)
+    assert plan.guarantee.epsilon <= 1.0
+    assert all(one.posterior > 150 for one in plan.exposures if one.prior == np.inf)
+    target = tmp_path / "ride.private.gpx"
+    receipt = tv.publish(plan, target, ledger=ledger)
+    assert not receipt.further
+    released = tv.read(target)
+    assert set(released.times) < set(trace.times)
+    found = tv.audit(ride, target, between=[("08:39", "09:21")], tz="UTC")
+    assert found.clean
+
+
+def test_a_second_release_is_refused_before_it_is_designed(
+    ride: Path, tmp_path: Path, ledger: Ledger
+) -> None:
+    trace = tv.read(ride)
+    tv.publish(tv.protect(trace, radius=200, ledger=ledger), tmp_path / "a.gpx", ledger=ledger)
+    with pytest.raises(Refused):
+        tv.protect(trace, radius=50, activity="ride", ledger=ledger)
+
+
+def test_a_place_with_a_name_is_known_to_what_is_published(
+    ride: Path, tmp_path: Path, ledger: Ledger
+) -> None:
+    plan = tv.protect(tv.read(ride), ledger=ledger)
+    assert plan.visited == ()
+
+
+def test_what_was_mended_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "twice.csv"
+    rows = [f"2024-05-14T08:00:{i:02}Z,45.0000{i:02},7.0" for i in (0, 1, 1, 2, 3)]
+    path.write_text("time,latitude,longitude\n" + "\n".join(rows) + "\n")
+    assert tv.read(path).repairs == (
+        "Left out because they had the time and place of another fix: 1 fixes.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"activity": "swim"}, "activity must be one of"),
+        ({"activity": "walk", "floor": 1.0}, "without a floor"),
+        ({"mechanism": "fog"}, "mechanism must be cut, noise or both, got 'fog'"),
+        ({"tz": "Berlin"}, "tz must be a time zone"),
+        ({"leave": 200, "epsilon": 1.0}, "leave must come without epsilon"),
+        ({"prior": tv.kernels.RBF(60.0)}, "measurement noise"),
+        ({"radius": -1.0}, "radius"),
+    ],
+)
+def test_wrong_options_are_named(
+    options: dict[str, object], message: str, ride: Path, ledger: Ledger
+) -> None:
+    with pytest.raises(InvalidValue, match=message):
+        tv.protect(tv.read(ride), ledger=ledger, **options)  # type: ignore[arg-type]
+
+
+def test_a_request_stands_in_place_of_options(ride: Path, ledger: Ledger) -> None:
+    trace = tv.read(ride)
+    with pytest.raises(InvalidValue, match="without options of its own"):
+        tv.protect(trace, tv.Request(()), radius=3, ledger=ledger)
+    one = tv.protect(trace, tv.Request((), radius=150.0), at=["start+1h"], ledger=ledger)
+    other = tv.protect(trace, radius=150.0, at=["start+1h"], ledger=ledger)
+    assert one.request == other.request
+
+
+def test_ten_lines_do_the_research_of_the_paper() -> None:
+    prior = tv.Prior(tv.kernels.RBF(6.1) + tv.kernels.White(0.1), np.arange(50.0))
+    secret = tv.Secret.at(24.0, recorded=True)
+    mechanism, certificate = tv.design(prior, [secret], budget=1.0)
+    assert certificate.proved
+    learnt = tv.exposure(prior, secret, mechanism)
+    more = tv.exposure(prior, secret, mechanism, tv.Adversary.knows_point(away=5.0, accuracy=0.1))
+    assert more.after < learnt.after < learnt.before
+    both = tv.compose(prior.kernel, [tv.Release(mechanism), tv.Release(mechanism)])
+    assert both.loss(secret).largest > learnt.loss
