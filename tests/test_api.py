@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 
 import trailveil as tv
-from trailveil.datasets.day import simulated_day
 from trailveil.errors import InvalidValue, Refused
 from trailveil.ledger import Ledger, open_ledger
 
 EXPORTED = """
 Adversary Certificate Guarantee Ledger Mechanism Plan Prior Readings Release Request Secret Trace
-__version__ audit compose design errors exposure kernels open_ledger plots priors protect
-protect_frame publish read write
+__version__ audit compare compose datasets design errors exposure kernels loss_bound_for open_ledger
+plots priors protect protect_frame publish read read_readings write
 """
 
 
@@ -28,7 +27,7 @@ def ledger(tmp_path: Path) -> Ledger:
 @pytest.fixture
 def ride(tmp_path: Path) -> Path:
     path = tmp_path / "ride.gpx"
-    tv.write(simulated_day(), path)
+    tv.write(tv.datasets.simulated_day(), path)
     return path
 
 
@@ -119,7 +118,7 @@ def test_wrong_options_are_named(
     options: dict[str, object], message: str, ride: Path, ledger: Ledger
 ) -> None:
     with pytest.raises(InvalidValue, match=message):
-        tv.protect(tv.read(ride), ledger=ledger, **options)  # type: ignore[arg-type]
+        tv.protect(tv.read(ride), ledger=ledger, **options)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_a_request_stands_in_place_of_options(ride: Path, ledger: Ledger) -> None:

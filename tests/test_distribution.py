@@ -12,16 +12,17 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-def run(*command: str | Path, **options: object) -> str:
+def run(*command: str | Path, cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
     done = subprocess.run(
         [str(word) for word in command],
         capture_output=True,
         text=True,
         check=False,
-        **options,  # type: ignore[call-overload]
+        cwd=cwd,
+        env=env,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return str(done.stdout)
+    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -59,10 +60,7 @@ def test_the_wheel_works_without_the_repository(built: tuple[Path, Path], tmp_pa
     assert run(sys.executable, "-c", where, cwd=tmp_path, env=here).startswith(
         str(tmp_path / "installed")
     )
-    make = (
-        "import trailveil as tv; from trailveil.datasets.day import simulated_day;"
-        "tv.write(simulated_day(), 'ride.gpx')"
-    )
+    make = "import trailveil as tv;tv.write(tv.datasets.simulated_day(), 'ride.gpx')"
     run(sys.executable, "-c", make, cwd=tmp_path, env=here)
     words = ("protect", "ride.gpx", "--mechanism", "noise", "--at", "start+2h")
     run(sys.executable, "-m", "trailveil", *words, cwd=tmp_path, env=here)

@@ -62,3 +62,9 @@ def test_a_page_that_shows_something_else_is_noticed() -> None:
     assert run_page(page.format("2"), "page") == 1
     with pytest.raises(AssertionError, match="shows"):
         run_page(page.format("3"), "page")
+
+
+def test_tutorials_import_the_public_interface_alone() -> None:
+    for page in TUTORIALS:
+        imports = re.findall(r"^(?:import|from) trailveil.*$", page.read_text(), flags=re.MULTILINE)
+        assert set(imports) <= {"import trailveil as tv"}, page.name

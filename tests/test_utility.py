@@ -13,12 +13,12 @@ from trailveil.trace import NANOSECONDS, Trace
 from trailveil.utility import (
     bounds,
     cells,
+    compare,
     compared,
     density,
     summary,
     together,
     trip,
-    utility,
 )
 
 METRE = 1 / 111_150.0  # of latitude, here, in degrees
@@ -79,7 +79,7 @@ def test_what_moved_by_how_much() -> None:
     shift = np.where(np.arange(210) < 100, 30.0, 40.0)
     shift[7] = 90.0
     after = north(STOPPED + shift).only(np.arange(210) != 3)
-    found = utility(before, after)
+    found = compare(before, after)
     assert found.withheld == 1
     assert found.median == pytest.approx(40, rel=3e-3)
     assert found.largest == pytest.approx(90, rel=3e-3)
@@ -90,18 +90,18 @@ def test_what_moved_by_how_much() -> None:
 
 def test_a_stop_elsewhere_or_at_another_time_is_not_kept() -> None:
     before = north(STOPPED)
-    assert utility(before, north(STOPPED + 95)).stops_kept == 1
-    far = utility(before, north(STOPPED + 110))
+    assert compare(before, north(STOPPED + 95)).stops_kept == 1
+    far = compare(before, north(STOPPED + 110))
     assert (far.after.stops, far.stops_kept) == (1, 0)
     late = np.concatenate([np.arange(120) * 20.0, np.full(90, 2380.0)])
-    assert utility(before, north(late)).stops_kept == 0
+    assert compare(before, north(late)).stops_kept == 0
 
 
 def test_a_release_of_other_times_is_refused() -> None:
     before = north(STOPPED)
     other = Trace(before.times + 1, before.positions, before.segments, before.tracks)
     with pytest.raises(InvalidValue, match="must have times of its original"):
-        utility(before, other)
+        compare(before, other)
 
 
 @given(st.floats(-90, 90), st.floats(-180, 180), st.sampled_from([1.0, 50.0, 500.0, 3_000.0, 1e5]))

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from trailveil.version import __version__
 
 if TYPE_CHECKING:
-    from trailveil import errors, kernels, plots, priors
+    from trailveil import datasets, errors, kernels, plots, priors
     from trailveil.adversary import Adversary, exposure
-    from trailveil.api import audit, protect, protect_frame, publish, read, write
+    from trailveil.api import audit, protect, protect_frame, publish, read, read_readings, write
     from trailveil.composition import Release, compose
     from trailveil.designer import Certificate, design
-    from trailveil.guarantee import Guarantee
+    from trailveil.guarantee import Guarantee, loss_bound_for
     from trailveil.ledger import Ledger, open_ledger
     from trailveil.mechanism import Mechanism
     from trailveil.prior import Prior
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from trailveil.request import Request
     from trailveil.secrets import Secret
     from trailveil.trace import Trace
+    from trailveil.utility import compare
 
 __all__ = [
     "Adversary",
@@ -40,11 +41,14 @@ __all__ = [
     "Trace",
     "__version__",
     "audit",
+    "compare",
     "compose",
+    "datasets",
     "design",
     "errors",
     "exposure",
     "kernels",
+    "loss_bound_for",
     "open_ledger",
     "plots",
     "priors",
@@ -52,14 +56,15 @@ __all__ = [
     "protect_frame",
     "publish",
     "read",
+    "read_readings",
     "write",
 ]
 _HOMES = {
     "adversary": ("Adversary", "exposure"),
-    "api": ("audit", "protect", "protect_frame", "publish", "read", "write"),
+    "api": ("audit", "protect", "protect_frame", "publish", "read", "read_readings", "write"),
     "composition": ("Release", "compose"),
     "designer": ("Certificate", "design"),
-    "guarantee": ("Guarantee",),
+    "guarantee": ("Guarantee", "loss_bound_for"),
     "ledger": ("Ledger", "open_ledger"),
     "mechanism": ("Mechanism",),
     "prior": ("Prior",),
@@ -68,9 +73,10 @@ _HOMES = {
     "request": ("Request",),
     "secrets": ("Secret",),
     "trace": ("Trace",),
+    "utility": ("compare",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
-_MODULES = ("errors", "kernels", "plots", "priors")
+_MODULES = ("datasets", "errors", "kernels", "plots", "priors")
 
 
 def __getattr__(name: str) -> object:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from zoneinfo import ZoneInfo
 
 from trailveil.activities import ACTIVITIES, MIDDLE
@@ -19,6 +19,7 @@ from trailveil.formats import write as write_trace
 from trailveil.formats.source import load as bytes_of
 from trailveil.formats.table import format_to_write
 from trailveil.kernels import Kernel
+from trailveil.keys import load_key
 from trailveil.ledger import Ledger, user_ledger
 from trailveil.loading import load, load_readings
 from trailveil.output import staged
@@ -85,7 +86,6 @@ class Options(Selection, total=False):
     steady: int
 
 
-@overload
 def read(
     source: File,
     *,
@@ -93,39 +93,29 @@ def read(
     keep: Sequence[str] = (),
     every: float | None = None,
     most: int = MOST_POINTS,
-) -> Trace: ...
+) -> Trace:
+    """A cleaned trace from a file; its `repairs` say what was mended.
+
+    tz: the zone of times without one, such as UTC. keep: fields to read besides. every: seconds
+    between fixes, where the file has no times. most: how many fixes there may be. Raises
+    UnreadableInput or Refused, in one line.
+    """
+    return load(Path(source), zone=_zone(tz), every=every, keep=keep, most=most)[0]
 
 
-@overload
-def read(
-    source: File,
-    *,
-    column: str | None = None,
-    unit: str,
-    tz: str | None = None,
-    most: int = MOST_POINTS,
-) -> Readings: ...
-
-
-def read(
+def read_readings(
     source: File,
     *,
     column: str | None = None,
     unit: str | None = None,
     tz: str | None = None,
-    keep: Sequence[str] = (),
-    every: float | None = None,
     most: int = MOST_POINTS,
-) -> Trace | Readings:
-    """A cleaned recording from a file; its `repairs` say what was mended.
+) -> Readings:
+    """Cleaned readings of one quantity from a table. Raises as `read` does.
 
-    column, unit: of readings in a table; without them it is a trace. tz: the zone of times without
-    one, such as UTC. keep: fields to read besides. every: seconds between fixes, where the file has
-    no times. most: how many fixes there may be. Raises UnreadableInput or Refused, in one line.
+    column: of the values, unit: of them, such as degC; one of them at least.
     """
     zone = _zone(tz)
-    if column is None and unit is None:
-        return load(Path(source), zone=zone, every=every, keep=keep, most=most)[0]
     return load_readings(Path(source), column=column, unit=unit, zone=zone, most=most)[0]
 
 
@@ -146,7 +136,7 @@ def protect(
     *,
     ledger: Ledger | None = None,
     subject: str = ME,
-    key: bytes | None = None,
+    key: bytes | Path | None = None,
     again: bool = False,
     **options: Unpack[Options],
 ) -> Plan:
@@ -154,16 +144,18 @@ def protect(
 
     request: how, in place of options; what to protect is still in the options. ledger: of the user,
     where none is stated; places with names are known from it, and a second, different release of
-    one recording is refused unless `again`. Raises Refused or InvalidValue, in one line.
+    one recording is refused unless `again`. key: a key file, or its 32 bytes: with one the same
+    request is the same release on every machine. Raises Refused or InvalidValue, in one line.
     """
     book = user_ledger() if ledger is None else ledger
+    secret = load_key(key) if isinstance(key, Path) else key
     if request is not None and set(options) - set(Selection.__annotations__):
         raise InvalidValue("a request must come without options of its own, got both: state one")
     whole = request_of(options) if request is None else request
-    places = known_places(book, trace, subject=subject, key=key)
+    places = known_places(book, trace, subject=subject, key=secret)
     with one_thread():
         asked = requested(trace, chosen_of(options), whole, places)
-        plan = designed(trace, asked, places, book, again=again, subject=subject, key=key)
+        plan = designed(trace, asked, places, book, again=again, subject=subject, key=secret)
     return replace(plan, visited=tuple(places))
 
 
@@ -173,7 +165,7 @@ def publish(
     *,
     ledger: Ledger | None = None,
     subject: str = ME,
-    key: bytes | None = None,
+    key: bytes | Path | None = None,
     again: bool = False,
     limit: float | None = None,
     overwrite: bool = False,
@@ -191,7 +183,7 @@ def publish(
         path,
         overwrite=overwrite,
         again=again,
-        key=key,
+        key=load_key(key) if isinstance(key, Path) else key,
         subject=subject,
         there=plan.visited,
         limit=limit,

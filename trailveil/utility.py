@@ -111,7 +111,7 @@ def summary(trace: Trace) -> Summary:
     return Summary(len(trace), trace.duration, length, median, fast, len(found), stopped)
 
 
-def utility(before: Trace, after: Trace) -> Utility:
+def compare(before: Trace, after: Trace) -> Utility:
     """What a release is still good for; fixes are the same where their times are.
 
     Raises InvalidValue where no fix is in both, Refused where one reaches too far for one frame.

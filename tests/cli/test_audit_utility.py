@@ -12,7 +12,7 @@ from trailveil.errors import Refused
 from trailveil.formats import write
 from trailveil.projection import MICRO, microdegrees
 from trailveil.trace import NANOSECONDS, Trace
-from trailveil.utility import together, utility
+from trailveil.utility import compare, together
 
 START = 1_714_548_600 * NANOSECONDS
 
@@ -52,7 +52,7 @@ def test_one_recording_in_numbers_and_in_words(tmp_path: Path) -> None:
     trace, released = ride(), moved(ride()).only(np.arange(120) != 5)
     files = save(trace, tmp_path / "a.gpx"), save(released, tmp_path / "a.private.gpx")
     found = json.loads(audit(*files, "--utility", "--json"))["utility"]
-    expected = utility(trace, released)
+    expected = compare(trace, released)
     assert found["moved_rms_m"] == pytest.approx(expected.rms, abs=1e-3)
     assert found["moved_rms_m"] == pytest.approx(300, rel=1e-2)
     assert found["before"]["length_m"] == pytest.approx(expected.before.length, abs=0.01)

@@ -16,14 +16,14 @@ from trailveil.loading import load
 from trailveil.projection import MICRO
 from trailveil.report.utility import together_record, utility_record
 from trailveil.trace import Trace
-from trailveil.utility import together, utility
+from trailveil.utility import compare, together
 
 _PRIVATE = ".private"
 
 
 def utility_of(original: Path, released: Path, options: dict[str, Any]) -> dict[str, Any]:
     """One trace before and after, as an object of JSON. Raises Refused, as reading does."""
-    return {"utility": utility_record(utility(*_pair(original, released, options)))}
+    return {"utility": utility_record(compare(*_pair(original, released, options)))}
 
 
 def utility_of_folders(original: Path, released: Path, options: dict[str, Any]) -> dict[str, Any]:

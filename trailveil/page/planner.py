@@ -18,7 +18,7 @@ from trailveil.report.parts import laid_out
 from trailveil.report.text import promise
 from trailveil.report.utility import utility_record, utility_text
 from trailveil.request import Request
-from trailveil.utility import utility
+from trailveil.utility import compare
 
 # Designs that are kept, so that going back to one is immediate.
 _KEPT = 8
@@ -86,7 +86,7 @@ class Planner:
             account=done.account,
             there=source.there,
         )
-        told = utility_record(utility(source.trace, done.traces[0]))
+        told = utility_record(compare(source.trace, done.traces[0]))
         words = f"{text(found)}\n\n{utility_text(told)}"
         return {"saved": source.output.name, "report": found, "words": words, "utility": told}
 
