@@ -11,6 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+import trailveil as tv
 from docs.site.options import all_options
 from trailveil.cli import COMMANDS, cli
 
@@ -179,3 +180,12 @@ def test_the_page_of_a_command_names_every_option(name: str, site: Path) -> None
     for words in every_command():
         if words[0] == name:
             assert [option for option in said_by_help(words) if option not in plain] == []
+
+
+def test_the_reference_has_every_public_name(site: Path) -> None:
+    page = (site / "docs/api.html").read_text(encoding="utf-8")
+    for name in set(tv.__all__) - {"__version__"}:
+        assert f"tv.{name}<" in page
+    text = re.sub(r"<[^>]+>", "", page)
+    assert "tv.Secret.at(times, recorded)" in text
+    assert "metres of the 68 % circle that is left" in text

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from docs.site.options import all_options  # noqa: E402 - only now it can be found
+from docs.site.reference import reference  # noqa: E402
 from trailveil.cli import COMMANDS  # noqa: E402
 from trailveil.version import __version__  # noqa: E402
 
@@ -40,6 +41,7 @@ NAVIGATION = {
     "What is promised": [
         *("guarantees", "activities", "security", "report", "recurring-places", "realism")
     ],
+    "Python": ["api"],
     "Priors, files, pictures": ["priors", "formats", "scaling", "plots"],
     "Background": ["comparison", "paper", "decisions"],
     "Help": ["troubleshooting"],
@@ -75,6 +77,8 @@ def add(app: Sphinx, docname: str, content: list[str]) -> None:
         content[0] += navigation()
     elif folder == "docs/commands" and name in COMMANDS:
         content[0] += "\n" + all_options(name)
+    elif docname == "docs/api":
+        content[0] += "\n" + reference()
 
 
 def finish(app: Sphinx, exception: Exception | None) -> None:
