@@ -22,7 +22,7 @@ ROWS = """
  4  stationary > anytime guarantee composition values_beside > adversary > adversaries marginals fit
  4  priors recurring ways misspecification theorems calibration/ certified/
  5  designer/
- 6  activities fields strays > trace > traces/ > readings projection > cleaning stops formats/
+ 6  activities fields strays > trace > traces/ zones > readings projection > cleaning stops formats/
  6  datasets/ prior_file visits loading frames streets/ > returns
  7  arrays output selection > cutting design_cache kept keys crops retiming common > ledger/ demands
  7  designing place_noise request > release > halving drawing > readings_release > places

@@ -340,10 +340,11 @@ def _named(key: bytes | None) -> tuple[bytes, ...]:
     return () if key is None else (b"key", name_of(key))
 
 
-def default_output(source: Path) -> Path:
+def default_output(source: Path, content: bytes | None = None) -> Path:
     """ride.gpx -> ride.private.gpx; GPX, too, where a format is none that is written.
 
-    A format may share its suffix with one that is written: then the content tells, if there is one.
+    content: of the file, where it is at hand. A format may share its suffix with one that is
+    written: then the content tells, if there is one.
     Raises Refused for a name that is none of a file.
     """
     if not source.name:
@@ -352,7 +353,7 @@ def default_output(source: Path) -> Path:
         row = format_to_write(source.suffix)
     except UnwritableOutput:
         return source.with_name(f"{source.name}.private.gpx")
-    found = format_of(source, beginning(source))
+    found = format_of(source, beginning(source) if content is None else content)
     if found.read is row.read and found.write is None:
         return source.with_name(f"{source.name}.private.gpx")
     return source.with_name(f"{source.stem}.private{source.suffix}")

@@ -29,10 +29,10 @@ class Opened:
 
 
 @contextmanager
-def opened(source: Path, *options: str) -> Iterator[Opened]:
+def opened(source: Path | None, *options: str) -> Iterator[Opened]:
     """The program on a recording, stopped at the end if it still runs."""
     with subprocess.Popen(
-        command("open", source, "--no-browser", *options),
+        command("open", *([] if source is None else [source]), "--no-browser", *options),
         env=environment({"PYTHONUNBUFFERED": "1"}),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

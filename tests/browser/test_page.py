@@ -81,6 +81,10 @@ def test_from_the_recording_to_the_saved_release(
     expect(view.locator("#saved")).to_have_text("Saved: ride.private.gpx")
     released = source.with_name("ride.private.gpx")
     by_page = released.read_bytes()
+    with view.expect_download() as fetched:
+        view.locator("#download").click()
+    assert fetched.value.suggested_filename == "ride.private.gpx"
+    assert fetched.value.path().read_bytes() == by_page
     by_command = tmp_path / "command.gpx"
     done = run(*shlex.split(line)[1:], "-o", by_command, "--json")
     assert done.returncode == 0, done.stderr
@@ -105,11 +109,12 @@ def test_from_the_recording_to_the_saved_release(
 def shows(view: Page, shown: dict[str, Any], radius: int) -> None:
     """The page shows what the report says."""
     mechanism = shown["report"]["mechanism"]
-    assert view.locator("#rms").inner_text() == metres(mechanism["rms_m"])
-    assert view.locator("#most").inner_text() == metres(mechanism["largest_rms_m"])
+    assert view.locator("#rms").text_content() == metres(mechanism["rms_m"])
+    assert view.locator("#most").text_content() == metres(mechanism["largest_rms_m"])
+    assert view.locator(".moved").first.is_visible() == (mechanism["largest_rms_m"] > 0)
     minutes = f"{shown['minutes_withheld']:.1f} min"
     assert view.locator("#withheld").inner_text() == minutes
-    assert view.locator("#status").inner_text().startswith(f"{minutes} are not released")
+    assert view.locator("#status").inner_text().startswith(f"{minutes} are left out")
     secret = shown["report"]["secrets"][0]
     assert view.locator("#no-idea").inner_text() == metres(secret["circle_68_m"])
     least = min(one["circle_68_m"] for one in secret["exposures"])
@@ -132,9 +137,11 @@ def test_a_part_is_added_by_taps_and_by_the_keyboard(page: tuple[Opened, Page]) 
     for label in ("The start", "The end"):
         view.get_by_label(label).focus()
         view.keyboard.press("Space")
-    # Two taps on the track: from, and to.
+    # A first tap says where it begins, a second where it ends, in either order.
+    expect(view.locator("path.published")).not_to_have_count(0)
     touch = view.locator("path.touch")
-    for share in (0.6, 0.75):
+    hints = {0.75: "Now tap the track where the part ends.", 0.6: "Protect this part"}
+    for share, hint in hints.items():
         x, y = touch.evaluate(
             "(path, share) => { const at = path.getPointAtLength(share * path.getTotalLength());"
             "const on = new DOMPoint(at.x, at.y).matrixTransform(path.getScreenCTM());"
@@ -142,6 +149,7 @@ def test_a_part_is_added_by_taps_and_by_the_keyboard(page: tuple[Opened, Page]) 
             share,
         )
         view.mouse.click(x, y)
+        expect(view.locator("#tap")).to_contain_text(hint)
     first, last = (int(view.locator(name).input_value()) for name in ("#from", "#to"))
     assert 0 < first < last < len(TRACE) - 1
     # One fix further by the keyboard.
@@ -169,6 +177,31 @@ def test_a_part_is_added_by_taps_and_by_the_keyboard(page: tuple[Opened, Page]) 
     for name in ("#save", "#done", "#add", "#mechanism", "#parts label"):
         box = view.locator(name).first.bounding_box()
         assert box is None or box["height"] >= 44, name
+
+
+def test_a_recording_is_chosen_in_the_browser(
+    source: Path, tmp_path: Path, watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    with opened(None) as program:
+        watched.served.add(program.origin)
+        view = watched.page
+        view.goto(program.address)
+        expect(view.locator("main")).to_be_hidden()
+        wrong = tmp_path / "notes.gpx"
+        wrong.write_text("nothing")
+        view.get_by_label("Your recording").set_input_files(wrong)
+        expect(view.locator("#unreadable")).not_to_be_empty()
+        view.get_by_label("Your recording").set_input_files(source)
+        planned(view)
+        expect(view.locator("#choosing")).to_be_hidden()
+        assert "Times are in " in view.locator("#zone").inner_text()
+        view.locator("#save").click()
+        expect(view.locator("#saved")).to_have_text("Saved: ride.private.gpx")
+        view.close()
+    assert [one.name for one in folder.iterdir()] == ["ride.private.gpx"]
 
 
 def test_a_second_browser_another_page_and_another_name_are_refused(

@@ -66,6 +66,68 @@ def test_the_files_are_served_with_their_types(page: Page) -> None:
         assert (answer.status_code, answer.headers["content-type"]) == (200, kind)
 
 
+def test_what_is_published_is_shown_and_can_be_fetched(page: Page) -> None:
+    cut = page.post("/api/plan", {**QUICK, "parts": [["start+0s"]]})
+    (line,) = cut["published"]
+    assert line == TRACE.positions[-len(line) :].tolist()
+    assert 2 <= len(line) < len(TRACE)
+    assert "refused" in page.get("/api/released").json()
+    saved = page.post("/api/save", {"plan": cut["plan"], "again": False, "overwrite": False})
+    assert saved["published"] == cut["published"]
+    fetched = page.get("/api/released")
+    assert fetched.content == page.output.read_bytes()
+    assert "ride.private.gpx" in fetched.headers["content-disposition"]
+
+
+def test_a_cut_in_the_middle_leaves_two_lines(page: Page) -> None:
+    stop = next(one for one in page.parts() if one["label"] == "a stop")
+    cut = page.post("/api/plan", {**QUICK, "parts": [stop["times"]]})
+    assert len(cut["published"]) == 2
+
+
+def test_noise_that_is_shown_is_not_what_is_saved(page: Page) -> None:
+    asked = {**QUICK, "mechanism": "noise", "parts": [["start+0s"]]}
+    shown = [page.post("/api/plan", asked) for _ in range(2)]
+    assert shown[0]["plan"] == shown[1]["plan"]
+    assert shown[0]["published"] != shown[1]["published"]
+    name = {"plan": shown[0]["plan"], "again": False, "overwrite": False}
+    saved = page.post("/api/save", name)["published"]
+    assert saved not in [one["published"] for one in shown]
+
+
+def test_a_recording_that_the_browser_sends(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    sent = written(tmp_path / "elsewhere.gpx", TRACE).read_bytes()
+
+    def choose(name: str, content: bytes) -> Planner:
+        source = Path(name)
+        output = default_output(source, content)
+        return Planner(opened(source, output, user_ledger(), content=content))
+
+    guard = Guard(application(None, lambda: None, choose=choose), PORT)
+    client = TestClient(guard, base_url=OWN, follow_redirects=False)
+    client.get(f"/?token={guard.token}")
+    assert client.get("/api/recording").json() == {"choose": True}
+    early = client.post("/api/plan", content=json.dumps({**QUICK, "parts": []}), headers=HEADERS)
+    assert "chosen first" in early.json()["refused"]
+    headers = {**HEADERS, "content-type": "application/octet-stream"}
+
+    def send(name: str, content: bytes) -> Any:
+        return client.post("/api/choose", params={"name": name}, content=content, headers=headers)
+
+    for name in ("", "../ride.gpx", "a/b.gpx", "x" * 300):
+        assert "chosen by its name" in send(name, sent).json()["refused"]
+    assert "refused" in send("notes.gpx", b"no recording").json()
+    assert send("mine.gpx", sent).json() == {"chosen": True}
+    assert client.get("/api/recording").json()["output"] == "mine.private.gpx"
+    body = json.dumps({**QUICK, "parts": [["start+0s"]]})
+    plan = client.post("/api/plan", content=body, headers=HEADERS).json()["plan"]
+    body = json.dumps({"plan": plan, "again": False, "overwrite": False})
+    assert client.post("/api/save", content=body, headers=HEADERS).json()["saved"]
+    assert (tmp_path / "mine.private.gpx").exists()
+    assert not (tmp_path / "mine.gpx").exists()
+
+
 OUTSIDE = [
     "/static/",
     "/static/../app.py",

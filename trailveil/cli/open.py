@@ -11,13 +11,14 @@ from trailveil.errors import Unavailable
 from trailveil.keys import load_key
 from trailveil.ledger import user_ledger
 from trailveil.page.basemap import basemap
-from trailveil.page.opened import opened
+from trailveil.page.opened import Opened, opened
 from trailveil.protecting import ME, default_output
 from trailveil.releasing import check_target
 
 EXAMPLE = """Examples:
 
 \b
+  trailveil open
   trailveil open ride.gpx
   trailveil open ride.gpx --no-browser --port 8765"""
 
@@ -34,7 +35,7 @@ _SAME = {
 
 
 @click.command("open", epilog=EXAMPLE)
-@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
+@click.argument("source", metavar="[IN]", required=False, type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: IN.private.SUFFIX.")
 @click.option(
     "--tz",
@@ -82,11 +83,12 @@ _SAME = {
     metavar="URL",
     help="Fetch a map, such as https://HOST/{z}/{x}/{y}.png: its server learns roughly where.",
 )
-def open_page(source: Path, **options: Any) -> None:
+def open_page(source: Path | None, **options: Any) -> None:
     """Choose on a map what to protect, see what it costs, and save the release.
 
     The page is served on this machine, to one browser, and no file leaves it. What is saved is what
-    trailveil protect writes. It ends with its button Done, with Ctrl-C, or after an idle hour.
+    trailveil protect writes. Without IN the page asks for a file, and saves the release in this
+    folder. It ends with its button Done, with Ctrl-C, or after an idle hour.
     """
     try:
         from trailveil.page.serving import serve
@@ -96,26 +98,21 @@ def open_page(source: Path, **options: Any) -> None:
             "pip install 'trailveil[page]'"
         ) from error
     tiles = None if options["template"] is None else basemap(options["template"])
-    output = options["output"] or default_output(source)
-    key_file: Path | None = options["key"]
-    key = None if key_file is None else load_key(key_file)
-    found = opened(
-        source,
-        output,
-        user_ledger(),
-        assume_utc=options["assume_utc"],
-        zone=options["zone"],
-        every=options["every"],
-        subject=options["subject"],
-        key=key,
-        key_file=key_file,
-        limit=options["limit"],
-        options=_words(options),
-    )
-    # That it exists is no reason not to look: the page asks before it is replaced.
-    check_target(output, *found.read, overwrite=True)
+    output: Path | None = options["output"]
+    if source is None:
+        found = None
+    else:
+        found = _opened(source, output or default_output(source), options)
+        # That it exists is no reason not to look: the page asks before it is replaced.
+        check_target(found.output, *found.read, overwrite=True)
     if tiles is not None:
         click.echo(f"--basemap: {tiles.told}")
+
+    def choose(name: str, content: bytes) -> Opened:
+        file = Path(name)
+        target = output or default_output(file, content)
+        check_target(target, overwrite=True)
+        return _opened(file, target, options, content)
 
     def ready(address: str) -> None:
         click.echo(f"Open for you alone, once: {address}\nCtrl-C ends it.")
@@ -123,10 +120,28 @@ def open_page(source: Path, **options: Any) -> None:
             webbrowser.open(address)
 
     try:
-        serve(found, ready, port=options["port"] or 0, basemap=tiles)
+        serve(found, ready, choose=choose, port=options["port"] or 0, basemap=tiles)
     except KeyboardInterrupt:
         click.echo()
     click.echo("Ended.")
+
+
+def _opened(
+    source: Path, output: Path, options: dict[str, Any], content: bytes | None = None
+) -> Opened:
+    key_file: Path | None = options["key"]
+    return opened(
+        *(source, output, user_ledger()),
+        content=content,
+        assume_utc=options["assume_utc"],
+        zone=options["zone"],
+        every=options["every"],
+        subject=options["subject"],
+        key=None if key_file is None else load_key(key_file),
+        key_file=key_file,
+        limit=options["limit"],
+        options=_words(options),
+    )
 
 
 def _words(options: dict[str, Any]) -> tuple[str, ...]:

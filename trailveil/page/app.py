@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from importlib.resources import files
 from typing import Any, Final
+from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -36,26 +37,57 @@ SERVED = {
 }
 """The files that are served, by name, with their types: nothing else is."""
 
+LARGEST_FILE = 200_000_000
+"""Bytes of a recording that the browser sends, at most."""
+
+_LONGEST_NAME = 200
+
+Choose = Callable[[str, bytes], Planner]
 Answer = Callable[[Request], Awaitable[Response]]
 
 
 def application(
-    planner: Planner, end: Callable[[], None], *, basemap: Basemap | None = None, idle: float = IDLE
+    first: Planner | None,
+    end: Callable[[], None],
+    *,
+    choose: Choose | None = None,
+    basemap: Basemap | None = None,
+    idle: float = IDLE,
 ) -> Starlette:
-    """What is served of one recording. end: called when it is to end."""
+    """What is served of one recording. end: called when it is to end.
+
+    first: of the recording; for None the browser sends one, and choose(name, content) opens it.
+    """
     latest, busy = Latest(), _Busy()
+    planner = first
+
+    async def chosen(request: Request) -> Response:
+        nonlocal planner
+        name = request.query_params.get("name", "")
+        if choose is None or not 0 < len(name) <= _LONGEST_NAME or set(name) & set("/\\\0"):
+            raise InvalidValue("a file must be chosen by its name, got none: reload the page")
+        content = await _content(request, LARGEST_FILE)
+        planner = await run_in_threadpool(choose, name, content)
+        return JSONResponse({"chosen": True})
 
     async def recording(_: Request) -> Response:
+        if planner is None:
+            return JSONResponse({"choose": True})
         found = await run_in_threadpool(drawn, planner.source)
         tiles = None
         if basemap is not None:
             tiles = {"template": basemap.template, "told": basemap.told, "host": basemap.host}
         return JSONResponse({**found, "basemap": tiles})
 
+    def opened() -> Planner:
+        if planner is None:
+            raise InvalidValue("a recording must be chosen first, got none: reload the page")
+        return planner
+
     async def plan(request: Request) -> Response:
-        asked = wanted(await _body(request))
+        asked, source = wanted(await _body(request)), opened()
         try:
-            return JSONResponse(await latest.result(lambda: planner.planned(asked)))
+            return JSONResponse(await latest.result(lambda: source.planned(asked)))
         except Superseded:
             return JSONResponse({"superseded": True})
 
@@ -65,8 +97,15 @@ def application(
         if not isinstance(name, str) or not all(isinstance(one, bool) for one in flags):
             raise InvalidValue("what is saved must be a plan, got another: reload the page")
         again, overwrite = (bool(one) for one in flags)
-        found = await run_in_threadpool(planner.save, name, again=again, overwrite=overwrite)
+        found = await run_in_threadpool(opened().save, name, again=again, overwrite=overwrite)
         return JSONResponse(found)
+
+    async def released(_: Request) -> Response:
+        source = opened()
+        content = await run_in_threadpool(source.released)
+        name = quote(source.source.output.name)
+        kept = {"content-disposition": f"attachment; filename*=UTF-8''{name}"}
+        return Response(content, media_type="application/octet-stream", headers=kept)
 
     async def done(_: Request) -> Response:
         end()
@@ -81,9 +120,11 @@ def application(
     routes = [Route("/", _file("index.html"))]
     routes += [Route(f"/static/{name}", _file(name)) for name in SERVED]
     routes += [
+        Route("/api/choose", busy.counted(chosen), methods=["POST"]),
         Route("/api/recording", busy.counted(recording)),
         Route("/api/plan", busy.counted(plan), methods=["POST"]),
         Route("/api/save", busy.counted(save), methods=["POST"]),
+        Route("/api/released", busy.counted(released)),
         Route("/api/done", busy.counted(done), methods=["POST"]),
     ]
     return Starlette(
@@ -132,18 +173,23 @@ async def _body(request: Request) -> dict[str, Any]:
     wrong = InvalidValue("a request must be a small JSON object, got another: reload the page")
     if request.headers.get("content-type") != "application/json":
         raise wrong
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > LARGEST_BODY:
-            raise wrong
     try:
-        told = json.loads(bytes(body))
+        told = json.loads(await _content(request, LARGEST_BODY))
     except (ValueError, RecursionError):
         raise wrong from None
     if not isinstance(told, dict):
         raise wrong
     return told
+
+
+async def _content(request: Request, largest: int) -> bytes:
+    """The content of a request. Raises InvalidValue where it is longer."""
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > largest:
+            raise InvalidValue(f"a request must have at most {largest:,} bytes, got more")
+    return bytes(body)
 
 
 async def _refusal(_: Request, error: Exception) -> Response:

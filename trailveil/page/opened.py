@@ -12,17 +12,22 @@ import numpy as np
 
 from trailveil.cleaning import Cleaning
 from trailveil.errors import InvalidValue
+from trailveil.formats import MOST_POINTS
+from trailveil.formats.source import load as bytes_of
+from trailveil.formats.source import named
+from trailveil.formats.table import format_of
 from trailveil.ledger import Ledger
-from trailveil.loading import load
+from trailveil.loading import cleaned
 from trailveil.places import Visited
 from trailveil.protecting import ME, known_places, requested
 from trailveil.request import Method, Request
 from trailveil.selection import Chosen, Stretch
 from trailveil.stops import stays
 from trailveil.trace import NANOSECONDS, Trace
+from trailveil.zones import zone_of
 
-# Points of the track that are drawn at most; all fixes are protected.
-_DRAWN = 4000
+DRAWN = 4000
+"""Points of the track that are drawn at most; all fixes are protected."""
 _MOST_PARTS = 100
 _LONGEST_TIME = 60
 _LARGEST = 1e30  # as of the command line: squares of such numbers can be reckoned with
@@ -72,15 +77,21 @@ def opened(
     output: Path,
     ledger: Ledger,
     *,
+    content: bytes | None = None,
     assume_utc: bool = False,
     zone: ZoneInfo | None = None,
     every: float | None = None,
     **whose: Any,
 ) -> Opened:
-    """Read and clean a recording, by the functions of `protect`. whose: the rest of `Opened`."""
+    """Read and clean a recording, by the functions of `protect`. whose: the rest of `Opened`.
+
+    content: of the file, where a browser sent it.
+    """
     naive = None if assume_utc else zone
-    trace, cleaning = load(source, assume_utc=assume_utc, zone=naive, every=every)
-    found = Opened(source, output, trace, cleaning, ledger, zone=zone, **whose)
+    data = bytes_of(source) if content is None else content
+    recording = format_of(source, data).read(data, named(source), (), MOST_POINTS)
+    trace, cleaning = cleaned(recording, source, assume_utc=assume_utc, zone=naive, every=every)
+    found = Opened(source, output, trace, cleaning, ledger, zone=zone or zone_of(trace), **whose)
     there = known_places(ledger, trace, subject=found.subject, key=found.key)
     parts = requested(trace, Chosen(returns=False), Request(()), there).stretches
     ends = tuple(one for one in parts if not one.variance)
@@ -182,13 +193,13 @@ def drawn(source: Opened) -> dict[str, Any]:
     Of a long recording evenly chosen fixes are drawn.
     """
     trace = source.trace
-    rows = np.unique(np.linspace(0, len(trace) - 1, min(len(trace), _DRAWN)).round().astype(int))
+    rows = np.unique(np.linspace(0, len(trace) - 1, min(len(trace), DRAWN)).round().astype(int))
     begin = int(trace.times[0])
     return {
         "name": source.source.name,
         "output": source.output.name,
         "fixes": len(trace),
-        "zone": None if source.zone is None else source.zone.key,
+        "zone": "UTC" if source.zone is None else source.zone.key,
         "places": [one.place.name for one in source.there],
         "cleaning": list(source.cleaning.sentences()),
         "points": [

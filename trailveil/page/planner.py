@@ -4,13 +4,18 @@ import shlex
 import threading
 from collections import OrderedDict
 from itertools import takewhile
-from secrets import token_hex
+from secrets import token_bytes, token_hex
 from typing import Any
 
+import numpy as np
+
 from trailveil.cutting import withheld
+from trailveil.drawing import draw
 from trailveil.errors import InvalidValue, TrailveilError
-from trailveil.page.opened import Opened, Wanted, arguments, middle_of, request_of
+from trailveil.formats.source import load
+from trailveil.page.opened import DRAWN, Opened, Wanted, arguments, middle_of, request_of
 from trailveil.protecting import check_released, publish
+from trailveil.randomness import SEED_BYTES
 from trailveil.release import Plan
 from trailveil.releasing import check_target, designed
 from trailveil.report import record, text
@@ -18,6 +23,7 @@ from trailveil.report.parts import laid_out
 from trailveil.report.text import promise
 from trailveil.report.utility import utility_record, utility_text
 from trailveil.request import Request
+from trailveil.trace import Trace
 from trailveil.utility import compare
 
 # Designs that are kept, so that going back to one is immediate.
@@ -32,6 +38,7 @@ class Planner:
         self._lock = threading.Lock()
         self._names: OrderedDict[str, str] = OrderedDict()
         self._plans: dict[str, Plan] = {}
+        self.saved = False
 
     def planned(self, asked: Wanted) -> dict[str, Any]:
         """What a release would promise and cost, as JSON. Raises as `protect` does."""
@@ -54,7 +61,9 @@ class Planner:
             "promise": _sentences(laid_out(promise(found)).splitlines()),
             "words": text(found),
             "minutes_withheld": withheld(made.trace.seconds, made.mechanism.rows) / 60,
-            "circles": _circles(made),
+            "circles": _circles(made, found),
+            # Noise of another draw than what is saved: else one could choose by the noise.
+            "published": runs(made, draw(made, token_bytes(SEED_BYTES))[0]),
             "command": shlex.join(arguments(source, asked)),
             **self._in_the_way(made),
         }
@@ -88,7 +97,20 @@ class Planner:
         )
         told = utility_record(compare(source.trace, done.traces[0]))
         words = f"{text(found)}\n\n{utility_text(told)}"
-        return {"saved": source.output.name, "report": found, "words": words, "utility": told}
+        self.saved = True
+        return {
+            "saved": source.output.name,
+            "report": found,
+            "words": words,
+            "utility": told,
+            "published": runs(made, done.traces[1]),
+        }
+
+    def released(self) -> bytes:
+        """The file that was saved here. Raises InvalidValue where none was."""
+        if not self.saved:
+            raise InvalidValue("a release must be saved before it is fetched, got none: save it")
+        return load(self.source.output)
 
     def _designed(self, request: Request) -> Plan:
         """Nothing is released by a look: whether it may be is told apart, and asked by `save`."""
@@ -129,12 +151,23 @@ def _sentences(lines: list[str]) -> str:
     return " ".join(" ".join(told).split())
 
 
-def _circles(made: Plan) -> list[dict[str, Any]]:
-    """Of each part, what is left to who has no idea of the place, and to who knows most.
+def runs(made: Plan, released: Trace) -> list[list[list[float]]]:
+    """What leaves, as lines of degrees: each ends where recorded fixes are left out."""
+    kept = made.mechanism.rows
+    breaks = np.flatnonzero((np.diff(kept) > 1) | (np.diff(released.segments) != 0)) + 1
+    step = max(1, -(-len(released) // DRAWN))
+    lines = [
+        part if len(part) < 3 * step else np.append(part[:-1:step], part[-1])
+        for part in np.split(np.arange(len(released)), breaks)
+    ]
+    return [released.positions[part].tolist() for part in lines]
+
+
+def _circles(made: Plan, found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Of each part, what is left to a stranger, and to the adversary who knows most.
 
     Radii are those of the report. Centres are the truth: nobody else ever sees this.
     """
-    found = record(made, None, output="")
     return [
         {
             "at": middle_of(made.trace, one.stretch),

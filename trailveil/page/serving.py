@@ -26,22 +26,29 @@ _LONGEST_WAIT, _MOST_WAITING = 10.0, 64
 
 
 def serve(
-    source: Opened,
+    source: Opened | None,
     ready: Callable[[str], None],
     *,
+    choose: Callable[[str, bytes], Opened] | None = None,
     port: int = 0,
     basemap: Basemap | None = None,
     idle: float = IDLE,
 ) -> None:
     """Serve a recording until the page says so, nobody has asked for `idle` seconds, or Ctrl-C.
 
-    ready: told the address, which holds a secret, once the port is taken. port: 0 for any. Raises
-    Refused where the port cannot be had. Nothing is logged.
+    source: None where the browser chooses it, and choose(name, content) opens it. ready: told the
+    address, which holds a secret, once the port is taken. port: 0 for any. Raises Refused where the
+    port cannot be had. Nothing is logged.
     """
     with _listening(port) as listening:
         taken = listening.getsockname()[1]
-        planner = Planner(source)
-        app = application(planner, lambda: _end(server), basemap=basemap, idle=idle)
+        app = application(
+            None if source is None else Planner(source),
+            lambda: _end(server),
+            choose=None if choose is None else lambda *file: Planner(choose(*file)),
+            basemap=basemap,
+            idle=idle,
+        )
         guard = Guard(app, taken, basemap)
         server = server_of(guard)
         ready(guard.address)

@@ -19,8 +19,9 @@ export function drawing(element, recording, tapped) {
   const circles = L.layerGroup().addTo(map);
   const points = recording.points.map((one) => one.at);
   const runs = segments(recording.points);
-  for (const run of runs) line(run, "track", 2.5).addTo(map);
+  for (const run of runs) line(run, "track", 2).addTo(map);
   const chosen = L.layerGroup().addTo(map);
+  const published = L.layerGroup().addTo(map);
   const picked = L.layerGroup().addTo(map);
   for (const run of runs) {
     const touch = L.polyline(run, { className: "touch", weight: 28, bubblingMouseEvents: false });
@@ -45,6 +46,14 @@ export function drawing(element, recording, tapped) {
         const className = part.chosen ? "stop chosen" : "stop";
         const mark = L.circleMarker(part.at, { className, radius: 9, weight: 3, bubblingMouseEvents: false });
         mark.on("click", () => toggle(part)).addTo(stops);
+      }
+    },
+    /** What leaves, as lines; a line of one point is a fix by itself. */
+    published(lines) {
+      published.clearLayers();
+      for (const points of lines) {
+        if (points.length > 1) line(points, "published", 4).addTo(published);
+        else L.circleMarker(points[0], { className: "published", radius: 2, interactive: false }).addTo(published);
       }
     },
     /** Circles of what is left, in metres, around each part. */

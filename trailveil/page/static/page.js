@@ -2,19 +2,29 @@
 
 import { drawing } from "/static/drawing.js";
 
-const PAUSE = 250; // milliseconds without a change before a design is asked for
+const PAUSE = 60; // milliseconds without a change before a design is asked for
 const $ = (id) => document.getElementById(id);
-const state = { recording: null, parts: [], map: null, plan: null, command: "", asked: null, timer: 0 };
+const state = { recording: null, parts: [], map: null, plan: null, command: "", asked: null, timer: 0, begun: null };
 
 start();
 
 async function start() {
   const recording = await (await fetch("/api/recording")).json();
+  if (recording.choose) {
+    $("choosing").hidden = false;
+    $("file").addEventListener("change", choose);
+    return;
+  }
+  $("choosing").hidden = true;
+  document.querySelector("main").hidden = false;
   state.recording = recording;
   state.parts = recording.parts;
   $("name").textContent = recording.name;
   document.title = `PRIVATE: ${recording.name} - Trailveil`;
-  $("told").textContent = recording.basemap ? recording.basemap.told : "Nothing leaves it.";
+  $("told").textContent = recording.basemap
+    ? recording.basemap.told
+    : "Nothing leaves it, so there is no street map: trailveil open --basemap URL fetches one, and its server learns roughly where you were.";
+  $("zone").textContent = `Times are in ${recording.zone}.`;
   $("save").textContent = `Save as ${recording.output}`;
   if (recording.places.length) {
     $("places").textContent = `Protected wherever it is visited: ${recording.places.join(", ")}`;
@@ -35,6 +45,23 @@ async function start() {
   $("done").addEventListener("click", done);
   show();
   changed();
+}
+
+async function choose() {
+  const [file] = $("file").files;
+  if (!file) return;
+  $("unreadable").textContent = "";
+  const headers = { "Content-Type": "application/octet-stream" };
+  try {
+    const path = `/api/choose?name=${encodeURIComponent(file.name)}`;
+    const answer = await fetch(path, { method: "POST", headers, body: file });
+    if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+    const found = await answer.json();
+    if (found.refused) $("unreadable").textContent = found.refused;
+    else await start();
+  } catch (error) {
+    $("unreadable").textContent = gone(error);
+  }
 }
 
 // Parts
@@ -77,20 +104,25 @@ function clock(ms) {
 }
 
 function formatted() {
-  const options = { dateStyle: "medium", timeStyle: "medium", timeZone: state.recording.zone ?? undefined };
+  const options = { dateStyle: "medium", timeStyle: "medium", timeZone: state.recording.zone };
   return new Intl.DateTimeFormat(undefined, options);
 }
 
+// The first tap is where a part begins, the second where it ends, the third begins another one.
 function tapped(index) {
-  const begins = !$("adding").open || Number($("from").value) !== Number($("to").value);
+  const other = state.begun ?? index;
+  state.begun = state.begun === null ? index : null;
   $("adding").open = true;
-  const other = begins ? index : Number($("from").value);
   $("from").value = Math.min(index, other);
   $("to").value = Math.max(index, other);
+  $("tap").textContent = state.begun === null
+    ? "Protect this part, or tap where another one begins."
+    : "Now tap the track where the part ends.";
   pick();
 }
 
 function pick(event) {
+  if (event) state.begun = null; // by a slider
   const [from, to] = [$("from"), $("to")];
   if (Number(from.value) > Number(to.value)) {
     if (event?.target === to) from.value = to.value;
@@ -112,6 +144,8 @@ function add() {
     state.parts.push({ label, times, begin_ms: from.ms, end_ms: to.ms, at: middle.at, chosen: true });
     state.parts.sort((one, other) => one.begin_ms - other.begin_ms);
   }
+  state.begun = null;
+  $("tap").textContent = "Tap the track where the part begins. Or use the sliders.";
   $("adding").open = false;
   show();
   changed();
@@ -127,7 +161,8 @@ function changed() {
   $("save").disabled = true;
   $("numbers").classList.add("old");
   $("saved").textContent = $("unsaved").textContent = "";
-  $("status").textContent = "Designing";
+  $("fetched").hidden = true;
+  $("status").textContent = "Working it out";
   clearTimeout(state.timer);
   state.timer = setTimeout(plan, PAUSE);
 }
@@ -137,7 +172,7 @@ async function plan() {
   state.asked = asked;
   const begun = Date.now();
   const seconds = setInterval(() => {
-    $("status").textContent = `Designing: ${Math.round((Date.now() - begun) / 1000)} s`;
+    $("status").textContent = `Working it out: ${Math.round((Date.now() - begun) / 1000)} s`;
   }, 2000);
   try {
     const found = await post("/api/plan", {
@@ -178,12 +213,14 @@ function planned(found) {
   $("words").textContent = found.words;
   $("numbers").hidden = false;
   $("numbers").classList.remove("old");
+  for (const one of document.querySelectorAll(".moved")) one.hidden = !mechanism.largest_rms_m;
+  state.map.published(found.published);
   state.map.circles(found.circles);
   confirmations(found.before, found.exists);
   $("save").disabled = false;
   $("status").textContent = mechanism.largest_rms_m
     ? `Moved by ${metres(mechanism.rms_m)} on average, ${metres(mechanism.largest_rms_m)} where most.`
-    : `${found.minutes_withheld.toFixed(1)} min are not released; all else is as recorded.`;
+    : `${found.minutes_withheld.toFixed(1)} min are left out; the rest is exactly as recorded.`;
   return undefined;
 }
 
@@ -191,6 +228,7 @@ function refused(line) {
   $("status").textContent = "";
   $("refused").textContent = line;
   $("numbers").hidden = true;
+  state.map.published([]);
   state.map.circles([]);
 }
 
@@ -225,6 +263,9 @@ async function save() {
     $("saved").textContent = found.refused ? "" : `Saved: ${found.saved}`;
     $("saved").scrollIntoView({ block: "nearest" });
     if (!found.refused) {
+      $("fetched").hidden = false;
+      $("download").download = found.saved;
+      state.map.published(found.published);
       $("words").textContent = found.words;
       $("overwrite").checked = false;
     }
