@@ -58,54 +58,7 @@ def application(
 
     first: of the recording; for None the browser sends one, and choose(name, content) opens it.
     """
-    latest, busy = Latest(), _Busy()
-    planner = first
-
-    async def chosen(request: Request) -> Response:
-        nonlocal planner
-        name = request.query_params.get("name", "")
-        if choose is None or not 0 < len(name) <= _LONGEST_NAME or set(name) & set("/\\\0"):
-            raise InvalidValue("a file must be chosen by its name, got none: reload the page")
-        content = await _content(request, LARGEST_FILE)
-        planner = await run_in_threadpool(choose, name, content)
-        return JSONResponse({"chosen": True})
-
-    async def recording(_: Request) -> Response:
-        if planner is None:
-            return JSONResponse({"choose": True})
-        found = await run_in_threadpool(drawn, planner.source)
-        tiles = None
-        if basemap is not None:
-            tiles = {"template": basemap.template, "told": basemap.told, "host": basemap.host}
-        return JSONResponse({**found, "basemap": tiles})
-
-    def opened() -> Planner:
-        if planner is None:
-            raise InvalidValue("a recording must be chosen first, got none: reload the page")
-        return planner
-
-    async def plan(request: Request) -> Response:
-        asked, source = wanted(await _body(request)), opened()
-        try:
-            return JSONResponse(await latest.result(lambda: source.planned(asked)))
-        except Superseded:
-            return JSONResponse({"superseded": True})
-
-    async def save(request: Request) -> Response:
-        told = await _body(request)
-        name, *flags = (told.get(one) for one in ("plan", "again", "overwrite"))
-        if not isinstance(name, str) or not all(isinstance(one, bool) for one in flags):
-            raise InvalidValue("what is saved must be a plan, got another: reload the page")
-        again, overwrite = (bool(one) for one in flags)
-        found = await run_in_threadpool(opened().save, name, again=again, overwrite=overwrite)
-        return JSONResponse(found)
-
-    async def released(_: Request) -> Response:
-        source = opened()
-        content = await run_in_threadpool(source.released)
-        name = quote(source.source.output.name)
-        kept = {"content-disposition": f"attachment; filename*=UTF-8''{name}"}
-        return Response(content, media_type="application/octet-stream", headers=kept)
+    page, busy = _Page(first, choose, basemap), _Busy()
 
     async def done(_: Request) -> Response:
         end()
@@ -120,18 +73,74 @@ def application(
     routes = [Route("/", _file("index.html"))]
     routes += [Route(f"/static/{name}", _file(name)) for name in SERVED]
     routes += [
-        Route("/api/choose", busy.counted(chosen), methods=["POST"]),
-        Route("/api/recording", busy.counted(recording)),
-        Route("/api/plan", busy.counted(plan), methods=["POST"]),
-        Route("/api/save", busy.counted(save), methods=["POST"]),
-        Route("/api/released", busy.counted(released)),
+        Route("/api/recording", busy.counted(page.recording)),
+        Route("/api/released", busy.counted(page.released)),
+        Route("/api/choose", busy.counted(page.chosen), methods=["POST"]),
+        Route("/api/plan", busy.counted(page.plan), methods=["POST"]),
+        Route("/api/save", busy.counted(page.save), methods=["POST"]),
         Route("/api/done", busy.counted(done), methods=["POST"]),
     ]
-    return Starlette(
-        routes=routes,
-        lifespan=lifespan,
-        exception_handlers=_HANDLERS,
-    )
+    return Starlette(routes=routes, lifespan=lifespan, exception_handlers=_HANDLERS)
+
+
+class _Page:
+    """What is answered of one recording, and how it is chosen where there is none yet."""
+
+    def __init__(
+        self, planner: Planner | None, choose: Choose | None, basemap: Basemap | None
+    ) -> None:
+        self._planner, self._choose, self._basemap = planner, choose, basemap
+        self._latest = Latest()
+
+    async def chosen(self, request: Request) -> Response:
+        """Open the file that the browser sends."""
+        name = request.query_params.get("name", "")
+        named = 0 < len(name) <= _LONGEST_NAME and not set(name) & set("/\\\0")
+        if self._choose is None or not named:
+            raise InvalidValue("a file must be chosen by its name, got none: reload the page")
+        content = await _content(request, LARGEST_FILE)
+        self._planner = await run_in_threadpool(self._choose, name, content)
+        return JSONResponse({"chosen": True})
+
+    async def recording(self, _: Request) -> Response:
+        """The track and what may be chosen of it."""
+        if self._planner is None:
+            return JSONResponse({"choose": True})
+        found, tiles = await run_in_threadpool(drawn, self._planner.source), None
+        if (basemap := self._basemap) is not None:
+            tiles = {"template": basemap.template, "told": basemap.told, "host": basemap.host}
+        return JSONResponse({**found, "basemap": tiles})
+
+    async def plan(self, request: Request) -> Response:
+        """What a release would promise and cost."""
+        asked, planner = wanted(await _body(request)), self._opened()
+        try:
+            return JSONResponse(await self._latest.result(lambda: planner.planned(asked)))
+        except Superseded:
+            return JSONResponse({"superseded": True})
+
+    async def save(self, request: Request) -> Response:
+        """Count a release and write it."""
+        told = await _body(request)
+        name, *flags = (told.get(one) for one in ("plan", "again", "overwrite"))
+        if not isinstance(name, str) or not all(isinstance(one, bool) for one in flags):
+            raise InvalidValue("what is saved must be a plan, got another: reload the page")
+        again, overwrite = (bool(one) for one in flags)
+        save = self._opened().save
+        return JSONResponse(await run_in_threadpool(save, name, again=again, overwrite=overwrite))
+
+    async def released(self, _: Request) -> Response:
+        """The file that was saved."""
+        planner = self._opened()
+        content = await run_in_threadpool(planner.released)
+        name = quote(planner.source.output.name)
+        kept = {"content-disposition": f"attachment; filename*=UTF-8''{name}"}
+        return Response(content, media_type="application/octet-stream", headers=kept)
+
+    def _opened(self) -> Planner:
+        if self._planner is None:
+            raise InvalidValue("a recording must be chosen first, got none: reload the page")
+        return self._planner
 
 
 class _Busy:
