@@ -16,7 +16,7 @@ from trailveil.cli import cli
 pytestmark = pytest.mark.slow
 
 AT_ONCE = ("--withhold", "300", "--radius", "1", "--no-returns")
-PAGES = {"out.html": 2, "out.PRIVATE.html": 3}  # and how many pictures are drawn
+PAGES = {"out.html": 2, "out.PRIVATE.html": 2}  # and how many pictures are drawn
 
 
 @pytest.fixture

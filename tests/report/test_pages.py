@@ -80,7 +80,8 @@ def private(made: Plan, name: str = "out.gpx") -> bytes:
 @pytest.mark.parametrize("name", PLANS)
 def test_pages_are_whole_and_ask_for_nothing(name: str) -> None:
     made = planned(name)
-    for data, charts in ((public(made), 2), (private(made), 3)):
+    moved = 2 + (made.mechanism.max_std > 0)  # the noise over time, where there is any
+    for data, charts in ((public(made), 2), (private(made), moved)):
         seen = read_page(data)
         assert len(seen.charts) == charts
         assert "released" in seen.drawn

@@ -93,8 +93,10 @@ class _Connection(H11Protocol):
         super().on_response_complete()
 
     def waits(self) -> bool:
-        """Whether no request is being answered."""
-        return getattr(self.cycle, "response_complete", True)  # None before the first request
+        """Whether no request is being answered, and it is not at its end already."""
+        return not self.transport.is_closing() and bool(
+            getattr(self.cycle, "response_complete", True)  # None before the first request
+        )
 
     def _end_if_slow(self) -> None:
         if self.transport.is_closing():

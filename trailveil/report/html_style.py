@@ -48,6 +48,7 @@ li {{ margin: .25rem 0; }}
 figure {{ margin: .8rem 0; }}
 figcaption {{ color: var(--muted); font-size: .9rem; }}
 svg.chart {{ display: block; width: 100%; max-width: 32rem; height: auto; }}
+svg.chart[aria-labelledby^="map"] {{ max-width: 44rem; }}
 svg.chart text {{ font-family: system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }}
 svg.chart * {{ stroke-linejoin: round; stroke-linecap: butt; }}
 table {{ border-collapse: collapse; width: 100%; max-width: 32rem; font-size: .95rem; }}

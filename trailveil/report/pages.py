@@ -45,14 +45,13 @@ from trailveil.trace import Trace
 from trailveil.wording import said
 
 FOR_OTHERS = (
-    "This page is for others to read. It is made of the released file and the public report alone, "
-    "and holds nothing that these two do not hold: the true track is not in it, and which times "
-    "are protected is not told. Away from these the released track can be close to the true one."
+    "This page is for others. It holds nothing but what the released file and its public report "
+    "hold: neither the true track nor the protected times. Elsewhere the released track can be the "
+    "true one."
 )
 KEEP_IT = (
-    "This page is for you alone. It shows the true track and the protected times: whoever reads it "
-    "knows what was to be hidden. Do not publish it, do not send it, do not keep it beside the "
-    "released file."
+    "This page is for you alone. It shows your true track and the protected times. Do not publish "
+    "it, do not send it, do not keep it beside the released file."
 )
 
 
@@ -111,16 +110,17 @@ def private_page(
     recorded = metres(frame, plan.trace.positions)
     shown = Shown(frame, lines_of(frame, drawn), recorded, rings)
     words = (
-        f"{_of_track(drawn, frame)} Dashed: the true track. Circles: where somebody looks who has "
-        "no idea of the place, but knows how people move and how the noise was made: around their "
-        "best guess, to be right in 68 of 100 cases."
+        f"{_of_track(drawn, frame)} Dashed: your true track. Circles: where a stranger would look "
+        "for you, who knows how people move and how this release was made. You are inside 68 times "
+        "in 100."
     )
     picture = Picture(
         inline(map_figure(shown), "map", "The true and the released track", words), words
     )
     table = _where(frame, rows)
     track = Section("The true and the released track", (), (picture,), (table,) if rows else ())
-    return _page(found, [track, _noise(found, plan, there)], KEEP_IT)
+    moved = [_noise(found, plan, there)] if plan.mechanism.max_std else []
+    return _page(found, [track, *moved], KEEP_IT)
 
 
 def _page(found: dict[str, Any], drawn: Sequence[Section], lead: str) -> bytes:
@@ -134,9 +134,9 @@ def page_of(
     drawn: Sequence[Section],
     lead: str,
 ) -> bytes:
-    """A page: what is promised, with a table of it, what is drawn, and all that is said besides.
+    """A page: what is drawn, the map first, what is promised, and all that is said besides.
 
-    found, report: a report as an object, and in titles and sentences.
+    found, report: a report as an object, and in titles and sentences. table: of the promise.
     """
     before, sections = sections_of(report[1:])
     promise, *others = sections
@@ -145,7 +145,7 @@ def page_of(
         Page(
             f"What {found['output']} promises",
             (lead,),
-            (promise, *drawn, *others),
+            (drawn[0], promise, *drawn[1:], *others),
             (
                 f"Made by Trailveil {found['trailveil']}. Prior: {found['prior']['name']}, "
                 f"{found['prior']['kernel']}.",
@@ -182,7 +182,7 @@ def numbers(found: dict[str, Any]) -> Table:
         ("largest_rms_m", "Moved where most (root mean square)"),
         ("largest_99_m", "Moved there by no more than, in 99 of 100 draws"),
     ):
-        if noise[entry] is not None:
+        if noise[entry]:  # nothing is moved by a cut
             rows.append(_metres_row(words, noise[entry]))
     return Table("The same in numbers", ("What", "How much"), tuple(rows))
 
@@ -223,13 +223,12 @@ def _of_track(shown: Trace, frame: Frame) -> str:
 
 def _of_size(found: dict[str, Any], size: float | None, *, drawn: bool) -> str:
     if size is None:
-        return " Who has no idea of a protected place learns nothing of it, so there is no circle."
+        return " A stranger learns nothing of a protected place, so there is no circle."
     when = "any time" if "everywhere" in found else "a protected time"
     where = "Below the map, at its scale: " if drawn else "Too large to be drawn beside it: "
     return (
-        f" {where}a circle of {size:,.0f} m around a point. Somebody who has no idea of the place "
-        f"at {when} can narrow it down to such a circle, around a guess of theirs. Where it is "
-        "drawn says nothing."
+        f" {where}a circle of {size:,.0f} m. A stranger's best guess of the place at {when} is as "
+        "wide. Where it is drawn says nothing."
     )
 
 
