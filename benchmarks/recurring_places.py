@@ -17,6 +17,7 @@ from pathlib import Path
 import click
 import numpy as np
 from numpy.typing import NDArray
+from trailveil.ways import Way, loss_of_shapes, movement
 
 from trailveil.adversaries import DEFAULT
 from trailveil.demands import Target
@@ -24,7 +25,6 @@ from trailveil.gaussian import FloatArray
 from trailveil.guarantee import CIRCLE_68
 from trailveil.place_noise import PlaceNoise, place_noise
 from trailveil.request import DEFAULT_KERNEL, Request
-from trailveil.ways import Way, loss_of_shapes, movement
 
 DAYS, WAYS = 3 * 365, 4
 # Seconds of a ride from home to where it turns, and between fixes.
