@@ -38,8 +38,8 @@ DEFAULT_WAYS = 4
 # Seconds: about how long a visit is that the noise is shaped for; around a visit within which
 # nothing is assumed, and beyond that within which no noise turns.
 _SHAPED_FOR, _UNCERTAIN, _APART = 600.0, 60.0, 240.0
-# Seconds: the time constant of a turn; it takes from 4 to 16 of these.
-_FADING, _LEAST, _MOST = 60.0, 4, 16
+# Seconds: the time constant of a turn; it takes from 4 to 24 of these.
+_FADING, _LEAST, _MOST = 60.0, 4, 24
 
 TOGETHER = 2 * (_UNCERTAIN + _APART) + _LEAST * _FADING
 """Seconds: visits of an outing with less between them are one."""
@@ -128,7 +128,14 @@ def place_noise(
     if any(max(one.steady, one.path or 0) > _APART for one in who):
         raise InvalidValue(f"what is known must begin within {_APART:g} s of a window, got later")
     noise = noise_of(_SHAPED_FOR, 1, who, request.bound / ways, cache)
-    left = [Exposure(x.name, request.bound, (x.variance(1, x.place) / ways) ** 0.5) for x in who]
+    left = [
+        Exposure(
+            f"{x.name}{'' if x.place is None else ' of each way'}",
+            request.bound,
+            (x.variance(1, x.place) / ways) ** 0.5,
+        )
+        for x in who
+    ]
     return PlaceNoise(noise.knots, noise.even / ways**0.5, tuple(left))
 
 

@@ -44,6 +44,7 @@ def place_of(plan: Plan, one: Visited) -> dict[str, Any]:
             {
                 "adversary": facing.adversary,
                 "circle_68_m": CIRCLE_68 * facing.posterior,
+                "circle_68_before_m": CIRCLE_68 * facing.prior if isfinite(facing.prior) else None,
             }
             for facing in place.noise.left
         ],
@@ -108,7 +109,9 @@ def place_lines(places: list[dict[str, Any]]) -> list[Line]:
             "   - ",
             [
                 f"{left['adversary']}: their best guess is a circle of {left['circle_68_m']:,.0f} m"
+                + ("" if before is None else f" ({before:,.0f} m without your tracks)")
                 for left in one["left"]
+                for before in [left["circle_68_before_m"]]
             ],
         )
     return lines
