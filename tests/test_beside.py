@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tests.oracles.dense_movement import Law, Rows, released
 from trailveil.adversaries import at_speed
 from trailveil.beside import Piece, worst_beside
-from trailveil.design.window import window_noise
+from trailveil.designer.window import window_noise
 from trailveil.kernels import Kernel
 from trailveil.mechanism import Mechanism
 from trailveil.request import DEFAULT_KERNEL, Request

@@ -22,7 +22,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from trailveil.design.table import Cache, noise_of
+from trailveil.designer.table import Cache, noise_of
 from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
 from trailveil.privacy.exposure import Exposure

@@ -20,8 +20,8 @@ import numpy as np
 from trailveil.adversaries import Named
 from trailveil.common import Common
 from trailveil.cutting import Paces
-from trailveil.design.cut import least_cut
-from trailveil.design.table import Cache
+from trailveil.designer.cut import least_cut
+from trailveil.designer.table import Cache
 from trailveil.errors import InvalidValue, Refused, UnreadableInput
 from trailveil.formats.source import load, named
 from trailveil.gaussian import FloatArray
