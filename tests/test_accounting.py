@@ -9,24 +9,26 @@ import pytest
 from tests.rides import ride
 from trailveil.accounting import account, check_total, told_by
 from trailveil.adversaries import Named, at_speed
+from trailveil.arrays import from_bytes, to_bytes
 from trailveil.beside import EVERYTHING
 from trailveil.composition import Release, joint_loss
 from trailveil.errors import Refused
 from trailveil.everywhere import plan_everywhere
 from trailveil.kernels import Kernel
-from trailveil.ledger import Ledger, open_ledger
+from trailveil.ledger import Ledger, Mark, open_ledger
 from trailveil.mechanism import Mechanism, no_noise
+from trailveil.place_accounts import place_told, places_told
 from trailveil.places import Place, designed, save_places, shared_noise
 from trailveil.projection import Frame
 from trailveil.protecting import known_places, publish, requested
 from trailveil.published import Published
+from trailveil.recorded import packed
 from trailveil.release import Plan, plan
 from trailveil.request import Method, Request
 from trailveil.secrets import Secret
 from trailveil.selection import Chosen
 from trailveil.trace import Trace
 from trailveil.visits import Circle
-from trailveil.ways import loss_of_shapes
 
 AT, PLAIN = (48.137, 11.575), (Named.PLAIN,)
 BEGIN, DAY = 1_715_672_400, 86_400
@@ -156,22 +158,50 @@ def test_a_place_with_a_name_is_one_secret_of_all_its_visits(
         released(ledger, day(n), tmp_path / f"{n}.gpx", at="end", asked=NOISE).account
         for n in range(3)
     ]
-    totals = []
-    for one in found:
+    for number, one in enumerate(found, start=1):
         assert one is not None
         (home,) = one.places
-        totals.append(home.total)
+        # Noise for one way: what more of them tell grows no faster than their number.
+        assert home.total == pytest.approx(number, rel=1e-9)
+        assert (home.releases, home.moved, home.more) == (number, number, 0)
         assert home.at_most == pytest.approx(home.total + one.one_place * 9, rel=1e-9)
-    assert [one.places[0].releases for one in found if one] == [1, 2, 3]
-    # Far less than three times as much, and by how much exactly: of the information of all three.
-    told: np.ndarray = np.zeros_like(HOME.noise.root)
     with ledger.open() as book:
-        _, flat = next(iter(book.totals("me", HOME.ident).values()))
-    told = flat.reshape(HOME.noise.root.shape[0] + 1, -1)
-    loss = loss_of_shapes(told, HOME.noise.root)[0]
+        (told,) = places_told(book, [HOME], "me")
+        # Up to as many ways as the noise is made for it is the epsilon that was stated.
+        (draw,) = book.totals("me", HOME.ident)
+        (mark,) = book.entry(1, b"").marks[:1]
+        several = replace(HOME, ways=4, ident=b"s" * 16)
+        for ways in (1.0, 2.5):
+            share = ways / 4
+            other = Mark(several.ident, draw, np.array([share * HOME.request.bound, share]))
+            home = place_told(book, several, other, "me", 0.0)
+            assert home.total == pytest.approx(1.0)
+            assert home.more == int(4 - ways)
+    assert mark.told.tolist() == [HOME.request.bound, 1.0]
+    assert told.total == pytest.approx(3.0)
+
+
+def test_what_an_earlier_version_counted_of_a_place_still_counts(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    """Information on p and d = c + p, c of a known covariance: by conditioning on all of it."""
+    rng = np.random.default_rng(5)
+    root = np.tril(rng.normal(size=(3, 3))) * 50 + 200 * np.eye(3)
+    design = np.hstack([rng.uniform(size=(40, 1)), rng.uniform(size=(40, 3))])
+    told = np.array([design.T @ design / 900.0, design.T @ design / 400.0])
+    columns = design[:, 1:] @ root  # d = c + p
+    both = design.sum(axis=1)
+    cover = columns @ columns.T + 400.0 * np.eye(40)
+    exact = float(both @ np.linalg.solve(cover, both))
+    made, there = plan(day(0), requested(day(0), Chosen(("end",), returns=False), NOISE)), b"e" * 16
+    publish(made, ledger, tmp_path / "a.gpx")
+    blob = to_bytes({**from_bytes(packed(made, []))[0], f"root {there.hex()}": root})
+    with ledger.open() as book:
+        entry = book.entry(1, b"")
+        book.add(replace(entry, blob=blob, marks=(Mark(HOME.ident, there, told),)))
+        (home,) = places_told(book, [HOME], "me")
     scale = 2.5 * (300.0 * (1 + Frame.SCALE_ERROR)) ** 2
-    assert totals[-1] == pytest.approx(scale * loss, rel=1e-9)
-    assert totals[0] < totals[1] < totals[2] < 2 * totals[0]
+    assert home.total == pytest.approx(scale * exact, rel=1e-6)
 
 
 def test_a_part_of_a_released_ride_with_nothing_of_its_own_costs_nothing(
@@ -259,9 +289,15 @@ def test_what_another_ride_adds_to_a_time_is_never_more_than_is_counted(
         for kernel in (made.request.kernel, slow(made))
         for one, when, own in ((alone[0], end, end), (alone[1], shift, 0.0))
     )
+    told = max(
+        joint_loss(kernel, both, Secret.at(when)).matrix[0, 0]
+        for kernel in (made.request.kernel, slow(made))
+        for when in (end, shift)
+    )
     # What the late one tells of the end of the early one is counted, too.
     assert found.epsilon == pytest.approx(1.0)
-    assert 1 < found.epsilon + scale * added <= found.times * (1 + 1e-9)
+    assert scale * told <= found.times * (1 + 1e-9)
+    assert 1 < found.times <= found.epsilon + max(1.1 * scale * added, 0.01)
     if hours < 0.2:
         assert found.times == pytest.approx(found.epsilon + scale * added, rel=1e-4)
 

@@ -5,22 +5,15 @@ The demo's output is real.
 
 import re
 import shlex
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from trailveil import place_noise as place_noises
-from trailveil import places
-from trailveil.adversaries import Named
 from trailveil.cli import COMMANDS, cli
 from trailveil.datasets.day import simulated_day
-from trailveil.demands import Target
 from trailveil.formats import write
-from trailveil.kernels import Kernel
-from trailveil.place_noise import PlaceNoise
 from trailveil.streets.town import write_example
 
 ROOT = Path(__file__).parent.parent
@@ -76,31 +69,16 @@ def test_documents_have_examples() -> None:
     assert len(WITH_EXAMPLES) >= len(COMMANDS)
 
 
-@pytest.fixture
-def quick_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Noise of places against the plain adversary: of more it takes long, and no example shows."""
-
-    def place_noise(
-        kernel: Kernel, target: Target, ways: int, withhold: float | None
-    ) -> PlaceNoise:
-        del ways
-        return place_noises.place_noise(kernel, replace(target, who=(Named.PLAIN,)), 1, withhold)
-
-    monkeypatch.setattr(places, "place_noise", place_noise)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("page", OTHERS, ids=lambda page: page.name)
-def test_examples_run(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick_places: None
-) -> None:
+def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run_examples(page)
 
 
 @pytest.mark.slow
 def test_examples_of_the_readme_and_the_demo_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick_places: None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One after the other in one folder; and the README shows what the demo prints."""
     monkeypatch.chdir(tmp_path)

@@ -20,12 +20,12 @@ ROWS = """
  3  statespace > chains > filtering > markov > residual > points > prior
  4  extended_loss parallel coupled fix_losses > precision > loss rows conditional
  4  stationary > anytime guarantee composition values_beside > adversary > adversaries marginals fit
- 4  priors recurring ways misspecification theorems calibration/ certified/
+ 4  priors recurring misspecification theorems calibration/ certified/
  5  designer/
  6  activities fields strays > trace > traces/ zones > readings projection > cleaning stops formats/
  6  datasets/ prior_file visits loading frames streets/ > returns
  7  arrays output selection > cutting design_cache kept keys crops retiming common > ledger/ demands
- 7  designing place_noise request > release > halving drawing > readings_release > places
+ 7  designing request > place_noise release > halving drawing > readings_release > places
  7  everywhere recorded beside utility > unions > place_accounts > accounting > published > counting
  7  protecting calibrating
  7  releasing scan/ > attacks/ > verifying

@@ -1,175 +1,197 @@
-"""Noise that all visits of a place share: the least of its shapes, and it holds what it says."""
+"""Noise that all visits of a place share: what whole recordings together leave to each adversary.
 
-from dataclasses import replace
+Nothing here is of the package but the noise itself: tests.oracles.dense_movement.
+"""
 
-import cvxpy as cp
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
 import numpy as np
 import pytest
+from scipy.linalg import block_diag
 
-from trailveil.adversaries import Named
-from trailveil.demands import Target
-from trailveil.designer.shapes import Limit, least_noise
+from tests.oracles.dense_movement import Law, Motion, Rows, variance_of
 from trailveil.errors import InvalidValue, Refused
-from trailveil.kernels import IntegratedOU
-from trailveil.place_noise import PlaceNoise, place_noise
-from trailveil.request import DEFAULT_KERNEL, Request
-from trailveil.ways import Shapes, Way, loss_of_shapes, movement, seconds_to
+from trailveil.place_noise import TOGETHER, PlaceNoise, place_noise
+from trailveil.privacy.knowledge import ACCURACY
+from trailveil.request import Request
 
-PLAIN = (Named.PLAIN,)
-REQUEST, WAYS = Request((), radius=300.0), 2
-TARGET = Target(REQUEST.bound, REQUEST.who)
+REQUEST, WAYS = Request((), radius=100.0), 4
+BOUND = REQUEST.bound
+STRANGER, PLACE, PATH = REQUEST.adversaries
+PATH_AWAY = float(PATH.path or 0)
+UNCERTAIN = 60.0
+Visits = list[tuple[float, float]]
+# Seconds outward from a window: from 10 s apart to two minutes.
+STEPS = np.hstack([np.arange(0, 300, 10), np.arange(300, 1200, 30), np.arange(1200, 5200, 120)])
 
 
-@pytest.fixture(scope="module")
+@lru_cache
 def noise() -> PlaceNoise:
-    return place_noise(DEFAULT_KERNEL, TARGET, WAYS)
+    return place_noise(REQUEST, WAYS)
 
 
-def test_shapes_add_up_to_one_near_the_place_and_fade() -> None:
-    shapes = Shapes(np.array([0.0, 15.0, 40.0, 80.0, 150.0, 300.0, 600.0]))
-    away = np.linspace(0.0, 80.0, 50)
-    assert np.allclose(shapes.at(away).sum(axis=1), 1.0)
-    assert np.all(shapes.at(np.array([600.0, 601.0, np.inf])) == 0)
-    sums = shapes.at(np.linspace(0, 700, 300)).sum(axis=1)
-    assert np.all(np.diff(sums) < 1e-12)
-    assert np.allclose(shapes.design(away)[:, 0], 0.0)
+class Outing:
+    """One recording: fixes, visits to the place, and its movement, whose velocity is a law's.
+
+    steady: seconds beyond each window within which all movement is known. known: seconds outward at
+    which a place of each way is known. path: seconds outward from which on the path is.
+    """
+
+    def __init__(
+        self,
+        fixes: Rows,
+        visits: Visits,
+        speed: float,
+        steady: float = 0.0,
+        known: float | None = None,
+        path: float | None = None,
+    ) -> None:
+        windows = [(a - UNCERTAIN, b + UNCERTAIN) for a, b in visits]
+        wide = [(a - steady, b + steady) for a, b in windows]
+        edges = {t for window in wide for t in window}
+        sides = [(a, -1.0) for a, _ in windows] + [(b, 1.0) for _, b in windows]
+        first, last = fixes.min(), fixes.max()
+        away = [u for u in (known, path) if u is not None]
+        more = {t + s * u for t, s in sides for u in away if first <= t + s * u <= last}
+        begins = {begin for begin, _ in windows}
+        motion = Motion(
+            sorted({*fixes.tolist(), *begins, *edges, *more}), [Law(math.inf, speed)], speed
+        )
+        place = motion.position(windows[0][0])
+
+        def rows(*times: float) -> Rows:
+            return np.asarray(motion.position(*times) - place)
+
+        def far(t: float) -> bool:
+            return path is not None and all(t <= a - path or t >= b + path for a, b in windows)
+
+        every = sorted(motion.index)
+        inside = [[t for t in every if a <= t <= b] for a, b in wide]
+        exact = [rows(*times) for times in inside] + [motion.velocity(*sorted(edges))]
+        beyond = [t for t in every if far(t)]
+        self.released = rows(*fixes)
+        self.factor = noise().at(fixes, visits)
+        self.exact = np.vstack([*exact, *([motion.velocity(*more)] if path else [])])
+        self.known = (
+            rows(*(beyond if path else sorted(more))) if more else np.zeros((0, motion.size))
+        )
 
 
-def test_seconds_to_the_nearest_visit() -> None:
-    times = np.array([0, 5, 10, 15, 40], dtype=np.int64) * 10**9
-    found = seconds_to(times, [(5 * 10**9, 10 * 10**9), (35 * 10**9, 36 * 10**9)])
-    assert found.tolist() == [5.0, 0.0, 0.0, 5.0, 4.0]
+def loss(outings: Sequence[Outing], prior: float = math.inf, accuracy: float = 0.0) -> float:
+    """What all together tell of the place, relative to the bound.
+
+    prior: m^2, of the place by what is known of each way. accuracy: m, of places that are known.
+    """
+    drawn = np.vstack([one.factor for one in outings])
+    moved, exact, known = (
+        np.asarray(block_diag(*blocks))
+        for blocks in zip(*((x.released, x.exact, x.known) for x in outings), strict=True)
+    )
+    unsure = accuracy * np.eye(len(known))
+    rows = np.vstack(
+        [
+            np.hstack([moved, drawn, np.zeros((len(moved), len(known)))]),
+            np.hstack([exact, np.zeros((len(exact), drawn.shape[1] + len(known)))]),
+            np.hstack([known, np.zeros((len(known), drawn.shape[1])), unsure]),
+        ]
+    )
+    levels = np.hstack([np.ones(len(moved)), np.zeros(len(exact)), np.ones(len(known))])
+    left = variance_of(np.zeros(rows.shape[1]), 1.0, rows, levels)
+    return (1 / left - WAYS / prior) / BOUND
 
 
-def test_the_loss_of_shapes_is_that_of_the_joint_law_and_falls_as_is_said() -> None:
-    rng = np.random.default_rng(3)
-    times = np.arange(0.0, 900.0, 30.0)
-    shapes = Shapes(np.array([0.0, 60.0, 200.0, 500.0, 900.0]))
-    way = Way(DEFAULT_KERNEL, times, shapes)
-    root = np.tril(rng.normal(size=(4, 4))) * 100 + 300 * np.eye(4)
-    gamma = root @ root.T
-    loss, fall = loss_of_shapes(way.told, root)
-    # Given p, what is released has this covariance: the information on p is 1^T C^-1 1.
-    shape = shapes.at(times)
-    cover = movement(DEFAULT_KERNEL, times) + 0.05**2 * np.eye(times.size) + shape @ gamma @ shape.T
-    assert loss == pytest.approx(np.sum(np.linalg.solve(cover, np.ones(times.size))), rel=1e-6)
-    change = rng.normal(size=(4, 4))
-    change = change + change.T
-    step = 1e-3 * np.linalg.norm(gamma)
-    after = loss_of_shapes(way.told, np.asarray(np.linalg.cholesky(gamma + step * change), float))[
-        0
-    ]
-    before = loss_of_shapes(way.told, np.asarray(np.linalg.cholesky(gamma - step * change), float))[
-        0
-    ]
-    assert (after - before) / (2 * step) == pytest.approx(-fall @ change @ fall, rel=1e-3)
+INSIDE = np.arange(-60.0, 661.0, 60.0)
+FROM: tuple[Rows, Visits] = (np.hstack([INSIDE, 660 + STEPS[1:]]), [(0.0, 600.0)])
+TO: tuple[Rows, Visits] = (np.hstack([-60 - STEPS[:0:-1], INSIDE]), [(0.0, 600.0)])
+PAST: tuple[Rows, Visits] = (np.unique(np.hstack([TO[0], FROM[0]])), [(0.0, 600.0)])
+# Four ways: each of its own recording, of different lengths of stay, or two in one recording. Of
+# two, the visit is known from an earlier recording, or the recording ends before it.
+FOUR = {
+    "from": [FROM, (np.hstack([INSIDE[:3], 360 + STEPS]), [(0.0, 300.0)]), FROM, FROM],
+    "from and to": [FROM, TO, (TO[0][:-12], TO[1]), (FROM[0][14:], [(-3000.0, 600.0)])],
+    "past, from and to": [PAST, FROM, TO],
+    "past": [PAST, PAST],
+}
+WALK, RIDE, STEADY = STRANGER.movement.speed, PATH.movement.speed, float(STRANGER.steady)
 
 
-def test_who_knows_places_besides_is_one_law_of_more_rows() -> None:
-    """Given p, fixes and known places are Gaussian: the information on p is 1^T C^-1 1."""
-    times = np.arange(0.0, 1200.0, 20.0)
-    shapes = Shapes(np.array([0.0, 60.0, 200.0, 500.0, 1200.0]))
-    way = Way(DEFAULT_KERNEL, times, shapes)
-    root = 300 * np.eye(4) + 50 * np.tril(np.ones((4, 4)))
-
-    def told(known: np.ndarray, accuracy: float) -> tuple[float, float]:
-        rows = np.concatenate([times, known])
-        shape = np.vstack([shapes.at(times) @ root, np.zeros((known.size, 4))])
-        own = np.where(np.arange(rows.size) < times.size, 0.05**2, accuracy**2)
-        cover = movement(DEFAULT_KERNEL, rows) + np.diag(own)
-        alone = cover[times.size :, times.size :]
-        whole = np.linalg.solve(cover + shape @ shape.T, np.ones(rows.size)).sum()
-        return float(whole), float(np.linalg.solve(alone, np.ones(known.size)).sum())
-
-    some = times[[3, 10, 40]]
-    for moment, found in zip(some, way.told_with_points(some, 10.0), strict=True):
-        exact, before = told(np.array([moment]), 10.0)
-        assert loss_of_shapes(found[0], root)[0] == pytest.approx(exact, rel=1e-6)
-        assert found[1] == pytest.approx(before, rel=1e-9)
-    path, before = way.told_with_path(300.0, 10.0)
-    exact, known = told(times[times >= 300.0], 10.0)
-    assert loss_of_shapes(path, root)[0] == pytest.approx(exact, rel=1e-6)
-    assert before == pytest.approx(known, rel=1e-9)
+@pytest.mark.parametrize("which", FOUR)
+def test_as_many_ways_as_were_stated_tell_every_adversary_its_bound(which: str) -> None:
+    """And of those that bind hardly less: at most 2 % more metres are left."""
+    shared = FOUR[which]
+    found = [loss([Outing(*one, WALK, STEADY) for one in shared])]
+    for away in (60.0, 200.0):
+        knowing = [Outing(*one, RIDE, known=away) for one in shared]
+        assert sum(len(one.known) for one in knowing) == WAYS
+        found.append(loss(knowing, PLACE.variance(1, away), ACCURACY))
+    found.append(loss([Outing(*x, RIDE, path=PATH_AWAY) for x in shared], PATH.variance(1)))
+    assert max(found) <= 1 + 1e-6
+    assert min(found[0], found[1], found[3]) > 0.96
+    # One of them tells less, and one more grows it no faster than the number of ways.
+    assert loss([Outing(*shared[0], WALK, STEADY)]) < found[0]
+    more = loss([*(Outing(*one, WALK, STEADY) for one in shared), Outing(*FROM, WALK, STEADY)])
+    assert found[0] < more < found[0] * (WAYS + 1) / WAYS
 
 
-def test_the_least_noise_is_that_of_a_conic_solver() -> None:
-    """min tr(C Gamma) so that Var(p | all) >= 1 / most: a linear matrix inequality."""
-    times = np.arange(0.0, 1500.0, 50.0)
-    shapes = Shapes(np.array([0.0, 100.0, 300.0, 700.0, 1500.0]))
-    slow = IntegratedOU(1.0, 60.0)
-    unit = 300.0
-    ways = [Way(DEFAULT_KERNEL, times, shapes), Way(slow, times, shapes)]
-    limits = [Limit(unit**2 * one.told, unit**2 / 250.0**2) for one in ways]
-    cost = np.diag([1.0, 1.0, 2.0, 3.0])
-    root = least_noise(cost, limits, 20 * np.eye(4))
-    gamma = cp.Variable((4, 4), PSD=True)
-    bounds = []
-    for one in ways:
-        cover = movement(one.kernel, times) + 0.05**2 * np.eye(times.size)
-        shape, ones = shapes.at(times), np.ones((times.size, 1))
-        whole = (cover / unit**2) + shape @ gamma @ shape.T
-        # 1^T whole^-1 1 <= most, by Schur.
-        most = unit**2 / 250.0**2
-        bounds.append(cp.bmat([[whole, ones], [ones.T, np.array([[most]])]]) >> 0)
-    problem = cp.Problem(cp.Minimize(cp.trace(cost @ gamma)), bounds)
-    problem.solve(solver=cp.CLARABEL)
-    ours = float(np.sum(cost * (root @ root.T)))
-    assert problem.value * (1 - 1e-4) <= ours <= problem.value * 1.005
-    for limit in limits:
-        assert loss_of_shapes(limit.told, root)[0] <= limit.most
+@pytest.mark.parametrize("gap", [720.0, 900.0, 1500.0, 4000.0, 12_000.0])
+def test_outings_that_come_back_are_two_ways_and_what_it_costs_to_turn(gap: float) -> None:
+    """Each begins and ends with a visit, so many seconds between the windows."""
+    middle = np.linspace(gap / 2 - 240, gap / 2, 25)
+    steps = np.unique(np.hstack([STEPS[np.less(STEPS, gap / 2)], middle]))
+    fixes = np.unique(np.hstack([INSIDE, 660 + steps, 660 + gap - steps]))
+    visits = [(0.0, 600.0), (720.0 + gap, 800.0 + gap)]
+    shared = [(np.append(fixes, 700.0 + gap), visits)] * 2
+    each = noise().ways(shared[0][0], visits, REQUEST)
+    assert 2 <= each <= 2 / math.tanh(2.0) + 1e-9
+    assert each == pytest.approx(2.0, abs=1e-6) or gap < 1440
+    walks = loss([Outing(*one, WALK, STEADY) for one in shared])
+    paths = loss([Outing(*x, RIDE, path=PATH_AWAY) for x in shared], PATH.variance(1))
+    assert max(walks, paths) <= 2 * each / WAYS + 1e-6
+    assert paths > 0.96
 
 
-def test_everybody_is_left_with_what_was_asked_for(noise: PlaceNoise) -> None:
-    """On a grid of its own, at other times than noise was designed and judged at."""
-    bound = REQUEST.bound
-    assert max(one.loss for one in noise.left) <= bound
-    assert max(one.loss for one in noise.left) > 0.97 * bound
-    rng = np.random.default_rng(5)
-    times = np.sort(np.concatenate([rng.uniform(0, 900, 500), rng.uniform(900, 50_000, 900)]))
-    for kernel in (DEFAULT_KERNEL, IntegratedOU(1.0, 60.0), IntegratedOU(10.0, 60.0)):
-        way = Way(kernel, times, noise.shapes)
-        assert loss_of_shapes(WAYS * way.told, noise.root)[0] <= bound
-    every = [one for one in way_with_points(noise, times) if one > 0]
-    assert max(every) <= bound
+def test_noise_between_visits_has_no_kink_and_is_constant_in_each() -> None:
+    visits = [(0.0, 600.0), (1500.0, 1600.0), (6000.0, 6000.0)]
+    times = np.arange(-200.0, 6400.0, 0.05)
+    columns = noise().at(times, visits)
+    slopes = np.diff(columns, axis=0) / 0.05
+    assert np.abs(slopes).max() > 0.5  # metres per second, at a deviation of 1
+    assert np.max(np.abs(np.diff(slopes, axis=0))) < 0.015
+    for begin, end in visits:
+        assert np.ptp(columns[(times >= begin - 60) & (times <= end + 60)], axis=0).max() == 0
+    near = [(0.0, 600.0), (600.0 + TOGETHER - 1, 1600.0)]  # a short absence
+    assert np.ptp(noise().at(times[(times > 0) & (times < 1600)], near), axis=0).max() == 0
+    far = noise().at(np.array([-5200.0, 11_200.0]), visits)
+    assert not far.any()
 
 
-def way_with_points(noise: PlaceNoise, times: np.ndarray) -> list[float]:
-    way = Way(DEFAULT_KERNEL, times, noise.shapes)
-    some = times[times >= 60.0][::50]
-    return [
-        loss_of_shapes(WAYS * told, noise.root)[0] - WAYS * known
-        for told, known in way.told_with_points(some, 10.0)
-    ]
+def test_ways_are_counted_where_something_is_released() -> None:
+    visits = [(0.0, 600.0), (20_000.0, 20_000.0)]
+    times = np.arange(-3000.0, 23_000.0, 100.0)
 
+    def counted(rows: Rows, visits: Visits = visits) -> float:
+        return noise().ways(rows, visits, REQUEST)
 
-def test_noise_is_full_at_the_place_and_nothing_beyond_its_reach(noise: PlaceNoise) -> None:
-    sizes = np.linalg.norm(noise.at(np.array([0.0, 600.0, 3600.0, noise.reach, np.inf])), axis=1)
-    assert np.all(np.diff(sizes) <= 0)
-    assert sizes[0] == noise.std > 474.0
-    assert sizes[-2] == sizes[-1] == 0.0
-
-
-def test_more_ways_take_more_and_withholding_takes_less() -> None:
-    target = replace(TARGET, who=PLAIN)
-    one, four = (place_noise(DEFAULT_KERNEL, target, ways) for ways in (1, 4))
-    assert four.at(np.array([1800.0])).std() > one.at(np.array([1800.0])).std()
-    held = place_noise(DEFAULT_KERNEL, target, 1, withhold=600.0)
-    assert np.linalg.norm(held.at(np.array([900.0]))) < np.linalg.norm(one.at(np.array([0.0])))
-
-
-def test_two_designs_are_one() -> None:
-    target = replace(TARGET, who=PLAIN)
-    one, other = (place_noise(DEFAULT_KERNEL, target, 2) for _ in range(2))
-    assert np.array_equal(one.root, other.root)
+    assert counted(times) == 4
+    assert counted(times[times > 0]) == 3
+    assert counted(times[(times > 0) & (times < 20_000)]) == 2
+    assert counted(times[(times < 660) | (times > 19_940)]) == 2
+    assert counted(times[:0]) == 0
+    assert counted(np.array([-60.0, 0.0, 660.0]), [(0.0, 600.0)]) == 0
+    # It turns between a visit of this recording and one of another.
+    assert (
+        counted(times[(times > 700) & (times < 4000)], [(0.0, 600.0), (4000.0, 4000.0)]) == math.inf
+    )
 
 
 def test_bad_input() -> None:
     with pytest.raises(InvalidValue, match=r"ways must be in 1\.\.50, got 0"):
-        place_noise(DEFAULT_KERNEL, TARGET, 0)
+        place_noise(REQUEST, 0)
     with pytest.raises(InvalidValue, match="must have an epsilon"):
-        place_noise(DEFAULT_KERNEL, replace(TARGET, left=500.0))
-    for silence in (0.0, -1.0, 1e5):
-        with pytest.raises(InvalidValue, match="withhold less"):
-            place_noise(DEFAULT_KERNEL, TARGET, 1, silence)
-    with pytest.raises(Refused, match="fewer ways"):
-        place_noise(DEFAULT_KERNEL, TARGET, 50)
+        place_noise(Request((), leave=300.0))
+    with pytest.raises(InvalidValue, match="must begin within 240 s"):
+        place_noise(Request((), steady=900))
+    with pytest.raises(Refused, match="ask for a smaller radius"):
+        place_noise(Request((), radius=300.0), 50)

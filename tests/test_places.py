@@ -23,9 +23,11 @@ from trailveil.places import (
     load_places,
     overlap,
     save_places,
+    shared_noise,
     visited,
 )
 from trailveil.protecting import known_places, publish, requested
+from trailveil.randomness import derive
 from trailveil.release import Plan, plan
 from trailveil.report import record, text
 from trailveil.request import Method, Request
@@ -74,6 +76,47 @@ def test_what_is_saved_is_loaded_by_its_owner_alone(ledger: Ledger) -> None:
     path = ledger.folder / "places.json"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert "48.1" not in repr(home)
+
+
+def test_a_place_of_an_earlier_version_can_be_cut_and_gets_no_noise_of_this_one(
+    ledger: Ledger,
+) -> None:
+    """Its record had knots, root and left, of another design, beside what was stated."""
+    path = ledger.folder / "places.json"
+    whole = json.loads(path.read_bytes().rpartition(b"\n")[0])
+    (record,) = whole["places"]
+    del record["noise"]
+    record |= {"knots": [0.0, 15.0], "root": [[300.0]], "left": [["plain", 1e-5, 1e9, 300.0]]}
+    record["who"] = ["plain", "still", "point", "path", "speeds"]
+    data = json.dumps(whole).encode()
+    path.write_bytes(data + b"\n" + derive(ledger.key, [b"places", data]).hex().encode())
+    (there,) = known_places(ledger, day(3))
+    assert shared_noise([there], day(3), Method.CUT) == []
+    request = requested(day(3), ENDS, Request((), floor=10.0), [there])
+    assert plan(day(3), request).findings[0].cut is not None
+    for method in (Method.NOISE, Method.BOTH):
+        with pytest.raises(Refused, match=r"got 'home' of an earlier one: state it anew \(trail"):
+            shared_noise([there], day(3), method)
+    again = designed(replace(there.place, ident=b"z" * 16))
+    save_places(ledger, added(load_places(ledger), again, change=True))
+    (home,) = load_places(ledger)
+    assert home.ident == HOME.ident  # what was released of it stays counted
+    assert home.noise.root.shape == again.noise.root.shape
+
+
+def test_fields_are_refused_beside_noise_that_paths_can_undo(ledger: Ledger) -> None:
+    """Where the place alone is not made against who knows the path, whatever the request is."""
+    trace = replace(day(3), fields=(("elevation", np.zeros(90)),))
+    for who in ((Named.PLAIN,), (Named.PLAIN, Named.PATH)):
+        save_places(ledger, [designed(replace(HOME, who=who))])
+        there = known_places(ledger, trace)
+        request = requested(trace, ENDS, Request((), method=Method.NOISE), there)
+        common = shared_noise(there, trace, Method.NOISE)
+        if Named.PATH in who:
+            assert plan(trace, request, common).trace.fields
+        else:
+            with pytest.raises(Refused, match="kept fields must come with noise that is made"):
+                plan(trace, request, common)
 
 
 @pytest.mark.parametrize("change", ["edited", "open", "another key", "emptied"])

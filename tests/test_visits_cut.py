@@ -17,7 +17,7 @@ from trailveil.errors import TrailveilError
 from trailveil.formats import read
 from trailveil.ledger import Ledger, open_ledger
 from trailveil.place_accounts import places_told
-from trailveil.places import Place, save_places, shared_noise, visited
+from trailveil.places import Place, designed, save_places, shared_noise, visited
 from trailveil.protecting import known_places, publish, requested
 from trailveil.published import Published
 from trailveil.release import Plan, plan
@@ -68,8 +68,6 @@ def test_as_many_visits_as_were_stated_tell_at_most_its_epsilon(
     ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Closed form: N cuts, each of which leaves N / bound, tell N bound / N together."""
-    # What rides tell of each other's times takes long, and is counted apart.
-    monkeypatch.setattr("trailveil.accounting.worst_beside", lambda *_: 0.0)
     save_places(ledger, [HOME])
     totals = []
     for number in range(5):
@@ -118,7 +116,7 @@ def test_a_withheld_place_is_cut_for_as_long_at_least() -> None:
 
 def test_noise_beside_a_cut_is_another_draw_than_without_it() -> None:
     trace = out(0)
-    there = visited(trace, [HOME], bytes(32), {})
+    there = visited(trace, [designed(HOME)], bytes(32), {})
     assert shared_noise(there, trace, Method.CUT) == []
     (alone,), (beside,) = (shared_noise(there, trace, one) for one in (Method.NOISE, Method.BOTH))
     assert alone.name == there[0].draw != beside.name
@@ -248,7 +246,6 @@ def test_the_command_line_says_what_remains_of_a_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr("trailveil.accounting.worst_beside", lambda *_: 0.0)
     monkeypatch.chdir(tmp_path)
     for number in range(3):
         written(tmp_path / f"{number}.gpx", out(number, 300))

@@ -3,9 +3,9 @@
 Three things are counted, each against the worst of the adversaries' priors:
 
 - *protected times*: of each, what all releases tell whose times are near it, by their joint prior;
-- *places with names*: what all visits of all releases tell, their common noise included
-  (trailveil.recurring), each ride as if by ways of its own; of visits that were cut, the sum of
-  what each cut tells: given the place, the ways from it are independent;
+- *places with names*: what all visits of all releases tell: each ride counts as if by ways of its
+  own (trailveil.place_noise); of visits that were cut, the sum of what each cut tells: given the
+  place, the ways from it are independent;
 - *parts without a name*, such as the ends of a ride: the ledger knows only the whole degree that
   each is in, so all in one of these may be one place. What the releases tell of it would then add
   up (trailveil.recurring). Nobody knows that it is so: only a limit is held against it.
@@ -39,7 +39,7 @@ from trailveil.place_accounts import (
 )
 from trailveil.places import Visited
 from trailveil.projection import MICRO
-from trailveil.recorded import Kept, tells_nothing_new, unpacked
+from trailveil.recorded import Kept, reach_of, tells_nothing_new, unpacked
 from trailveil.recurring import information
 from trailveil.release import Finding, Plan
 from trailveil.request import Method
@@ -210,9 +210,8 @@ def _of_unnamed(made: Plan) -> list[Mark]:
             own = _own(made, spans)
             seconds, factor = own.times[own.rows], own.factor[own.rows]
             most = max(
-                float(information(kernel, seconds, spans, ones, factor, noise=own.floor)[0, 0])
+                information(kernel, seconds, spans, factor, noise=own.floor)
                 for kernel in kernels_for(made.request)
-                for ones in [np.ones((seconds.size, 1))]
             )
         for name in _regions(made, middle):
             told[name] = max(told.get(name, 0.0), most * wide)
@@ -276,11 +275,7 @@ def _without_names(made: Plan) -> list[Finding]:
 
 def _all_of(told: FloatArray) -> FloatArray:
     """Information by which everything is known."""
-    found = np.zeros_like(told)
-    if told.ndim == 1:
-        return np.array([EVERYTHING, told[1]])
-    found[:, 0, 0] = EVERYTHING
-    return found
+    return np.array([EVERYTHING, told[1]])
 
 
 def _together(book: Book, numbers: Sequence[int], made: Plan) -> tuple[float, float]:
@@ -341,12 +336,15 @@ def _beside(book: Book, made: Plan, subject: str) -> float:
         replace(own, times=own.times + first / NANOSECONDS) if own.process is None else None,
         tuple((one.stretch.begin, one.stretch.end) for one in parts),
         tuple(one.guarantee.epsilon for one in parts),
+        float(request.steady),
+        reach_of(made),
     )
 
     def load(row: Recorded) -> Piece:
         kept = unpacked(book.blob(row.number))
         parts = tuple(kept.unnamed)
-        return Piece(row.begin, row.end, kept.mechanism, parts, (row.epsilon,) * len(parts))
+        epsilons = (row.epsilon,) * len(parts)
+        return Piece(row.begin, row.end, kept.mechanism, parts, epsilons, *kept.proved)
 
     radius = request.radius * request.wide
     return worst_beside(

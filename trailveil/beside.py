@@ -6,32 +6,29 @@ recorded there, for a minute, twenty times a second, and released as it is; one 
 short is taken as it was made, noise and all. What that adds, against who knows how people move, is
 added to what the worst adversary loses.
 
-What is days away is taken for two days away: numbers have no digits for more. It adds
-
-    1 / Var(p | Z, X) - 1 / Var(p | Z)  =  c^T (V + R)^-1 c
-
-to the precision of p, with Z what is released, X the places far before and after, V (diagonal)
-their variances given the ends of the recording, R what p and Z leave of what the ends say of X, and
-c how that moves with p. Only V depends on how far X is. So where V is k times as large, it adds at
-most (v + r) / (k v + r) as much, v the least of V, r a bound of R: twice what people move in the
-time of the recording and a day.
+Most of it takes no computation. What is promised of a part is proved by a false track that is 1
+around it and 0 from some seconds on (of a cut: where something is released). It costs the same to
+who knows all that lies farther. On a side on which the recording has nothing, the track stays 1:
+let it fade to 0 before the next release, and it costs 1 / V more, V the variance of a displacement
+in that time, given the velocities at both ends (docs/paper.md). What is nearer is computed.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
 from trailveil.composition import Release, joint_loss
 from trailveil.errors import InvalidValue, NumericalError, Unavailable
 from trailveil.gaussian import FloatArray
-from trailveil.kernels import Kernel, stopped
+from trailveil.kernels import IntegratedOU, Kernel, stopped
 from trailveil.ledger import Recorded
 from trailveil.mechanism import Mechanism, no_noise
+from trailveil.privacy.movement import Movement
 from trailveil.secrets import Secret
 from trailveil.statespace import is_markov
 from trailveil.trace import NANOSECONDS
-from trailveil.ways import movement
 
 EVERYTHING = 1e30
 """1 / m^2: the loss that counts where all may be told."""
@@ -42,6 +39,8 @@ _NEAR, _MOST_ROWS, _SAME_DAY = 3600.0, 1500, 86_400.0
 # Seconds: what is farther off is taken for so near. Under a Markov prior the nearer moment tells
 # more, and beside times of years the moments of a recording have no digits left.
 _FAR = 2 * 86_400.0
+# What is added without a computation is at most this share of what a part alone tells.
+_LITTLE = 0.05
 # Seconds before an end at which it is as if a release was recorded and released as it is.
 _STATE = np.arange(0.0, 60.0, 0.05)
 
@@ -52,6 +51,8 @@ class Piece:
 
     begin, end: nanoseconds. mechanism: its own noise, at seconds since 1970; None for noise that
     is not kept. parts: (begin, end) that it protects, nanoseconds; epsilons: of each, alone.
+    steady: seconds around each in which nothing is assumed. reach: seconds from a part to where its
+    false track is 0, on a side that is recorded; infinite where that is not known.
     """
 
     begin: int
@@ -59,6 +60,8 @@ class Piece:
     mechanism: Mechanism | None
     parts: tuple[tuple[int, int], ...]
     epsilons: tuple[float, ...]
+    steady: float = inf
+    reach: float = inf
 
 
 Load = Callable[[Recorded], Piece]
@@ -92,29 +95,52 @@ def _epsilons(
     beside = [one for one in others if _gap(one[0], target) >= 0]
     if not beside:
         return list(target.epsilons)
-    far = _FAR if all(is_markov(kernel) for kernel in kernels) else np.inf
+    faded = [scale * _faded(target, part, beside, kernels) for part in target.parts]
+    if all(more <= _LITTLE * e for e, more in zip(target.epsilons, faded, strict=True)):
+        return [e + more for e, more in zip(target.epsilons, faded, strict=True)]
+    far = _FAR if all(is_markov(kernel) for kernel in kernels) else inf
     for near in (_NEAR, 0.0):  # where a near one cannot be taken as it is, as if it had no noise
         try:
             added = _added(target, beside, kernels, near, far)
         except (NumericalError, Unavailable, InvalidValue):
             continue
-        if min(_gap(one[0], target) for one in beside) >= far * NANOSECONDS:
-            added = added * _fallen(beside, target, kernels)
         return [e + scale * more for e, more in zip(target.epsilons, added, strict=True)]
     return [scale * EVERYTHING]
 
 
-def _fallen(
-    beside: Sequence[tuple[Recorded | Piece, Callable[..., Piece]]],
+def _faded(
     target: Piece,
+    part: tuple[int, int],
+    beside: Sequence[tuple[Recorded | Piece, Callable[..., Piece]]],
     kernels: Sequence[Kernel],
 ) -> float:
-    """How much of what is told from two days away is told from where all of them are, at most."""
-    lasts, away = target.end - target.begin, min(_gap(one[0], target) for one in beside)
-    times = np.array([_FAR, away / NANOSECONDS, lasts / NANOSECONDS + _SAME_DAY])
-    moved = [np.diagonal(movement(kernel, times)) for kernel in kernels]
-    found = [(two + 2 * own) / (far + 2 * own) for two, far, own in moved if two > 0]
-    return max([*found, 0.0]) if len(found) == len(moved) else 1.0
+    """The loss (1 / m^2) that the others add to a part, at most, by its false track."""
+    movements = [_movement(kernel) for kernel in kernels]
+    if target.mechanism is None or None in movements:
+        return inf
+    times = target.mechanism.times[target.mechanism.rows]
+    begin, end = (one / NANOSECONDS for one in part)
+    before = [begin - one.end / NANOSECONDS for one, _ in beside if one.end <= target.begin]
+    after = [one.begin / NANOSECONDS - end for one, _ in beside if one.begin >= target.end]
+    recorded = times < begin - target.steady, times > end + target.steady
+    added = 0.0
+    for nearest, is_recorded in zip((before, after), recorded, strict=True):
+        seconds = min(nearest, default=inf)
+        if seconds < inf and not np.any(is_recorded):
+            fading = seconds - target.steady
+            variances = [one.bridged(fading) for one in movements if one and fading > 0]
+            added += 1 / min(variances) if variances else inf
+        elif seconds < target.reach and seconds < inf:
+            added = inf
+    return added
+
+
+def _movement(kernel: Kernel) -> Movement | None:
+    """A prior as a movement with a level; None for another one."""
+    terms = [one for one in kernel.terms() if not (one.is_white() or one.level_variance())]
+    if len(terms) != 1 or not isinstance(terms[0], IntegratedOU):
+        return None
+    return Movement(terms[0].std, terms[0].time_constant)
 
 
 def _added(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from trailveil.adversaries import Named
 from trailveil.gaussian import FloatArray
 from trailveil.selection import Stretch
 
@@ -15,7 +16,8 @@ class Common:
     """Noise that a release shares with others: of one draw, whatever the seed of the release.
 
     name: of the draw. columns: (n, r) metres. draw: (2, r), east and north. withheld: (n,), fixes
-    that are not released because of it. around: where fields tell of what it hides.
+    that are not released because of it. around: where fields tell of what it hides. who: whom it is
+    made against.
     """
 
     name: bytes
@@ -23,6 +25,7 @@ class Common:
     draw: FloatArray
     withheld: NDArray[np.bool_]
     around: tuple[Stretch, ...]
+    who: tuple[Named, ...]
 
 
 def named_in_full(common: Iterable[Common]) -> list[bytes]:

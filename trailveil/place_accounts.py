@@ -6,18 +6,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from trailveil.adversaries import Named, at_speed, kernels_of
+from trailveil.beside import EVERYTHING
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import Kernel
 from trailveil.ledger import Book, Mark
 from trailveil.places import Place, Visited
 from trailveil.projection import Frame
 from trailveil.recorded import unpacked
-from trailveil.recurring import information
 from trailveil.release import Plan
 from trailveil.request import DEFAULT_KERNEL, Method, Request
 from trailveil.trace import NANOSECONDS
 from trailveil.unions import findings_of
-from trailveil.ways import loss_of_shapes
+
+# Of cuts: what they tell, and how many they are. Of noise: what its bound allows for each way, and
+# ways as a share of those that it is made for. Earlier versions counted matrices of information.
+_NUMBERS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,8 @@ class OfPlace:
 
     releases: how many visited it. alone: this release. total: all so far. at_most: all, with every
     part without a name, which may be there, too. after: metres per coordinate that are then left.
-    visits: how many were cut. stated: the epsilon that was stated for so many ways.
+    visits: how many were cut. moved: how many ways have the latest noise. stated: the epsilon that
+    was stated for so many ways.
     """
 
     name: str
@@ -37,22 +41,23 @@ class OfPlace:
     after: float
     ways: int
     visits: int
+    moved: float
     stated: float
 
     @property
     def more(self) -> int:
-        """How many visits more the stated epsilon holds for, each cut as the place asks for."""
-        share = self.stated / self.ways
-        return max(0, int((self.stated - self.total) / share + 1e-6))
+        """How many visits more the stated epsilon holds for; of noise alone, how many ways."""
+        spent = self.ways * self.total / self.stated if self.visits else self.moved
+        return max(0, int(min(self.ways - spent, self.ways) + 1e-3))
 
 
 def of_visited(made: Plan, one: Visited) -> Mark:
-    """What is told of a place and of the noise that its visits share."""
-    place, rows = one.place, made.mechanism.rows
-    seconds = made.trace.seconds[rows]
+    """What the ways of a recording tell of a place by noise that its visits share."""
+    place = one.place
+    released = made.trace.seconds[made.mechanism.rows]
     spans = [span_of(made, *interval) for interval in one.intervals]
-    design = place.noise.shapes.design(one.away(made.trace)[rows])
-    told = [information(kernel, seconds, spans, design) for kernel in usual_kernels(place.request)]
+    share = place.noise.ways(released, spans, place.request) / place.ways
+    told = [share * place.request.bound, share] if np.isfinite(share) else [EVERYTHING, 1.0]
     return Mark(place.ident, one.draw, np.array(told))
 
 
@@ -73,38 +78,57 @@ def place_told(
 ) -> OfPlace:
     """What is told of a place by all in the book, and by one more release that has a mark."""
     sums = book.totals(subject, place.ident)
-    roots = {} if mark is None else {mark.draw: place.noise.root}
+    latest = max(((n, draw) for draw, (n, _) in sums.items() if draw != place.ident), default=None)
+    newest = None if latest is None else latest[1]
+    alone, total, visits = 0.0, 0.0, 0
     if mark is not None:
         number, before = sums.get(mark.draw, (0, np.zeros(mark.told.size)))
-        sums[mark.draw] = number, before + mark.told.ravel()
-    own, total, visits = 0.0, 0.0, 0
+        sums[mark.draw] = number, before + mark.told
+        if mark.draw == place.ident:
+            alone = float(mark.told[0])
+        else:
+            newest, alone = mark.draw, _of_ways(mark.told)
     for draw, (number, flat) in sums.items():
         if draw == place.ident:
             total, visits = total + float(flat[0]), round(flat[1])
-            continue
-        root = roots[draw] if draw in roots else unpacked(book.blob(number)).roots[draw]
-        total += _loss_of(flat, root)
-    if mark is not None:
-        cut = mark.draw == place.ident
-        own = float(mark.told[0]) if cut else _loss_of(mark.told, place.noise.root)
+        elif flat.size == _NUMBERS:
+            total += _of_ways(flat)
+        else:
+            total += _of_earlier(flat, unpacked(book.blob(number)).roots[draw])
+    moved = sums[newest][1] if newest is not None else np.zeros(_NUMBERS)
     scale = epsilon_of(place.radius, 1.0, place.order)
     return OfPlace(
         place.name,
         book.count_of(subject, place.ident) + (mark is not None),
-        scale * own,
+        scale * alone,
         scale * total,
         scale * (total + unnamed),
         total**-0.5 if total > 0 else float("inf"),
         place.ways,
         visits,
+        place.ways * float(moved[1]) if moved.size == _NUMBERS else 0.0,
         place.epsilon,
     )
 
 
-def _loss_of(told: FloatArray, root: FloatArray) -> float:
-    """The loss of a place from what is told of it and of a draw, against the worst prior."""
-    each = told.reshape(-1, root.shape[0] + 1, root.shape[0] + 1)
-    return max(0.0, *(loss_of_shapes(one, root)[0] for one in each))
+def _of_ways(told: FloatArray) -> float:
+    """The most that a place loses by noise that visits share: its bound, or more beyond its ways.
+
+    What n ways tell is concave in n, and nothing of none: it grows no faster than their number.
+    """
+    by_way, share = (float(one) for one in told)
+    return max(by_way, by_way / share) if share > 0 else by_way
+
+
+def _of_earlier(flat: FloatArray, root: FloatArray) -> float:
+    """The same by noise c ~ N(0, root root^T) of an earlier version, of the worst of its priors.
+
+    flat: for each prior, information on p and d = c + p: (1 + r, 1 + r).
+    """
+    size, precise = root.shape[0] + 1, np.linalg.inv(root)
+    less = np.hstack([-precise.sum(axis=1, keepdims=True), precise])
+    whole = flat.reshape(-1, size, size) + less.T @ less
+    return max(0.0, *(1 / float(np.linalg.inv(one)[0, 0]) for one in whole))
 
 
 def kernels_for(request: Request) -> list[Kernel]:

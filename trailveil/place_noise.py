@@ -1,24 +1,33 @@
-"""Noise for a place that is visited again and again: the same at every visit of every recording.
+"""Noise that all visits of a place share: one draw, made for a stated number of ways.
 
-It is a function of the seconds to the nearest visit alone, whatever the recording: full while a
-visit lasts, and fading with the time before and after it. It is designed once, in continuous time,
-for a stated number of ways (trailveil.ways): the least noise of its shapes, by a barrier method on
-the few coefficients, judged again on a finer grid by the loss of what is drawn.
+A way is one side of a visit, to the place or from it. The noise is one curve (see
+trailveil.privacy.false_tracks) of the seconds outward from a visit, the same on every side. So a
+false track of the place is one curve w, too, and each way adds the form B of its side:
+
+    1 / Q  =  min over w of  w^T (K^-1 + n B) w  =  n min over w of  w^T ((n K)^-1 + B) w.
+
+Noise for n ways is that for one way and 1/n of the loss, divided by sqrt(n). What fewer ways tell
+is less, and of more ways it grows no faster than their number (docs/paper.md, "Visits that share
+their noise", proves this and what follows).
+
+Between two visits of one outing the curve turns: up to some moment it is that of the visit before,
+from some moment on that of the visit after, and between these it goes from a slope to its opposite
+as cheaply as movement allows. With a turn of d seconds that costs coth(d / 2 tau) times as much as
+two ways. Visits with less than `TOGETHER` between them are one.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from trailveil.adversaries import SPEEDS, Named, at_speed
-from trailveil.demands import Target
-from trailveil.designer.shapes import Limit, least_noise
-from trailveil.errors import InvalidValue, Refused
+from trailveil.designer.table import Cache, noise_of
+from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
-from trailveil.kernels import Kernel
-from trailveil.mechanism import LARGEST_STD
-from trailveil.ways import Shapes, Way, loss_of_shapes, movement
+from trailveil.privacy.exposure import Exposure
+from trailveil.privacy.false_tracks import Knots
+from trailveil.request import Request
 
 MOST_WAYS = 50
 """More ways than this would take noise over days."""
@@ -26,237 +35,126 @@ MOST_WAYS = 50
 DEFAULT_WAYS = 4
 """Two roads, each there and back."""
 
-# Seconds: the first knot of the shapes, how much wider each next one is, the farthest.
-_FIRST_KNOT, _WIDER, _FARTHEST = 15.0, 1.5, 172_800.0
-# The noise ends where what is released tells the slowest way this share of what may be told.
-_FRINGE = 0.05
-# Steps (seconds) of the times at which ways are seen, up to so many seconds from the visit: while
-# noise is sought, and when it is judged.
-_SOUGHT = ((600.0, 4.0), (3600.0, 15.0), (21_600.0, 60.0), (2 * _FARTHEST, 300.0))
-_JUDGED = ((600.0, 2.0), (3600.0, 10.0), (21_600.0, 45.0), (2 * _FARTHEST, 200.0))
-# Seconds: noise is worse the more of a recording it is in; one lasts about so long.
-_LASTS = 3600.0
-# What is known besides: seconds away, and metres.
-_POINT_AWAY, _PATH_AWAY, _ACCURACY = 60.0, 300.0, 10.0
-# The share of what may be told that is aimed at; what noise costs however far off.
-_AIM, _ANYWHERE = 0.998, 1e-4
-# How many places that may be known are looked at while noise is sought, and when it is judged.
-_SOME, _MANY = 16, 400
-# How often noise is sought again, for what it missed by more than this (relative); and what is
-# added to it until it holds on the finer grid.
-_SOUGHT_AGAIN, _NEARLY, _MORE, _MOST_STEPS = 8, 1.01, 1.002, 40
-_DIGITS = 6
-# Relative: how far judged losses stay below the bound, for what lies between the times of the grid
-# (measured: 2e-5), and the longest withholding, seconds.
-_BETWEEN, _LONGEST_SILENCE = 1e-4, 21_600.0
+# Seconds: about how long a visit is that the noise is shaped for; around a visit within which
+# nothing is assumed, and beyond that within which no noise turns.
+_SHAPED_FOR, _UNCERTAIN, _APART = 600.0, 60.0, 240.0
+# Seconds: the time constant of a turn; it takes from 4 to 24 of these.
+_FADING, _LEAST, _MOST = 60.0, 4, 24
 
+TOGETHER = 2 * (_UNCERTAIN + _APART) + _LEAST * _FADING
+"""Seconds: visits of an outing with less between them are one."""
 
-@dataclass(frozen=True, slots=True)
-class Facing:
-    """What one adversary learns of a place from all ways, and is left with.
-
-    loss: 1 / m^2 against what it knew. known, after: metres per coordinate without the releases
-    and with them (infinite where it had no idea).
-    """
-
-    adversary: str
-    loss: float
-    known: float
-    after: float
+Window = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlaceNoise:
-    """The common noise of a place, a coordinate: shapes B(seconds to the nearest visit) root c.
+    """The common noise of a place, of a coordinate: a curve with coefficients root c, c ~ N(0, I).
 
-    root: (r, r) metres, lower triangular, c ~ N(0, I). withhold: seconds to a visit within which
-    nothing is released, or None. left: what each adversary is left with after any number of visits
-    by the ways it is made for.
+    root: (r, r) metres, lower triangular. left: what each adversary is left with after all ways.
     """
 
-    shapes: Shapes
+    knots: Knots
     root: FloatArray
-    withhold: float | None
-    left: tuple[Facing, ...]
+    left: tuple[Exposure, ...]
 
     @property
     def reach(self) -> float:
         """Seconds from a visit beyond which fixes are released as they are."""
-        return float(self.shapes.knots[-1])
+        return self.knots.end + _UNCERTAIN
 
     @property
     def std(self) -> float:
         """Metres per coordinate that the place itself is moved by (deviation)."""
-        return float(np.linalg.norm(self.at(np.zeros(1))))
+        return float(np.linalg.norm(self.root[0]))
 
-    def at(self, away: FloatArray) -> FloatArray:
-        """The columns F (n, r) of fixes so many seconds away from the nearest visit (n,)."""
-        return np.asarray(self.shapes.at(away) @ self.root)
+    def at(self, seconds: FloatArray, visits: Sequence[Window]) -> FloatArray:
+        """The columns (n, r) of fixes at times (n,). visits: (begin, end) in seconds, in order."""
+        begins, ends = np.array(_windows(visits)).T
+        number = np.searchsorted(begins, seconds, side="right")
+        since = np.append(-np.inf, ends)[number]
+        until = np.append(begins, np.inf)[number]
+        away = np.clip(np.minimum(seconds - since, until - seconds), 0.0, None)
+        rows = self.knots.rows(away)
+        half = (until - since) / 2
+        turn = np.minimum(half - _APART, _MOST / 2 * _FADING)
+        turning = away > half - turn
+        if np.any(turning):
+            half, turn, away = half[turning], turn[turning], away[turning]
+            reached, part = turn / _FADING, (half - away) / _FADING
+            height = (np.cosh(reached) - np.cosh(part)) / np.sinh(reached)
+            slopes = self.knots.rows(half - turn, slopes=True)
+            rows[turning] = self.knots.rows(half - turn) + _FADING * height[:, None] * slopes
+        return np.asarray(rows @ self.root)
 
+    def ways(self, released: FloatArray, visits: Sequence[Window], of: Request) -> float:
+        """How many ways a recording has, at most: one for each side, a little more where it turns.
 
-NO_NOISE = PlaceNoise(Shapes(np.array([0.0, 1.0])), np.zeros((1, 1)), None, ())
-"""Of a place whose noise is not designed yet."""
+        released: (n,) seconds of its fixes that are released. of: what the noise is made for.
+        Infinite where it turns between a visit of this recording and one of another: what that
+        costs is not known.
+        """
+        windows = _windows(visits)
+        found = float(np.any(released < windows[0][0])) + float(np.any(released > windows[-1][1]))
+        first, last = released.min(initial=np.inf), released.max(initial=-np.inf)
+        for (_, since), (until, _) in pairwise(windows):
+            if not np.any((released > since) & (released < until)):
+                continue
+            half = (until - since) / 2
+            turn = min(half - _APART, _MOST / 2 * _FADING)
+            if half - turn >= self.knots.end:
+                found += 2
+            elif since < first or until > last:
+                return float("inf")
+            else:
+                taus = [one.movement.time_constant for one in of.adversaries]
+                found += 2 * max(1.0, *(_of_turn(turn / _FADING, tau) for tau in taus))
+        return found
 
 
 def place_noise(
-    kernel: Kernel, target: Target, ways: int = DEFAULT_WAYS, withhold: float | None = None
+    request: Request, ways: int = DEFAULT_WAYS, cache: Cache | None = None
 ) -> PlaceNoise:
-    """The least noise of its shapes that holds a target for one place and so many ways.
+    """The least noise by which a place loses at most the bound of a request in so many ways.
 
-    kernel: the prior, in metres and seconds. withhold: seconds to a visit within which nothing is
-    released. Raises InvalidValue for ways that are none, or metres to leave in place of a bound;
-    Refused where no such noise is found.
+    cache: where designs are kept beyond this process. Raises InvalidValue for ways that are none,
+    or metres to leave in place of a bound; Refused where no noise can hide so much.
     """
     if not 1 <= ways <= MOST_WAYS:
         raise InvalidValue(f"ways must be in 1..{MOST_WAYS}, got {ways}")
-    if target.left is not None:
+    if request.leave is not None:
         raise InvalidValue("a place must have an epsilon, got metres to leave")
-    if withhold is not None and not 0 < withhold <= _LONGEST_SILENCE:
-        raise InvalidValue(
-            f"withheld seconds around a place must be above 0 and up to {_LONGEST_SILENCE:g}, got "
-            f"{withhold:g}: withhold less"
+    who = request.adversaries
+    if any(max(one.steady, one.path or 0) > _APART for one in who):
+        raise InvalidValue(f"what is known must begin within {_APART:g} s of a window, got later")
+    noise = noise_of(_SHAPED_FOR, 1, who, request.bound / ways, cache)
+    left = [
+        Exposure(
+            f"{x.name}{'' if x.place is None else ' of each way'}",
+            request.bound,
+            (x.variance(1, x.place) / ways) ** 0.5,
         )
-    shapes = Shapes(_knots(_reach(kernel, target, ways)))
-    views = _views(kernel, target.who, shapes, withhold, _SOUGHT, _SOME)
-    fine = _views(kernel, target.who, shapes, withhold, _JUDGED, _MANY)
-    root = _least(views, target, ways, shapes)
-    for step in range(_MOST_STEPS):
-        root = _rounded(root)
-        left = tuple(_faced(fine, root, ways))
-        missed = max(one.loss for one in left) / (target.bound * (1 - _BETWEEN))
-        if missed <= 1:
-            break
-        if step < _SOUGHT_AGAIN and missed > _NEARLY:
-            views += _missed(fine, root, ways, target.bound)
-            root = _least(views, target, ways, shapes)
+        for x in who
+    ]
+    return PlaceNoise(noise.knots, noise.even / ways**0.5, tuple(left))
+
+
+def _windows(visits: Sequence[Window]) -> list[Window]:
+    """Windows in which nothing is assumed, of visits in order of time: those that are near, one."""
+    found: list[Window] = []
+    for begin, end in visits:
+        if found and begin - found[-1][1] < TOGETHER - _UNCERTAIN:
+            found[-1] = found[-1][0], max(found[-1][1], end + _UNCERTAIN)
         else:
-            root = root * float(np.sqrt(min(missed, 2.0))) * _MORE
-    else:
-        raise _out_of_reach()
-    noise = PlaceNoise(shapes, root, withhold, left)
-    if np.max(np.linalg.norm(noise.at(shapes.knots), axis=1)) > LARGEST_STD:
-        raise _out_of_reach()
-    return noise
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _View:
-    """What an adversary sees of one way, and knew of the place from it (1 / m^2)."""
-
-    name: str
-    told: FloatArray
-    known: float
-
-
-def _views(
-    kernel: Kernel,
-    who: Sequence[Named],
-    shapes: Shapes,
-    withhold: float | None,
-    steps: Sequence[tuple[float, float]],
-    count: int,
-) -> list[_View]:
-    """count: of the true places that may be known, each by itself."""
-    times = _grid(steps)
-    times = times[times <= 1.2 * shapes.knots[-1] + 2 * _PATH_AWAY]
-    if withhold is not None:
-        times = times[times > withhold]
-    way = Way(kernel, times, shapes)
-    found = [_View("plain", way.told, 0.0)]
-    if Named.POINT in who:
-        far = times[times >= _POINT_AWAY]
-        some = far[np.unique(np.geomspace(1, far.size, count).astype(int)) - 1]
-        name = f"knows one true place {_POINT_AWAY:g} s away on every way"
-        found += [_View(name, *one) for one in way.told_with_points(some, _ACCURACY)]
-    if Named.PATH in who:
-        name = f"knows every way {_PATH_AWAY:g} s or more away"
-        found.append(_View(name, *way.told_with_path(_PATH_AWAY, _ACCURACY)))
-    if Named.SPEEDS in who:
-        for speed in SPEEDS:
-            other = at_speed(kernel, speed)
-            if other is not None and other != kernel:
-                name = f"knows that the speed is {speed:g} m/s"
-                found.append(_View(name, Way(other, times, shapes).told, 0.0))
+            found.append((begin - _UNCERTAIN, end + _UNCERTAIN))
     return found
 
 
-def _faced(views: Sequence[_View], root: FloatArray, ways: int) -> list[Facing]:
-    """What each is left with, the worst of what it may know."""
-    found: dict[str, Facing] = {}
-    for one in views:
-        after, known = loss_of_shapes(ways * one.told, root)[0], ways * one.known
-        before = known**-0.5 if known > 0 else float("inf")
-        left = after**-0.5 if after > 0 else float("inf")
-        facing = Facing(one.name, max(0.0, after - known), before, left)
-        if one.name not in found or found[one.name].loss < facing.loss:
-            found[one.name] = facing
-    return list(found.values())
+def _of_turn(reached: float, tau: float) -> float:
+    """What a turn costs movement of a time constant, beside what two ways would cost from there.
 
-
-def _missed(views: Sequence[_View], root: FloatArray, ways: int, bound: float) -> list[_View]:
-    """The views in which most is learnt of all that is too much: to be sought for as well."""
-    found = [
-        (loss_of_shapes(ways * one.told, root)[0] - ways * one.known, i)
-        for i, one in enumerate(views)
-    ]
-    return [views[i] for loss, i in sorted(found, reverse=True)[:3] if loss > bound]
-
-
-def _least(views: Sequence[_View], target: Target, ways: int, shapes: Shapes) -> FloatArray:
-    """A root of the Gamma of the least noise that the views allow, to about 1 %."""
-    size, unit = shapes.size, target.deviation
-    grid = _grid(_SOUGHT)
-    grid = grid[grid <= shapes.knots[-1]]
-    seen = shapes.at(grid) * np.sqrt(np.gradient(grid) * np.exp(-grid / _LASTS))[:, None]
-    cost = seen.T @ seen / _LASTS + _ANYWHERE * np.eye(size)
-    limits = [
-        Limit(
-            ways * unit**2 * one.told,
-            ways * unit**2 * one.known + _AIM * target.bound * unit**2,
-        )
-        for one in views
-    ]
-    start = np.eye(size)
-    while not all(loss_of_shapes(one.told, start)[0] < one.most for one in limits):
-        start = start * 2.0
-        if start[0, 0] * unit > LARGEST_STD:
-            raise _out_of_reach()
-    return least_noise(cost, limits, start) * unit
-
-
-def _rounded(root: FloatArray) -> FloatArray:
-    """To digits on which two machines agree; what that loses is found when it is judged."""
-    unit = 10.0 ** (np.floor(np.log10(np.max(np.abs(root)))) - _DIGITS)
-    return np.asarray(np.round(root / unit) * unit)
-
-
-def _reach(kernel: Kernel, target: Target, ways: int) -> float:
-    """Seconds after which the slowest way tells little enough of where it came from."""
-    times = np.geomspace(60.0, _FARTHEST, 60)
-    slow = at_speed(kernel, min(SPEEDS)) if Named.SPEEDS in target.who else None
-    variances = [np.diagonal(movement(one, times)) for one in (kernel, slow) if one is not None]
-    enough = np.min(variances, axis=0) * target.bound * _FRINGE >= ways
-    return float(times[int(np.argmax(enough))]) if np.any(enough) else _FARTHEST
-
-
-def _knots(reach: float) -> FloatArray:
-    found, step = [0.0], _FIRST_KNOT
-    while found[-1] < reach:
-        found.append(found[-1] + step)
-        step *= _WIDER
-    return np.array(found)
-
-
-def _grid(steps: Sequence[tuple[float, float]]) -> FloatArray:
-    found, begin = [], 0.0
-    for end, step in steps:
-        found.append(np.arange(begin, end, step))
-        begin = end
-    return np.concatenate(found)
-
-
-def _out_of_reach() -> Refused:
-    return Refused(
-        f"noise for a place must stay below {LARGEST_STD / 1000:g} km, got a target that takes "
-        "more: state fewer ways, a smaller radius or a larger epsilon"
-    )
+    reached: half of the turn, in its own time constants. coth(reached) where both are the same.
+    """
+    ratio, twice = _FADING / tau, np.sinh(2 * reached) / 2
+    cost = twice + reached + ratio**2 * (twice - reached)
+    return float(cost / (2 * ratio * np.sinh(reached) ** 2))

@@ -20,8 +20,8 @@ import numpy as np
 from trailveil.adversaries import Named
 from trailveil.common import Common
 from trailveil.cutting import Paces
-from trailveil.demands import Target
 from trailveil.designer.cut import least_cut
+from trailveil.designer.table import Cache
 from trailveil.errors import InvalidValue, Refused, UnreadableInput
 from trailveil.formats.source import load, named
 from trailveil.gaussian import FloatArray
@@ -29,19 +29,20 @@ from trailveil.kernels import Kernel
 from trailveil.keys import check_private
 from trailveil.ledger import ID_BYTES, NO_ID, Book, Ledger
 from trailveil.output import write_atomically
-from trailveil.place_noise import NO_NOISE, Facing, PlaceNoise, place_noise
+from trailveil.place_noise import PlaceNoise, place_noise
 from trailveil.priors import BUILT_IN
+from trailveil.privacy.exposure import Exposure
+from trailveil.privacy.false_tracks import Knots
 from trailveil.randomness import derive, normals
 from trailveil.request import Method, Request
 from trailveil.returns import TELLS
 from trailveil.selection import Stretch
 from trailveil.stops import Interval, joined
-from trailveil.trace import Trace
+from trailveil.trace import NANOSECONDS, Trace
 from trailveil.visits import Circle, between_places, visits
-from trailveil.ways import Shapes, seconds_to
 
 # Raised whenever the same statement would get another noise: draws are not shared between them.
-_DESIGN = 1
+_DESIGN = 2
 _VERSION = 1
 _FILE = "places.json"
 
@@ -53,8 +54,8 @@ class Place:
     circle: a visit is to be within it. radius: metres, epsilon, order, as of a release. ways: how
     many ways to and from it the noise is made for. withhold: seconds around a visit within which
     nothing is released, or None. prior: the name of a built-in one. who: the adversaries. ident:
-    what the ledger knows it by. noise: see `designed`. gone: removed, and kept, so that it is
-    known if it comes back.
+    what the ledger knows it by. designed_noise: None for a place of an earlier version, which can
+    only be cut. gone: removed, and kept, so that it is known if it comes back.
     """
 
     name: str
@@ -67,13 +68,23 @@ class Place:
     prior: str
     who: tuple[Named, ...]
     ident: bytes
-    noise: PlaceNoise = NO_NOISE
+    designed_noise: PlaceNoise | None = None
     gone: bool = False
 
     @property
     def wide(self) -> Circle:
         """Where a visit is one: the circle, and all that tells its middle."""
         return replace(self.circle, metres=max(self.circle.metres, TELLS))
+
+    @property
+    def noise(self) -> PlaceNoise:
+        """Its noise; Refused for a place of an earlier version, whose noise was another."""
+        if self.designed_noise is None:
+            raise Refused(
+                f"noise for a place must be designed by this version, got {self.name!r} of an "
+                "earlier one: state it anew (trailveil place add --change), or use --mechanism cut"
+            )
+        return self.designed_noise
 
     @property
     def kernel(self) -> Kernel:
@@ -103,7 +114,8 @@ class Place:
             cut = least_cut(slowest.slowest, self.variance, 1) + slowest.uncertain
         except Refused:
             cut = float("inf")
-        return max(self.noise.reach, cut, self.withhold or 0.0)
+        moved = 0.0 if self.designed_noise is None else self.designed_noise.reach
+        return max(moved, cut, self.withhold or 0.0)
 
     @property
     def statement(self) -> bytes:
@@ -147,18 +159,18 @@ class Visited:
 
     def away(self, trace: Trace) -> FloatArray:
         """Seconds of each fix to the nearest visit (n,)."""
-        return seconds_to(trace.times, list(self.intervals))
+        gaps = [np.maximum(begin - trace.times, trace.times - end) for begin, end in self.intervals]
+        return np.asarray(np.maximum(np.min(gaps, axis=0), 0) / NANOSECONDS)
 
     def common(self, trace: Trace) -> Common:
         """Its noise at the fixes of a trace."""
-        away, noise = self.away(trace), self.place.noise
-        size = noise.root.shape[1]
-        draws = [normals(self.seed, f"{axis} place", size) for axis in ("east", "north")]
-        silent = np.zeros(len(trace), bool)
-        if noise.withhold is not None:
-            silent = away <= noise.withhold
+        noise, silence = self.place.noise, self.place.withhold
         parts = tuple(Stretch(self.place.name, *one, by_place=True) for one in self.intervals)
-        return Common(self.draw, noise.at(away), np.array(draws), silent, parts)
+        columns = noise.at(trace.seconds, [one.seconds(trace) for one in parts])
+        size = columns.shape[1]
+        draws = [normals(self.seed, f"{axis} place", size) for axis in ("east", "north")]
+        silent = self.away(trace) <= (-1.0 if silence is None else silence)
+        return Common(self.draw, columns, np.array(draws), silent, parts, self.place.who)
 
 
 def shared_noise(there: Sequence[Visited], trace: Trace, method: Method) -> list[Common]:
@@ -192,12 +204,9 @@ def visited(
     return found
 
 
-def designed(place: Place) -> Place:
+def designed(place: Place, cache: Cache | None = None) -> Place:
     """The place with its noise. Raises as `trailveil.place_noise.place_noise` does."""
-    made = place_noise(
-        place.kernel, Target(place.request.bound, place.who, None), place.ways, place.withhold
-    )
-    return replace(place, noise=made)
+    return replace(place, designed_noise=place_noise(place.request, place.ways, cache))
 
 
 def load_places(ledger: Ledger) -> list[Place]:
@@ -303,7 +312,7 @@ def overlap(one: Place, other: Place) -> bool:
 
 
 def _written(place: Place) -> dict[str, Any]:
-    noise = place.noise
+    noise = place.designed_noise
     return {
         "name": place.name,
         "at": [place.circle.latitude, place.circle.longitude, place.circle.metres],
@@ -316,16 +325,20 @@ def _written(place: Place) -> dict[str, Any]:
         "who": [one.value for one in place.who],
         "ident": place.ident.hex(),
         "gone": place.gone,
-        "knots": noise.shapes.knots.tolist(),
-        "root": noise.root.tolist(),
-        "left": [[one.adversary, one.loss, one.known, one.after] for one in noise.left],
+        "noise": noise
+        and {
+            "knots": noise.knots.seconds,
+            "root": noise.root.tolist(),
+            "left": [[one.adversary, one.loss, one.prior] for one in noise.left],
+        },
     }
 
 
 def _read(record: dict[str, Any]) -> Place:
-    left = tuple(Facing(*one) for one in record["left"])
-    root = np.array(record["root"], dtype=np.float64)
-    knots = np.array(record["knots"], dtype=np.float64)
+    noise = None
+    if stored := record.get("noise"):  # earlier versions have other fields in its place
+        knots, root = Knots(tuple(stored["knots"])), np.array(stored["root"], dtype=np.float64)
+        noise = PlaceNoise(knots, root, tuple(Exposure(*one) for one in stored["left"]))
     if record["prior"] not in BUILT_IN:
         raise InvalidValue("the prior of a place must be a built-in one")
     return Place(
@@ -339,7 +352,7 @@ def _read(record: dict[str, Any]) -> Place:
         record["prior"],
         tuple(Named(one) for one in record["who"]),
         bytes.fromhex(record["ident"]),
-        PlaceNoise(Shapes(knots), root, record["withhold"], left),
+        noise,
         record["gone"],
     )
 

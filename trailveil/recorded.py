@@ -6,6 +6,7 @@ Arrays of an entry: enough to compute again what the release tells, alone or wit
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,8 @@ class Kept:
     times: (n,) nanoseconds. released: (n,). mechanism: its own noise, times in seconds since 1970;
     None for one that is no factor and floor. parts: (begin, end) that it protected, nanoseconds.
     roots: of each draw of common noise, by its name; visits: by that, or by the place that was cut.
+    proved: seconds around a part in which nothing is assumed, and `reach_of`; infinite where they
+    were not kept.
     """
 
     times: NDArray[np.int64]
@@ -44,6 +47,7 @@ class Kept:
     parts: list[tuple[int, int]]
     roots: dict[bytes, FloatArray]
     visits: dict[bytes, list[tuple[int, int]]]
+    proved: tuple[float, float] = (inf, inf)
 
     @property
     def exact(self) -> bool:
@@ -69,6 +73,7 @@ def packed(made: Plan, there: Sequence[Visited]) -> bytes:
         "parts": np.array(
             [(one.stretch.begin, one.stretch.end) for one in made.findings], dtype=np.int64
         ).reshape(-1, 2),
+        "proved": np.array([made.request.steady, reach_of(made)]),
     }
     if np.any(mechanism.beside):
         arrays["moved"] = mechanism.beside > 0
@@ -126,7 +131,19 @@ def unpacked(blob: bytes) -> Kept:
         [(int(a), int(b)) for a, b in arrays["parts"]],
         {name: arrays[f"root {name.hex()}"] for name in names},
         {name: [(int(a), int(b)) for a, b in arrays[f"visits {name.hex()}"]] for name in places},
+        tuple(arrays.get("proved", np.array([inf, inf])).tolist()),
     )
+
+
+def reach_of(made: Plan) -> float:
+    """Seconds from a part to where its false track is 0, on a side that is recorded.
+
+    Of a cut, and of one with noise besides, that is before anything is released.
+    """
+    if made.request.method.cuts:
+        return 0.0
+    ends = [design.knots.end for design in made.designs]
+    return max(ends) + made.request.uncertain if ends else inf
 
 
 def _of_windows(arrays: dict[str, NDArray[Any]]) -> FloatArray:

@@ -277,7 +277,8 @@ def _leaving(trace: Trace, request: Request, base: Mechanism, common: Sequence[C
     around = [*request.stretches, *(part for one in common for part in one.around)]
     # Where a cut alone protects, released places are exact: but how one moves is not.
     told = MOVEMENT if request.method is Method.CUT and not common else None
-    return with_fields_left_out(trace, around, request.who, first, only=told)
+    who = set(request.who).intersection(*(one.who for one in common))
+    return with_fields_left_out(trace, around, who, first, only=told)
 
 
 def with_common(made: Plan, common: Sequence[Common]) -> Plan:

@@ -32,6 +32,10 @@ def test_rows_are_the_curves(seconds: tuple[int, ...]) -> None:
     np.testing.assert_allclose(
         knots.rows(away) @ coefficients, curve, atol=1e-12 * max(1, abs(curve).max())
     )
+    slopes = spline(knots, coefficients).derivative()(away)
+    np.testing.assert_allclose(
+        knots.rows(away, slopes=True) @ coefficients, slopes, atol=1e-12 * abs(slopes).max()
+    )
 
 
 @pytest.mark.parametrize("seconds", KNOTS)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.rides import ride
 from tests.structured import rounded
+from trailveil.adversaries import DEFAULT
 from trailveil.common import Common
 from trailveil.drawing import draw, noise_of
 from trailveil.formats import read, write
@@ -166,7 +167,7 @@ def test_noise_that_visits_share_has_independent_noise_as_well() -> None:
     columns = np.zeros((60, 2))
     columns[20:40] = 100.0
     nowhere = np.zeros(60, dtype=np.bool_)
-    shared = Common(b"draw", columns, np.ones((2, 2)), nowhere, ())
+    shared = Common(b"draw", columns, np.ones((2, 2)), nowhere, (), DEFAULT)
     at = int(trace.times[30])
     stretch = Stretch("stated", at, at)
     made = plan(trace, Request((stretch,), method=Method.NOISE))

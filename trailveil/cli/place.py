@@ -8,7 +8,6 @@ import click
 import numpy as np
 
 from trailveil.activities import ACTIVITIES
-from trailveil.adversaries import Named
 from trailveil.adversaries import named as known_as
 from trailveil.cli.parameters import ABOVE_ONE, POSITIVE, printable
 from trailveil.cli.selecting import WithPlaces
@@ -20,8 +19,9 @@ from trailveil.ledger import ID_BYTES, Ledger, user_ledger
 from trailveil.place_noise import DEFAULT_WAYS, MOST_WAYS
 from trailveil.places import Place, added, designed, load_places, save_places
 from trailveil.priors import BUILT_IN
+from trailveil.protecting import cache_of
 from trailveil.randomness import fresh_seed
-from trailveil.request import Request
+from trailveil.request import NOISE_AGAINST, Request
 from trailveil.visits import circle
 from trailveil.wording import said
 
@@ -73,7 +73,7 @@ def place() -> None:
     "--adversary",
     "who",
     multiple=True,
-    type=click.Choice(["default", *(one.value for one in Named)]),
+    type=click.Choice(["default", *(one.value for one in NOISE_AGAINST)]),
     help="Whom the noise is made against, as of protect. Default: all.",
 )
 @click.option(
@@ -104,7 +104,7 @@ def add(**options: Any) -> None:
     )
     added(load_places(ledger), stated, change=options["change"])  # or refused, before the work
     with waiting("designing the noise that all visits share"):
-        made = designed(stated)
+        made = designed(stated, cache_of(ledger))
     with ledger.open():  # two of these at once do not lose each other's place
         save_places(ledger, added(load_places(ledger), made, change=options["change"]))
     click.echo(
@@ -121,9 +121,9 @@ def add(**options: Any) -> None:
         f"{2**0.5 * made.noise.std:,.0f} m there (root mean square), by the same each time, and by "
         "less the longer before and "
         f"after: {_at(made, 600)} ten minutes and {_at(made, 3600)} an hour from it. However often "
-        f"it is visited, by up to {made.ways} way{'s' * (made.ways != 1)}, who knows how people "
-        f"move is left with {CIRCLE_68 * made.noise.left[0].after:,.0f} m around a point in 68 of "
-        "100 cases. A street map can undo noise."
+        f"it is visited, by up to {made.ways} way{'s' * (made.ways != 1)}, a stranger's best "
+        f"guess is a circle of {CIRCLE_68 * made.noise.left[0].posterior:,.0f} m. A street map "
+        "can undo noise."
     )
 
 
@@ -142,7 +142,7 @@ def list_places(*, where: bool, as_json: bool) -> None:
             f"{one['name']}{at}: radius {said(one['radius_m'])} m, epsilon {said(one['epsilon'])} "
             "(order "
             f"{said(one['order'])}), {one['ways']} way{'s' * (one['ways'] != 1)}, "
-            f"cut by {_in_words(one['cut_min'])}; by noise moved by {one['moved_m']:,.0f} m"
+            f"cut by {_in_words(one['cut_min'])}; {_moved(one['moved_m'])}"
         )
     if not found:
         click.echo("No place has a name yet: trailveil place add --help")
@@ -205,8 +205,16 @@ def _visits(count: int) -> str:
     return f"{count} visit{'s' * (count != 1)}"
 
 
+def _moved(metres: float | None) -> str:
+    return (
+        "no noise (of an earlier version: state it anew with --change)"
+        if metres is None
+        else f"by noise moved by {metres:,.0f} m"
+    )
+
+
 def _at(made: Place, seconds: float) -> str:
-    size = float(np.linalg.norm(made.noise.at(np.array([seconds]))))
+    size = float(np.linalg.norm(made.noise.at(np.array([seconds]), [(0.0, 0.0)])))
     return f"{2**0.5 * size:,.0f} m"
 
 
@@ -222,6 +230,6 @@ def _told(one: Place, *, where: bool) -> dict[str, Any]:
         "prior": one.prior,
         "adversaries": [who.value for who in one.who],
         "cut_min": cut_minutes(one, one.ways),
-        "moved_m": float(2**0.5 * one.noise.std),
+        "moved_m": None if one.designed_noise is None else float(2**0.5 * one.noise.std),
     }
     return {**found, "near": f"{at.latitude},{at.longitude},{said(at.metres)}"} if where else found

@@ -44,10 +44,11 @@ class Knots:
         """How many coefficients belong to knots nearer to the edge than so many seconds."""
         return 2 * sum(0 < knot < seconds for knot in self.seconds) + 1
 
-    def rows(self, away: ArrayLike) -> FloatArray:
+    def rows(self, away: ArrayLike, *, slopes: bool = False) -> FloatArray:
         """The value of each coefficient's curve at times so many seconds outward: (n, size).
 
-        At 0 and below, inside the window, that is the value at the edge.
+        At 0 and below, inside the window, that is the value at the edge. slopes: its slope (1 / s)
+        in place of the value.
         """
         u = np.clip(np.asarray(away, dtype=np.float64), 0.0, float(self.end))
         knots = np.asarray(self.seconds, dtype=np.float64)
@@ -60,6 +61,9 @@ class Knots:
             z**2 * (3 - 2 * z),
             -h * z**2 * (1 - z),
         )
+        if slopes:
+            rise = 6 * z * (1 - z) / h
+            shapes = (-rise, (1 - z) * (1 - 3 * z), rise, z * (3 * z - 2))
         # One column more on each side, for the slope at the edge and the two zeros at the end.
         out = np.zeros((u.size, 2 * knots.size))
         for offset, shape in enumerate(shapes):

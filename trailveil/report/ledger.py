@@ -43,7 +43,8 @@ def place_of(plan: Plan, one: Visited) -> dict[str, Any]:
         else [
             {
                 "adversary": facing.adversary,
-                "circle_68_m": CIRCLE_68 * facing.after if isfinite(facing.after) else None,
+                "circle_68_m": CIRCLE_68 * facing.posterior,
+                "circle_68_before_m": CIRCLE_68 * facing.prior if isfinite(facing.prior) else None,
             }
             for facing in place.noise.left
         ],
@@ -78,6 +79,8 @@ def told_of(one: OfPlace) -> dict[str, Any]:
         "stated": one.stated,
         "visits": one.visits,
         "visits_left": one.more if one.visits else None,
+        "ways": one.moved,
+        "ways_left": None if one.visits else one.more,
     }
 
 
@@ -105,13 +108,10 @@ def place_lines(places: list[dict[str, Any]]) -> list[Line]:
         lines += listed(
             "   - ",
             [
-                f"who {_who(left['adversary'])}: "
-                + (
-                    "nothing of it"
-                    if left["circle_68_m"] is None
-                    else f"to {left['circle_68_m']:,.0f} m in 68 of 100 cases"
-                )
+                f"{left['adversary']}: their best guess is a circle of {left['circle_68_m']:,.0f} m"
+                + ("" if before is None else f" ({before:,.0f} m without your tracks)")
                 for left in one["left"]
+                for before in [left["circle_68_before_m"]]
             ],
         )
     return lines
@@ -172,7 +172,11 @@ def place_words(one: dict[str, Any]) -> str:
     """What is told of a place with a name, and what remains of what was stated."""
     if not one["visits"]:
         releases = _count(one["releases"], "release")
-        return f"{one['name']}, {releases}, each by ways of its own: {_epsilon(one['total'])}"
+        return (
+            f"{one['name']}, {releases} by {said(one['ways'], 3)} ways, each of its own: "
+            f"{_epsilon(one['total'])} of {said(one['stated'], 3)}; "
+            f"{_count(one['ways_left'], 'way')} left, and any number by a way that was taken before"
+        )
     return (
         f"{one['name']}, after {_count(one['visits'], 'visit')}, each by a way of its own: "
         f"{_epsilon(one['total'])} of {said(one['stated'], 3)}; "
@@ -181,23 +185,24 @@ def place_words(one: dict[str, Any]) -> str:
 
 
 def past_what_was_stated(found: Account) -> list[str]:
-    """A warning for each place with a name of which cuts tell more than was stated."""
+    """A warning for each place with a name of which more is told than was stated."""
     return [
-        f"{one.name}: {_count(one.visits, 'visit')} may tell {_epsilon(_or_all(one.total))} of it, "
-        f"and {said(one.stated, 3)} was stated for {one.ways}. Each further visit by a new way "
-        "tells more: --total-epsilon refuses it; `trailveil place add --change` with more --ways "
-        "makes later cuts longer."
+        f"{one.name}: {counted} may tell {_epsilon(_or_all(one.total))} of it, and "
+        f"{said(one.stated, 3)} was stated for {one.ways}. Each further visit by a new way tells "
+        "more: --total-epsilon refuses it; `trailveil place add --change` with more --ways makes "
+        f"later {later}."
         for one in found.places
-        if one.visits and one.total > one.stated * (1 + 1e-6)
+        for counted, later in [
+            (_count(one.visits, "visit"), "cuts longer")
+            if one.visits
+            else (f"{said(one.moved, 3)} ways", "noise hold for more")
+        ]
+        if one.total > one.stated * (1 + 1e-6)
     ]
 
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number != 1)}"
-
-
-def _who(adversary: str) -> str:
-    return "knows how people move" if adversary == "plain" else adversary
 
 
 def _epsilon(value: float | None) -> str:

@@ -13,7 +13,6 @@ import numpy as np
 
 from trailveil.accounting import Account
 from trailveil.activities import called
-from trailveil.adversary import PLAIN
 from trailveil.cleaning import Cleaning
 from trailveil.cutting import way, withheld
 from trailveil.guarantee import CIRCLE_68, Guarantee, mu_for
@@ -156,9 +155,7 @@ def _adversaries(plan: Plan, there: Sequence[Visited]) -> list[str]:
     if plan.everywhere:
         return everywhere.adversaries(plan)
     if not plan.findings:
-        names = [left.adversary for one in there for left in one.place.noise.left]
-        others = [f"{one} besides" for one in dict.fromkeys(names) if one != PLAIN.name]
-        return ["knows how people move and that they stand still at the place", *others]
+        return list(dict.fromkeys(x.adversary for one in there for x in one.place.noise.left))
     return list(dict.fromkeys(one.adversary for part in plan.findings for one in part.exposures))
 
 
