@@ -133,20 +133,15 @@ def _ends_of(trace: Trace, of: str) -> list[Stretch]:
 
 
 def merged(stretches: list[Stretch]) -> list[Stretch]:
-    """In order of time, each once, and stays that overlap made one: one person has one clock.
-
-    A time in a stay at one place is one with it: nothing is assumed of the movement in a stay, so
-    what holds of it holds of each time in it.
-    """
+    """In order of time, each once, and stays that overlap made one: one person has one clock."""
     found: list[Stretch] = []
     for stay in sorted((one for one in stretches if one.is_stay), key=lambda one: one.begin):
         if found and stay.begin < found[-1].end:
             found.append(_joined(found.pop(), stay))
         else:
             found.append(stay)
-    at_one = _Overlaps([(one.begin, one.end) for one in found if one.by_place])
     moments: dict[int, Stretch] = {}
-    for one in (one for one in stretches if not (one.is_stay or at_one.rows(one.begin, one.end))):
+    for one in (one for one in stretches if not one.is_stay):
         known = moments.get(one.begin)
         moments[one.begin] = _joined(known, one) if known else one
     return sorted([*found, *moments.values()], key=lambda one: (one.begin, one.end))
