@@ -8,17 +8,7 @@ import numpy as np
 from benchmarks._laws import Law
 from benchmarks._rides import Ride
 from trailveil.adversaries import SPEEDS, at_speed
-from trailveil.adversary import (
-    PLAIN,
-    Adversary,
-    believes,
-    far_from,
-    known_path,
-    knows_a_point,
-    knows_the_path,
-    span_of,
-    stood_still,
-)
+from trailveil.adversary import PLAIN, Adversary, far_from, known_path, span_of
 from trailveil.attacks.centres import average, circle_of_holes, circle_of_stay
 from trailveil.attacks.contract import Attack, Knowledge, TruePlaces, View
 from trailveil.attacks.edges import edges_of_hole
@@ -30,7 +20,7 @@ from trailveil.gaussian import FloatArray
 from trailveil.mechanism import Mechanism
 from trailveil.prior import NOTHING_KNOWN, SideInformation
 from trailveil.request import DEFAULT_KERNEL
-from trailveil.secrets import Secret, basic, window_mean
+from trailveil.secrets import Secret
 
 # Releases of one recording; rides home that are put side by side; metres by which an earlier ride
 # is off, and of how many of its fixes one is left.
@@ -76,7 +66,7 @@ def _known(tried: Tried, part: int, who: Adversary) -> Knowledge:
 
 
 def _still(ride: Ride) -> Adversary:
-    return stood_still(ride.windows) if ride.windows else PLAIN
+    return Adversary.sees_stillness(ride.windows) if ride.windows else PLAIN
 
 
 def plain(tried: Tried, part: int) -> list[FloatArray]:
@@ -97,7 +87,7 @@ def _with(tried: Tried, part: int, who: Adversary, known: SideInformation) -> Fl
 
 def place(tried: Tried, part: int) -> list[FloatArray]:
     """And knows the nearest true place a minute or more before."""
-    ride, who = tried.ride, knows_a_point()
+    ride, who = tried.ride, Adversary.knows_point()
     assert who.point is not None
     span = span_of(ride.secret(part), _still(ride))
     times = far_from(ride.prior, span, who.point.away)
@@ -108,7 +98,7 @@ def place(tried: Tried, part: int) -> list[FloatArray]:
 
 def path(tried: Tried, part: int) -> list[FloatArray]:
     """And knows the path, but for five minutes around."""
-    ride, who = tried.ride, knows_the_path() & _still(tried.ride)
+    ride, who = tried.ride, Adversary.knows_path() & _still(tried.ride)
     known = known_path(ride.prior, span_of(ride.secret(part), who), who)
     return [_with(tried, part, _still(ride), known)]
 
@@ -117,7 +107,7 @@ def knows_speed(speed: float) -> Attacker:
     """And knows the speed (metres per second) instead of the average of the default prior."""
     kernel = at_speed(DEFAULT_KERNEL, speed)
     assert kernel is not None
-    who = believes("knows the speed", kernel)
+    who = Adversary.believes("knows the speed", kernel)
 
     def attacker(tried: Tried, part: int) -> list[FloatArray]:
         known = _known(tried, part, _still(tried.ride) & who)
@@ -198,7 +188,7 @@ def circle_of_rides(tried: Sequence[Tried], part: int) -> float:
     for number, one in enumerate(tried):
         ride = one.ride
         own = ride.times[ride.inside(part)] + day * number
-        secrets.append(window_mean(own) if own.size > 1 else basic(float(own[0])))
+        secrets.append(Secret.mean(own) if own.size > 1 else Secret.at(float(own[0])))
         times.append(ride.times + day * number)
         places.append(one.released[0] - one.recorded[0][ride.inside(part)].mean(axis=0))
         sizes.append(np.sqrt(one.mechanism.variances))

@@ -14,13 +14,13 @@ from benchmarks._rides import Ride
 from trailveil.adversaries import Named
 from trailveil.attacks.worlds import released
 from trailveil.cutting import withheld
-from trailveil.design.paper import multiple_secrets, sdp_a
+from trailveil.designer.paper import multiple_secrets, sdp_a
 from trailveil.gaussian import FloatArray
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.prior import observe
 from trailveil.release import Plan, plan
 from trailveil.request import Method, Request
-from trailveil.secrets import basic
+from trailveil.secrets import Secret
 from trailveil.selection import within
 
 # Planar Laplace as it is often set: a place and one 200 m away differ by a factor of 4 (Andres,
@@ -190,7 +190,7 @@ def calibrated(
 
     make: trace(Gamma) -> the mechanism.
     """
-    secrets = [basic(float(time), recorded=True) for time in ride.times[indices]]
+    secrets = [Secret.at(float(time), recorded=True) for time in ride.times[indices]]
 
     def excess(log_trace: float) -> float:
         left = observe(ride.prior, make(float(np.exp(log_trace))))

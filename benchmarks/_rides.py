@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.adversary import stood_still
+from trailveil.adversary import Adversary
 from trailveil.attacks.worlds import recordings
 from trailveil.cleaning import clean
 from trailveil.errors import TrailveilError
@@ -20,7 +20,7 @@ from trailveil.kernels import Kernel
 from trailveil.prior import Prior
 from trailveil.projection import MICRO, frame_for
 from trailveil.request import DEFAULT_KERNEL
-from trailveil.secrets import Secret, basic, window_mean
+from trailveil.secrets import Secret
 from trailveil.selection import Stretch, ends
 from trailveil.stops import stays
 from trailveil.trace import NANOSECONDS, Trace
@@ -69,7 +69,7 @@ class Ride:
     def secret(self, part: int) -> Secret:
         """The mean of a part, or the place of a single fix."""
         own = self.times[self.inside(part)]
-        return window_mean(own) if own.size > 1 else basic(float(own[0]))
+        return Secret.mean(own) if own.size > 1 else Secret.at(float(own[0]))
 
     def truths(self, part: int) -> FloatArray:
         """Where that is (count, 2)."""
@@ -88,8 +88,8 @@ def simulated(
     edges = 60.0 * np.cumsum(minutes)
     times = np.arange(0.0, edges[-1] + step / 2, step)
     windows = [(float(edges[0]), float(edges[1])), (float(edges[2]), float(times[-1]))]
-    judge = stood_still(windows).prior(Prior(kernel, times))
-    world = recordings(judge, basic(windows[0][0]), count, generator)
+    judge = Adversary.sees_stillness(windows).prior(Prior(kernel, times))
+    world = recordings(judge, Secret.at(windows[0][0]), count, generator)
     moments = np.round(times * NANOSECONDS).astype(np.int64)
     # The designs look at times alone, so that any places do.
     places = np.column_stack([np.full(times.size, 46.2), np.linspace(-33.0, -32.9, times.size)])

@@ -1,4 +1,4 @@
-"""The designs that ship with the package, made anew: trailveil/design/table.zip.
+"""The designs that ship with the package, made anew: trailveil/designer/table.zip.
 
 Run: make designs, or python -m benchmarks._shipped_designs [--missing]. It takes some seven minutes
 of CPU. Noise for default requests, of each --activity, with windows of up to 12 hours, in the
@@ -12,9 +12,9 @@ from pathlib import Path
 import click
 
 from trailveil.activities import ACTIVITIES
-from trailveil.design import table
-from trailveil.design.table import key_of, read, rounded_bound, shaped_for, shipped, write_table
-from trailveil.design.window import WindowNoise, window_noise
+from trailveil.designer import table
+from trailveil.designer.table import key_of, read, rounded_bound, shaped_for, shipped, write_table
+from trailveil.designer.window import WindowNoise, window_noise
 from trailveil.output import write_atomically
 from trailveil.privacy.knowledge import Knowledge
 from trailveil.request import Request

@@ -6,25 +6,25 @@ from collections.abc import Callable
 import click
 import numpy as np
 
-from trailveil.adversary import PLAIN, Adversary, knows_a_point, knows_the_path
+from trailveil.adversary import PLAIN, Adversary
 from trailveil.certified import Proved, prove
-from trailveil.design.closed_form import least_noise
+from trailveil.designer.closed_form import least_noise
 from trailveil.guarantee import loss_bound_for
 from trailveil.kernels import RBF, Constant, IntegratedOU, Kernel, White
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
-from trailveil.secrets import basic
+from trailveil.secrets import Secret
 
 BOUND = loss_bound_for(1.0, 200.0)
 MOVING = IntegratedOU(3.0, 60.0) + Constant(1e5) + White(2.0)
-ANY_POINT = PLAIN & knows_a_point()
-THE_PATH = PLAIN & knows_the_path()
+ANY_POINT = PLAIN & Adversary.knows_point()
+THE_PATH = PLAIN & Adversary.knows_path()
 
 
 def case(kernel: Kernel, count: int, step: float, adversary: Adversary) -> Callable[[], Proved]:
     """The certificate of the place in the middle, for the least noise against the prior alone."""
     prior = Prior(kernel, step * np.arange(count, dtype=np.float64))
-    secret = basic(float(prior.times[count // 2]), recorded=kernel is not MOVING)
+    secret = Secret.at(float(prior.times[count // 2]), recorded=kernel is not MOVING)
     factor = np.exp(-0.5 * ((prior.times - secret.times[0]) / 60.0)[:, None] ** 2)
     mechanism = Mechanism(prior.times, 0.5 * factor)
     if kernel is MOVING:

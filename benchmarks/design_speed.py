@@ -7,15 +7,15 @@ from collections.abc import Callable
 import click
 import numpy as np
 
-from trailveil.design.closed_form import least_loss, least_noise
-from trailveil.design.conic import sdp_a_as_in_code
-from trailveil.design.designer import design
-from trailveil.design.paper import multiple_secrets
+from trailveil.designer.closed_form import least_loss, least_noise
+from trailveil.designer.conic import sdp_a_as_in_code
+from trailveil.designer.designer import design
+from trailveil.designer.paper import multiple_secrets
 from trailveil.guarantee import loss_bound_for
 from trailveil.kernels import RBF, Constant, IntegratedOU, White
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
-from trailveil.secrets import basic, compound
+from trailveil.secrets import Secret
 
 BOUND = loss_bound_for(1.0, 200.0)
 ENOUGH = 0.5  # seconds of repetitions
@@ -40,12 +40,12 @@ def rows() -> dict[str, Callable[[], object]]:
     moving = Prior(
         IntegratedOU(3.0, 60.0) + Constant(1e5) + White(2.0), np.arange(0.0, 5000.0, 5.0)
     )
-    one, two = basic(24.0, recorded=True), compound([24.0, 25.0], recorded=True)
-    three = [basic(at, recorded=True) for at in (12.0, 24.0, 36.0)]
+    one, two = Secret.at(24.0, recorded=True), Secret.at([24.0, 25.0], recorded=True)
+    three = [Secret.at(at, recorded=True) for at in (12.0, 24.0, 36.0)]
     every = [[index] for index in range(50)]
 
     def secret(prior: Prior) -> Mechanism:
-        return least_noise(prior, basic(float(prior.times[500])), BOUND)
+        return least_noise(prior, Secret.at(float(prior.times[500])), BOUND)
 
     return {
         "one secret, least loss, n = 50": lambda: least_loss(noisy, one, 1.0),
@@ -55,7 +55,7 @@ def rows() -> dict[str, Callable[[], object]]:
             noisy, [24], 1.0
         ),
         "one secret, least noise, n = 1,000": lambda: least_noise(
-            long, basic(500.0, recorded=True), 8.0
+            long, Secret.at(500.0, recorded=True), 8.0
         ),
         "one place in 1,000 fixes of the default prior": lambda: secret(moving),
         "compound of two, n = 50, proved": lambda: design(noisy, [two], bounds=[8.0]),

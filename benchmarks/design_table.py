@@ -23,21 +23,14 @@ from typing import Any
 import click
 import numpy as np
 
-from trailveil.adversary import (
-    PLAIN,
-    Adversary,
-    believes,
-    knows_a_point,
-    knows_the_path,
-    stood_still,
-)
-from trailveil.design import design
-from trailveil.design.exact import exact_sdp
+from trailveil.adversary import PLAIN, Adversary
+from trailveil.designer import design
+from trailveil.designer.exact import exact_sdp
 from trailveil.errors import TrailveilError
 from trailveil.guarantee import loss_bound_for
 from trailveil.kernels import RBF, Constant, IntegratedOU, Kernel, White
 from trailveil.prior import Prior
-from trailveil.secrets import Secret, basic, compound, stay
+from trailveil.secrets import Secret
 
 SMOOTH = RBF(6.1) + White(0.1)
 BOUND = loss_bound_for(1.0, 200.0)
@@ -74,7 +67,7 @@ def values(*indices: int) -> Callable[[int], Question]:
     """Single recorded values of a smooth series."""
 
     def ask(count: int) -> Question:
-        secrets = [basic(float(index), recorded=True) for index in indices]
+        secrets = [Secret.at(float(index), recorded=True) for index in indices]
         return Question(Prior(SMOOTH, np.arange(float(count))), secrets, [8.0] * len(indices))
 
     return ask
@@ -84,7 +77,7 @@ def together(*indices: int) -> Callable[[int], Question]:
     """One compound secret."""
 
     def ask(count: int) -> Question:
-        secret = compound([float(index) for index in indices], recorded=True)
+        secret = Secret.at([float(index) for index in indices], recorded=True)
         return Question(Prior(SMOOTH, np.arange(float(count))), [secret], [8.0])
 
     return ask
@@ -98,11 +91,11 @@ def moving(speed: float) -> Kernel:
 def ten(windows: Sequence[tuple[float, float]]) -> tuple[Adversary, ...]:
     """The plain one and who sees the stays; each alone, with what it knows, or how fast one is."""
     besides = [
-        knows_a_point(60.0, 10.0),
-        knows_the_path(300.0, 10.0),
-        *(believes(f"moves at {speed:g} m/s", moving(speed)) for speed in (1.0, 10.0)),
+        Adversary.knows_point(60.0, 10.0),
+        Adversary.knows_path(300.0, 10.0),
+        *(Adversary.believes(f"moves at {speed:g} m/s", moving(speed)) for speed in (1.0, 10.0)),
     ]
-    bases = [PLAIN, stood_still(windows)]
+    bases = [PLAIN, Adversary.sees_stillness(windows)]
     return tuple(one for base in bases for one in (base, *(base & other for other in besides)))
 
 
@@ -114,7 +107,7 @@ def stays(number: int, step: float | None, *, wary: bool) -> Callable[[int], Que
         middles = times[-1] * (np.arange(number) + 0.5) / number
         windows = [(float(at) - STAY / 2, float(at) + STAY / 2) for at in middles]
         adversaries = ten(windows) if wary else (PLAIN,)
-        secrets = [stay(*window) for window in windows]
+        secrets = [Secret.stay(*window) for window in windows]
         return Question(Prior(moving(3.0), times), secrets, [BOUND] * number, adversaries)
 
     return ask

@@ -25,7 +25,7 @@ from benchmarks.realism_design import BOUND, against
 from trailveil.calibrating import recorded
 from trailveil.calibration import PACES, pace_of
 from trailveil.calibration.coverage import resampled
-from trailveil.design import design
+from trailveil.designer import design
 from trailveil.errors import Refused
 from trailveil.fit import cut
 from trailveil.kernels import Kernel, split
@@ -33,7 +33,7 @@ from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
 from trailveil.priors import BUILT_IN
 from trailveil.projection import MICRO, frame_for
-from trailveil.secrets import basic
+from trailveil.secrets import Secret
 
 Floats = NDArray[np.float64]
 
@@ -89,7 +89,7 @@ def _places(degrees: Floats, seconds: Floats) -> Floats:
 
 def made_against(speeds: tuple[float, ...]) -> Mechanism:
     """The noise against the set of a release with these speeds."""
-    secret = basic(TIMES[MIDDLE])
+    secret = Secret.at(TIMES[MIDDLE])
     own = tuple(against(KERNEL, speeds, ()))
     return design(Prior(KERNEL, TIMES), [secret], bounds=[BOUND], adversaries=own)[0]
 

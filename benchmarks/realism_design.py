@@ -17,14 +17,14 @@ import numpy as np
 from benchmarks._realism_cases import moving
 from trailveil import adversaries
 from trailveil.adversaries import DEFAULT, at_speed, every
-from trailveil.adversary import Adversary, believes, exposure, stood_still
-from trailveil.design import design
+from trailveil.adversary import Adversary, exposure
+from trailveil.designer import design
 from trailveil.errors import TrailveilError
 from trailveil.guarantee import loss_bound_for
 from trailveil.kernels import Kernel
 from trailveil.prior import Prior
 from trailveil.priors import BUILT_IN
-from trailveil.secrets import Secret, basic, stay
+from trailveil.secrets import Secret
 
 BOUND = loss_bound_for(1.0, 200.0)
 TIMES = np.arange(0.0, 3601.0, 20.0)
@@ -46,11 +46,11 @@ def against(
 ) -> list[Adversary]:
     """The set of a release with this prior, and these speeds beside that of the prior."""
     found = every([one for one in DEFAULT if one != "speeds"], kernel, windows)
-    still = [stood_still(windows)] if windows else []
+    still = [Adversary.sees_stillness(windows)] if windows else []
     for speed in speeds:
         other = at_speed(kernel, speed)
         assert other is not None
-        one = believes(f"knows that the speed is {speed:g} m/s", other)
+        one = Adversary.believes(f"knows that the speed is {speed:g} m/s", other)
         found += [one, *(one & seen for seen in still)]
     return found
 
@@ -74,8 +74,8 @@ def show(
         taken = time.perf_counter() - begun
         print(f"{name}; {mode}, other speeds: {text}: {rms:.0f} m rms ({taken:.0f} s)")
         for who, other in OTHERS.items():
-            one = believes(who, other)
-            for each in [one, *([one & stood_still(windows)] if windows else [])]:
+            one = Adversary.believes(who, other)
+            for each in [one, *([one & Adversary.sees_stillness(windows)] if windows else [])]:
                 try:
                     found = exposure(prior, secret, made, each)
                 except TrailveilError as error:
@@ -90,9 +90,9 @@ def show(
 def main() -> None:
     """Print all."""
     print("the set of protect:", ", ".join(f"{speed:g}" for speed in adversaries.SPEEDS), "m/s")
-    show("a moment", basic(1800.0), mode="drive", sets=((),))
-    show("a moment", basic(1800.0))
-    show("a stay", stay(*MIDDLE), (MIDDLE,))
+    show("a moment", Secret.at(1800.0), mode="drive", sets=((),))
+    show("a moment", Secret.at(1800.0))
+    show("a stay", Secret.stay(*MIDDLE), (MIDDLE,))
 
 
 if __name__ == "__main__":

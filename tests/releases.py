@@ -21,7 +21,7 @@ from trailveil.kernels import (
     Periodic,
 )
 from trailveil.mechanism import Mechanism
-from trailveil.secrets import Secret, basic, compound, difference, window_mean
+from trailveil.secrets import Secret
 
 TIMES = np.array([0.0, 1.0, 2.5, 4.0])
 # A kernel of the package beside its formula, written again.
@@ -78,11 +78,11 @@ def whole(
 def secrets_at(times: FloatArray) -> list[Secret]:
     first, last = float(times[0]), float(times[-1])
     return [
-        basic(first),
-        basic(last, recorded=True),
-        compound([first, last]),
-        difference(first, last, recorded=True),
-        window_mean([first + 0.3, last]),
+        Secret.at(first),
+        Secret.at(last, recorded=True),
+        Secret.at([first, last]),
+        Secret.difference(first, last, recorded=True),
+        Secret.mean([first + 0.3, last]),
     ]
 
 

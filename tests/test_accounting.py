@@ -22,7 +22,7 @@ from trailveil.protecting import known_places, publish, requested
 from trailveil.published import Published
 from trailveil.release import Plan, plan
 from trailveil.request import Method, Request
-from trailveil.secrets import basic
+from trailveil.secrets import Secret
 from trailveil.selection import Chosen
 from trailveil.trace import Trace
 from trailveil.visits import Circle
@@ -101,7 +101,7 @@ def test_of_noise_a_part_counts_by_the_slowest_pace_that_is_promised() -> None:
     trace = day(0)
     made = plan(trace, requested(trace, Chosen(("start+10m",), returns=False, ends=False), NOISE))
     (mark,) = told_by(made, [])
-    loss = joint_loss(slow(made), [Release(made.mechanism)], basic(600.0)).matrix[0, 0]
+    loss = joint_loss(slow(made), [Release(made.mechanism)], Secret.at(600.0)).matrix[0, 0]
     assert mark.told[0] == pytest.approx(loss, rel=1e-3)
     assert loss < made.request.bound
 
@@ -208,7 +208,7 @@ def test_the_same_recording_again_is_counted_by_the_joint_law(
     assert found is not None
     assert found.overlapping == 1
     assert set(first.mechanism.rows) < set(second.mechanism.rows)
-    loss = joint_loss(CUT.kernel, [Release(second.mechanism)], basic(240.0)).matrix[0, 0]
+    loss = joint_loss(CUT.kernel, [Release(second.mechanism)], Secret.at(240.0)).matrix[0, 0]
     scale = 2.5 * (100.0 * (1 + Frame.SCALE_ERROR)) ** 2
     assert found.times == second.findings[0].guarantee.epsilon > scale * loss > 2
     with pytest.raises(Refused, match="nothing more of this recording fits"):
@@ -254,8 +254,8 @@ def test_what_another_ride_adds_to_a_time_is_never_more_than_is_counted(
     both = [alone[0], replace(alone[1], mechanism=shifted(made, shift))]
     end, scale = float(early.seconds[-1]), 2.5 * (100.0 * (1 + Frame.SCALE_ERROR)) ** 2
     added = max(
-        joint_loss(kernel, both, basic(when)).matrix[0, 0]
-        - joint_loss(kernel, [one], basic(own)).matrix[0, 0]
+        joint_loss(kernel, both, Secret.at(when)).matrix[0, 0]
+        - joint_loss(kernel, [one], Secret.at(own)).matrix[0, 0]
         for kernel in (made.request.kernel, slow(made))
         for one, when, own in ((alone[0], end, end), (alone[1], shift, 0.0))
     )
@@ -280,7 +280,7 @@ def test_who_is_beside_is_as_if_released_as_it_is_where_that_is_all_that_is_know
     mine = Release(shifted(made, 2100.0), "late")
     scale = 2.5 * (100.0 * (1 + Frame.SCALE_ERROR)) ** 2
     both, alone = (
-        scale * joint_loss(slow(made), told, basic(2100.0)).matrix[0, 0]
+        scale * joint_loss(slow(made), told, Secret.at(2100.0)).matrix[0, 0]
         for told in ([mine, states], [mine])
     )
     assert found.times > 1.5

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from trailveil import stationary
-from trailveil.adversary import PLAIN, exposure, knows_a_point, knows_the_path, stood_still
+from trailveil.adversary import PLAIN, Adversary, exposure
 from trailveil.anytime import (
     PATH_SLACK,
     SETTLED_SLACK,
@@ -30,7 +30,7 @@ from trailveil.kernels import (
 )
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
-from trailveil.secrets import basic, stay
+from trailveil.secrets import Secret
 
 LEVEL, WHITE = 1e5, 2.0
 PERSON = Movement(3.0, 60.0, WHITE**2, LEVEL**2)
@@ -93,14 +93,14 @@ def test_no_series_tells_more_of_a_place_than_the_bound(seed: int, speed: float)
     start = float(times[11])
     windows = [None, (start, start + 60.0), (start, start + 600.0)]
     for window in windows:
-        base = PLAIN if window is None else stood_still([window])
-        place = basic(start) if window is None else stay(*window)
+        base = PLAIN if window is None else Adversary.sees_stillness([window])
+        place = Secret.at(start) if window is None else Secret.stay(*window)
         plain = exposure(judge, place, mechanism, base)
         # Who knows no place has the level for a prior; the bound is against none.
         assert plain.after**-2 <= of("plain", found).loss * ROOM
-        path = exposure(judge, place, mechanism, base & knows_the_path())
+        path = exposure(judge, place, mechanism, base & Adversary.knows_path())
         assert path.loss <= of("path", found).loss * ROOM
-        point = exposure(judge, place, mechanism, base & knows_a_point())
+        point = exposure(judge, place, mechanism, base & Adversary.knows_point())
         # A recorded place is known less well than a true one, by the noise of its recording.
         nearest = point.before**2
         assert point.loss <= of("point", found).loss * ROOM + 1 / (nearest - 4) - 1 / nearest

@@ -27,7 +27,7 @@ from trailveil.loss import loss_matrix
 from trailveil.mechanism import Mechanism
 from trailveil.parallel import parallel_sum
 from trailveil.prior import Prior, SideInformation
-from trailveil.secrets import Secret, basic, compound
+from trailveil.secrets import Secret
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -99,7 +99,7 @@ def test_a_singular_joint_prior_is_the_limit_of_regular_ones(recorded: bool) -> 
         Release(mechanism(8)),
     ]
     kernel, true = KERNELS[0]
-    secret = compound([1.0, 4.0], recorded=recorded)
+    secret = Secret.at([1.0, 4.0], recorded=recorded)
     digits, mp.dps = mp.dps, 150
     try:
         expected = loss(whole(true, 0.5, releases, secret, mp.mpf(10) ** -40), 2)
@@ -114,11 +114,11 @@ def test_two_different_designs_of_low_rank_disclose_everything() -> None:
     directions = [np.array([[1.0], [2.0], [3.0], [1.0]]), np.array([[1.0], [2.0], [3.0], [1.01]])]
     both = [Release(Mechanism(TIMES, 100.0 * direction)) for direction in directions]
     nothing = Release(Mechanism(TIMES, np.zeros((TIMES.size, 0))))
-    found = joint_loss(kernel, both, basic(2.5))
-    assert agree(found.matrix, joint_loss(kernel, [nothing], basic(2.5)).matrix)
-    assert joint_loss(kernel, both[:1], basic(2.5)).largest < 1e-2 * found.largest
+    found = joint_loss(kernel, both, Secret.at(2.5))
+    assert agree(found.matrix, joint_loss(kernel, [nothing], Secret.at(2.5)).matrix)
+    assert joint_loss(kernel, both[:1], Secret.at(2.5)).largest < 1e-2 * found.largest
     with pytest.raises(NumericalError, match="infinite loss"):
-        joint_loss(kernel, both, basic(2.5, recorded=True))
+        joint_loss(kernel, both, Secret.at(2.5, recorded=True))
 
 
 def test_overlap_counts_where_it_is() -> None:
@@ -127,13 +127,13 @@ def test_overlap_counts_where_it_is() -> None:
     one = Release(Mechanism(TIMES[:3], 10.0 * np.array([[1.0], [0.0], [1.0]])))
     two = Release(Mechanism(TIMES[2:], 10.0 * np.array([[1.0], [0.0]])))
     other = Release(Mechanism(TIMES[2:], 10.0 * np.array([[1.0], [0.0]])), "watch")
-    shared, apart = (joint_loss(kernel, [one, second], basic(1.0)) for second in (two, other))
+    shared, apart = (joint_loss(kernel, [one, second], Secret.at(1.0)) for second in (two, other))
     assert shared.matrix.shape == apart.matrix.shape == (1, 1)
     true = kernel_exponential(3.0, 2.0)
     for releases, found in (([one, two], shared), ([one, other], apart)):
         digits, mp.dps = mp.dps, 150
         try:
-            expected = loss(whole(true, 0.01, releases, basic(1.0), mp.mpf(10) ** -40), 1)
+            expected = loss(whole(true, 0.01, releases, Secret.at(1.0), mp.mpf(10) ** -40), 1)
         finally:
             mp.dps = digits
         assert agree(found.matrix, expected)
@@ -143,7 +143,7 @@ def test_what_is_known_besides_counts_against_both() -> None:
     kernel, true = KERNELS[0]
     known = SideInformation(np.array([0.0, 4.0]), 0.3)
     bare = Mechanism(known.times, np.zeros((2, 0)), 0.3**2)
-    releases, secret = [Release(mechanism(5)), Release(mechanism(6))], basic(2.5)
+    releases, secret = [Release(mechanism(5)), Release(mechanism(6))], Secret.at(2.5)
     found = joint_loss(kernel + White(0.5), releases, secret, known=known).matrix
     with_it = loss(whole(true, 0.5, [*releases, Release(bare)], secret), 1)
     before = loss(whole(true, 0.5, [Release(bare)], secret), 1)
@@ -155,7 +155,7 @@ def test_a_prior_without_measurement_noise_is_computed_in_more_digits() -> None:
     times = np.arange(8.0)
     vectors = np.random.default_rng(2).normal(size=(8, 2))
     releases = [Release(Mechanism(times, vectors)), Release(Mechanism(times, -4.0 * vectors))]
-    found = joint_loss(RBF(4.0), releases, basic(3.0, recorded=True)).matrix
+    found = joint_loss(RBF(4.0), releases, Secret.at(3.0, recorded=True)).matrix
     one = Mechanism(times, vectors * np.sqrt(16 / 17))
-    expected = loss_matrix(Prior(RBF(4.0), times), basic(3.0, recorded=True), one).matrix
+    expected = loss_matrix(Prior(RBF(4.0), times), Secret.at(3.0, recorded=True), one).matrix
     assert agree(found, expected, 1e-3)  # sqrt(16/17) is rounded, and this prior sees it

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.densities import kernel_exponential, matrix, mp
 from tests.releases import KERNELS, TIMES, agree, mechanism, secrets_at
 from trailveil.composition import Release, joint_loss
-from trailveil.design.closed_form import least_noise
+from trailveil.designer.closed_form import least_noise
 from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
 from trailveil.guarantee import Guarantee, loss_bound_for
@@ -25,7 +25,7 @@ from trailveil.kernels import (
 from trailveil.loss import loss_matrix
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
-from trailveil.secrets import Secret, basic, compound, difference, stay
+from trailveil.secrets import Secret
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -33,8 +33,8 @@ SEEDS = st.integers(0, 2**32 - 1)
 def test_the_same_design_again_halves_the_noise() -> None:
     kernel = Matern12(3.0, 2.0) + White(0.5)
     one = Mechanism(TIMES, np.array([[1.0], [2.0], [3.0], [1.0]]))
-    found = joint_loss(kernel, [Release(one), Release(one)], basic(2.5, recorded=True))
-    expected = loss_matrix(Prior(kernel, TIMES), basic(2.5, recorded=True), one.scaled(0.5))
+    found = joint_loss(kernel, [Release(one), Release(one)], Secret.at(2.5, recorded=True))
+    expected = loss_matrix(Prior(kernel, TIMES), Secret.at(2.5, recorded=True), one.scaled(0.5))
     assert agree(found.matrix, expected.matrix)
 
 
@@ -42,7 +42,7 @@ def test_two_hundred_draws_of_one_design_are_accounted_for_as_their_mean() -> No
     """What a release without a key costs who makes it again and again: their noise averages out."""
     kernel = IntegratedOU(3.0, 60.0) + Constant(1e5) + White(2.0)
     times = np.arange(0.0, 120.0, 40.0)
-    prior, secret = Prior(kernel, times), basic(40.0)
+    prior, secret = Prior(kernel, times), Secret.at(40.0)
     one = least_noise(prior, secret, loss_bound_for(1.0, 200.0))
     found = joint_loss(kernel, [Release(one)] * 200, secret)
     expected = loss_matrix(prior, secret, one.scaled(1 / 200))
@@ -54,7 +54,7 @@ def test_two_hundred_draws_of_one_design_are_accounted_for_as_their_mean() -> No
 def test_one_percent_more_epsilon_and_the_stay_is_known_to_a_hand() -> None:
     """20 minutes at one place, a fix every 5 s: eps 1, then eps 1.1, leaves 0.13 m of 316 m."""
     kernel = IntegratedOU(3.0, 60.0) + Constant(1e5) + White(2.0)
-    times, secret = np.arange(0.0, 3000.0, 5.0), stay(1200.0, 2400.0)
+    times, secret = np.arange(0.0, 3000.0, 5.0), Secret.stay(1200.0, 2400.0)
     prior = Prior(kernel, times)
     both = [
         Release(least_noise(prior, secret, loss_bound_for(epsilon, 200.0)))
@@ -73,8 +73,8 @@ def test_mus_never_add_up() -> None:
         Release(Mechanism(TIMES, 10.0 * np.array([direction]).T))
         for direction in ([1.0, 1.0, 1.0, 1.0], [1.0, 1.1, 1.0, 1.0])
     ]
-    alone = [Guarantee(joint_loss(kernel, [one], basic(2.5)).largest ** 0.5).mu for one in both]
-    together = joint_loss(kernel, both, basic(2.5)).largest ** 0.5
+    alone = [Guarantee(joint_loss(kernel, [one], Secret.at(2.5)).largest ** 0.5).mu for one in both]
+    together = joint_loss(kernel, both, Secret.at(2.5)).largest ** 0.5
     assert together > 2 * sum(alone)
 
 
@@ -91,7 +91,7 @@ def test_one_more_release_never_tells_less(seed: int, secret_kind: int) -> None:
 @given(SEEDS)
 @settings(max_examples=10)
 def test_order_of_releases_does_not_matter(seed: int) -> None:
-    kernel, secret = KERNELS[0][0] + White(0.5), compound([1.0, 2.5])
+    kernel, secret = KERNELS[0][0] + White(0.5), Secret.at([1.0, 2.5])
     releases = [Release(mechanism(seed + i, floor=float(i > 0)), "same") for i in range(3)]
     one, other = (joint_loss(kernel, some, secret).matrix for some in (releases, releases[::-1]))
     assert agree(one, other)
@@ -100,8 +100,8 @@ def test_order_of_releases_does_not_matter(seed: int) -> None:
 def test_another_device_has_its_own_measurement_noise() -> None:
     """One fix by two devices without noise added: two measurements; of one device: one."""
     kernel, bare = Matern12(3.0, 2.0) + White(0.5), Mechanism(np.zeros(1), np.zeros((1, 0)))
-    same = joint_loss(kernel, [Release(bare), Release(bare)], basic(0.0)).largest
-    other = joint_loss(kernel, [Release(bare), Release(bare, "watch")], basic(0.0)).largest
+    same = joint_loss(kernel, [Release(bare), Release(bare)], Secret.at(0.0)).largest
+    other = joint_loss(kernel, [Release(bare), Release(bare, "watch")], Secret.at(0.0)).largest
     assert same == pytest.approx(1 / 0.25)
     assert other == pytest.approx(2 / 0.25)
 
@@ -111,12 +111,12 @@ def far_apart(kernel: Kernel, gap: float) -> tuple[FloatArray, FloatArray, float
     noise = np.array([[3.0], [1.0], [4.0], [1.0]])
     one = Release(Mechanism(TIMES, noise, 1.0), "first")
     two = Release(Mechanism(TIMES + gap, noise[::-1], 1.0), "second")
-    together = joint_loss(kernel, [one, two], compound([2.5, 2.5 + gap])).matrix
+    together = joint_loss(kernel, [one, two], Secret.at([2.5, 2.5 + gap])).matrix
     alone = [
-        joint_loss(kernel, [release], basic(time)).largest
+        joint_loss(kernel, [release], Secret.at(time)).largest
         for release, time in ((one, 2.5), (two, 2.5 + gap))
     ]
-    return together, np.diag(alone), joint_loss(kernel, [one, two], basic(2.5)).largest
+    return together, np.diag(alone), joint_loss(kernel, [one, two], Secret.at(2.5)).largest
 
 
 def test_a_prior_that_forgets_composes_to_blocks() -> None:
@@ -146,7 +146,7 @@ def test_many_rows_take_the_fast_form_and_tell_the_same(rank: int) -> None:
     dense = Matern32(60.0, 300.0) + White(2.0) + RBF(60.0, 1e-9)
     rng = np.random.default_rng(0)
     releases = [Release(Mechanism(times, rng.normal(size=(300, rank)), floor)) for floor in (3, 5)]
-    secret = compound([100.0, 131.0])
+    secret = Secret.at([100.0, 131.0])
     fast, slow = (joint_loss(one, releases, secret).matrix for one in (kernel, dense))
     assert agree(fast, slow)
 
@@ -157,7 +157,7 @@ def test_noise_that_is_a_process_composes() -> None:
     gamma = process(TIMES, TIMES)
     moved = Mechanism(TIMES, np.zeros((4, 0)), process=process)
     factor = Mechanism(TIMES, np.asarray(np.linalg.cholesky(gamma)))
-    secret = difference(1.0, 4.0)
+    secret = Secret.difference(1.0, 4.0)
     found = [
         joint_loss(kernel, [Release(one), Release(moved)], secret).matrix for one in (moved, factor)
     ]
@@ -170,7 +170,7 @@ def test_noise_that_is_a_process_composes() -> None:
 def test_a_flat_level_tells_nothing_beforehand() -> None:
     kernel = Matern12(3.0, 2.0) + White(0.5)
     releases = [Release(mechanism(i)) for i in (5, 6)]
-    for secret in (basic(1.0), compound([1.0, 4.0]), difference(0.0, 2.5)):
+    for secret in (Secret.at(1.0), Secret.at([1.0, 4.0]), Secret.difference(0.0, 2.5)):
         levels = [kernel + Constant(level) for level in (1e3, 1e6)]
         flat, vast = (
             joint_loss(level, releases, secret, flat=which).matrix
@@ -179,7 +179,9 @@ def test_a_flat_level_tells_nothing_beforehand() -> None:
         assert np.allclose(flat, vast, rtol=0, atol=1e-4 * np.abs(flat).max())
 
 
-@pytest.mark.parametrize("secret", [basic(1.0), compound([1.0, 4.0]), difference(0.0, 2.5)])
+@pytest.mark.parametrize(
+    "secret", [Secret.at(1.0), Secret.at([1.0, 4.0]), Secret.difference(0.0, 2.5)]
+)
 def test_flat_leaves_out_what_a_level_tells_beforehand(secret: Secret) -> None:
     """A small level, so that it shows: what is counted more is what the level alone told."""
     kernel = Matern12(3.0, 2.0) + White(0.5) + Constant(3.0)
@@ -205,20 +207,20 @@ def test_flat_leaves_out_what_a_level_tells_beforehand(secret: Secret) -> None:
 
 def test_releases_that_withhold_everything_tell_nothing() -> None:
     hidden = Mechanism(TIMES, np.zeros((4, 0)), released=np.zeros(4, bool))
-    found = joint_loss(RBF(1.0), [Release(hidden)], compound([0.0, 1.0]))
+    found = joint_loss(RBF(1.0), [Release(hidden)], Secret.at([0.0, 1.0]))
     assert not np.any(found.matrix)
 
 
 @pytest.mark.parametrize(
     ("releases", "secret", "options", "message"),
     [
-        ([], basic(0.0), {}, "at least one release"),
-        ([Release(mechanism(1), dimension=1)], basic(0.0), {}, "dimension of a release"),
-        ([Release(mechanism(1))], basic(0.3, recorded=True), {}, "at the times of fixes"),
-        ([Release(mechanism(1))], basic(0.0), {"recording": "watch"}, "recording must be one"),
+        ([], Secret.at(0.0), {}, "at least one release"),
+        ([Release(mechanism(1), dimension=1)], Secret.at(0.0), {}, "dimension of a release"),
+        ([Release(mechanism(1))], Secret.at(0.3, recorded=True), {}, "at the times of fixes"),
+        ([Release(mechanism(1))], Secret.at(0.0), {"recording": "watch"}, "recording must be one"),
         (
             [Release(mechanism(1)), Release(Mechanism(TIMES + 9, np.zeros((4, 0))), "watch")],
-            basic(10.0, recorded=True),
+            Secret.at(10.0, recorded=True),
             {},
             "at the times of fixes",
         ),

@@ -21,7 +21,7 @@ from trailveil.conditional import Pair, apart, extended_apart, without_noise
 from trailveil.kernels import Constant, Matern12, White
 from trailveil.mechanism import Mechanism
 from trailveil.misspecification import divergences
-from trailveil.secrets import basic, window_mean
+from trailveil.secrets import Secret
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -56,7 +56,7 @@ def test_a_mean_of_recorded_values_determines_one_of_them() -> None:
     """Whichever is left out: the rest and the mean say the same. Where one is withheld, none is."""
     kernel, true, other, other_true = PAIRS[0]
     priors = both(kernel + White(0.3), other + White(0.3))
-    secret = window_mean([0.0, 1.0, 4.0], recorded=True)
+    secret = Secret.mean([0.0, 1.0, 4.0], recorded=True)
     noise = mechanism(1)
     found = divergences(*priors, secret, noise, 3.0, confinement=1.0)
     for rows in ([1, 2, 3], [0, 1, 2]):
@@ -77,5 +77,5 @@ def test_many_fixes_are_compared_in_double_precision() -> None:
     one, other = (Matern12(100.0, std) + White(2.0) for std in (50.0, 50.5))
     priors = both(one, other, times)
     noise = Mechanism(times, np.zeros((350, 0)), 100.0)
-    found = divergences(*priors, basic(900.0), noise, 3.0, confinement=100.0)
+    found = divergences(*priors, Secret.at(900.0), noise, 3.0, confinement=100.0)
     assert 0 < found.truth_first < float("inf")

@@ -17,7 +17,7 @@ from trailveil.kernels import RBF, Constant, Matern12, White
 from trailveil.loss import loss_matrix
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
-from trailveil.secrets import Secret, basic, compound, difference
+from trailveil.secrets import Secret
 
 TIMES = np.array([0.0, 1.0, 2.5, 4.0])
 SEEDS = st.integers(0, 2**32 - 1)
@@ -69,7 +69,9 @@ def in_plane(prior: Coupling, mechanisms: list[Mechanism], secret: Secret) -> Fl
 
 
 @pytest.mark.parametrize(
-    "secret", [basic(1.0), compound([0.5, 4.0]), difference(0.0, 2.5)], ids=lambda s: s.kind
+    "secret",
+    [Secret.at(1.0), Secret.at([0.5, 4.0]), Secret.difference(0.0, 2.5)],
+    ids=lambda s: s.kind,
 )
 def test_against_the_joint_density(secret: Secret) -> None:
     """A road, another coupling at another speed, and measurement noise of each coordinate's own."""
@@ -86,8 +88,8 @@ def test_against_the_joint_density(secret: Secret) -> None:
 def test_another_coordinate_tells_of_this_one_where_they_are_coupled() -> None:
     quiet, loud = noise(1, 1e-3), noise(2, 1e6)
     kernel = Matern12(3.0, 2.0) + White(0.4)
-    alone = in_plane(independent(kernel, 2), [quiet, loud], basic(1.0))
-    road = in_plane(coupled(kernel, [[1.0, 0.9], [0.9, 1.0]]), [quiet, loud], basic(1.0))
+    alone = in_plane(independent(kernel, 2), [quiet, loud], Secret.at(1.0))
+    road = in_plane(coupled(kernel, [[1.0, 0.9], [0.9, 1.0]]), [quiet, loud], Secret.at(1.0))
     assert alone[0, 1] == pytest.approx(0.0, abs=1e-12)
     assert alone[1, 1] < 1e-4 * alone[0, 0]
     # In the plane the y that the coupling leaves open is told by nothing, the rest by x.
@@ -103,7 +105,7 @@ def test_equal_noise_decouples_along_the_axes_of_the_coupling(seed: int, count: 
     rng = np.random.default_rng(seed)
     root = rng.normal(size=(3, 3))
     matrix, kernel = root @ root.T + 0.1 * np.eye(3), Matern12(3.0, 2.0) + White(0.4)
-    secret, one = compound([1.0, 2.5][:count]), noise(seed)
+    secret, one = Secret.at([1.0, 2.5][:count]), noise(seed)
     vectors, kernels = decoupled(kernel, matrix)
     expected = sum(
         np.kron(loss_matrix(Prior(part, TIMES), secret, one).matrix, np.outer(v, v))
@@ -115,7 +117,7 @@ def test_equal_noise_decouples_along_the_axes_of_the_coupling(seed: int, count: 
 
 def test_independent_coordinates_are_blocks() -> None:
     kernel, mechanisms = Matern12(3.0, 2.0) + White(0.4) + Constant(1e3), [noise(1), noise(2)]
-    secret = compound([1.0, 2.5])
+    secret = Secret.at([1.0, 2.5])
     each = [loss_matrix(Prior(kernel, TIMES), secret, one).matrix for one in mechanisms]
     found = in_plane(independent(kernel, 2), mechanisms, secret)
     assert np.allclose(found, blocks(each), rtol=0, atol=1e-8 * np.abs(found).max())
@@ -127,13 +129,13 @@ def test_a_coupled_level_is_no_secret_of_its_direction() -> None:
     """Two coordinates with one common level: only their sum is open, whatever its size."""
     motion, mechanisms = independent(Matern12(3.0, 2.0) + White(0.4), 2), [noise(1), noise(2)]
     found = [
-        in_plane(motion + coupled(Constant(level), np.ones((2, 2))), mechanisms, basic(1.0))
+        in_plane(motion + coupled(Constant(level), np.ones((2, 2))), mechanisms, Secret.at(1.0))
         for level in (1e4, 1e5)
     ]
     assert np.allclose(found[0], found[1], rtol=0, atol=1e-6 * np.abs(found[0]).max())
     releases = [Release(one, dimension=a) for a, one in enumerate(mechanisms)]
     flat = joint_loss(
-        motion + coupled(Constant(1e4), np.ones((2, 2))), releases, basic(1.0), flat=True
+        motion + coupled(Constant(1e4), np.ones((2, 2))), releases, Secret.at(1.0), flat=True
     ).matrix
     assert np.allclose(flat, found[1], rtol=0, atol=1e-6 * np.abs(flat).max())
 

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from tests.exposed import variances_left
 from trailveil.adversaries import Named
-from trailveil.adversary import PLAIN, exposures, knows_a_point, knows_the_path
+from trailveil.adversary import PLAIN, Adversary, exposures
 from trailveil.crops import LARGEST_FULL_MATRIX, Crop, Span, crops
 from trailveil.demands import Target, judged
-from trailveil.design.splines import lag_of
+from trailveil.designer.splines import lag_of
 from trailveil.errors import Unavailable
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import RBF, Constant, IntegratedOU, Matern32, StoppedClock, White, split
@@ -18,7 +18,7 @@ from trailveil.loss import loss_matrix
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
 from trailveil.request import DEFAULT_KERNEL
-from trailveil.secrets import basic
+from trailveil.secrets import Secret
 
 LEFT = 316.0
 STEP = 10.0
@@ -207,9 +207,11 @@ def test_what_is_said_of_a_crop_holds_of_the_recording(begin: float) -> None:
     target = Target(1e-5, (Named.PLAIN, Named.POINT, Named.PATH))
     found = judged(one, Mechanism(one.prior.times, bump), 0, target)
     prior, mechanism = Prior(DEFAULT_KERNEL, times), Mechanism(times, whole)
-    for left, who in zip(found, [PLAIN, knows_a_point(), knows_the_path()], strict=True):
+    for left, who in zip(
+        found, [PLAIN, Adversary.knows_point(), Adversary.knows_path()], strict=True
+    ):
         if left.at is None:
-            truth = max(one.loss for one in exposures(prior, basic(begin), mechanism, who))
+            truth = max(one.loss for one in exposures(prior, Secret.at(begin), mechanism, who))
         else:
             truth = with_one_value(mechanism, begin, left.at)
         assert left.loss >= truth
@@ -233,7 +235,7 @@ def test_what_a_crop_may_forget_of_its_prior(level: float | None) -> None:
     whole[one.rows] = bump
     (found,) = judged(one, Mechanism(one.prior.times, bump), 0, Target(1e-5, (Named.PLAIN,)))
     prior, mechanism = Prior(kernel, times), Mechanism(times, whole)
-    truth = loss_matrix(prior, basic(span[0]), mechanism, flat=level is not None).largest
+    truth = loss_matrix(prior, Secret.at(span[0]), mechanism, flat=level is not None).largest
     assert found.loss >= truth * (1 - 1e-9)  # the truth holds its own error against us
     assert found.loss == pytest.approx(truth, rel=1e-4)
 

@@ -8,7 +8,7 @@ import pytest
 from tests.exposed import exposed
 from tests.rides import ride
 from trailveil.adversaries import DEFAULT, Named
-from trailveil.adversary import exposures, knows_a_point
+from trailveil.adversary import Adversary, exposures
 from trailveil.crops import Crop, crops
 from trailveil.demands import Aims, Left, Target, adversaries_of, demanded, judged, judged_again
 from trailveil.errors import BeyondPrior
@@ -16,7 +16,7 @@ from trailveil.gaussian import FloatArray
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.prior import Prior
 from trailveil.request import DEFAULT_KERNEL
-from trailveil.secrets import basic
+from trailveil.secrets import Secret
 
 TIMES = ride(61, 20.0).seconds
 PRIOR = Prior(DEFAULT_KERNEL, TIMES)
@@ -83,7 +83,7 @@ def test_the_same_by_the_adversaries_of_the_package() -> None:
     for one, by in zip(found, [*passing, *still], strict=True):
         places = [300.0] if by.still else TIMES[15:26].tolist()
         worst = max(
-            (each for time in places for each in exposures(PRIOR, basic(time), mechanism, by)),
+            (each for time in places for each in exposures(PRIOR, Secret.at(time), mechanism, by)),
             key=lambda each: each.loss,
         )
         assert one.loss >= worst.loss * (1 - 1e-6)
@@ -171,7 +171,7 @@ def test_what_is_left_is_the_least_whatever_is_known_not_where_most_is_learnt() 
     mechanism = Mechanism(TIMES, np.full((61, 1), 200.0))
     crop, target = crop_of((400.0, 400.0)), Target(BOUND, (Named.PLAIN, Named.POINT), left=140.0)
     plain, point = judged(crop, mechanism, 0, target)
-    knows = exposures(PRIOR, basic(400.0), mechanism, knows_a_point())
+    knows = exposures(PRIOR, Secret.at(400.0), mechanism, Adversary.knows_point())
     expected = exposed(PRIOR, mechanism, (400.0, 400.0), target.who)[point.adversary]
     assert len(knows) == 2
     assert point.least == pytest.approx(expected[1], rel=1e-6)

@@ -10,10 +10,10 @@ import pytest
 
 from tests.rides import ride
 from trailveil import design_cache
-from trailveil.design import table
-from trailveil.design.table import noise_of, read
-from trailveil.design.window import WindowNoise, window_noise
 from trailveil.design_cache import DesignCache
+from trailveil.designer import table
+from trailveil.designer.table import noise_of, read
+from trailveil.designer.window import WindowNoise, window_noise
 from trailveil.errors import NoRoom
 from trailveil.ledger import user_ledger
 from trailveil.output import write_atomically

@@ -16,7 +16,7 @@ from trailveil import designing
 from trailveil.adversaries import DEFAULT, Named
 from trailveil.crops import Crop, crops
 from trailveil.demands import Target, judged
-from trailveil.design.splines import Splines, splines
+from trailveil.designer.splines import Splines, splines
 from trailveil.designing import Designed, only_withheld, optimal, part_of
 from trailveil.errors import BeyondPrior, NumericalError, Refused
 from trailveil.gaussian import FloatArray

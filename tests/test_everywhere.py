@@ -7,15 +7,7 @@ import numpy as np
 import pytest
 
 from tests.rides import ride, run, written
-from trailveil.adversary import (
-    PLAIN,
-    Adversary,
-    believes,
-    exposure,
-    knows_a_point,
-    knows_the_path,
-    stood_still,
-)
+from trailveil.adversary import PLAIN, Adversary, exposure
 from trailveil.drawing import draw, noise_of
 from trailveil.errors import InvalidValue
 from trailveil.everywhere import plan_everywhere
@@ -23,7 +15,7 @@ from trailveil.kernels import Constant, IntegratedOU, White
 from trailveil.prior import Prior
 from trailveil.release import Plan
 from trailveil.request import DEFAULT_KERNEL, Method, Request
-from trailveil.secrets import basic, stay
+from trailveil.secrets import Secret
 
 
 @pytest.fixture(scope="module")
@@ -33,22 +25,22 @@ def made() -> Plan:
 
 def kernel_at(speed: float) -> Adversary:
     kernel = IntegratedOU(speed, 60.0) + Constant(1e5) + White(2.0)
-    return believes(f"{speed:g} m/s", kernel)
+    return Adversary.believes(f"{speed:g} m/s", kernel)
 
 
 @pytest.mark.parametrize("speed", [1.0, 3.0, 10.0])
-@pytest.mark.parametrize("knows", [PLAIN, knows_a_point(), knows_the_path()])
+@pytest.mark.parametrize("knows", [PLAIN, Adversary.knows_point(), Adversary.knows_path()])
 def test_no_adversary_learns_more_than_is_said(made: Plan, speed: float, knows: Adversary) -> None:
     prior = Prior(DEFAULT_KERNEL, made.trace.seconds)
     said = max(one.loss for one in made.everywhere)
     assert said <= made.request.bound
     middle = float(prior.times[100])
     window = (middle - 150.0, middle + 150.0)
-    still = kernel_at(speed) & stood_still([window]) & knows
+    still = kernel_at(speed) & Adversary.sees_stillness([window]) & knows
     for secret, adversary in (
-        (basic(middle), kernel_at(speed) & knows),
-        (basic(float(prior.times[0])), kernel_at(speed) & knows),
-        (stay(*window), still),
+        (Secret.at(middle), kernel_at(speed) & knows),
+        (Secret.at(float(prior.times[0])), kernel_at(speed) & knows),
+        (Secret.stay(*window), still),
     ):
         assert exposure(prior, secret, made.mechanism, adversary).loss <= said
 

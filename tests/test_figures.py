@@ -8,16 +8,16 @@ import pytest
 
 from tests.conftest import Sweep
 from trailveil.adversaries import Named, every
-from trailveil.adversary import exposure, knows_a_point, left
-from trailveil.design.block import exact_block
-from trailveil.design.closed_form import everywhere, least_loss, least_noise
-from trailveil.design.designer import design
+from trailveil.adversary import Adversary, exposure, left
+from trailveil.designer.block import exact_block
+from trailveil.designer.closed_form import everywhere, least_loss, least_noise
+from trailveil.designer.designer import design
 from trailveil.guarantee import loss_bound_for
 from trailveil.kernels import RBF, Constant, IntegratedOU, Kernel, Periodic, White
 from trailveil.loss import loss_matrix, marginal_losses
 from trailveil.mechanism import no_noise
 from trailveil.prior import Prior
-from trailveil.secrets import Secret, basic, stay, window_mean
+from trailveil.secrets import Secret
 
 BOUND = loss_bound_for(1.0, 200.0, 5.0)
 """What radius 200 m, epsilon 1 at order 5 leaves a loss."""
@@ -39,7 +39,7 @@ def test_single_index_rows_of_the_reference(shared: Path, sweep: Sweep) -> None:
         if row["kernel"] == "periodic":
             kernel = Periodic(row["length_scale"], row["period"])
         prior = Prior(kernel, np.arange(float(row["points"])))
-        secret, trace = basic(float(row["secret"][0]), recorded=True), row["noise_trace"]
+        secret, trace = Secret.at(float(row["secret"][0]), recorded=True), row["noise_trace"]
         optimal, certificate = design(prior, [secret], budget=trace)
         block = exact_block(prior, secret, trace)
         uniform, even = design(prior, [secret], budget=trace, mechanism="uniform")
@@ -63,7 +63,7 @@ def test_everywhere_costs_one_over_the_budget(scale: float) -> None:
 
 def test_one_point_in_600_takes_137_m_and_independent_noise_3360() -> None:
     prior = Prior(moving(), np.arange(0.0, 3000.0, 5.0))
-    secret = basic(1500.0)
+    secret = Secret.at(1500.0)
     mechanism = least_noise(prior, secret, BOUND)
     assert mechanism.rms == pytest.approx(137.2, abs=0.05)
     assert loss_matrix(prior, secret, mechanism).largest <= BOUND
@@ -74,11 +74,11 @@ def test_one_point_in_600_takes_137_m_and_independent_noise_3360() -> None:
 @pytest.mark.parametrize(("away", "metres"), [(60.0, 11), (300.0, 28), (600.0, 103), (1200.0, 310)])
 def test_who_learns_a_true_point_undoes_the_plain_optimum(away: float, metres: float) -> None:
     prior = Prior(moving(), np.arange(0.0, 3000.0, 5.0))
-    secret = basic(1500.0)
+    secret = Secret.at(1500.0)
     mechanism = least_noise(prior, secret, BOUND)
     # Posterior deviation of the place itself once that one point is known to 10 m, on one side.
     near = prior.times[prior.times >= 1500.0 + away][:1]
-    adversary = knows_a_point(away)
+    adversary = Adversary.knows_point(away)
     found = exposure(prior, secret, mechanism, adversary)
     assert near.size
     if away < 1200:
@@ -90,15 +90,17 @@ def test_a_stay_of_15_minutes() -> None:
     prior = Prior(moving(), np.arange(0.0, 3000.0, 5.0))
     start, end = 1050.0, 1950.0
     inside = prior.times[(prior.times >= start) & (prior.times <= end)]
-    made = least_noise(prior, stay(start, end), BOUND)
+    made = least_noise(prior, Secret.stay(start, end), BOUND)
     assert made.rms == pytest.approx(246.4, abs=0.2)
     fixes = marginal_losses(prior, Secret("fixes", inside, np.eye(inside.size)), made)
     assert fixes.max() <= BOUND
-    assert loss_matrix(prior, window_mean(inside), made).largest <= BOUND
+    assert loss_matrix(prior, Secret.mean(inside), made).largest <= BOUND
     # The design that does not know that people stand still: its noise averages out.
-    ignorant = least_noise(prior, window_mean(inside), BOUND)
+    ignorant = least_noise(prior, Secret.mean(inside), BOUND)
     assert ignorant.rms == pytest.approx(219.5, abs=0.2)
-    assert loss_matrix(prior, stay(start, end), ignorant).left == pytest.approx(1.26, abs=0.05)
+    assert loss_matrix(prior, Secret.stay(start, end), ignorant).left == pytest.approx(
+        1.26, abs=0.05
+    )
 
 
 @pytest.mark.parametrize(
@@ -120,9 +122,9 @@ def test_withholding_around_a_stay_of_10_minutes_in_an_hour(
     times = prior.times
     cut = no_noise(times).withholding((times >= start - margin) & (times <= end + margin))
     inside = times[(times >= start) & (times <= end)]
-    places = [window_mean(inside), basic(start), basic(end)]
+    places = [Secret.mean(inside), Secret.at(start), Secret.at(end)]
     found = [
-        left(prior, stay(start, end), cut, adversary, BOUND)
+        left(prior, Secret.stay(start, end), cut, adversary, BOUND)
         for adversary in every(FIRST_FOUR, prior.kernel, [(start, end)])
     ]
     found += [
@@ -136,5 +138,5 @@ def test_withholding_around_a_stay_of_10_minutes_in_an_hour(
 
 def test_a_budget_is_spent_and_no_more() -> None:
     prior = Prior(RBF(2.0) + White(0.1), np.arange(30.0))
-    mechanism = least_loss(prior, basic(11.0, recorded=True), 0.6)
+    mechanism = least_loss(prior, Secret.at(11.0, recorded=True), 0.6)
     assert mechanism.noise_trace == pytest.approx(0.6, rel=1e-12)

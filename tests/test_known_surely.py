@@ -4,14 +4,14 @@ import mpmath
 import numpy as np
 import pytest
 
-from trailveil.adversary import Adversary, Known, exposure, knows_a_point, knows_the_path
+from trailveil.adversary import Adversary, Known, exposure
 from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import Constant, Matern32, White
 from trailveil.marginals import seen
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
-from trailveil.secrets import basic
+from trailveil.secrets import Secret
 
 LEVEL, WHITE, ACCURACY, AWAY = 1000.0, 2.0, 10.0, 300.0
 SMOOTH = Matern32(80.0, 300.0)
@@ -50,10 +50,10 @@ def expected(surely: float) -> float:
 @pytest.mark.parametrize("surely", [0.0, 60.0, 130.0, 5000.0])
 def test_the_loss_is_that_of_full_matrices(surely: float) -> None:
     prior, mechanism = Prior(KERNEL, TIMES), Mechanism(TIMES, NOISE)
-    who = knows_the_path(AWAY, ACCURACY, surely=surely)
+    who = Adversary.knows_path(AWAY, ACCURACY, surely=surely)
     loss = expected(surely)
-    assert exposure(prior, basic(AT), mechanism, who).loss == pytest.approx(loss, rel=1e-6)
-    flat = seen(prior, [basic(AT)], mechanism, who).losses[0] - LEVEL**-2
+    assert exposure(prior, Secret.at(AT), mechanism, who).loss == pytest.approx(loss, rel=1e-6)
+    flat = seen(prior, [Secret.at(AT)], mechanism, who).losses[0] - LEVEL**-2
     assert flat == pytest.approx(loss, rel=1e-6)
 
 
@@ -66,8 +66,8 @@ def test_the_less_is_surely_known_the_more_is_told() -> None:
 
 def test_surely_is_seconds_and_of_a_path_alone() -> None:
     with pytest.raises(InvalidValue, match="surely must be seconds of 0 or more, got -1"):
-        knows_the_path(surely=-1.0)
+        Adversary.knows_path(surely=-1.0)
     prior, mechanism = Prior(KERNEL, TIMES), Mechanism(TIMES, NOISE)
-    both = Adversary("both", path=Known(AWAY, ACCURACY, 0.0)) & knows_a_point(AWAY)
+    both = Adversary("both", path=Known(AWAY, ACCURACY, 0.0)) & Adversary.knows_point(AWAY)
     with pytest.raises(InvalidValue, match="must know the path as a whole"):
-        exposure(prior, basic(AT), mechanism, both)
+        exposure(prior, Secret.at(AT), mechanism, both)

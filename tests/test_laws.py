@@ -4,13 +4,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trailveil.design.baselines import concentrated, uniform
-from trailveil.design.closed_form import least_loss
+from trailveil.designer.baselines import concentrated, uniform
+from trailveil.designer.closed_form import least_loss
 from trailveil.kernels import Matern32, White
 from trailveil.loss import loss_matrix
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
-from trailveil.secrets import basic
+from trailveil.secrets import Secret
 
 SEEDS = st.integers(0, 10_000)
 
@@ -23,7 +23,7 @@ def drawn(seed: int) -> tuple[Prior, Mechanism, int]:
 
 
 def loss(prior: Prior, mechanism: Mechanism, time: float) -> float:
-    return loss_matrix(prior, basic(time, recorded=True), mechanism).largest
+    return loss_matrix(prior, Secret.at(time, recorded=True), mechanism).largest
 
 
 @settings(max_examples=40)
@@ -57,6 +57,6 @@ def test_time_shift_and_units_change_nothing(seed: int) -> None:
 def test_the_optimum_is_never_worse_than_a_baseline(seed: int) -> None:
     prior, mechanism, index = drawn(seed)
     time, trace = float(prior.times[index]), mechanism.noise_trace
-    best = loss(prior, least_loss(prior, basic(time, recorded=True), trace), time)
+    best = loss(prior, least_loss(prior, Secret.at(time, recorded=True), trace), time)
     for other in (mechanism, uniform(prior, trace), concentrated(prior, np.array([index]), trace)):
         assert best <= loss(prior, other, time) * (1 + 1e-9)

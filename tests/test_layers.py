@@ -21,7 +21,7 @@ ROWS = """
  4  extended_loss parallel coupled fix_losses > precision > loss rows conditional
  4  stationary > anytime guarantee composition values_beside > adversary > adversaries marginals fit
  4  priors recurring ways misspecification theorems calibration/ certified/
- 5  design/
+ 5  designer/
  6  activities fields strays > trace > traces/ > readings projection > cleaning stops formats/
  6  datasets/ prior_file visits loading frames streets/ > returns
  7  arrays output stated_times > selection
@@ -120,9 +120,9 @@ def test_every_import_points_to_a_row_above() -> None:
     ("files", "expected"),
     [
         ({"loss.py": "from trailveil.gaussian import x"}, ""),
-        ({"design/a.py": "from trailveil.design.b import x", "design/b.py": ""}, ""),
+        ({"designer/a.py": "from trailveil.designer.b import x", "designer/b.py": ""}, ""),
         ({"cleaning.py": "from trailveil.trace import Trace"}, ""),
-        ({"loss.py": "from trailveil.design import x"}, "loss imports trailveil.design, which"),
+        ({"loss.py": "from trailveil.designer import x"}, "loss imports trailveil.designer, which"),
         (
             {"loss.py": "def f():\n    from trailveil.trace import x"},
             "trailveil.trace, which is not",
@@ -140,10 +140,10 @@ def test_every_import_points_to_a_row_above() -> None:
         ({"loss.py": "from trailveil.novelty import x"}, "trailveil.novelty, which is in no row"),
         (
             {
-                "design/__init__.py": "from trailveil.design.a import x",
-                "design/a.py": "def f():\n    from trailveil.design import x",
+                "designer/__init__.py": "from trailveil.designer.a import x",
+                "designer/a.py": "def f():\n    from trailveil.designer import x",
             },
-            "cycle: design",
+            "cycle: designer",
         ),
         (
             {

@@ -8,17 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trailveil.adversaries import DEFAULT, every
-from trailveil.adversary import (
-    PLAIN,
-    Adversary,
-    exposures,
-    far_from,
-    known_path,
-    knows_a_point,
-    knows_the_path,
-    span_of,
-    stood_still,
-)
+from trailveil.adversary import PLAIN, Adversary, exposures, far_from, known_path, span_of
 from trailveil.adversary import value_losses as values_of_one
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.extended_loss import extended_loss
@@ -28,7 +18,7 @@ from trailveil.marginals import Seen, seen, value_losses
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.precision import given_one_value
 from trailveil.prior import NOTHING_KNOWN, Prior, SideInformation, observe
-from trailveil.secrets import Secret, basic, compound, window_mean
+from trailveil.secrets import Secret
 from trailveil.values_beside import Beside, beside_values
 
 WALK = IntegratedOU(3.0, 60.0) + White(2.0)
@@ -66,7 +56,7 @@ def adversaries(kernel: Kernel, window: tuple[float, float] | None) -> list[Adve
 
 def places_in_the_stay(prior: Prior) -> list[Secret]:
     fixes = prior.times[(prior.times >= STAY[0]) & (prior.times <= STAY[1])]
-    return [*(basic(time) for time in INSIDE), window_mean(fixes)]
+    return [*(Secret.at(time) for time in INSIDE), Secret.mean(fixes)]
 
 
 def in_form(form: str, monkeypatch: pytest.MonkeyPatch) -> Kernel:
@@ -112,10 +102,10 @@ def test_places_of_a_stay(
     check_each(prior, places_in_the_stay(prior), noise(number, withheld), one)
 
 
-@pytest.mark.parametrize("one", [PLAIN, knows_a_point()])
+@pytest.mark.parametrize("one", [PLAIN, Adversary.knows_point()])
 def test_no_level_however_large_lets_more_be_learnt(one: Adversary) -> None:
     # Two places a minute apart tell where the series began, were its level known at all.
-    mechanism, place = noise(1, False), basic(AT)
+    mechanism, place = noise(1, False), Secret.at(AT)
     stated = WALK + Constant(3e3)
     found = seen(Prior(stated, TIMES), [place], mechanism, one)
     for more in (1e4, 1e5):
@@ -130,7 +120,7 @@ def test_no_level_however_large_lets_more_be_learnt(one: Adversary) -> None:
 def test_a_time(number: int, form: str, withheld: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = in_form(form, monkeypatch)
     one = adversaries(kernel, None)[number]
-    check_each(Prior(kernel, TIMES), [basic(AT)], noise(number, withheld), one)
+    check_each(Prior(kernel, TIMES), [Secret.at(AT)], noise(number, withheld), one)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +132,9 @@ def test_a_time(number: int, form: str, withheld: bool, monkeypatch: pytest.Monk
     ],
     ids=["without a level", "of its own kind", "not Markov"],
 )
-@pytest.mark.parametrize("one", [PLAIN, knows_a_point(), knows_the_path()], ids=lambda x: x.name)
+@pytest.mark.parametrize(
+    "one", [PLAIN, Adversary.knows_point(), Adversary.knows_path()], ids=lambda x: x.name
+)
 def test_other_priors(kernel: Kernel, one: Adversary) -> None:
     hidden = Adversary("plain", unseen=(STAY,)) & one
     times = TIMES[::2]
@@ -158,7 +150,7 @@ def test_never_optimistic(number: int, form: str, monkeypatch: pytest.MonkeyPatc
     times = TIMES[::2]
     prior, one = Prior(kernel, times), adversaries(kernel, STAY)[number]
     mechanism = Mechanism(times, smooth(times, number), released=np.arange(times.size) % 5 > 0)
-    place = basic(INSIDE[1])
+    place = Secret.at(INSIDE[1])
     found = seen(prior, [place], mechanism, one)
     judge, span = one.prior(prior), span_of(place, one)
     known = [known_path(judge, span, one)]
@@ -171,10 +163,10 @@ def test_never_optimistic(number: int, form: str, monkeypatch: pytest.MonkeyPatc
     assert found.losses[0] == pytest.approx(max(truth) + flat(prior, one), rel=1e-4)
 
 
-@pytest.mark.parametrize("one", [PLAIN, knows_a_point()], ids=lambda x: x.name)
+@pytest.mark.parametrize("one", [PLAIN, Adversary.knows_point()], ids=lambda x: x.name)
 def test_numerical_doubt_is_counted_against_us(one: Adversary) -> None:
     """Full matrices beside a level of 100 km: there is some doubt."""
-    prior, place = Prior(MOVING, TIMES), basic(AT)
+    prior, place = Prior(MOVING, TIMES), Secret.at(AT)
     mechanism = Mechanism(TIMES, smooth(TIMES, 2, height=1.0))
     observation = observe(prior, mechanism)
     own = observation.posterior(place)
@@ -196,8 +188,12 @@ def test_of_a_known_value_first_order_errors_of_the_weights_are_made_good(
     times, released = np.sort(random.uniform(0, 2400, 48)), np.ones(48, dtype=np.bool_)
     released[np.random.default_rng(6).choice(48, 12, replace=False)] = False
     prior, mechanism = Prior(MOVING, times), Mechanism(times, smooth(times, 6), released=released)
-    one = Adversary("plain", unseen=(STAY,)) & knows_a_point() & stood_still([STAY])
-    place = basic(STAY[0])
+    one = (
+        Adversary("plain", unseen=(STAY,))
+        & Adversary.knows_point()
+        & Adversary.sees_stillness([STAY])
+    )
+    place = Secret.at(STAY[0])
     in_form("in O(n)", monkeypatch)
     found = seen(prior, [place], mechanism, one)
     assert found.at[0] is not None
@@ -235,13 +231,13 @@ def of_the_whole_and_of_a_crop(
     whole = Prior(MOVING, times)
     rows = slice(outside, count - outside)
     own, start = cut(times, rows)
-    places = [basic(time) for time in moments]
+    places = [Secret.at(time) for time in moments]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("trailveil.prior.LARGEST_DENSE", 0)
         said = [exposures(whole, place, Mechanism(times, factor), one) for place in places]
         found = seen(
             Prior(MOVING, own),
-            [basic(time - start) for time in moments],
+            [Secret.at(time - start) for time in moments],
             Mechanism(own, factor[rows]),
             moved(one, start),
             edges=(0.0, float(own[-1])) if edges else (),
@@ -290,7 +286,7 @@ def test_losses_with_each_value_known(
 ) -> None:
     kernel = in_form(form, monkeypatch)
     prior, mechanism = Prior(kernel, TIMES), noise(2, withheld)
-    hidden = Adversary("plain", unseen=(STAY,)) & knows_a_point()
+    hidden = Adversary("plain", unseen=(STAY,)) & Adversary.knows_point()
     places = places_in_the_stay(prior)
     points, losses = value_losses(prior, places, mechanism, hidden)
     assert losses.shape == (len(places), points.size)
@@ -303,13 +299,13 @@ def test_losses_with_each_value_known(
 
 
 def test_nobody_who_knows_no_value_has_losses_of_values() -> None:
-    prior, places = Prior(MOVING, TIMES), [basic(AT)]
-    for one in (PLAIN, knows_the_path(), knows_a_point(away=1e5)):
+    prior, places = Prior(MOVING, TIMES), [Secret.at(AT)]
+    for one in (PLAIN, Adversary.knows_path(), Adversary.knows_point(away=1e5)):
         points, losses = value_losses(prior, places, noise(1, False), one)
         assert points.shape == (0,)
         assert losses.shape == (1, 0)
     alone = seen(prior, places, noise(1, False), PLAIN)
-    nothing = seen(prior, places, noise(1, False), knows_a_point(away=1e5))
+    nothing = seen(prior, places, noise(1, False), Adversary.knows_point(away=1e5))
     assert nothing.losses == pytest.approx(alone.losses, rel=1e-12)
     assert nothing.at == (None,)
 
@@ -317,20 +313,20 @@ def test_nobody_who_knows_no_value_has_losses_of_values() -> None:
 def test_what_cannot_be_judged_together_is_refused() -> None:
     prior, mechanism = Prior(MOVING, TIMES), noise(1, False)
     together = "places that are judged together must be single and in one span"
-    for places in ([compound([900.0, 950.0])], [basic(900.0), basic(950.0)]):
+    for places in ([Secret.at([900.0, 950.0])], [Secret.at(900.0), Secret.at(950.0)]):
         for judge in (seen, value_losses):
             with pytest.raises(InvalidValue, match=together):
                 judge(prior, places, mechanism, PLAIN)
     # Times of one stay are together where the stay is seen, or secret as a whole.
-    seen(prior, [basic(900.0), basic(950.0)], mechanism, stood_still([STAY]))
+    seen(prior, [Secret.at(900.0), Secret.at(950.0)], mechanism, Adversary.sees_stillness([STAY]))
     with pytest.raises(InvalidValue, match="must not know a value and the path here, got both"):
-        seen(prior, [basic(AT)], mechanism, knows_a_point() & knows_the_path())
+        seen(prior, [Secret.at(AT)], mechanism, Adversary.knows_point() & Adversary.knows_path())
 
 
 def test_what_double_precision_cannot_say_is_said_one_by_one() -> None:
     times, level = TIMES[::2], 1e5
     prior = Prior(IntegratedOU(3.0, 60.0) + White(1e-9) + Constant(level), times)
-    place = basic(float(times[10]))
+    place = Secret.at(float(times[10]))
     found = seen(prior, [place], no_noise(times), PLAIN)
     truth = extended_loss(prior, place, no_noise(times), NOTHING_KNOWN)[0, 0]
     assert found.losses[0] == pytest.approx(truth, rel=1e-9)
@@ -341,7 +337,9 @@ def test_what_double_precision_cannot_say_is_said_one_by_one() -> None:
         seen(prior, [place], no_noise(times), PLAIN, edges=[float(times[0])])
 
 
-@pytest.mark.parametrize("one", [PLAIN, knows_a_point(), knows_the_path()], ids=lambda x: x.name)
+@pytest.mark.parametrize(
+    "one", [PLAIN, Adversary.knows_point(), Adversary.knows_path()], ids=lambda x: x.name
+)
 def test_one_by_one_is_the_same(one: Adversary, monkeypatch: pytest.MonkeyPatch) -> None:
     prior, hidden = Prior(WALK + Constant(1e3), TIMES), Adversary("plain", unseen=(STAY,)) & one
     places, mechanism = places_in_the_stay(prior), noise(3, True)
@@ -364,15 +362,15 @@ def test_the_least_that_is_left_whatever_is_known(
     """Most is learnt where little is known; least is left where much is."""
     kernel = in_form(form, monkeypatch)
     prior, mechanism = Prior(kernel, TIMES), noise(2, False)
-    found = seen(prior, [basic(AT)], mechanism, knows_a_point())
-    points, losses = values_of_one(prior, basic(AT), mechanism, knows_a_point())
-    before = given_one_value(prior, basic(AT), points, 10.0)[:, 0, 0]
-    alone = seen(prior, [basic(AT)], mechanism, PLAIN)
+    found = seen(prior, [Secret.at(AT)], mechanism, Adversary.knows_point())
+    points, losses = values_of_one(prior, Secret.at(AT), mechanism, Adversary.knows_point())
+    before = given_one_value(prior, Secret.at(AT), points, 10.0)[:, 0, 0]
+    alone = seen(prior, [Secret.at(AT)], mechanism, PLAIN)
     least = min(float(np.min((1 / before + losses) ** -0.5)), float(alone.after[0]))
     assert found.least[0] == pytest.approx(least, rel=1e-6)
     assert found.known[0] == pytest.approx(float(np.sqrt(before.min())), rel=1e-6)
     assert found.least[0] <= found.after[0]
-    for one in exposures(prior, basic(AT), mechanism, knows_a_point()):
+    for one in exposures(prior, Secret.at(AT), mechanism, Adversary.knows_point()):
         assert one.least == pytest.approx(least, rel=1e-6)
         assert one.least <= one.after
     assert found.known[0] < 0.5 * alone.before[0]
@@ -382,7 +380,7 @@ def test_more_doubt_of_a_known_value_than_it_varies_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A divisor below zero would leave more of the place with the value known than without it."""
-    prior, place = Prior(MOVING, TIMES), basic(float(TIMES[20]))
+    prior, place = Prior(MOVING, TIMES), Secret.at(float(TIMES[20]))
 
     def doubted(_: object, __: object, points: FloatArray) -> Beside:
         ones = np.ones(points.size)
@@ -393,4 +391,4 @@ def test_more_doubt_of_a_known_value_than_it_varies_is_refused(
 
     monkeypatch.setattr("trailveil.marginals.beside_values", doubted)
     with pytest.raises(NumericalError, match="must not be determined to within rounding"):
-        value_losses(prior, [place], noise(0, False), knows_a_point())
+        value_losses(prior, [place], noise(0, False), Adversary.knows_point())

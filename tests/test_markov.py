@@ -35,7 +35,7 @@ from trailveil.markov import (
 )
 from trailveil.mechanism import Mechanism
 from trailveil.prior import LARGEST_DENSE, Observation, Prior, SideInformation, observe
-from trailveil.secrets import Secret, basic, difference, stay, window_mean
+from trailveil.secrets import Secret
 
 BASES: dict[str, Kernel] = {
     "matern12": Matern12(60.0, 300.0),
@@ -155,11 +155,11 @@ def test_noise_that_looks_like_the_series(kernel: Kernel) -> None:
 
 def secrets(times: FloatArray) -> list[Secret]:
     return [
-        basic(float(times[150]) + 0.25),
-        basic(float(times[20]), recorded=True),
-        stay(float(times[100]), float(times[160])),
-        window_mean(times[10:130]),
-        difference(float(times[3]), float(times[250])),
+        Secret.at(float(times[150]) + 0.25),
+        Secret.at(float(times[20]), recorded=True),
+        Secret.stay(float(times[100]), float(times[160])),
+        Secret.mean(times[10:130]),
+        Secret.difference(float(times[3]), float(times[250])),
     ]
 
 

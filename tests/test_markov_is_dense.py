@@ -7,26 +7,15 @@ import numpy as np
 import pytest
 
 from tests.markov_cases import relative
-from trailveil.adversary import (
-    PLAIN,
-    Adversary,
-    Exposure,
-    believes,
-    exposures,
-    knows_a_point,
-    knows_the_path,
-    left,
-    stood_still,
-    value_losses,
-)
-from trailveil.design import design
+from trailveil.adversary import PLAIN, Adversary, Exposure, exposures, left, value_losses
+from trailveil.designer import design
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import Constant, IntegratedOU, Kernel, Matern12, Matern32, Matern52, White
 from trailveil.loss import losses, marginal_losses
 from trailveil.markov import MarkovSystem
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior, SideInformation, observe
-from trailveil.secrets import Secret, basic, compound, difference, stay, window_mean
+from trailveil.secrets import Secret
 from trailveil.values_beside import Beside
 
 # One row more than extended precision would take: full matrices in double precision answer.
@@ -56,23 +45,25 @@ _GAPS = 10.0 ** np.random.default_rng(7).uniform(-1.0, 1.5, COUNT - 1)
 TIMES = np.concatenate([[0.0], np.cumsum(_GAPS)])
 MIDDLE = float(TIMES[150])
 SECRETS: dict[str, Secret] = {
-    "place": basic(MIDDLE + 0.05),
-    "recorded": basic(MIDDLE, recorded=True),
-    "compound": compound([float(TIMES[140]), MIDDLE, float(TIMES[250])]),
-    "stay": stay(float(TIMES[145]), float(TIMES[155])),
-    "mean": window_mean(TIMES[145:156], recorded=True),
-    "difference": difference(float(TIMES[140]), float(TIMES[160])),
+    "place": Secret.at(MIDDLE + 0.05),
+    "recorded": Secret.at(MIDDLE, recorded=True),
+    "compound": Secret.at([float(TIMES[140]), MIDDLE, float(TIMES[250])]),
+    "stay": Secret.stay(float(TIMES[145]), float(TIMES[155])),
+    "mean": Secret.mean(TIMES[145:156], recorded=True),
+    "difference": Secret.difference(float(TIMES[140]), float(TIMES[160])),
 }
-STILL = stood_still([(float(TIMES[145]), float(TIMES[155]))])
+STILL = Adversary.sees_stillness([(float(TIMES[145]), float(TIMES[155]))])
 ADVERSARIES: dict[str, Adversary] = {
     "plain": PLAIN,
-    "known point": knows_a_point(),
-    "known path": knows_the_path(),
+    "known point": Adversary.knows_point(),
+    "known path": Adversary.knows_path(),
     "stopped clock": STILL,
-    "stopped clock, known point": STILL & knows_a_point(),
-    "stopped clock, known path": STILL & knows_the_path(),
-    "point and path": knows_a_point(60.0) & knows_the_path(600.0),
-    "another kernel": believes("faster", IntegratedOU(10.0, 60.0) + Constant(1e5) + White(2.0)),
+    "stopped clock, known point": STILL & Adversary.knows_point(),
+    "stopped clock, known path": STILL & Adversary.knows_path(),
+    "point and path": Adversary.knows_point(60.0) & Adversary.knows_path(600.0),
+    "another kernel": Adversary.believes(
+        "faster", IntegratedOU(10.0, 60.0) + Constant(1e5) + White(2.0)
+    ),
 }
 
 
@@ -180,7 +171,7 @@ def test_doubt_of_known_values_counts_against_us(
     for secret in (SECRETS["place"], SECRETS["stay"]):
 
         def found(secret: Secret = secret) -> FloatArray:
-            return value_losses(prior, secret, made, knows_a_point())[1]
+            return value_losses(prior, secret, made, Adversary.knows_point())[1]
 
         stated = both(monkeypatch, found)
         with monkeypatch.context() as bare:

@@ -10,15 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from trailveil.adversary import (
-    PLAIN,
-    Adversary,
-    believes,
-    knows_a_point,
-    knows_the_path,
-    stood_still,
-)
-from trailveil.design import Certificate, Kind, design
+from trailveil.adversary import PLAIN, Adversary
+from trailveil.designer import Certificate, Kind, design
 from trailveil.drawing import noise_of
 from trailveil.errors import InvalidValue
 from trailveil.extended import Extended
@@ -26,7 +19,7 @@ from trailveil.gaussian import FloatArray
 from trailveil.kernels import RBF, Constant, IntegratedOU, Kernel, Matern32, White, latent, stopped
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.prior import Prior
-from trailveil.secrets import Secret, basic, compound, difference, stay, window_mean
+from trailveil.secrets import Secret
 from trailveil.statespace import is_markov
 
 M = Extended(300)
@@ -36,13 +29,13 @@ MOVING = Prior(IntegratedOU(3.0, 60.0) + Constant(1e5) + White(2.0), 30.0 * np.a
 BARE = Prior(RBF(6.0), np.arange(9.0))
 WARY = (
     PLAIN,
-    knows_a_point(1.5, 0.3),
-    stood_still([(3.0, 3.25)]) & knows_the_path(2.0, 0.3),
-    believes("another kernel", Matern32(1.5, 2.0) + White(0.1)),
+    Adversary.knows_point(1.5, 0.3),
+    Adversary.sees_stillness([(3.0, 3.25)]) & Adversary.knows_path(2.0, 0.3),
+    Adversary.believes("another kernel", Matern32(1.5, 2.0) + White(0.1)),
 )
-ONE, PAIR = [basic(3.25, recorded=True)], [compound([3.0, 5.0], recorded=True)]
-TWO = [basic(1.75, recorded=True), basic(6.5, recorded=True)]
-ANY = [basic(3.1), window_mean(TIMES[5:8], recorded=True), difference(0.0, 9.0)]
+ONE, PAIR = [Secret.at(3.25, recorded=True)], [Secret.at([3.0, 5.0], recorded=True)]
+TWO = [Secret.at(1.75, recorded=True), Secret.at(6.5, recorded=True)]
+ANY = [Secret.at(3.1), Secret.mean(TIMES[5:8], recorded=True), Secret.difference(0.0, 9.0)]
 WITHHELD = np.isin(np.arange(TIMES.size), [3, 7])
 UNEVEN = np.linspace(1.0, 3.0, TIMES.size)
 
@@ -71,7 +64,7 @@ class Case:
         """The secrets, or every recorded value."""
         if self.secrets is not None:
             return self.secrets
-        return [basic(float(time), recorded=True) for time in self.prior.times]
+        return [Secret.at(float(time), recorded=True) for time in self.prior.times]
 
 
 def targets(name: str, secrets: list[Secret] | None, kind: str) -> dict[str, Case]:
@@ -93,19 +86,19 @@ CASES: dict[str, Case] = (
     | targets("everywhere", None, Kind.OPTIMAL)
     | targets("everywhere, uniform", None, Kind.UNIFORM)
     | {
-        "optimal, stay": Case([stay(3.0, 5.0)]),
+        "optimal, stay": Case([Secret.stay(3.0, 5.0)]),
         "optimal, one, floor": Case(ONE, more=FLOOR),
         "optimal, one, weights": Case(ONE, more={"weights": UNEVEN}),
         "optimal, one, withheld": Case(ONE, more={"withheld": WITHHELD}),
         "optimal, compound, all of it": Case(PAIR, more=ALL_OF_IT),
         "optimal, any, all of it": Case(ANY, budget=5.0, more=ALL_OF_IT),
-        "optimal, wary": Case([basic(3.1)], more={"adversaries": WARY}),
+        "optimal, wary": Case([Secret.at(3.1)], more={"adversaries": WARY}),
         "optimal, wary, all of it": Case(ONE, more=ALL_OF_IT | {"adversaries": WARY}),
-        "optimal, movement": Case([basic(90.0)], prior=MOVING, bound=1e-3),
+        "optimal, movement": Case([Secret.at(90.0)], prior=MOVING, bound=1e-3),
         "everywhere, movement": Case(None, prior=MOVING, bound=1e-3),
         "everywhere, not Markov": Case(None, prior=Prior(RBF(3.0) + White(0.1), TIMES)),
         "optimal, no measurement noise": Case(
-            [basic(2.0, recorded=True), basic(3.0, recorded=True)], prior=BARE
+            [Secret.at(2.0, recorded=True), Secret.at(3.0, recorded=True)], prior=BARE
         ),
     }
 )

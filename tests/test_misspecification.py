@@ -20,7 +20,7 @@ from tests.densities import (
 )
 from tests.releases import TIMES, whole
 from trailveil.composition import Release
-from trailveil.design.closed_form import least_noise
+from trailveil.designer.closed_form import least_noise
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gaussian import FloatArray
 from trailveil.guarantee import loss_bound_for
@@ -29,7 +29,7 @@ from trailveil.loss import loss_matrix
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.misspecification import Form, divergences, guarantee_under, misspecified
 from trailveil.prior import Prior
-from trailveil.secrets import Secret, basic, compound, difference, stay
+from trailveil.secrets import Secret
 
 SEEDS = st.integers(0, 2**32 - 1)
 FORMS: tuple[Form, ...] = ("values", "release")
@@ -40,10 +40,10 @@ PAIRS: list[tuple[Kernel, Covariance, Kernel, Covariance]] = [
 ]
 # Each with the rows that are not functions of it and of the others.
 SECRETS: list[tuple[Secret, list[int]]] = [
-    (basic(1.0, recorded=True), [0, 2, 3]),
-    (basic(1.7), [0, 1, 2, 3]),
-    (compound([0.0, 2.5], recorded=True), [1, 3]),
-    (difference(1.0, 4.0), [0, 1, 2, 3]),
+    (Secret.at(1.0, recorded=True), [0, 2, 3]),
+    (Secret.at(1.7), [0, 1, 2, 3]),
+    (Secret.at([0.0, 2.5], recorded=True), [1, 3]),
+    (Secret.difference(1.0, 4.0), [0, 1, 2, 3]),
 ]
 
 
@@ -175,7 +175,7 @@ def test_the_theorem_holds(form: Form, seed: int, which: int, kind: int, order: 
 def test_the_bound_is_the_papers_formula() -> None:
     kernel, _, other, _ = PAIRS[0]
     priors = both(kernel + White(0.3), other + White(0.3))
-    secret, noise = basic(1.0, recorded=True), mechanism(3)
+    secret, noise = Secret.at(1.0, recorded=True), mechanism(3)
     found = misspecified(*priors, secret, noise, 0.5, 3.0, confinement=2.0)
     parts = [divergences(*priors, secret, noise, order, confinement=2.0) for order in (6.0, 9.0)]
     promised = 10.0 / 2 * 0.25 * loss_matrix(priors[0], secret, noise).largest
@@ -188,7 +188,7 @@ def test_the_bound_is_the_papers_formula() -> None:
 def test_the_exact_figure_is_the_loss_under_the_truth_for_any_noise() -> None:
     """Noise of one direction, made for one prior, judged by another: by densities."""
     kernel, _, other, other_true = PAIRS[0]
-    secret, prior = basic(1.7), Prior(kernel + White(0.3), TIMES)
+    secret, prior = Secret.at(1.7), Prior(kernel + White(0.3), TIMES)
     noise = least_noise(prior, secret, loss_bound_for(1.0, 2.0))
     assert noise.factor.shape[1] == 1
     truth = Prior(other + White(0.3), TIMES)
@@ -245,7 +245,7 @@ def test_dimensions_add_their_shapes_and_share_one_displacement() -> None:
 @pytest.mark.slow
 def test_a_thousandth_off_in_length_scale_is_infinitely_off() -> None:
     """RBF, n = 50: the smallest directions of the two priors differ by orders; by 200 digits."""
-    times, secret = np.arange(50.0), basic(24.0, recorded=True)
+    times, secret = np.arange(50.0), Secret.at(24.0, recorded=True)
     noise = Mechanism(times, np.zeros((50, 0)), 0.02)
     priors = both(RBF(6.0), RBF(6.0 * 1.001), times)
     found = misspecified(*priors, secret, noise, 1.0, confinement=1.0)
@@ -276,7 +276,7 @@ def test_a_thousandth_off_in_length_scale_is_infinitely_off() -> None:
 
 def test_a_thousandth_off_in_a_rougher_prior_is_not() -> None:
     """What decides is how smooth the prior is: at two samples a length scale it is finite."""
-    times, secret = np.arange(50.0), basic(24.0, recorded=True)
+    times, secret = np.arange(50.0), Secret.at(24.0, recorded=True)
     noise = Mechanism(times, np.zeros((50, 0)), 0.02)
     priors = both(RBF(2.0), RBF(2.0 * 1.001), times)
     found = misspecified(*priors, secret, noise, 1.0, confinement=1.0)
@@ -285,7 +285,7 @@ def test_a_thousandth_off_in_a_rougher_prior_is_not() -> None:
 
 def test_unconfined_secrets_need_equal_regressions() -> None:
     """A prior of another variance alone has them; then D is in closed form."""
-    kernel, secret = Matern12(3.0, 2.0), basic(1.0, recorded=True)
+    kernel, secret = Matern12(3.0, 2.0), Secret.at(1.0, recorded=True)
     prior = Prior(kernel, TIMES)
     for ratio, order in ((1.3, 3.0), (0.8, 3.0), (0.5, 3.0)):
         found = divergences(prior, Prior(ratio * kernel, TIMES), secret, mechanism(1), order)
@@ -299,7 +299,7 @@ def test_unconfined_secrets_need_equal_regressions() -> None:
 
 
 def test_a_prior_with_measurement_noise_is_infinitely_far_from_one_without() -> None:
-    kernel, place = Matern12(3.0, 2.0), basic(1.0)
+    kernel, place = Matern12(3.0, 2.0), Secret.at(1.0)
     priors = both(kernel, kernel + White(0.1))
     assert divergences(*priors, place, mechanism(1), 3.0, confinement=1.0).larger == float("inf")
     found = divergences(*priors, place, mechanism(1), 3.0, confinement=1.0, form="release")
@@ -315,9 +315,9 @@ def test_a_stay_is_judged_on_the_stopped_clock_of_both() -> None:
     found, place, moving = (
         divergences(*judges, secret, noise, 3.0, confinement=100.0, form="release")
         for judges, secret in (
-            (priors, stay(*window)),
-            (stopped, basic(window[0])),
-            (priors, basic(window[0])),
+            (priors, Secret.stay(*window)),
+            (stopped, Secret.at(window[0])),
+            (priors, Secret.at(window[0])),
         )
     )
     assert found == place
@@ -329,7 +329,7 @@ def test_a_walker_a_little_faster_than_believed() -> None:
     times = np.arange(0.0, 500.0, 5.0)
     rest = Constant(1e5) + White(2.0)
     priors = both(IntegratedOU(3.0, 60.0) + rest, IntegratedOU(3.1, 60.0) + rest, times)
-    secret = basic(250.0)
+    secret = Secret.at(250.0)
     noise = least_noise(priors[0], secret, loss_bound_for(1.0, 200.0))
     found = misspecified(*priors, secret, noise, 200.0, confinement=1000.0, dimensions=2)
     assert found.believed.epsilon == pytest.approx(1.0, rel=1e-4)
@@ -339,7 +339,7 @@ def test_a_walker_a_little_faster_than_believed() -> None:
 
 
 def test_what_is_asked_of_the_impossible_is_refused() -> None:
-    prior, noise, secret = Prior(RBF(1.0), TIMES), mechanism(1), basic(1.0, recorded=True)
+    prior, noise, secret = Prior(RBF(1.0), TIMES), mechanism(1), Secret.at(1.0, recorded=True)
     with pytest.raises(InvalidValue, match="order must be"):
         divergences(prior, prior, secret, noise, 1.0)
     with pytest.raises(InvalidValue, match="confinement must be"):

@@ -19,7 +19,7 @@ from trailveil.kernels import RBF, Constant, IntegratedOU, Kernel, Matern32, Whi
 from trailveil.loss import loss_matrix
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior, SideInformation
-from trailveil.secrets import Secret, basic, compound, difference, stay, window_mean
+from trailveil.secrets import Secret
 
 MP = mpmath.MPContext()
 MP.dps = 60
@@ -132,14 +132,14 @@ def _conditioned(joint: Any, seen: list[int], start: int) -> Any:
 
 TIMES = np.array([0.0, 1.0, 2.5, 3.0, 5.5, 7.0])
 SECRETS = [
-    basic(2.5, recorded=True),
-    basic(2.5),
-    basic(4.25),
-    compound([1.0, 3.0], recorded=True),
-    compound([1.0, 4.0, 5.5]),
-    window_mean(TIMES[1:4]),
-    difference(1.0, 5.5),
-    stay(1.0, 3.5),
+    Secret.at(2.5, recorded=True),
+    Secret.at(2.5),
+    Secret.at(4.25),
+    Secret.at([1.0, 3.0], recorded=True),
+    Secret.at([1.0, 4.0, 5.5]),
+    Secret.mean(TIMES[1:4]),
+    Secret.difference(1.0, 5.5),
+    Secret.stay(1.0, 3.5),
 ]
 
 
@@ -169,7 +169,7 @@ def test_losses_against_who_knows_places(name: str, known_at: tuple[float, ...])
     generator = np.random.default_rng(5)
     mechanism = Mechanism(TIMES, size * generator.normal(size=(6, 1)), floor=size**2 * 0.04)
     known = SideInformation(np.array(known_at), 0.1 * size)
-    for secret in (basic(3.0), window_mean(TIMES[1:4])):
+    for secret in (Secret.at(3.0), Secret.mean(TIMES[1:4])):
         found = loss_matrix(Prior(kernel, TIMES), secret, mechanism, known=known).matrix
         truth = true_loss(covariance, noise, secret, mechanism, known)
         assert found == pytest.approx(truth, rel=1e-6)
@@ -179,9 +179,9 @@ def test_losses_against_who_knows_places(name: str, known_at: tuple[float, ...])
 def test_a_flat_prior_is_the_limit_of_a_large_level() -> None:
     mechanism = Mechanism(TIMES, np.array([[90.0], [100.0], [110.0], [100.0], [80.0], [60.0]]))
     prior = Prior(IntegratedOU(3.0, 60.0) + Constant(1000.0) + White(2.0), TIMES)
-    flat = loss_matrix(prior, basic(2.5), mechanism, flat=True).matrix
-    wide = true_loss(integrated(3.0, 60.0, 1e12), 2.0, basic(2.5), mechanism)
-    near = true_loss(integrated(3.0, 60.0, 1000.0), 2.0, basic(2.5), mechanism)
+    flat = loss_matrix(prior, Secret.at(2.5), mechanism, flat=True).matrix
+    wide = true_loss(integrated(3.0, 60.0, 1e12), 2.0, Secret.at(2.5), mechanism)
+    near = true_loss(integrated(3.0, 60.0, 1000.0), 2.0, Secret.at(2.5), mechanism)
     assert wide[0, 0] <= flat[0, 0] <= near[0, 0] + 1.1 / 1000.0**2
 
 
@@ -191,7 +191,7 @@ def test_epsilon_is_the_renyi_divergence_by_quadrature(order: float) -> None:
     gamma, shift = 0.7, 0.9
     prior = Prior(White(1.0), np.array([0.0]))
     mechanism = Mechanism(prior.times, np.zeros((1, 1)), floor=gamma)
-    loss = loss_matrix(prior, basic(0.0, recorded=True), mechanism).matrix
+    loss = loss_matrix(prior, Secret.at(0.0, recorded=True), mechanism).matrix
     deviation = np.sqrt(gamma)
 
     def integrand(z: float) -> float:

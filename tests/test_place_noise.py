@@ -8,7 +8,7 @@ import pytest
 
 from trailveil.adversaries import Named
 from trailveil.demands import Target
-from trailveil.design.shapes import Limit, least_noise
+from trailveil.designer.shapes import Limit, least_noise
 from trailveil.errors import InvalidValue, Refused
 from trailveil.kernels import IntegratedOU
 from trailveil.place_noise import PlaceNoise, place_noise

@@ -21,7 +21,7 @@ from trailveil.plots.curves import noise_figure
 from trailveil.plots.maps import Ring, Shown, lines_of, map_figure
 from trailveil.prior import Prior
 from trailveil.projection import Frame, frame_for
-from trailveil.secrets import basic
+from trailveil.secrets import Secret
 from trailveil.trace import Trace
 from trailveil.utility import bounds
 from trailveil.utility import density as time_in_cells
@@ -72,7 +72,7 @@ def test_a_posterior_over_time_is_that_of_the_attack_at_each_time() -> None:
     mean, deviation = posterior_over_time(prior, mechanism, seen, at)
     view = View(times, np.column_stack([seen, seen])[None])
     for k, time in enumerate(at):
-        (one,) = posterior_mean(view, Knowledge((basic(time),), prior.kernel, mechanism))
+        (one,) = posterior_mean(view, Knowledge((Secret.at(time),), prior.kernel, mechanism))
         assert one is not None
         assert one.places[0, 0] == pytest.approx(mean[k], abs=1e-6)
         assert one.deviation == pytest.approx(deviation[k], rel=1e-6)

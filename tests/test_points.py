@@ -13,7 +13,7 @@ from trailveil.mechanism import Mechanism
 from trailveil.points import PointsPosterior, points_posterior
 from trailveil.prior import NOTHING_KNOWN, Observation, Prior, SideInformation, observe
 from trailveil.residual import Points
-from trailveil.secrets import Secret, basic, compound
+from trailveil.secrets import Secret
 
 PROCESS = Matern32(120.0, 900.0) + White(3.0)
 
@@ -79,9 +79,9 @@ def test_equals_full_matrices(
     asked = np.concatenate([times[::3], [float(times[30]) + 0.5, float(times[-1]) + 99.0]])
     points = Points(asked, recorded, loading(observation, level))
     for secret in (
-        basic(float(times[31]) + 0.25),
-        basic(float(times[31]), recorded=True),
-        compound([float(times[3]), float(times[30])]),
+        Secret.at(float(times[31]) + 0.25),
+        Secret.at(float(times[31]), recorded=True),
+        Secret.at([float(times[3]), float(times[30])]),
     ):
         expected = dense(observation, secret, points)
         answer = found(observation, secret, points)
@@ -98,7 +98,7 @@ def test_the_secret_itself_among_the_points() -> None:
     observation = observe(Prior(kernel, times), Mechanism(times, np.empty((5_000, 0)), 100.0))
     for at in (float(times[0]), float(times[2_500]) + 1.0, float(times[-1])):
         answer = found(
-            observation, basic(at), Points(np.array([at]), False, loading(observation, 1e5))
+            observation, Secret.at(at), Points(np.array([at]), False, loading(observation, 1e5))
         )
         assert answer.variances[0] == pytest.approx(answer.secret.covariance[0, 0], rel=1e-7)
         assert answer.covariances[0, 0] == pytest.approx(answer.secret.covariance[0, 0], rel=1e-7)
@@ -108,7 +108,7 @@ def test_knowing_a_point_is_conditioning_on_it() -> None:
     times = nasty_times(80, seed=1, widest=1.5)
     prior = Prior(IntegratedOU(3.0, 60.0) + White(2.0) + Constant(1e5), times)
     noise = Mechanism(times, np.random.default_rng(0).normal(size=(80, 1)) * 100.0)
-    secret, accuracy = basic(float(times[40])), 10.0
+    secret, accuracy = Secret.at(float(times[40])), 10.0
     observation = observe(prior, noise)
     answer = found(observation, secret, Points(times, True, loading(observation, 1e5)))
     for i in (0, 39, 40, 79):
@@ -134,7 +134,7 @@ def test_work_grows_with_rows_and_points(monkeypatch: pytest.MonkeyPatch) -> Non
         observation = observe(
             Prior(Matern32(60.0) + White(1.0), times), Mechanism(times, np.empty((count, 0)))
         )
-        found(observation, basic(5.0), Points(times, True, np.empty(0)))
+        found(observation, Secret.at(5.0), Points(times, True, np.empty(0)))
         return sum(touched)
 
     assert work(8_000) < 4.1 * work(2_000)
@@ -144,7 +144,7 @@ def test_full_matrices_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trailveil.prior.LARGEST_DENSE", 500)
     prior = Prior(Matern32(60.0) + White(1.0), np.arange(5.0))
     observation = observe(prior, Mechanism(prior.times, np.empty((5, 0))), NOTHING_KNOWN)
-    joint: Joint = observation.joint(basic(2.0))
+    joint: Joint = observation.joint(Secret.at(2.0))
     assert not isinstance(joint.system, MarkovSystem)
     with pytest.raises(InvalidValue, match="Markov system"):
-        points_posterior(joint, basic(2.0), Points(prior.times, True, np.empty(0)))
+        points_posterior(joint, Secret.at(2.0), Points(prior.times, True, np.empty(0)))

@@ -10,7 +10,7 @@ from trailveil.loss import loss_matrix
 from trailveil.mechanism import no_noise
 from trailveil.precision import given_one_value, variances_given_one_value
 from trailveil.prior import Prior
-from trailveil.secrets import Secret, basic, compound, difference, window_mean
+from trailveil.secrets import Secret
 
 TIMES = np.array([0.0, 20.0, 45.0, 90.0, 200.0, 400.0])
 ACCURACY = 10.0
@@ -20,7 +20,12 @@ KERNELS = {
     "movement": IntegratedOU(3.0, 60.0) + White(2.0),
     "stationary": Matern32(50.0, 100.0) + White(2.0),
 }
-SECRETS = [basic(45.0), basic(60.0), window_mean([20.0, 45.0, 90.0]), difference(20.0, 90.0)]
+SECRETS = [
+    Secret.at(45.0),
+    Secret.at(60.0),
+    Secret.mean([20.0, 45.0, 90.0]),
+    Secret.difference(20.0, 90.0),
+]
 
 
 def expected(kernel: Kernel, secret: Secret, at: float) -> float:
@@ -63,6 +68,6 @@ def test_many_places_at_once_have_the_diagonals_of_their_matrices() -> None:
 
 def test_a_loss_beyond_the_squares_of_doubles_is_that_of_a_secret_that_is_known() -> None:
     times = np.arange(36.0)
-    places = compound([11.3, 12.6])
+    places = Secret.at([11.3, 12.6])
     with pytest.raises(NumericalError, match="infinite loss"):
         loss_matrix(Prior(RBF(300.0), times), places, no_noise(times))

@@ -10,7 +10,7 @@ from trailveil.errors import InvalidValue, Unavailable
 from trailveil.kernels import RBF, Constant, IntegratedOU, Kernel, Matern32, StoppedClock, White
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.recurring import SAME_PLACE, information, routine
-from trailveil.secrets import basic
+from trailveil.secrets import Secret
 from trailveil.ways import Shapes, Way, loss_of_shapes
 
 MOVES = IntegratedOU(3.0, 60.0) + Constant(1e5) + White(2.0)
@@ -110,7 +110,7 @@ def test_own_noise_and_a_floor_are_noise_of_one_recording_alone() -> None:
     times, visits = RIDES[1]
     mechanism = Mechanism(times + 20.0, 300.0 * SHAPES.at(away(times, visits))[:, :1], 25.0)
     stopped = MOVES.warp(StoppedClock(((0.0, 80.0),)))
-    exact = joint_loss(stopped, [Release(mechanism)], basic(0.0)).matrix[0, 0]
+    exact = joint_loss(stopped, [Release(mechanism)], Secret.at(0.0)).matrix[0, 0]
     told = information(MOVES, times, visits, np.ones((times.size, 1)), mechanism.factor, noise=25.0)
     # What is told is of the place that visits share, to SAME_PLACE; the level was 100 km.
     assert 1 / told[0, 0] - SAME_PLACE**2 == pytest.approx(1 / (exact + 1e-10), rel=1e-6)
@@ -156,8 +156,8 @@ def release(start: float, std: float) -> Release:
 def together(kernel: Kernel) -> tuple[float, float]:
     """The loss of a place of the first ride, alone and with a ride a week later."""
     rides = [release(0.0, 300.0), release(WEEK, 200.0)]
-    alone = joint_loss(kernel, rides[:1], basic(0.0)).matrix[0, 0]
-    return alone, joint_loss(kernel, rides, basic(0.0)).matrix[0, 0]
+    alone = joint_loss(kernel, rides[:1], Secret.at(0.0)).matrix[0, 0]
+    return alone, joint_loss(kernel, rides, Secret.at(0.0)).matrix[0, 0]
 
 
 def test_a_week_apart_a_prior_that_forgets_composes_as_independent() -> None:

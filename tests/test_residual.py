@@ -25,7 +25,7 @@ from trailveil.kernels import (
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Observation, Prior, SideInformation, observe
 from trailveil.residual import Sources, _slack, _total, markov_posterior
-from trailveil.secrets import Secret, basic, compound, difference, stay, window_mean
+from trailveil.secrets import Secret
 
 PROCESS = Matern32(120.0, 900.0) + White(3.0)
 BITS = 400
@@ -47,12 +47,12 @@ def released(count: int, seed: int, widest: float, *, process: bool) -> Mechanis
 
 def secrets(times: FloatArray) -> list[Secret]:
     return [
-        basic(float(times[3]) + 0.25),
-        basic(float(times[2]), recorded=True),
-        stay(float(times[1]), float(times[4])),
-        compound([float(times[1]), float(times[-1]), float(times[2])]),
-        window_mean(times[1:-1], recorded=True),
-        difference(float(times[1]), float(times[-1])),
+        Secret.at(float(times[3]) + 0.25),
+        Secret.at(float(times[2]), recorded=True),
+        Secret.stay(float(times[1]), float(times[4])),
+        Secret.at([float(times[1]), float(times[-1]), float(times[2])]),
+        Secret.mean(times[1:-1], recorded=True),
+        Secret.difference(float(times[1]), float(times[-1])),
     ]
 
 
@@ -137,7 +137,7 @@ def long_ride(kernel: Kernel, count: int) -> tuple[Observation, Secret]:
     times = np.cumsum(np.random.default_rng(0).exponential(5.0, count))
     prior = Prior(kernel + White(2.0) + Constant(1e5), times - times[0])
     nothing = Mechanism(prior.times, np.empty((count, 0)))
-    return observe(prior, nothing), basic(float(prior.times[count // 2]) + 1.0)
+    return observe(prior, nothing), Secret.at(float(prior.times[count // 2]) + 1.0)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_the_observation_takes_the_sharp_form() -> None:
 
 def test_secrets_from_before_the_origin_are_left_to_the_general_form() -> None:
     observation, _ = long_ride(IntegratedOU(3.0, 60.0), 50)
-    early = basic(-30.0)
+    early = Secret.at(-30.0)
     joint = observation.joint(early)
     expected = posterior(joint)
     found = markov_posterior(joint, early)
@@ -173,15 +173,15 @@ def test_secrets_from_before_the_origin_are_left_to_the_general_form() -> None:
 def test_full_matrices_are_refused() -> None:
     prior = Prior(RBF(60.0) + White(1.0), np.arange(5.0))
     observation = observe(prior, Mechanism(prior.times, np.empty((5, 0))))
-    joint: Joint = observation.joint(basic(2.0))
+    joint: Joint = observation.joint(Secret.at(2.0))
     with pytest.raises(ValueError, match="Markov system"):
-        markov_posterior(joint, basic(2.0))
+        markov_posterior(joint, Secret.at(2.0))
 
 
 def test_a_stay_is_judged_on_its_stopped_clock() -> None:
     times = np.arange(0.0, 100.0)
     prior = Prior(Matern32(60.0, 300.0) + White(2.0), times)
-    secret = stay(30.0, 60.0)
+    secret = Secret.stay(30.0, 60.0)
     observation = observe(prior.for_secret(secret), Mechanism(times, np.empty((100, 0))))
     found = observation.posterior(secret).covariance[0, 0]
     base, _ = split(prior.kernel.warp(StoppedClock(((30.0, 60.0),))))

@@ -18,7 +18,7 @@ from trailveil.kernels import RBF, Matern12, White
 from trailveil.loss import direct_and_inferential, loss_matrix
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
-from trailveil.secrets import Secret, basic, compound, difference, window_mean
+from trailveil.secrets import Secret
 from trailveil.theorems import GpLossBound, gp_loss_bound, independent_dimensions, more_private
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -56,11 +56,11 @@ def test_divergence_is_half_the_order_times_the_loss(
     rng = np.random.default_rng(seed)
     kernel, true = KERNELS[kind]
     secret = [
-        basic(1.7),
-        basic(1.0, recorded=True),
-        compound([0.0, 2.5], recorded=True),
-        difference(0.0, 3.0),
-        window_mean([1.0, 2.5], recorded=True),
+        Secret.at(1.7),
+        Secret.at(1.0, recorded=True),
+        Secret.at([0.0, 2.5], recorded=True),
+        Secret.difference(0.0, 3.0),
+        Secret.mean([1.0, 2.5], recorded=True),
     ][which]
     # Independent noise keeps the joint density one; it is small, so that low rank shows.
     mechanism = Mechanism(TIMES, 3.0 * rng.normal(size=(TIMES.size, rank)), 1e-2)
@@ -75,7 +75,7 @@ def test_the_definition_by_quadrature_in_one_dimension() -> None:
     prior, noise, order = 4.0, 1.5, 3.0
     times = np.zeros(1)
     mechanism = Mechanism(times, np.array([[np.sqrt(noise)]]))
-    found = loss_matrix(Prior(Matern12(1.0, 2.0) + White(0.5), times), basic(0.0), mechanism)
+    found = loss_matrix(Prior(Matern12(1.0, 2.0) + White(0.5), times), Secret.at(0.0), mechanism)
     inverse = np.linalg.inv(np.array([[prior + 0.25 + noise, prior], [prior, prior]]))
 
     def density(z: Any, s: float) -> Any:
@@ -97,7 +97,7 @@ def test_the_definition_by_quadrature_in_two_dimensions() -> None:
     """Two released values, one of them the secret's own; sums over a fine grid."""
     times, order = np.array([0.0, 1.0]), 2.5
     mechanism = Mechanism(times, np.array([[1.0], [0.6]]), 0.3)
-    found = loss_matrix(Prior(RBF(1.5, 2.0), times), basic(0.0, recorded=True), mechanism)
+    found = loss_matrix(Prior(RBF(1.5, 2.0), times), Secret.at(0.0, recorded=True), mechanism)
     near = 4.0 * np.exp(-1 / 4.5)
     covariance = np.array(
         [[4.0 + 1.3, near + 0.6, 4.0], [near + 0.6, 4.66, near], [4.0, near, 4.0]]
@@ -157,7 +157,7 @@ def test_the_secret_and_the_rest_tell_independently(
     kernel, true = KERNELS[kind]
     mechanism, prior = structured(seed, indices), Prior(kernel + White(0.3), TIMES)
     direct, inferential = direct_and_inferential(prior, indices, mechanism)
-    secret = compound([float(TIMES[i]) for i in indices], recorded=True)
+    secret = Secret.at([float(TIMES[i]) for i in indices], recorded=True)
     rng = np.random.default_rng(seed)
     a, b = rng.normal(size=(2, len(indices)))
     own = np.isin(np.arange(TIMES.size), indices)
@@ -187,7 +187,7 @@ def test_no_pair_within_the_radius_is_told_apart_by_more(
     kernel, true = KERNELS[kind]
     mechanism, prior = structured(seed, indices), Prior(kernel + White(0.3), TIMES)
     bound = gp_loss_bound(prior, indices, mechanism, 2.0, 3.0)
-    secret = compound([float(TIMES[i]) for i in indices], recorded=True)
+    secret = Secret.at([float(TIMES[i]) for i in indices], recorded=True)
     covariance = whole(true, 0.3, [Release(mechanism)], secret)
     rng = np.random.default_rng(seed)
     exact = []
@@ -246,11 +246,11 @@ def test_the_corollary_holds_and_the_largest_is_exact() -> None:
     expected = 2.5 * 4.0 * (1 / 0.8 + bounds[0].inferential + bounds[1].inferential)
     assert corollary.epsilon == pytest.approx(expected)
     largest = max(one.epsilon for one in bounds)
-    losses = [loss_matrix(prior, basic(1.0, recorded=True), one).matrix for one in mechanisms]
+    losses = [loss_matrix(prior, Secret.at(1.0, recorded=True), one).matrix for one in mechanisms]
     assert guarantee_of(losses, 2.0).epsilon == pytest.approx(largest, rel=1e-6)
     assert largest < corollary.epsilon
     # By densities: the divergence of two independent coordinates is the sum of theirs.
-    secret = basic(1.0, recorded=True)
+    secret = Secret.at(1.0, recorded=True)
     written = [whole(true, 0.3, [Release(one)], secret) for one in mechanisms]
     at_most = 0.0
     for angle in np.linspace(0.0, np.pi / 2, 13):
@@ -277,7 +277,7 @@ def test_more_noise_in_the_semidefinite_order_never_raises_any_loss(
     more = less.plus(Mechanism(TIMES, rng.normal(size=(TIMES.size, rank))))
     assert more_private(more, less)
     assert more_private(less, more) == (rank == 0)
-    for secret in (compound([1.0, 2.5], recorded=True), difference(0.3, 4.0)):
+    for secret in (Secret.at([1.0, 2.5], recorded=True), Secret.difference(0.3, 4.0)):
         one, other = (loss_matrix(prior, secret, made).matrix for made in (less, more))
         lowest = float(np.linalg.eigvalsh(one - other)[0])
         assert lowest >= -1e-8 * np.abs(one).max()

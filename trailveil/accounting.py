@@ -43,7 +43,7 @@ from trailveil.recorded import Kept, tells_nothing_new, unpacked
 from trailveil.recurring import information
 from trailveil.release import Finding, Plan
 from trailveil.request import Method
-from trailveil.secrets import compound
+from trailveil.secrets import Secret
 from trailveil.trace import NANOSECONDS
 from trailveil.unions import cuts_before, is_in, told_by_union
 
@@ -314,11 +314,11 @@ def _together(book: Book, numbers: Sequence[int], made: Plan) -> tuple[float, fl
     for kernel in kernels_for(request):
         still = kernel.warp(stopped(stays)) if stays else kernel
         try:
-            loss = joint_loss(still, releases, compound(moments)).matrix
+            loss = joint_loss(still, releases, Secret.at(moments)).matrix
             if epsilon_of(radius, largest_eigenvalue(loss), request.order) > _DISCLOSED:
                 return everything
             singles = [
-                largest_eigenvalue(joint_loss(still, releases, compound([one])).matrix)
+                largest_eigenvalue(joint_loss(still, releases, Secret.at([one])).matrix)
                 for one in moments
             ]
         except (NumericalError, Unavailable, InvalidValue):

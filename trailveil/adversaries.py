@@ -11,14 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
-from trailveil.adversary import (
-    PLAIN,
-    Adversary,
-    believes,
-    knows_a_point,
-    knows_the_path,
-    stood_still,
-)
+from trailveil.adversary import PLAIN, Adversary
 from trailveil.errors import InvalidValue
 from trailveil.kernels import IntegratedOU, Kernel, Sum
 
@@ -67,12 +60,12 @@ def moving(
     """
     found = [PLAIN]
     if Named.POINT in who:
-        found.append(knows_a_point())
+        found.append(Adversary.knows_point())
     if Named.PATH in who:
-        found.append(knows_the_path(surely=surely))
+        found.append(Adversary.knows_path(surely=surely))
     if Named.SPEEDS in who:
         found += [
-            believes(f"knows that the speed is {speed:g} m/s", other)
+            Adversary.believes(f"knows that the speed is {speed:g} m/s", other)
             for speed, other in other_speeds(kernel)
         ]
     around = Adversary(PLAIN.name, unseen=tuple(unseen))
@@ -85,7 +78,7 @@ def seeing_stillness(
     """The same, each of whom sees besides that the person stood still in the windows."""
     if Named.STILL not in who or not windows:
         return []
-    return [one & stood_still(windows) for one in moving(who, kernel, surely=surely)]
+    return [one & Adversary.sees_stillness(windows) for one in moving(who, kernel, surely=surely)]
 
 
 def every(who: Sequence[Named], kernel: Kernel, windows: Sequence[Window] = ()) -> list[Adversary]:

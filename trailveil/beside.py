@@ -28,7 +28,7 @@ from trailveil.gaussian import FloatArray
 from trailveil.kernels import Kernel, stopped
 from trailveil.ledger import Recorded
 from trailveil.mechanism import Mechanism, no_noise
-from trailveil.secrets import basic
+from trailveil.secrets import Secret
 from trailveil.statespace import is_markov
 from trailveil.trace import NANOSECONDS
 from trailveil.ways import movement
@@ -153,7 +153,7 @@ def _added(
     others = [Release(replace(one, times=one.times - start), "other") for one in mechanisms]
     if exact.size:
         others.append(Release(no_noise(exact - start), "other"))
-    places = [basic(a / NANOSECONDS - start) for a, _ in target.parts]
+    places = [Secret.at(a / NANOSECONDS - start) for a, _ in target.parts]
     more = np.zeros(len(places))
     for kernel in kernels:
         still = kernel.warp(stopped(stays)) if stays else kernel

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.design.cut import least_cut
+from trailveil.designer.cut import least_cut
 from trailveil.gaussian import FloatArray
 from trailveil.privacy.movement import Movement
 from trailveil.projection import MICRO

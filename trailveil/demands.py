@@ -15,7 +15,7 @@ import numpy as np
 from trailveil.adversaries import Named, moving, seeing_stillness
 from trailveil.adversary import Adversary
 from trailveil.crops import Crop
-from trailveil.design.requirements import Demand
+from trailveil.designer.requirements import Demand
 from trailveil.errors import BeyondPrior
 from trailveil.fix_losses import fix_losses
 from trailveil.gaussian import FloatArray
@@ -23,7 +23,7 @@ from trailveil.kernels import split
 from trailveil.marginals import Seen, seen
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
-from trailveil.secrets import Secret, basic, window_mean
+from trailveil.secrets import Secret
 
 # Fixes of a stay that are looked at, evenly, while noise is sought; and in the end: stays of more
 # fixes are searched.
@@ -162,13 +162,13 @@ def demanded(
         return found
 
     if begin == end:
-        return demand(basic(begin), [*passing, *still])
+        return demand(Secret.at(begin), [*passing, *still])
     times = prior.times[(prior.times >= begin) & (prior.times <= end)]
     some = np.quantile(times, _WITHIN, method="nearest").tolist() if times.size else []
-    places = [basic(time) for time in sorted({begin, end, *some, *aims.places})]
-    places += [window_mean(times)] if times.size > 1 else []
+    places = [Secret.at(time) for time in sorted({begin, end, *some, *aims.places})]
+    places += [Secret.mean(times)] if times.size > 1 else []
     found = [one for place in places for one in demand(place, passing)]
-    return found + demand(basic(begin), still)
+    return found + demand(Secret.at(begin), still)
 
 
 def judged(
@@ -275,8 +275,8 @@ def _looked(
     mean_of: FloatArray | None = None,
 ) -> _Looked:
     """What an adversary sees of the places at some times, and of the mean over others."""
-    places = [basic(time) for time in moments]
-    means = [window_mean(mean_of)] if mean_of is not None and mean_of.size > 1 else []
+    places = [Secret.at(time) for time in moments]
+    means = [Secret.mean(mean_of)] if mean_of is not None and mean_of.size > 1 else []
     found = seen(crop.prior, [*places, *means], mechanism, one, edges=crop.edges)
     return _Looked((*moments, *([None] * len(means))), found)
 

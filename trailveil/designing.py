@@ -16,11 +16,11 @@ from scipy.linalg import svd
 from trailveil.adversary import Adversary
 from trailveil.crops import Crop
 from trailveil.demands import Aims, Left, Target, demanded, judged, judged_again, still_missed
-from trailveil.design.columns import turn
-from trailveil.design.requirements import Demand
-from trailveil.design.robust import QUICKLY, Effort
-from trailveil.design.several import Wanted, sought
-from trailveil.design.splines import Splines, splines
+from trailveil.designer.columns import turn
+from trailveil.designer.requirements import Demand
+from trailveil.designer.robust import QUICKLY, Effort
+from trailveil.designer.several import Wanted, sought
+from trailveil.designer.splines import Splines, splines
 from trailveil.errors import NumericalError, Refused, TooCoarse
 from trailveil.gaussian import FloatArray
 from trailveil.mechanism import Mechanism

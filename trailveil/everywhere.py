@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from trailveil.adversaries import Named
 from trailveil.anytime import Assumed, movement_of
-from trailveil.design.everywhere import alone, noise_everywhere
+from trailveil.designer.everywhere import alone, noise_everywhere
 from trailveil.errors import InvalidValue, Refused
 from trailveil.mechanism import LARGEST_STD
 from trailveil.projection import placed

@@ -13,7 +13,7 @@ import numpy as np
 
 from trailveil.adversaries import SPEEDS, Named, at_speed
 from trailveil.demands import Target
-from trailveil.design.shapes import Limit, least_noise
+from trailveil.designer.shapes import Limit, least_noise
 from trailveil.errors import InvalidValue, Refused
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import Kernel

@@ -21,7 +21,7 @@ from trailveil.adversaries import Named
 from trailveil.common import Common
 from trailveil.cutting import Paces
 from trailveil.demands import Target
-from trailveil.design.cut import least_cut
+from trailveil.designer.cut import least_cut
 from trailveil.errors import InvalidValue, Refused, UnreadableInput
 from trailveil.formats.source import load, named
 from trailveil.gaussian import FloatArray

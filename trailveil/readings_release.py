@@ -26,7 +26,7 @@ from trailveil.mechanism import Mechanism, no_noise
 from trailveil.precision import known_variances
 from trailveil.prior import Prior
 from trailveil.readings import Readings
-from trailveil.secrets import Secret, window_mean
+from trailveil.secrets import Secret
 from trailveil.selection import Stretch, within
 from trailveil.statespace import is_markov
 from trailveil.traces.grid import Grid, reading_grid
@@ -223,7 +223,7 @@ def _loss_of(prior: Prior, mechanism: Mechanism, span: tuple[float, float]) -> f
     every = Secret("every", inside[some], np.eye(some.size))
     losses = [float(np.max(marginal_losses(prior, every, mechanism)))]
     if inside.size > 1:
-        losses.append(float(loss_matrix(prior, window_mean(inside), mechanism).matrix[0, 0]))
+        losses.append(float(loss_matrix(prior, Secret.mean(inside), mechanism).matrix[0, 0]))
     return max(losses)
 
 
@@ -271,7 +271,7 @@ def _plan_every(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
 
     # Noise that hides each recorded value so well hides each true one a little less.
     bound = request.bound
-    from trailveil.design import design  # it takes long to import
+    from trailveil.designer import design  # it takes long to import
 
     for _ in range(_MOST_STEPS):
         mechanism, _certificate = design(prior, None, bounds=[bound])

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.arrays import from_bytes, to_bytes
-from trailveil.design.window import WindowNoise, together
+from trailveil.designer.window import WindowNoise, together
 from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
 from trailveil.ledger import Book

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from trailveil.anytime import Worst
 from trailveil.common import Common, named_in_full
 from trailveil.cutting import Window, at_one_place, reckoned_together
-from trailveil.design.table import Cache, noise_of
-from trailveil.design.window import WindowNoise, together
+from trailveil.designer.table import Cache, noise_of
+from trailveil.designer.window import WindowNoise, together
 from trailveil.errors import BeyondPrior, InvalidValue, Refused
 from trailveil.guarantee import CIRCLE_68, Guarantee
 from trailveil.kept import MOVEMENT, with_fields_left_out

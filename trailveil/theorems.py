@@ -24,7 +24,7 @@ from trailveil.guarantee import Guarantee
 from trailveil.loss import loss_matrix
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
-from trailveil.secrets import compound
+from trailveil.secrets import Secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def gp_loss_bound(
     if not radius >= 0:
         raise InvalidValue(f"radius must be a number of at least 0, got {radius}")
     variance = _secret_variance(indices, mechanism)
-    secret = compound([float(prior.times[index]) for index in indices], recorded=True)
+    secret = Secret.at([float(prior.times[index]) for index in indices], recorded=True)
     direct = 1.0 / variance
     inferential = max(0.0, loss_matrix(prior, secret, mechanism).largest - direct)
     return GpLossBound(direct, inferential, secret.size, radius, order)

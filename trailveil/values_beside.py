@@ -10,7 +10,7 @@ from trailveil.markov import MarkovSystem
 from trailveil.points import points_posterior
 from trailveil.prior import Observation
 from trailveil.residual import Points
-from trailveil.secrets import Secret, basic
+from trailveil.secrets import Secret
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +30,7 @@ def beside_values(observation: Observation, secret: Secret, points: FloatArray) 
     """A secret beside the recorded values at some times (p,), given what is observed."""
     if not isinstance(observation.system, MarkovSystem):
         return _side_by_side(observation, secret, points)
-    loading = observation.joint(basic(float(points[0]), recorded=True)).secret_loadings[0]
+    loading = observation.joint(Secret.at(float(points[0]), recorded=True)).secret_loadings[0]
     found = points_posterior(observation.joint(secret), secret, Points(points, True, loading))
     own = np.diagonal(found.secret.covariance)
     # The values are known to rounding, with no bound of it: to what the secret is, and at least so.

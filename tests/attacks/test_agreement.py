@@ -27,7 +27,7 @@ from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
 from trailveil.release import Plan, plan
 from trailveil.request import STRANGER, Method, Request
-from trailveil.secrets import basic
+from trailveil.secrets import Secret
 from trailveil.selection import Stretch
 
 pytestmark = pytest.mark.slow
@@ -189,7 +189,7 @@ def test_worlds_vary_as_their_prior() -> None:
         RBF(10.0, 2.0) + White(0.5),
     ):
         prior = Prior(kernel, times)
-        world = worlds.recordings(prior, basic(6.0), count, np.random.default_rng(1))
+        world = worlds.recordings(prior, Secret.at(6.0), count, np.random.default_rng(1))
         both = np.concatenate([world.recorded, world.secret[:, None]], axis=1)
         points = np.append(times, 6.0)
         expected = kernel(points, points)

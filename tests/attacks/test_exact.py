@@ -29,7 +29,7 @@ from trailveil.mechanism import Mechanism
 from trailveil.projection import MICRO
 from trailveil.release import Plan, plan
 from trailveil.request import Method, Request
-from trailveil.secrets import basic
+from trailveil.secrets import Secret
 from trailveil.selection import Stretch
 from trailveil.trace import Trace
 
@@ -78,7 +78,7 @@ def errors(made: Plan, mechanism: Mechanism, attack: Attack) -> FloatArray | Non
     middle = times.size // 2
     released = true + noises(mechanism, (DRAWS,), np.random.default_rng(5))
     known = Knowledge(
-        (basic(times[middle]),),
+        (Secret.at(times[middle]),),
         made.request.kernel,
         mechanism,
         grid=OnGrid(made.frame, made.grid.step),
@@ -165,4 +165,4 @@ def test_the_attack_must_know_how_the_noise_varies() -> None:
     view = View(made.trace.seconds, made.lattice[None] / MICRO)
     for attack in EXACT.values():
         with pytest.raises(InvalidValue, match="must know how the noise varies"):
-            attack(view, Knowledge((basic(0.0),), made.request.kernel))
+            attack(view, Knowledge((Secret.at(0.0),), made.request.kernel))

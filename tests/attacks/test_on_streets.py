@@ -21,7 +21,7 @@ from trailveil.gaussian import FloatArray
 from trailveil.mechanism import Mechanism
 from trailveil.release import plan
 from trailveil.request import DEFAULT_KERNEL, Method, Request
-from trailveil.secrets import basic
+from trailveil.secrets import Secret
 from trailveil.selection import Stretch
 from trailveil.streets.network import Network, network
 from trailveil.streets.town import as_trace, town, town_ride
@@ -39,7 +39,7 @@ def errors(mechanism: Mechanism, moment: float, seeds: range) -> FloatArray:
         weights = random.standard_normal((mechanism.factor.shape[1], 2))
         seen = (ride + mechanism.factor @ weights)[mechanism.rows]
         seen = seen + np.sqrt(mechanism.floor) * random.standard_normal(seen.shape)
-        known = Knowledge((basic(moment),), DEFAULT_KERNEL, mechanism, streets=TOWN)
+        known = Knowledge((Secret.at(moment),), DEFAULT_KERNEL, mechanism, streets=TOWN)
         (one,) = on_streets(View(mechanism.times[mechanism.rows], seen[None]), known)
         assert one is not None
         found.append(one.errors(ride[np.searchsorted(TIMES, moment)])[0])
@@ -139,7 +139,7 @@ def test_riders_keep_to_the_streets_and_to_their_pace() -> None:
 
 
 def test_a_map_is_asked_for() -> None:
-    known = Knowledge((basic(0.0),), DEFAULT_KERNEL, cut(0.0, 100.0))
+    known = Knowledge((Secret.at(0.0),), DEFAULT_KERNEL, cut(0.0, 100.0))
     with pytest.raises(InvalidValue, match="must have a street network"):
         on_streets(View(TIMES[:2], np.zeros((1, 2, 2))), known)
     ride = as_trace(*town_ride(TOWN, 100))

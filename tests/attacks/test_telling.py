@@ -17,7 +17,7 @@ from trailveil.adversaries import Named
 from trailveil.attacks import hypotheses
 from trailveil.attacks.hypotheses import audited
 from trailveil.attacks.telling import told_apart
-from trailveil.design.closed_form import least_noise
+from trailveil.designer.closed_form import least_noise
 from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import Matern32, White
@@ -26,12 +26,12 @@ from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
 from trailveil.release import Plan
 from trailveil.request import STRANGER
-from trailveil.secrets import basic
+from trailveil.secrets import Secret
 
 N, SECRET = 20_000, 6
 TIMES = np.arange(12.0)
 PRIOR = Prior(Matern32(4.0, 3.0) + White(0.5), TIMES)
-PLACE = basic(float(SECRET), recorded=True)
+PLACE = Secret.at(float(SECRET), recorded=True)
 
 
 def shared_noise() -> Mechanism:
@@ -212,7 +212,7 @@ def test_hypotheses_lie_where_they_are_said_to(made: Plan) -> None:
     found = hypotheses._releases(
         replace(made, mechanism=nothing),
         prior,
-        basic(float(made.mechanism.times[20])),
+        Secret.at(float(made.mechanism.times[20])),
         place,
         200,
         np.random.default_rng(3),

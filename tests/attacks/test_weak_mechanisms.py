@@ -18,7 +18,7 @@ from tests.attacks.weak import (
     view,
     white,
 )
-from trailveil.adversary import believes, stood_still
+from trailveil.adversary import Adversary
 from trailveil.attacks.centres import average, circle_of_holes, circle_of_stay
 from trailveil.attacks.contract import Attack, Knowledge, TruePlaces, View
 from trailveil.attacks.edges import edges_of_hole
@@ -29,7 +29,7 @@ from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import Constant, Matern32, White
 from trailveil.mechanism import Mechanism
-from trailveil.secrets import basic
+from trailveil.secrets import Secret
 
 
 def errors(attack: Attack, seen: View, known: Knowledge) -> FloatArray:
@@ -58,7 +58,7 @@ def test_a_smoother_undoes_independent_noise_whose_size_it_is_not_told() -> None
 def test_a_smoother_smooths_as_much_as_the_noise_asks_for() -> None:
     """A walk past a secret place with 30 m of noise: 35 m off is the fix itself in the median."""
     passed, seen = recorded(np.array([300.0]))[0], view(noise(30.0), white(30.0))
-    (found,) = kalman_smoother(seen, replace(knowledge(None), secrets=(basic(300.0),)))
+    (found,) = kalman_smoother(seen, replace(knowledge(None), secrets=(Secret.at(300.0),)))
     assert found is not None
     assert np.median(found.errors(passed)) < 22
     raw = seen.places[:, TIMES == 300.0][:, 0] - passed
@@ -67,12 +67,12 @@ def test_a_smoother_smooths_as_much_as_the_noise_asks_for() -> None:
 
 
 def test_a_posterior_undoes_noise_that_the_prior_can_tell_apart() -> None:
-    known = replace(knowledge(white(50.0)), adversary=stood_still([STAY]))
+    known = replace(knowledge(white(50.0)), adversary=Adversary.sees_stillness([STAY]))
     assert np.median(errors(posterior_mean, view(noise(50.0), white(50.0)), known)) < 7
 
 
 def test_another_prior_is_enough_against_weak_noise() -> None:
-    other = believes("another", Matern32(107.0, 200.0) + Constant(1e5) + White(2.0))
+    other = Adversary.believes("another", Matern32(107.0, 200.0) + Constant(1e5) + White(2.0))
     known = replace(knowledge(white(30.0)), adversary=other)
     assert np.median(errors(posterior_mean, view(noise(30.0), white(30.0)), known)) < 8
 
@@ -101,7 +101,7 @@ def test_a_circle_undoes_moving_every_fix_by_one_distance() -> None:
 
 def test_the_edges_of_a_short_hole_tell_what_is_in_it() -> None:
     """A walk past a secret place, withheld for two minutes: it goes straight on."""
-    passed = basic(300.0)
+    passed = Secret.at(300.0)
     hidden = nothing_of(np.abs(TIMES - 300.0) < 60)
     known = replace(knowledge(hidden), secrets=(passed,))
     (found,) = edges_of_hole(view(noise(2.0), hidden), known)
@@ -113,7 +113,7 @@ def test_the_last_edge_tells_where_somebody_was_about_to_arrive() -> None:
     """Withheld from 30 s before the end on, at a walk: 45 m to go, and the speed is known."""
     hidden = nothing_of(STAY[0] - 30 < TIMES)
     seen = view(noise(1.0), hidden)
-    (found,) = edges_of_hole(seen, replace(knowledge(hidden), secrets=(basic(STAY[0]),)))
+    (found,) = edges_of_hole(seen, replace(knowledge(hidden), secrets=(Secret.at(STAY[0]),)))
     assert found is not None
     assert np.median(found.errors(HOME)) < 12
     last = seen.places[:, -1] - HOME
@@ -127,7 +127,7 @@ def test_holes_of_one_radius_have_one_centre() -> None:
     hidden = np.hypot(*(here - HOME).T) < 200
     kept = Mechanism(times, np.empty((times.size, 0))).withholding(hidden)
     seen = View(times[~hidden], here[None, ~hidden])
-    secrets = (basic(1000.0), basic(3000.0))
+    secrets = (Secret.at(1000.0), Secret.at(3000.0))
     found = circle_of_holes(seen, Knowledge(secrets, knowledge(None).kernel, kept))
     assert all(one is not None and one.errors(HOME)[0] < 10 for one in found)
 
@@ -175,7 +175,7 @@ def test_an_earlier_ride_tells_what_is_between_two_edges() -> None:
     here[within, 1] = 400 * np.sin(np.pi * (times[within] - 300) / 400)
     hidden = Mechanism(times, np.empty((times.size, 0))).withholding(within)
     seen = View(times[~within], here[None, ~within])
-    known = Knowledge((basic(500.0),), knowledge(None).kernel, hidden, tracks=(here[::3],))
+    known = Knowledge((Secret.at(500.0),), knowledge(None).kernel, hidden, tracks=(here[::3],))
     (found,) = known_paths(seen, known)
     (other,) = edges_of_hole(seen, known)
     assert found is not None
@@ -191,7 +191,7 @@ def test_attacks_without_anything_to_go_by_say_so() -> None:
     assert circle_of_stay(seen, knowledge(hidden)) == (None,)
     assert circle_of_holes(seen, knowledge(hidden)) == (None,)
     assert edges_of_hole(view(noise(2.0), white(100.0)), knowledge(white(100.0))) == (None,)
-    at_once = replace(knowledge(hidden), secrets=(basic(900.0),))
+    at_once = replace(knowledge(hidden), secrets=(Secret.at(900.0),))
     assert average(seen, at_once) == (None,)  # the nearest fix is 300 s away
     everything = nothing_of(np.ones(TIMES.size, dtype=bool))
     for attack in (posterior_mean, kalman_smoother, average, circle_of_stay, edges_of_hole):

@@ -10,13 +10,13 @@ from trailveil.attacks.contract import Knowledge, View
 from trailveil.gaussian import FloatArray
 from trailveil.mechanism import Mechanism
 from trailveil.request import DEFAULT_KERNEL
-from trailveil.secrets import window_mean
+from trailveil.secrets import Secret
 
 HOME = np.array([1200.0, -340.0])
 TIMES = np.arange(0.0, 1801.0, 5.0)
 STAY = (600.0, 1200.0)
 INSIDE = (STAY[0] <= TIMES) & (STAY[1] >= TIMES)
-SECRET = window_mean(TIMES[INSIDE])
+SECRET = Secret.mean(TIMES[INSIDE])
 DRAWS = 40
 
 

@@ -4,15 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from trailveil.adversary import (
-    PLAIN,
-    Adversary,
-    believes,
-    exposures,
-    knows_a_point,
-    knows_the_path,
-    stood_still,
-)
+from trailveil.adversary import PLAIN, Adversary, exposures
 from trailveil.gaussian import FloatArray
 from trailveil.guarantee import tight_bound
 from trailveil.kernels import (
@@ -28,7 +20,7 @@ from trailveil.kernels import (
 )
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
-from trailveil.secrets import Secret, basic, compound, difference, stay, window_mean
+from trailveil.secrets import Secret
 
 Case = tuple[Prior, Secret, Mechanism, Adversary]
 
@@ -100,13 +92,13 @@ def _secret(random: np.random.Generator, times: FloatArray) -> Secret:
     between = float(random.uniform(times[0], times[-1]))
     recorded = bool(random.random() < 0.5)
     kinds = [
-        basic(own[0], recorded=recorded),
-        basic(between),
-        compound(own[:2], recorded=recorded),
-        compound(own, recorded=recorded),
-        window_mean(own, recorded=recorded),
-        difference(own[0], own[2], recorded=recorded),
-        stay(own[0], own[1]),
+        Secret.at(own[0], recorded=recorded),
+        Secret.at(between),
+        Secret.at(own[:2], recorded=recorded),
+        Secret.at(own, recorded=recorded),
+        Secret.mean(own, recorded=recorded),
+        Secret.difference(own[0], own[2], recorded=recorded),
+        Secret.stay(own[0], own[1]),
     ]
     return kinds[int(random.integers(len(kinds)))]
 
@@ -116,12 +108,12 @@ def _adversary(random: np.random.Generator, times: FloatArray, kernel: Kernel) -
     accuracy = float(10.0 ** random.uniform(-1.0, 1.5))
     kinds = [
         PLAIN,
-        PLAIN & knows_a_point(away, accuracy),
-        PLAIN & knows_a_point(away, accuracy),
-        PLAIN & knows_the_path(away, accuracy),
-        believes("scaled", 4.0 * kernel),
+        PLAIN & Adversary.knows_point(away, accuracy),
+        PLAIN & Adversary.knows_point(away, accuracy),
+        PLAIN & Adversary.knows_path(away, accuracy),
+        Adversary.believes("scaled", 4.0 * kernel),
     ]
     one = kinds[int(random.integers(len(kinds)))]
     if random.random() < 0.2:
-        one = one & stood_still([(float(times[1]), float(times[2]))])
+        one = one & Adversary.sees_stillness([(float(times[1]), float(times[2]))])
     return one

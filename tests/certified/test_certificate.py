@@ -8,14 +8,7 @@ import numpy as np
 import pytest
 
 from tests.certified.draws import case, claimed
-from trailveil.adversary import (
-    PLAIN,
-    Adversary,
-    knows_a_point,
-    knows_the_path,
-    stood_still,
-    value_losses,
-)
+from trailveil.adversary import PLAIN, Adversary, value_losses
 from trailveil.balls import floats, matrix_of, precision
 from trailveil.certified import Enough, certificate_of, check_claim, observed, posterior, prove
 from trailveil.certified.bounds import at_least, effective
@@ -28,7 +21,7 @@ from trailveil.guarantee import tight_bound
 from trailveil.kernels import RBF, Constant, IntegratedOU, Kernel, Matern32, Periodic, White
 from trailveil.mechanism import Mechanism
 from trailveil.prior import NOTHING_KNOWN, Prior, SideInformation
-from trailveil.secrets import Secret, basic, compound, stay, window_mean
+from trailveil.secrets import Secret
 
 pytest.importorskip("flint")
 
@@ -41,11 +34,11 @@ KERNELS: dict[str, Kernel] = {
     "rbf, no noise": RBF(60.0, 300.0),
 }
 SECRETS: dict[str, Secret] = {
-    "place": basic(TIMES[13] + 3.0),
-    "recorded": basic(TIMES[13], recorded=True),
-    "two": compound([TIMES[9], TIMES[16]]),
-    "mean": window_mean(TIMES[11:16]),
-    "stay": stay(TIMES[11], TIMES[14]),
+    "place": Secret.at(TIMES[13] + 3.0),
+    "recorded": Secret.at(TIMES[13], recorded=True),
+    "two": Secret.at([TIMES[9], TIMES[16]]),
+    "mean": Secret.mean(TIMES[11:16]),
+    "stay": Secret.stay(TIMES[11], TIMES[14]),
 }
 
 
@@ -77,18 +70,20 @@ def test_agrees_for_who_knows_the_path() -> None:
     prior, one, mechanism = Prior(MOVING, TIMES), SECRETS["place"], noise()
     far = TIMES[(one.times[0] - 60.0 >= TIMES) | (one.times[0] + 60.0 <= TIMES)]
     exact = extended_loss(prior, one, mechanism, SideInformation(far, 10.0))[0, 0]
-    found = prove(prior, [one], mechanism, PLAIN & knows_the_path(60.0)).lost[0]
+    found = prove(prior, [one], mechanism, PLAIN & Adversary.knows_path(60.0)).lost[0]
     assert found.upper == pytest.approx(exact, rel=1e-12)
     assert found.upper >= exact * (1 - 1e-13)
 
 
-@pytest.mark.parametrize("adversary", [PLAIN, knows_a_point(60.0), knows_the_path(60.0)])
+@pytest.mark.parametrize(
+    "adversary", [PLAIN, Adversary.knows_point(60.0), Adversary.knows_path(60.0)]
+)
 @pytest.mark.parametrize("process", [None, Matern32(40.0, 100.0)])
 def test_full_matrices_and_the_recursion_prove_the_same(
     adversary: Adversary, process: Kernel | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mechanism = noise(process=process, floor=9.0)
-    who = PLAIN & adversary & stood_still([(TIMES[10], TIMES[12])])
+    who = PLAIN & adversary & Adversary.sees_stillness([(TIMES[10], TIMES[12])])
     case = Prior(MOVING, TIMES), [SECRETS["two"]], mechanism, who
     swept = prove(*case).lost[0]
     monkeypatch.setattr(observed, "parts", lambda kernel: None)
@@ -123,7 +118,7 @@ def test_weights_from_anywhere_give_balls_that_hold_the_truth(
 
 def test_every_value_that_may_be_known_is_covered() -> None:
     prior = Prior(MOVING, TIMES)
-    one, who = SECRETS["place"], PLAIN & knows_a_point(30.0)
+    one, who = SECRETS["place"], PLAIN & Adversary.knows_point(30.0)
     # Noise at each point: no few columns tell of all others.
     mechanism = noise(12, floor=100.0**2)
     _, each = value_losses(prior, one, mechanism, who)
@@ -137,7 +132,7 @@ def test_every_value_that_may_be_known_is_covered() -> None:
 def test_values_in_question_are_looked_at_until_the_worst_is_known(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    prior, one, who = Prior(MOVING, TIMES), SECRETS["place"], PLAIN & knows_a_point(30.0)
+    prior, one, who = Prior(MOVING, TIMES), SECRETS["place"], PLAIN & Adversary.knows_point(30.0)
     mechanism = noise(12, floor=100.0**2)
     expected = prove(prior, [one], mechanism, who).lost[0]
     monkeypatch.setattr("trailveil.certified.losses._first", lambda times: [0])
@@ -183,7 +178,7 @@ def test_noise_in_proportion_has_a_closed_form() -> None:
     kernel = RBF(3.0) + White(0.1)
     times = np.arange(12.0)
     mechanism = Mechanism(times, np.empty((12, 0)), process=0.02 * kernel)
-    found = prove(Prior(kernel, times), [basic(4.0, recorded=True)], mechanism, PLAIN).lost[0]
+    found = prove(Prior(kernel, times), [Secret.at(4.0, recorded=True)], mechanism, PLAIN).lost[0]
     assert found.upper == pytest.approx(1 / (0.02 * 1.01), rel=1e-15)
     assert found.upper >= 1 / (0.02 * 1.01) * (1 - 1e-15)
 
@@ -193,7 +188,7 @@ def test_fixes_that_are_one_value_are_inverted_once() -> None:
     times, kernel = np.arange(12.0), Periodic(1.0, 6.0)
     column = np.cos(2 * np.pi * np.arange(6.0) / 6)
     mechanism = Mechanism(times, np.tile(column, 2)[:, None])
-    prior, one = Prior(kernel, times), basic(3.25)
+    prior, one = Prior(kernel, times), Secret.at(3.25)
     exact = extended_loss(prior, one, mechanism, NOTHING_KNOWN)[0, 0]
     found = prove(prior, [one], mechanism, PLAIN).lost[0]
     assert found.upper == pytest.approx(exact, rel=1e-12)
@@ -238,7 +233,7 @@ def test_a_thousand_random_cases_have_no_optimistic_float(request: pytest.Fixtur
 def test_no_ball_arithmetic_no_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "flint", None)
     with pytest.raises(Unavailable, match=r"pip install 'trailveil\[certify\]'"):
-        prove(Prior(MOVING, TIMES), [basic(9.0)], noise(), PLAIN)
+        prove(Prior(MOVING, TIMES), [Secret.at(9.0)], noise(), PLAIN)
 
 
 def test_what_is_out_of_reach_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,7 +247,7 @@ def test_what_is_out_of_reach_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(InvalidValue, match="one location"):
         prove(prior, [SECRETS["two"]], noise(), PLAIN, flat=True)
     with pytest.raises(InvalidValue, match="in one span"):
-        prove(prior, [one, basic(9.0)], noise(), PLAIN & knows_a_point())
+        prove(prior, [one, Secret.at(9.0)], noise(), PLAIN & Adversary.knows_point())
 
 
 def test_a_claim_is_checked_to_a_billionth() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from trailveil import cli
 from trailveil.cli.kernel_options import KERNELS
-from trailveil.design import Kind
+from trailveil.designer import Kind
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -97,7 +97,9 @@ def test_no_stay_is_refused_with_advice(run: Run, tmp_path: Path) -> None:
     status, out, err = run("moving.gpx", *ALONE)
     assert (status, out) == (1, "")
     assert "no stay that --stops auto finds (5 min within 100 m): state times" in err
-    status, out, _ = run("moving.gpx", *SHORT, "--radius", "10", "--stops", "auto", "--no-returns", "--json")
+    status, out, _ = run(
+        "moving.gpx", *SHORT, "--radius", "10", "--stops", "auto", "--no-returns", "--json"
+    )
     assert status == 0
     assert described(json.loads(out)) == [("time", "the start", True), ("time", "the end", True)]
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from trailveil.adversary import PLAIN, Adversary, knows_a_point, knows_the_path, stood_still
-from trailveil.design.designer import design
-from trailveil.design.exact import exact_sdp
+from trailveil.adversary import PLAIN, Adversary
+from trailveil.designer.designer import design
+from trailveil.designer.exact import exact_sdp
 from trailveil.errors import NumericalError
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import RBF, Matern32, White
 from trailveil.prior import Prior
-from trailveil.secrets import Secret, basic, compound, difference, stay, window_mean
+from trailveil.secrets import Secret
 
 # What a conic solver is good for, and how far below it anything may be, relative.
 AGREES, BELOW = 1e-4, 1e-5
@@ -48,12 +48,12 @@ def problems(draw: st.DrawFn) -> Problem:
     prior = Prior(kernel + White(draw(st.floats(0.1, 0.5))), times)
     first, second = sorted(draw(st.sets(st.integers(0, count - 1), min_size=2, max_size=2)))
     makers = [
-        basic(times[first], recorded=True),
-        basic(float(times[second]) - 0.1),
-        compound([times[first], times[second]], recorded=True),
-        window_mean(times[first : second + 1]),
-        difference(times[first], times[second], recorded=True),
-        stay(float(times[first]), float(times[second])),
+        Secret.at(times[first], recorded=True),
+        Secret.at(float(times[second]) - 0.1),
+        Secret.at([times[first], times[second]], recorded=True),
+        Secret.mean(times[first : second + 1]),
+        Secret.difference(times[first], times[second], recorded=True),
+        Secret.stay(float(times[first]), float(times[second])),
     ]
     kinds = st.integers(0, 5 if WHOLE else 4)  # a stay is one more prior
     picked = draw(st.lists(kinds, min_size=1, max_size=2, unique=True))
@@ -61,9 +61,9 @@ def problems(draw: st.DrawFn) -> Problem:
     if WHOLE:
         known: list[Adversary] = [
             PLAIN,
-            stood_still([(float(times[1]), float(times[2]))]),
-            knows_a_point(1.5, 0.3),
-            knows_the_path(2.5, 0.3),
+            Adversary.sees_stillness([(float(times[1]), float(times[2]))]),
+            Adversary.knows_point(1.5, 0.3),
+            Adversary.knows_path(2.5, 0.3),
         ]
         chosen = draw(st.lists(st.integers(0, 3), min_size=1, max_size=2, unique=True))
         options["adversaries"] = tuple(known[i] for i in chosen)

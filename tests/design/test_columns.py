@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trailveil.design import columns
-from trailveil.design.columns import (
+from trailveil.designer import columns
+from trailveil.designer.columns import (
     combined_columns,
     needs_digits,
     prior_columns,

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import Sweep
-from trailveil.design import conic
-from trailveil.design.conic import (
+from trailveil.designer import conic
+from trailveil.designer.conic import (
     sdp_a_as_in_code,
     sdp_a_as_printed,
     sdp_b_conic,
 )
-from trailveil.design.paper import sdp_a_noise
+from trailveil.designer.paper import sdp_a_noise
 from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable
 from trailveil.kernels import RBF, White
 from trailveil.prior import Prior

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.oracles.dense_movement import Law, released
-from trailveil.design.cut import least_cut
+from trailveil.designer.cut import least_cut
 from trailveil.errors import Refused
 from trailveil.privacy.movement import Movement
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.linalg import block_diag
 
-from trailveil.design.ellipsoid import Limit, smallest_ellipsoid
+from trailveil.designer.ellipsoid import Limit, smallest_ellipsoid
 from trailveil.errors import Refused
 from trailveil.gaussian import FloatArray
 

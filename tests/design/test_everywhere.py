@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from trailveil.anytime import Assumed, Movement, left, worst
-from trailveil.design.designer import design
-from trailveil.design.everywhere import alone, every_value, noise_everywhere
+from trailveil.designer.designer import design
+from trailveil.designer.everywhere import alone, every_value, noise_everywhere
 from trailveil.errors import InvalidValue, Refused
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import RBF, Constant, IntegratedOU, Kernel, Matern12, Matern32, White

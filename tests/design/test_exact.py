@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import Sweep
-from trailveil.design import closed_form, exact
-from trailveil.design.block import exact_block
-from trailveil.design.exact import exact_block_sdp, exact_sdp
-from trailveil.design.paper import sdp_a
+from trailveil.designer import closed_form, exact
+from trailveil.designer.block import exact_block
+from trailveil.designer.exact import exact_block_sdp, exact_sdp
+from trailveil.designer.paper import sdp_a
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.kernels import RBF, IntegratedOU, Periodic, White
 from trailveil.loss import Loss, loss_matrix
 from trailveil.mechanism import no_noise
 from trailveil.prior import Prior
-from trailveil.secrets import Secret, basic, compound, difference, stay, window_mean
+from trailveil.secrets import Secret
 
 
 def noisy(count: int = 8, scale: float = 2.0, noise: float = 0.2) -> Prior:
@@ -27,7 +27,7 @@ def noisy(count: int = 8, scale: float = 2.0, noise: float = 0.2) -> Prior:
 
 
 def recorded(*times: float) -> Secret:
-    return compound(times, recorded=True)
+    return Secret.at(times, recorded=True)
 
 
 def reference_prior(case: dict[str, Any]) -> Prior:
@@ -100,7 +100,13 @@ def test_approximation_structure_and_optimum_stand_in_this_order(
 
 @pytest.mark.parametrize(
     "secret",
-    [basic(2.0), basic(2.5), compound([1.5, 4.0]), window_mean([1, 2, 3.0]), difference(1, 5)],
+    [
+        Secret.at(2.0),
+        Secret.at(2.5),
+        Secret.at([1.5, 4.0]),
+        Secret.mean([1, 2, 3.0]),
+        Secret.difference(1, 5),
+    ],
 )
 def test_any_secret_will_do_and_bounds_invert_budgets(secret: Secret) -> None:
     of = noisy()
@@ -115,7 +121,7 @@ def test_any_secret_will_do_and_bounds_invert_budgets(secret: Secret) -> None:
 
 def test_a_stay_and_a_level_of_100_km() -> None:
     of = Prior(IntegratedOU(3.0, 60.0) + White(2.0), np.arange(0.0, 120.0, 15.0))
-    secret = stay(30.0, 60.0)
+    secret = Secret.stay(30.0, 60.0)
     found = exact_sdp(of, [secret], bounds=[1e-4])
     least = closed_form.least_possible_noise(of, secret, 1e-4)
     assert found.value == pytest.approx(least, rel=1e-5)
@@ -203,7 +209,7 @@ def test_the_noise_of_the_solver_must_keep_its_word(monkeypatch: pytest.MonkeyPa
 
 def test_a_bound_that_needs_no_noise_gets_none() -> None:
     of = noisy(noise=1.0)
-    secret = basic(3.0)
+    secret = Secret.at(3.0)
     free = loss_matrix(of, secret, no_noise(of.times)).largest
     found = exact_sdp(of, [secret], bounds=[2 * free])
     assert found.value < 1e-6

@@ -7,42 +7,35 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from trailveil.adversary import (
-    PLAIN,
-    Adversary,
-    believes,
-    exposure,
-    knows_a_point,
-    knows_the_path,
-    left,
-    stood_still,
-)
-from trailveil.design import closed_form, exact_set
-from trailveil.design.exact import exact_sdp
-from trailveil.design.exact_set import requirements
+from trailveil.adversary import PLAIN, Adversary, exposure, left
+from trailveil.designer import closed_form, exact_set
+from trailveil.designer.exact import exact_sdp
+from trailveil.designer.exact_set import requirements
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.guarantee import tight_bound
 from trailveil.kernels import RBF, Constant, IntegratedOU, Matern32, White
 from trailveil.loss import losses
 from trailveil.mechanism import no_noise
 from trailveil.prior import Prior
-from trailveil.secrets import Secret, basic, compound, difference, stay, window_mean
+from trailveil.secrets import Secret
 
 SECRETS = [
-    basic(4.0, recorded=True),
-    basic(3.4),
-    compound([2.0, 6.0]),
-    window_mean([3.0, 4.0, 5.0], recorded=True),
-    difference(2.0, 7.0),
-    stay(3.0, 5.0),
+    Secret.at(4.0, recorded=True),
+    Secret.at(3.4),
+    Secret.at([2.0, 6.0]),
+    Secret.mean([3.0, 4.0, 5.0], recorded=True),
+    Secret.difference(2.0, 7.0),
+    Secret.stay(3.0, 5.0),
 ]
 ADVERSARIES = [
     PLAIN,
-    stood_still([(3.5, 6.0)]),
-    knows_a_point(2.0, 0.3),
-    knows_the_path(3.0, 0.2),
-    stood_still([(0.0, 1.0), (3.0, 5.0)]) & knows_a_point(2.0, 0.3) & knows_the_path(4.0, 0.4),
-    believes("slower", Matern32(3.0) + White(0.2)),
+    Adversary.sees_stillness([(3.5, 6.0)]),
+    Adversary.knows_point(2.0, 0.3),
+    Adversary.knows_path(3.0, 0.2),
+    Adversary.sees_stillness([(0.0, 1.0), (3.0, 5.0)])
+    & Adversary.knows_point(2.0, 0.3)
+    & Adversary.knows_path(4.0, 0.4),
+    Adversary.believes("slower", Matern32(3.0) + White(0.2)),
 ]
 EACH = pytest.mark.parametrize("adversary", ADVERSARIES, ids=lambda one: one.name)
 
@@ -90,7 +83,11 @@ def test_a_budget_is_spent_on_the_worst_exposure(adversary: Adversary) -> None:
 @pytest.mark.parametrize("floor", [0.0, 0.02])
 def test_one_secret_and_one_adversary_are_the_closed_form(secret: Secret, floor: float) -> None:
     existing = replace(no_noise(prior().times), floor=floor)
-    for adversary in (PLAIN, believes("other", RBF(2.5) + White(0.3)), stood_still([(1.0, 4.5)])):
+    for adversary in (
+        PLAIN,
+        Adversary.believes("other", RBF(2.5) + White(0.3)),
+        Adversary.sees_stillness([(1.0, 4.5)]),
+    ):
         of = adversary.prior(prior())
         if secret.window and adversary.still:
             continue  # two stopped clocks: one secret in the eyes of the closed form is another
@@ -106,16 +103,16 @@ def test_one_secret_and_one_adversary_are_the_closed_form(secret: Secret, floor:
 
 def test_one_known_value_is_the_closed_form_of_the_prior_that_is_left() -> None:
     """One far fix known: whoever knows any one true place, and whoever knows that path."""
-    of, secret = prior(), basic(7.0, recorded=True)
+    of, secret = prior(), Secret.at(7.0, recorded=True)
     (index,) = np.flatnonzero(of.times <= secret.times[0] - 7.0)
     sigma = of.covariance
     sigma = sigma - np.outer(sigma[index], sigma[index]) / (sigma[index, index] + 0.3**2)
     at = int(np.searchsorted(of.times, 7.0))
     inner = np.linalg.inv(sigma + 0.9 * np.eye(9))
     least = 1 / (sigma[at, at] - sigma[at] @ inner @ sigma[at]) - 1 / sigma[at, at]
-    path = exact_sdp(of, [secret], budget=0.9, adversaries=[knows_the_path(7.0, 0.3)])
+    path = exact_sdp(of, [secret], budget=0.9, adversaries=[Adversary.knows_path(7.0, 0.3)])
     assert path.value == pytest.approx(least, rel=1e-6)
-    needed = requirements(of, [secret], [1.0], [knows_a_point(7.0, 0.3)])
+    needed = requirements(of, [secret], [1.0], [Adversary.knows_point(7.0, 0.3)])
     assert len(needed) == 2
     gamma = path.mechanism.covariance()
     assert needed[1].loss(gamma)[0, 0] == pytest.approx(least, rel=1e-6)
@@ -159,7 +156,7 @@ def _least_with_shares(of: Prior, secret: Secret, bound: float) -> float:
 
 def test_the_tight_bound_of_compound_secrets_is_minimised_with_the_noise() -> None:
     of = Prior(Matern32(2.0) + White(0.2), np.arange(5.0))
-    secret = compound([0.0, 3.0], recorded=True)
+    secret = Secret.at([0.0, 3.0], recorded=True)
     made = exact_sdp(of, [secret], bounds=[2.0], tight=True)
     (loss,) = losses(of, [secret], made.mechanism)
     assert tight_bound([loss.matrix], 1.0) == pytest.approx(2.0, rel=1e-5)
@@ -171,8 +168,14 @@ def test_the_tight_bound_of_compound_secrets_is_minimised_with_the_noise() -> No
 def test_a_level_of_3_km_and_bounds_far_apart() -> None:
     times = np.arange(0.0, 150.0, 15.0)
     of = Prior(IntegratedOU(3.0, 60.0) + Constant(3e3) + White(2.0), times)
-    adversaries = [PLAIN, stood_still([(30.0, 60.0)]) & knows_a_point(30.0, 10.0)]
-    secrets, bounds = [basic(75.0), difference(45.0, 105.0), stay(30.0, 60.0)], [1e-4, 1e-2, 1e-5]
+    adversaries = [
+        PLAIN,
+        Adversary.sees_stillness([(30.0, 60.0)]) & Adversary.knows_point(30.0, 10.0),
+    ]
+    secrets, bounds = (
+        [Secret.at(75.0), Secret.difference(45.0, 105.0), Secret.stay(30.0, 60.0)],
+        [1e-4, 1e-2, 1e-5],
+    )
     made = exact_sdp(of, secrets, bounds=bounds, adversaries=adversaries)
     seen = [
         exposure(of, secret, made.mechanism, one).loss / bound

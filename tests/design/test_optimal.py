@@ -13,10 +13,10 @@ from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 
 from tests.conftest import Sweep
-from trailveil.adversary import PLAIN, Adversary, exposure, knows_a_point
-from trailveil.design.designer import design
-from trailveil.design.exact import exact_sdp
-from trailveil.design.interior import (
+from trailveil.adversary import PLAIN, Adversary, exposure
+from trailveil.designer.designer import design
+from trailveil.designer.exact import exact_sdp
+from trailveil.designer.interior import (
     Constraint,
     Linear,
     Reduced,
@@ -24,17 +24,17 @@ from trailveil.design.interior import (
     _derivatives,
     _evaluate,
 )
-from trailveil.design.optimal import Solution, solve
-from trailveil.design.problem import least_noise_problem
-from trailveil.design.requirements import Demand, posed
-from trailveil.design.triangle import triangle
+from trailveil.designer.optimal import Solution, solve
+from trailveil.designer.problem import least_noise_problem
+from trailveil.designer.requirements import Demand, posed
+from trailveil.designer.triangle import triangle
 from trailveil.errors import NumericalError
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import RBF, Constant, IntegratedOU, Kernel, Matern32, Periodic, White
 from trailveil.loss import losses
 from trailveil.mechanism import no_noise
 from trailveil.prior import Prior
-from trailveil.secrets import Secret, basic, compound, difference, stay, window_mean
+from trailveil.secrets import Secret
 
 # What a conic solver is good for, and how far below it we may be, relative.
 AGREES, BELOW = 1e-4, 1e-5
@@ -66,7 +66,7 @@ def test_least_noise_agrees_with_the_reference(shared: Path, sweep: Sweep) -> No
     for case in sweep(cases):
         kernel = kernel_of(case) + White(case["noise_variance"] ** 0.5)
         prior = Prior(kernel, np.arange(float(case["points"])))
-        secrets = [basic(float(index), recorded=True) for (index,) in case["secrets"]]
+        secrets = [Secret.at(float(index), recorded=True) for (index,) in case["secrets"]]
         mechanism, certificate = design(prior, secrets, bounds=[case["loss_bound"]] * len(secrets))
         ratio = mechanism.noise_trace / case["noise_trace_optimal"] - 1
         assert -BELOW <= ratio <= AGREES
@@ -81,7 +81,7 @@ def test_compound_losses_agree_with_the_reference(shared: Path, sweep: Sweep) ->
     assert cases
     for case in sweep(cases, short=3):
         prior = Prior(kernel_of(case), np.arange(float(case["points"])))
-        secret = compound([float(index) for index in case["secret"]], recorded=True)
+        secret = Secret.at([float(index) for index in case["secret"]], recorded=True)
         mechanism, certificate = design(prior, [secret], budget=case["noise_trace"])
         (outcome,) = certificate.outcomes
         assert mechanism.noise_trace == pytest.approx(case["noise_trace"], rel=1e-9)
@@ -101,11 +101,11 @@ def problems(draw: st.DrawFn) -> tuple[Prior, list[Secret], list[float]]:
     times = prior.times
     picked = draw(st.lists(st.integers(0, count - 1), min_size=2, max_size=3, unique=True))
     makers = [
-        basic(times[picked[0]], recorded=True),
-        window_mean(times[: picked[1] + 1], recorded=True),
-        difference(times[0], times[-1], recorded=True),
-        basic(float(times[picked[1]]) + 0.1),
-        compound([times[picked[0]], times[picked[1]]], recorded=True),
+        Secret.at(times[picked[0]], recorded=True),
+        Secret.mean(times[: picked[1] + 1], recorded=True),
+        Secret.difference(times[0], times[-1], recorded=True),
+        Secret.at(float(times[picked[1]]) + 0.1),
+        Secret.at([times[picked[0]], times[picked[1]]], recorded=True),
     ]
     chosen = draw(
         st.lists(st.sampled_from(range(len(makers))), min_size=1, max_size=3, unique=True)
@@ -151,7 +151,7 @@ def test_what_design_returns_meets_every_bound(
 def test_a_bound_of_a_compound_secret_is_tight_at_its_optimum() -> None:
     # The tangent of the dual was taken of C C W and not of C W C: still a figure, and off by 1e-3.
     prior = Prior(RBF(1.0) + White(0.5), np.arange(1.0, 5.0))
-    secrets = [basic(1.0, recorded=True), compound([1.0, 2.0], recorded=True)]
+    secrets = [Secret.at(1.0, recorded=True), Secret.at([1.0, 2.0], recorded=True)]
     _, certificate = design(prior, secrets, bounds=[1.0, 1.0])
     assert certificate.gap is not None
     assert certificate.gap < 1e-5
@@ -159,7 +159,7 @@ def test_a_bound_of_a_compound_secret_is_tight_at_its_optimum() -> None:
 
 def test_many_neighbours_need_few_directions() -> None:
     prior = Prior(RBF(6.0) + White(0.1), np.arange(40.0))
-    demands = [Demand(basic(float(i), recorded=True), 8.0) for i in range(20, 30)]
+    demands = [Demand(Secret.at(float(i), recorded=True), 8.0) for i in range(20, 30)]
     found = solved(prior, demands, (PLAIN,))
     spectrum = np.linalg.svd(found.factor, compute_uv=False) ** 2
     assert np.count_nonzero(spectrum > 1e-3 * found.trace) < len(demands) / 2
@@ -170,10 +170,10 @@ def test_one_place_that_an_adversary_may_know_as_in_the_design_document() -> Non
     # 314 m: 600 fixes 5 s apart, integrated OU; 85 m: Matern 3/2 of 500 m and 120 s, 3 m of noise.
     times = np.arange(0.0, 3000.0, 5.0)
     movement = IntegratedOU(3.0, 60.0) + Constant(1e5) + White(2.0)
-    adversaries = (PLAIN, knows_a_point())
+    adversaries = (PLAIN, Adversary.knows_point())
     prior = Prior(movement, times)
     mechanism, certificate = design(
-        prior, [basic(times[300])], bounds=[1e-5], adversaries=adversaries
+        prior, [Secret.at(times[300])], bounds=[1e-5], adversaries=adversaries
     )
     assert mechanism.rms == pytest.approx(314.373, abs=0.01)
     assert certificate.proved
@@ -183,8 +183,8 @@ def test_one_place_that_an_adversary_may_know_as_in_the_design_document() -> Non
     assert outcome.effective <= 1e-5
     for one in outcome.exposures:
         assert one.after >= one.required(1e-5)
-    plain, _ = design(prior, [basic(times[300])], bounds=[1e-5])
-    known = exposure(prior, basic(times[300]), plain, knows_a_point())
+    plain, _ = design(prior, [Secret.at(times[300])], bounds=[1e-5])
+    known = exposure(prior, Secret.at(times[300]), plain, Adversary.knows_point())
     assert known.after < 0.1 * known.required(1e-5)
 
 
@@ -193,7 +193,7 @@ def test_a_smooth_prior_and_a_place_that_may_be_known() -> None:
     times = np.arange(0.0, 3000.0, 5.0)
     prior = Prior(Matern32(120.0, 500.0) + White(3.0), times)
     mechanism, certificate = design(
-        prior, [basic(times[330])], bounds=[1e-5], adversaries=(PLAIN, knows_a_point())
+        prior, [Secret.at(times[330])], bounds=[1e-5], adversaries=(PLAIN, Adversary.knows_point())
     )
     assert mechanism.rms == pytest.approx(84.81, abs=0.1)
     assert certificate.outcomes[0].effective <= 1e-5
@@ -202,7 +202,7 @@ def test_a_smooth_prior_and_a_place_that_may_be_known() -> None:
 
 def test_a_stay_goes_with_other_secrets() -> None:
     prior = Prior(Matern32(3.0) + White(0.1), np.arange(9.0))
-    secrets = [stay(1.0, 4.0), basic(7.0)]
+    secrets = [Secret.stay(1.0, 4.0), Secret.at(7.0)]
     both, certificate = design(prior, secrets, bounds=[2.0, 3.0])
     for secret, bound, one in zip(secrets, (2.0, 3.0), certificate.outcomes, strict=True):
         assert one.effective <= bound
@@ -213,8 +213,8 @@ def test_a_stay_goes_with_other_secrets() -> None:
 def test_weights_move_noise_to_where_it_is_cheap() -> None:
     prior = Prior(Matern32(3.0) + White(0.1), np.arange(9.0))
     weights = np.where(np.arange(9) < 5, 4.0, 1.0)
-    even, _ = design(prior, [basic(4.0)], bounds=[3.0])
-    uneven, certificate = design(prior, [basic(4.0)], bounds=[3.0], weights=weights)
+    even, _ = design(prior, [Secret.at(4.0)], bounds=[3.0])
+    uneven, certificate = design(prior, [Secret.at(4.0)], bounds=[3.0], weights=weights)
     assert float(weights @ uneven.variances) < float(weights @ even.variances)
     assert uneven.noise_trace > even.noise_trace
     assert certificate.gap is not None
@@ -224,8 +224,8 @@ def test_weights_move_noise_to_where_it_is_cheap() -> None:
 def test_what_is_withheld_needs_no_noise() -> None:
     prior = Prior(Matern32(3.0) + White(0.1), np.arange(9.0))
     withheld = np.isin(np.arange(9), [4, 5])
-    bare, _ = design(prior, [basic(4.0)], bounds=[3.0])
-    made, certificate = design(prior, [basic(4.0)], bounds=[3.0], withheld=withheld)
+    bare, _ = design(prior, [Secret.at(4.0)], bounds=[3.0])
+    made, certificate = design(prior, [Secret.at(4.0)], bounds=[3.0], withheld=withheld)
     assert made.noise_trace < bare.noise_trace
     assert not np.any(made.variances[withheld])
     assert certificate.outcomes[0].effective <= 3.0

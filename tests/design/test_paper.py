@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import Sweep
-from trailveil.design.closed_form import least_possible_loss
-from trailveil.design.paper import (
+from trailveil.designer.closed_form import least_possible_loss
+from trailveil.designer.paper import (
     SdpA,
     check_indices,
     multiple_secrets,
@@ -24,7 +24,7 @@ from trailveil.gaussian import FloatArray
 from trailveil.kernels import RBF, Kernel, Matern32, Periodic, White
 from trailveil.loss import loss_matrix, losses
 from trailveil.prior import Prior
-from trailveil.secrets import Secret, compound
+from trailveil.secrets import Secret
 
 JITTER = 1e-6  # of the authors, stated
 
@@ -38,7 +38,7 @@ def noisy(scale: float = 2.5, count: int = 12) -> Prior:
 
 
 def recorded(of: Prior, indices: Sequence[int]) -> Secret:
-    return compound([float(of.times[i]) for i in indices], recorded=True)
+    return Secret.at([float(of.times[i]) for i in indices], recorded=True)
 
 
 def seen(covariance: FloatArray, made: SdpA, gamma: FloatArray) -> FloatArray:

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import svd
 
-from trailveil.design import sdp_b as module
-from trailveil.design.columns import symmetric_root
-from trailveil.design.conic import sdp_b_conic
-from trailveil.design.sdp_b import FEASIBILITY, LARGEST_GAP, Cover, cover, cover_mechanisms, sdp_b
+from trailveil.designer import sdp_b as module
+from trailveil.designer.columns import symmetric_root
+from trailveil.designer.conic import sdp_b_conic
+from trailveil.designer.sdp_b import FEASIBILITY, LARGEST_GAP, Cover, cover, cover_mechanisms, sdp_b
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import RBF
@@ -179,7 +179,7 @@ def test_a_process_is_refused() -> None:
 TIMED = """
 import time
 import numpy as np
-from trailveil.design.paper import multiple_secrets
+from trailveil.designer.paper import multiple_secrets
 from trailveil.kernels import RBF
 from trailveil.prior import Prior
 prior = Prior(RBF({scale}), np.arange({count}.0))

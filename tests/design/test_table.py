@@ -10,9 +10,9 @@ import pytest
 
 from benchmarks._shipped_designs import TABLE, asked
 from trailveil.activities import ACTIVITIES
-from trailveil.design import table
-from trailveil.design.table import key_of, noise_of, read, rounded_bound, write_table, written
-from trailveil.design.window import WindowNoise, window_noise
+from trailveil.designer import table
+from trailveil.designer.table import key_of, noise_of, read, rounded_bound, write_table, written
+from trailveil.designer.window import WindowNoise, window_noise
 from trailveil.privacy.checker import check
 from trailveil.request import Request
 

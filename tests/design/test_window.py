@@ -11,8 +11,8 @@ from scipy.interpolate import CubicHermiteSpline
 from scipy.linalg import block_diag
 
 from tests.oracles.dense_movement import Law, released
-from trailveil.design.ellipsoid import Limit, smallest_ellipsoid
-from trailveil.design.window import WindowNoise, window_noise
+from trailveil.designer.ellipsoid import Limit, smallest_ellipsoid
+from trailveil.designer.window import WindowNoise, window_noise
 from trailveil.errors import Refused
 from trailveil.gaussian import FloatArray
 from trailveil.privacy.checker import check

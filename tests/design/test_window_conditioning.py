@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import norm
 
 from tests.oracles.dense_movement import Law, Released, Rows, released, variance_of
-from trailveil.design.window import WindowNoise, window_noise
+from trailveil.designer.window import WindowNoise, window_noise
 from trailveil.guarantee import Guarantee
 from trailveil.privacy.exposure import Exposure
 from trailveil.privacy.knowledge import ACCURACY, Knowledge

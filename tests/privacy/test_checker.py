@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import block_diag
 
-from trailveil.design.window import window_noise
+from trailveil.designer.window import window_noise
 from trailveil.gaussian import FloatArray
 from trailveil.privacy import checker
 from trailveil.privacy.checker import check, unproved

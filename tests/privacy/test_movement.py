@@ -8,7 +8,7 @@ import pytest
 from scipy.interpolate import CubicHermiteSpline
 
 from tests.oracles.dense_movement import MP, Law, Motion, released, variance_of
-from trailveil.design.window import window_noise
+from trailveil.designer.window import window_noise
 from trailveil.errors import InvalidValue
 from trailveil.privacy.false_tracks import Knots
 from trailveil.privacy.knowledge import Knowledge

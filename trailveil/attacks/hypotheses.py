@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.adversaries import at_speed
-from trailveil.adversary import Adversary, believes, stood_still
+from trailveil.adversary import Adversary
 from trailveil.attacks import worlds
 from trailveil.attacks.telling import Told, told_apart
 from trailveil.attacks.worlds import recordings
@@ -28,7 +28,7 @@ from trailveil.projection import MICRO
 from trailveil.randomness import fresh_seed
 from trailveil.release import Plan
 from trailveil.request import STRANGER
-from trailveil.secrets import Secret, basic
+from trailveil.secrets import Secret
 
 _APART = 2.5
 """The claimed mu between the two places, by how far apart they are: there few draws tell most."""
@@ -82,11 +82,11 @@ def audited(
             begin, end = crop.spans[number]
             around = (begin - request.uncertain, end + request.uncertain)
             slow = at_speed(request.kernel, request.slowest.speed) or request.kernel
-            stranger = believes(STRANGER, slow)
+            stranger = Adversary.believes(STRANGER, slow)
             loss = max(one.loss for one in made.findings[part].exposures)
-            chosen = [stranger, stranger & stood_still([around])]
+            chosen = [stranger, stranger & Adversary.sees_stillness([around])]
             for who in chosen if around[0] < around[1] else chosen[:1]:
-                secret = basic((begin + end) / 2)
+                secret = Secret.at((begin + end) / 2)
                 for way in _WAYS:
                     claim = (part, who, loss)
                     yield _audited(own, prior, claim, secret, way, draws, confidence, generator)

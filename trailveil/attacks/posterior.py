@@ -9,7 +9,7 @@ from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
 from trailveil.mechanism import Mechanism
 from trailveil.prior import NOTHING_KNOWN, Prior, SideInformation, observe
-from trailveil.secrets import compound
+from trailveil.secrets import Secret
 
 
 def posterior_mean(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
@@ -58,7 +58,7 @@ def posterior_over_time(
         raise InvalidValue(
             f"released must have {mechanism.rows.size} values, got shape {values.shape}"
         )
-    secret = compound(at)
+    secret = Secret.at(at)
     seen = observe(prior, mechanism, independent=True).posterior(secret)
     origin = float(values.mean()) if values.size else 0.0
     mean = origin * secret.level + seen.weights.T @ (values - origin)

@@ -24,7 +24,7 @@ from trailveil.guarantee import CIRCLE_68
 from trailveil.kernels import Kernel
 from trailveil.projection import MICRO
 from trailveil.release import Plan
-from trailveil.secrets import basic, window_mean
+from trailveil.secrets import Secret
 from trailveil.streets.network import Network
 from trailveil.traces.grid import METRES_A_DEGREE
 
@@ -159,7 +159,7 @@ def attacked_alone(
     secrets = []
     for begin, end in spans:
         inside = times[(times >= begin) & (times <= end)]
-        secrets.append(window_mean(inside) if inside.size > 1 else basic((begin + end) / 2))
+        secrets.append(Secret.mean(inside) if inside.size > 1 else Secret.at((begin + end) / 2))
     known = Knowledge(tuple(secrets), kernel, tracks=tuple(tracks), streets=streets)
     for name in _chosen(names, bool(tracks), streets is not None):
         if name not in ALONE:

@@ -6,13 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from trailveil.adversaries import at_speed
-from trailveil.adversary import (
-    PLAIN,
-    Adversary,
-    Known,
-    believes,
-    stood_still,
-)
+from trailveil.adversary import PLAIN, Adversary, Known
 from trailveil.anytime import Worst
 from trailveil.attacks.centres import average, circle_of_holes, circle_of_stay
 from trailveil.attacks.contract import Attack, OnGrid
@@ -30,7 +24,7 @@ from trailveil.prior import NOTHING_KNOWN, Prior, SideInformation
 from trailveil.priors import LEVEL_STD
 from trailveil.privacy.exposure import Exposure
 from trailveil.request import HAS_THE_REST, KNOWS_PLACE, STRANGER
-from trailveil.secrets import Secret, basic, window_mean
+from trailveil.secrets import Secret
 from trailveil.streets.network import Network
 
 # Seconds before and after a secret of the true places that somebody knows, and how well (metres).
@@ -100,14 +94,14 @@ class Scene:
     @property
     def at(self) -> Secret:
         """The place in the middle of the part."""
-        return basic(sum(self.span) / 2)
+        return Secret.at(sum(self.span) / 2)
 
     @property
     def stood_still(self) -> Adversary:
         """Somebody who sees that the person stood still in the part, and a little around it."""
         begin, end = self.span
         around = (begin - self.uncertain, end + self.uncertain)
-        return stood_still([around]) if around[0] < around[1] else PLAIN
+        return Adversary.sees_stillness([around]) if around[0] < around[1] else PLAIN
 
     @property
     def least(self) -> float:
@@ -136,11 +130,11 @@ class Scene:
 
     def _middle_of(self, span: tuple[float, float]) -> Secret:
         inside = self.times[(self.times >= span[0]) & (self.times <= span[1])]
-        return window_mean(inside) if inside.size > 1 else basic(sum(span) / 2)
+        return Secret.mean(inside) if inside.size > 1 else Secret.at(sum(span) / 2)
 
     def place(self, time: float | None) -> Secret:
         """The place of a judgement, by its time since the first fix of the recording."""
-        return self.middle if time is None else basic(time - self.crop.start)
+        return self.middle if time is None else Secret.at(time - self.crop.start)
 
     def truth(self, secret: Secret, *, still: bool) -> FloatArray:
         """Where the secret was (2,), as recorded: of who stood still, the mean."""
@@ -189,7 +183,7 @@ def _of_the_set(scene: Scene) -> list[Trial]:
     for one in scene.exposures:
         still = scene.stood_still
         if one.adversary in (STRANGER, HAS_THE_REST):
-            slow = believes(one.adversary, scene.slowest)
+            slow = Adversary.believes(one.adversary, scene.slowest)
             found.append(
                 Trial(posterior_mean, "posterior", slow, scene.at, deviation=one.posterior)
             )
@@ -224,9 +218,9 @@ def _with_a_map(scene: Scene) -> list[Trial]:
 
 def _misspecified(scene: Scene) -> list[Trial]:
     """Who believes in another smoothness, and who reckons with a steady pace."""
-    others = [believes("believes in a Matern 3/2 prior", _OTHER_KERNEL)]
+    others = [Adversary.believes("believes in a Matern 3/2 prior", _OTHER_KERNEL)]
     steady = _steady(scene.kernel)
-    others += [] if steady is None else [believes("reckons with a steady pace", steady)]
+    others += [] if steady is None else [Adversary.believes("reckons with a steady pace", steady)]
     return [
         Trial(
             posterior_mean,
@@ -265,7 +259,7 @@ def _true_places(scene: Scene) -> list[Trial]:
         return []
     who = Adversary(
         f"knows {outside.size} true places 1 to 5 min away",
-        still=(stood_still([scene.span]).still if begin < end else ()),
+        still=(Adversary.sees_stillness([scene.span]).still if begin < end else ()),
         point=Known(_TRUE_AWAY[0], _TRUE_ACCURACY),
     )
     # What is known is told as it is: of no value besides it is the worst to be found.
@@ -350,8 +344,8 @@ def _worst(scene: Scene, left: Sequence[Worst]) -> list[Trial]:
     for one in left:
         speed = at_speed(scene.kernel, one.speed) or scene.kernel
         stays = [(at - one.stay / 2, at + one.stay / 2)] if one.stay else []
-        who = believes(f"knows {_KNOWS[one.kind]}, at {one.speed:g} m/s", speed)
-        who = who & stood_still(stays) if stays else who
+        who = Adversary.believes(f"knows {_KNOWS[one.kind]}, at {one.speed:g} m/s", speed)
+        who = who & Adversary.sees_stillness(stays) if stays else who
         away = one.stay / 2 + (_PATH_AWAY if one.kind == "path" else one.known)
         known = scene.times[np.abs(scene.times - at) >= away]
         if one.kind == "point" and known.size:
@@ -359,7 +353,9 @@ def _worst(scene: Scene, left: Sequence[Worst]) -> list[Trial]:
         told = NOTHING_KNOWN
         if one.kind != "plain" and known.size:
             told = SideInformation(known, _TRUE_ACCURACY)
-        found.append(Trial(posterior_mean, "posterior", who, basic(at), told, deviation=one.after))
+        found.append(
+            Trial(posterior_mean, "posterior", who, Secret.at(at), told, deviation=one.after)
+        )
     return found
 
 
@@ -368,7 +364,7 @@ def _plainly(attack: Attack, name: str) -> Callable[[Scene, Sequence[Worst]], li
 
     def trials(scene: Scene, left: Sequence[Worst]) -> list[Trial]:
         plain = next(one for one in left if one.kind == "plain")
-        return [Trial(attack, name, PLAIN, basic(scene.span[0]), deviation=plain.after)]
+        return [Trial(attack, name, PLAIN, Secret.at(scene.span[0]), deviation=plain.after)]
 
     return trials
 

@@ -10,14 +10,14 @@ from typing import Any
 import click
 import numpy as np
 
-from trailveil.adversary import PLAIN, knows_a_point, knows_the_path
+from trailveil.adversary import PLAIN, Adversary
 from trailveil.certified.several import certify
 from trailveil.cli.certifying import certify_option, check_certify
 from trailveil.cli.kernel_options import KERNELS, kernel_from
 from trailveil.cli.numbers import numbers_in
 from trailveil.cli.parameters import ABOVE_ONE, LARGEST, NOT_NEGATIVE, POINTS, POSITIVE, OneOf
-from trailveil.design import LARGEST_GAP, Certificate, Kind
-from trailveil.design import design as design_mechanism
+from trailveil.designer import LARGEST_GAP, Certificate, Kind
+from trailveil.designer import design as design_mechanism
 from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
 from trailveil.guarantee import Guarantee, loss_bound_for, paper_bound
@@ -25,7 +25,7 @@ from trailveil.kernels import Kernel
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
 from trailveil.report.certificate import certified, sentence
-from trailveil.secrets import Secret, basic, compound, difference, window_mean
+from trailveil.secrets import Secret
 
 EXAMPLE = (
     "Example: trailveil design --points 50 --kernel rbf --length-scale 6.1 "
@@ -35,7 +35,7 @@ EXAMPLE = (
 
 _ADVERSARIES = {
     "plain": (PLAIN,),
-    "robust": (PLAIN, PLAIN & knows_a_point(), PLAIN & knows_the_path()),
+    "robust": (PLAIN, PLAIN & Adversary.knows_point(), PLAIN & Adversary.knows_path()),
 }
 
 
@@ -231,9 +231,9 @@ def _compound(text: str, prior: Prior) -> Asked:
     indices = _indices(body.split(","), text, prior)
     times = prior.times[list(indices)]
     secret = (
-        basic(times[0], recorded=True)
+        Secret.at(times[0], recorded=True)
         if len(indices) == 1
-        else compound(times.tolist(), recorded=True)
+        else Secret.at(times.tolist(), recorded=True)
     )
     return Asked(indices, secret, radius, epsilon)
 
@@ -245,12 +245,12 @@ def _pair(text: str, prior: Prior, kind: str) -> Asked:
         raise InvalidValue(f"--{kind} must be two indices A:B, got {text}")
     first, last = ends
     if kind == "difference":
-        secret = difference(prior.times[first], prior.times[last], recorded=True)
+        secret = Secret.difference(prior.times[first], prior.times[last], recorded=True)
         return Asked(ends, secret, radius, epsilon)
     if first > last:
         raise InvalidValue(f"--mean must be A:B with A before B, got {text}")
     inside = tuple(range(first, last + 1))
-    return Asked(inside, window_mean(prior.times[first : last + 1], recorded=True), radius, epsilon)
+    return Asked(inside, Secret.mean(prior.times[first : last + 1], recorded=True), radius, epsilon)
 
 
 def _own(text: str) -> tuple[str, float | None, float | None]:

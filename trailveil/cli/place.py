@@ -13,7 +13,7 @@ from trailveil.adversaries import named as known_as
 from trailveil.cli.parameters import ABOVE_ONE, POSITIVE, printable
 from trailveil.cli.selecting import WithPlaces
 from trailveil.cli.waiting import waiting
-from trailveil.design.cut import least_cut
+from trailveil.designer.cut import least_cut
 from trailveil.errors import Refused
 from trailveil.guarantee import CIRCLE_68
 from trailveil.ledger import ID_BYTES, Ledger, user_ledger

@@ -11,7 +11,7 @@ from random import Random
 
 import numpy as np
 
-from trailveil.design.columns import symmetric_root
+from trailveil.designer.columns import symmetric_root
 from trailveil.experiments.folder import Folder, table
 from trailveil.experiments.scenes import SCENES, mechanism
 from trailveil.gaussian import FloatArray

@@ -12,7 +12,7 @@ nothing and computes in as many digits as that takes.
 import numpy as np
 from scipy.linalg import eigh
 
-from trailveil.design.paper import posterior_as_published
+from trailveil.designer.paper import posterior_as_published
 from trailveil.experiments.scenes import Scene, secret_of
 from trailveil.gaussian import FloatArray
 from trailveil.loss import loss_matrix, marginal_losses

@@ -16,10 +16,10 @@ from random import Random
 
 import numpy as np
 
-from trailveil.design import design
-from trailveil.design.baselines import uniform
-from trailveil.design.columns import symmetric_root
-from trailveil.design.paper import multiple_secrets
+from trailveil.designer import design
+from trailveil.designer.baselines import uniform
+from trailveil.designer.columns import symmetric_root
+from trailveil.designer.paper import multiple_secrets
 from trailveil.experiments.folder import Folder, table
 from trailveil.experiments.scenes import BANDS
 from trailveil.gaussian import FloatArray
@@ -28,7 +28,7 @@ from trailveil.kernels import RBF, White
 from trailveil.mechanism import Mechanism
 from trailveil.plots import PlaneMap, maps
 from trailveil.prior import Prior, observe
-from trailveil.secrets import basic
+from trailveil.secrets import Secret
 
 PERIOD = 300.0  # seconds between fixes
 COUNT = 97  # fixes: eight hours
@@ -36,7 +36,7 @@ DEVIATION = 1_500.0  # metres, of each coordinate under the prior
 MEASURED = 5.0  # metres, measurement noise
 NOISE = 300.0  # metres, root mean square noise of each coordinate
 SENSITIVE = (18, 52, 80)  # indices
-# The authors' factor for several secrets: see trailveil.design.paper.
+# The authors' factor for several secrets: see trailveil.designer.paper.
 _FACTOR = 10_000.0
 TITLES = {
     "independent": "independent noise",
@@ -69,7 +69,7 @@ def prior() -> Prior:
 def mechanisms(day: Prior) -> dict[str, Mechanism]:
     """Three mechanisms of one trace, by the keys of TITLES."""
     total = COUNT * NOISE**2
-    secrets = [basic(day.times[i], recorded=True) for i in SENSITIVE]
+    secrets = [Secret.at(day.times[i], recorded=True) for i in SENSITIVE]
     indices = [(index,) for index in SENSITIVE]
     return {
         "independent": uniform(day, total),
@@ -88,7 +88,7 @@ def releases() -> tuple[FloatArray, dict[str, Release]]:
     for name, mechanism in mechanisms(day).items():
         released = path + symmetric_root(mechanism.covariance()) @ normal
         seen = observe(day, mechanism)
-        left = [seen.posterior(basic(day.times[i], recorded=True)) for i in SENSITIVE]
+        left = [seen.posterior(Secret.at(day.times[i], recorded=True)) for i in SENSITIVE]
         found[name] = Release(
             mechanism,
             released,

@@ -10,16 +10,16 @@ from functools import lru_cache
 
 import numpy as np
 
-from trailveil.design import design
-from trailveil.design.baselines import concentrated, uniform
-from trailveil.design.paper import multiple_secrets, sdp_a
+from trailveil.designer import design
+from trailveil.designer.baselines import concentrated, uniform
+from trailveil.designer.paper import multiple_secrets, sdp_a
 from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import RBF, Periodic
 from trailveil.mechanism import Mechanism
 from trailveil.plots import Band
 from trailveil.prior import Prior
-from trailveil.secrets import Secret, basic, compound
+from trailveil.secrets import Secret
 
 # Noise variance per point, of prior variance 1; for all secrets at once, for each of them.
 BUDGET = 0.02
@@ -45,7 +45,7 @@ class Scene:
 
     kernel: "rbf" or "periodic". secret: indices of one basic or compound secret; empty for every
     value as a basic secret of its own. factor: the authors design at this many times the budget and
-    divide (trailveil.design.paper).
+    divide (trailveil.designer.paper).
     """
 
     kernel: str
@@ -82,8 +82,8 @@ def secret_of(scene: Scene, prior: Prior) -> Secret:
     """The secret of a scene: recorded values, one location each."""
     at = list(scene.secret) or list(range(scene.points))
     if len(at) == 1:
-        return basic(float(prior.times[at[0]]), recorded=True)
-    return compound(prior.times[at].tolist(), recorded=True)
+        return Secret.at(float(prior.times[at[0]]), recorded=True)
+    return Secret.at(prior.times[at].tolist(), recorded=True)
 
 
 MECHANISMS = ("sdp", "optimum", "uniform", "concentrated")

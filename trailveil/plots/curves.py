@@ -105,7 +105,7 @@ def trade_off(
     """What it costs to ask for more: how far the noise moves each value, against what is asked for.
 
     designed: the noise for one of the values of `asked` (an epsilon, metres to be left with),
-    such as a call of trailveil.design. label: what is asked for. Returns the axes, logarithmic.
+    such as a call of trailveil.designer. label: what is asked for. Returns the axes, logarithmic.
     Raises InvalidValue for fewer than two values, or ones that are not positive.
     """
     values = np.sort(np.asarray(asked, dtype=np.float64))

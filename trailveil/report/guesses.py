@@ -21,7 +21,7 @@ from trailveil.projection import MICRO
 from trailveil.readings import Readings
 from trailveil.readings_release import ReadingsPlan
 from trailveil.release import Plan
-from trailveil.secrets import Secret, basic, window_mean
+from trailveil.secrets import Secret
 from trailveil.selection import Stretch
 from trailveil.trace import Trace
 
@@ -113,7 +113,7 @@ def _of_some_times(plan: Plan, released: FloatArray) -> Iterator[Guess]:
         own = Mechanism(times[rows], *parts, independent=whole.beside[rows])
         order = np.cumsum(np.asarray(whole.released)) - 1
         places = released[order[rows][own.rows]]
-        secret = basic(float(times[row]))
+        secret = Secret.at(float(times[row]))
         where = _guess(own.times, own, plan.request.kernel, secret, places)
         if where is not None:
             when = int(plan.trace.times[row])
@@ -123,7 +123,7 @@ def _of_some_times(plan: Plan, released: FloatArray) -> Iterator[Guess]:
 def _middle(times: FloatArray, span: tuple[float, float]) -> Secret:
     """The mean of a stay, or the place at a time."""
     inside = times[(times >= span[0]) & (times <= span[1])]
-    return window_mean(inside) if inside.size > 1 else basic(sum(span) / 2)
+    return Secret.mean(inside) if inside.size > 1 else Secret.at(sum(span) / 2)
 
 
 def _guess(

@@ -9,7 +9,7 @@ linear in Gamma and in l. Where the noise on a secret of recorded values is sigm
 of the rest, its rows drop out and l - 1 / sigma_s^2 takes the place of l (the direct loss is then 1
 / sigma_s^2). Seconds at 50 points: the oracle for faster solvers. The loss of the noise that is
 returned is computed again by trailveil.loss, and held against the solver's word. Sets of
-adversaries, a floor and the tight bound are for trailveil.design.exact_set.
+adversaries, a floor and the tight bound are for trailveil.designer.exact_set.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,10 +20,10 @@ import numpy as np
 from scipy.linalg import cho_solve, eigh, pinv, qr
 
 from trailveil.adversary import PLAIN, Adversary
-from trailveil.design.columns import needs_digits, spanned, symmetric_root, turn
-from trailveil.design.conic import AGREEMENT, inverse, load_cvxpy, solve, symmetric
-from trailveil.design.exact_set import ConicOptimum, exact_set
-from trailveil.design.paper import Indices, check_indices, positive
+from trailveil.designer.columns import needs_digits, spanned, symmetric_root, turn
+from trailveil.designer.conic import AGREEMENT, inverse, load_cvxpy, solve, symmetric
+from trailveil.designer.exact_set import ConicOptimum, exact_set
+from trailveil.designer.paper import Indices, check_indices, positive
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gaussian import FloatArray, check_covariance, cholesky_factor
 from trailveil.loss import losses

@@ -25,9 +25,9 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.optimize import brentq
 
-from trailveil.design.interior import Constraint, Interior, Reduced
-from trailveil.design.problem import Goal, Problem
-from trailveil.design.spaces import Space, root
+from trailveil.designer.interior import Constraint, Interior, Reduced
+from trailveil.designer.problem import Goal, Problem
+from trailveil.designer.spaces import Space, root
 from trailveil.gaussian import FloatArray
 
 # How near 1 / delta the eigenvalues of A = D^T (Sigma + delta W^-1)^-1 D are taken to be at most.

@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from trailveil.design.triangle import quadratic, triangle
+from trailveil.designer.triangle import quadratic, triangle
 from trailveil.errors import NumericalError
 from trailveil.gaussian import FloatArray, cholesky_factor, cholesky_solve, triangular_solve
 

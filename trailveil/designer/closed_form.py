@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trailveil.design.refine import canonical, refined, shifted_direction, undone_by_rounding
-from trailveil.design.stepping import increasing_root, positive, until_met
+from trailveil.designer.refine import canonical, refined, shifted_direction, undone_by_rounding
+from trailveil.designer.stepping import increasing_root, positive, until_met
 from trailveil.errors import InvalidValue, NumericalError, Refused
 from trailveil.gaussian import (
     LARGEST_LOSS_SLACK,

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from trailveil.anytime import Assumed, Movement, Worst, left, movement_of, worst
-from trailveil.design import closed_form
-from trailveil.design.stepping import positive, until_met
+from trailveil.designer import closed_form
+from trailveil.designer.stepping import positive, until_met
 from trailveil.errors import InvalidValue
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import Kernel, Matern12, Matern32, Scaled, Sum

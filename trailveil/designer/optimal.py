@@ -5,10 +5,10 @@ Gamma = D K D^T. At an optimum the range of Gamma is spanned by columns W^-1 V, 
 dual weight W_i; for one prior, by (W Sigma + theta I)^-1 B c with theta an eigenvalue of Gamma. So
 the n x n problem is solved in the span of such columns for a first guess, better columns are read
 off its answer, and again, until nothing is gained. Few requirements bind: the rest are added when
-they are found violated. Against several adversaries: trailveil.design.robust.
+they are found violated. Against several adversaries: trailveil.designer.robust.
 
-What is returned does not rest on any of this: see trailveil.design.proof for the bound that no
-mechanism is below, and trailveil.design.several, where losses are recomputed.
+What is returned does not rest on any of this: see trailveil.designer.proof for the bound that no
+mechanism is below, and trailveil.designer.several, where losses are recomputed.
 """
 
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import eigh, svd
 
-from trailveil.design.interior import Interior, minimise
-from trailveil.design.problem import Goal, Problem, Start, inflated
-from trailveil.design.proof import dual_weights, eased, lower_bound, pulled
-from trailveil.design.spaces import Space, orthonormal, root
+from trailveil.designer.interior import Interior, minimise
+from trailveil.designer.problem import Goal, Problem, Start, inflated
+from trailveil.designer.proof import dual_weights, eased, lower_bound, pulled
+from trailveil.designer.spaces import Space, orthonormal, root
 from trailveil.errors import NumericalError
 from trailveil.gaussian import FloatArray
 

@@ -1,6 +1,6 @@
 """Columns that noise against several adversaries is sought in: smooth bumps around what is secret.
 
-One adversary's optimum is spanned by the columns of trailveil.design.optimal; that of many by
+One adversary's optimum is spanned by the columns of trailveil.designer.optimal; that of many by
 combinations nobody knows beforehand. But noise finer than the series itself moves is wasted, and
 what is far from a secret need not be told apart: so cubic splines, whose knots are dense where a
 secret begins and ends, and ever wider apart from there. They are functions of time, so that noise

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import block_diag, cholesky, solve_triangular
 
-from trailveil.design.ellipsoid import Limit, smallest_ellipsoid
+from trailveil.designer.ellipsoid import Limit, smallest_ellipsoid
 from trailveil.errors import NumericalError
 from trailveil.gaussian import FloatArray
 from trailveil.privacy.checker import unproved

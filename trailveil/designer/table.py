@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 
-from trailveil.design.window import (
+from trailveil.designer.window import (
     NOISE_DIGITS,
     TRACK_DIGITS,
     VERSION,
@@ -121,7 +121,7 @@ def shipped(key: str) -> bytes | None:
 
 @lru_cache(maxsize=1)
 def _table() -> zipfile.ZipFile | None:
-    file = resources.files("trailveil.design") / "table.zip"
+    file = resources.files("trailveil.designer") / "table.zip"
     return zipfile.ZipFile(BytesIO(file.read_bytes())) if file.is_file() else None
 
 

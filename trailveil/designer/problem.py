@@ -7,10 +7,10 @@ from enum import Enum
 import numpy as np
 from scipy.linalg import eigh
 
-from trailveil.design.interior import Constraint, Linear, Reduced, feasible, hidden_part
-from trailveil.design.requirements import Requirement
-from trailveil.design.spaces import Space, orthonormal, root
-from trailveil.design.views import Told, View, told
+from trailveil.designer.interior import Constraint, Linear, Reduced, feasible, hidden_part
+from trailveil.designer.requirements import Requirement
+from trailveil.designer.spaces import Space, orthonormal, root
+from trailveil.designer.views import Told, View, told
 from trailveil.errors import InvalidValue, TooCoarse
 from trailveil.gaussian import FloatArray
 from trailveil.guarantee import tight_bound
@@ -43,7 +43,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
-    """views, requirements: see trailveil.design.requirements. cost: W (n,) of the released rows.
+    """views, requirements: see trailveil.designer.requirements. cost: W (n,) of the released rows.
 
     trace: the most that trace(W Gamma) may be, for Goal.LOSS. level: a theta such that the noise
     theta W^-1 on all rows meets every requirement, or spends the trace.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.adversary import Adversary, far_from, known_path, span_of
-from trailveil.design.views import View, view
+from trailveil.designer.views import View, view
 from trailveil.errors import BeyondPrior
 from trailveil.gaussian import FloatArray
 from trailveil.kernels import Kernel

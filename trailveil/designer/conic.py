@@ -7,7 +7,7 @@ apart what differs:
     sdp_a_as_printed     SDP_A with Gamma_su = 0 and Gamma_ss = sigma_s^2 I inside: degenerate
     sdp_b_conic          SDP_B
 
-and in trailveil.design.exact, without any approximation, exact_sdp and exact_block_sdp. A status
+and in trailveil.designer.exact, without any approximation, exact_sdp and exact_block_sdp. A status
 other than optimal is an error, "optimal_inaccurate" included. Source: the paper, appendix.
 """
 
@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh
 
-from trailveil.design.columns import symmetric_root
-from trailveil.design.paper import Indices, check_indices, positive, regression
+from trailveil.designer.columns import symmetric_root
+from trailveil.designer.paper import Indices, check_indices, positive, regression
 from trailveil.errors import NumericalError, Refused, Unavailable
 from trailveil.gaussian import FloatArray, check_covariance
 from trailveil.mechanism import Mechanism, no_noise
@@ -47,7 +47,7 @@ class ProgramA:
 def sdp_a_as_in_code(
     prior: Prior, indices: Sequence[int] | Indices, budget: float, *, factor: float = 1.0
 ) -> ProgramA:
-    """SDP_A as the authors solve it: trailveil.design.paper.sdp_a without the closed form.
+    """SDP_A as the authors solve it: trailveil.designer.paper.sdp_a without the closed form.
 
     Arguments and errors as there. The noise on the other fixes is the solver's, right to its
     accuracy: a prior without measurement noise undoes that, as it would undo the authors'.

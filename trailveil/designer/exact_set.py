@@ -21,9 +21,9 @@ import numpy as np
 from scipy.linalg import eigh
 
 from trailveil.adversary import PLAIN, Adversary
-from trailveil.design.columns import symmetric_root
-from trailveil.design.conic import AGREEMENT, load_cvxpy, solve, symmetric
-from trailveil.design.stepping import positive
+from trailveil.designer.columns import symmetric_root
+from trailveil.designer.conic import AGREEMENT, load_cvxpy, solve, symmetric
+from trailveil.designer.stepping import positive
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gaussian import FloatArray
 from trailveil.guarantee import tight_bound
@@ -123,7 +123,7 @@ def exact_set(
 ) -> ConicOptimum:
     """The optimum over all Gamma >= floor I, every secret against each of the adversaries.
 
-    Arguments, result and errors as trailveil.design.exact.exact_sdp.
+    Arguments, result and errors as trailveil.designer.exact.exact_sdp.
     """
     given = [1.0] * len(secrets) if bounds is None else [positive(b, "a bound") for b in bounds]
     if not secrets or not adversaries or len(given) != len(secrets):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh
 
-from trailveil.design.views import View
+from trailveil.designer.views import View
 from trailveil.gaussian import FloatArray
 
 # Directions with a Gram eigenvalue below this share of the largest are combinations of others: for

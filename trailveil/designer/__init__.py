@@ -1,6 +1,6 @@
 """Designing the noise: closed forms, baselines, the paper's programs; `design` chooses.
 
-Noise around a window (`trailveil.design.window`, `.table`) needs none of these: they are imported
+Noise around a window (`trailveil.designer.window`, `.table`) needs none of these: they are imported
 when they are asked for.
 """
 
@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trailveil.design.designer import LARGEST_GAP, Certificate, Kind, Outcome, design
+    from trailveil.designer.designer import LARGEST_GAP, Certificate, Kind, Outcome, design
 
 __all__ = ["LARGEST_GAP", "Certificate", "Kind", "Outcome", "design"]
 
@@ -17,4 +17,4 @@ def __getattr__(name: str) -> object:
     """A public name of the designer. Raises AttributeError for another one."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("trailveil.design.designer"), name)
+    return getattr(import_module("trailveil.designer.designer"), name)

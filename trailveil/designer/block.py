@@ -14,8 +14,8 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.optimize import brentq
 
-from trailveil.design.refine import canonical, refined, undone_by_rounding
-from trailveil.design.stepping import positive, until_met
+from trailveil.designer.refine import canonical, refined, undone_by_rounding
+from trailveil.designer.stepping import positive, until_met
 from trailveil.errors import InvalidValue
 from trailveil.extended import Extended, Objects, solve
 from trailveil.extended_loss import joint_covariance

@@ -1,4 +1,4 @@
-"""Any secrets, any adversaries: the optimum of trailveil.design.optimal as a mechanism.
+"""Any secrets, any adversaries: the optimum of trailveil.designer.optimal as a mechanism.
 
 The solver's answer is only where the search begins: what is returned was scaled until the losses
 that are recomputed from it meet every bound, and the dual bound says how far from the least it can
@@ -12,15 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from trailveil.adversary import PLAIN, Adversary, exposures, span_of, value_losses
-from trailveil.design import robust
-from trailveil.design.columns import needs_digits, spanned, turn
-from trailveil.design.optimal import NO_BOUND, Solution, nothing, solution_of, solve
-from trailveil.design.problem import Problem, least_loss_problem, least_noise_problem
-from trailveil.design.requirements import Demand, Requirement, posed
-from trailveil.design.robust import ROUGHLY, THOROUGHLY, Effort
-from trailveil.design.splines import FINEST, lag_of, splines
-from trailveil.design.stepping import until_met
-from trailveil.design.views import View
+from trailveil.designer import robust
+from trailveil.designer.columns import needs_digits, spanned, turn
+from trailveil.designer.optimal import NO_BOUND, Solution, nothing, solution_of, solve
+from trailveil.designer.problem import Problem, least_loss_problem, least_noise_problem
+from trailveil.designer.requirements import Demand, Requirement, posed
+from trailveil.designer.robust import ROUGHLY, THOROUGHLY, Effort
+from trailveil.designer.splines import FINEST, lag_of, splines
+from trailveil.designer.stepping import until_met
+from trailveil.designer.views import View
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gaussian import FloatArray
 from trailveil.guarantee import tight_bound
@@ -88,7 +88,7 @@ class Wanted:
     def posed(
         self, beside: Sequence[tuple[int, int, float]], margin: float
     ) -> tuple[tuple[View, ...], tuple[Requirement, ...]]:
-        """All views and requirements; see trailveil.design.requirements."""
+        """All views and requirements; see trailveil.designer.requirements."""
         return posed(
             self.prior,
             self.demands,
@@ -170,7 +170,7 @@ class Wanted:
 def least_noise(wanted: Wanted) -> tuple[Mechanism, float]:
     """The least noise at which mu^2 / radius^2 of each secret is at most its bound.
 
-    And a lower bound of trace(W Gamma). Raises as trailveil.design.optimal.solve does.
+    And a lower bound of trace(W Gamma). Raises as trailveil.designer.optimal.solve does.
     """
     there = wanted.spent(wanted.existing)
     found, make = sought(wanted)

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from trailveil.adversary import PLAIN, Adversary, Exposure, exposures
-from trailveil.design import baselines, block, closed_form, everywhere, paper, several
-from trailveil.design.requirements import Demand
-from trailveil.design.stepping import positive, until_met
+from trailveil.designer import baselines, block, closed_form, everywhere, paper, several
+from trailveil.designer.requirements import Demand
+from trailveil.designer.stepping import positive, until_met
 from trailveil.errors import InvalidValue, Refused, Unavailable
 from trailveil.gaussian import FloatArray
 from trailveil.guarantee import tight_bound

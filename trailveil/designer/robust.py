@@ -1,9 +1,9 @@
 """The best noise against several adversaries: sought in one space of splines, and proved.
 
-What one adversary's optimum is spanned by is found by trailveil.design.optimal; with many of them
-that takes too many columns. Here the space is laid out beforehand (trailveil.design.splines), and
+What one adversary's optimum is spanned by is found by trailveil.designer.optimal; with many of them
+that takes too many columns. Here the space is laid out beforehand (trailveil.designer.splines), and
 all rounds take place in it: with the requirements that bind, the rest added when they are missed.
-Where the bound of trailveil.design.proof shows that more is to be had, the columns of the dual are
+Where the bound of trailveil.designer.proof shows that more is to be had, the columns of the dual are
 added and it begins again from where it was.
 """
 
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trailveil.design.interior import minimise
-from trailveil.design.optimal import (
+from trailveil.designer.interior import minimise
+from trailveil.designer.optimal import (
     Below,
     Round,
     Solution,
@@ -24,9 +24,9 @@ from trailveil.design.optimal import (
     wanting,
     worth,
 )
-from trailveil.design.problem import Problem
-from trailveil.design.proof import dual_weights, pulled
-from trailveil.design.spaces import Space, orthonormal
+from trailveil.designer.problem import Problem
+from trailveil.designer.proof import dual_weights, pulled
+from trailveil.designer.spaces import Space, orthonormal
 from trailveil.errors import NumericalError
 from trailveil.gaussian import FloatArray
 

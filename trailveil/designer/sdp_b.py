@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, block_diag, cholesky, eigh, qr, svd
 from scipy.optimize import minimize
 
-from trailveil.design.columns import (
+from trailveil.designer.columns import (
     combined_columns,
     symmetric_root,
     turn,
@@ -49,7 +49,7 @@ _GRAM = 1e-8
 class Cover:
     """Y >= Gamma_i for all i, and what is proved of it.
 
-    factor: F (n, q) with Y = F F^T, canonical (see trailveil.design.columns). coefficients: C (R,
+    factor: F (n, q) with Y = F F^T, canonical (see trailveil.designer.columns). coefficients: C (R,
     q) with F = [G_1 ... G_m] C where Y is to cover the Gamma_i in exact arithmetic, else None.
     least_trace: no Y that covers all Gamma_i has a smaller trace (the dual). total: the sum of the
     traces of the Gamma_i. steps: of the quasi-Newton iteration.

@@ -1,7 +1,7 @@
 """The paper's own mechanism: SDP_A for one secret, and Multiple Secrets (Algorithm 1) for several.
 
 SDP_A optimises an approximation of the loss, so it is not the optimum: that is in
-trailveil.design.closed_form, and in trailveil.design.conic for any secrets. With recorded secrets
+trailveil.designer.closed_form, and in trailveil.designer.conic for any secrets. With recorded secrets
 s = X_S and the other fixes u,
 
     A = Sigma_us Sigma_ss^-1,   At = [I; A],   Ct = blockdiag(0, Sigma_{u|s}),   R = At^T At
@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_solve, eigh
 from scipy.optimize import brentq
 
-from trailveil.design.columns import needs_digits, spanned, symmetric_root
-from trailveil.design.sdp_b import Cover, cover_mechanisms
+from trailveil.designer.columns import needs_digits, spanned, symmetric_root
+from trailveil.designer.sdp_b import Cover, cover_mechanisms
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gaussian import (
     LARGEST_LOSS_SLACK,
