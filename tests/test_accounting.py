@@ -63,7 +63,7 @@ def released(
 ) -> Published:
     there = known_places(ledger, trace, subject=subject)
     asked = asked or replace(CUT, epsilon=epsilon)
-    request = requested(trace, Chosen((at,), returns=False), asked, there)
+    request = requested(trace, Chosen((at,), returns=False, ends=False), asked, there)
     made = plan(trace, request, shared_noise(there, trace, request.method))
     return publish(made, ledger, output, there=there, again=again, limit=limit, subject=subject)
 
@@ -101,7 +101,7 @@ def test_parts_without_a_name_add_up_as_if_all_were_one_place(
 def test_of_noise_a_part_counts_by_the_slowest_pace_that_is_promised() -> None:
     """Of one time: what joint conditioning of the whole release leaves of it, level and all."""
     trace = day(0)
-    made = plan(trace, requested(trace, Chosen(("start+10m",), returns=False), NOISE))
+    made = plan(trace, requested(trace, Chosen(("start+10m",), returns=False, ends=False), NOISE))
     (mark,) = told_by(made, [])
     loss = joint_loss(slow(made), [Release(made.mechanism)], Secret.at(600.0)).matrix[0, 0]
     assert mark.told[0] == pytest.approx(loss, rel=1e-3)
@@ -128,7 +128,7 @@ def test_what_is_years_away_adds_nothing(ledger: Ledger, tmp_path: Path, years: 
     who = (Named.SPEEDS,)
     for number, when in enumerate((0, years * 365)):
         trace = ride(940, 5.0, seed=number, begin=BEGIN + when * DAY, at=AT)
-        made = plan(trace, requested(trace, Chosen(("start",)), Request((), who=who)))
+        made = plan(trace, requested(trace, Chosen(("start",), ends=False), Request((), who=who)))
         found = publish(made, ledger, tmp_path / f"{number}.gpx").account
         assert found is not None
         assert found.times == pytest.approx(found.epsilon, abs=1e-5)
@@ -231,7 +231,7 @@ def test_the_same_recording_again_is_counted_by_the_joint_law(
 ) -> None:
     """Of two cuts, what their union tells: here all that the shorter one releases."""
     trace = day(0, 24)
-    asked = requested(trace, Chosen(("start+4m",), returns=False), CUT)
+    asked = requested(trace, Chosen(("start+4m",), returns=False, ends=False), CUT)
     first, second = plan(trace, asked), plan(trace, replace(asked, epsilon=8.0))
     publish(first, ledger, tmp_path / "a.gpx")
     found = publish(second, ledger, tmp_path / "b.gpx", again=True).account
@@ -247,7 +247,7 @@ def test_the_same_recording_again_is_counted_by_the_joint_law(
 
 def test_two_noises_of_few_columns_tell_all(ledger: Ledger, tmp_path: Path) -> None:
     trace = day(0, 24)
-    asked = requested(trace, Chosen(("start+5m",), returns=False), NOISE)
+    asked = requested(trace, Chosen(("start+5m",), returns=False, ends=False), NOISE)
     publish(plan(trace, asked), ledger, tmp_path / "a.gpx")
     second = plan(trace, replace(asked, epsilon=0.5))
     found = publish(second, ledger, tmp_path / "b.gpx", again=True).account
@@ -275,11 +275,11 @@ def test_what_another_ride_adds_to_a_time_is_never_more_than_is_counted(
 ) -> None:
     early, late = day(0, 30), day(hours / 24, 30)
     released(ledger, early, tmp_path / "a.gpx", at="end", asked=NOISE)
-    made = plan(late, requested(late, Chosen(("start",), returns=False), NOISE))
+    made = plan(late, requested(late, Chosen(("start",), returns=False, ends=False), NOISE))
     with ledger.open() as book:
         found, _ = account(book, made, [], told_by(made, []), "me", [])
     shift = (late.times[0] - early.times[0]) / 1e9
-    first = plan(early, requested(early, Chosen(("end",), returns=False), NOISE))
+    first = plan(early, requested(early, Chosen(("end",), returns=False, ends=False), NOISE))
     alone = Release(first.mechanism, "early"), Release(made.mechanism, "late")
     both = [alone[0], replace(alone[1], mechanism=shifted(made, shift))]
     end, scale = float(early.seconds[-1]), 2.5 * (100.0 * (1 + Frame.SCALE_ERROR)) ** 2
@@ -309,7 +309,7 @@ def test_who_is_beside_is_as_if_released_as_it_is_where_that_is_all_that_is_know
     early = ride(2000, 1.0, begin=BEGIN, at=AT)
     late = ride(30, 20.0, begin=BEGIN + 2100, at=AT)
     released(ledger, early, tmp_path / "a.gpx", at="start+1m")
-    made = plan(late, requested(late, Chosen(("start",), returns=False), NOISE))
+    made = plan(late, requested(late, Chosen(("start",), returns=False, ends=False), NOISE))
     with ledger.open() as book:
         found, _ = account(book, made, [], told_by(made, []), "me", [])
     states = Release(no_noise(early.seconds[-600:]), "early")
@@ -328,7 +328,7 @@ def test_of_a_long_recording_some_hours_around_are_enough(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     trace = ride(400, 120.0, begin=BEGIN, at=AT)  # thirteen hours
-    made = plan(trace, requested(trace, Chosen(("start+6h",), returns=False), NOISE))
+    made = plan(trace, requested(trace, Chosen(("start+6h",), returns=False, ends=False), NOISE))
     (whole,) = told_by(made, [])
     monkeypatch.setattr("trailveil.accounting._LONG", 100)
     (part,) = told_by(made, [])
@@ -338,9 +338,11 @@ def test_of_a_long_recording_some_hours_around_are_enough(
 def test_both_ends_at_one_place_count_as_two_looks_at_it(ledger: Ledger) -> None:
     """Against the same with the clock stopped at both and the place tied, by dense algebra."""
     trace = ride(400, 20.0, still=(0, 399), begin=BEGIN, at=AT)  # there and nowhere else
-    made: Plan = plan(trace, requested(trace, Chosen(("start", "end"), returns=False), NOISE))
+    made: Plan = plan(
+        trace, requested(trace, Chosen(("start", "end"), returns=False, ends=False), NOISE)
+    )
     (mark,) = told_by(made, [])
-    one = plan(trace, requested(trace, Chosen(("start",), returns=False), NOISE))
+    one = plan(trace, requested(trace, Chosen(("start",), returns=False, ends=False), NOISE))
     (alone,) = told_by(one, [])
     assert mark.told[0] > 1.2 * alone.told[0]
 

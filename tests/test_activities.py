@@ -124,7 +124,7 @@ def bridged(speed: float, seconds: float) -> float:
 @pytest.mark.parametrize("activity", ["", *ACTIVITIES])
 def test_the_cut_is_the_least_at_the_floor(activity: str, index: int) -> None:
     trace = replace(ride(720, 10.0), activity=activity)
-    chosen = Chosen(("start",) if index == 0 else ("start+1h",))
+    chosen = Chosen(("start",) if index == 0 else ("start+1h",), ends=False)
     request = requested(trace, chosen, Request((), radius=50.0))
     made = plan(trace, request)
     cut = (made.findings[0].cut or 0.0) - 60

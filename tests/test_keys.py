@@ -27,7 +27,7 @@ TRACE = ride(30, 30.0)
 
 def planned(trace: Trace = TRACE, at: str = "start+5m", epsilon: float = 1.0) -> Plan:
     asked = Request((), epsilon=epsilon, who=(), method=Method.NOISE)
-    return plan(trace, requested(trace, Chosen((at,)), asked))
+    return plan(trace, requested(trace, Chosen((at,), ends=False), asked))
 
 
 def moved(made: Plan, key: bytes) -> NDArray[np.int64]:

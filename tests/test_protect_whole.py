@@ -180,7 +180,7 @@ BAD_OPTIONS: list[tuple[int, tuple[str, ...]]] = [
     (1, ("--at", "08:10")),
     (1, ("--at", "yesterday")),
     (1, ("--near", "46,-33,100")),
-    (1, ("--stops", "auto")),
+    (1, ("--stops", "auto", "--no-ends")),
     (2, ("--withhold", "sometimes")),
     (2, ("--leave", "200", "--epsilon", "1")),
     (2, ("--adversary", "nobody")),

@@ -29,11 +29,14 @@ TRACE = ride(30, 30.0)
 
 def planned(trace: Trace = TRACE, epsilon: float = 1.0) -> Plan:
     asked = Request((), epsilon=epsilon, floor=4.0)
-    return plan(trace, requested(trace, Chosen(("start+5m",)), asked))
+    return plan(trace, requested(trace, Chosen(("start+5m",), ends=False), asked))
 
 
 MADE, OTHER = planned(), planned(epsilon=2.0)
-NOISY = plan(TRACE, requested(TRACE, Chosen(("start+5m",)), Request((), method=Method.NOISE)))
+NOISY = plan(
+    TRACE,
+    requested(TRACE, Chosen(("start+5m",), ends=False), Request((), method=Method.NOISE)),
+)
 
 
 @pytest.fixture
@@ -222,7 +225,10 @@ def test_without_a_choice_both_ends_are_protected() -> None:
     found = Chosen(returns=False).stretches(TRACE)
     assert [one.label for one in found] == ["the start", "the end"]
     chosen = Chosen(
-        ("end", "end"), (("start+1m", "start+3m"), ("start+2m", "start+4m")), returns=False
+        ("end", "end"),
+        (("start+1m", "start+3m"), ("start+2m", "start+4m")),
+        returns=False,
+        ends=False,
     )
     assert [one.seconds(TRACE) for one in chosen.stretches(TRACE)] == [(60, 240), (870, 870)]
 

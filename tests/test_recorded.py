@@ -33,7 +33,7 @@ def ledger(tmp_path: Path) -> Ledger:
 def made_at(begin: float = 0.0, *, epsilon: float = 1.0, withhold: float | None = None) -> Plan:
     trace = ride(40, 20.0, seed=3, begin=int(1_715_672_400 + begin), at=AT)
     request = Request((), epsilon=epsilon, withhold=withhold, method=Method.NOISE)
-    return plan(trace, requested(trace, Chosen(("start+5m",)), request))
+    return plan(trace, requested(trace, Chosen(("start+5m",), ends=False), request))
 
 
 def as_archive(made: Plan, there: Sequence[Visited] = ()) -> bytes:
@@ -92,7 +92,7 @@ def test_independent_noise_comes_back(withhold: float | None) -> None:
 
 def test_the_noise_of_a_part_takes_some_kilobytes_however_many_fixes() -> None:
     long = ride(4_000, 2.0, seed=3, begin=1_715_672_400, at=AT)
-    designed = plan(long, requested(long, Chosen(("start+5m",)), made_at().request))
+    designed = plan(long, requested(long, Chosen(("start+5m",), ends=False), made_at().request))
     found = packed(designed, ())
     assert len(found) < 10 * len(long) + 16_000 < designed.mechanism.factor.nbytes / 10
     kept = unpacked(found).mechanism

@@ -104,16 +104,18 @@ THERE_AND_BACK = route(
 def test_a_stated_time_and_its_returns() -> None:
     """One time on a road that is taken back, 42 m aside; the parts of a minute or less are one."""
     away = route("a", [(0, 0, 0), (600, 6000, 0), (700, 6000, 42), (1300, 0, 42)], [], noise=0.0)
-    found = Chosen(("start+300s",)).stretches(away.trace)
-    assert times_of(away, Chosen(("start+300s",))) == [(300, 300), (1000, 1000)]
+    found = Chosen(("start+300s",), ends=False).stretches(away.trace)
+    assert times_of(away, Chosen(("start+300s",), ends=False)) == [(300, 300), (1000, 1000)]
     assert [part.by_place for part in found] == [False, True]
-    assert times_of(away, Chosen(("start+300s",), returns=False)) == [(300, 300)]
-    assert times_of(THERE_AND_BACK, Chosen(("start+300s",))) == [(300, 300)]  # 300 m apart
+    assert times_of(away, Chosen(("start+300s",), returns=False, ends=False)) == [(300, 300)]
+    assert times_of(THERE_AND_BACK, Chosen(("start+300s",), ends=False)) == [
+        (300, 300)
+    ]  # 300 m apart
 
 
 def test_a_stated_time_in_a_stay_is_kept_beside_it() -> None:
     case = route("a", [(0, -3000, 0), (600, 0, 0), (1800, 0, 0), (2400, 3000, 0)], [], noise=1.0)
-    found = Chosen(("start+900s",)).stretches(case.trace)
+    found = Chosen(("start+900s",), ends=False).stretches(case.trace)
     assert [part.is_stay for part in found] == [True, False]
     (begin, end), _ = (part.seconds(case.trace) for part in found)
     assert 585 <= begin <= 600
@@ -123,11 +125,11 @@ def test_a_stated_time_in_a_stay_is_kept_beside_it() -> None:
 
 def test_a_stay_that_is_stated_too_short_is_widened() -> None:
     case = route("a", [(0, -3000, 0), (600, 0, 0), (1800, 0, 0), (2400, 3000, 0)], [], noise=1.0)
-    stated = Chosen(between=(("start+10m", "start+20m"),))
+    stated = Chosen(between=(("start+10m", "start+20m"),), ends=False)
     (part,) = stated.stretches(case.trace)
     assert (part.label, part.by_place) == ("between stated times", True)
     assert part.seconds(case.trace)[1] >= 1800
-    exact = Chosen(between=(("start+9m50s", "start+30m10s"),))
+    exact = Chosen(between=(("start+9m50s", "start+30m10s"),), ends=False)
     (part,) = exact.stretches(case.trace)  # but for seconds on the way, which are no return
     assert part == exact.stated(case.trace)[0]
 
@@ -142,7 +144,7 @@ def test_a_part_that_moves_has_its_edges_and_its_stays_as_places() -> None:
         (2420, 0, 20),
     ]
     case = route("a", [*way, *back], [], noise=0.0)
-    stated = Chosen(between=(("start+200s", "start+1500s"),))
+    stated = Chosen(between=(("start+200s", "start+1500s"),), ends=False)
     places = stated.places(case.trace)
     assert len(places.points) == 3  # both edges, and the stay between them
     found = times_of(case, stated)
@@ -157,7 +159,7 @@ def test_a_part_that_is_mostly_at_one_place_has_the_others_as_well() -> None:
     home = [(0, 0, 0), (14_400, 0, 0), (15_000, 5000, 0), (16_800, 5000, 0)]
     later = [(17_400, 5000, 6000), (18_000, 5000, 0), (19_000, 9000, 0)]
     case = route("a", [*home, *later], [], noise=2.0)
-    found = times_of(case, Chosen(between=(("start", "start+16800s"),)))
+    found = times_of(case, Chosen(between=(("start", "start+16800s"),), ends=False))
     assert any(begin <= 18_000 <= end for begin, end in found[1:])
 
 
@@ -216,7 +218,7 @@ def test_where_returns_leave_nothing_the_refusal_says_what_works() -> None:
     case = days()
     for chosen, hint in (
         (Chosen(), r"as recorded \(--no-returns\)"),
-        (Chosen(("start",)), "--mechanism noise$"),
+        (Chosen(("start",), ends=False), "--mechanism noise$"),
     ):
         asked = replace(chosen, returns=bool("no-returns" in hint))
         request = requested(case.trace, asked, Request((), withhold=86_400.0 * 3))
@@ -304,7 +306,11 @@ def test_audit_looks_at_places(metres: float) -> None:
     north = np.where(passed, metres, 400.0) / 111_195
     shown = replace(trace, positions=trace.positions + np.stack([north, 0 * north], axis=1))
     files = ("a.gpx", gpx(trace)), ("b.gpx", gpx(shown))
-    for chosen, judged in ((Chosen(), True), (Chosen(("start",)), True), (Chosen(("end",)), False)):
+    for chosen, judged in (
+        (Chosen(), True),
+        (Chosen(("start",), ends=False), True),
+        (Chosen(("end",), ends=False), False),
+    ):
         found = scan(*files, chosen)
         leaks = [leak for leak in found.findings if leak.kind is Kind.RETURN]
         assert bool(leaks) == (judged and metres < 25)

@@ -159,8 +159,8 @@ def test_hardly_moved_fixes_are_counted_and_fail_where_protected() -> None:
     assert (result.every.unmoved, result.every.below_1, result.every.below_10) == (1, 2, 3)
     assert (result.of_protected.unmoved, result.of_protected.below_10) == (0, 1)
     assert {one.kind for one in with_grid(grid, None).findings} == {Kind.UNMOVED, Kind.NEARLY}
-    assert with_grid(grid, Chosen(at=("start+150s",))).clean
-    assert not with_grid(grid, Chosen(at=("start+100s",))).clean
+    assert with_grid(grid, Chosen(at=("start+150s",), ends=False)).clean
+    assert not with_grid(grid, Chosen(at=("start+100s",), ends=False)).clean
 
 
 @pytest.mark.parametrize("chosen", [None, CHOSEN])
@@ -173,15 +173,15 @@ def test_an_original_with_fewer_decimals_is_no_release(step: int, chosen: Chosen
 def test_a_protected_time_between_fixes_is_that_of_the_nearest() -> None:
     grid = MOVED.copy()
     grid[20] = GRID[20]
-    assert not with_grid(grid, Chosen(at=("start+101s",))).clean
+    assert not with_grid(grid, Chosen(at=("start+101s",), ends=False)).clean
 
 
 def test_one_coordinate_left_as_it_was_is_found() -> None:
     grid = MOVED.copy()
     grid[:10, 1] = GRID[:10, 1]
-    result = with_grid(grid, Chosen(between=(("start", "start+45s"),)))
+    result = with_grid(grid, Chosen(between=(("start", "start+45s"),), ends=False))
     assert [(one.kind, one.count) for one in result.findings] == [(Kind.HALF_MOVED, 10)]
-    assert with_grid(grid, Chosen(between=(("start+60s", "end"),))).clean
+    assert with_grid(grid, Chosen(between=(("start+60s", "end"),), ends=False)).clean
 
 
 def test_the_place_of_a_protected_fix_at_another_time_is_found() -> None:
@@ -347,7 +347,7 @@ def rides(draw: st.DrawFn) -> tuple[Trace, np.ndarray]:
 @given(
     case=rides(),
     row=st.sampled_from(WRITTEN),
-    chosen=st.sampled_from([CHOSEN, Chosen(at=("start+1s",)), None]),
+    chosen=st.sampled_from([CHOSEN, Chosen(at=("start+1s",), ends=False), None]),
     std=st.sampled_from([100, 1_000, 10_000]),
     common=st.booleans(),
     seed=st.integers(0, 2**32),

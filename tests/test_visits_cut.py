@@ -151,7 +151,7 @@ def test_both_ends_at_one_place_are_reckoned_together(ledger: Ledger, tmp_path: 
         assert RIDE.slowest.bridged(one.cut - 61) < 2 / RIDE.bound
     assert done.account is not None
     assert 0.99 < done.account.one_place <= 1.0
-    stated = requested(loop(), Chosen(("start", "end"), returns=False), RIDE)
+    stated = requested(loop(), Chosen(("start", "end"), returns=False, ends=False), RIDE)
     assert [one.together for one in plan(loop(), stated).findings] == [1, 1]
     assert [one.together for one in plan(out(1), requested(out(1), ENDS, RIDE)).findings] == [1, 1]
 
@@ -207,11 +207,11 @@ def test_what_one_cut_hides_and_another_does_not_counts_as_all(
     ledger: Ledger, tmp_path: Path, first: str
 ) -> None:
     """In either order: the ends are hidden once, and once they are not."""
-    middle = requested(loop(), Chosen(("start+30m",), returns=False), RIDE)
+    middle = requested(loop(), Chosen(("start+30m",), returns=False, ends=False), RIDE)
     ends = requested(loop(), ENDS, RIDE)
     order = (ends, middle) if first == "the ends" else (middle, ends)
     if first.endswith("both then"):  # the middle by less than before: so it is something new
-        all_three = Chosen(("start", "start+30m", "end"), returns=False)
+        all_three = Chosen(("start", "start+30m", "end"), returns=False, ends=False)
         order = (middle, requested(loop(), all_three, replace(RIDE, radius=50.0)))
     for name, asked in zip("ab", order, strict=True):
         found = publish(plan(loop(), asked), ledger, tmp_path / f"{name}.gpx", again=True).account

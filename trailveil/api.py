@@ -45,13 +45,14 @@ File = str | PathLike[str]
 
 
 class Selection(TypedDict, total=False):
-    """What to protect. Both ends of the recording, where nothing is stated.
+    """What to protect: both ends of the recording, and what is stated besides.
 
-    at: times. between: stays, (begin, end) each. near: places, (latitude, longitude, metres) each.
+    ends: False leaves the two ends as recorded. at: times. between: stays, (begin, end) each. near: places, (latitude, longitude, metres) each.
     stops: whether every stay that is found is protected. returns: whether other visits to protected
     places are, True by default. tz: the zone of times of the clock, such as Europe/Berlin.
     """
 
+    ends: bool
     at: Sequence[str]
     between: Sequence[tuple[str, str]]
     near: Sequence[tuple[float, float, float]]
@@ -260,6 +261,7 @@ def chosen_of(options: Selection) -> Chosen:
         tuple(Circle(*place) for place in options.get("near", ())),
         (WITHIN, LASTS) if options.get("stops") else None,
         options.get("returns", True),
+        options.get("ends", True),
     )
 
 

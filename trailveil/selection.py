@@ -1,16 +1,13 @@
-"""What to protect: times as people write them, stays and ends, as stretches of a trace.
+"""What to protect: stated times, stays and ends, as stretches of a trace.
 
-TIME is ISO 8601 with a zone, `start+5m` or `end-1h30m`, or HH:MM[:SS] with a zone stated apart.
 Times are in nanoseconds since 1970 UTC here, exact; seconds since the first fix are what priors
 see.
 """
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
-from fractions import Fraction
+from datetime import tzinfo
 from itertools import accumulate
 
 import numpy as np
@@ -19,6 +16,7 @@ from numpy.typing import NDArray
 from trailveil.errors import InvalidValue, Refused
 from trailveil.readings import Timed
 from trailveil.returns import Places, places_of
+from trailveil.stated_times import check_inside, moment
 from trailveil.stops import LASTS, WITHIN, Interval, settled, stays
 from trailveil.trace import NANOSECONDS, Trace
 from trailveil.visits import Circle, visits
@@ -26,13 +24,6 @@ from trailveil.visits import Circle, visits
 # Seconds at a place, on the way to a protected time or from it, that are no return to it: noise for
 # the time is smooth over them.
 LEAVING = 60.0
-_RELATIVE = re.compile(r"(start|end)(?:([+-])((?:\d{1,9}(?:\.\d{1,9})?[hms])+))?", re.ASCII)
-_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([hms])")
-_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?", re.ASCII)
-_UNITS = {"h": 3600, "m": 60, "s": 1}
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_DAY = 86_400 * NANOSECONDS
-_MOST_LISTED = 6
 # Seconds from which on a gap ends an outing, and how many times the usual step it must be.
 _OUTING_ENDS, _FAR_MORE = 3600.0, 30.0
 
@@ -67,31 +58,10 @@ class Stretch:
         return (self.begin - first) / NANOSECONDS, (self.end - first) / NANOSECONDS
 
 
-def moment(text: str, trace: Timed, zone: tzinfo | None) -> int:
-    """A time as people write it, in nanoseconds since 1970 UTC.
-
-    Raises InvalidValue where it cannot be read; Refused where it is not clear which time is meant
-    (no zone, or a local time that was passed more or less than once), with the candidates.
-    """
-    text = text.strip()
-    if relative := _RELATIVE.fullmatch(text):
-        edge, sign, amount = relative.groups()
-        shift = _duration(amount) if amount else 0
-        return int(trace.times[0 if edge == "start" else -1]) + (-shift if sign == "-" else shift)
-    if clock := _CLOCK.fullmatch(text):
-        return _of_the_clock(text, clock, trace, zone)
-    try:
-        when = datetime.fromisoformat(text)
-        return _nanoseconds(when) if when.tzinfo else _local(text, when, zone)
-    except (ValueError, OverflowError) as error:
-        form = "a time must be like 2024-05-14T08:30:00Z, start+5m, end-10m or 08:30, got "
-        raise InvalidValue(f"{form}{text[:40]!r}", public=f"{form}another") from error
-
-
 def at(text: str, trace: Timed, zone: tzinfo | None) -> Stretch:
     """One time within the trace. Raises Refused for one outside."""
     when = moment(text, trace, zone)
-    _check_inside(text, when, trace)
+    check_inside(text, when, trace, zone)
     return Stretch("at a stated time", when, when)
 
 
@@ -104,7 +74,7 @@ def between(first: str, second: str, trace: Timed, zone: tzinfo | None) -> Stret
             f"{order}{first[:40]!r} and {second[:40]!r}", public=f"{order}the later one first"
         )
     for text, when in ((first, begin), (second, end)):
-        _check_inside(text, when, trace)
+        check_inside(text, when, trace, zone)
     return Stretch("between stated times", begin, end)
 
 
@@ -130,14 +100,9 @@ def near(place: Circle, trace: Trace, *, number: int = 1) -> list[Stretch]:
 def stops(trace: Trace, within: float = WITHIN, lasts: float = LASTS) -> list[Stretch]:
     """Every stay that is found in the trace, within metres and of so many seconds or more.
 
-    Their times depend on the trace. Raises Refused where there is none.
+    Their times depend on the trace.
     """
     found = stays(trace, within, lasts)
-    if not found:
-        raise Refused(
-            f"--stops auto must find a stay ({lasts / 60:g} min within {within:g} m), got none in "
-            "the recording: state times (--between, --at) or a place (--near), or leave --stops out"
-        )
     return [Stretch("a stay that was found", *one, by_place=True) for one in found]
 
 
@@ -187,7 +152,9 @@ class Chosen:
     """What to protect, as it was asked for: times in people's words, see `moment`.
 
     near: places of which every visit is protected. stops: every stay within so many metres and of
-    so many seconds, or more, is protected; None for those that are not asked for.
+    so many seconds, or more, is protected; None for those that are not asked for. ends: whether
+    both ends of the recording are protected besides. returns: whether every time at one of the
+    protected places is, too.
     """
 
     at: tuple[str, ...] = ()
@@ -196,10 +163,11 @@ class Chosen:
     near: tuple[Circle, ...] = ()
     stops: tuple[float, float] | None = None
     returns: bool = True
+    ends: bool = True
 
     @property
     def states(self) -> bool:
-        """Whether it says what to protect; both ends are protected where it does not."""
+        """Whether it says what to protect besides the ends."""
         return bool(self.at or self.between or self.near or self.stops)
 
     def stated(self, trace: Timed) -> list[Stretch]:
@@ -208,10 +176,11 @@ class Chosen:
         return stated + [between(*both, trace, self.zone) for both in self.between]
 
     def stretches(self, trace: Trace, known: Sequence[Interval] = ()) -> list[Stretch]:
-        """The parts of the trace to protect; both its ends where nothing is stated.
+        """The parts of the trace to protect: both its ends, and what was stated, together.
 
         With every time at which the trace is at one of their places, unless `returns` is False.
         known: visits (nanoseconds) of places that are protected anyway: what is in one is left out.
+        Raises Refused where nothing is to be protected.
         """
         parts = self._parts(trace, known)
         if not self.returns:
@@ -226,15 +195,27 @@ class Chosen:
         stated = self.stated(trace)
         for number, place in enumerate(self.near, start=1):
             stated += near(place, trace, number=number)
-        if self.stops is not None:
-            stated += stops(trace, *self.stops)
-        if not stated:
-            stated = [part for part in ends(trace) if not _is_covered(part, known)]
+        stated += [] if self.stops is None else stops(trace, *self.stops)
+        if self.ends:
+            stated += [part for part in ends(trace) if not _is_covered(part, known)]
+        elif not (stated or known):
+            raise _nothing(self.stops)
         return merged(stated)
 
     def _places(self, trace: Trace, parts: Sequence[Stretch]) -> Places:
         intervals = [((one.begin, one.end), not one.by_place) for one in parts]
         return places_of(trace, intervals, self.near)
+
+
+def _nothing(looked_for: tuple[float, float] | None) -> Refused:
+    what = "nothing else"
+    if looked_for is not None:
+        within, lasts = looked_for
+        what = f"no stay that --stops auto finds ({lasts / 60:g} min within {within:g} m)"
+    return Refused(
+        f"something must be protected, got --no-ends and {what}: state times (--between, --at), a "
+        "place (--near) or stops (--stops auto), or leave --no-ends out"
+    )
 
 
 def _with_returns(
@@ -291,101 +272,9 @@ def _bare(begin: int, end: int, covered: Sequence[Interval]) -> int:
     return max(longest, end - until)
 
 
-def in_words(when: int, zone: tzinfo | None = UTC) -> str:
-    """A time in a zone (the computer's own for None), to the second."""
-    return _shown(when, zone).strftime("%Y-%m-%d %H:%M:%S %Z")
-
-
 def _joined(one: Stretch, other: Stretch) -> Stretch:
     label = one.label if one.label == other.label else f"{one.label}, {other.label}"
     return Stretch(label, one.begin, max(one.end, other.end), one.by_place or other.by_place)
-
-
-def _duration(text: str) -> int:
-    parts = _AMOUNT.findall(text)
-    return round(sum(Fraction(number) * _UNITS[unit] for number, unit in parts) * NANOSECONDS)
-
-
-def _of_the_clock(text: str, clock: re.Match[str], trace: Timed, zone: tzinfo | None) -> int:
-    hour, minute, second = (int(part or 0) for part in clock.groups())
-    if hour > 23 or minute > 59 or second > 59:
-        clock_times = "a clock time must be from 00:00 to 23:59:59, got "
-        raise InvalidValue(f"{clock_times}{text!r}", public=f"{clock_times}another")
-    candidates = _passes(timedelta(hours=hour, minutes=minute, seconds=second), trace, zone or UTC)
-    listed = _listed(candidates, zone or UTC)
-    if zone is None:
-        raise Refused(
-            f"a clock time must state its zone, got {text!r}; add --tz ZONE (in UTC it would be: "
-            f"{listed})",
-            public="a clock time must state its zone, got one without; add --tz ZONE",
-        )
-    if len(candidates) != 1:
-        raise Refused(
-            f"a clock time must be passed once by the recording, got {text!r} {len(candidates)} "
-            f"times ({listed}); state date and offset as well",
-            public="a clock time must be passed once by the recording, got one that it passes "
-            f"{len(candidates)} times; state date and offset as well",
-        )
-    return candidates[0]
-
-
-def _passes(clock: timedelta, trace: Timed, zone: tzinfo) -> list[int]:
-    """The moments within the trace at which clocks in the zone show a time."""
-    first, last = int(trace.times[0]), int(trace.times[-1])
-    midnight = datetime.combine(_shown(first, zone).date(), datetime.min.time())
-    days = range((last - first) // _DAY + 2)
-    moments = [when for day in days for when in _moments(midnight + timedelta(day) + clock, zone)]
-    return [when for when in moments if first <= when <= last]
-
-
-def _moments(shown: datetime, zone: tzinfo) -> list[int]:
-    """When clocks in a zone show a local time: once, or never or twice where they are changed."""
-    found = {_nanoseconds(shown.replace(tzinfo=zone, fold=fold)) for fold in (0, 1)}
-    return sorted(when for when in found if _shown(when, zone).replace(tzinfo=None) == shown)
-
-
-def _local(text: str, shown: datetime, zone: tzinfo | None) -> int:
-    """A local time as a moment. Raises Refused where no zone is stated, or clocks were changed."""
-    if zone is None:
-        raise Refused(
-            f"a time must state its zone, got {text!r}; add Z or an offset such as +02:00, or "
-            "--tz ZONE",
-            public="a time must state its zone, got one without; add Z or an offset such as "
-            "+02:00, or --tz ZONE",
-        )
-    moments = _moments(shown, zone)
-    if len(moments) != 1:
-        raise Refused(
-            f"a local time must be shown once by clocks, got {text!r} {len(moments)} times "
-            f"({_listed(moments, zone)}), since they were changed; state an offset as well",
-            public="a local time must be shown once by clocks, got one that they showed "
-            f"{len(moments)} times, since they were changed; state an offset as well",
-        )
-    return moments[0]
-
-
-def _listed(moments: list[int], zone: tzinfo) -> str:
-    found = [_shown(when, zone).isoformat() for when in moments]
-    more = ", ..." if len(found) > _MOST_LISTED else ""
-    return ", ".join(found[:_MOST_LISTED]) + more or "none"
-
-
-def _shown(when: int, zone: tzinfo | None) -> datetime:
-    return (_EPOCH + timedelta(microseconds=when // 1000)).astimezone(zone)
-
-
-def _nanoseconds(when: datetime) -> int:
-    return (when.astimezone(UTC) - _EPOCH) // timedelta(microseconds=1) * 1000
-
-
-def _check_inside(text: str, when: int, trace: Timed) -> None:
-    first, last = int(trace.times[0]), int(trace.times[-1])
-    if not first <= when <= last:
-        raise Refused(
-            f"a protected time must be within the recording ({in_words(first)} to "
-            f"{in_words(last)}), got {text[:40]!r}",
-            public="a protected time must be within the recording, got one outside of it",
-        )
 
 
 def within(

@@ -79,7 +79,7 @@ def test_everywhere_and_a_table_of_rules_or_times_are_not_both_meant(tmp_path: P
     assert done.exit_code == 2
     assert "--rules must come without --everywhere" in done.stderr
     assert not (tmp_path / "out").exists()
-    both = Rules(Chosen(at=("start+1m",)), Request((), method=Method.EVERYWHERE))
+    both = Rules(Chosen(at=("start+1m",), ends=False), Request((), method=Method.EVERYWHERE))
     with pytest.raises(InvalidValue, match="state times or --everywhere, not both"):
         protect_frame(to_frame(ride(12, 30.0)), key=bytes(32), rules=both)
 

@@ -39,6 +39,7 @@ def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 SHORT = ("--activity", "drive")
+ALONE = ("--no-ends", "--stops", "auto")
 
 
 def tells_the_place(text: str) -> bool:
@@ -68,8 +69,11 @@ REFUSED: dict[str, tuple[int, tuple[str, ...], str]] = {
     "stops for, alone": (2, ("--stops-for", "50", "--near", PLACE), "must come with --stops auto"),
     "stops for nothing": (2, ("--stops", "auto", "--stops-for", "0"), "--stops-for"),
     "stops within nan": (2, ("--stops", "auto", "--stops-within", "nan"), "--stops-within"),
-    "longer stops": (1, ("--stops", "auto", "--stops-for", "900"), "15 min within 100 m"),
-    "smaller stops": (1, ("--stops", "auto", "--stops-within", "0.5"), "5 min within 0.5 m"),
+    "longer stops": (1, (*ALONE, "--stops-for", "900"), "15 min within 100 m"),
+    "smaller stops": (1, (*ALONE, "--stops-within", "0.5"), "5 min within 0.5 m"),
+    "no ends": (1, ("--no-ends",), "got --no-ends and nothing else: state times"),
+    "everywhere, no ends": (2, ("--no-ends", "--everywhere"), "got --no-ends as well"),
+    "no ends of readings": (2, ("--column", "v", "--no-ends"), "--no-ends must be for"),
     "readings": (2, ("--column", "v", "--near", PLACE), "--near must be for traces"),
     "stops of readings": (2, ("--column", "v", "--stops-for", "9"), "--stops-for must be for"),
     "other stops": (2, ("--stops", "home"), "--stops"),
@@ -90,10 +94,14 @@ def test_refusals_are_one_line_without_the_place(name: str, run: Run, tmp_path: 
 
 def test_no_stay_is_refused_with_advice(run: Run, tmp_path: Path) -> None:
     written(tmp_path / "moving.gpx", ride(40, 20.0, seed=3))
-    for besides in ((), ("--at", "start+1m"), ("--between", "start", "start+2m")):
-        status, out, err = run("moving.gpx", "--stops", "auto", *besides)
-        assert (status, out) == (1, "")
-        assert "got none in the recording: state times" in err
+    status, out, err = run("moving.gpx", *ALONE)
+    assert (status, out) == (1, "")
+    assert "no stay that --stops auto finds (5 min within 100 m): state times" in err
+    status, out, _ = run(
+        "moving.gpx", *SHORT, "--radius", "10", "--stops", "auto", "--no-returns", "--json"
+    )
+    assert status == 0
+    assert described(json.loads(out)) == [("time", "the start", True), ("time", "the end", True)]
 
 
 def test_an_option_that_does_not_exist_is_still_named(run: Run) -> None:
@@ -109,7 +117,7 @@ def described(found: dict[str, Any]) -> list[tuple[str, str, bool]]:
 
 
 def test_places_and_stays_are_protected_and_told_of(run: Run, tmp_path: Path) -> None:
-    near = ("--near", PLACE, "--no-returns")
+    near = ("--near", PLACE, "--no-returns", "--no-ends")
     status, out, err = run("ride.gpx", *SHORT, *near, "--json", "--report", "r.json")
     assert (status, err) == (0, "")
     found, public = json.loads(out), json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
@@ -123,8 +131,8 @@ def test_places_and_stays_are_protected_and_told_of(run: Run, tmp_path: Path) ->
         assert "at the edge of a protected place" in warning
         assert "how many such visits" in warning
         assert "--everywhere tells none of that" in warning
-    assert "add --at start --at end" in " ".join(found["not_protected"])
-    assert "add --at" not in " ".join(public["not_protected"])
+    assert "leave --no-ends out" in " ".join(found["not_protected"])
+    assert "leave --no-ends out" not in " ".join(public["not_protected"])
     told = json.dumps(public)
     assert "near stated" not in told
     assert not re.search(r"\d\d:\d\d", told)
@@ -143,11 +151,11 @@ def test_all_that_is_stated_adds_up(run: Run) -> None:
     assert status == 0
     found = json.loads(out)
     assert described(found) == [
-        ("time", "at a stated time", False),
+        ("time", "at a stated time, the start", True),
         ("stay", "near stated place 1, a stay that was found", True),
-        ("time", "at a stated time", False),
+        ("time", "at a stated time, the end", True),
     ]
-    assert "add --at start" not in " ".join(found["not_protected"])
+    assert "leave --no-ends out" not in " ".join(found["not_protected"])
 
 
 def test_both_ends_are_chosen_by_place_whether_widened_or_not(run: Run) -> None:
@@ -157,7 +165,7 @@ def test_both_ends_are_chosen_by_place_whether_widened_or_not(run: Run) -> None:
     assert described(found) == [("time", "the start", True), ("time", "the end", True)]
     assert "(--no-returns), and leave as recorded" in " ".join(found["not_protected"])
     assert "chosen by where you were" in " ".join(found["warnings"])
-    assert "add --at start" not in " ".join(found["not_protected"])
-    anew = ("--at", "start", "--json", "--again", "--overwrite")
+    assert "leave --no-ends out" not in " ".join(found["not_protected"])
+    anew = ("--no-ends", "--at", "start", "--json", "--again", "--overwrite")
     status, out, _ = run("ride.gpx", *anew, "--no-returns")
     assert "chosen by where" not in " ".join(json.loads(out)["warnings"])

@@ -175,7 +175,7 @@ def ledger(tmp_path: Path) -> Ledger:
 
 def released(ledger: Ledger, trace: Trace, output: Path, *, again: bool = False) -> float:
     request = Request((), method=Method.NOISE)
-    made = plan(trace, requested(trace, Chosen(("start+10m",)), request))
+    made = plan(trace, requested(trace, Chosen(("start+10m",), ends=False), request))
     account = publish(made, ledger, output, again=again).account
     return math.nan if account is None else account.known
 

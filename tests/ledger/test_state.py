@@ -65,7 +65,7 @@ def test_a_copy_of_the_state_folder_and_the_release_give_the_recording_back_to_n
     """
     ledger = open_ledger(tmp_path / "state")
     trace = ride(60, 20.0)
-    made = plan(trace, requested(trace, Chosen(("start+10m",)), NOISE))
+    made = plan(trace, requested(trace, Chosen(("start+10m",), ends=False), NOISE))
     publish(made, ledger, tmp_path / "a.gpx")
     recorded = read(tmp_path / "a.gpx").positions
     shutil.copytree(ledger.folder, tmp_path / "copy")
@@ -89,7 +89,7 @@ def test_a_copy_of_the_state_folder_and_the_release_give_the_recording_back_to_n
 def test_a_guess_of_all_but_the_place_can_be_tried_only_slowly(tmp_path: Path) -> None:
     """A request is known by what a guess of the whole recording gives, after scrypt."""
     ledger, trace = open_ledger(tmp_path / "state"), ride(60, 20.0)
-    made = plan(trace, requested(trace, Chosen(("start+10m",)), NOISE))
+    made = plan(trace, requested(trace, Chosen(("start+10m",), ends=False), NOISE))
     publish(made, ledger, tmp_path / "a.gpx")
     whole = whole_of(made, None)
     with ledger.open() as book:

@@ -262,7 +262,7 @@ def test_ends_that_are_not_protected_beside_parts_by_place_are_told_to_the_owner
         ("everyone", True, True),
     ):
         found = record(PLANS[name], None, output="", private=private)
-        assert ("add --at start" in " ".join(found["not_protected"])) == told
+        assert ("leave --no-ends out" in " ".join(found["not_protected"])) == told
 
 
 def test_adversaries_are_named_once_each() -> None:

@@ -1,7 +1,8 @@
 """Rules of single traces, from a table: trace, and any of from, to, radius, epsilon.
 
-From and to are times as of --between, from alone one as of --at; they replace what is protected of
-other traces. The times are secrets: no message repeats a cell other than the name of a trace.
+From and to are times as of --between, from alone one as of --at; they stand in place of what is
+stated for other traces. The times are secrets: no message repeats a cell other than the name of a
+trace.
 """
 
 import csv
@@ -40,7 +41,7 @@ class Own:
         if self.epsilon is not None:
             request = replace(request, epsilon=self.epsilon)
         chosen = rules.chosen
-        bare = Chosen(zone=chosen.zone, returns=chosen.returns)
+        bare = Chosen(zone=chosen.zone, returns=chosen.returns, ends=chosen.ends)
         if self.begin is not None and self.end is not None:
             chosen = replace(bare, between=((self.begin, self.end),))
         elif self.begin is not None:

@@ -32,6 +32,7 @@ class Rules:
         """All of it that the outcome depends on. It holds stated times and places: a secret."""
         chosen = self.chosen
         near = [(one.latitude, one.longitude, one.metres) for one in chosen.near]
-        stated = (chosen.at, chosen.between, str(chosen.zone), near, chosen.stops, chosen.returns)
+        stated = (chosen.at, chosen.between, str(chosen.zone), near, chosen.stops)
+        further = (chosen.returns, chosen.ends)
         reading = (self.assume_utc, str(self.zone), self.every, self.most, tuple(self.keep))
-        return repr((stated, self.request.design, self.retiming, reading)).encode()
+        return repr((stated, further, self.request.design, self.retiming, reading)).encode()

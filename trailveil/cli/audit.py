@@ -31,7 +31,7 @@ EXAMPLE = """Examples:
   trailveil audit ride.gpx ride.private.gpx --attack map --streets town.osm.pbf
   trailveil audit ride.gpx ride.private.gpx --utility
 
-State what was protected, and how, as protect was told it; else it is taken to be both ends."""
+State what was protected, and how, as protect was told it: both ends, unless you say --no-ends."""
 
 
 FOR_ATTACKS = {
@@ -121,7 +121,7 @@ def audit(**options: Any) -> None:
     read.
     """
     original, released = options["original"], options["released"]
-    if options["everywhere"] and any(options[name] for name in SELECTING):
+    if options["everywhere"] and any(options[name] for name in (*SELECTING, "no_ends")):
         raise click.UsageError("--everywhere must come alone: it is every fix")
     if check_folders(original, released, options):
         record = utility_of_folders(original, released, options)

@@ -17,9 +17,10 @@ from trailveil.loading import load
 from trailveil.output import check_not_state, write_atomically
 from trailveil.protecting import publish, requested
 from trailveil.release import plan
-from trailveil.report import record, text
+from trailveil.report import brief, record
 from trailveil.request import Request
-from trailveil.selection import Chosen, in_words
+from trailveil.selection import Chosen
+from trailveil.stated_times import in_words
 
 DAY = "home 35 min, ride 24 min, clinic 42 min, ride 27 min, home 30 min; one pause, one gap"
 
@@ -46,7 +47,7 @@ def demo(output: Path | None, *, as_json: bool) -> None:
     first, last = (in_words(when)[11:16] for when in (clinic.begin, clinic.end))
     stays = ((first, last),)
     trace, cleaning = load(source)
-    request = requested(trace, Chosen((), stays, ZoneInfo("UTC")), Request(()))
+    request = requested(trace, Chosen((), stays, ZoneInfo("UTC"), ends=False), Request(()))
     with waiting(f"designing noise for {len(trace)} fixes"):
         made = plan(trace, request)
     with tempfile.TemporaryDirectory(prefix="trailveil-") as state:
@@ -55,11 +56,12 @@ def demo(output: Path | None, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(found))
         return
-    options = " ".join(f"--between {begin} {end}" for begin, end in stays)
+    options = " ".join(["--no-ends", *(f"--between {begin} {end}" for begin, end in stays)])
     click.echo(
         f"A made-up day: {named(source)}\n{DAY}.\n$ trailveil protect day.gpx {options} --tz UTC\n"
     )
-    click.echo(text(found))
+    audit = f"trailveil audit {named(source)} {named(released)} with the same options"
+    click.echo(brief(found, audit))
 
 
 def _folder(output: Path | None) -> Path:

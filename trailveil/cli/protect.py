@@ -14,7 +14,7 @@ from trailveil.cli.keep import check_keep
 from trailveil.cli.releasing import counting, naive_zone, reading
 from trailveil.cli.reporting import Reports, report_options, reports_of
 from trailveil.cli.requesting import requested_of, requesting, was_given
-from trailveil.cli.selecting import WithPlaces, selected, selecting
+from trailveil.cli.selecting import SELECTING, WithPlaces, selected, selecting
 from trailveil.cli.waiting import waiting
 from trailveil.formats.source import named as file_named
 from trailveil.keys import load_key
@@ -27,7 +27,7 @@ from trailveil.protecting import commit, default_output, known_places, requested
 from trailveil.published import Published
 from trailveil.release import Plan
 from trailveil.releasing import check_target, designed
-from trailveil.report import record, text
+from trailveil.report import brief, record, text
 from trailveil.request import Request
 from trailveil.retiming import Retiming
 from trailveil.selection import Chosen
@@ -56,13 +56,14 @@ TIME is ISO 8601 with a zone (2024-05-14T08:30:00Z), start+5m, end-1h30m, or HH:
 @click.option("--again", is_flag=True, help="Release a recording again, with other noise.")
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 @report_options
+@click.option("--explain", is_flag=True, help="Print the whole report.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, times included.")
 def protect(**options: Any) -> None:
     """Protect a recording and say what can still be learnt from it.
 
-    Without --at, --between, --near, --stops or --everywhere both ends of the recording are
-    protected: share a ride, not a home. Places that have names (trailveil place) are protected
-    wherever a recording visits one of them, so that many visits together hold.
+    Both ends of the recording are protected, unless you say --no-ends: share a ride, not a home.
+    --at, --between, --near and --stops add to them. Places that have names (trailveil place) are
+    protected wherever a recording visits one of them, so that many visits together hold.
     """
     source: Path = options["source"]
     output: Path = options["output"] or default_output(source)
@@ -89,11 +90,22 @@ def protect(**options: Any) -> None:
     there = known_places(ledger, trace, subject=subject, key=key)
     made = _planned(trace, wanted, chosen, there, ledger, options, key)
     found = _published(made, cleaning, there, ledger, output, retiming, options, key)
-    click.echo(json.dumps(found) if options["as_json"] else text(found))
+    if options["as_json"]:
+        click.echo(json.dumps(found))
+    else:
+        click.echo(text(found) if options["explain"] else brief(found, _audit(output, options)))
     if options["output"] is None and output.suffix.lower() != source.suffix.lower():
         click.echo(
             f"Written as GPX: files such as {file_named(source.name)} are only read.", err=True
         )
+
+
+def _audit(output: Path, options: dict[str, Any]) -> str:
+    """The command that looks for leaks in the release."""
+    names = (*SELECTING, "no_ends", "no_returns", "zone", "keep", "everywhere")
+    same = " with the same options" if any(options[name] for name in names) else ""
+    files = f"{file_named(options['source'])} {file_named(output)}"
+    return f"trailveil audit {files}{same}"
 
 
 def _published(

@@ -35,6 +35,7 @@ _OF_TRACES = (
     "stops",
     "stops_within",
     "stops_for",
+    "no_ends",
     "leave",
     "who",
     "every",

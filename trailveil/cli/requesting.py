@@ -148,13 +148,15 @@ def _prior(stated: str) -> Kernel:
 
 
 def _refuse_what_is_missing(options: dict[str, Any]) -> None:
-    others = [name for name in (*SELECTING, "withhold", "leave", "keep") if options[name]]
+    others = [
+        name for name in (*SELECTING, "no_ends", "withhold", "leave", "keep") if options[name]
+    ]
     if was_given("mechanism"):
         others.append("mechanism")
     if options["everywhere"] and others:
         raise click.UsageError(
-            f"--everywhere must come alone, got --{others[0]} as well: protect every place, or "
-            "state what to protect"
+            f"--everywhere must come alone, got --{others[0].replace('_', '-')} as well: protect "
+            "every place, or state what to protect"
         )
 
 

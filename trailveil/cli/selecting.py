@@ -11,8 +11,7 @@ from trailveil.stops import LASTS, WITHIN
 from trailveil.visits import circle
 
 SELECTING = ("at", "between", "near", "stops")
-"""The options that state what to protect; they add up."""
-
+"""The options that state what to protect besides both ends; they add up."""
 
 _OPTIONS = (
     click.option("--at", "at", multiple=True, metavar="TIME", help="Protected: this time's place."),
@@ -29,6 +28,7 @@ _OPTIONS = (
     click.option(
         "--stops-for", type=POSITIVE, metavar="SECONDS", help="Length of a found stay (300)."
     ),
+    click.option("--no-ends", is_flag=True, help="Leave both ends as recorded, unless stated."),
     click.option(
         "--no-returns", is_flag=True, help="Leave other visits to protected places as recorded."
     ),
@@ -56,6 +56,7 @@ def selected(options: dict[str, Any]) -> Chosen:
         tuple(circle(text) for text in options["near"]),
         None if options["stops"] is None else stops,
         not options["no_returns"],
+        not options["no_ends"],
     )
 
 

@@ -37,8 +37,8 @@ _LARGEST = 1e30  # as of the command line: squares of such numbers can be reckon
 class Opened:
     """A recording and all that `protect` would be told of it besides what to protect.
 
-    there: the places with names that it visits. ends: what `protect` takes where nothing is
-    selected, the ends that are at none of these. limit: of epsilon in total, or None.
+    there: the places with names that it visits. ends: what `protect` takes by itself,
+    the ends that are at none of these. limit: of epsilon in total, or None.
     """
 
     source: Path
@@ -152,6 +152,8 @@ def arguments(source: Opened, asked: Wanted) -> list[str]:
         words += ["--at", one]
     for both in chosen.between:
         words += ["--between", *both]
+    if not chosen.ends:
+        words.append("--no-ends")
     words += ["--radius", _in_full(asked.radius), "--epsilon", _in_full(asked.epsilon)]
     return [*words, "--mechanism", asked.method.value]
 
@@ -162,16 +164,17 @@ def _in_full(number: float) -> str:
 
 
 def _chosen(source: Opened, asked: Wanted) -> Chosen:
-    """Both ends are what `protect` takes without a selection; nothing else needs to be stated."""
-    if asked.parts == {time_words(source.trace, one) for one in source.ends}:
-        return Chosen()
-    if not asked.parts:
+    """Both ends are what `protect` takes by itself; they need not be stated."""
+    ends = {time_words(source.trace, one) for one in source.ends}
+    if ends and not asked.parts:
         raise InvalidValue("something must be protected, got nothing: choose a part of the track")
-    parts = sorted(asked.parts)
+    whole = ends <= asked.parts
+    parts = sorted(asked.parts - ends if whole else asked.parts)
     return Chosen(
         tuple(one[0] for one in parts if len(one) == 1),
         tuple((one[0], one[1]) for one in parts if len(one) == 2),
         source.zone,
+        ends=whole,
     )
 
 

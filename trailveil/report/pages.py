@@ -40,7 +40,7 @@ from trailveil.report.guesses import Guess, guesses, guesses_of_visits, visits_o
 from trailveil.report.html import Cell, Page, Picture, Section, Table, rendered, sections_of
 from trailveil.report.parts import Line, duration
 from trailveil.report.text import in_sentences
-from trailveil.selection import in_words
+from trailveil.stated_times import in_words
 from trailveil.trace import Trace
 from trailveil.wording import said
 

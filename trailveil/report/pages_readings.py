@@ -19,7 +19,7 @@ from trailveil.report.html import Cell, Picture, Section, Table
 from trailveil.report.pages import KEEP_IT, numbers_of, page_of
 from trailveil.report.parts import duration
 from trailveil.report.readings import in_sentences_readings
-from trailveil.selection import in_words
+from trailveil.stated_times import in_words
 from trailveil.trace import NANOSECONDS
 from trailveil.wording import said
 

@@ -24,7 +24,7 @@ from trailveil.report.parts import (
     times_of,
 )
 from trailveil.retiming import AS_RECORDED, Retiming
-from trailveil.selection import in_words
+from trailveil.stated_times import in_words
 from trailveil.version import __version__
 from trailveil.wording import said
 

@@ -23,10 +23,10 @@ from trailveil.release import Finding, Plan
 from trailveil.report import everywhere, kept
 from trailveil.report.ledger import counted, past_what_was_stated, place_of
 from trailveil.report.parts import guaranteed, prior_in_full, rounded_down, rounded_up, times_of
-from trailveil.report.warnings import not_protected, warnings
+from trailveil.report.warnings import not_protected, stops_left, warnings
 from trailveil.request import Request
 from trailveil.retiming import AS_RECORDED, Retiming
-from trailveil.selection import in_words
+from trailveil.stated_times import in_words
 from trailveil.version import __version__
 
 # Metres: who knew a place no better than this had no idea of it.
@@ -102,10 +102,18 @@ def record(
         found["secrets"] = [_secret(one, zone) for one in plan.findings]
         found["designs"] = [one.proof for one in plan.designs]
     if private:
-        found["places"] = [place_of(plan, one) for one in there]
-        found["ledger"] = None if account is None else counted(account)
         found["warnings"] += [] if account is None else past_what_was_stated(account)
+        found |= _for_the_owner(plan, there, account)
     return found
+
+
+def _for_the_owner(plan: Plan, there: Sequence[Visited], account: Account | None) -> dict[str, Any]:
+    """What is told of stops, of places with names, and of all releases together."""
+    return {
+        "stops": stops_left(plan),
+        "places": [place_of(plan, one) for one in there],
+        "ledger": None if account is None else counted(account),
+    }
 
 
 def _of_design(plan: Plan) -> dict[str, Any]:

@@ -44,13 +44,13 @@ def _left_to_learn(found: dict[str, Any]) -> list[Line]:
 def _everywhere(one: dict[str, Any]) -> str:
     """What one kind of adversary is left with."""
     before = one["circle_68_before_m"]
-    known = "any idea of it" if before is None else f"and knew it to {_metres(before)} before"
+    known = "any idea of it" if before is None else f"and knew it to {metres(before)} before"
     without = "without " if before is None else ""
     moving = f"somebody who moves at {said(one['speed_m_s'])} m/s"
     if one["stay_s"] > 0:
         moving += f" and is seen to stand still for {duration(one['stay_s'])}"
     return (
-        f"who {one['knows']}, {without}{known}: the place to {_metres(one['circle_68_m'])} "
+        f"who {one['knows']}, {without}{known}: the place to {metres(one['circle_68_m'])} "
         f"(epsilon {said(one['epsilon'], 2)}), of {moving}"
     )
 
@@ -107,7 +107,7 @@ def _secrets(found: dict[str, Any]) -> list[Line]:
 
 
 def _worst(found: dict[str, Any]) -> list[Line]:
-    left = _circle(found["worst"]["circle_68_m"])
+    left = circle(found["worst"]["circle_68_m"])
     return ["", "What can still be found out", *listed("", [f"At each protected time: {left}"])]
 
 
@@ -127,31 +127,32 @@ def _title(secret: dict[str, Any]) -> str:
 def _of_adversary(one: dict[str, Any]) -> str:
     """What one adversary can still find out."""
     if one["circle_68_before_m"] is None:
-        return f"{_named(one['adversary'])}: {_circle(one['circle_68_m'])}"
+        return f"{_named(one['adversary'])}: {circle(one['circle_68_m'])}"
     return (
         f"{_named(one['adversary'])} could already place you within "
-        f"{_metres(one['circle_68_before_m'])}; with your track, within "
-        f"{_metres(one['circle_68_m'])}."
+        f"{metres(one['circle_68_before_m'])}; with your track, within "
+        f"{metres(one['circle_68_m'])}."
     )
 
 
-def _circle(radius: float | None) -> str:
+def circle(radius: float | None) -> str:
+    """What an adversary with no idea of a place is left with."""
     if radius is None:
         return "nothing at all."
-    return f"their best guess is a circle of {_metres(radius)}; you are in it 68 times in 100."
+    return f"their best guess is a circle of {metres(radius)}; you are in it 68 times in 100."
 
 
 def _cost(noise: dict[str, Any], times: dict[str, Any]) -> list[Line]:
     counts = f"{_count(noise['released_fixes'])} released"
     if noise["withheld_fixes"] is not None:
         counts += f", {noise['withheld_fixes']} left out"
-    counts += f" ({_left_out(noise)})." if noise["withheld_min"] else "."
+    counts += f" ({left_out(noise)})." if noise["withheld_min"] else "."
     moved = ""
     if noise["rms_m"]:
         moved = (
-            f" The track is moved by {_metres(noise['rms_m'])} on average over it (root mean "
-            f"square), by {_metres(noise['largest_rms_m'])} where most, and there by no more than "
-            f"{_metres(noise['largest_99_m'])} in 99 of 100 draws."
+            f" The track is moved by {metres(noise['rms_m'])} on average over it (root mean "
+            f"square), by {metres(noise['largest_rms_m'])} where most, and there by no more than "
+            f"{metres(noise['largest_99_m'])} in 99 of 100 draws."
         )
     lines = paragraph(f"{counts}{moved}{times_in_words(times)}")
     if instead := noise.get("half_with"):
@@ -159,7 +160,7 @@ def _cost(noise: dict[str, Any], times: dict[str, Any]) -> list[Line]:
     return ["", "What it costs", *lines]
 
 
-def _left_out(noise: dict[str, Any]) -> str:
+def left_out(noise: dict[str, Any]) -> str:
     """What is not released: the share of fixes, how long it took and how far it went."""
     fixes = noise["withheld_fixes"] / (noise["withheld_fixes"] + noise["released_fixes"])
     how_far = "" if noise["withheld_km"] is None else f", {noise['withheld_km']:.1f} km"
@@ -181,5 +182,6 @@ def _count(number: int) -> str:
     return f"{number} fix" if number == 1 else f"{number} fixes"
 
 
-def _metres(value: float) -> str:
+def metres(value: float) -> str:
+    """Metres, or kilometres where these are many."""
     return f"{value / 1000:,.1f} km" if value >= 10_000 else f"{value:,.0f} m"

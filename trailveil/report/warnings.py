@@ -1,5 +1,7 @@
 """What a report must warn of, and what it says is not protected: in plain words, for everyone."""
 
+import numpy as np
+
 from trailveil.adversaries import Named
 from trailveil.anytime import movement_of
 from trailveil.cleaning import Cleaning
@@ -8,6 +10,8 @@ from trailveil.report import everywhere
 from trailveil.report.ledger import CANNOT_KNOW
 from trailveil.request import Method
 from trailveil.retiming import AS_RECORDED, Retiming
+from trailveil.stops import stays
+from trailveil.trace import NANOSECONDS
 from trailveil.wording import said
 
 # The same for whom it was chosen by, and however often: it is in reports for others, too.
@@ -17,7 +21,7 @@ _BY_PLACE = (
     "the cut or the noise begins and ends tells that you were at the edge of a protected place "
     "then, how many such visits there were, how long they took, and that the rest was none. "
     "--everywhere tells none of that. Stated times (--between, --at) that do not depend on the "
-    "recording give a guarantee with --no-returns."
+    "recording give a guarantee with --no-ends --no-returns."
 )
 
 _MAP = (
@@ -104,9 +108,29 @@ def not_protected(plan: Plan, *, private: bool, retiming: Retiming = AS_RECORDED
     if private and not _holds_both_ends(plan):
         found.append(
             "The start or the end of the recording: it is in none of the protected parts. If "
-            "somebody could live there, add --at start --at end."
+            "somebody could live there, leave --no-ends out."
         )
-    return [*found, *of_times]
+    return [*found, *(stops_left(plan) if private else []), *of_times]
+
+
+def stops_left(plan: Plan) -> list[str]:
+    """A sentence on the stops that are found in the recording, and are in no protected part."""
+    if plan.everywhere:
+        return []
+    parts = [one.stretch for one in plan.findings]
+    parts += [part for one in plan.common for part in one.around]
+    released = plan.trace.times[plan.mechanism.rows]
+    minutes = [
+        (end - begin) / NANOSECONDS / 60
+        for begin, end in stays(plan.trace)
+        if not any(part.begin <= end and begin <= part.end for part in parts)
+        and np.any((released >= begin) & (released <= end))
+    ]
+    if not minutes:
+        return []
+    places = "one place" if len(minutes) == 1 else f"{len(minutes)} places"
+    how_long = " to ".join(dict.fromkeys(f"{one:.0f}" for one in (min(minutes), max(minutes))))
+    return [f"You also stopped {how_long} min at {places}: add --stops auto."]
 
 
 def _of_times(retiming: Retiming) -> list[str]:

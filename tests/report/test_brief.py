@@ -1,0 +1,70 @@
+"""What `protect` prints: at most 15 lines of at most 98 characters, with what matters in them."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.report.test_report import PLANS, TRACE, stretch
+from trailveil.everywhere import plan_everywhere
+from trailveil.release import plan
+from trailveil.report import brief, record
+from trailveil.report.brief import MOST_LINES
+from trailveil.request import Method, Request
+from trailveil.selection import Chosen
+
+AUDIT = "trailveil audit ride.gpx ride.private.gpx"
+ENDS = tuple(Chosen(returns=False).stretches(TRACE))
+SHORT: dict[str, Any] = {"floor": 10.0, "middle": 10.0, "uncertain": 5, "radius": 10.0}
+
+
+def of(made: Any, **more: Any) -> str:
+    return brief(record(made, None, output="ride.private.gpx") | more, AUDIT)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_it_is_short_and_says_what_matters(name: str) -> None:
+    shown = of(PLANS[name])
+    lines = shown.splitlines()
+    assert len(lines) <= MOST_LINES
+    assert max(len(line) for line in lines) <= 98
+    assert "hidden in ride.private.gpx" in lines[0]
+    assert re.search(r"A stranger.*circle of [\d,]+ m", shown)
+    assert "Not protected: the rest of the track" in shown
+    assert AUDIT in " ".join(shown.split())
+    noise = PLANS[name].request.method is Method.NOISE
+    assert ("which a street map can undo" in lines[0]) == noise
+    assert ("within" in shown) == (PLANS[name].request.method is not Method.CUT)
+
+
+def test_many_parts_are_not_all_listed() -> None:
+    parts = tuple(stretch(row, row, label="at a stated time") for row in range(5, 55, 5))
+    shown = of(plan(TRACE, Request(parts, **SHORT)))
+    assert shown.startswith("10 stated times: hidden in")
+    assert "6 more, which --explain lists" in shown
+    assert len(shown.splitlines()) <= MOST_LINES
+
+
+def test_a_stop_that_is_not_protected_is_named_in_one_line() -> None:
+    """The ride stands still for 7.5 minutes in its middle."""
+    made = plan(TRACE, Request(ENDS, **SHORT))
+    assert "You also stopped 8 min at one place: add --stops auto." in " ".join(of(made).split())
+    stop = stretch(22, 24, label="between stated times")
+    shown = of(plan(TRACE, Request((*ENDS, stop), **SHORT)))
+    assert shown.startswith("Both ends, a stated stay: hidden in")
+    assert "You also stopped" not in shown
+
+
+def test_a_place_for_everybody_is_told_as_it_is() -> None:
+    made = plan_everywhere(TRACE, Request((), method=Method.EVERYWHERE))
+    shown = of(made)
+    assert shown.startswith("Every place at any time: hidden in")
+    assert "even with a map" not in shown
+    assert "Not protected: the times." in shown
+    assert len(shown.splitlines()) <= MOST_LINES
+
+
+def test_less_than_half_names_what_leaves_half() -> None:
+    made = plan(TRACE, replace(PLANS["cut"].request, radius=400.0, floor=5.0, middle=5.0))
+    assert re.search(r"Half is left with --radius \d+", " ".join(of(made).split()))

@@ -1,0 +1,150 @@
+"""What `protect` prints of a release: at most 15 lines. All else is in `trailveil.report.text`."""
+
+from collections import Counter
+from math import inf
+from typing import Any
+
+from trailveil.report.ledger import place_words
+from trailveil.report.parts import Line, laid_out, listed, paragraph
+from trailveil.report.text import circle, left_out, metres
+from trailveil.wording import said
+
+MOST_LINES = 15
+_MOST_PARTS = 4
+
+_CALLED = {
+    "at a stated time": ("a stated time", "stated times"),
+    "between stated times": ("a stated stay", "stated stays"),
+    "a stay that was found": ("a stop", "stops"),
+    "a return to a protected place": ("a return to one of them", "returns to one of them"),
+}
+
+
+def brief(found: dict[str, Any], audit: str) -> str:
+    """The object of `record`, private, in a few lines. audit: the command that checks the file."""
+    shown = range(min(_MOST_PARTS, len(found.get("secrets", []))), -1, -1)
+    texts = [laid_out(_lines(found, audit, parts)) for parts in shown]
+    return next((one for one in texts if one.count("\n") < MOST_LINES), texts[-1])
+
+
+def _lines(found: dict[str, Any], audit: str, parts: int) -> list[Line]:
+    by_noise = found["mechanism"]["name"] in ("noise", "everywhere")
+    return [
+        f"{_hidden(found)}: hidden in {found['output']}"
+        + (" by noise, which a street map can undo" if by_noise else ""),
+        *listed("", _parts(found.get("secrets", []), parts)),
+        *paragraph(_cost(found["mechanism"])),
+        *paragraph(f"{_learnt(found)} {_told_apart(found)}"),
+        *paragraph(_open(found)),
+        *listed("", _before(found.get("ledger"))),
+        *listed("", [f"Next: {audit} looks for leaks. --explain says what is assumed, and warns."]),
+    ]
+
+
+def _hidden(found: dict[str, Any]) -> str:
+    """What is protected, in a few words."""
+    if "everywhere" in found:
+        return "Every place at any time"
+    labels = Counter(_label(one["label"]) for one in found.get("secrets", []))
+    words = []
+    if labels["the start"] and labels["the end"]:
+        words = ["both ends"]
+        del labels["the start"], labels["the end"]
+    for label, count in labels.items():
+        single, several = _CALLED.get(label, (label, f"x {label}"))
+        words.append(single if count == 1 else f"{count} {several}")
+    words += [f"visits to {one['name']}" for one in found["places"] if one["name"] not in labels]
+    whole = ", ".join(words)
+    return whole[:1].upper() + whole[1:]
+
+
+def _label(label: str) -> str:
+    """The first thing that asked for a part: an end, if one did."""
+    names = label.split(", ")
+    return next((name for name in names if name.startswith("the ")), names[0])
+
+
+def _parts(secrets: list[dict[str, Any]], count: int) -> list[str]:
+    """When the first of the protected parts are, for their owner alone."""
+    lines = [
+        f"{_when(one['begin_local'], one['end_local'])}: {_label(one['label'])}"
+        + ("" if one["cut_s"] is None else f", and {one['cut_s'] / 60:.0f} min around it")
+        for one in secrets[:count]
+    ]
+    more = len(secrets) - count
+    return [*lines, *([f"{more} more, which --explain lists"] if more and count else [])]
+
+
+def _when(begin: str, end: str) -> str:
+    """Times of a part to the minute, the day once."""
+    day, clock, zone = begin.split(" ", 2)
+    until, until_clock, _ = end.split(" ", 2)
+    if begin == end:
+        return f"{day} {clock} {zone}"
+    until = "" if until == day else f"{until} "
+    return f"{day} {clock[:5]} to {until}{until_clock[:5]} {zone}"
+
+
+def _cost(mechanism: dict[str, Any]) -> str:
+    """What is cut, what is moved, and what would leave more."""
+    words = ""
+    if mechanism["withheld_fixes"]:
+        words = f"Left out: {left_out(mechanism)}. "
+    if mechanism["rms_m"]:
+        words += f"Moved: by {metres(mechanism['rms_m'])} on average. "
+    else:
+        words += "All else is exactly as recorded. "
+    if instead := mechanism.get("half_with"):
+        words += f"Half is left with {' or '.join(instead)}."
+    return words.strip()
+
+
+def _learnt(found: dict[str, Any]) -> str:
+    """What a stranger can still find out, and what the best-informed of those listed can."""
+    facing = [one for part in found.get("secrets", []) for one in part["exposures"]]
+    facing = facing or [one for place in found["places"] for one in place["left"]]
+    facing += found.get("everywhere", {}).get("left", [])
+    stranger = circle(found["worst"]["circle_68_m"])
+    if found["mechanism"]["name"] == "cut":
+        return f"A stranger, even with a map: {stranger}"
+    worst = min(facing, key=lambda one: one["circle_68_m"] or inf, default=None)
+    if worst is None or worst["circle_68_m"] is None:
+        return f"A stranger: {stranger}"
+    known = f"someone who {worst['knows']}" if "knows" in worst else worst["adversary"]
+    before = worst.get("circle_68_before_m")
+    already = (
+        f"could already place you within {metres(before)}; with your track, " if before else ""
+    )
+    return (
+        f"A stranger: {stranger} The best informed of those reckoned with ({known}): {already}"
+        f"within {metres(worst['circle_68_m'])}."
+    )
+
+
+def _told_apart(found: dict[str, Any]) -> str:
+    right = 100 * (0.5 + found["worst"]["advantage"] / 2)
+    return (
+        f"Of two places up to {said(found['target']['radius_m'])} m apart they guess the right one "
+        f"{right:.0f} times in 100; a coin gets 50."
+    )
+
+
+def _open(found: dict[str, Any]) -> str:
+    """What is not protected."""
+    what = "the times" if "everywhere" in found else "the rest of the track and its times"
+    words = f"Not protected: {what}"
+    kept = [one["field"].replace("_", " ") for one in found["kept"] if one["fixes"]]
+    words += f", {', '.join(kept)}." if kept else "."
+    return " ".join([words, *found.get("stops", [])])
+
+
+def _before(ledger: dict[str, Any] | None) -> list[str]:
+    """What the release tells together with earlier ones, and how many visits a place has left."""
+    if ledger is None:
+        return []
+    places = [place_words(one) for one in ledger["places"]]
+    if ledger["releases"] == 1:
+        return places
+    total = ledger["known"]
+    told = "all that can be told" if total is None else f"epsilon {said(total, 3)}"
+    return [f"All {ledger['releases']} releases, of any one time or place: {told}.", *places]
