@@ -12,6 +12,7 @@ from trailveil.adversary import PLAIN, Adversary, far_from, known_path, span_of
 from trailveil.attacks.centres import average, circle_of_holes, circle_of_stay
 from trailveil.attacks.contract import Attack, Knowledge, TruePlaces, View
 from trailveil.attacks.edges import edges_of_hole
+from trailveil.attacks.on_streets import on_streets
 from trailveil.attacks.paths import known_paths
 from trailveil.attacks.posterior import posterior_mean, repeated_releases
 from trailveil.attacks.smoother import kalman_smoother
@@ -19,12 +20,16 @@ from trailveil.attacks.worlds import told
 from trailveil.gaussian import FloatArray
 from trailveil.mechanism import Mechanism
 from trailveil.prior import NOTHING_KNOWN, SideInformation
+from trailveil.privacy.knowledge import ACCURACY
 from trailveil.request import DEFAULT_KERNEL
 from trailveil.secrets import Secret
+from trailveil.streets.network import Network
 
 # Releases of one recording; rides home that are put side by side; metres by which an earlier ride
 # is off, and of how many of its fixes one is left.
 REPEATED, RIDES, JITTER, THINNED = 10, 5, 10.0, 3
+# Seconds from a part: what may be uncertain of it, and then as long again.
+PLACE_AWAY = 120.0
 NOTHING = 1e9
 """Metres: the error of who has nothing to go by."""
 
@@ -86,13 +91,12 @@ def _with(tried: Tried, part: int, who: Adversary, known: SideInformation) -> Fl
 
 
 def place(tried: Tried, part: int) -> list[FloatArray]:
-    """And knows the nearest true place a minute or more before."""
-    ride, who = tried.ride, Adversary.knows_point()
-    assert who.point is not None
+    """And knows the nearest true place before, of those that noise is made against."""
+    ride = tried.ride
     span = span_of(ride.secret(part), _still(ride))
-    times = far_from(ride.prior, span, who.point.away)
+    times = far_from(ride.prior, span, PLACE_AWAY)
     before = times[times < span[0]][-1:]
-    known = SideInformation(before, who.point.accuracy) if before.size else NOTHING_KNOWN
+    known = SideInformation(before, ACCURACY) if before.size else NOTHING_KNOWN
     return [_with(tried, part, _still(ride), known)]
 
 
@@ -157,6 +161,16 @@ def earlier_ride(tried: Tried, part: int) -> list[FloatArray]:
             each.append(one.errors(known_paths, known, part))
         found.append(np.concatenate(each))
     return found
+
+
+def with_map(streets: Network) -> Attacker:
+    """By the streets that a ride must have been on, and how the noise varies."""
+
+    def attacker(tried: Tried, part: int) -> list[FloatArray]:
+        known = replace(_known(tried, part, PLAIN), streets=streets)
+        return [tried.errors(on_streets, known, part)]
+
+    return attacker
 
 
 ATTACKERS: dict[str, Attacker] = {

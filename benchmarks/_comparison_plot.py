@@ -13,10 +13,12 @@ from benchmarks._attackers import BEYOND
 
 # Okabe and Ito (2008), as in trailveil.plots; the shapes say the same again.
 OF_THE_SET, SIMPLE, NOT_PROMISED = ("#0072B2", "o"), ("#009E73", "s"), ("#D55E00", "^")
+WITH_MAP = ("#000000", "D")
 GROUPS = {
     "posterior, as the default is made against": OF_THE_SET,
     "simple attacks": SIMPLE,
     "beyond any promise": NOT_PROMISED,
+    "with a street map, which a cut alone is made against": WITH_MAP,
 }
 ABOUT: dict[str, dict[str, Any]] = {
     "svg": {"Date": None, "Creator": None},
@@ -51,7 +53,7 @@ def drawn(panels: Mapping[str, Sequence[Dots]]) -> Iterator[tuple[str, bytes]]:
         for axes, (name, rows) in zip(grid, panels.items(), strict=True):
             _panel(axes, name, rows, labelled=axes is grid[0])
         handles, labels = grid[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+        figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
         for suffix, about in (
             ("svg", {"Date": None, "Creator": None}),
             ("png", {"Software": None}),
@@ -62,6 +64,8 @@ def drawn(panels: Mapping[str, Sequence[Dots]]) -> Iterator[tuple[str, bytes]]:
 
 
 def _group(attack: str) -> tuple[str, str]:
+    if attack == "map":
+        return WITH_MAP
     if attack in BEYOND:
         return NOT_PROMISED
     return OF_THE_SET if attack in POSTERIORS else SIMPLE

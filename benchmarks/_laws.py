@@ -114,13 +114,9 @@ class Laws:
 def laws(ride: Ride, progress: Callable[[str], None]) -> Laws:
     """Design each of them."""
     request = Request(ride.stretches, method=Method.NOISE)
-    progress("our noise")
+    progress("ours")
     ours = plan(ride.trace, request)
-    progress("our noise against a stranger")
     stranger = plan(ride.trace, replace(request, who=(Named.PLAIN,)))
-    progress("our cut")
-    moving = replace(request, method=Method.CUT, floor=PACE, middle=PACE)
-    shortest = plan(ride.trace, moving)
     progress("the paper's")
     secrets = _indices(ride, 1), _indices(ride, MOST_SECRETS)
     compound = calibrated(
@@ -130,13 +126,7 @@ def laws(ride: Ride, progress: Callable[[str], None]) -> Laws:
     many = multiple_secrets(ride.prior, [[i] for i in fixes], 1.0, factor=FACTOR).mechanism
     several = calibrated(ride, request.bound, fixes, many.scaled)
     progress("uniform noise")
-    silent = no_noise(ride.times)
-
-    def white(trace: float) -> Mechanism:
-        return replace(silent, floor=trace / ride.times.size)
-
-    uniform = calibrated(ride, request.bound, fixes, white)
-    same = ours.mechanism.rms**2
+    silent, same = no_noise(ride.times), ours.mechanism.rms**2
 
     def cut(seconds: float) -> Mechanism:
         return silent.withholding(within(ride.trace.times, ride.stretches, seconds))
@@ -144,21 +134,50 @@ def laws(ride: Ride, progress: Callable[[str], None]) -> Laws:
     return Laws(
         ours,
         (
-            Law("ours, cut", shortest.mechanism),
-            Law("ours, noise", ours.mechanism),
+            *_both_ways(ride, ours),
             Law("ours, noise against a stranger", stranger.mechanism),
             Law("SDP_A, a fix of each", compound),
             Law("Multiple Secrets", several),
             Law("uniform, same distortion", replace(silent, floor=same)),
-            Law("uniform, epsilon 1", uniform),
-            _laplace("planar Laplace, usual", silent, USUAL),
+            *_of_today(ride, request.bound, fixes),
             _laplace("planar Laplace, same distortion", silent, float(np.sqrt(same / 3))),
-            *(Law(f"zone of {metres:.0f} m", silent, zone=metres) for metres in ZONES),
             Law("cut", cut(0.0)),
             Law(f"cut, {AROUND / 60:.0f} min around", cut(AROUND)),
             # What attackers know anyway.
             Law("nothing released", cut(ride.trace.duration)),
         ),
+    )
+
+
+def on_streets(ride: Ride) -> tuple[Law, ...]:
+    """Those that an attacker with a street map is tried on."""
+    request = Request(ride.stretches, method=Method.NOISE)
+    fixes = np.concatenate(_indices(ride, MOST_SECRETS))
+    ours = plan(ride.trace, request)
+    return (*_both_ways(ride, ours), *_of_today(ride, request.bound, fixes))
+
+
+def _both_ways(ride: Ride, noisy: Plan) -> tuple[Law, ...]:
+    """Our cut, our noise as it was planned, and both at once."""
+    moving = replace(noisy.request, floor=PACE, middle=PACE)
+    return (
+        Law("ours, cut", plan(ride.trace, replace(moving, method=Method.CUT)).mechanism),
+        Law("ours, noise", noisy.mechanism),
+        Law("ours, both", plan(ride.trace, replace(moving, method=Method.BOTH)).mechanism),
+    )
+
+
+def _of_today(ride: Ride, bound: float, fixes: NDArray[np.intp]) -> tuple[Law, ...]:
+    """What people use: independent noise, and zones."""
+    silent = no_noise(ride.times)
+
+    def white(trace: float) -> Mechanism:
+        return replace(silent, floor=trace / ride.times.size)
+
+    return (
+        Law("uniform, epsilon 1", calibrated(ride, bound, fixes, white)),
+        _laplace("planar Laplace, usual", silent, USUAL),
+        *(Law(f"zone of {metres:.0f} m", silent, zone=metres) for metres in ZONES),
     )
 
 

@@ -23,6 +23,8 @@ from trailveil.request import DEFAULT_KERNEL
 from trailveil.secrets import Secret
 from trailveil.selection import Stretch, ends
 from trailveil.stops import stays
+from trailveil.streets.network import Network
+from trailveil.streets.town import as_trace, town_ride
 from trailveil.trace import NANOSECONDS, Trace
 
 # Fixes at most: the paper's mechanisms need full matrices.
@@ -99,6 +101,15 @@ def simulated(
         for name, (begin, end) in zip(("stay", "home"), windows, strict=True)
     ]
     return Ride(trace, tuple(stretches), world.recorded)
+
+
+def in_town(count: int, streets: Network, *, minutes: float = 40.0, step: float = 5.0) -> Ride:
+    """Rides on streets, each of whose start is to be protected."""
+    times = town_ride(streets, 0, minutes, step)[0]
+    recorded = np.stack([town_ride(streets, 100 + i, minutes, step)[1] for i in range(count)])
+    trace = as_trace(times, recorded[0])
+    begin = int(trace.times[0])
+    return Ride(trace, (Stretch("start", begin, begin),), recorded)
 
 
 def real(folder: Path, most: int) -> Iterator[Ride]:

@@ -6,7 +6,8 @@ Each way of releasing is tried on recordings drawn from the default prior, and o
 folder, in which a stay and the end at home are protected. In the tables: metres by which a released
 fix is moved, and minutes that are not released; then, for each attack, the radius of the circle
 around the true place that holds 68 % of its guesses, at the place where it comes nearer. Of real
-recordings the median is shown, and the range. Every number is made again by the same command.
+recordings the median is shown, and the range. With a street map: rides in a made-up town, of which
+the start is protected. Every number is made again by the same command.
 """
 
 import csv
@@ -26,10 +27,11 @@ from benchmarks._attackers import (
     Tried,
     circle_of_rides,
     knows_speed,
+    with_map,
 )
 from benchmarks._comparison_plot import Dots, drawn
-from benchmarks._laws import Law, laws
-from benchmarks._rides import SIMULATED, Ride, real, simulated
+from benchmarks._laws import Law, laws, on_streets
+from benchmarks._rides import SIMULATED, Ride, in_town, real, simulated
 from trailveil.adversaries import SPEEDS, at_speed
 from trailveil.attacks.trial import circle_68
 from trailveil.gaussian import FloatArray
@@ -37,10 +39,11 @@ from trailveil.guarantee import CIRCLE_68
 from trailveil.kernels import Kernel
 from trailveil.release import Plan
 from trailveil.request import DEFAULT_KERNEL, KNOWS_PATH, KNOWS_PLACE, STRANGER
+from trailveil.streets.town import town
 
 SEED = 20_210_413
-RECORDINGS, DRAWS, REAL = 200, 100, 10
-TOGETHER = f"{RIDES} rides"
+RECORDINGS, DRAWS, REAL, IN_TOWN = 200, 100, 10, 20
+TOGETHER, MAP = f"{RIDES} rides", "map"
 COLUMNS = (*ATTACKERS, TOGETHER)
 PROMISE = "(promised by our noise)"
 OF_A_STRANGER = ("prior", "still", "speed", "Kalman", "edges", "average", "circle")
@@ -108,6 +111,17 @@ def population(
     return drawn_from(0, DEFAULT_KERNEL), others
 
 
+def with_a_map(count: int) -> dict[str, tuple[float, ...]]:
+    """Metres that an attacker with a street map leaves of the start of rides in a town, by law."""
+    streets, found = town(), dict[str, tuple[float, ...]]()
+    ride, attacker = in_town(count, streets), with_map(streets)
+    for number, law in enumerate(on_streets(ride)):
+        generator = np.random.default_rng([SEED, number])
+        found[law.name] = (circle(list(attempts(ride, law, 1, generator)), attacker, 0),)
+        click.echo(f"  {law.name}: tried with a map", err=True)
+    return found
+
+
 def attempts(ride: Ride, law: Law, draws: int, generator: np.random.Generator) -> Iterator[Tried]:
     """What attackers get, for recordings of one mechanism at a time."""
     for which, mechanism, places in law.views(ride, draws, generator):
@@ -162,7 +176,8 @@ def cell(values: FloatArray) -> str:
 
 def table(found: Sequence[Sequence[Row]]) -> Iterator[str]:
     """The lines of a table of several rides, each with the same rows."""
-    shown = [name for name in COLUMNS if any(name in row.left for row in found[0])]
+    columns = (*COLUMNS, MAP)
+    shown = [name for name in columns if any(name in row.left for row in found[0])]
     heads = ["", "moved, m", "most, m", "lost, min", *shown]
     yield f"| {' | '.join(heads)} |"
     yield f"|{'---|' * len(heads)}"
@@ -188,7 +203,8 @@ def write_all(out: Path, sets: dict[str, list[list[Row]]]) -> None:
             for number, each in enumerate(found, start=1):
                 for row in each:
                     for attack, values in row.left.items():
-                        for place, value in zip(("stay", "home"), values, strict=True):
+                        places = ("start",) if attack == MAP else ("stay", "home")
+                        for place, value in zip(places, values, strict=True):
                             told = f"{value:.3f}" if value < NOTHING / 2 else ""
                             lines.writerow([name, number, row.law, attack, place, told])
     panels = {name: dots(found) for name, found in sets.items()}
@@ -214,18 +230,21 @@ def main(folder: Path | None, out: Path | None) -> None:
     """Print the tables."""
     ride, others = population(RECORDINGS)
     click.echo(f"simulated: {RECORDINGS} recordings", err=True)
-    sets = {"simulated": [list(rows(ride, 1, 0, others))]}
+    found = list(rows(ride, 1, 0, others))
+    for name, left in with_a_map(IN_TOWN).items():
+        next(row for row in found if row.law == name).left[MAP] = left
+    sets = {"simulated": [found]}
     if folder is not None:
         sets["real"] = []
         for number, one in enumerate(real(folder, REAL), start=1):
             click.echo(f"real recording {number}: {one.times.size} fixes", err=True)
             sets["real"].append(list(rows(one, DRAWS, number)))
-    for name, found in sets.items():
-        if found:
+    for name, each in sets.items():
+        if each:
             click.echo(f"\n{name.capitalize()} recordings\n")
-            click.echo("\n".join(table(found)))
+            click.echo("\n".join(table(each)))
     if out is not None:
-        write_all(out, {name: found for name, found in sets.items() if found})
+        write_all(out, {name: each for name, each in sets.items() if each})
 
 
 if __name__ == "__main__":

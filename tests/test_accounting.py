@@ -11,6 +11,7 @@ from trailveil.accounting import account, check_total, told_by
 from trailveil.adversaries import Named, at_speed
 from trailveil.arrays import from_bytes, to_bytes
 from trailveil.beside import EVERYTHING
+from trailveil.clocks import stopped
 from trailveil.composition import Release, joint_loss
 from trailveil.errors import Refused
 from trailveil.everywhere import plan_everywhere
@@ -99,13 +100,17 @@ def test_parts_without_a_name_add_up_as_if_all_were_one_place(
 
 
 def test_of_noise_a_part_counts_by_the_slowest_pace_that_is_promised() -> None:
-    """Of one time: what joint conditioning of the whole release leaves of it, level and all."""
+    """It is what is proved: joint conditioning of the whole release tells less, still or not."""
     trace = day(0)
     made = plan(trace, requested(trace, Chosen(("start+10m",), returns=False, ends=False), NOISE))
     (mark,) = told_by(made, [])
-    loss = joint_loss(slow(made), [Release(made.mechanism)], Secret.at(600.0)).matrix[0, 0]
-    assert mark.told[0] == pytest.approx(loss, rel=1e-3)
-    assert loss < made.request.bound
+    still = slow(made).warp(stopped([(300.0, 900.0)]))
+    moving, standing = (
+        joint_loss(kernel, [Release(made.mechanism)], Secret.at(600.0)).matrix[0, 0]
+        for kernel in (slow(made), still)
+    )
+    assert moving < standing < mark.told[0] == pytest.approx(made.request.bound)
+    assert standing > 0.8 * mark.told[0]
 
 
 @pytest.mark.parametrize(("at", "both"), [((48.137, 12.5), 1.0), ((47.999, 11.575), 2.0)])
@@ -245,6 +250,25 @@ def test_the_same_recording_again_is_counted_by_the_joint_law(
         check_total(found, 1.2, 1.0)
 
 
+def test_who_stands_still_within_what_is_uncertain_is_counted_with_two_releases(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    """Of a fix a minute, two noises: what is promised of each holds for any movement there."""
+    trace = ride(12, 60.0, begin=BEGIN, at=AT)
+    asked = requested(trace, Chosen(("start+6m",), returns=False, ends=False), NOISE)
+    made = [plan(trace, replace(asked, epsilon=epsilon)) for epsilon in (0.5, 1.0)]
+    publish(made[0], ledger, tmp_path / "a.gpx")
+    found = publish(made[1], ledger, tmp_path / "b.gpx", again=True).account
+    assert found is not None
+    releases, scale = [Release(one.mechanism) for one in made], 2.5 * (100.1) ** 2
+    moving, standing = (
+        scale * joint_loss(kernel, releases, Secret.at(360.0)).matrix[0, 0]
+        for kernel in (slow(made[1]), slow(made[1]).warp(stopped([(300.0, 420.0)])))
+    )
+    assert 1 < moving < standing * (1 - 1e-5)
+    assert found.times == pytest.approx(standing, rel=1e-9)
+
+
 def test_two_noises_of_few_columns_tell_all(ledger: Ledger, tmp_path: Path) -> None:
     trace = day(0, 24)
     asked = requested(trace, Chosen(("start+5m",), returns=False, ends=False), NOISE)
@@ -327,8 +351,10 @@ def test_who_is_beside_is_as_if_released_as_it_is_where_that_is_all_that_is_know
 def test_of_a_long_recording_some_hours_around_are_enough(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    trace = ride(400, 120.0, begin=BEGIN, at=AT)  # thirteen hours
-    made = plan(trace, requested(trace, Chosen(("start+6h",), returns=False, ends=False), NOISE))
+    trace = ride(400, 120.0, still=(0, 399), begin=BEGIN, at=AT)  # thirteen hours
+    # Both parts are at one place, and near: they are conditioned on together.
+    home = ("start+6h", "start+7h")
+    made = plan(trace, requested(trace, Chosen(home, returns=False, ends=False), NOISE))
     (whole,) = told_by(made, [])
     monkeypatch.setattr("trailveil.accounting._LONG", 100)
     (part,) = told_by(made, [])

@@ -1,8 +1,11 @@
 """Losses at any time bound those of every series, and are near to those of dense ones."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from tests.rides import ride
 from trailveil import stationary
 from trailveil.adversary import PLAIN, Adversary, exposure
 from trailveil.anytime import (
@@ -30,7 +33,10 @@ from trailveil.kernels import (
 )
 from trailveil.mechanism import Mechanism
 from trailveil.prior import Prior
+from trailveil.release import plan
+from trailveil.request import Method, Request
 from trailveil.secrets import Secret
+from trailveil.selection import Stretch
 
 LEVEL, WHITE = 1e5, 2.0
 PERSON = Movement(3.0, 60.0, WHITE**2, LEVEL**2)
@@ -200,6 +206,18 @@ def test_grids_end_where_they_should() -> None:
 def test_priors_of_another_kind_are_refused(prior: Kernel) -> None:
     with pytest.raises(Refused, match="integrated-ou with a level"):
         movement_of(prior)
+
+
+@pytest.mark.parametrize("term", [Matern12(60.0, 500.0), Matern32(60.0, 500.0), RBF(60.0, 500.0)])
+def test_a_prior_without_a_proof_is_refused_for_noise_and_not_for_a_cut(term: Kernel) -> None:
+    """A cut leaves what the pace leaves, whatever the prior is."""
+    trace = ride(60, 20.0)
+    begin = int(trace.times[0])
+    asked = Request((Stretch("x", begin, begin),), radius=20.0, floor=3.0)
+    other = replace(asked, kernel=term + Constant(1e5) + White(2.0))
+    with pytest.raises(Refused, match=r"must be one integrated-ou with a level.*--mechanism cut"):
+        plan(trace, replace(other, method=Method.NOISE))
+    assert plan(trace, other).findings == plan(trace, asked).findings
 
 
 def test_smooth_noise_alone_is_refused() -> None:

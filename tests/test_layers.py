@@ -24,7 +24,8 @@ ROWS = """
  5  designer/
  6  activities fields strays > trace > traces/ zones > readings projection > cleaning stops formats/
  6  datasets/ prior_file visits loading frames streets/ > returns
- 7  arrays output stated_times > selection > cutting design_cache kept keys crops retiming common > ledger/ demands
+ 7  arrays output stated_times > selection
+ 7  cutting design_cache kept keys crops retiming common > ledger/ demands
  7  designing request > place_noise release > halving drawing > readings_release > places
  7  everywhere recorded beside utility > unions > place_accounts > accounting > published > counting
  7  protecting calibrating

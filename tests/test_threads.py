@@ -4,13 +4,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.linalg import blas
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from tests.rides import ride, written
 from trailveil.batch import working
+from trailveil.batch.engine import here
 from trailveil.threads import one_thread
 
 # Looked at when the command ends, with all that it has loaded.
@@ -23,7 +26,7 @@ def look():
     print("threads", sorted({one["num_threads"] for one in threadpool_info()}))
 
 atexit.register(look)
-sys.argv = ["trailveil", "protect", "none.gpx"]
+sys.argv = ["trailveil", "protect", "ride.gpx", "--mechanism", sys.argv[1]]
 main()
 """
 
@@ -32,17 +35,27 @@ def threads() -> set[int]:
     return {one["num_threads"] for one in threadpool_info()}
 
 
-def test_the_command_line_uses_one_thread_whatever_is_set(tmp_path: Path) -> None:
-    many = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "2")
-    told = subprocess.run(
-        [sys.executable, "-c", _LOOK],
-        cwd=tmp_path,
-        env={**os.environ, **many},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (told.returncode, told.stdout.split("\n")[0]) == (1, "threads [1]"), told.stderr
+def run(
+    command: list[str], folder: Path, variables: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """A process in which these variables alone say how many threads there are."""
+    plain = {name: value for name, value in os.environ.items() if not name.endswith("_THREADS")}
+    root = str(Path(__file__).parents[1])
+    env = {**plain, "PYTHONPATH": root, "XDG_STATE_HOME": str(folder / "state"), **variables}
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("number", ["", "2"])
+@pytest.mark.parametrize("mechanism", ["cut", "noise"])
+def test_the_command_line_uses_one_thread_whatever_is_set(
+    tmp_path: Path, number: str, mechanism: str
+) -> None:
+    """Where a variable says two, and where none is set, which is a thread a core."""
+    written(tmp_path / "ride.gpx", ride(400, 20.0))
+    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+    many = dict.fromkeys(names, number) if number else {}
+    done = run([sys.executable, "-c", _LOOK, mechanism], tmp_path, many)
+    assert (done.returncode, done.stdout.split("\n")[-2]) == (0, "threads [1]"), done.stderr
 
 
 def test_what_is_loaded_already_uses_one_thread_for_as_long_as_asked() -> None:
@@ -57,7 +70,34 @@ def test_what_is_loaded_already_uses_one_thread_for_as_long_as_asked() -> None:
 def test_workers_use_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[set[int]] = []
     monkeypatch.setattr(working, "_told", lambda task, act: seen.append(threads()))
+    task: Any = object()  # nothing looks at it
     with threadpool_limits(limits=2):
-        working.work(None)  # type: ignore[arg-type]  # nothing looks at it here
-        working.work_all([None])  # type: ignore[list-item]  # nor here
+        tasks = iter([task, None, None])
+        assert len(list(here(lambda: next(tasks)))) == 1
+        working.work_all([task])
     assert seen[:2] == [{1}] * 2  # what follows puts a file to the disk
+
+
+# Asked of processes in which nobody has set anything, when they have loaded what they need.
+_WORKERS = """
+if __name__ == "__main__":
+    import distributed
+    from trailveil.batch.cluster import workers_here
+    from trailveil.threads import keep_one_thread
+
+    def look():
+        import scipy.linalg
+        from threadpoolctl import threadpool_info
+        return sorted({one["num_threads"] for one in threadpool_info()})
+
+    keep_one_thread()
+    with workers_here(2):
+        print("threads", sorted(distributed.default_client().run(look).values()), flush=True)
+"""
+
+
+def test_worker_processes_use_one_thread_where_nothing_is_set(tmp_path: Path) -> None:
+    file = tmp_path / "workers.py"
+    file.write_text(_WORKERS)
+    done = run([sys.executable, str(file)], tmp_path, {})
+    assert (done.returncode, done.stdout.strip()) == (0, "threads [[1], [1]]"), done.stderr

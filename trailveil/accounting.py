@@ -17,9 +17,11 @@ counted (two where they end where they began), and nothing of what is released b
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
+from trailveil.anytime import movement_of
 from trailveil.beside import EVERYTHING, Piece, worst_beside
 from trailveil.composition import Release, joint_loss
 from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable
@@ -201,21 +203,36 @@ def _of_unnamed(made: Plan) -> list[Mark]:
         return _marks(dict.fromkeys(regions, visits * made.request.bound * wide))
     told: dict[bytes, float] = {}
     for middle, found in _one_place_each(made):
-        parts = [one.stretch for one in found]
-        if made.request.method is not Method.NOISE:
-            # All but the cuts is reckoned as known, so what each of them tells adds up.
-            most = sum(one.exposures[0].loss for one in found) / wide
-        else:
-            spans = [span_of(made, one.begin, one.end) for one in parts]
-            own = _own(made, spans)
-            seconds, factor = own.times[own.rows], own.factor[own.rows]
-            most = max(
-                information(kernel, seconds, spans, factor, noise=own.floor)
-                for kernel in kernels_for(made.request)
-            )
+        # What is proved of each: it adds up where all but the cuts is known, and where a false
+        # track of one part ends before that of another begins.
+        most = sum(one.exposures[0].loss for one in found)
+        if made.request.method is Method.NOISE and _meet(made, found):
+            most = max(most, wide * _by_conditioning(made, found))
         for name in _regions(made, middle):
-            told[name] = max(told.get(name, 0.0), most * wide)
+            told[name] = max(told.get(name, 0.0), most)
     return _marks(told)
+
+
+def _meet(made: Plan, parts: Sequence[Finding]) -> bool:
+    """Whether the noises of two of these parts may reach the same fix."""
+    far = max((one.knots.end for one in made.designs), default=np.inf) + made.request.uncertain
+    edges = sorted((one.stretch.begin, one.stretch.end) for one in parts)
+    return any(b - a < 2 * far * NANOSECONDS for (_, a), (b, _) in pairwise(edges))
+
+
+def _by_conditioning(made: Plan, parts: Sequence[Finding]) -> float:
+    """What one release tells of a place (1 / m^2) where all these parts are visits of it.
+
+    Nobody moves in a window: of any other movement there, less is told. Nor does anybody move
+    slower outside than the slowest of the priors, which therefore tells the most.
+    """
+    sure = made.request.uncertain
+    spans = [span_of(made, one.stretch.begin, one.stretch.end) for one in parts]
+    spans = [(begin - sure, end + sure) for begin, end in spans]
+    own = _own(made, spans)
+    seconds, factor = own.times[own.rows], own.factor[own.rows]
+    kernel = min(kernels_for(made.request), key=lambda one: movement_of(one).std)
+    return information(kernel, seconds, spans, factor, noise=own.floor)
 
 
 def _marks(told: dict[bytes, float]) -> list[Mark]:
@@ -301,13 +318,14 @@ def _together(book: Book, numbers: Sequence[int], made: Plan) -> tuple[float, fl
         return everything
     shift = min(first, *(int(one.times[0]) for one in kept)) / NANOSECONDS
     releases = [Release(replace(one, times=one.times - shift)) for one in mechanisms]
+    sure = shift - request.uncertain, shift + request.uncertain
     spans = [(a / NANOSECONDS, b / NANOSECONDS) for a, b in parts]
-    windows = [(a - shift, b - shift) for a, b in spans]
-    stays = [one for one in windows if one[0] < one[1]]
+    # Of any movement within the time that is uncertain, no more is told than of none.
+    windows = stopped([(a - sure[1], b - sure[0]) for a, b in spans])
     worst, one_place, radius = 0.0, 0.0, request.radius * request.wide
-    moments = sorted({a for a, _ in windows})
+    moments = [begin for begin, _ in windows.windows]
     for kernel in kernels_for(request):
-        still = kernel.warp(stopped(stays)) if stays else kernel
+        still = kernel.warp(windows)
         try:
             loss = joint_loss(still, releases, Secret.at(moments)).matrix
             if epsilon_of(radius, largest_eigenvalue(loss), request.order) > _DISCLOSED:

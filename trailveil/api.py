@@ -47,9 +47,10 @@ File = str | PathLike[str]
 class Selection(TypedDict, total=False):
     """What to protect: both ends of the recording, and what is stated besides.
 
-    ends: False leaves the two ends as recorded. at: times. between: stays, (begin, end) each. near: places, (latitude, longitude, metres) each.
-    stops: whether every stay that is found is protected. returns: whether other visits to protected
-    places are, True by default. tz: the zone of times of the clock, such as Europe/Berlin.
+    ends: False leaves the two ends as recorded. at: times. between: stays, (begin, end) each. near:
+    places, (latitude, longitude, metres) each. stops: whether every stay that is found is
+    protected. returns: whether other visits to protected places are, True by default. tz: the zone
+    of times of the clock, such as Europe/Berlin.
     """
 
     ends: bool

@@ -31,8 +31,10 @@ class Paces:
     end: Movement
     middle: Movement
 
-    def of(self, sides: int, *, stay: bool) -> Movement:
+    def around(self, stretch: Stretch, sides: int) -> Movement:
         """The movement to reckon with around a part that has so many sides."""
+        # After so long a stay, the way there and the way on are two.
+        stay = stretch.end - stretch.begin >= _STAY * NANOSECONDS
         return self.middle if sides > 1 and not stay else self.end
 
 
@@ -59,15 +61,10 @@ class Window:
         """Seconds beyond the window to the nearest fix that is recorded."""
         return float(np.min(np.maximum(self.before, self.after)))
 
-    @property
-    def stay(self) -> bool:
-        """Whether the person was there so long that the way there and the way on are two."""
-        return self.stretch.end - self.stretch.begin >= _STAY * NANOSECONDS
-
     def left(self, paces: Paces, seconds: float) -> float:
         """Square metres per coordinate that a cut of so many seconds beyond the window leaves."""
         sides = self.sides(seconds)
-        return paces.of(sides, stay=self.stay).bridged(seconds) / sides
+        return paces.around(self.stretch, sides).bridged(seconds) / sides
 
     def sides(self, silent: float = 0.0) -> int:
         """How many sides are recorded beyond so many seconds: at least 1 is reckoned with."""
@@ -81,7 +78,7 @@ class Window:
         short = least_cut(paces.end, variance, 1)
         if self.sides(short) < 2:
             return short
-        return max(short, least_cut(paces.of(2, stay=self.stay), variance, 2))
+        return max(short, least_cut(paces.around(self.stretch, 2), variance, 2))
 
     def within(self, seconds: float) -> NDArray[np.bool_]:
         """The fixes in the window and so many seconds outward (n,)."""

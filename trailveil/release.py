@@ -294,7 +294,9 @@ def with_common(made: Plan, common: Sequence[Common]) -> Plan:
     measured = noise_variance(made.request.kernel, mechanism.times) ** 0.5
     least = max(made.grid.metres, LEAST, measured)
     mechanism, common = mechanism.hiding(least), (*made.common, *common)
-    return replace(made, mechanism=mechanism, common=common, structure=structure_of(made.trace))
+    return replace(
+        made, mechanism=mechanism, common=common, structure=structure_of(made.trace, made.grid)
+    )
 
 
 def _finding(window: Window, request: Request, mechanism: Mechanism, cut: float | None) -> Finding:

@@ -4,8 +4,18 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from tests.rides import ride
+from trailveil.adversaries import at_speed
+from trailveil.adversary import Adversary
+from trailveil.attacks.hypotheses import audited
+from trailveil.attacks.suite import _scenes
 from trailveil.attacks.trial import LEVEL, beaten, circle_68, easier
+from trailveil.attacks.trials import ATTACKS
 from trailveil.guarantee import CIRCLE_68
+from trailveil.kernels import Kernel
+from trailveil.release import plan
+from trailveil.request import Request
+from trailveil.selection import Stretch
 
 
 def drawn(count: int, deviation: float, seed: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -55,3 +65,25 @@ def test_how_easy_a_recording_is() -> None:
     assert easier(np.array([0.5]), simulated) == 0.01
     assert easier(np.array([50.0]), simulated) == 0.51
     assert easier(np.array([200.0]), simulated) == 1.0
+
+
+@pytest.mark.parametrize(("fix", "share"), [(0, 1.0), (100, 0.5)])
+def test_a_cut_is_attacked_at_the_pace_that_it_is_promised_for(
+    fix: int, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the middle of a recording that is half of the floor; at an end the floor."""
+    trace = ride(200, 20.0)
+    begin = int(trace.times[fix])
+    made = plan(trace, Request((Stretch("x", begin, begin),), floor=4.0, middle=2.0))
+    paces: list[Kernel | None] = []
+
+    def noted(name: str, kernel: Kernel) -> Adversary:
+        paces.append(kernel)
+        return Adversary.believes(name, kernel)
+
+    for module in ("hypotheses", "trials"):
+        monkeypatch.setattr(f"trailveil.attacks.{module}.believes", noted)
+    (scene,) = _scenes(made, None, ())
+    ATTACKS["posterior"](scene)
+    next(audited(made, 100, generator=np.random.default_rng(1)))
+    assert paces == [at_speed(made.request.kernel, 4.0 * share)] * 2

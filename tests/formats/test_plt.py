@@ -7,6 +7,7 @@ import pytest
 
 from tests.datasets.geolife_files import DAYS, HEADER, MORNING, plt_text, walked
 from trailveil.errors import UnreadableInput
+from trailveil.formats import plt
 from trailveil.formats.plt import fields, numbers, read
 
 
@@ -64,3 +65,27 @@ def test_what_is_no_geolife_is_refused_before_it_is_taken_apart() -> None:
         assert tracemalloc.get_traced_memory()[1] < 5 * 10**7
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "odd", ["", "10.5, 20.5,0,7,1,2009-05-04,06:00:60", "10,20,0,7,1,2009-02-30,1:00:00"]
+)
+def test_lines_that_are_read_at_once_are_read_as_one_by_one(
+    odd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plt, "_BLOCK", 7)
+    text = plt_text(*walked(40, seed=3)) + (odd and f"{odd}\r\n")
+    fast = read(text.encode(), "x.plt")
+    monkeypatch.setattr(plt, "_at_once", lambda *_: False)
+    slow = read(text.encode(), "x.plt")
+    assert len(fast) == 40 + bool(odd)
+    for name in ("times", "naive", "positions", "segments", "tracks"):
+        np.testing.assert_array_equal(getattr(fast, name), getattr(slow, name))
+    assert fast.seen == slow.seen
+
+
+def test_more_fixes_than_are_read_are_refused_at_once() -> None:
+    data = plt_text(*walked(40, seed=3)).encode()
+    assert len(read(data, "x.plt", most=40)) == 40
+    with pytest.raises(UnreadableInput, match="at most 39 fixes"):
+        read(data, "x.plt", most=39)

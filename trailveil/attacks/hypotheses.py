@@ -81,9 +81,12 @@ def audited(
         for number, part in enumerate(crop.parts):
             begin, end = crop.spans[number]
             around = (begin - request.uncertain, end + request.uncertain)
-            slow = at_speed(request.kernel, request.slowest.speed) or request.kernel
+            finding, pace = made.findings[part], request.slowest
+            if request.method.cuts:
+                pace = request.paces.around(finding.stretch, finding.sides)
+            slow = at_speed(request.kernel, pace.speed) or request.kernel
             stranger = Adversary.believes(STRANGER, slow)
-            loss = max(one.loss for one in made.findings[part].exposures)
+            loss = max(one.loss for one in finding.exposures)
             chosen = [stranger, stranger & Adversary.sees_stillness([around])]
             for who in chosen if around[0] < around[1] else chosen[:1]:
                 secret = Secret.at((begin + end) / 2)

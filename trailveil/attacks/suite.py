@@ -134,10 +134,13 @@ def _scenes(made: Plan, file: FloatArray | None, tracks: tuple[FloatArray, ...])
         for number, part in enumerate(crop.parts):
             fixes = made.lattice[crop.rows] / MICRO
             own = None if file is None else file[kept]
-            left = () if made.everywhere else made.findings[part].exposures
             grid = OnGrid(made.frame, made.grid.step)
-            about = (grid, left, request.slowest.speed, float(request.uncertain))
-            yield Scene(crop, number, request.kernel, mechanism, fixes, own, tracks, *about)
+            scene = Scene(crop, number, request.kernel, mechanism, fixes, own, tracks, grid)
+            if not made.everywhere:
+                finding, pace = made.findings[part], request.slowest.speed
+                through = request.paces.around(finding.stretch, finding.sides).speed
+                scene = replace(scene, exposures=finding.exposures, floors=(pace, through))
+            yield replace(scene, uncertain=float(request.uncertain))
 
 
 def attacked_alone(

@@ -50,7 +50,8 @@ class Scene:
     """One part of a release, at the fixes that have to do with it, in metres and seconds.
 
     fixes: (n, 2) as recorded. file: (m, 2) of the released rows of the file, or None. grid: that
-    they were recorded on.
+    they were recorded on. floors: m/s, at least how fast the person moves by what is promised of
+    noise, and of a cut.
     """
 
     crop: Crop
@@ -62,7 +63,7 @@ class Scene:
     tracks: tuple[FloatArray, ...]
     grid: OnGrid | None = None
     exposures: tuple[Exposure, ...] = ()
-    floor: float = 1.0
+    floors: tuple[float, float] = (1.0, 1.0)
     uncertain: float = 0.0
     streets: Network | None = None
 
@@ -86,10 +87,10 @@ class Scene:
         """From when to when it is."""
         return self.crop.spans[self.number]
 
-    @property
-    def slowest(self) -> Kernel:
-        """The prior of somebody who moves as slowly as is reckoned with."""
-        return at_speed(self.kernel, self.floor) or self.kernel
+    def slowest(self, adversary: str) -> Kernel:
+        """The prior of somebody who moves as slowly as is reckoned with against an adversary."""
+        floor = self.floors[adversary == HAS_THE_REST]
+        return at_speed(self.kernel, floor) or self.kernel
 
     @property
     def at(self) -> Secret:
@@ -183,7 +184,7 @@ def _of_the_set(scene: Scene) -> list[Trial]:
     for one in scene.exposures:
         still = scene.stood_still
         if one.adversary in (STRANGER, HAS_THE_REST):
-            slow = Adversary.believes(one.adversary, scene.slowest)
+            slow = Adversary.believes(one.adversary, scene.slowest(one.adversary))
             found.append(
                 Trial(posterior_mean, "posterior", slow, scene.at, deviation=one.posterior)
             )

@@ -98,8 +98,7 @@ Outcome = Ready | Failed
 
 def work(task: Task) -> Outcome:
     """Read, design and draw one trace; its file is complete, and aside, where it is Ready."""
-    with one_thread():
-        return _told(task, partial(_work, task, durable=True))
+    return _told(task, partial(_work, task, durable=True))
 
 
 def work_all(tasks: Sequence[Task]) -> tuple[list[Outcome], float]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trailveil.activities import activity_of, slowest
 from trailveil.errors import UnreadableInput
@@ -104,6 +105,22 @@ class Fixes:
         self._naive.append(False)
         self._segments.append(len(self._tracks) - 1)
         self.values.begin()
+
+    def extend(self, positions: NDArray[np.float64], times: NDArray[np.int64]) -> None:
+        """Further fixes of one segment, all sound: degrees (n, 2), and nanoseconds (n,) in UTC.
+
+        They state no field. Raises UnreadableInput for more fixes than are read.
+        """
+        if len(self._times) + len(times) > self.most:
+            raise too_many(self._where, self.most)
+        self.fix(*positions[0].tolist())
+        self._times[-1] = int(times[0])
+        self._times.frombytes(times[1:].tobytes())
+        self._positions.frombytes(positions[1:].tobytes())
+        more = len(times) - 1
+        self._naive.extend(bytes(more))
+        self._segments.extend([len(self._tracks) - 1] * more)
+        self.values.extend((), more)
 
     def time(self, moment: Moment | Trouble) -> None:
         """The time of the latest fix; of two the first counts."""

@@ -189,9 +189,11 @@ def _telling(steps: NDArray[np.int64], bits: NDArray[np.float64], length: int) -
         return []
     rank = _names(steps, length)[enough]
     found: list[int] = []
+    taken = np.zeros(steps.size, dtype=np.bool_)
     for place in enough[np.argsort(rank, kind="stable")].tolist():
-        if all(abs(place - other) >= length for other in found):
+        if not taken[place]:
             found.append(place)
+            taken[max(0, place - length + 1) : place + length] = True
             if len(found) == _MOST:
                 break
     return found

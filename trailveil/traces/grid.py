@@ -103,7 +103,7 @@ def _grid_of(
     """
     ordered = sorted(families, reverse=True)
     distinct = [_distinct(axis) for axis in axes]
-    found = max(_step(some, ordered) for some in [distinct, *([values] for values in distinct)])
+    found = _step(distinct, ordered)
     even = 0.0
     for values, axis in zip(distinct, axes, strict=True):
         repeated = readings and values.size > 2 and axis.size >= _REPEATED * values.size
@@ -124,26 +124,35 @@ def _distinct(values: FloatArray) -> FloatArray:
 
 
 def _step(axes: Sequence[FloatArray], families: Sequence[tuple[float, float]]) -> float:
-    """The coarsest step on whose whole multiples most numbers (in order) lie; 0 for none.
+    """The coarsest step on whose whole multiples most numbers lie, of one axis or all; 0 for none.
+
+    axes: numbers in order. families: steps, the coarsest first, and how likely chance is near one.
+    """
+    for step, chance in families:
+        near = [
+            int(np.sum(np.abs(values - np.floor(values / step + 0.5) * step) <= _NEAR * step))
+            for values in axes
+        ]
+        pairs = list(zip(axes, near, strict=True))
+        if any(_is_on(some, step, chance) for some in (pairs, *([pair] for pair in pairs))):
+            return step
+    return 0.0
+
+
+def _is_on(axes: Sequence[tuple[FloatArray, int]], step: float, chance: float) -> bool:
+    """Whether so many of the numbers of some axes are near a step that it is no chance.
 
     What counts as evidence is how many cells of that size there are numbers in, not how many
     numbers: those of one cell say the same.
     """
-    count = sum(values.size for values in axes)
-    for step, chance in families:
-        cells = [np.floor(values / step + 0.5) for values in axes]
-        tried = sum(1 + int(np.sum(np.diff(one) > 0)) for one in cells)
-        if chance**tried > _CHANCE:
-            continue
-        near = [
-            np.abs(values - one * step) <= _NEAR * step
-            for values, one in zip(axes, cells, strict=True)
-        ]
-        share = sum(int(one.sum()) for one in near) / count
-        hits = int(share * tried)
-        if share >= (1 + chance) / 2 and bdtrc(hits - 1, tried, chance) <= _CHANCE:
-            return step
-    return 0.0
+    share = sum(near for _, near in axes) / max(1, sum(values.size for values, _ in axes))
+    if share < (1 + chance) / 2:
+        return False
+    cells = [np.floor(values / step + 0.5) for values, _ in axes]
+    tried = sum(1 + int(np.sum(np.diff(one) > 0)) for one in cells)
+    return chance**tried <= _CHANCE and bool(
+        bdtrc(int(share * tried) - 1, tried, chance) <= _CHANCE
+    )
 
 
 def _even_step(values: FloatArray) -> float:

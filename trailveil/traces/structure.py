@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from trailveil.gaussian import FloatArray
 from trailveil.trace import Trace
-from trailveil.traces.grid import METRES_A_DEGREE, position_grid
+from trailveil.traces.grid import METRES_A_DEGREE, Grid, position_grid
 
 # Metres, and steps of the grid: what is off by less is on a line. A step must be so many times as
 # long for that to say anything; so many fixes in a row make it no chance.
@@ -66,8 +66,8 @@ NOTHING_EXACT = Structure()
 """Of a recording that was not looked at."""
 
 
-def structure_of(trace: Trace) -> Structure:
-    """What is exact in a trace, in O(n)."""
+def structure_of(trace: Trace, grid: Grid | None = None) -> Structure:
+    """What is exact in a trace, in O(n). grid: that of its positions, where it is known."""
     count = len(trace)
     if count < _ROW + 2:
         return Structure(count)
@@ -75,7 +75,7 @@ def structure_of(trace: Trace) -> Structure:
     degrees[:, 1] = (degrees[:, 1] + 180) % 360 - 180
     across = np.cos(np.radians(float(np.median(trace.positions[:, 0]))))
     places = degrees * METRES_A_DEGREE * np.array([1.0, across])
-    limit = max(_OFF, _ROUNDED * position_grid(trace.positions).metres)
+    limit = max(_OFF, _ROUNDED * (grid or position_grid(trace.positions)).metres)
     steps = np.diff(places, axis=0)
     lengths = np.hypot(*steps.T)
     steady, straight = _on_lines(trace.seconds, places, limit)
