@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from scipy.ndimage import gaussian_filter1d
+from scipy.ndimage import gaussian_filter1d, uniform_filter1d
 
 from tests.rides import ride
 from trailveil.gaussian import FloatArray
@@ -42,6 +42,11 @@ def snapped(trace: Trace, every: int) -> Trace:
     rows = np.arange(len(trace), dtype=float)
     uneven = rows + 0.45 * (-1.0) ** np.arange(len(trace))
     return _with(trace, _between(trace, every, np.clip(uneven, 0, len(trace) - 1)))
+
+
+def smoothed(trace: Trace, window: int) -> Trace:
+    """Each fix the mean of so many around it."""
+    return _with(trace, uniform_filter1d(trace.positions, window, axis=0, mode="nearest"))
 
 
 def by_distance(seed: int, apart: float) -> Trace:

@@ -16,6 +16,7 @@ from trailveil.gaussian import FloatArray
 from trailveil.privacy.promises import Check
 from trailveil.projection import MICRO, placed
 from trailveil.retiming import Retiming
+from trailveil.scan import files, further
 from trailveil.trace import NANOSECONDS, Recording, Trace
 
 FALSE_ALARM = 1e-6
@@ -23,6 +24,8 @@ FALSE_ALARM = 1e-6
 
 # Degrees by which a format may write a place otherwise: half a semicircle, as FIT has them.
 _WRITTEN = 5e-8
+# Seconds: times of reports are rounded numbers.
+_EDGE = 1e-6
 # Metres in a degree, at most. Noise is tested along directions in which it is so many times as
 # large as what is added besides, by rounding for one.
 _DEGREE, _LARGER = 111_700.0, 10.0
@@ -47,6 +50,11 @@ class _Part:
     def silent(self) -> NDArray[np.bool_]:
         """What is not released (m,)."""
         return np.asarray(self.away <= (-1.0 if self.cut is None else self.cut))
+
+    @property
+    def at_edge(self) -> NDArray[np.bool_]:
+        """What is so near to the edge of the cut (m,) that rounding decides on which side it is."""
+        return np.abs(self.away - (-1.0 if self.cut is None else self.cut)) < _EDGE
 
     @property
     def has_sides(self) -> bool:
@@ -90,18 +98,25 @@ def compared(report: dict[str, Any], original: Trace, released: Recording) -> It
     Raises as a report that is none makes it: ArithmeticError, LookupError, TypeError, ValueError.
     """
     whole = _parts(report, original.times)
-    cut = np.zeros(len(original), dtype=np.bool_)
+    cut, edge = np.zeros((2, len(original)), dtype=np.bool_)
     for part in whole:
         cut |= part.silent
-    count, found = int(released.times.size), _found(report, original.times, released, cut)
+        edge |= part.at_edge
+    count = int(released.times.size)
+    found, due = _found(report, original.times, released, cut)
     rows = np.unique(found[found >= 0])
     yield Check("each released fix is of a recorded time, once", rows.size == count)
     stated = report["mechanism"]["released_fixes"] - report["times"]["left_out"]
     yield Check(f"the release has the {stated} fixes that the report says", count == stated)
-    for number, part in enumerate(whole, 1):
+    missing = int(np.sum(~edge[np.setdiff1d(due, rows)]))
+    yield Check(
+        f"every fix that no listed part cuts is in the release ({missing} are not)", not missing
+    )
+    for number, (part, said) in enumerate(zip(whole, report["secrets"], strict=True), 1):
         if part.cut is not None:
             inside = bool(np.any(part.away[rows] < part.cut))
             yield Check(f"part {number}: nothing that is cut is in the release", not inside)
+        yield _counted(f"part {number}", said, original.times, cut, edge)
     if rows.size != count or not count:
         return
     parts = _parts(report, original.times[found])
@@ -110,13 +125,50 @@ def compared(report: dict[str, Any], original: Trace, released: Recording) -> It
     yield from _places(report, parts, original, found, released.positions)
 
 
+def beyond_fixes(
+    report: dict[str, Any],
+    original: tuple[str, bytes],
+    released: tuple[str, bytes],
+    trace: Trace,
+    fixes: Recording,
+) -> Iterator[Check]:
+    """Check that a released file holds its fixes, the fields that the report lists, and no more.
+
+    original, released: each a name and the content. trace: of the former, cleaned. fixes: what the
+    reader finds in the latter. Raises as `compared` does, and UnreadableInput as `scan.files`.
+    """
+    keep = [one["field"] for one in report["kept"]]
+    cut = np.zeros(len(trace), dtype=np.bool_)
+    for part in _parts(report, trace.times):
+        cut |= part.silent | (part.away == 0)
+    found = further(*files(original, released), trace.positions, cut, fixes, keep)
+    yield Check("the file holds its fixes, the listed fields and nothing else", not found)
+    for one in found:
+        yield Check(f"the file holds no {one.kind.value} ({one.count}, at {one.where})", False)
+
+
+def _counted(
+    name: str,
+    said: dict[str, Any],
+    times: NDArray[np.int64],
+    cut: NDArray[np.bool_],
+    edge: NDArray[np.bool_],
+) -> Check:
+    """Whether as many fixes are in a part, and withheld of it, as the report says."""
+    inside = (times >= said["begin_ns"]) & (times <= said["end_ns"])
+    fixes, most = int(inside.sum()), int((inside & (cut | edge)).sum())
+    least = int((inside & cut & ~edge).sum())
+    counted = said["fixes"] == fixes and least <= said["withheld"] <= most
+    return Check(f"{name}: it holds {said['fixes']} fixes, {said['withheld']} withheld", counted)
+
+
 def _found(
     report: dict[str, Any],
     times: NDArray[np.int64],
     released: Recording,
     cut: NDArray[np.bool_],
-) -> NDArray[np.intp]:
-    """Which recorded fix each released one is, by its time (m,); -1 for none.
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Which recorded fix each released one is, by its time (m,), -1 for none; and which must be.
 
     Of several at one rounded time it is the first, and one that is not cut where there is any.
     """
@@ -126,7 +178,8 @@ def _found(
     new, first = np.unique(retiming.times(times[order]), return_index=True)
     moments = released.times.astype("datetime64[ns]").astype(np.int64)
     at = np.minimum(np.searchsorted(new, moments), new.size - 1)
-    return np.asarray(np.where(new[at] == moments, order[first[at]], -1))
+    found = np.where(new[at] == moments, order[first[at]], -1)
+    return found, order[first][~cut[order[first]]]
 
 
 def _places(

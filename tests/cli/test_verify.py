@@ -18,6 +18,7 @@ from trailveil.cli import cli
 from trailveil.formats import read, write
 from trailveil.privacy.promises import promises
 from trailveil.projection import microdegrees
+from trailveil.selection import in_words
 from trailveil.trace import NANOSECONDS, Trace
 
 TRACE = ride(400, 20.0, still=(200, 240))
@@ -128,6 +129,10 @@ TAMPERED = [
     ("cut", changed((*FIRST, "exposures", 0, "circle_68_m"), times(1.001)), "map"),
     ("cut", changed(("target", "floor_m_s"), times(0.99)), "epsilon"),
     ("cut", changed(("secrets",), None), "whole"),
+    ("cut", changed(("secrets",), []), "all 1 protected"),
+    ("cut", changed(("secrets",), lambda all_of: 2 * all_of), "all 1 protected"),
+    ("cut", changed((*FIRST, "begin_utc"), "2020-01-01 00:00:00 UTC"), "where it lies"),
+    ("noise", changed((*FIRST, "end_ns"), lambda moment: moment + NANOSECONDS), "where it lies"),
 ]
 
 
@@ -202,6 +207,106 @@ def test_a_release_that_was_changed(
     out = tampered(folder, name, change, tmp_path / "other.gpx")
     found = failed(folder / f"{name}.PRIVATE.json", folder / "ride.gpx", out)
     assert told in " ".join(found)
+
+
+@pytest.fixture(scope="module")
+def two_parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Releases of a recording with two protected parts, the first of which is a stay."""
+    found = tmp_path_factory.mktemp("two")
+    source = written(found / "ride.gpx", TRACE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", os.fspath(found / "state"))
+        for name in METHODS:
+            report = found / f"{name}.PRIVATE.json"
+            words = ("--at", "start+1000s", "--mechanism", name, "--subject", name)
+            out = ("-o", found / f"{name}.gpx", "--private-report", report)
+            run("protect", source, *STAY, *words, "--activity", "ride", "--no-returns", *out)
+            assert len(report_of(found, name)["secrets"]) == 2
+    return found
+
+
+def dropped(number: int) -> Callable[[Report], None]:
+    """Leave a part out, and say that there were no more."""
+
+    def change(report: Report) -> None:
+        for name in ("secrets", "designs"):
+            del report[name][number : number + 1]
+        report["mechanism"]["parts"] -= 1
+
+    return change
+
+
+def shifted(seconds: int) -> Callable[[Report], None]:
+    """Move the first part in time, all that the report says of it alike."""
+
+    def change(report: Report) -> None:
+        for end in ("begin", "end"):
+            moment = report["secrets"][0][f"{end}_ns"] + seconds * NANOSECONDS
+            report["secrets"][0][f"{end}_ns"] = moment
+            report["secrets"][0][f"{end}_utc"] = in_words(moment)
+
+    return change
+
+
+CONSISTENT = [
+    *((name, dropped(number), "") for name in METHODS for number in (0, 1)),
+    *((name, shifted(seconds), "") for name in METHODS for seconds in (-40, 300)),
+    ("cut", changed((*FIRST, "fixes"), lambda count: count - 1), "it holds"),
+    ("cut", changed((*FIRST, "withheld"), 0), "it holds"),
+    ("cut", changed((*FIRST, "cut_s"), lambda seconds: seconds + 100), "that is cut"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "told"), CONSISTENT)
+def test_a_report_that_agrees_with_itself_and_not_with_the_files(
+    two_parts: Path, name: str, change: Callable[[Report], None], told: str, tmp_path: Path
+) -> None:
+    report = report_of(two_parts, name)
+    words = (two_parts / "ride.gpx", two_parts / f"{name}.gpx")
+    run("verify", two_parts / f"{name}.PRIVATE.json", *words)
+    change(report)
+    path = tmp_path / "changed.PRIVATE.json"
+    path.write_text(json.dumps(report))
+    alone = [one for one in promises(report) if not one.holds]
+    assert [one.what for one in alone if "worst" not in one.what and "circle" not in one.what] == []
+    of_files = set(failed(path, *words)) - {one.what for one in alone}
+    assert any(told in one for one in of_files)
+
+
+PLACE = 'lat="46.1" lon="-33.2"'
+ADDED = [
+    ("</trk>", f"</trk><wpt {PLACE}></wpt>"),
+    ("</trk>", f"</trk><rte><rtept {PLACE}></rtept></rte>"),
+    ("<trk>", f"<metadata><bounds min{PLACE.replace(' ', ' min')}/></metadata><trk>"),
+    ("</trkpt>", f"<extensions><home {PLACE}/></extensions></trkpt>"),
+    ("</trkpt>", "<ele>12.5</ele></trkpt>"),
+    ("</trkseg>", "</trkseg><extensions><lap>46.1 -33.2</lap></extensions>"),
+    ("<trk>", "<!-- 46.1,-33.2 --><trk>"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), ADDED)
+def test_a_position_that_is_added_to_a_release(
+    folder: Path, before: str, after: str, tmp_path: Path
+) -> None:
+    text = (folder / "cut.gpx").read_text()
+    assert before in text
+    (tmp_path / "more.gpx").write_text(text.replace(before, after, 1))
+    words = (folder / "cut.PRIVATE.json", folder / "ride.gpx", tmp_path / "more.gpx")
+    assert "the file holds its fixes, the listed fields and nothing else" in failed(*words)
+
+
+def test_fields_that_the_report_lists_may_be_in_the_release(tmp_path: Path) -> None:
+    source, report = tmp_path / "ride.gpx", tmp_path / "x.PRIVATE.json"
+    source.write_bytes(gpx(TRACE).replace(b"<time>", b"<ele>12.5</ele><time>"))
+    words = ("--at", "start", "--keep", "elevation", "-o", tmp_path / "x.gpx")
+    run("protect", source, *words, "--private-report", report)
+    assert b"<ele>" in (tmp_path / "x.gpx").read_bytes()
+    run("verify", report, source, tmp_path / "x.gpx")
+    changed_report = report_of(tmp_path, "x")
+    changed_report["kept"] = []
+    report.write_text(json.dumps(changed_report))
+    assert "nothing else" in " ".join(failed(report, source, tmp_path / "x.gpx"))
 
 
 def test_what_was_not_changed_passes(folder: Path, tmp_path: Path) -> None:

@@ -27,8 +27,6 @@ __all__ = ["TARGETS", "made", "run", "warm"]
 USAGE = "usage"
 _STATE = "state"
 _ALSO_THERE, _OTHER_TIMES = "place", "uncompared"
-# Noise is rounded to the recorded grid: where that is of 1e-3 degrees, it may leave a fix near by.
-_COARSE = "nearly"
 
 
 def run(one: Input) -> str:
@@ -126,8 +124,7 @@ def _run(one: Input) -> str:
     """A run of the command line leaves its output whole, or nothing."""
     word = invoked(one, one.arguments)
     left = {path.name for path in Path().iterdir()} - {*one.files, _STATE}
-    written = {name for name in one.arguments if name.startswith(("output", "report"))}
-    if left - written if word == ACCEPTED else left - {*one.files}:
+    if left - {*one.arguments} if word == ACCEPTED else left - {*one.files}:
         raise Fault("a file that was left behind")
     return word
 
@@ -143,9 +140,8 @@ def _protect(one: Input) -> str:
     if Path(output).stat().st_size == 0:
         raise Fault("an empty release")
     retimed = bool({"--round-times", "--shift-times"} & {*one.arguments})
-    noisy = bool({"noise", "both", "--everywhere"} & {*one.arguments})
     allowed = {_ALSO_THERE} | ({_OTHER_TIMES} if retimed else set())
-    if leaks := _leaks(one) - allowed - ({_COARSE} if noisy else set()):
+    if leaks := _leaks(one) - allowed:
         raise Fault(f"a release in which the leak scan finds {', '.join(sorted(leaks))}")
     return word
 

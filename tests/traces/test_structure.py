@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from tests.rides import ride
-from tests.structured import by_distance, filled_in, held, rounded, snapped
+from tests.structured import by_distance, filled_in, held, rounded, smoothed, snapped
+from trailveil.adversaries import Named
+from trailveil.release import plan
+from trailveil.report.warnings import warnings
+from trailveil.request import Method, Request
+from trailveil.selection import Stretch
 from trailveil.trace import Trace
 from trailveil.traces.structure import NOTHING_EXACT, structure_of
 
@@ -19,6 +24,8 @@ def test_an_ordinary_ride_has_none(decimals: int, still: tuple[int, int] | None)
     assert not found.on_a_map
     assert found.apart == 0
     assert found.fixes == 600
+    assert found.reach == found.window == 0
+    assert not found.smoothed
 
 
 def test_repeated_positions_are_counted() -> None:
@@ -57,6 +64,42 @@ def test_a_rule_by_distance_is_seen() -> None:
     assert found.apart == pytest.approx(15.0, abs=0.1)
 
 
+@pytest.mark.parametrize(("size", "least", "most"), [(9, 20, 37), (21, 45, 75), (41, 75, 150)])
+@pytest.mark.parametrize("decimals", [5, 6])
+def test_the_window_of_a_moving_average_is_about_found(
+    size: int, least: float, most: float, decimals: int
+) -> None:
+    found = structure_of(rounded(smoothed(ride(2400, 3.0, seed=3), size), decimals))
+    assert least < found.window < most
+    assert found.smoothed == (size > 10)
+    assert found.filled_in or (found.reach > 60) == (size == 41)
+
+
+def test_a_longer_filter_is_found_as_one_that_reaches_too_far() -> None:
+    assert structure_of(smoothed(ride(2400, 3.0, seed=3), 101)).reach > 60
+
+
+def test_repeats_on_the_way_and_lines_reach_as_far_as_they_last() -> None:
+    assert structure_of(held(ride(600, 3.0), 31)).reach == pytest.approx(90.0, abs=6.0)
+    assert structure_of(filled_in(ride(600, 3.0), 40)).reach == pytest.approx(120.0)
+
+
 def test_too_few_fixes_say_nothing() -> None:
     empty = Trace(np.empty(0, np.int64), np.empty((0, 2)), np.empty(0, np.intp), (0,))
     assert structure_of(empty) == NOTHING_EXACT
+
+
+def warned(trace: Trace, method: Method, uncertain: float = 60.0) -> str:
+    at = int(trace.times[len(trace) // 2])
+    part = Stretch("stated", at, at)
+    made = plan(trace, Request((part,), method=method, uncertain=uncertain, who=(Named.PLAIN,)))
+    return " ".join(warnings(made, None, further=False, private=True))
+
+
+def test_a_report_warns_of_filters_that_neither_noise_nor_the_minute_around_a_cut_hides() -> None:
+    for size, cut, noise in ((5, False, False), (15, False, True), (61, True, True)):
+        trace = smoothed(ride(2400, 3.0, seed=3), size)
+        assert ("then tell of what is cut" in warned(trace, Method.CUT)) == cut
+        assert ("seems smoothed over" in warned(trace, Method.NOISE)) == noise
+        assert "then tell of what is cut" not in warned(trace, Method.NOISE)
+        assert "then tell of what is cut" not in warned(trace, Method.CUT, uncertain=200)

@@ -5,10 +5,13 @@ equation for z, and some tens of them solve for it:
 
 - X lies on a grid (decimals): a lattice problem, see `trailveil.attacks.lattice`;
 - X repeats, or goes on in straight lines at a steady pace: its first or second differences are 0;
-- X was recorded every so many metres: all steps have one length.
+- X lies on a line of few corners, as on a map: each step goes on as the last one;
+- X was recorded every so many metres: all steps have one length;
+- X was smoothed by a filter: it is likelier as a moving average of how people move.
 
 Independent noise at each fix takes the exactness away. How far that hides a place depends on what
-is exact: a grid, wholly; long lines, repeats on the way and even distances, hardly.
+is exact: a grid, wholly; filters of half a minute, nearly; long lines, repeats on the way and even
+distances, hardly.
 """
 
 from collections.abc import Callable
@@ -17,6 +20,7 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 
 from trailveil.attacks.contract import Attack, Estimate, Knowledge, OnGrid, View, required_mechanism
 from trailveil.attacks.lattice import Solver, solver
@@ -38,8 +42,14 @@ _ROUNDED, _MOST = 0.03, 1500
 _LEAST, _MANY, _NOTHING = 50, 0.5, 5.0
 # Metres: how far places may be from the middle of all.
 _LEVEL = 3000.0
-# Steps of Gauss and Newton.
-_STEPS = 60
+# Steps of Gauss and Newton; metres that a way has at least.
+_STEPS, _SHORTEST = 60, 1e-9
+# Seconds that fixes may be averages of; how much greater a logarithm of likelihood must be.
+_WINDOWS, _LIKELIER = (10.0, 20.0, 30.0, 60.0, 120.0, 300.0), 10.0
+# Squares, in units of what is expected, beyond which a model is none of what is released.
+_AS_EXPECTED = 1.5
+
+_Off = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,9 +79,19 @@ def going_straight(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
     return _tried(partial(_by_differences, order=2), view, known)
 
 
+def on_lines(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
+    """Each secret by the noise that leaves the places as straight as they can be, at any pace."""
+    return _tried(partial(_by_steps, off=_bends), view, known)
+
+
+def smoothed(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
+    """Each secret where places are likelier as a moving average of the prior than as it is."""
+    return _tried(_by_smoothness, view, known)
+
+
 def evenly_apart(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
     """Each secret by the noise that leaves the places as evenly apart as they can be."""
-    return _tried(_by_distance, view, known)
+    return _tried(partial(_by_steps, off=_lengths), view, known)
 
 
 EXACT: dict[str, Attack] = {
@@ -79,6 +99,8 @@ EXACT: dict[str, Attack] = {
     "looks for repeated places": repeating,
     "looks for straight lines": going_straight,
     "looks for one distance": evenly_apart,
+    "looks for roads": on_lines,
+    "looks for a filter": smoothed,
 }
 """Who looks for what."""
 
@@ -266,8 +288,11 @@ def _differences(times: FloatArray, order: int) -> FloatArray:
     return np.asarray(whole[1:-1] - (1 - share) * whole[:-2] - share * whole[2:])
 
 
-def _by_distance(view: View, known: Knowledge, noise: _Noise) -> FloatArray:
-    """The recorded places by the noise that leaves all steps of one length; NaN for few fixes."""
+def _by_steps(view: View, known: Knowledge, noise: _Noise, off: _Off) -> FloatArray:
+    """The recorded places by the noise that leaves least of something of the steps between fixes.
+
+    NaN for few fixes.
+    """
     found = np.full(view.places.shape, np.nan)
     few = _few(known, noise)
     if few.size < _LEAST:
@@ -277,28 +302,79 @@ def _by_distance(view: View, known: Knowledge, noise: _Noise) -> FloatArray:
     movement = _Movement(factor, Prior(known.kernel, noise.times[few]).covariance)
     for draw, places in enumerate(view.places):
         start = movement.likely(places[few])
-        weights = _one_length(own, np.diff(places[few], axis=0), start, noise.width)
+        weights = _least_off(off, own, np.diff(places[few], axis=0), start, noise.width)
         found[draw] = places - noise.factor @ weights
     return found
 
 
-def _one_length(
-    own: FloatArray, steps: FloatArray, weights: FloatArray, width: float
+def _least_off(
+    off: _Off, own: FloatArray, steps: FloatArray, weights: FloatArray, width: float
 ) -> FloatArray:
-    """The z (r, 2) that leaves steps (k, 2) of one length, from a first one.
+    """The z (r, 2) that leaves least off of steps (k, 2), from a first one.
 
     Gauss and Newton, with weights for what is far off: a step may be of another length.
     """
     rank = own.shape[1]
     for _ in range(_STEPS):
-        true = steps - own @ weights
-        lengths = np.hypot(*true.T)
-        off = lengths - np.median(lengths)
-        ways = true / np.maximum(lengths, 1e-9)[:, None]
-        slopes = np.hstack([ways[:, :1] * own, ways[:, 1:] * own])
-        scale = max(width, float(np.median(np.abs(off))))
-        trust = 1 / (scale**2 + off**2)
+        far, slopes = off(steps - own @ weights, own)
+        scale = max(width, float(np.median(np.abs(far))))
+        trust = 1 / (scale**2 + far**2)
         inner = slopes.T @ (trust[:, None] * slopes) + np.eye(2 * rank)
-        pull = slopes.T @ (trust * off) - weights.T.ravel()
+        pull = slopes.T @ (trust * far) - weights.T.ravel()
         weights = weights + np.linalg.solve(inner, pull).reshape(2, rank).T
     return weights
+
+
+def _lengths(true: FloatArray, own: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """How much longer than the middle one steps (k, 2) are, and how much each z takes of that."""
+    lengths = np.hypot(*true.T)
+    ways = true / np.maximum(lengths, _SHORTEST)[:, None]
+    return lengths - np.median(lengths), np.hstack([ways[:, :1] * own, ways[:, 1:] * own])
+
+
+def _bends(true: FloatArray, own: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """How far each step (k, 2) is beside the way of the one before, and what z takes of that."""
+    first, then = true[:-1], true[1:]
+    across = 1 / np.maximum(np.hypot(*(first + then).T), _SHORTEST)[:, None]
+    one, other = own[:-1], own[1:]
+    east = one * then[:, 1:] - other * first[:, 1:]
+    north = other * first[:, :1] - one * then[:, :1]
+    bends = first[:, :1] * then[:, 1:] - first[:, 1:] * then[:, :1]
+    return (across * bends)[:, 0], across * np.hstack([east, north])
+
+
+def _by_smoothness(view: View, known: Knowledge, noise: _Noise) -> FloatArray:
+    """The most likely places of the likeliest moving average; NaN where none is likelier."""
+    found = np.full(view.places.shape, np.nan)
+    few = _few(known, noise)
+    if few.size < _LEAST:
+        return found
+    times, factor = noise.times[few], noise.factor[few]
+    moves = Prior(known.kernel, times).covariance
+    moves = moves - max(0.0, float(np.min(moves)) - _LEVEL**2)
+    besides = factor @ factor.T + noise.width**2 * np.eye(few.size)
+    away = view.places[:, few] - np.median(view.places[:, few], axis=1, keepdims=True)
+    best = np.full(len(away), -np.inf)
+    for seconds in (0.0, *_WINDOWS):
+        root = cho_factor(_averaged(moves, times, seconds) + besides, lower=True)
+        size = 2 * float(np.sum(np.log(np.diag(root[0]))))
+        for draw, places in enumerate(away):
+            pull = cho_solve(root, places)
+            square = float(np.sum(places * pull))
+            likely = -size - square / 2
+            if seconds and likely > best[draw] and square < _AS_EXPECTED * places.size:
+                found[draw] = view.places[draw] - noise.factor @ (factor.T @ pull)
+                best[draw] = likely
+            elif not seconds:
+                best[draw] = likely + _LIKELIER
+    return found
+
+
+def _averaged(covariance: FloatArray, times: FloatArray, seconds: float) -> FloatArray:
+    """The covariance (n, n) of the averages of each place with all within so many seconds."""
+    first = np.searchsorted(times, times - seconds / 2)
+    last = np.searchsorted(times, times + seconds / 2, side="right")
+    for _ in range(2):
+        sums = np.vstack([np.zeros(times.size), np.cumsum(covariance, axis=0)])
+        covariance = ((sums[last] - sums[first]) / (last - first)[:, None]).T
+    return covariance

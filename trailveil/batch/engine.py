@@ -23,8 +23,10 @@ def here(take: Take) -> Iterator[list[Outcome]]:
         group: list[Outcome] = []
         until = time.monotonic() + _SECONDS
         with one_thread():  # for them all: it takes milliseconds
-            while task and (not group or (len(group) < MOST and time.monotonic() < until)):
+            while task is not None and (
+                not group or (len(group) < MOST and time.monotonic() < until)
+            ):
                 group.append(work(task))
                 task = take()
         yield group
-        task = task or take()
+        task = take() if task is None else task

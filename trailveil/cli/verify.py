@@ -88,14 +88,19 @@ def _report(path: Path) -> dict[str, Any]:
 def _of_files(
     report: dict[str, Any], original: Path, released: Path, options: dict[str, Any]
 ) -> list[Check]:
-    from trailveil.formats import read
+    from trailveil.fields import FIELDS
+    from trailveil.formats import read, size_of
     from trailveil.loading import load as load_trace
-    from trailveil.verifying import compared
+    from trailveil.verifying import beyond_fixes, compared
 
     asked = {name: options[name] for name in ("assume_utc", "every", "most")}
     zone = None if options["assume_utc"] else options["zone"]
     trace, _ = load_trace(original, zone=zone, **asked)
+    fixes = read(released, tuple(FIELDS), most=options["most"])
+    names = (original, released)
+    both = [(str(one), load(one, size_of(options["most"]))) for one in names]
     try:
-        return list(compared(report, trace, read(released, most=options["most"])))
+        found = list(compared(report, trace, fixes))
+        return [*found, *beyond_fixes(report, both[0], both[1], trace, fixes)]
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         return [Check(f"the report is whole (got {type(error).__name__})", False)]

@@ -8,6 +8,7 @@ report are rounded numbers: each may be better than what is proved by 1e-9 of it
 import decimal
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
@@ -49,7 +50,8 @@ def promises(report: dict[str, Any]) -> Iterator[Check]:
 def _checked(report: dict[str, Any]) -> Iterator[Check]:
     parts, designs, method = report["secrets"], report["designs"], report["mechanism"]["name"]
     yield Check("the report is of a cut, of noise, or both", method in ("cut", "noise", "both"))
-    yield Check("it names a protected part", bool(parts))
+    count = report["mechanism"]["parts"]
+    yield Check(f"it names all {count} protected parts", len(parts) == count > 0)
     wanted = 0 if method == "cut" else len(parts)
     yield Check("there is a design for each part with noise", len(designs) == wanted)
     if report["places"]:
@@ -72,7 +74,15 @@ def _checked(report: dict[str, Any]) -> Iterator[Check]:
                 for one in design["adversaries"]
             ]
         yield from _figures(name, part, target, proved)
+        shown = all(_is_shown(part[f"{end}_ns"], part[f"{end}_utc"]) for end in ("begin", "end"))
+        yield Check(f"{name}: {part['begin_utc']} to {part['end_utc']} is where it lies", shown)
     yield from _worst(parts, report["worst"])
+
+
+def _is_shown(moment: int, words: str) -> bool:
+    """Whether nanoseconds since 1970 are in the second that a report names."""
+    second = datetime.strptime(words, "%Y-%m-%d %H:%M:%S UTC").replace(tzinfo=UTC)
+    return (second - datetime.fromtimestamp(0, UTC)) // timedelta(seconds=1) == moment // 10**9
 
 
 def _worst(parts: list[dict[str, Any]], worst: dict[str, Any]) -> Iterator[Check]:

@@ -120,6 +120,7 @@ def _of_design(plan: Plan) -> dict[str, Any]:
     """What depends on which parts are protected."""
     gaps = [one.gap for one in plan.designs]
     return {
+        "parts": len(plan.findings),
         "components": plan.components,
         "gap": max(gaps) if gaps else None,
         "half_with": list(leaving_half(plan.trace, plan.request, plan.common)),

@@ -45,9 +45,17 @@ _BY_DISTANCE = (
     "The fixes are a fixed distance apart, so their times tell the speed all along. Noise does not "
     "hide that: record by time."
 )
+_SMOOTHED = (
+    "Your track seems smoothed over {seconds:.0f} s. Noise hides a filter of up to 30 s: an "
+    "adversary who knows a longer one comes nearer than is said here. Use --mechanism cut."
+)
+_REACHES = (
+    "Fixes seem smoothed, repeated or filled in over {seconds:.0f} s. Released fixes beside the "
+    "cut then tell of what is cut: add --uncertain {seconds:.0f}, or export the track without that."
+)
 ASSUMED = (
     "Exact structure: the promise assumes that no fix was filled in, repeated on the way, snapped "
-    "to a map or recorded by distance. Independent noise hides rounding, and most of smoothing."
+    "to a map or recorded by distance. Independent noise hides rounding, and filters of up to 30 s."
 )
 """What a promise assumes of a recording."""
 
@@ -75,17 +83,20 @@ def warnings(plan: Plan, cleaning: Cleaning | None, *, further: bool, private: b
 
 
 def _of_structure(plan: Plan) -> list[str]:
-    """What is exact in the recording, where no noise hides it."""
-    if plan.request.method is Method.CUT and not plan.common:
-        return []
-    exact = plan.structure
+    """What is exact in the recording, where no noise, or not this cut, hides it."""
+    exact, method = plan.structure, plan.request.method
+    reaches = exact.reach > plan.request.uncertain
+    found = [_REACHES.format(seconds=np.ceil(exact.reach))] if method.cuts and reaches else []
+    if method is Method.CUT and not plan.common:
+        return found
     told = (
         (exact.filled_in, _FILLED_IN),
+        (exact.smoothed, _SMOOTHED.format(seconds=exact.window)),
         (exact.repeats, _REPEATS),
         (exact.on_a_map, _ON_A_MAP),
         (exact.apart, _BY_DISTANCE),
     )
-    return [words for there, words in told if there]
+    return [*found, *(words for there, words in told if there)]
 
 
 def not_protected(plan: Plan, *, private: bool, retiming: Retiming = AS_RECORDED) -> list[str]:

@@ -20,6 +20,7 @@ from trailveil.fields import FIELDS
 from trailveil.formats import MOST_POINTS
 from trailveil.formats.source import named
 from trailveil.formats.table import format_of
+from trailveil.gaussian import FloatArray
 from trailveil.projection import frame_for
 from trailveil.scan.allowed import LAYOUTS
 from trailveil.scan.contents import File, contents, on_grid
@@ -29,7 +30,7 @@ from trailveil.scan.positions import compare
 from trailveil.selection import Chosen, Stretch
 from trailveil.trace import NANOSECONDS, Recording, Trace
 
-__all__ = ["Finding", "Kind", "Moved", "Scan", "scan"]
+__all__ = ["Finding", "Kind", "Moved", "Scan", "files", "further", "scan"]
 
 _NEAREST = 10 * NANOSECONDS
 """A protected time without a fix has that of the nearest one, if it is as near as this."""
@@ -55,12 +56,7 @@ def scan(
     Raises UnreadableInput, Refused as reading and cleaning do, and UnreadableInput for a release in
     a format that is not written.
     """
-    first, second = _file(*original), _file(*released)
-    if second.format not in LAYOUTS:
-        raise UnreadableInput(
-            f"a released file must be of a format that is written ({', '.join(LAYOUTS)}), got "
-            f"{second.format}: {second.where}; audit what protect wrote, before it is converted"
-        )
+    first, second = files(original, released)
     recording = format_of(*original).read(first.data, first.where, (), most)
     trace, _ = clean(recording, assume_utc=assume_utc, zone=zone, every=every)
     frame_for(trace.positions)
@@ -71,8 +67,7 @@ def scan(
         near = on_grid(fixes)
     moved = compare(trace, protected, near, None if chosen is None else chosen.places(trace))
     accepted = set() if chosen is None or chosen.returns else {Kind.RETURN}
-    known = Coordinates(trace.positions[protected]), Coordinates(trace.positions)
-    held = contents(first, second, known, fixes, keep)
+    held = further(first, second, trace.positions, protected, fixes, keep)
     return Scan(
         (*(leak for leak in moved.findings if leak.kind not in accepted), *held),
         (*moved.notes, *_told_by_fields(fixes), *_names(original[0], released[0])),
@@ -82,6 +77,37 @@ def scan(
         moved.every,
         moved.of_protected,
     )
+
+
+def files(original: tuple[str, bytes], released: tuple[str, bytes]) -> tuple[File, File]:
+    """Two files, each of a name and the content.
+
+    Raises UnreadableInput for a release in a format that is not written.
+    """
+    first, second = _file(*original), _file(*released)
+    if second.format not in LAYOUTS:
+        raise UnreadableInput(
+            f"a released file must be of a format that is written ({', '.join(LAYOUTS)}), got "
+            f"{second.format}: {second.where}; name what protect wrote, before it is converted"
+        )
+    return first, second
+
+
+def further(
+    original: File,
+    released: File,
+    positions: FloatArray,
+    protected: NDArray[np.bool_],
+    fixes: Recording,
+    keep: Collection[str] = (),
+) -> tuple[Finding, ...]:
+    """What a released file holds besides its fixes and the fields that were kept.
+
+    positions: (n, 2) degrees, of the recorded fixes, of which `protected` (n,) are. fixes: what the
+    reader finds in the release. Raises UnreadableInput as readers do.
+    """
+    known = Coordinates(positions[protected]), Coordinates(positions)
+    return contents(original, released, known, fixes, keep)
 
 
 def _file(name: str, data: bytes) -> File:

@@ -2,8 +2,12 @@
 
 Noise can leave a fix where it was by chance. Of fixes that are moved by m metres in the median (a
 Rayleigh distance), a share of ln 2 / m^2 comes within 1 m, one of ln 2 a / (pi m^2) to the same
-cell of area a, and about one of 0.1 / m to the same latitude or longitude. What that explains is
-not told; one fix among a few hundred that are moved by hundreds of metres is.
+cell of area a, and about one of b / m to the same latitude or longitude, in steps of b metres. What
+that explains is not told; one fix among a few hundred that are moved by hundreds of metres is.
+
+Where a step of the recorded grid is not small beside m, smooth noise may leave a whole stay in its
+cell. But each fix has independent noise of a step at least, which leaves it there, whatever the
+rest of the noise is, with a chance of at most 0.383 for each coordinate.
 """
 
 from dataclasses import dataclass
@@ -16,14 +20,17 @@ from trailveil.returns import TELLS, Places
 from trailveil.scan.findings import Finding, Kind, Moved
 from trailveil.scan.matching import How, Matching, cells, matched
 from trailveil.trace import Recording, Trace
+from trailveil.traces.grid import position_grid
 
 _RADIUS = 6_371_009.0  # metres, of the Earth
-_CELL = 0.0124  # square metres at most, of a cell of the grid
+_STEP = 0.1114  # metres at most, of a step of the public grid
+_STAYS = 0.383  # how likely a normal number is within half a deviation: of one coordinate
+_COARSE = 0.1  # of what fixes are moved by: from which on a step of the recorded grid is coarse
 _SURE = 1e-4  # what chance alone brings about less often than this is told
 _SURE_ELSEWHERE = 0.01
 _HALF_MOVED = 0.5  # of the protected fixes, from which on one coordinate alone is told
 _OWN = "positions of fixes at their own times"
-_COARSER = (10, 100, 1000)  # steps of the grid
+_COARSER = (10, 100, 1000)  # steps of the recorded grid
 _AROUND = 5  # steps of the grid
 _MOST_CELLS = 20_000
 _OFF_GRID = 1e-3  # steps of the grid
@@ -79,16 +86,19 @@ def compare(
     of_protected[agree] = protected[rows]
     counted = _moved(away[of_protected], same[of_protected])
     steps = true[match.rows[of_protected]] - grid[of_protected]
+    released = _released_step(original, grid)
+    step = 1 if np.any(true % released) else released
+    chance = _Chance.of(away[of_protected], step)
     found += [
         _finer(places[~exact]),
-        *_unmoved(counted, away[of_protected]),
-        _rounded(true[match.rows[of_protected]], grid[of_protected]),
-        _half_moved(steps, away[of_protected]),
-        _elsewhere(cells(true[protected]), cells(grid[~of_protected])),
+        *_unmoved(counted, chance),
+        _rounded(true[match.rows[of_protected]], grid[of_protected], step, released),
+        _half_moved(steps, chance),
+        _elsewhere(true[protected], grid[~of_protected], step),
         _uncompared(agree),
     ]
     notes = _notes(match)
-    if hidden and (shown := _at_places(original.positions[rows], away[agree], hidden)):
+    if hidden and (shown := _at_places(original.positions[rows], away[agree], hidden, step)):
         found.append(shown)
         notes = (*notes, _PROTECT_RETURNS)
     return Compared(_only(found), notes, _moved(away[agree], same[agree]), counted)
@@ -133,70 +143,116 @@ def _finer(places: NDArray[np.float64]) -> Finding | None:
     return Finding(Kind.FINE, "positions of fixes", off) if off else None
 
 
-def _unmoved(counted: Moved, away: NDArray[np.float64]) -> list[Finding | None]:
+def _released_step(original: Trace, grid: NDArray[np.int64]) -> int:
+    """The step in microdegrees that noise is rounded to, if all released places (m, 2) are on it.
+
+    Else 1. The recorded places may be on no whole multiples of it.
+    """
+    step = position_grid(original.positions).micro
+    return 1 if np.any(grid % step) else step
+
+
+@dataclass(frozen=True, slots=True)
+class _Chance:
+    """Which shares of fixes noise leaves where they were.
+
+    within: 1 m. cell: in their cell of the grid. half: on one line of it and not on the other.
+    """
+
+    within: float
+    cell: float
+    half: float
+
+    @classmethod
+    def of(cls, away: NDArray[np.float64], step: int) -> "_Chance":
+        """By what it moves the others, of fixes that are moved by some metres (n,)."""
+        rest = away[away >= 1.0]
+        middle = float(np.median(rest)) if rest.size else 0.0
+        metres = _in_metres(step)
+        if metres > (_COARSE * middle if middle else _HARDLY):
+            return cls(1.0 if rest.size else 0.0, _STAYS**2, 2 * _STAYS * (1 - _STAYS))
+        if not middle:
+            return cls(0.0, 0.0, 0.0)
+        within = float(np.log(2)) / middle**2
+        return cls(within, within * metres**2 / np.pi, metres / middle)
+
+
+def _in_metres(step: int) -> float:
+    return step * _STEP
+
+
+def _unmoved(counted: Moved, chance: _Chance) -> list[Finding | None]:
     """Protected fixes that are where they were, or within 1 m, beyond what chance explains."""
-    within = _within_1_m(away)
     near = counted.below_1 - counted.unmoved
-    cell = within * _CELL / np.pi
     told = (
-        (Kind.UNMOVED, counted.unmoved, _is_chance(counted.unmoved, cell * counted.compared)),
-        (Kind.NEARLY, near, _is_chance(counted.below_1, within * counted.compared)),
+        (Kind.UNMOVED, counted.unmoved, counted.unmoved, chance.cell),
+        (Kind.NEARLY, near, counted.below_1, chance.within),
     )
-    return [Finding(kind, _OWN, count) for kind, count, chance in told if count and not chance]
+    return [
+        Finding(kind, _OWN, count)
+        for kind, count, all_of, share in told
+        if count and not _is_share(all_of, counted.compared, share)
+    ]
 
 
-def _rounded(true: NDArray[np.int64], grid: NDArray[np.int64]) -> Finding | None:
+def _rounded(
+    true: NDArray[np.int64], grid: NDArray[np.int64], step: int, released: int
+) -> Finding | None:
     """Protected fixes (n, 2) that stand, most of them, where theirs are with fewer decimals.
 
     Noise puts one on a grid of so few decimals, and beside it at that, once in a million releases.
+    step: of the recorded grid; released: of that which noise is rounded to as well. There, what is
+    rounded without noise is so at every fix.
     """
-    for step in _COARSER:
-        on = (grid % step == 0) & (np.abs(grid - true) < step)
-        count = int(on.all(axis=1).sum())
+    for wide in (step * more for more in _COARSER):
+        on = ((grid % wide == 0) & (np.abs(grid - true) < wide)).all(axis=1)
+        if wide == released:
+            down = true // wide * wide
+            same = [(grid == each).all() for each in (down, (true + wide // 2) // wide * wide)]
+            on &= any(same)
+        count = int(on.sum())
         if 2 * count > len(grid):
             return Finding(Kind.NEARLY, "positions of fixes (with fewer decimals)", count)
     return None
 
 
-def _within_1_m(away: NDArray[np.float64]) -> float:
-    """The share of fixes that noise brings within 1 m, by those that it does not; else none."""
-    rest = away[away >= 1.0]
-    return float(np.log(2) / np.median(rest) ** 2) if rest.size else 0.0
-
-
-def _half_moved(steps: NDArray[np.int64], away: NDArray[np.float64]) -> Finding | None:
+def _half_moved(steps: NDArray[np.int64], chance: _Chance) -> Finding | None:
     """A latitude or a longitude left as it was in most protected fixes, and the other not."""
     still = steps == 0
     half = still[:, 0] ^ still[:, 1]
     count = int(half.sum())
     if not count or half.mean() < _HALF_MOVED:
         return None
-    expected = 0.1 * np.sqrt(_within_1_m(away) / np.log(2)) * len(half)
-    return None if _is_chance(count, expected) else Finding(Kind.HALF_MOVED, _OWN, count)
+    is_chance = _is_share(count, len(half), chance.half)
+    return None if is_chance else Finding(Kind.HALF_MOVED, _OWN, count)
 
 
-def _elsewhere(secret: NDArray[np.int64], others: NDArray[np.int64]) -> Finding | None:
-    """Other fixes of the release at the very place of a protected one.
+def _elsewhere(true: NDArray[np.int64], others: NDArray[np.int64], step: int) -> Finding | None:
+    """Other fixes (m, 2) of the release at the very place of a protected one (n, 2).
 
-    How many are there by chance is told by how many are beside such places, within a few steps.
+    How many are there by chance is told by how many are beside such places, within a few steps, or
+    by independent noise where a step is no place any more.
     """
-    secret = np.unique(secret)
-    hits = int(np.isin(others, secret).sum())
+    secret = np.unique(cells(true))
+    other = cells(others)
+    hits = int(np.isin(other, secret).sum())
     if not hits:
         return None
     some = secret[:: len(secret) // _MOST_CELLS + 1]
-    span = np.arange(-_AROUND, _AROUND + 1)
-    steps = (span[:, None] * 360_000_000 + span[None, :]).ravel()
-    halo = np.setdiff1d((some[:, None] + steps[None, :]).ravel(), secret)
-    beside = int(np.isin(others, halo).sum())
+    span = step * np.arange(-_AROUND, _AROUND + 1)
+    around = (span[:, None] * 360_000_000 + span[None, :]).ravel()
+    halo = np.setdiff1d((some[:, None] + around[None, :]).ravel(), secret)
+    beside = int(np.isin(other, halo).sum())
     expected = beside * len(secret) / max(len(halo), 1)
+    if _in_metres(step) > _HARDLY:
+        expected = max(expected, min(1.0, _STAYS**2 * len(secret)) * len(other))
     if _is_chance(hits, expected, _SURE_ELSEWHERE):
         return None
     return Finding(Kind.PLACE, "positions of fixes at other times", hits)
 
 
 def _at_places(
-    true: NDArray[np.float64], away: NDArray[np.float64], hidden: Places
+    true: NDArray[np.float64], away: NDArray[np.float64], hidden: Places, step: int
 ) -> Finding | None:
     """Fixes whose true positions (n, 2) are at a place, hardly moved: more than chance explains.
 
@@ -206,12 +262,21 @@ def _at_places(
     count = int((at_place < _HARDLY).sum())
     rest = at_place[at_place >= _HARDLY]
     share = 1 - 2.0 ** -((_HARDLY / np.median(rest)) ** 2) if rest.size else 0.0
-    if count < _SOME or _is_chance(count, share * at_place.size, _SURE_ELSEWHERE):
+    if _in_metres(step) > _HARDLY:
+        share = max(share, _STAYS)
+    if count < _SOME or _is_share(count, at_place.size, share, _SURE_ELSEWHERE):
         return None
     return Finding(Kind.RETURN, "positions of fixes at any time", count)
 
 
-def _is_chance(count: int, expected: float, least: float = _SURE) -> bool:
+def _is_share(count: int, of: int, share: float, least: float = _SURE) -> bool:
+    """Whether so many of some, each of which is so likely, are no rarer than `least`."""
+    from scipy.special import bdtrc  # of a binomial count: the chance of more
+
+    return count == 0 or bool(bdtrc(count - 1, of, share) >= least)
+
+
+def _is_chance(count: int, expected: float, least: float) -> bool:
     """Whether so many or more, where so many are expected, are no rarer than `least`."""
     from scipy.special import gammainc  # of a Poisson count: the chance of so many or more
 

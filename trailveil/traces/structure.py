@@ -1,8 +1,9 @@
 """What is exact in a recording beyond its grid, and so impossible by a prior with white noise.
 
-Short filled-in lines, and repeats where somebody stands still, are hidden by independent noise. A
-long steady line, repeats on the way, a road that fixes were snapped to, and times that tell how far
-somebody went are hidden by none.
+Short filled-in lines, short filters, and repeats where somebody stands still, are hidden by
+independent noise. A long steady line, a long filter, repeats on the way, a road that fixes were
+snapped to, and times that tell how far somebody went are hidden by none. A cut hides them all, if
+no fix was computed of others that are further away than it is uncertain of its ends.
 """
 
 from dataclasses import dataclass
@@ -26,6 +27,14 @@ _FILLED_IN, _LASTS, _SNAPPED, _LONG = 0.2, 30.0, 0.5, 120.0
 # The share of fixes that are repeated on the way: where the next place is so many metres a second
 # from the one that is repeated.
 _HELD, _MOVES = 0.05, 0.3
+# Mean squares of second differences of how people move grow with the third power of the time
+# between fixes, and of a moving average with the fourth, up to its window over the third of these
+# numbers. The second is what no average has.
+_SMOOTH, _ERRATIC, _OF_WINDOW = 3.4, 4.3, 2.7
+# Second differences of which a mean is taken, at least; how alike their times must be.
+_DIFFERENCES, _EVEN = 50, 0.1
+# Seconds of a filter that independent noise hides, and how much longer others are taken to be.
+_HIDDEN, _SURELY = 30.0, 1.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +43,8 @@ class Structure:
 
     repeated: at the place of the fix before. held: of these, on the way. straight: on a line at a
     steady pace. longest: seconds on one such line. snapped: on a line, at another pace. apart:
-    metres that fixes are apart where they were recorded by distance, else 0.
+    metres that fixes are apart where they were recorded by distance, else 0. hold: seconds of the
+    longest repeat on the way. window: seconds of the moving average that it may be, or 0.
     """
 
     fixes: int = 0
@@ -44,6 +54,19 @@ class Structure:
     longest: float = 0.0
     snapped: int = 0
     apart: float = 0.0
+    hold: float = 0.0
+    window: float = 0.0
+
+    @property
+    def smoothed(self) -> bool:
+        """Whether it may be smoothed by a filter that independent noise does not hide."""
+        return self.window > _SURELY * _HIDDEN
+
+    @property
+    def reach(self) -> float:
+        """Seconds to other fixes that a fix may be computed of, a little less if not known."""
+        filled_in = self.longest if self.filled_in else 0.0
+        return max(filled_in, self.hold if self.repeats else 0.0, self.window / _SURELY)
 
     @property
     def filled_in(self) -> bool:
@@ -81,25 +104,56 @@ def structure_of(trace: Trace, grid: Grid | None = None) -> Structure:
     steady, straight = _on_lines(trace.seconds, places, limit)
     moving = np.minimum(lengths[1:], lengths[:-1]) > _LONGER * limit
     lines = _in_rows(steady & moving)
+    held, hold = _held(lengths, trace.seconds, limit)
     whole = trace.seconds[2:] - trace.seconds[:-2]
     return Structure(
         count,
         int(np.sum(lengths == 0)),
-        _held(lengths, trace.seconds, limit),
+        held,
         int(lines.sum()),
         _longest(lines, trace.seconds) if np.any(lines) else 0.0,
         int(_in_rows(straight & ~steady & moving & (whole > 0)).sum()),
         _apart(lengths, np.diff(trace.seconds), limit),
+        hold,
+        _window(trace.seconds, places),
     )
 
 
-def _held(lengths: FloatArray, times: FloatArray, limit: float) -> int:
-    """How many fixes repeat a place that somebody moves on from before long."""
+def _held(lengths: FloatArray, times: FloatArray, limit: float) -> tuple[int, float]:
+    """How many fixes repeat a place that somebody moves on from before long; and how long."""
     moves = np.flatnonzero(lengths > 0)
     starts = np.concatenate([[0], moves[:-1] + 1]) if moves.size else moves
     speeds = lengths[moves] / (times[moves + 1] - times[starts])
     on_the_way = (speeds > _MOVES) & (lengths[moves] > _LONGER * limit)
-    return int(np.sum((moves - starts)[on_the_way]))
+    longest = np.max((times[moves] - times[starts])[on_the_way], initial=0.0)
+    return int(np.sum((moves - starts)[on_the_way])), float(longest)
+
+
+def _window(times: FloatArray, places: FloatArray) -> float:
+    """Seconds of the moving average that most of places (n, 2) may be; 0 for none."""
+    between, apart = float(np.median(np.diff(times))), 1
+    squares: list[float] = []
+    while 2 * apart < times.size:
+        steps = times[apart:] - times[:-apart]
+        even = np.abs(steps - apart * between) <= _EVEN * apart * between
+        whole = even[apart:] & even[:-apart]
+        if int(whole.sum()) < _DIFFERENCES:
+            break
+        bends = places[2 * apart :] - 2 * places[apart:-apart] + places[: -2 * apart]
+        squares.append(float(np.mean(np.sum(bends[whole] ** 2, axis=1))))
+        apart *= 2
+    if len(squares) < 3 or min(squares) <= 0:
+        return 0.0
+    slopes = np.diff(np.log2(squares))
+    smooth = (slopes >= _SMOOTH) & (slopes <= _ERRATIC)
+    # Of one time between fixes alone, it may be chance.
+    last = np.flatnonzero(smooth[:-1] & smooth[1:]) + 1
+    if last.size == 0:
+        return 0.0
+    top = int(last[-1])
+    after = slopes[top + 1] if top + 1 < slopes.size else slopes[top]
+    more = (slopes[top] - _SMOOTH) / (slopes[top] - after) if after < _SMOOTH else 1.0
+    return _OF_WINDOW * between * float(2.0 ** (top + more))
 
 
 def _on_lines(
