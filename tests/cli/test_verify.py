@@ -18,7 +18,7 @@ from trailveil.cli import cli
 from trailveil.formats import read, write
 from trailveil.privacy.promises import promises
 from trailveil.projection import microdegrees
-from trailveil.selection import in_words
+from trailveil.stated_times import in_words
 from trailveil.trace import NANOSECONDS, Trace
 
 TRACE = ride(400, 20.0, still=(200, 240))
