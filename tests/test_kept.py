@@ -15,6 +15,7 @@ from trailveil.drawing import draw
 from trailveil.errors import Refused
 from trailveil.everywhere import plan_everywhere
 from trailveil.kept import AROUND, EDGES, left_out, with_fields_left_out
+from trailveil.kernels import IntegratedOU
 from trailveil.ledger import open_ledger
 from trailveil.protecting import seed_of, whole_of
 from trailveil.release import Plan, identity, plan
@@ -154,3 +155,33 @@ def test_the_memory_knows_a_release_whatever_is_kept(tmp_path: Path) -> None:
     seeds = [seed_of(ledger.key, whole_of(made, None)) for made in (WITH, WITHOUT)]
     ids = [ledger.request_id(seed) for seed in seeds]
     assert ids[0] == ids[1]
+
+
+def test_metres_hold_for_readers_of_the_path_and_epsilon_does_not() -> None:
+    """Who reads the path from 10 minutes on gains up to a fifth more than who knows it from 5 on.
+
+    By dense algebra: two ways outward from a window whose movement is granted. They gain more since
+    they knew less; what they are left with is more, too.
+    """
+    trace = ride(721, 10.0, seed=2)
+    middle = int(trace.times[360])
+    made = planned(trace, Stretch("stated", middle, middle))
+    (said,) = [one for one in made.findings[0].exposures if one.adversary == KNOWS_PATH]
+    away = np.abs(made.trace.seconds - made.trace.seconds[360]) - made.request.uncertain
+    sides = np.sign(np.arange(721) - 360)
+    near = IntegratedOU(3.0, 60.0)(np.maximum(away, 0), np.maximum(away, 0))
+    moves = np.where(np.equal.outer(sides, sides), near, 0.0)
+
+    def known(rows: np.ndarray, noise: np.ndarray) -> float:
+        ones = np.ones(rows.size)
+        return float(ones @ np.linalg.solve(moves[np.ix_(rows, rows)] + noise, ones))
+
+    path = np.flatnonzero(away > AROUND - made.request.uncertain)
+    both = np.concatenate([np.arange(721), path])
+    noise = 0.01 * np.eye(both.size)
+    noise[:721, :721] += made.mechanism.covariance()
+    after, before = known(both, noise), known(path, noise[721:, 721:])
+    assert after**-0.5 > said.posterior
+    gained = (after - before) / made.request.bound
+    assert 1.1 < gained < 1.25
+    assert gained <= 1 / (said.posterior**2 * made.request.bound) < 1.4

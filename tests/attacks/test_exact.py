@@ -166,8 +166,8 @@ def test_who_looks_for_a_filter(independent: bool, least: float, most: float) ->
     The best there is is left with 0.45 and 0.996 (tests/traces/test_filters.py). Of 200 squares a
     root of the mean is off by 15 % once in 400 times, the other way never by as much.
     """
-    times = np.arange(600) * 5.0
     trace = ride(600, 5.0)
+    times = trace.seconds
     at = int(trace.times[300])
     stated = (Stretch("stated", at, at),)
     made = plan(trace, Request(stated, method=Method.NOISE, who=(Named.PLAIN,)))

@@ -89,7 +89,7 @@ def test_too_few_fixes_say_nothing() -> None:
     assert structure_of(empty) == NOTHING_EXACT
 
 
-def warned(trace: Trace, method: Method, uncertain: float = 60.0) -> str:
+def warned(trace: Trace, method: Method, uncertain: int = 60) -> str:
     at = int(trace.times[len(trace) // 2])
     part = Stretch("stated", at, at)
     made = plan(trace, Request((part,), method=method, uncertain=uncertain, who=(Named.PLAIN,)))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtrc
 
 from trailveil.gaussian import FloatArray
+from trailveil.traces.projected import projected_step
 
 MICRO = 1_000_000
 METRES_A_DEGREE = 111_700.0
@@ -72,14 +73,18 @@ def position_grid(positions: FloatArray) -> Grid:
     """The grid of positions (n, 2) in degrees: the coarser of latitudes and longitudes.
 
     Looked for: decimals of degrees, minutes and seconds, semicircles (180 / 2^31 degrees, as FIT
-    has them) and single precision.
+    has them) and single precision; and metres of a map, see `trailveil.traces.projected`.
     """
     steps = [1.0 / whole for whole in (1, 60, 3600)]
     families = [(step * 10.0**-power, 0.1) for step in steps for power in range(1, 8)]
     families += [(1 / 60.0, 0.1), (1 / 3600.0, 0.1)]
     families += [(180.0 * 2.0**-power, 0.5) for power in range(20, 32)]
     families += [(2.0**-power, 0.5) for power in range(7, 25)]
-    return _grid_of([positions[:, 0], positions[:, 1]], families, readings=False)
+    found = _grid_of([positions[:, 0], positions[:, 1]], families, readings=False)
+    metres = projected_step(positions)
+    if metres <= found.metres:
+        return found
+    return Grid(metres / METRES_A_DEGREE, _decimal(metres / METRES_A_DEGREE))
 
 
 def reading_grid(values: FloatArray) -> Grid:

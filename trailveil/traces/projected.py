@@ -1,0 +1,96 @@
+"""The step of a grid in metres of a map, which recorded degrees were computed from.
+
+Positions in whole metres of a conformal map (UTM, Lambert, Gauss and Krueger, a national grid) lie
+on no grid of degrees. But the ways between fixes that are near each other are whole steps of one
+square grid, turned by the convergence of the map. Both are looked for: the step and the turn.
+"""
+
+import numpy as np
+
+from trailveil.gaussian import FloatArray
+
+# Metres, the coarsest first; radians that a map is turned by at most.
+_STEPS, _MOST_TURNED = (100.0, 50.0, 25.0, 20.0, 10.0, 5.0, 2.5, 2.0, 1.0, 0.5), 0.13
+# Of one fix to the next, over the next and so on; ways of at most so many steps, and how many.
+_AHEAD, _LONGEST, _MOST = (1, 2, 3, 5, 8, 13), 30.0, 600
+# Steps off the grid: of numbers without one a share of 0.09 is so near on both axes.
+_NEAR = 0.15
+# How many places there must be, and different ways, and the share of all that must be on the grid.
+_LEAST, _DISTINCT, _SHARE = 20, 12, 0.95
+# Fixes in a row that are looked at, and in how many places of a long recording.
+_BLOCK, _BLOCKS = 1000, 3
+# Degrees: where the map of Web Mercator ends.
+_LAST = 85.06
+# WGS84: metres of the longer axis, and the square of the eccentricity.
+_AXIS, _ECCENTRICITY = 6_378_137.0, 0.0066943799901413
+
+
+def projected_step(positions: FloatArray) -> float:
+    """Metres of the grid that positions (n, 2) in degrees were rounded to on some map; 0 for none.
+
+    Web Mercator is a map whose metres are short: it has a plane of its own. Of 12 ways without a
+    grid, one of some 2,000 steps and turns has 12 on it once in 10^9 times.
+    """
+    size, starts = min(len(positions), _BLOCK), range(_BLOCKS)
+    blocks = [(len(positions) - size) * i // (_BLOCKS - 1) for i in starts]
+    parts = [positions[first : first + size] for first in dict.fromkeys(blocks)]
+    true = _step([_near_metres(part) for part in parts])
+    short = float(np.max(np.cos(np.radians(positions[:, 0])), initial=0.0))
+    return max(true, short * _step([_mercator(part) for part in parts]))
+
+
+def _step(parts: list[FloatArray]) -> float:
+    """The coarsest step of a square grid that the ways in parts (n, 2), metres, are of; or 0."""
+    ways = np.vstack([_ways(part) for part in parts])
+    lengths = np.hypot(*ways.T)
+    for step in _STEPS:
+        some = ways[(lengths > 0) & (lengths <= _LONGEST * step)]
+        some = some[:: len(some) // _MOST + 1] / step
+        if len(some) >= _DISTINCT and np.any(np.hypot(*some.T) > 0.5) and _on_grid(some):
+            return step
+    return 0.0
+
+
+def _ways(metres: FloatArray) -> FloatArray:
+    """The ways (m, 2) from places (n, 2) to those soon after them."""
+    moved = np.concatenate([[True], np.any(np.diff(metres, axis=0) != 0, axis=1)])
+    metres = metres[moved[: len(metres)]]
+    if len(metres) < _LEAST:
+        return np.empty((0, 2))
+    return np.vstack([metres[ahead:] - metres[:-ahead] for ahead in _AHEAD])
+
+
+def _mercator(positions: FloatArray) -> FloatArray:
+    """Places (n, 2) on the plane of Web Mercator (EPSG:3857), metres; a pole is at infinity."""
+    east = (positions[:, 1] - positions[:1, 1] + 180) % 360 - 180
+    latitude = np.clip(positions[:, 0], -_LAST, _LAST)
+    north = np.arcsinh(np.tan(np.radians(latitude)))
+    return _AXIS * np.column_stack([np.radians(east), north])
+
+
+def _near_metres(positions: FloatArray) -> FloatArray:
+    """Metres (n, 2) east and north; ways between near places are true to a thousandth."""
+    latitude = np.radians(positions[:, 0])
+    east = (positions[:, 1] - positions[:1, 1] + 180) % 360 - 180
+    root = np.sqrt(1 - _ECCENTRICITY * np.sin(latitude) ** 2)
+    wide = _AXIS * np.cos(latitude) / root
+    high = _AXIS * (1 - _ECCENTRICITY) / root**3
+    # Each way is measured where it is, so that the whole may be wide.
+    steps = np.column_stack(
+        [
+            np.diff(np.radians(east)) * (wide[1:] + wide[:-1]) / 2,
+            np.diff(latitude) * (high[1:] + high[:-1]) / 2,
+        ]
+    )
+    return np.vstack([np.zeros((1, 2)), np.cumsum(steps, axis=0)])[: len(positions)]
+
+
+def _on_grid(ways: FloatArray) -> bool:
+    """Whether ways (n, 2), in steps, are of a square grid, however it is turned."""
+    for turn in np.arange(-_MOST_TURNED, _MOST_TURNED, _NEAR / _LONGEST):
+        turned = ways @ np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
+        whole = np.floor(turned + 0.5)
+        near = np.abs(turned - whole).max(axis=1) <= _NEAR
+        if np.mean(near) >= _SHARE and len(np.unique(whole[near], axis=0)) >= _DISTINCT:
+            return True
+    return False
