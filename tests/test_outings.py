@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from tests.rides import ride
-from trailveil.selection import ends
+from trailveil.selection import Chosen, ends
 from trailveil.trace import NANOSECONDS, Trace
 
 
@@ -27,6 +27,28 @@ def test_the_ends_of_each_outing_are_protected() -> None:
     assert [one.label for one in found] == 2 * ["the start of an outing", "the end of an outing"]
     inside = [one.rows(whole) for one in found]
     assert all(any(rows[i] for rows in inside) for i in (0, 39, 40, 89))
+
+
+def test_a_home_between_two_tracks_is_protected_however_soon_the_next_one_begins() -> None:
+    """From work home, and half an hour later on from there: neither end of the file is at home."""
+    first, second = ride(40, 10.0, seed=1), ride(50, 10.0, seed=2)
+    away = second.positions - second.positions[0] + first.positions[-1]
+    for pause, held in ((1800.0, True), (200.0, False)):
+        whole = joined(first, replace(second, positions=away), pause)
+        tracks = replace(whole, segments=np.repeat([0, 1], [40, 50]), tracks=(0, 1))
+        parts = Chosen().stretches(tracks)
+        assert all(any(part.rows(tracks)[i] for part in parts) for i in (39, 40)) == held
+
+
+def test_home_at_the_start_is_protected_between_two_tracks_as_a_return() -> None:
+    """Out from home and back, and on again three minutes later, which is no new outing."""
+    out, on = ride(40, 10.0, seed=1), ride(50, 10.0, seed=2)
+    back = replace(out, positions=np.concatenate([out.positions[:20], out.positions[19::-1]]))
+    away = on.positions - on.positions[0] + out.positions[0]
+    whole = joined(back, replace(on, positions=away), 200.0)
+    tracks = replace(whole, segments=np.repeat([0, 1], [40, 50]), tracks=(0, 1))
+    parts = Chosen().stretches(tracks)
+    assert all(any(part.rows(tracks)[i] for part in parts) for i in (39, 40))
 
 
 def test_a_pause_or_a_sparse_recording_is_one_outing() -> None:

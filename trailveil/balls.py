@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.errors import NumericalError, Unavailable
+from trailveil.errors import NumericalError, Unavailable, installing
 from trailveil.gaussian import FloatArray
 
 Objects = NDArray[Any]
@@ -29,7 +29,7 @@ def load_flint() -> ModuleType:
     except ImportError as error:
         raise Unavailable(
             "a certificate must have ball arithmetic (python-flint), got an installation without; "
-            "say: pip install 'trailveil[certify]'"
+            f"say: {installing('certify')}"
         ) from error
     return flint
 

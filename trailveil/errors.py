@@ -68,6 +68,11 @@ class Unavailable(TrailveilError):
     """A valid request that this version or this installation cannot serve."""
 
 
+def installing(extra: str) -> str:
+    """The command that installs an extra, beside an installed package and in a clone of it."""
+    return f"pip install 'trailveil[{extra}]' (in a clone: pip install '.[{extra}]')"
+
+
 class NumericalError(TrailveilError):
     """A computation whose result cannot be trusted, so none is given."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.errors import InvalidValue, Unavailable
+from trailveil.errors import InvalidValue, Unavailable, installing
 from trailveil.fields import FIELDS, check_fields
 from trailveil.formats.columns import Columns, columns_beside, columns_of
 from trailveil.formats.field_columns import FieldColumn, field_columns
@@ -147,9 +147,9 @@ def _module(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError:
-        extra = "movingpandas" if name == "movingpandas" else "'trailveil[frames]'"
+        command = installing("frames") if name != "movingpandas" else "pip install movingpandas"
         raise Unavailable(
-            f"this must have the package {name}, which is not installed: pip install {extra}"
+            f"this must have the package {name}, which is not installed: {command}"
         ) from None
 
 

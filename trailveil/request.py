@@ -179,7 +179,10 @@ def check_target(request: Request) -> None:
     """Refuse a target that would leave adversaries with more than any prior allows for."""
     deviation = request.variance**0.5
     if deviation > _MOST_UNSURE:
+        option, metres = ("leave", request.leave) if request.leave else ("radius", request.radius)
+        most = int(metres * _MOST_UNSURE / deviation)
+        larger = "" if request.leave else ", or a larger --epsilon"
         raise Refused(
             f"an adversary must be left with at most {_MOST_UNSURE / 1000:g} km, got "
-            f"{deviation / 1000:.4g} km: state a smaller radius or a larger epsilon"
+            f"{deviation / 1000:.4g} km: state --{option} {most} or less{larger}"
         )

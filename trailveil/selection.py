@@ -17,7 +17,7 @@ from trailveil.errors import InvalidValue, Refused
 from trailveil.readings import Timed
 from trailveil.returns import Places, places_of
 from trailveil.stated_times import check_inside, moment
-from trailveil.stops import LASTS, WITHIN, Interval, settled, stays
+from trailveil.stops import ABSENCE, LASTS, WITHIN, Interval, settled, stays
 from trailveil.trace import NANOSECONDS, Trace
 from trailveil.visits import Circle, visits
 
@@ -109,11 +109,14 @@ def stops(trace: Trace, within: float = WITHIN, lasts: float = LASTS) -> list[St
 def ends(trace: Trace) -> list[Stretch]:
     """Both ends of the trace: first and last fix, widened over the stays that adjoin.
 
-    Where it pauses for hours, of each outing. They depend on where the person was, and say so.
+    Where it pauses for hours, or for minutes between two tracks, of each outing. They depend on
+    where the person was, and say so.
     """
     gaps, rows = np.diff(trace.seconds), np.arange(len(trace))
     usual = float(np.median(gaps)) if gaps.size else 0.0
-    outings = np.split(rows, np.flatnonzero(gaps >= max(_OUTING_ENDS, _FAR_MORE * usual)) + 1)
+    starts = np.diff(np.array(trace.tracks)[trace.segments]) != 0  # a recording is begun anew
+    least = np.maximum(np.where(starts, ABSENCE, _OUTING_ENDS), _FAR_MORE * usual)
+    outings = np.split(rows, np.flatnonzero(gaps >= least) + 1)
     if len(outings) == 1:
         return _ends_of(trace, "")
     parts = (trace.only(np.isin(rows, outing)) for outing in outings)

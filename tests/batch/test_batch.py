@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -71,6 +72,7 @@ def test_one_bad_file_is_one_line_and_stops_none_of_the_others(tmp_path: Path) -
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("p0/bad.gpx: input must")
     assert "2 of 3 recordings protected" in done.stdout
+    assert re.search(r"left out: \d+ min in total; of half of the recordings up to", done.stdout)
     assert "refused (UnreadableInput): 1" in done.stdout
     assert "other kinds, passed over: 1" in done.stdout
     assert len(outputs(out)) == 2

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 SECRET = "2024-05-14T07:41:10Z"
 QUICK = ("--activity", "drive", "--radius", "1")
-ASKED = ("--at", SECRET, *QUICK, "--order", "4", "--round-times", "60")
+ASKED = ("--no-ends", "--at", SECRET, *QUICK, "--order", "4", "--round-times", "60")
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -128,6 +128,7 @@ def test_it_states_what_the_report_for_others_states(
         assert one["floor_m_s"] == told["target"]["floor_m_s"] == 3.6
     assert one["fixes"] == json.loads(alone)["recording"]["fixes"]
     assert one["released"] == told["mechanism"]["released_fixes"]
+    assert one["withheld_min"] == round(json.loads(alone)["mechanism"]["withheld_min"], 1)
     assert one["mechanism"] == told["mechanism"]["name"]
     assert (one["prior"], one["prior_kernel"]) == (told["prior"]["name"], told["prior"]["kernel"])
     assert (one["rounded_to_s"], one["shifted"]) == (told["times"]["rounded_to_s"], False)
@@ -144,7 +145,7 @@ def test_it_tells_no_place_and_no_time(
     rides, path, rules = fleet(tmp_path / "rides", 2), tmp_path / f"m{suffix}", tmp_path / "r.csv"
     late = "2024-05-14T09:59:59Z"
     rules.write_text(f"trace,from\np0/r0000.gpx,{SECRET}\np1/r0001.gpx,{late}\n")
-    words = ["batch", rides, "-o", tmp_path / "out", *QUICK, "--rules", rules]
+    words = ["batch", rides, "-o", tmp_path / "out", *QUICK, "--no-ends", "--rules", rules]
     done = CliRunner().invoke(cli, [*map(str, words), "--manifest", str(path)])
     assert done.exit_code == 1
     assert [one["status"] for one in read(path)] == ["protected", "refused"]

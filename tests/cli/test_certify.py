@@ -75,5 +75,7 @@ def test_what_to_install_is_said_first(run: Run, monkeypatch: pytest.MonkeyPatch
     words = (*SERIES, "--kernel", "rbf", "--secret", "1", "--budget", "1", "--certify")
     status, out, err = run("design", *words)
     assert (status, out) == (1, "")
-    assert err.strip().endswith("say: pip install 'trailveil[certify]'")
+    assert err.strip().endswith(
+        "say: pip install 'trailveil[certify]' (in a clone: pip install '.[certify]')"
+    )
     assert len(err.strip().splitlines()) == 1

@@ -126,7 +126,7 @@ def test_a_page_without_matplotlib(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     told = refused(source, *AT_ONCE, *option)
-    assert "pip install 'trailveil[plots]', or name the report .json or .txt" in told
+    assert "pip install '.[plots]'), or name the report .json or .txt" in told
     protect(source, *AT_ONCE, "--report", "a.json")
 
 

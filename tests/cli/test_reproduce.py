@@ -183,7 +183,7 @@ def test_without_matplotlib_there_are_tables(
     for figure in ("figure2", "covariances", "nyc"):
         status, out, err = run(figure)
         assert (status, out) == (1, "")
-        assert "pip install 'trailveil[plots]', or --csv-only" in err
+        assert "pip install '.[plots]'), or --csv-only" in err
     assert not (tmp_path / "reproduced").exists()
     assert run(*FAST)[0] == 0
 

@@ -12,7 +12,7 @@ from trailveil.batch.rules import Rules
 from trailveil.cleaning import clean
 from trailveil.counting import count, countable
 from trailveil.drawing import draw
-from trailveil.errors import InvalidValue, TrailveilError, Unavailable
+from trailveil.errors import InvalidValue, TrailveilError, Unavailable, installing
 from trailveil.formats.grid import whole_degrees
 from trailveil.frames import from_frame
 from trailveil.keys import load_key
@@ -166,6 +166,5 @@ def _pandas() -> Any:
         return import_module("pandas")
     except ImportError:
         raise Unavailable(
-            "tables must have the package pandas, which is not installed: pip install "
-            "'trailveil[frames]'"
+            f"tables must have the package pandas, which is not installed: {installing('frames')}"
         ) from None

@@ -2,7 +2,8 @@
 
 It holds what the report for others of one release holds, and who and what it is about: no position,
 no time, and nothing that tells a protected one to who can run the program. Achieved losses and
-metres do, so it states what was asked for, which is at least as bad, and no metres. Digests of
+metres do, so it states what was asked for, which is at least as bad, and no metres. How many
+minutes are left out is for the owner. Digests of
 inputs and rules are keyed: nobody can try guesses against them.
 """
 
@@ -32,7 +33,16 @@ _MARK = "trailveil_manifest"
 _VERSION = 1
 COLUMNS = (
     *("trace", "subject", "status", "refused_by", "reason", "output", "output_sha256"),
-    *("input_digest", "rules_digest", "fixes", "released", "mechanism", "radius_m", "epsilon"),
+    *(
+        "input_digest",
+        "rules_digest",
+        "fixes",
+        "released",
+        "withheld_min",
+        "mechanism",
+        "radius_m",
+        "epsilon",
+    ),
     *("order", "mu", "odds_factor_99", "advantage", "leave_m", "withhold", "floor_m_s"),
     *("adversaries", "chosen_by_place", "prior", "prior_kernel", "kept", "rounded_to_s"),
     "shifted",
@@ -126,6 +136,7 @@ def _done(row: Row, rules: Rules) -> dict[str, Any]:
         "rules_digest": row.rules.hex(),
         "fixes": about["fixes"],
         "released": about["released"],
+        "withheld_min": about["withheld_min"],
         "mechanism": request.method.value,
         "radius_m": request.radius,
         **_guaranteed(request, about["epsilon"]),

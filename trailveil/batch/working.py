@@ -22,6 +22,7 @@ from trailveil.batch.inputs import Item
 from trailveil.batch.rules import Rules
 from trailveil.batch.tables import read_part
 from trailveil.counting import Sent, sent
+from trailveil.cutting import withheld
 from trailveil.errors import Refused, TrailveilError, UnreadableInput
 from trailveil.formats import read
 from trailveil.formats.source import named
@@ -222,6 +223,7 @@ def promised(made: Plan, fixes: int) -> dict[str, Any]:
         "epsilon": request.epsilon if whole else epsilon,
         "radius_m": request.radius,
         "order": request.order,
+        "withheld_min": round(withheld(made.trace.seconds, rows) / 60, 1),
         "rms_m": float(np.sqrt(2) * np.sqrt(np.sum(variances) / max(rows.size, 1))),
         "largest_rms_m": float(np.sqrt(2) * np.sqrt(np.max(variances, initial=0.0))),
         "mechanism": request.method.value,

@@ -239,6 +239,10 @@ def summed(found: Found, told: Sequence[Told]) -> dict[str, Any]:
         "refused_by": dict(Counter(one.kind for one in told if one.status == REFUSED)),
         "other_files": found.others,
         "fixes": sum(one.about["fixes"] for one in good),
+        "withheld_min": {
+            "total": sum(one.about["withheld_min"] for one in good),
+            **(_quantiles([one.about["withheld_min"] for one in good]) or {}),
+        },
         "rms_m": _quantiles([one.about["rms_m"] for one in good]),
         "epsilon": _quantiles([one.about["epsilon"] for one in good]),
         "refusals": [
@@ -265,6 +269,12 @@ def _text(summary: dict[str, Any], outdir: Path) -> str:
     lines += [f"  refused ({kind}): {count}" for kind, count in summary["refused_by"].items()]
     if summary["other_files"]:
         lines.append(f"  files of other kinds, passed over: {summary['other_files']}")
+    cut = summary["withheld_min"]
+    if cut["total"]:
+        lines.append(
+            f"  left out: {cut['total']:,.0f} min in total; of half of the recordings up to "
+            f"{cut['half']:,.0f} min, of one {cut['most']:,.0f} min"
+        )
     for name, what, unit in (
         ("rms_m", "moved on average by", " m"),
         ("epsilon", "epsilon of the worst part", ""),

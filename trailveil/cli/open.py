@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from trailveil.cli.parameters import POSITIVE, person, zone_named
-from trailveil.errors import Unavailable
+from trailveil.errors import Unavailable, installing
 from trailveil.keys import load_key
 from trailveil.ledger import user_ledger
 from trailveil.page.basemap import basemap
@@ -95,7 +95,7 @@ def open_page(source: Path | None, **options: Any) -> None:
     except ImportError as error:
         raise Unavailable(
             "the page must have a server (starlette, uvicorn), got an installation without; say: "
-            "pip install 'trailveil[page]'"
+            f"{installing('page')}"
         ) from error
     tiles = None if options["template"] is None else basemap(options["template"])
     output: Path | None = options["output"]

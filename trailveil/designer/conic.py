@@ -21,7 +21,7 @@ from scipy.linalg import eigh
 
 from trailveil.designer.columns import symmetric_root
 from trailveil.designer.paper import Indices, check_indices, positive, regression
-from trailveil.errors import NumericalError, Refused, Unavailable
+from trailveil.errors import NumericalError, Refused, Unavailable, installing
 from trailveil.gaussian import FloatArray, check_covariance
 from trailveil.mechanism import Mechanism, no_noise
 from trailveil.prior import Prior
@@ -170,7 +170,7 @@ def load_cvxpy() -> Any:
     except ImportError as error:
         raise Unavailable(
             "the conic programs must have cvxpy and Clarabel, got an installation without; "
-            "say: pip install 'trailveil[conic]'"
+            f"say: {installing('conic')}"
         ) from error
     return cvxpy
 

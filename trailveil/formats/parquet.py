@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trailveil.errors import Unavailable, UnreadableInput
+from trailveil.errors import Unavailable, UnreadableInput, installing
 from trailveil.fields import FIELDS
 from trailveil.formats.collect import MOST_POINTS, number, too_many
 from trailveil.formats.columns import Columns, columns_beside, columns_of, no_time
@@ -160,7 +160,7 @@ def _arrow() -> ModuleType:
     except ImportError:
         raise Unavailable(
             "Parquet must be read and written with pyarrow, which is not installed: "
-            "pip install 'trailveil[parquet]', or use GPX, GeoJSON or CSV"
+            f"{installing('parquet')}, or use GPX, GeoJSON or CSV"
         ) from None
     found: ModuleType = pyarrow
     return found

@@ -16,7 +16,7 @@ from typing import BinaryIO, Protocol
 
 from numpy.typing import ArrayLike
 
-from trailveil.errors import Unavailable, UnreadableInput, UnwritableOutput
+from trailveil.errors import Unavailable, UnreadableInput, UnwritableOutput, installing
 from trailveil.fields import FIELDS
 from trailveil.formats.collect import MOST_POINTS
 from trailveil.formats.source import named
@@ -232,8 +232,8 @@ def _check_installed(row: Format) -> None:
     """Refuse at once, and not after the noise has been made."""
     if row.needs is not None and not _is_there(row.needs[0]):
         raise Unavailable(
-            f"{row.name} must be written with {row.needs[0]}, which is not installed: pip install "
-            f"'trailveil[{row.needs[1]}]', or choose GPX, GeoJSON or CSV"
+            f"{row.name} must be written with {row.needs[0]}, which is not installed: "
+            f"{installing(row.needs[1])}, or choose GPX, GeoJSON or CSV"
         )
 
 

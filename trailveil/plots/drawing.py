@@ -5,7 +5,7 @@ matplotlib is optional and slow to import, so nothing here imports it before som
 
 from typing import TYPE_CHECKING, Any
 
-from trailveil.errors import Unavailable
+from trailveil.errors import Unavailable, installing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +41,7 @@ def check_available(instead: str = ", or --csv-only") -> None:
     except ImportError as error:
         raise Unavailable(
             "pictures must have matplotlib, got an installation without; say: "
-            f"pip install 'trailveil[plots]'{instead}"
+            f"{installing('plots')}{instead}"
         ) from error
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from math import inf
 from typing import Any
 
-from trailveil.report.ledger import place_words
+from trailveil.report.ledger import count_of, place_words
 from trailveil.report.parts import Line, laid_out, listed, paragraph
 from trailveil.report.text import circle, left_out, metres
 from trailveil.wording import said
@@ -50,12 +50,14 @@ def _hidden(found: dict[str, Any]) -> str:
     if labels["the start"] and labels["the end"]:
         words = ["both ends"]
         del labels["the start"], labels["the end"]
+    for place in found["places"]:
+        words.append(f"{place['name']} ({count_of(place['visits'], 'visit')})")
+        del labels[place["name"]]
     for label, count in labels.items():
         single, several = _CALLED.get(label, (label, f"x {label}"))
         words.append(single if count == 1 else f"{count} {several}")
-    words += [f"visits to {one['name']}" for one in found["places"] if one["name"] not in labels]
     whole = ", ".join(words)
-    return whole[:1].upper() + whole[1:]
+    return whole if found["places"] else whole[:1].upper() + whole[1:]
 
 
 def _label(label: str) -> str:

@@ -120,7 +120,7 @@ def place_lines(places: list[dict[str, Any]]) -> list[Line]:
 def _cut_lines(places: list[dict[str, Any]]) -> list[Line]:
     moved = "" if not places[0]["moved_m"] else "; what is left is moved by the same at every visit"
     items = [
-        f"{one['name']}: {_count(one['visits'], 'visit')}, each cut so long that "
+        f"{one['name']}: {count_of(one['visits'], 'visit')}, each cut so long that "
         f"{one['ways']} together tell at most epsilon {said(one['epsilon'])} of it, at "
         f"{said(one['radius_m'])} m"
         for one in places
@@ -171,16 +171,16 @@ def ledger_lines(found: dict[str, Any] | None) -> list[Line]:
 def place_words(one: dict[str, Any]) -> str:
     """What is told of a place with a name, and what remains of what was stated."""
     if not one["visits"]:
-        releases = _count(one["releases"], "release")
+        releases = count_of(one["releases"], "release")
         return (
             f"{one['name']}, {releases} by {said(one['ways'], 3)} ways, each of its own: "
             f"{_epsilon(one['total'])} of {said(one['stated'], 3)}; "
-            f"{_count(one['ways_left'], 'way')} left, and any number by a way that was taken before"
+            f"{count_of(one['ways_left'], 'way')} left, and any number by a way that was taken before"
         )
     return (
-        f"{one['name']}, after {_count(one['visits'], 'visit')}, each by a way of its own: "
+        f"{one['name']}, after {count_of(one['visits'], 'visit')}, each by a way of its own: "
         f"{_epsilon(one['total'])} of {said(one['stated'], 3)}; "
-        f"{_count(one['visits_left'], 'visit')} left"
+        f"{count_of(one['visits_left'], 'visit')} left"
     )
 
 
@@ -193,7 +193,7 @@ def past_what_was_stated(found: Account) -> list[str]:
         f"later {later}."
         for one in found.places
         for counted, later in [
-            (_count(one.visits, "visit"), "cuts longer")
+            (count_of(one.visits, "visit"), "cuts longer")
             if one.visits
             else (f"{said(one.moved, 3)} ways", "noise hold for more")
         ]
@@ -201,7 +201,8 @@ def past_what_was_stated(found: Account) -> list[str]:
     ]
 
 
-def _count(number: int, what: str) -> str:
+def count_of(number: int, what: str) -> str:
+    """So many of a thing."""
     return f"{number} {what}{'s' * (number != 1)}"
 
 

@@ -17,7 +17,7 @@ from xml.sax.xmlreader import AttributesImpl
 
 import numpy as np
 
-from trailveil.errors import Refused, Unavailable, UnreadableInput
+from trailveil.errors import Refused, Unavailable, UnreadableInput, installing
 from trailveil.formats.collect import number
 from trailveil.formats.guarded import check_depth, parse
 from trailveil.formats.json_text import inner, is_list, objects, parsed, plain_number
@@ -180,8 +180,8 @@ def _take_pbf(data: bytes, collected: _Collected, where: str) -> None:
         import osmium
     except ImportError:
         raise Unavailable(
-            f"streets as PBF need pyosmium, got none installed: {where}; say pip install "
-            '"trailveil[streets]", or name streets as OpenStreetMap XML or GeoJSON'
+            f"streets as PBF need pyosmium, got none installed: {where}; say "
+            f"{installing('streets')}, or name streets as OpenStreetMap XML or GeoJSON"
         ) from None
     kinds = osmium.osm.NODE | osmium.osm.WAY
     try:
