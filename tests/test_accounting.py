@@ -18,7 +18,7 @@ from trailveil.everywhere import plan_everywhere
 from trailveil.kernels import Kernel
 from trailveil.ledger import Ledger, Mark, open_ledger
 from trailveil.mechanism import Mechanism, no_noise
-from trailveil.place_accounts import place_told, places_told
+from trailveil.place_accounts import places_told
 from trailveil.places import Place, designed, save_places, shared_noise
 from trailveil.projection import Frame
 from trailveil.protecting import known_places, publish, requested
@@ -163,27 +163,28 @@ def test_a_place_with_a_name_is_one_secret_of_all_its_visits(
         released(ledger, day(n), tmp_path / f"{n}.gpx", at="end", asked=NOISE).account
         for n in range(3)
     ]
+    totals, scale = [], 2.5 * (300.0 * (1 + Frame.SCALE_ERROR)) ** 2
     for number, one in enumerate(found, start=1):
         assert one is not None
         (home,) = one.places
         # Noise for one way: what more of them tell grows no faster than their number.
-        assert home.total == pytest.approx(number, rel=1e-9)
+        totals.append(home.total)
+        assert home.total == pytest.approx(scale * HOME.noise.loss(number, HOME.request))
         assert (home.releases, home.moved, home.more) == (number, number, 0)
         assert home.at_most == pytest.approx(home.total + one.one_place * 9, rel=1e-9)
+    assert 0.99 < totals[0] <= 1 < totals[1] < totals[2] < 3 * totals[0]
     with ledger.open() as book:
-        (told,) = places_told(book, [HOME], "me")
-        # Up to as many ways as the noise is made for it is the epsilon that was stated.
+        (home,) = places_told(book, [HOME], "me")
+        assert home.total == totals[2]
+        # Where it is stated anew: of noise that was another, up to its ways its whole epsilon.
+        other = designed(replace(HOME, epsilon=0.5))
+        (home,) = places_told(book, [other], "me")
+        assert home.total == pytest.approx(3.0)
         (draw,) = book.totals("me", HOME.ident)
-        (mark,) = book.entry(1, b"").marks[:1]
-        several = replace(HOME, ways=4, ident=b"s" * 16)
-        for ways in (1.0, 2.5):
-            share = ways / 4
-            other = Mark(several.ident, draw, np.array([share * HOME.request.bound, share]))
-            home = place_told(book, several, other, "me", 0.0)
-            assert home.total == pytest.approx(1.0)
-            assert home.more == int(4 - ways)
-    assert mark.told.tolist() == [HOME.request.bound, 1.0]
-    assert told.total == pytest.approx(3.0)
+        less = Mark(HOME.ident, draw, np.array([-2.6 * HOME.request.bound, -2.6]))
+        book.add(replace(book.entry(1, b""), marks=(less,)))
+        (home,) = places_told(book, [other], "me")
+        assert home.total == pytest.approx(1.0)
 
 
 def test_what_an_earlier_version_counted_of_a_place_still_counts(

@@ -130,9 +130,23 @@ def test_as_many_ways_as_were_stated_tell_every_adversary_its_bound(which: str) 
     assert max(found) <= 1 + 1e-6
     assert min(found[0], found[1], found[3]) > 0.96
     # One of them tells less, and one more grows it no faster than the number of ways.
-    assert loss([Outing(*shared[0], WALK, STEADY)]) < found[0]
-    more = loss([*(Outing(*one, WALK, STEADY) for one in shared), Outing(*FROM, WALK, STEADY)])
-    assert found[0] < more < found[0] * (WAYS + 1) / WAYS
+    each = [Outing(*one, WALK, STEADY) for one in [*shared, FROM]]
+    fewer, more = (loss(some) for some in ([each[-1]], each))
+    assert fewer < found[0] < more < found[0] * (WAYS + 1) / WAYS
+    path = loss([Outing(*FROM, RIDE, path=PATH_AWAY)]) - 1 / PATH.variance(1) / BOUND
+    for ways, told in ((1, max(fewer, path)), (WAYS, found[0]), (WAYS + 1, more)):
+        counted = noise().loss(ways, REQUEST) / BOUND
+        assert 0.96 * counted < told <= counted * (1 + 1e-6)
+        assert counted <= 1 or ways > WAYS
+
+
+def test_a_place_of_one_way_alone_tells_how_all_are_moved_there() -> None:
+    """As documented: 7.5 times the epsilon, and more metres than if a place of each was known."""
+    known, others = Outing(*FROM, RIDE, known=60.0), [Outing(*FROM, RIDE)] * 3
+    prior = 1 / PLACE.variance(1, 60.0) / BOUND
+    alone = loss([known, *others], accuracy=ACCURACY)
+    assert alone - prior == pytest.approx(7.5, abs=0.1)
+    assert alone < loss([known] * WAYS, accuracy=ACCURACY) == pytest.approx(1 + 4 * prior, rel=1e-3)
 
 
 @pytest.mark.parametrize("gap", [720.0, 900.0, 1500.0, 4000.0, 12_000.0])

@@ -55,8 +55,8 @@ def with_fields_left_out(
     if Named.PATH not in set(who):
         raise Refused(
             "kept fields must come with noise that is made against who knows the path, which they "
-            "can give away, got other noise: add --adversary path (to place add --change, where a "
-            "place with a name has it), or leave --keep out"
+            "can give away, got other noise: add --adversary path, or leave --keep out (of a place "
+            "with a name: trailveil place add --change)"
         )
     hidden = left_out(trace, stretches, since)
     fields = tuple(

@@ -78,8 +78,8 @@ def place_told(
 ) -> OfPlace:
     """What is told of a place by all in the book, and by one more release that has a mark."""
     sums = book.totals(subject, place.ident)
-    latest = max(((n, draw) for draw, (n, _) in sums.items() if draw != place.ident), default=None)
-    newest = None if latest is None else latest[1]
+    last = max(((n, draw) for draw, (n, _) in sums.items() if draw != place.ident), default=None)
+    newest = None if last is None else last[1]
     alone, total, visits = 0.0, 0.0, 0
     if mark is not None:
         number, before = sums.get(mark.draw, (0, np.zeros(mark.told.size)))
@@ -87,14 +87,14 @@ def place_told(
         if mark.draw == place.ident:
             alone = float(mark.told[0])
         else:
-            newest, alone = mark.draw, _of_ways(mark.told)
+            newest, alone = mark.draw, _of_ways(place, mark.told, place.noise.root)
     for draw, (number, flat) in sums.items():
         if draw == place.ident:
             total, visits = total + float(flat[0]), round(flat[1])
-        elif flat.size == _NUMBERS:
-            total += _of_ways(flat)
-        else:
-            total += _of_earlier(flat, unpacked(book.blob(number)).roots[draw])
+            continue
+        fresh = mark is not None and draw == mark.draw
+        root = place.noise.root if fresh else unpacked(book.blob(number)).roots[draw]
+        total += _of_ways(place, flat, root) if flat.size == _NUMBERS else _of_earlier(flat, root)
     moved = sums[newest][1] if newest is not None else np.zeros(_NUMBERS)
     scale = epsilon_of(place.radius, 1.0, place.order)
     return OfPlace(
@@ -111,13 +111,19 @@ def place_told(
     )
 
 
-def _of_ways(told: FloatArray) -> float:
-    """The most that a place loses by noise that visits share: its bound, or more beyond its ways.
+def _of_ways(place: Place, told: FloatArray, root: FloatArray) -> float:
+    """The most that a place loses by noise that visits share, by its root.
 
-    What n ways tell is concave in n, and nothing of none: it grows no faster than their number.
+    Of noise that was stated otherwise: its bound, and in proportion beyond its ways. What n ways
+    tell is concave in n, and nothing of none.
     """
     by_way, share = (float(one) for one in told)
-    return max(by_way, by_way / share) if share > 0 else by_way
+    if share == 0 or by_way >= EVERYTHING:
+        return by_way
+    noise = place.designed_noise
+    if noise is not None and np.array_equal(noise.root, root):
+        return noise.loss(share * place.ways, place.request)
+    return max(by_way, by_way / share)
 
 
 def _of_earlier(flat: FloatArray, root: FloatArray) -> float:

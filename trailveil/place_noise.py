@@ -111,6 +111,21 @@ class PlaceNoise:
                 found += 2 * max(1.0, *(_of_turn(turn / _FADING, tau) for tau in taus))
         return found
 
+    def loss(self, ways: float, of: Request) -> float:
+        """What so many ways tell, 1 / m^2, at most: by its cheapest false tracks.
+
+        To each adversary but those who know a place: of these, knowledge of each way was assumed.
+        """
+        draws = np.linalg.inv(self.root)
+        found = [0.0]
+        for one in of.adversaries:
+            if one.place is None:
+                track, free = one.fixed(self.knots)
+                form = draws.T @ draws + ways * one.movement.cost(self.knots)
+                track[free] = np.linalg.solve(form[free, free], -(form @ track)[free])
+                found.append(float(track @ form @ track) - ways / one.variance(1))
+        return max(found)
+
 
 def place_noise(
     request: Request, ways: int = DEFAULT_WAYS, cache: Cache | None = None

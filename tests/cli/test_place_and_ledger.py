@@ -1,6 +1,7 @@
 """`trailveil place` and `trailveil ledger`, and what `protect` makes of them."""
 
 import json
+import re
 import stat
 import subprocess
 import time
@@ -81,11 +82,11 @@ def test_home_is_moved_by_the_same_on_every_day_and_its_total_is_told() -> None:
     # The noise of the end, some metres here, is each ride's own.
     assert np.ptp(moved, axis=0).max() < 1e-3
     assert np.abs(moved).max() > 1e-3
-    assert totals == pytest.approx([1.0, 2.0, 3.0], rel=1e-6)  # by one way, by two, by three
-    assert "3 releases by 3 ways, each of its own: epsilon 3 of 1; 0 ways left" in done(
-        "ledger", "show"
-    )
-    assert "3 ways may tell epsilon 3 of it, and 1 was stated for 1" in " ".join(found["warnings"])
+    assert 0.99 < totals[0] <= 1 < totals[1] < totals[2] < 3 * totals[0]
+    shown = r"3 releases by 3 ways, each of its own: epsilon [12]\.\d+ of 1; 0 ways left"
+    assert re.search(shown, done("ledger", "show"))
+    told = r"3 ways may tell epsilon [12]\.\d+ of it, and 1 was stated for 1"
+    assert re.search(told, " ".join(found["warnings"]))
     # Another radius is another draw, not the same one larger.
     done("place", "add", "home", "--near", AT, "--radius", "100", "--change", "--ways", "1", *QUICK)
     done("protect", "1.gpx", *keyed, "-o", "other.gpx", "--again")

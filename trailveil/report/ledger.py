@@ -175,7 +175,8 @@ def place_words(one: dict[str, Any]) -> str:
         return (
             f"{one['name']}, {releases} by {said(one['ways'], 3)} ways, each of its own: "
             f"{_epsilon(one['total'])} of {said(one['stated'], 3)}; "
-            f"{count_of(one['ways_left'], 'way')} left, and any number by a way that was taken before"
+            f"{count_of(one['ways_left'], 'way')} left, and any number by a way that was taken "
+            "before"
         )
     return (
         f"{one['name']}, after {count_of(one['visits'], 'visit')}, each by a way of its own: "

@@ -188,7 +188,8 @@ def _of_composition(plan: Plan, *, further: bool, private: bool) -> list[str]:
             "A place with a name is moved by the same at every visit: someone who learns one true "
             "place near it, on one ride, learns how all rides are moved there. What is "
             "said of it holds for visits by the stated ways: each further way tells more, as the "
-            "ledger counts."
+            "ledger counts. What is said of places that are known does not hold for an outing on "
+            "which the noise of two visits meets."
         )
     if len(plan.findings) > 1 or (plan.findings and not private):
         found.append(
