@@ -121,6 +121,7 @@ def test_two_people_are_not_mixed_up() -> None:
         ("46.5,7.25\n46.6,7.26\n", "a line that names latitude, longitude and time, got none"),
         ("lat,lon\n46.5,7.25\n", "must have one column of times, got none"),
         ("x,y,time\n1,2,3\n", "a line that names latitude, longitude and time, got none"),
+        ("UTM-East,UTM-North,time\n5,4,3\n", "convert metres of a map"),
         ("time,lat,lon\n", "got none"),
         ("time,lat,lon\n1715688000,,\n", "got without position: 1"),
         ("time,lat,lon\n1715688000,46,5,7,25\n", "3 cells, as the line of names has, got 5 in row"),

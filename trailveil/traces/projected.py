@@ -6,6 +6,7 @@ square grid, turned by the convergence of the map. Both are looked for: the step
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trailveil.gaussian import FloatArray
 
@@ -17,8 +18,14 @@ _AHEAD, _LONGEST, _MOST = (1, 2, 3, 5, 8, 13), 30.0, 600
 _NEAR = 0.15
 # How many places there must be, and different ways, and the share of all that must be on the grid.
 _LEAST, _DISTINCT, _SHARE = 20, 12, 0.95
-# Fixes in a row that are looked at, and in how many places of a long recording.
-_BLOCK, _BLOCKS = 1000, 3
+_ANGLES = np.arange(-_MOST_TURNED, _MOST_TURNED, _NEAR / _LONGEST)
+_TURNS = np.stack(
+    [[np.cos(_ANGLES), np.sin(_ANGLES)], [-np.sin(_ANGLES), np.cos(_ANGLES)]]
+).transpose(2, 0, 1)
+# Ways that are looked at first, whichever way they are turned.
+_FIRST = 40
+# Fixes in a row that are looked at, at up to three places of a long recording.
+_BLOCK = 1000
 # Degrees: where the map of Web Mercator ends.
 _LAST = 85.06
 # WGS84: metres of the longer axis, and the square of the eccentricity.
@@ -31,9 +38,9 @@ def projected_step(positions: FloatArray) -> float:
     Web Mercator is a map whose metres are short: it has a plane of its own. Of 12 ways without a
     grid, one of some 2,000 steps and turns has 12 on it once in 10^9 times.
     """
-    size, starts = min(len(positions), _BLOCK), range(_BLOCKS)
-    blocks = [(len(positions) - size) * i // (_BLOCKS - 1) for i in starts]
-    parts = [positions[first : first + size] for first in dict.fromkeys(blocks)]
+    beyond = len(positions) - _BLOCK
+    firsts = range(0, beyond + 1, max(beyond // 2, _BLOCK)) if beyond > 0 else [0]
+    parts = [positions[first : first + _BLOCK] for first in firsts]
     true = _step([_near_metres(part) for part in parts])
     short = float(np.max(np.cos(np.radians(positions[:, 0])), initial=0.0))
     return max(true, short * _step([_mercator(part) for part in parts]))
@@ -42,11 +49,12 @@ def projected_step(positions: FloatArray) -> float:
 def _step(parts: list[FloatArray]) -> float:
     """The coarsest step of a square grid that the ways in parts (n, 2), metres, are of; or 0."""
     ways = np.vstack([_ways(part) for part in parts])
+    ways = ways[:: len(ways) // (_MOST * len(_AHEAD)) + 1]
     lengths = np.hypot(*ways.T)
     for step in _STEPS:
         some = ways[(lengths > 0) & (lengths <= _LONGEST * step)]
         some = some[:: len(some) // _MOST + 1] / step
-        if len(some) >= _DISTINCT and np.any(np.hypot(*some.T) > 0.5) and _on_grid(some):
+        if len(some) >= _DISTINCT and _on_grid(some):
             return step
     return 0.0
 
@@ -87,10 +95,20 @@ def _near_metres(positions: FloatArray) -> FloatArray:
 
 def _on_grid(ways: FloatArray) -> bool:
     """Whether ways (n, 2), in steps, are of a square grid, however it is turned."""
-    for turn in np.arange(-_MOST_TURNED, _MOST_TURNED, _NEAR / _LONGEST):
-        turned = ways @ np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
-        whole = np.floor(turned + 0.5)
-        near = np.abs(turned - whole).max(axis=1) <= _NEAR
+    # Short ways are near no way at all on every grid.
+    long = ways[np.hypot(*ways.T) > 0.5 + _NEAR]
+    if len(long) < _DISTINCT:
+        return False
+    some = long[:: len(long) // _FIRST + 1]
+    likely = np.mean(_near(some @ _TURNS)[1], axis=1) >= _SHARE - _NEAR
+    for turn in _TURNS[likely]:
+        whole, near = _near(ways @ turn)
         if np.mean(near) >= _SHARE and len(np.unique(whole[near], axis=0)) >= _DISTINCT:
             return True
     return False
+
+
+def _near(turned: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """The whole steps (..., n, 2) nearest to ways, and which (..., n) are near them."""
+    whole = np.floor(turned + 0.5)
+    return whole, np.abs(turned - whole).max(axis=-1) <= _NEAR
