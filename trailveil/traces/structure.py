@@ -90,11 +90,7 @@ NOTHING_EXACT = Structure()
 
 
 def structure_of(trace: Trace, grid: Grid | None = None) -> Structure:
-<<<<<<< HEAD
     """What is exact in a trace, in O(n). grid: that of its positions, where it is known."""
-=======
-    """What is exact in a trace, in O(n). grid: of its positions, if it is known."""
->>>>>>> 62a3cdb (a3)
     count = len(trace)
     if count < _ROW + 2:
         return Structure(count)
