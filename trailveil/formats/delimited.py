@@ -41,7 +41,10 @@ _POSITION = re.compile(
     r"([NSEW]?) ?([+-]?\d+(?:[.,]\d*)?)(?: ?\u00b0)? ?([NSEW]?)", re.IGNORECASE | re.ASCII
 )
 _CHUNK = 10_000
-_OR_READINGS = "; convert metres of a map (UTM) to degrees first; readings of one quantity are protected with --column NAME and --unit UNIT"
+_OR_READINGS = (
+    "; convert metres of a map (UTM) to degrees first; readings of one quantity are protected with "
+    "--column NAME and --unit UNIT"
+)
 
 
 Roles = Callable[[Sequence[str]], Columns | None]

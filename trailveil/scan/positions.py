@@ -86,13 +86,13 @@ def compare(
     of_protected[agree] = protected[rows]
     counted = _moved(away[of_protected], same[of_protected])
     steps = true[match.rows[of_protected]] - grid[of_protected]
-    released = _released_step(original, grid)
-    step = 1 if np.any(true % released) else released
+    rounding = _released_step(original, grid)
+    step = 1 if np.any(true % rounding) else rounding
     chance = _Chance.of(away[of_protected], step)
     found += [
         _finer(places[~exact]),
         *_unmoved(counted, chance),
-        _rounded(true[match.rows[of_protected]], grid[of_protected], step, released),
+        _rounded(true[match.rows[of_protected]], grid[of_protected], step, rounding),
         _half_moved(steps, chance),
         _elsewhere(true[protected], grid[~of_protected], step),
         _uncompared(agree),
