@@ -9,8 +9,8 @@ one has the same state folder after it, and other traces, of other people, with 
 another folder of outputs.
 
 Each run is a process of its own. Seconds on the clock, and of all processors together, which do not
-depend on what else the machine does; memory of the largest process. Run: python -m
-benchmarks.batch_speed [--most N] [--suffix .gpx] [--adversary NAME]... [--no-noise].
+depend on what else the machine does; memory of the largest process. With --geolife, inputs are .plt
+with a fix every 1 to 9 s. Run: python -m benchmarks.batch_speed [--most N] [--geolife] ...
 """
 
 import csv
@@ -76,16 +76,27 @@ def stay(number: int, stays: str) -> tuple[int, int]:
     return begin, begin + length
 
 
-def trace(number: int, stays: str) -> Trace:
+def trace(number: int, stays: str, *, irregular: bool = False) -> Trace:
     """Somebody who goes about, and stays for some minutes."""
     random = np.random.default_rng(number)
     velocity = np.repeat(random.normal(0, 2.0, (FIXES // 20, 2)), 20, axis=0) * _STEP
     begin, end = stay(number, stays)
     velocity[begin // _STEP : end // _STEP + 1] = 0
     places = np.cumsum(velocity, axis=0) + random.normal(0, 2.0, (FIXES, 2))
-    times = (_BEGIN + _STEP * np.arange(FIXES, dtype=np.int64)) * NANOSECONDS
+    steps = random.integers(1, 10, FIXES) if irregular else np.full(FIXES, _STEP)
+    times = (_BEGIN + np.cumsum(steps, dtype=np.int64) - steps[0]) * NANOSECONDS
     degrees = np.array([46.2, -33.0]) + places / 111_000
     return Trace(times, degrees, np.zeros(FIXES, np.intp), (0,))
+
+
+def as_geolife(made: Trace) -> str:
+    """The text of a .plt file."""
+    head = ["Geolife trajectory", "WGS 84", "Altitude is in Feet", "Reserved 3", "0,2,255", "0"]
+    moments = np.datetime_as_string(made.times.astype("datetime64[ns]"), unit="s").tolist()
+    days = (made.times / NANOSECONDS / 86_400 + 25_569).tolist()
+    rows = zip(made.positions.tolist(), days, moments, strict=True)
+    lines = [f"{a:.6f},{b:.6f},0,492,{d:.10f},{m.replace('T', ',')}" for (a, b), d, m in rows]
+    return "\r\n".join([*head, *lines, ""])
 
 
 def fleet(folder: Path, numbers: range, suffix: str, stays: str) -> Fleet:
@@ -98,20 +109,24 @@ def fleet(folder: Path, numbers: range, suffix: str, stays: str) -> Fleet:
         for number in numbers:
             own = made.folder / f"p{number}"
             own.mkdir(parents=True)
-            with (own / f"ride{suffix}").open("wb") as out:
-                write(trace(number, stays), out, suffix)
+            if suffix == ".plt":
+                made_up = as_geolife(trace(number, stays, irregular=True))
+                (own / f"ride{suffix}").write_text(made_up, newline="")
+            else:
+                with (own / f"ride{suffix}").open("wb") as out:
+                    write(trace(number, stays), out, suffix)
             begin, end = stay(number, stays)
             rows.writerow([f"p{number}/ride{suffix}", f"start+{begin}s", f"start+{end}s"])
     return made
 
 
-def bare(folder: Path, suffix: str) -> Took:
+def bare(folder: Path, suffix: str, wanted: str) -> Took:
     """Read, clean and write each, and no more: by the same reader and writer, in this process."""
     before = resource.getrusage(resource.RUSAGE_SELF)
     begun = time.perf_counter()
     for path in folder.glob(f"*/*{suffix}"):
         out = io.BytesIO()
-        write(clean(read(path))[0], out, suffix)
+        write(clean(read(path))[0], out, wanted)
     seconds = time.perf_counter() - begun
     after = resource.getrusage(resource.RUSAGE_SELF)
     busy = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
@@ -131,53 +146,52 @@ def measured(words: Sequence[str], state: Path) -> Took:
     return Took(seconds, float(busy), int(largest) / 2**20)
 
 
-def asked(stays: str, adversary: str, rides: Fleet, *, noise: bool) -> list[str]:
+def asked(stays: str, mechanism: str, rides: Fleet) -> list[str]:
     """What is asked of each trace, as options of the batch."""
-    words = ["--adversary", adversary]
-    if not noise:
-        words += ["--mechanism", "withhold", "--withhold", "30", "--radius", "1"]
+    words = ["--mechanism", mechanism]
     if stays == "fixed":
         return [*words, "--between", *(f"start+{one}s" for one in _FIXED)]
     if stays == "auto":
-        return [*words, "--stops", "auto", "--allow-refusals"]
+        return [*words, "--stops", "auto"]
     return [*words, "--rules", str(rides.rules)]
 
 
 @click.command()
 @click.option("--most", default=100, show_default=True, help="Of 100, 1,000 and 10,000 traces.")
 @click.option("--traces", "counts", type=int, multiple=True, help="So many, in place of --most.")
-@click.option("--adversary", "who", default=["plain"], show_default=True, multiple=True)
+@click.option("--mechanism", "each", default=["cut", "noise"], show_default=True, multiple=True)
 @click.option("--workers", default=[1, 2], show_default=True, multiple=True)
 @click.option("--suffix", default=".parquet", show_default=True, help="Of all files: .gpx, ...")
 @click.option("--stays", default="minutes", show_default=True, type=click.Choice(STAYS))
-@click.option("--no-noise", is_flag=True, help="Withhold alone: all that is not the design.")
+@click.option("--geolife", is_flag=True, help="Inputs are irregular .plt, outputs as --suffix.")
 def main(
     most: int,
     counts: Sequence[int],
-    who: Sequence[str],
+    each: Sequence[str],
     workers: Sequence[int],
     suffix: str,
     stays: str,
     *,
-    no_noise: bool,
+    geolife: bool,
 ) -> None:
-    """Print a table for each adversary."""
-    for adversary in who:
-        noise = "no noise" if no_noise else f"adversary {adversary}"
-        print(f"\n{FIXES} fixes a trace, {suffix}, stays: {stays}, {noise}\n")
+    """Print a table for each mechanism."""
+    source = ".plt" if geolife else suffix
+    for mechanism in each:
+        print(f"\n{FIXES} fixes a trace, {source} to {suffix}, stays: {stays}, {mechanism}\n")
         print("| traces | what | s | points/s | of bare | CPU ms a trace | GiB, largest process |")
         print("|---|---|---|---|---|---|---|", flush=True)
         for count in counts or [one for one in TRACES if one <= most]:
             with tempfile.TemporaryDirectory() as scratch:
                 place = Path(scratch)
-                cold = fleet(place / "cold", range(count), suffix, stays)
-                warm = fleet(place / "warm", range(count, 2 * count), suffix, stays)
-                plain = bare(cold.folder, suffix)
+                cold = fleet(place / "cold", range(count), source, stays)
+                warm = fleet(place / "warm", range(count, 2 * count), source, stays)
+                plain = bare(cold.folder, source, suffix)
                 told(count, "bare read and write", plain, plain)
                 for number in workers:
-                    words = ["--workers", str(number), "--subject-from", "folder", "--whole-files"]
+                    words = ["--workers", str(number), "--subject-from", "folder"]
+                    words += ["--whole-files", "--suffix", suffix, "--allow-refusals"]
                     for name, rides in (("cold", cold), ("warm", warm)):
-                        more = asked(stays, adversary, rides, noise=not no_noise)
+                        more = asked(stays, mechanism, rides)
                         took = batch(rides, place, [*words, *more], f"state{number}")
                         processes = "1 worker" if number == 1 else f"{number} workers"
                         told(count, f"{processes}, {name}", took, plain)

@@ -29,6 +29,7 @@ NAMES = [
     PROMISE,
     "ours, cut",
     "ours, noise",
+    "ours, both",
     "ours, noise against a stranger",
     "SDP_A, a fix of each",
     "Multiple Secrets",
@@ -87,7 +88,7 @@ def test_noise_made_for_one_adversary_is_undone_by_another(found: dict[str, Row]
     ours, plain = found["ours, noise"], found["ours, noise against a stranger"]
     assert plain.cost[0] < ours.cost[0]
     assert plain.least("prior") > ours.least("prior") / 2
-    for name in NAMES[4:6]:
+    for name in NAMES[5:7]:
         assert found[name].least("path") < ours.least("path") / 10, name
 
 

@@ -181,3 +181,24 @@ def test_a_kink_at_the_window_would_prove_nothing(seconds: float) -> None:
         losses.append(1 / record.left(record.motion.position(0.0)[0]) / BOUND)
     assert losses[0] > 1.025
     assert 0.85 < losses[1] < 1
+
+
+# Few metres, where the 10 m to which a place is known are many, and far more than movement leaves.
+@pytest.mark.parametrize(
+    ("radius", "epsilon", "order"),
+    [(5.0, 5.0, 1.5), (10.0, 1.0, 5.0), (20.0, 0.1, 50.0), (1000.0, 5.0, 5.0)],
+)
+@pytest.mark.parametrize(("seconds", "sides"), [(120.0, 1), (720.0, 2)])
+def test_noise_for_any_radius_is_proved(
+    radius: float, epsilon: float, order: float, seconds: float, sides: int
+) -> None:
+    request = Request((), radius=radius, epsilon=epsilon, order=order)
+    noise = window_noise(seconds, sides, request.adversaries, request.bound)
+    assert check(noise.proof) == []
+    assert noise.gap < 0.01
+
+
+def test_what_no_noise_can_hide_is_refused_by_a_line_that_says_what_to_do() -> None:
+    request = Request((), radius=1000.0, epsilon=0.1, order=1.5, floor=0.1)
+    with pytest.raises(Refused, match=r"smaller radius, a larger epsilon, or use --mechanism cut"):
+        window_noise(720.0, 2, request.adversaries, request.bound)
