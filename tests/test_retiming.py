@@ -93,7 +93,12 @@ def test_the_noise_is_the_same_at_other_times(
         made[name] = (json.loads(done.stdout), read(output))
     (told, plain), (retold, other) = made["plain"], made["other"]
     assert told["secrets"] == retold["secrets"]
-    assert retold["times"] == {"rounded_to_s": 60.0, "shifted": True, "left_out": 14}
+    assert retold["times"] == {
+        "rounded_to_s": 60.0,
+        "shifted": True,
+        "dropped": False,
+        "left_out": 14,
+    }
     assert other.positions.tolist() == plain.positions[[0, *range(1, 30, 2)]].tolist()
     first = datetime(2000, 1, 1, tzinfo=UTC).replace(tzinfo=None)
     assert other.times.astype("datetime64[s]").tolist() == [

@@ -26,15 +26,21 @@ class Retiming:
     """What becomes of the times of released fixes.
 
     step: seconds to multiples of which they are rounded, or None. shift: whether they count from
-    SHIFTED_TO in place of when it was. Raises InvalidValue for a step outside of 0 to a day, or of
-    less than a nanosecond.
+    SHIFTED_TO in place of when it was. drop: whether no times leave at all: the order of fixes
+    does. Raises InvalidValue for a step outside of 0 to a day, or of less than a nanosecond, and
+    for times that are both dropped and changed.
     """
 
     step: float | None = None
     shift: bool = False
+    drop: bool = False
 
     def __post_init__(self) -> None:
-        """Check the step."""
+        """Check the step, and that times are not both dropped and changed."""
+        if self.drop and (self.shift or self.step is not None):
+            raise InvalidValue(
+                "times must be dropped, or rounded and shifted, got both: leave --drop-times out"
+            )
         if self.step is not None and not 1 / NANOSECONDS <= self.step <= _LONGEST:
             raise InvalidValue(
                 f"times must be rounded to at most a day ({_LONGEST:g} s), and more than nothing, "
@@ -71,4 +77,6 @@ def retimed(trace: T, grid: NDArray[Any], wanted: Retiming) -> tuple[T, NDArray[
         return trace, grid
     kept = wanted.kept(trace.times)
     part = trace.only(kept)
+    if wanted.drop and isinstance(part, Trace):
+        return replace(part, timed=False), grid
     return replace(part, times=wanted.times(trace.times)[kept]), grid[kept]

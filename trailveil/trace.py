@@ -101,6 +101,7 @@ class Trace:
     names: what tracks are called, by their number, "" for none; empty unless it was asked for.
     activity: what the file states that it is, of `trailveil.activities`; "" for nothing known.
     repairs: sentences on what was mended in the recording, and on what was left out.
+    timed: whether its times are written.
 
     The arrays are copies and read-only. Raises InvalidValue where any of this does not hold.
     """
@@ -113,6 +114,7 @@ class Trace:
     names: tuple[str, ...] = ()
     activity: str = ""
     repairs: tuple[str, ...] = ()
+    timed: bool = True
 
     def __post_init__(self) -> None:
         _hold(self, "times", _whole(self.times, "times", np.int64))
@@ -157,6 +159,7 @@ class Trace:
             self.names,
             self.activity,
             self.repairs,
+            self.timed,
         )
 
 

@@ -172,6 +172,9 @@ def _found(
 
     Of several at one rounded time it is the first, and one that is not cut where there is any.
     """
+    if report["times"].get("dropped"):  # the order alone says which is which
+        rows = np.flatnonzero(~cut)
+        return rows if rows.size == len(released) else np.full(len(released), -1, dtype=np.intp)
     retiming = Retiming(report["times"]["rounded_to_s"], bool(report["times"]["shifted"]))
     order = np.concatenate([np.flatnonzero(~cut), np.flatnonzero(cut)])
     # Shifted times count from the first that is released.

@@ -28,7 +28,7 @@ def options_of(name: str) -> dict[str, click.Parameter]:
     return {max(one.opts, key=len): one for one in command.params if isinstance(one, click.Option)}
 
 
-READINGS_AND_REPORTS = {"--column", "--unit", "--report", "--private-report"}
+READINGS_AND_REPORTS = {"--explain", "--column", "--unit", "--report", "--private-report"}
 # The same, said of many.
 OF_OUTPUTS = {"--again", "--json", "--output", "--overwrite"}
 

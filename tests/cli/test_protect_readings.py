@@ -127,7 +127,12 @@ def test_every_reading_with_a_key_and_coarse_times(folder: Path) -> None:
     found = json.loads(done.stdout)
     assert "secrets" not in found
     # Every half hour from 2000 on: of each pair that rounds to one hour the first.
-    assert found["times"] == {"rounded_to_s": 3600.0, "shifted": True, "left_out": 47}
+    assert found["times"] == {
+        "rounded_to_s": 3600.0,
+        "shifted": True,
+        "dropped": False,
+        "left_out": 47,
+    }
     times = read_series("room.private.csv").times
     assert times[0] == np.datetime64("2000-01-01T00:00")
     assert len(times) == COUNT - 47

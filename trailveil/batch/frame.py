@@ -116,6 +116,8 @@ def _released(
     reading = (rules.assume_utc, rules.zone, rules.every)
     found, _ = clean(recording, assume_utc=reading[0], zone=reading[1], every=reading[2])
     frame_for(found.positions)
+    if rules.retiming.drop:
+        raise InvalidValue("a frame must have times, got rules that drop them: leave drop out")
     there: list[Visited] = []
     if ledger is not None:
         there = known_places(ledger, found, subject=subject, key=key)

@@ -21,7 +21,7 @@ from trailveil.batch.rule_table import check_rules, read_rules
 from trailveil.batch.rules import Rules
 from trailveil.batch.running import PROTECTED, REFUSED, SAME, Setting, Told, run, why_of
 from trailveil.cli.keep import check_keep
-from trailveil.cli.releasing import counting, naive_zone, reading
+from trailveil.cli.releasing import counting, naive_zone, reading, retiming_of
 from trailveil.cli.requesting import requested_of, requesting, was_given
 from trailveil.cli.selecting import WithPlaces, selected, selecting
 from trailveil.cli.waiting import watched
@@ -29,7 +29,6 @@ from trailveil.errors import Refused
 from trailveil.formats.source import named
 from trailveil.keys import load_key, make_key
 from trailveil.ledger import Ledger, user_ledger
-from trailveil.retiming import Retiming
 from trailveil.wording import said
 
 EXAMPLE = """Examples:
@@ -138,7 +137,7 @@ def _rules(options: dict[str, Any]) -> Rules:
     return Rules(
         selected(options),
         requested_of(options),
-        Retiming(options["step"], options["shift"]),
+        retiming_of(options, None),
         tuple(options["keep"]),
         options["assume_utc"],
         naive_zone(options),
@@ -167,6 +166,7 @@ def _wanted(options: dict[str, Any]) -> Wanted:
 
     def check(output: Path) -> None:
         check_keep(output, options["keep"])
+        retiming_of(options, output)
 
     subject = _subject_of(options)
     return Wanted(subject, options["suffix"], options["whole_files"], *columns, check)

@@ -11,7 +11,7 @@ import click
 
 from trailveil.cleaning import Cleaning
 from trailveil.cli.keep import check_keep
-from trailveil.cli.releasing import counting, naive_zone, reading
+from trailveil.cli.releasing import counting, naive_zone, reading, retiming_of
 from trailveil.cli.reporting import Reports, report_options, reports_of
 from trailveil.cli.requesting import requested_of, requesting, was_given
 from trailveil.cli.selecting import SELECTING, WithPlaces, selected, selecting
@@ -73,7 +73,7 @@ def protect(**options: Any) -> None:
         return
     chosen, wanted = selected(options), requested_of(options)
     key = None if options["key"] is None else load_key(options["key"])
-    retiming = Retiming(options["step"], options["shift"])
+    retiming = retiming_of(options, output)
     trace, cleaning = load(
         source,
         assume_utc=options["assume_utc"],

@@ -36,6 +36,7 @@ _OF_TRACES = (
     "stops_within",
     "stops_for",
     "no_ends",
+    "drop",
     "leave",
     "who",
     "every",
@@ -109,9 +110,9 @@ def _staged(
 def _check(source: Path, output: Path, options: dict[str, Any], given: set[str]) -> None:
     for name in _OF_TRACES:
         if options.get(name):
-            stated = {"who": "adversary", "limit": "total-epsilon"}.get(name, name).replace(
-                "_", "-"
-            )
+            stated = {"who": "adversary", "limit": "total-epsilon", "drop": "drop-times"}.get(
+                name, name
+            ).replace("_", "-")
             raise click.UsageError(f"--{stated} must be for traces of places, got it with readings")
     if "mechanism" in given and options["mechanism"] == "both":
         raise click.UsageError("readings must be protected by --mechanism noise or cut, got both")

@@ -9,7 +9,9 @@ import click
 
 from trailveil.cli.keep import keep_option
 from trailveil.cli.parameters import POSITIVE, most_option, person, zone_named
+from trailveil.formats.table import check_untimed
 from trailveil.protecting import ME
+from trailveil.retiming import Retiming
 
 _READING = (
     click.option(
@@ -33,6 +35,9 @@ _READING = (
         type=POSITIVE,
         metavar="SECONDS",
         help="Release times rounded to multiples of this.",
+    ),
+    click.option(
+        "--drop-times", "drop", is_flag=True, help="Release no times: only the order of fixes."
     ),
     click.option("--shift-times", "shift", is_flag=True, help="Release times that begin in 2000."),
 )
@@ -73,6 +78,24 @@ def counting(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_COUNTING):
         command = option(command)
     return command
+
+
+def retiming_of(options: dict[str, Any], output: Path | None) -> Retiming:
+    """What becomes of times. output: the file that is written, where there is one.
+
+    Raises UnwritableOutput for a format that cannot do without them, and wrong usage for cut and
+    noise together, of which `audit` could not tell which fix is which.
+    """
+    found = Retiming(options["step"], options["shift"], options["drop"])
+    if found.drop and (
+        options["mechanism"] == "both" or (options["mechanism"] == "noise" and options["withhold"])
+    ):
+        raise click.UsageError(
+            "--drop-times must come with --mechanism cut, or noise that cuts nothing"
+        )
+    if found.drop and output is not None:
+        check_untimed(output.suffix)
+    return found
 
 
 def naive_zone(options: dict[str, Any]) -> ZoneInfo | None:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from trailveil.fields import check_fields
 from trailveil.formats.collect import MOST_POINTS
 from trailveil.formats.source import LARGEST, load, named
-from trailveil.formats.table import format_of, writer_of
+from trailveil.formats.table import check_untimed, format_of, writer_of
 from trailveil.projection import microdegrees
 from trailveil.trace import Recording, Trace
 
@@ -53,8 +53,10 @@ def write(trace: Trace, stream: BinaryIO, suffix: str, *, grid: ArrayLike | None
     Fields are those that it was read with, rounded to their decimals; by default it has none.
     Positions are written in whole microdegrees: `grid`, (n, 2) of int64, latitude and longitude,
     where given, else those of the trace rounded by floor(x + 1/2). Equal traces give equal bytes.
-    Raises UnwritableOutput for a suffix that cannot be written, InvalidValue for a grid that does
-    not fit the trace.
+    Raises UnwritableOutput for a suffix that cannot be written, or not without the times of a trace
+    that has none to be written, InvalidValue for a grid that does not fit the trace.
     """
     put = writer_of(suffix)
+    if not trace.timed:
+        check_untimed(suffix)
     put(trace, microdegrees(trace.positions) if grid is None else grid, stream)

@@ -92,7 +92,7 @@ def _lines(rows: Rows, start: int, end: int) -> list[str]:
     decimals = rows.decimals
     return [
         f'<trkpt lat="{degrees(latitude, decimals)}" lon="{degrees(longitude, decimals)}">'
-        f"{first}<time>{time}</time>{last}</trkpt>"
+        f"{first}{f'<time>{time}</time>' if rows.timed else ''}{last}</trkpt>"
         for (latitude, longitude), time, first, last in zip(
             points, times, before, after, strict=True
         )

@@ -31,7 +31,8 @@ class Rows:
     microdegrees or float64 in degrees; tracks, segments: (n,) numbers from 0 without gaps, since
     what has no fix is left out; starts: index of the first row of each segment, and n; fields: by
     name, n decimal numbers as text, "" for none; one that no row states is left out; names: of
-    tracks, if any has one; decimals: of whole microdegrees, as many as the finest point has.
+    tracks, if any has one; decimals: of whole microdegrees, as many as the finest point has;
+    timed: whether times are written.
     """
 
     times: NDArray[np.int64]
@@ -42,6 +43,7 @@ class Rows:
     fields: Texts = ()
     names: tuple[str, ...] = ()
     decimals: int = 6
+    timed: bool = True
 
 
 def rows_of(trace: Trace, grid: ArrayLike) -> Rows:
@@ -58,7 +60,8 @@ def rows_of(trace: Trace, grid: ArrayLike) -> Rows:
     names = tuple(trace.names[number] for number in numbers) if any(trace.names) else ()
     own = (trace.times[order], points[order], tracks, segments, starts)
     exact = points.dtype != np.int64
-    return Rows(*own, fields, names, 6 if exact else max(1, decimals_of(points, 6)))
+    decimals = 6 if exact else max(1, decimals_of(points, 6))
+    return Rows(*own, fields, names, decimals, trace.timed)
 
 
 def decimals_of(whole: NDArray[Any], most: int) -> int:

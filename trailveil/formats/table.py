@@ -50,6 +50,7 @@ class Format:
 
     write: None where files of the format are only read. needs: a package that is not always there,
     and the extra that brings it. names: whether tracks have names in it, once they are kept.
+    untimed: whether fixes can be written without their times.
     fields: those that it has a place for.
     """
 
@@ -60,6 +61,7 @@ class Format:
     write: Writer | None = None
     needs: tuple[str, str] | None = None
     names: bool = False
+    untimed: bool = False
     fields: tuple[str, ...] = tuple(FIELDS)
 
 
@@ -135,7 +137,15 @@ _RECORDED = re.compile(rb"[\dtz:.+-]{10,40}\t[^\t\n]{1,40}\t *\{")  # OwnTracks'
 _JSON = _reader("jsons")
 
 FORMATS: tuple[Format, ...] = (
-    Format("GPX", (".gpx",), _holds(b"<gpx", b":gpx"), _reader("gpx"), _writer("gpx"), names=True),
+    Format(
+        "GPX",
+        (".gpx",),
+        _holds(b"<gpx", b":gpx"),
+        _reader("gpx"),
+        _writer("gpx"),
+        names=True,
+        untimed=True,
+    ),
     Format(
         "FIT",
         (".fit",),
@@ -176,7 +186,14 @@ FORMATS: tuple[Format, ...] = (
         needs=("pyarrow", "parquet"),
     ),
     Format("CSV", (".csv",), _is_table, _reader("delimited"), _writer("delimited")),
-    Format("TSV", (".tsv",), _is_table, _reader("delimited"), _writer("delimited", "write_tabs")),
+    Format(
+        "TSV",
+        (".tsv",),
+        _is_table,
+        _reader("delimited"),
+        _writer("delimited", "write_tabs"),
+        untimed=True,
+    ),
 )
 
 
@@ -226,6 +243,16 @@ def _to_write(suffix: str) -> tuple[Format, Writer]:
         f"output must be of a format that is written ({_names(row for row in FORMATS if row.write)}"
         f"), got the suffix '{named(suffix)}': choose another name"
     )
+
+
+def check_untimed(suffix: str) -> None:
+    """Refuse a format that is not written without times. Raises UnwritableOutput."""
+    row = format_to_write(suffix)
+    if not row.untimed:
+        raise UnwritableOutput(
+            f"an output without times must be GPX, got {row.name}: name it .gpx (-o, or --suffix "
+            "of a batch), or leave --drop-times out"
+        )
 
 
 def _check_installed(row: Format) -> None:

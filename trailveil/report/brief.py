@@ -133,8 +133,9 @@ def _told_apart(found: dict[str, Any]) -> str:
 
 def _open(found: dict[str, Any]) -> str:
     """What is not protected."""
-    what = "the times" if "everywhere" in found else "the rest of the track and its times"
-    words = f"Not protected: {what}"
+    rest = [] if "everywhere" in found else ["the rest of the track"]
+    times = [] if found["times"]["dropped"] else ["its times" if rest else "the times"]
+    words = f"Not protected: {' and '.join([*rest, *times]) or 'the order of fixes'}"
     kept = [one["field"].replace("_", " ") for one in found["kept"] if one["fixes"]]
     words += f", {', '.join(kept)}." if kept else "."
     return " ".join([words, *found.get("stops", [])])

@@ -57,12 +57,15 @@ def times_of(released: NDArray[np.int64], retiming: Retiming) -> dict[str, Any]:
     return {
         "rounded_to_s": retiming.step,
         "shifted": retiming.shift,
+        "dropped": retiming.drop,
         "left_out": int((~retiming.kept(released)).sum()),
     }
 
 
 def times_in_words(times: dict[str, Any], what: str = "fix") -> str:
     """What became of the times, if anything."""
+    if times.get("dropped"):
+        return f" No times leave: the order of each {what} does."
     shifted = " Times count from the beginning of 2000." if times["shifted"] else ""
     if times["rounded_to_s"] is None:
         return shifted

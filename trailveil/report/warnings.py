@@ -106,9 +106,10 @@ def not_protected(plan: Plan, *, private: bool, retiming: Retiming = AS_RECORDED
         of_times = [ASSUMED, *of_times]
     if plan.everywhere:
         return [*everywhere.not_protected(plan), *of_times]
+    times = "That" if retiming.drop else "The times of the fixes, and that"
     found = [
         "Every other part of the track: it is released as it was recorded, or hardly moved.",
-        "The times of the fixes, and that there was a recording; its frame (the whole degree "
+        f"{times} there was a recording; its frame (the whole degree "
         f"nearest its middle: {plan.frame.latitude}, {plan.frame.longitude}) counts as public.",
     ]
     if not plan.request.returns and plan.findings:
@@ -148,6 +149,12 @@ def _of_times(retiming: Retiming) -> list[str]:
     """What rounded or shifted times still tell."""
     if retiming == AS_RECORDED:
         return []
+    if retiming.drop:
+        return [
+            "The order of the fixes: where you recorded at a steady step, their number tells how "
+            "long everything took. The promise holds at the recorded times, whether somebody knows "
+            "them or not: leaving them out adds nothing to it."
+        ]
     found = "How long everything took" + ("" if retiming.step is None else ", about")
     if retiming.shift:
         found += "; and when it was, to who has seen the person on the way, or other traces of it"

@@ -26,6 +26,7 @@ from trailveil.scan.allowed import LAYOUTS
 from trailveil.scan.contents import File, contents, on_grid
 from trailveil.scan.findings import Finding, Kind, Moved, Scan
 from trailveil.scan.known import Coordinates
+from trailveil.scan.matching import in_order
 from trailveil.scan.positions import compare
 from trailveil.selection import Chosen, Stretch
 from trailveil.trace import NANOSECONDS, Recording, Trace
@@ -62,6 +63,7 @@ def scan(
     frame_for(trace.positions)
     protected = np.ones(len(trace), dtype=np.bool_) if chosen is None else _rows(trace, chosen)
     fixes = format_of(*released).read(second.data, second.where, tuple(FIELDS), most)
+    fixes = in_order(trace, fixes)
     near = fixes
     if LAYOUTS[second.format].whole:
         near = on_grid(fixes)

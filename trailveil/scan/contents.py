@@ -155,9 +155,8 @@ class _Slots:
 
     def findings(self, fixes: int) -> tuple[Finding, ...]:
         """Coordinates and times that are of none of so many fixes, and numbers out of order."""
-        stray = self._stray + sum(
-            abs(self._counts[role] - fixes) for role in (*_COORDINATES, Role.TIME)
-        )
+        roles = (*_COORDINATES, Role.TIME) if self._counts[Role.TIME] else _COORDINATES
+        stray = self._stray + sum(abs(self._counts[role] - fixes) for role in roles)
         return (Finding(Kind.STRAY, "where fixes stand", stray),) if stray else ()
 
 

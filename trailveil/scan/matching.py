@@ -5,14 +5,16 @@ nothing, and is found here as anyone could find it: by the pattern of the interv
 that were not moved.
 """
 
-from dataclasses import dataclass
+from bisect import bisect_right
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trailveil.projection import microdegrees
 from trailveil.retiming import SHIFTED_TO, Retiming
-from trailveil.trace import NANOSECONDS
+from trailveil.trace import NANOSECONDS, Recording, Trace
 
 Times = NDArray[np.int64]
 Cells = NDArray[np.int64]
@@ -124,3 +126,28 @@ def _common(differences: Times, most: int, least: int = 1) -> list[int]:
     values, counts = np.unique(differences, return_counts=True)
     order = np.argsort(-counts, kind="stable")[:most]
     return [int(value) for value in values[order[counts[order] >= least]]]
+
+
+def in_order(original: Trace, released: Recording) -> Recording:
+    """A release of which no fix has a time, with the times that the order of its fixes gives it.
+
+    As many fixes as were recorded are these; of fewer each is the next one at its place, and one
+    that is at none of these has no time.
+    """
+    if not (len(released) and np.isnat(released.times).all()):
+        return released
+    times = original.times
+    if len(released) != len(original):
+        times = np.full(len(released), np.iinfo(np.int64).min)  # which is NaT
+        true = cells(microdegrees(original.positions)).tolist()
+        rows: dict[int, list[int]] = {cell: [] for cell in true}
+        for row, cell in enumerate(true):
+            rows[cell].append(row)
+        last = -1
+        for fix, cell in enumerate(cells(microdegrees(released.positions)).tolist()):
+            later = rows.get(cell, [])
+            at = bisect_right(later, last)
+            if at < len(later):
+                last = later[at]
+                times[fix] = original.times[last]
+    return replace(released, times=times.astype("datetime64[ns]"))
