@@ -174,7 +174,8 @@ def _found(
     """
     if report["times"].get("dropped"):  # the order alone says which is which
         rows = np.flatnonzero(~cut)
-        return rows if rows.size == len(released) else np.full(len(released), -1, dtype=np.intp)
+        unlike = np.full(len(released), -1, dtype=np.intp)
+        return rows if rows.size == len(released) else unlike, rows
     retiming = Retiming(report["times"]["rounded_to_s"], bool(report["times"]["shifted"]))
     order = np.concatenate([np.flatnonzero(~cut), np.flatnonzero(cut)])
     # Shifted times count from the first that is released.
