@@ -9,7 +9,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # The proofs: their sentences are formulas.
 FORMULAS = {"paper.md"}
-LONGEST, SHARE_LONGER, MEAN, MOST_WORDS = 30, 0.03, 17, 25_000
+LONGEST, SHARE_LONGER, MEAN, MOST_WORDS = 30, 0.02, 17, 25_000
 
 HEADLESS = re.compile(r"(?:[,;:.(]|\b(?:for|of|to|by|from|than|is|and|or|against)) who\b", re.I)
 CODE = re.compile(r"```.*?```|^(?: {4}|\t).*?$", flags=re.DOTALL | re.MULTILINE)
