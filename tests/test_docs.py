@@ -121,3 +121,12 @@ def test_links_between_documents_lead_somewhere() -> None:
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
             if "://" not in target:
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_files_that_documents_name_are_there() -> None:
+    folders = ("trailveil", "tests", "benchmarks")
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    files = [f"/{path.relative_to(ROOT)}" for path in paths]
+    for page in PAGES:
+        for name in re.findall(r"`([\w/]+\.py)`", page.read_text(encoding="utf-8")):
+            assert any(file.endswith(f"/{name}") for file in files), f"{page.name} names {name}"

@@ -44,7 +44,7 @@ NAVIGATION = {
     "Python": ["api"],
     "Priors, files, pictures": ["priors", "formats", "scaling", "plots"],
     "Background": ["comparison", "paper", "decisions"],
-    "Help": ["troubleshooting"],
+    "Help": ["glossary", "troubleshooting"],
 }
 START = """\
 <!doctype html><meta charset="utf-8"><title>Trailveil</title>
