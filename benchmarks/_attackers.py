@@ -7,23 +7,23 @@ import numpy as np
 
 from benchmarks._laws import Law
 from benchmarks._rides import Ride
-from trailveil.adversaries import SPEEDS, at_speed
-from trailveil.adversary import PLAIN, Adversary, far_from, known_path, span_of
-from trailveil.attacks.centres import average, circle_of_holes, circle_of_stay
-from trailveil.attacks.contract import Attack, Knowledge, TruePlaces, View
-from trailveil.attacks.edges import edges_of_hole
-from trailveil.attacks.on_streets import on_streets
-from trailveil.attacks.paths import known_paths
-from trailveil.attacks.posterior import posterior_mean, repeated_releases
-from trailveil.attacks.smoother import kalman_smoother
-from trailveil.attacks.worlds import told
-from trailveil.gaussian import FloatArray
-from trailveil.mechanism import Mechanism
-from trailveil.prior import NOTHING_KNOWN, SideInformation
+from trailveil.checks.attacks.centres import average, circle_of_holes, circle_of_stay
+from trailveil.checks.attacks.contract import Attack, Knowledge, TruePlaces, View
+from trailveil.checks.attacks.edges import edges_of_hole
+from trailveil.checks.attacks.on_streets import on_streets
+from trailveil.checks.attacks.paths import known_paths
+from trailveil.checks.attacks.posterior import posterior_mean, repeated_releases
+from trailveil.checks.attacks.smoother import kalman_smoother
+from trailveil.checks.attacks.worlds import told
+from trailveil.gp.gaussian import FloatArray
+from trailveil.privacy.adversaries import SPEEDS, at_speed
+from trailveil.privacy.adversary import PLAIN, Adversary, far_from, known_path, span_of
 from trailveil.privacy.knowledge import ACCURACY
-from trailveil.request import DEFAULT_KERNEL
-from trailveil.secrets import Secret
-from trailveil.streets.network import Network
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import NOTHING_KNOWN, SideInformation
+from trailveil.privacy.secrets import Secret
+from trailveil.release.request import DEFAULT_KERNEL
+from trailveil.traces.streets.network import Network
 
 # Releases of one recording; rides home that are put side by side; metres by which an earlier ride
 # is off, and of how many of its fixes one is left.

@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from benchmarks._rides import Ride
-from trailveil.adversaries import Named
-from trailveil.attacks.worlds import released
-from trailveil.cutting import withheld
+from trailveil.checks.attacks.worlds import released
 from trailveil.designer.paper import multiple_secrets, sdp_a
-from trailveil.gaussian import FloatArray
-from trailveil.mechanism import Mechanism, no_noise
-from trailveil.prior import observe
-from trailveil.release import Plan, plan
-from trailveil.request import Method, Request
-from trailveil.secrets import Secret
-from trailveil.selection import within
+from trailveil.gp.gaussian import FloatArray
+from trailveil.privacy.adversaries import Named
+from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.privacy.prior import observe
+from trailveil.privacy.secrets import Secret
+from trailveil.release.cutting import withheld
+from trailveil.release.plan import Plan, plan
+from trailveil.release.request import Method, Request
+from trailveil.traces.selection import within
 
 # Planar Laplace as it is often set: a place and one 200 m away differ by a factor of 4 (Andres,
 # Bordenabe, Chatzikokolakis and Palamidessi (2013), CCS).

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from trailveil.calibrating import Cases, cases_of, recorded
-from trailveil.calibration import LeftOut, Predictions, predictions
-from trailveil.kernels import Constant, IntegratedOU, Kernel, White
-from trailveil.priors import LEVEL_STD
+from trailveil.gp.kernels import Constant, IntegratedOU, Kernel, White
+from trailveil.privacy.priors import LEVEL_STD
+from trailveil.studies.calibrating import Cases, cases_of, recorded
+from trailveil.studies.calibration import LeftOut, Predictions, predictions
 
 GAPS = (30.0, 75.0, 150.0, 300.0, 600.0)
 EACH = 2

@@ -10,22 +10,22 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.adversary import Adversary
-from trailveil.attacks.worlds import recordings
-from trailveil.cleaning import clean
+from trailveil.checks.attacks.worlds import recordings
 from trailveil.errors import TrailveilError
-from trailveil.formats import read
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import Kernel
-from trailveil.prior import Prior
-from trailveil.projection import MICRO, frame_for
-from trailveil.request import DEFAULT_KERNEL
-from trailveil.secrets import Secret
-from trailveil.selection import Stretch, ends
-from trailveil.stops import stays
-from trailveil.streets.network import Network
-from trailveil.streets.town import as_trace, town_ride
-from trailveil.trace import NANOSECONDS, Trace
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import Kernel
+from trailveil.privacy.adversary import Adversary
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
+from trailveil.release.request import DEFAULT_KERNEL
+from trailveil.traces.cleaning import clean
+from trailveil.traces.formats import read
+from trailveil.traces.projection import MICRO, frame_for
+from trailveil.traces.selection import Stretch, ends
+from trailveil.traces.stops import stays
+from trailveil.traces.streets.network import Network
+from trailveil.traces.streets.town import as_trace, town_ride
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 # Fixes at most: the paper's mechanisms need full matrices.
 MOST_FIXES = 300

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import click
 
-from trailveil.activities import ACTIVITIES
 from trailveil.designer import table
 from trailveil.designer.table import key_of, read, rounded_bound, shaped_for, shipped, write_table
 from trailveil.designer.window import WindowNoise, window_noise
-from trailveil.output import write_atomically
+from trailveil.files.output import write_atomically
 from trailveil.privacy.knowledge import Knowledge
-from trailveil.request import Request
+from trailveil.release.request import Request
+from trailveil.traces.activities import ACTIVITIES
 
 TABLE = Path(table.__file__).with_name("table.zip")
 LONGEST = 12 * 3600

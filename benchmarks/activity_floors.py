@@ -24,15 +24,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.cleaning import clean
-from trailveil.datasets.geolife import read_labels, users
 from trailveil.errors import TrailveilError
-from trailveil.formats import plt
-from trailveil.formats.source import load
-from trailveil.guarantee import CIRCLE_68
-from trailveil.loading import load as load_trace
+from trailveil.files.source import load
+from trailveil.privacy.guarantee import CIRCLE_68
 from trailveil.privacy.movement import Movement
-from trailveil.projection import MICRO, placed
+from trailveil.studies.datasets.geolife import read_labels, users
+from trailveil.traces.cleaning import clean
+from trailveil.traces.formats import plt
+from trailveil.traces.loading import load as load_trace
+from trailveil.traces.projection import MICRO, placed
 
 Floats = NDArray[np.float64]
 

@@ -29,9 +29,9 @@ from pathlib import Path
 import click
 import numpy as np
 
-from trailveil.cleaning import clean
-from trailveil.formats import read, write
-from trailveil.trace import NANOSECONDS, Trace
+from trailveil.traces.cleaning import clean
+from trailveil.traces.formats import read, write
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 FIXES = 1000
 TRACES = (100, 1000, 10_000)

@@ -6,14 +6,14 @@ from collections.abc import Callable
 import click
 import numpy as np
 
-from trailveil.adversary import PLAIN, Adversary
-from trailveil.certified import Proved, prove
 from trailveil.designer.closed_form import least_noise
-from trailveil.guarantee import loss_bound_for
-from trailveil.kernels import RBF, Constant, IntegratedOU, Kernel, White
-from trailveil.mechanism import Mechanism
-from trailveil.prior import Prior
-from trailveil.secrets import Secret
+from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Kernel, White
+from trailveil.privacy.adversary import PLAIN, Adversary
+from trailveil.privacy.certified import Proved, prove
+from trailveil.privacy.guarantee import loss_bound_for
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
 
 BOUND = loss_bound_for(1.0, 200.0)
 MOVING = IntegratedOU(3.0, 60.0) + Constant(1e5) + White(2.0)

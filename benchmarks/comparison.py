@@ -32,14 +32,14 @@ from benchmarks._attackers import (
 from benchmarks._comparison_plot import Dots, drawn
 from benchmarks._laws import Law, laws, on_streets
 from benchmarks._rides import SIMULATED, Ride, in_town, real, simulated
-from trailveil.adversaries import SPEEDS, at_speed
-from trailveil.attacks.trial import circle_68
-from trailveil.gaussian import FloatArray
-from trailveil.guarantee import CIRCLE_68
-from trailveil.kernels import Kernel
-from trailveil.release import Plan
-from trailveil.request import DEFAULT_KERNEL, KNOWS_PATH, KNOWS_PLACE, STRANGER
-from trailveil.streets.town import town
+from trailveil.checks.attacks.trial import circle_68
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import Kernel
+from trailveil.privacy.adversaries import SPEEDS, at_speed
+from trailveil.privacy.guarantee import CIRCLE_68
+from trailveil.release.plan import Plan
+from trailveil.release.request import DEFAULT_KERNEL, KNOWS_PATH, KNOWS_PLACE, STRANGER
+from trailveil.traces.streets.town import town
 
 SEED = 20_210_413
 RECORDINGS, DRAWS, REAL, IN_TOWN = 200, 100, 10, 20

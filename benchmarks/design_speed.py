@@ -11,11 +11,11 @@ from trailveil.designer.closed_form import least_loss, least_noise
 from trailveil.designer.conic import sdp_a_as_in_code
 from trailveil.designer.designer import design
 from trailveil.designer.paper import multiple_secrets
-from trailveil.guarantee import loss_bound_for
-from trailveil.kernels import RBF, Constant, IntegratedOU, White
-from trailveil.mechanism import Mechanism
-from trailveil.prior import Prior
-from trailveil.secrets import Secret
+from trailveil.gp.kernels import RBF, Constant, IntegratedOU, White
+from trailveil.privacy.guarantee import loss_bound_for
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
 
 BOUND = loss_bound_for(1.0, 200.0)
 ENOUGH = 0.5  # seconds of repetitions

@@ -23,14 +23,14 @@ from typing import Any
 import click
 import numpy as np
 
-from trailveil.adversary import PLAIN, Adversary
 from trailveil.designer import design
 from trailveil.designer.exact import exact_sdp
 from trailveil.errors import TrailveilError
-from trailveil.guarantee import loss_bound_for
-from trailveil.kernels import RBF, Constant, IntegratedOU, Kernel, White
-from trailveil.prior import Prior
-from trailveil.secrets import Secret
+from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Kernel, White
+from trailveil.privacy.adversary import PLAIN, Adversary
+from trailveil.privacy.guarantee import loss_bound_for
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
 
 SMOOTH = RBF(6.1) + White(0.1)
 BOUND = loss_bound_for(1.0, 200.0)

@@ -7,9 +7,9 @@ import time
 import click
 import numpy as np
 
-from trailveil.formats.table import FORMATS, Format
-from trailveil.projection import MICRO
-from trailveil.trace import NANOSECONDS, Trace
+from trailveil.traces.formats.table import FORMATS, Format
+from trailveil.traces.projection import MICRO
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 COUNT = 20_000
 START = 1_714_548_600

@@ -15,9 +15,9 @@ from pathlib import Path
 import click
 import numpy as np
 
-from trailveil.formats import read, write
-from trailveil.formats.moments import format_moments
-from trailveil.trace import NANOSECONDS, Trace
+from trailveil.traces.formats import read, write
+from trailveil.traces.formats.moments import format_moments
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 FIXES = 10_000_000
 SUFFIXES = (".parquet", ".csv", ".gpx", ".kml", ".geojson")

@@ -19,13 +19,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.calibration import predicted
-from trailveil.datasets.fitting import fit_prior, motion_family
-from trailveil.datasets.geolife import FASTEST, MODES, labelled_traces
-from trailveil.datasets.stretches import Stretches, stretches
-from trailveil.fit import Series, fit
-from trailveil.kernels import Kernel
-from trailveil.priors import BUILT_IN, LEVEL_STD
+from trailveil.gp.kernels import Kernel
+from trailveil.privacy.priors import BUILT_IN, LEVEL_STD
+from trailveil.studies.calibration import predicted
+from trailveil.studies.datasets.fitting import fit_prior, motion_family
+from trailveil.studies.datasets.geolife import FASTEST, MODES, labelled_traces
+from trailveil.studies.datasets.stretches import Stretches, stretches
+from trailveil.studies.fit import Series, fit
 
 GAPS = (30.0, 75.0, 150.0)
 PARTS = 4

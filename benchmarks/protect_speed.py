@@ -16,8 +16,8 @@ from pathlib import Path
 import click
 import numpy as np
 
-from trailveil.formats import write
-from trailveil.trace import NANOSECONDS, Trace
+from trailveil.traces.formats import write
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 _BEGIN, _STAY = 1_715_672_400, 600
 _MEASURE = """

@@ -12,14 +12,14 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from trailveil.drawing import draw
 from trailveil.errors import TrailveilError
-from trailveil.formats.table import FORMATS
-from trailveil.loading import load
-from trailveil.protecting import requested
-from trailveil.release import plan
-from trailveil.request import Method, Request
-from trailveil.selection import Chosen
+from trailveil.ledger.protecting import requested
+from trailveil.release.drawing import draw
+from trailveil.release.plan import plan
+from trailveil.release.request import Method, Request
+from trailveil.traces.formats.table import FORMATS
+from trailveil.traces.loading import load
+from trailveil.traces.selection import Chosen
 
 FOLDER = Path(__file__).parents[2] / "shared" / "traces"
 

@@ -22,18 +22,18 @@ from scipy.stats import ncx2
 
 from benchmarks._realism_cases import moving
 from benchmarks.realism_design import BOUND, against
-from trailveil.calibrating import recorded
-from trailveil.calibration import PACES, pace_of
-from trailveil.calibration.coverage import resampled
 from trailveil.designer import design
 from trailveil.errors import Refused
-from trailveil.fit import cut
-from trailveil.kernels import Kernel, split
-from trailveil.mechanism import Mechanism
-from trailveil.prior import Prior
-from trailveil.priors import BUILT_IN
-from trailveil.projection import MICRO, frame_for
-from trailveil.secrets import Secret
+from trailveil.gp.kernels import Kernel, split
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.priors import BUILT_IN
+from trailveil.privacy.secrets import Secret
+from trailveil.studies.calibrating import recorded
+from trailveil.studies.calibration import PACES, pace_of
+from trailveil.studies.calibration.coverage import resampled
+from trailveil.studies.fit import cut
+from trailveil.traces.projection import MICRO, frame_for
 
 Floats = NDArray[np.float64]
 

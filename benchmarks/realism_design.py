@@ -15,16 +15,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks._realism_cases import moving
-from trailveil import adversaries
-from trailveil.adversaries import DEFAULT, at_speed, every
-from trailveil.adversary import Adversary, exposure
 from trailveil.designer import design
 from trailveil.errors import TrailveilError
-from trailveil.guarantee import loss_bound_for
-from trailveil.kernels import Kernel
-from trailveil.prior import Prior
-from trailveil.priors import BUILT_IN
-from trailveil.secrets import Secret
+from trailveil.gp.kernels import Kernel
+from trailveil.privacy import adversaries
+from trailveil.privacy.adversaries import DEFAULT, at_speed, every
+from trailveil.privacy.adversary import Adversary, exposure
+from trailveil.privacy.guarantee import loss_bound_for
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.priors import BUILT_IN
+from trailveil.privacy.secrets import Secret
 
 BOUND = loss_bound_for(1.0, 200.0)
 TIMES = np.arange(0.0, 3601.0, 20.0)

@@ -18,10 +18,10 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.gaussian import FloatArray
-from trailveil.guarantee import CIRCLE_68
-from trailveil.place_noise import PlaceNoise, place_noise
-from trailveil.request import Request
+from trailveil.gp.gaussian import FloatArray
+from trailveil.privacy.guarantee import CIRCLE_68
+from trailveil.release.place_noise import PlaceNoise, place_noise
+from trailveil.release.request import Request
 
 DAYS, WAYS = 3 * 365, 4
 # Seconds of a ride from home to where it turns, and between fixes.

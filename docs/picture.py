@@ -10,14 +10,14 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
-from trailveil.activities import ACTIVITIES, MIDDLE
-from trailveil.datasets.day import day_plan, simulated_day
-from trailveil.drawing import draw
-from trailveil.guarantee import CIRCLE_68
-from trailveil.projection import frame_for
-from trailveil.release import plan
-from trailveil.request import Request
-from trailveil.selection import Stretch
+from trailveil.traces.activities import ACTIVITIES, MIDDLE
+from trailveil.studies.datasets.day import day_plan, simulated_day
+from trailveil.release.drawing import draw
+from trailveil.privacy.guarantee import CIRCLE_68
+from trailveil.traces.projection import frame_for
+from trailveil.release.plan import plan
+from trailveil.release.request import Request
+from trailveil.traces.selection import Stretch
 
 TARGET = Path(__file__).parent / "images" / "day.svg"
 # For a picture of an invented place only: a seed that is known protects nothing.

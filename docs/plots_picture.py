@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from trailveil.drawing import draw
+from trailveil.release.drawing import draw
 from trailveil.plots import covariance, posterior, trace, trade_off
 
 HERE = Path(__file__).parent

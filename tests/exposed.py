@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from trailveil.adversaries import Named, moving, seeing_stillness
-from trailveil.adversary import Adversary
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import Kernel, latent, split
-from trailveil.mechanism import Mechanism
-from trailveil.prior import Prior
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import Kernel, latent, split
+from trailveil.privacy.adversaries import Named, moving, seeing_stillness
+from trailveil.privacy.adversary import Adversary
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import Prior
 
 Span = tuple[float, float]
 

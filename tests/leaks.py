@@ -15,7 +15,7 @@ from tests.formats import traces
 from tests.formats.fit_files import EPOCH as FIT_EPOCH
 from tests.formats.fit_files import PLACE, RECORD, UINT32, definition, framed, semicircles
 from tests.formats.traces import COUNT, PLACES, SECONDS, TRACE, written
-from trailveil.projection import MICRO
+from trailveil.traces.projection import MICRO
 
 ELEVATIONS = [512.34 + i for i in range(COUNT)]
 FEET = [1681 + i for i in range(COUNT)]

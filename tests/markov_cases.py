@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import (
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import (
     Constant,
     IntegratedOU,
     Kernel,

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from pyproj import Geod
 
 from tests.rides import BEGIN
-from trailveil.trace import NANOSECONDS, Trace
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 Where = tuple[float, float]
 ANYWHERE: Sequence[Where] = [

@@ -12,16 +12,16 @@ from tests.densities import (
     kernel_rbf,
     mp,
 )
-from trailveil.composition import Release
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import (
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import (
     RBF,
     Kernel,
     Matern12,
     Periodic,
 )
-from trailveil.mechanism import Mechanism
-from trailveil.secrets import Secret
+from trailveil.privacy.composition import Release
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.secrets import Secret
 
 TIMES = np.array([0.0, 1.0, 2.5, 4.0])
 # A kernel of the package beside its formula, written again.

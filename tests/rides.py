@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from trailveil.formats.moments import format_moments
-from trailveil.stops import Interval
-from trailveil.trace import NANOSECONDS, Trace
+from trailveil.traces.formats.moments import format_moments
+from trailveil.traces.stops import Interval
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 BEGIN = 1_715_672_400  # 2024-05-14T07:40:00Z
 PATIENCE = 600.0

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d, uniform_filter1d
 
 from tests.rides import ride
-from trailveil.gaussian import FloatArray
-from trailveil.trace import Trace
+from trailveil.gp.gaussian import FloatArray
+from trailveil.traces.trace import Trace
 
 _DEGREES = 1 / np.array([111_200.0, 111_200.0 * np.cos(np.radians(48.137))])
 

@@ -7,29 +7,29 @@ import numpy as np
 import pytest
 
 from tests.rides import ride
-from trailveil.accounting import account, check_total, told_by
-from trailveil.adversaries import Named, at_speed
-from trailveil.arrays import from_bytes, to_bytes
-from trailveil.beside import EVERYTHING
-from trailveil.clocks import stopped
-from trailveil.composition import Release, joint_loss
 from trailveil.errors import Refused
-from trailveil.everywhere import plan_everywhere
-from trailveil.kernels import Kernel
+from trailveil.files.arrays import from_bytes, to_bytes
+from trailveil.gp.clocks import stopped
+from trailveil.gp.kernels import Kernel
 from trailveil.ledger import Ledger, Mark, open_ledger
-from trailveil.mechanism import Mechanism, no_noise
-from trailveil.place_accounts import places_told
-from trailveil.places import Place, designed, save_places, shared_noise
-from trailveil.projection import Frame
-from trailveil.protecting import known_places, publish, requested
-from trailveil.published import Published
-from trailveil.recorded import packed
-from trailveil.release import Plan, plan
-from trailveil.request import Method, Request
-from trailveil.secrets import Secret
-from trailveil.selection import Chosen
-from trailveil.trace import Trace
-from trailveil.visits import Circle
+from trailveil.ledger.accounting import account, check_total, told_by
+from trailveil.ledger.beside import EVERYTHING
+from trailveil.ledger.place_accounts import places_told
+from trailveil.ledger.places import Place, designed, save_places, shared_noise
+from trailveil.ledger.protecting import known_places, publish, requested
+from trailveil.ledger.published import Published
+from trailveil.ledger.recorded import packed
+from trailveil.privacy.adversaries import Named, at_speed
+from trailveil.privacy.composition import Release, joint_loss
+from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.privacy.secrets import Secret
+from trailveil.release.everywhere import plan_everywhere
+from trailveil.release.plan import Plan, plan
+from trailveil.release.request import Method, Request
+from trailveil.traces.projection import Frame
+from trailveil.traces.selection import Chosen
+from trailveil.traces.trace import Trace
+from trailveil.traces.visits import Circle
 
 AT, PLAIN = (48.137, 11.575), (Named.PLAIN,)
 BEGIN, DAY = 1_715_672_400, 86_400
@@ -357,7 +357,7 @@ def test_of_a_long_recording_some_hours_around_are_enough(
     home = ("start+6h", "start+7h")
     made = plan(trace, requested(trace, Chosen(home, returns=False, ends=False), NOISE))
     (whole,) = told_by(made, [])
-    monkeypatch.setattr("trailveil.accounting._LONG", 100)
+    monkeypatch.setattr("trailveil.ledger.accounting._LONG", 100)
     (part,) = told_by(made, [])
     assert part.told[0] == pytest.approx(whole.told[0], rel=1e-4)
 

@@ -9,20 +9,20 @@ import pytest
 
 from tests.formats.fit_files import DEFINITIONS, ENUM, definition, framed, record
 from tests.rides import ride
-from trailveil.activities import ACTIVITIES, MIDDLE, activity_of, called, slowest
-from trailveil.cleaning import clean
-from trailveil.cutting import way, withheld
 from trailveil.errors import InvalidValue, Refused
-from trailveil.formats import read
-from trailveil.halving import leaving_half
+from trailveil.ledger.protecting import planned, requested
 from trailveil.privacy.movement import Movement
-from trailveil.protecting import planned, requested
-from trailveil.release import plan
+from trailveil.release.cutting import way, withheld
+from trailveil.release.halving import leaving_half
+from trailveil.release.plan import plan
+from trailveil.release.request import Method, Request
 from trailveil.report import record as record_of
 from trailveil.report import text
-from trailveil.request import Method, Request
-from trailveil.selection import Chosen, Stretch
-from trailveil.trace import NANOSECONDS, Trace
+from trailveil.traces.activities import ACTIVITIES, MIDDLE, activity_of, called, slowest
+from trailveil.traces.cleaning import clean
+from trailveil.traces.formats import read
+from trailveil.traces.selection import Chosen, Stretch
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 MEANINGS = {
     "running": "run",

@@ -2,7 +2,9 @@
 
 import pytest
 
-from trailveil.adversaries import (
+from trailveil.errors import InvalidValue
+from trailveil.gp.kernels import Constant, IntegratedOU, Matern32, Sum, White
+from trailveil.privacy.adversaries import (
     DEFAULT,
     Named,
     at_speed,
@@ -11,9 +13,7 @@ from trailveil.adversaries import (
     named,
     seeing_stillness,
 )
-from trailveil.adversary import PLAIN, Adversary, Known
-from trailveil.errors import InvalidValue
-from trailveil.kernels import Constant, IntegratedOU, Matern32, Sum, White
+from trailveil.privacy.adversary import PLAIN, Adversary, Known
 
 MOVING = IntegratedOU(3.0, 60.0) + White(2.0) + Constant(1e5)
 MATERN = Matern32(80.0, 300.0) + White(2.0) + Constant(1e5)

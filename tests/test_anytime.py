@@ -6,9 +6,21 @@ import numpy as np
 import pytest
 
 from tests.rides import ride
-from trailveil import stationary
-from trailveil.adversary import PLAIN, Adversary, exposure
-from trailveil.anytime import (
+from trailveil.errors import InvalidValue, Refused
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import (
+    RBF,
+    Constant,
+    IntegratedOU,
+    Kernel,
+    Matern12,
+    Matern32,
+    StoppedClock,
+    White,
+)
+from trailveil.privacy import stationary
+from trailveil.privacy.adversary import PLAIN, Adversary, exposure
+from trailveil.privacy.anytime import (
     PATH_SLACK,
     SETTLED_SLACK,
     Assumed,
@@ -19,24 +31,12 @@ from trailveil.anytime import (
     stay_grid,
     worst,
 )
-from trailveil.errors import InvalidValue, Refused
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import (
-    RBF,
-    Constant,
-    IntegratedOU,
-    Kernel,
-    Matern12,
-    Matern32,
-    StoppedClock,
-    White,
-)
-from trailveil.mechanism import Mechanism
-from trailveil.prior import Prior
-from trailveil.release import plan
-from trailveil.request import Method, Request
-from trailveil.secrets import Secret
-from trailveil.selection import Stretch
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
+from trailveil.release.plan import plan
+from trailveil.release.request import Method, Request
+from trailveil.traces.selection import Stretch
 
 LEVEL, WHITE = 1e5, 2.0
 PERSON = Movement(3.0, 60.0, WHITE**2, LEVEL**2)

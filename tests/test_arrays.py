@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from trailveil.arrays import from_bytes, to_bytes
 from trailveil.errors import InvalidValue
+from trailveil.files.arrays import from_bytes, to_bytes
 
 
 def arrays() -> dict[str, NDArray[Any]]:

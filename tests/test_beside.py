@@ -12,13 +12,13 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.oracles.dense_movement import Law, Rows, released
-from trailveil.adversaries import at_speed
-from trailveil.beside import Piece, worst_beside
 from trailveil.designer.window import window_noise
-from trailveil.kernels import Kernel
-from trailveil.mechanism import Mechanism
-from trailveil.request import DEFAULT_KERNEL, Request
-from trailveil.trace import NANOSECONDS
+from trailveil.gp.kernels import Kernel
+from trailveil.ledger.beside import Piece, worst_beside
+from trailveil.privacy.adversaries import at_speed
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.release.request import DEFAULT_KERNEL, Request
+from trailveil.traces.trace import NANOSECONDS
 
 REQUEST = Request((), radius=100.0)
 SLOW, STEADY = REQUEST.slowest, float(REQUEST.steady)

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from tests.datasets.geolife_files import plt_text, walked, write_user
-from trailveil.calibrating import (
+from trailveil.errors import InvalidValue, UnreadableInput
+from trailveil.gp.kernels import IntegratedOU, White
+from trailveil.privacy.priors import BUILT_IN, PriorSpec
+from trailveil.studies.calibrating import (
     ALL,
     Recorded,
     calibrate,
@@ -14,10 +17,7 @@ from trailveil.calibrating import (
     recorded,
     recorded_as,
 )
-from trailveil.errors import InvalidValue, UnreadableInput
-from trailveil.kernels import IntegratedOU, White
-from trailveil.priors import BUILT_IN, PriorSpec
-from trailveil.trace import Trace
+from trailveil.traces.trace import Trace
 
 DEFAULT = [BUILT_IN["default"]]
 

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.markov_cases import SMOOTH, WITH_NOISE, nasty_times, relative
-from trailveil.chains import (
+from trailveil.errors import InvalidValue
+from trailveil.gp.chains import (
     BLOCK,
     Recursion,
     blocks,
@@ -16,11 +17,10 @@ from trailveil.chains import (
     normals_needed,
     sample_process,
 )
-from trailveil.errors import InvalidValue
-from trailveil.extended import Extended
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import RBF, IntegratedOU, Kernel, Matern32, White
-from trailveil.statespace import required_state_space
+from trailveil.gp.extended import Extended
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import RBF, IntegratedOU, Kernel, Matern32, White
+from trailveil.gp.statespace import required_state_space
 
 
 def product(kernel: Kernel, times: FloatArray, x: FloatArray) -> FloatArray:

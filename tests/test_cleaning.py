@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trailveil.cleaning import Cleaning, clean
 from trailveil.errors import InvalidValue, Refused, TrailveilError, UnreadableInput
-from trailveil.trace import Recording, Seen, Trace
+from trailveil.traces.cleaning import Cleaning, clean
+from trailveil.traces.trace import Recording, Seen, Trace
 
 START = np.datetime64("2024-05-01T08:00:00", "ns")
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -16,18 +16,18 @@ from tests.densities import (
     mp,
 )
 from tests.releases import KERNELS, TIMES, agree, mechanism, secrets_at, whole
-from trailveil.composition import Release, joint_loss
 from trailveil.errors import NumericalError
-from trailveil.kernels import (
+from trailveil.gp.kernels import (
     RBF,
     Matern12,
     White,
 )
-from trailveil.loss import loss_matrix
-from trailveil.mechanism import Mechanism
-from trailveil.parallel import parallel_sum
-from trailveil.prior import Prior, SideInformation
-from trailveil.secrets import Secret
+from trailveil.gp.parallel import parallel_sum
+from trailveil.privacy.composition import Release, joint_loss
+from trailveil.privacy.loss import loss_matrix
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import Prior, SideInformation
+from trailveil.privacy.secrets import Secret
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -7,12 +7,10 @@ from hypothesis import strategies as st
 
 from tests.densities import kernel_exponential, matrix, mp
 from tests.releases import KERNELS, TIMES, agree, mechanism, secrets_at
-from trailveil.composition import Release, joint_loss
 from trailveil.designer.closed_form import least_noise
 from trailveil.errors import InvalidValue
-from trailveil.gaussian import FloatArray
-from trailveil.guarantee import Guarantee, loss_bound_for
-from trailveil.kernels import (
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import (
     RBF,
     Constant,
     IntegratedOU,
@@ -22,10 +20,12 @@ from trailveil.kernels import (
     Periodic,
     White,
 )
-from trailveil.loss import loss_matrix
-from trailveil.mechanism import Mechanism
-from trailveil.prior import Prior
-from trailveil.secrets import Secret
+from trailveil.privacy.composition import Release, joint_loss
+from trailveil.privacy.guarantee import Guarantee, loss_bound_for
+from trailveil.privacy.loss import loss_matrix
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
 
 SEEDS = st.integers(0, 2**32 - 1)
 

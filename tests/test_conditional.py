@@ -17,11 +17,11 @@ from tests.test_misspecification import (
     mechanism,
     released,
 )
-from trailveil.conditional import Pair, apart, extended_apart, without_noise
-from trailveil.kernels import Constant, Matern12, White
-from trailveil.mechanism import Mechanism
-from trailveil.misspecification import divergences
-from trailveil.secrets import Secret
+from trailveil.gp.kernels import Constant, Matern12, White
+from trailveil.privacy.conditional import Pair, apart, extended_apart, without_noise
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.misspecification import divergences
+from trailveil.privacy.secrets import Secret
 
 SEEDS = st.integers(0, 2**32 - 1)
 

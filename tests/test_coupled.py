@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.densities import Covariance, kernel_exponential, kernel_rbf, loss, mp
-from trailveil.composition import Release, joint_loss
-from trailveil.coupled import Coupling, blocks, coupled, decoupled, independent
 from trailveil.errors import InvalidValue
-from trailveil.gaussian import FloatArray
-from trailveil.guarantee import paper_bound, tight_bound
-from trailveil.kernels import RBF, Constant, Matern12, White
-from trailveil.loss import loss_matrix
-from trailveil.mechanism import Mechanism
-from trailveil.prior import Prior
-from trailveil.secrets import Secret
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import RBF, Constant, Matern12, White
+from trailveil.privacy.composition import Release, joint_loss
+from trailveil.privacy.coupled import Coupling, blocks, coupled, decoupled, independent
+from trailveil.privacy.guarantee import paper_bound, tight_bound
+from trailveil.privacy.loss import loss_matrix
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
 
 TIMES = np.array([0.0, 1.0, 2.5, 4.0])
 SEEDS = st.integers(0, 2**32 - 1)

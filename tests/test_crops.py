@@ -6,19 +6,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.exposed import variances_left
-from trailveil.adversaries import Named
-from trailveil.adversary import PLAIN, Adversary, exposures
-from trailveil.crops import LARGEST_FULL_MATRIX, Crop, Span, crops
-from trailveil.demands import Target, judged
 from trailveil.designer.splines import lag_of
 from trailveil.errors import Unavailable
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import RBF, Constant, IntegratedOU, Matern32, StoppedClock, White, split
-from trailveil.loss import loss_matrix
-from trailveil.mechanism import Mechanism
-from trailveil.prior import Prior
-from trailveil.request import DEFAULT_KERNEL
-from trailveil.secrets import Secret
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Matern32, StoppedClock, White, split
+from trailveil.privacy.adversaries import Named
+from trailveil.privacy.adversary import PLAIN, Adversary, exposures
+from trailveil.privacy.loss import loss_matrix
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
+from trailveil.release.crops import LARGEST_FULL_MATRIX, Crop, Span, crops
+from trailveil.release.demands import Target, judged
+from trailveil.release.request import DEFAULT_KERNEL
 
 LEFT = 316.0
 STEP = 10.0

@@ -7,16 +7,24 @@ import pytest
 
 from tests.exposed import exposed
 from tests.rides import ride
-from trailveil.adversaries import DEFAULT, Named
-from trailveil.adversary import Adversary, exposures
-from trailveil.crops import Crop, crops
-from trailveil.demands import Aims, Left, Target, adversaries_of, demanded, judged, judged_again
 from trailveil.errors import BeyondPrior
-from trailveil.gaussian import FloatArray
-from trailveil.mechanism import Mechanism, no_noise
-from trailveil.prior import Prior
-from trailveil.request import DEFAULT_KERNEL
-from trailveil.secrets import Secret
+from trailveil.gp.gaussian import FloatArray
+from trailveil.privacy.adversaries import DEFAULT, Named
+from trailveil.privacy.adversary import Adversary, exposures
+from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
+from trailveil.release.crops import Crop, crops
+from trailveil.release.demands import (
+    Aims,
+    Left,
+    Target,
+    adversaries_of,
+    demanded,
+    judged,
+    judged_again,
+)
+from trailveil.release.request import DEFAULT_KERNEL
 
 TIMES = ride(61, 20.0).seconds
 PRIOR = Prior(DEFAULT_KERNEL, TIMES)

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from tests.rides import ride
-from trailveil import design_cache
-from trailveil.design_cache import DesignCache
 from trailveil.designer import table
 from trailveil.designer.table import noise_of, read
 from trailveil.designer.window import WindowNoise, window_noise
 from trailveil.errors import NoRoom
+from trailveil.files.output import write_atomically
 from trailveil.ledger import user_ledger
-from trailveil.output import write_atomically
-from trailveil.protecting import cache_of, planned
-from trailveil.request import Method, Request
-from trailveil.selection import Stretch
+from trailveil.ledger.protecting import cache_of, planned
+from trailveil.release import design_cache
+from trailveil.release.design_cache import DesignCache
+from trailveil.release.request import Method, Request
+from trailveil.traces.selection import Stretch
 
 KEY = bytes(range(32))
 REQUEST = Request((), radius=150.0)

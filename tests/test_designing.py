@@ -12,17 +12,17 @@ import pytest
 
 from tests.exposed import Span, exposed
 from tests.rides import ride
-from trailveil import designing
-from trailveil.adversaries import DEFAULT, Named
-from trailveil.crops import Crop, crops
-from trailveil.demands import Target, judged
 from trailveil.designer.splines import Splines, splines
-from trailveil.designing import Designed, only_withheld, optimal, part_of
 from trailveil.errors import BeyondPrior, NumericalError, Refused
-from trailveil.gaussian import FloatArray
-from trailveil.mechanism import Mechanism, no_noise
-from trailveil.prior import Prior
-from trailveil.request import DEFAULT_KERNEL
+from trailveil.gp.gaussian import FloatArray
+from trailveil.privacy.adversaries import DEFAULT, Named
+from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.privacy.prior import Prior
+from trailveil.release import designing
+from trailveil.release.crops import Crop, crops
+from trailveil.release.demands import Target, judged
+from trailveil.release.designing import Designed, only_withheld, optimal, part_of
+from trailveil.release.request import DEFAULT_KERNEL
 
 TIMES = ride(61, 20.0).seconds
 BOUND = 1e-5
@@ -186,7 +186,7 @@ def test_noise_is_sought_where_it_must_fade(span: Span, monkeypatch: pytest.Monk
         seen.append(options["fading"])
         return splines(*arguments, **options)
 
-    monkeypatch.setattr("trailveil.designing.splines", noted)
+    monkeypatch.setattr("trailveil.release.designing.splines", noted)
     made_for([span], BARE, LONG)
     assert set(seen) == {crop.fading} == {(span[0] > 0, span[0] < LONG[-1])}
 
@@ -301,7 +301,7 @@ def test_of_more_fixes_than_are_looked_at_the_worst_is_searched_for(
     share = worst([span], target, mechanism) + flat
     few = target.missed(judged(crop, mechanism, 0, target, quickly=True))
     assert few < share * (1 - 1e-6)
-    monkeypatch.setattr("trailveil.demands._EVERY", 12)
+    monkeypatch.setattr("trailveil.release.demands._EVERY", 12)
     found = target.missed(judged(crop, mechanism, 0, target))
     assert found == pytest.approx(share, rel=1e-6)
     assert found >= share * (1 - 1e-7)

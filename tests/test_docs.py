@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from trailveil.cli import COMMANDS, cli
-from trailveil.datasets.day import simulated_day
-from trailveil.formats import write
-from trailveil.streets.town import write_example
+from trailveil.studies.datasets.day import simulated_day
+from trailveil.traces.formats import write
+from trailveil.traces.streets.town import write_example
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 from tests.rides import ride, written
 from trailveil.cli import cli
 from trailveil.errors import InvalidValue, UnwritableOutput
-from trailveil.formats import read
-from trailveil.retiming import Retiming
+from trailveil.traces.formats import read
+from trailveil.traces.retiming import Retiming
 
 TRACE = ride(240, 10.0, seed=3)
 QUICK = ("--activity", "drive", "--radius", "20")

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from tests.rides import ride, run, written
-from trailveil.adversary import PLAIN, Adversary, exposure
-from trailveil.drawing import draw, noise_of
 from trailveil.errors import InvalidValue
-from trailveil.everywhere import plan_everywhere
-from trailveil.kernels import Constant, IntegratedOU, White
-from trailveil.prior import Prior
-from trailveil.release import Plan
-from trailveil.request import DEFAULT_KERNEL, Method, Request
-from trailveil.secrets import Secret
+from trailveil.gp.kernels import Constant, IntegratedOU, White
+from trailveil.privacy.adversary import PLAIN, Adversary, exposure
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
+from trailveil.release.drawing import draw, noise_of
+from trailveil.release.everywhere import plan_everywhere
+from trailveil.release.plan import Plan
+from trailveil.release.request import DEFAULT_KERNEL, Method, Request
 
 
 @pytest.fixture(scope="module")

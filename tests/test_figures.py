@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from tests.conftest import Sweep
-from trailveil.adversaries import Named, every
-from trailveil.adversary import Adversary, exposure, left
 from trailveil.designer.block import exact_block
 from trailveil.designer.closed_form import everywhere, least_loss, least_noise
 from trailveil.designer.designer import design
-from trailveil.guarantee import loss_bound_for
-from trailveil.kernels import RBF, Constant, IntegratedOU, Kernel, Periodic, White
-from trailveil.loss import loss_matrix, marginal_losses
-from trailveil.mechanism import no_noise
-from trailveil.prior import Prior
-from trailveil.secrets import Secret
+from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Kernel, Periodic, White
+from trailveil.privacy.adversaries import Named, every
+from trailveil.privacy.adversary import Adversary, exposure, left
+from trailveil.privacy.guarantee import loss_bound_for
+from trailveil.privacy.loss import loss_matrix, marginal_losses
+from trailveil.privacy.mechanism import no_noise
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
 
 BOUND = loss_bound_for(1.0, 200.0, 5.0)
 """What radius 200 m, epsilon 1 at order 5 leaves a loss."""

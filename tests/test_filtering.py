@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.markov_cases import SMOOTH, nasty_times, relative
-from trailveil import filtering
-from trailveil.filtering import factorise
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import Kernel, Matern12, Matern52
-from trailveil.statespace import Component, required_state_space
+from trailveil.gp import filtering
+from trailveil.gp.filtering import factorise
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import Kernel, Matern12, Matern52
+from trailveil.gp.statespace import Component, required_state_space
 
 NAMES = sorted(SMOOTH)
 

@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rides import ride
-from trailveil import fix_losses as module
 from trailveil.errors import InvalidValue
-from trailveil.fix_losses import fix_losses, inverse_diagonal
-from trailveil.kernels import RBF, Constant, IntegratedOU, Matern32, White
-from trailveil.loss import marginal_losses
-from trailveil.markov import markov_rows
-from trailveil.mechanism import Mechanism, no_noise
-from trailveil.prior import Prior
-from trailveil.secrets import Secret
+from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Matern32, White
+from trailveil.privacy import fix_losses as module
+from trailveil.privacy.fix_losses import fix_losses, inverse_diagonal
+from trailveil.privacy.loss import marginal_losses
+from trailveil.privacy.markov import markov_rows
+from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
 
 MOVING = IntegratedOU(3.0, 60.0) + White(2.0)
 KERNELS = {

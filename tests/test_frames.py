@@ -13,10 +13,10 @@ import shapely
 from hypothesis import given, settings
 
 from tests.formats.traces import TRACE, traces
-from trailveil.cleaning import clean
 from trailveil.errors import InvalidValue, Unavailable, UnreadableInput
-from trailveil.formats import read
-from trailveil.frames import (
+from trailveil.traces.cleaning import clean
+from trailveil.traces.formats import read
+from trailveil.traces.frames import (
     from_frame,
     from_trajectory,
     to_frame,
@@ -24,7 +24,7 @@ from trailveil.frames import (
     to_positionfixes,
     to_trajectories,
 )
-from trailveil.trace import Recording, Seen, Trace
+from trailveil.traces.trace import Recording, Seen, Trace
 
 TWO = Trace(TRACE.times, TRACE.positions, np.repeat([0, 1], 20), (0, 1))
 

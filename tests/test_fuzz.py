@@ -10,7 +10,7 @@ from tests.fuzz.driver import Campaign, run, table
 from tests.fuzz.inputs import READ, STRUCTURED, made
 from tests.fuzz.planted import FAULTS
 from tests.fuzz.worker import FAULT
-from trailveil.formats.table import FORMATS
+from trailveil.traces.formats.table import FORMATS
 
 ROOT = Path(__file__).parents[1]
 EXPECTED = {

@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 
 from tests.exposed import variances_left
 from tests.rides import ride
-from trailveil.adversaries import DEFAULT, Named
-from trailveil.drawing import draw
 from trailveil.errors import Refused
-from trailveil.everywhere import plan_everywhere
-from trailveil.kept import AROUND, EDGES, left_out, with_fields_left_out
-from trailveil.kernels import IntegratedOU
+from trailveil.gp.kernels import IntegratedOU
 from trailveil.ledger import open_ledger
-from trailveil.protecting import seed_of, whole_of
-from trailveil.release import Plan, identity, plan
-from trailveil.request import KNOWS_PATH, Method, Request
-from trailveil.selection import Stretch
-from trailveil.trace import NANOSECONDS, Trace
+from trailveil.ledger.protecting import seed_of, whole_of
+from trailveil.privacy.adversaries import DEFAULT, Named
+from trailveil.release.drawing import draw
+from trailveil.release.everywhere import plan_everywhere
+from trailveil.release.kept import AROUND, EDGES, left_out, with_fields_left_out
+from trailveil.release.plan import Plan, identity, plan
+from trailveil.release.request import KNOWS_PATH, Method, Request
+from trailveil.traces.selection import Stretch
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 BARE = ride(180, 20.0)  # an hour
 HEIGHTS = 400.0 + np.arange(180.0)

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trailveil.errors import InvalidValue
-from trailveil.extended import Extended
-from trailveil.gaussian import KERNEL_ROUNDING, UNIT_ROUNDOFF, FloatArray
-from trailveil.kernels import (
+from trailveil.gp.extended import Extended
+from trailveil.gp.gaussian import KERNEL_ROUNDING, UNIT_ROUNDOFF, FloatArray
+from trailveil.gp.kernels import (
     RBF,
     Constant,
     Function,

@@ -9,8 +9,8 @@ from sklearn.gaussian_process import kernels as sk
 
 import trailveil as tv
 from trailveil.errors import InvalidValue, Unavailable
-from trailveil.extended import Extended
-from trailveil.kernels import (
+from trailveil.gp.extended import Extended
+from trailveil.gp.kernels import (
     RBF,
     Constant,
     Function,

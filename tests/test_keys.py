@@ -12,15 +12,15 @@ from scipy.stats import norm
 
 from tests.rides import ride
 from trailveil.cli import cli
-from trailveil.drawing import draw
 from trailveil.errors import Refused, TrailveilError, UnwritableOutput
-from trailveil.keys import load_key, new_key
+from trailveil.files.keys import load_key, new_key
 from trailveil.ledger import open_ledger
-from trailveil.protecting import check_released, publish, requested, seed_of
-from trailveil.release import Plan, identity, plan
-from trailveil.request import Method, Request
-from trailveil.selection import Chosen
-from trailveil.trace import Trace
+from trailveil.ledger.protecting import check_released, publish, requested, seed_of
+from trailveil.release.drawing import draw
+from trailveil.release.plan import Plan, identity, plan
+from trailveil.release.request import Method, Request
+from trailveil.traces.selection import Chosen
+from trailveil.traces.trace import Trace
 
 TRACE = ride(30, 30.0)
 
@@ -168,7 +168,7 @@ def test_a_run_writes_over_no_key_and_no_prior(
     option: str, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tests.rides import written
-    from trailveil.priors import BUILT_IN, to_json
+    from trailveil.privacy.priors import BUILT_IN, to_json
 
     monkeypatch.chdir(tmp_path)
     written(Path("ride.gpx"), TRACE)

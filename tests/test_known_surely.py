@@ -4,14 +4,14 @@ import mpmath
 import numpy as np
 import pytest
 
-from trailveil.adversary import Adversary, Known, exposure
 from trailveil.errors import InvalidValue
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import Constant, Matern32, White
-from trailveil.marginals import seen
-from trailveil.mechanism import Mechanism
-from trailveil.prior import Prior
-from trailveil.secrets import Secret
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import Constant, Matern32, White
+from trailveil.privacy.adversary import Adversary, Known, exposure
+from trailveil.privacy.marginals import seen
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
 
 LEVEL, WHITE, ACCURACY, AWAY = 1000.0, 2.0, 10.0, 300.0
 SMOOTH = Matern32(80.0, 300.0)

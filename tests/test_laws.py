@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 
 from trailveil.designer.baselines import concentrated, uniform
 from trailveil.designer.closed_form import least_loss
-from trailveil.kernels import Matern32, White
-from trailveil.loss import loss_matrix
-from trailveil.mechanism import Mechanism
-from trailveil.prior import Prior
-from trailveil.secrets import Secret
+from trailveil.gp.kernels import Matern32, White
+from trailveil.privacy.loss import loss_matrix
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
 
 SEEDS = st.integers(0, 10_000)
 

@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trailveil.adversaries import DEFAULT, every
-from trailveil.adversary import PLAIN, Adversary, exposures, far_from, known_path, span_of
-from trailveil.adversary import value_losses as values_of_one
 from trailveil.errors import InvalidValue, NumericalError
-from trailveil.extended_loss import extended_loss
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import RBF, Constant, IntegratedOU, Kernel, Matern32, White, split
-from trailveil.marginals import Seen, seen, value_losses
-from trailveil.mechanism import Mechanism, no_noise
-from trailveil.precision import given_one_value
-from trailveil.prior import NOTHING_KNOWN, Prior, SideInformation, observe
-from trailveil.secrets import Secret
-from trailveil.values_beside import Beside, beside_values
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Kernel, Matern32, White, split
+from trailveil.privacy.adversaries import DEFAULT, every
+from trailveil.privacy.adversary import PLAIN, Adversary, exposures, far_from, known_path, span_of
+from trailveil.privacy.adversary import value_losses as values_of_one
+from trailveil.privacy.extended_loss import extended_loss
+from trailveil.privacy.marginals import Seen, seen, value_losses
+from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.privacy.precision import given_one_value
+from trailveil.privacy.prior import NOTHING_KNOWN, Prior, SideInformation, observe
+from trailveil.privacy.secrets import Secret
+from trailveil.privacy.values_beside import Beside, beside_values
 
 WALK = IntegratedOU(3.0, 60.0) + White(2.0)
 MOVING = WALK + Constant(1e5)
@@ -62,7 +62,7 @@ def places_in_the_stay(prior: Prior) -> list[Secret]:
 def in_form(form: str, monkeypatch: pytest.MonkeyPatch) -> Kernel:
     """The kernel to judge with in a form, which is the only one from here on."""
     most, kernel = FORMS[form]
-    monkeypatch.setattr("trailveil.prior.LARGEST_DENSE", most)
+    monkeypatch.setattr("trailveil.privacy.prior.LARGEST_DENSE", most)
     return kernel
 
 
@@ -72,7 +72,7 @@ def flat(prior: Prior, adversary: Adversary) -> float:
 
 
 def check_each(prior: Prior, places: list[Secret], mechanism: Mechanism, one: Adversary) -> None:
-    """Every place by itself, as trailveil.adversary has it.
+    """Every place by itself, as trailveil.privacy.adversary has it.
 
     Both are from above by at most 1e-8 of the precision with the release; known values in O(n)
     have a doubt of 1e-9 of their own, which shared covariances may raise to some 1e-7. Where one is
@@ -233,7 +233,7 @@ def of_the_whole_and_of_a_crop(
     own, start = cut(times, rows)
     places = [Secret.at(time) for time in moments]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("trailveil.prior.LARGEST_DENSE", 0)
+        patch.setattr("trailveil.privacy.prior.LARGEST_DENSE", 0)
         said = [exposures(whole, place, Mechanism(times, factor), one) for place in places]
         found = seen(
             Prior(MOVING, own),
@@ -348,7 +348,7 @@ def test_one_by_one_is_the_same(one: Adversary, monkeypatch: pytest.MonkeyPatch)
     def fails(*_: object) -> None:
         raise NumericalError("too hard")
 
-    monkeypatch.setattr("trailveil.marginals._seen", fails)
+    monkeypatch.setattr("trailveil.privacy.marginals._seen", fails)
     found = seen(prior, places, mechanism, hidden)
     for name in ("losses", "before", "after", "known", "least"):
         assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=2e-5), name
@@ -389,6 +389,6 @@ def test_more_doubt_of_a_known_value_than_it_varies_is_refused(
             np.array([[1e4]]), 50.0 * ones[None], variances, np.append([0.0], 21.0 * ones)
         )
 
-    monkeypatch.setattr("trailveil.marginals.beside_values", doubted)
+    monkeypatch.setattr("trailveil.privacy.marginals.beside_values", doubted)
     with pytest.raises(NumericalError, match="must not be determined to within rounding"):
         value_losses(prior, [place], noise(0, False), Adversary.knows_point())

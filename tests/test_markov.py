@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.markov_cases import SMOOTH, WITH_NOISE, nasty_times, relative
-from trailveil.chains import Recursion
 from trailveil.errors import InvalidValue, NumericalError
-from trailveil.extended import Extended
-from trailveil.gaussian import FloatArray, dense_system, posterior
-from trailveil.kernels import (
+from trailveil.gp.chains import Recursion
+from trailveil.gp.extended import Extended
+from trailveil.gp.gaussian import FloatArray, dense_system, posterior
+from trailveil.gp.kernels import (
     RBF,
     Constant,
     IntegratedOU,
@@ -25,17 +25,17 @@ from trailveil.kernels import (
     StoppedClock,
     White,
 )
-from trailveil.loss import loss_given
-from trailveil.markov import (
+from trailveil.privacy.loss import loss_given
+from trailveil.privacy.markov import (
     MarkovSystem,
     _whitening,
     covariance_product,
     markov_rows,
     markov_system,
 )
-from trailveil.mechanism import Mechanism
-from trailveil.prior import LARGEST_DENSE, Observation, Prior, SideInformation, observe
-from trailveil.secrets import Secret
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import LARGEST_DENSE, Observation, Prior, SideInformation, observe
+from trailveil.privacy.secrets import Secret
 
 BASES: dict[str, Kernel] = {
     "matern12": Matern12(60.0, 300.0),
@@ -335,9 +335,9 @@ def test_products_of_large_matrices_without_the_matrix(
     x = np.random.default_rng(0).normal(size=(b.size, 2))
     expected = kernel(a, b) @ x
     assert relative(covariance_product(kernel, a, b, x), expected) < 1e-15
-    monkeypatch.setattr("trailveil.markov._LARGEST_BLOCK", 7)
+    monkeypatch.setattr("trailveil.privacy.markov._LARGEST_BLOCK", 7)
     in_pieces = covariance_product(kernel, a, b, x)
-    monkeypatch.setattr("trailveil.markov._MANY_COLUMNS", 0)
+    monkeypatch.setattr("trailveil.privacy.markov._MANY_COLUMNS", 0)
     assert relative(in_pieces, expected) < 1e-14
     assert relative(covariance_product(kernel, a, b, x), expected) < 1e-12
 
@@ -351,8 +351,8 @@ def test_a_matrix_that_is_not_markov_is_taken_in_pieces(monkeypatch: pytest.Monk
         return formula(self, a, b, m)
 
     monkeypatch.setattr(RBF, "formula", watched)
-    monkeypatch.setattr("trailveil.markov._LARGEST_BLOCK", 100)
-    monkeypatch.setattr("trailveil.markov._MANY_COLUMNS", 0)
+    monkeypatch.setattr("trailveil.privacy.markov._LARGEST_BLOCK", 100)
+    monkeypatch.setattr("trailveil.privacy.markov._MANY_COLUMNS", 0)
     a, b, x = np.arange(33.0), np.arange(20.0), np.ones((20, 1))
     found = covariance_product(RBF(3.0), a, b, x)
     assert max(largest) <= 100

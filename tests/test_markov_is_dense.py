@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from tests.markov_cases import relative
-from trailveil.adversary import PLAIN, Adversary, Exposure, exposures, left, value_losses
 from trailveil.designer import design
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import Constant, IntegratedOU, Kernel, Matern12, Matern32, Matern52, White
-from trailveil.loss import losses, marginal_losses
-from trailveil.markov import MarkovSystem
-from trailveil.mechanism import Mechanism
-from trailveil.prior import Prior, SideInformation, observe
-from trailveil.secrets import Secret
-from trailveil.values_beside import Beside
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import Constant, IntegratedOU, Kernel, Matern12, Matern32, Matern52, White
+from trailveil.privacy.adversary import PLAIN, Adversary, Exposure, exposures, left, value_losses
+from trailveil.privacy.loss import losses, marginal_losses
+from trailveil.privacy.markov import MarkovSystem
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import Prior, SideInformation, observe
+from trailveil.privacy.secrets import Secret
+from trailveil.privacy.values_beside import Beside
 
 # One row more than extended precision would take: full matrices in double precision answer.
 COUNT, EQUAL = 321, 1e-8
@@ -78,7 +78,7 @@ def both(monkeypatch: pytest.MonkeyPatch, compute: Callable[[], T]) -> tuple[T, 
     """By the O(n) form, and by full matrices."""
     found = []
     for largest in (0, 10 * COUNT):
-        monkeypatch.setattr("trailveil.prior.LARGEST_DENSE", largest)
+        monkeypatch.setattr("trailveil.privacy.prior.LARGEST_DENSE", largest)
         found.append(compute())
     return found[0], found[1]
 
@@ -151,7 +151,7 @@ def test_exposures(name: str, who: str, monkeypatch: pytest.MonkeyPatch) -> None
 
         stated = both(monkeypatch, exposed)
         with monkeypatch.context() as bare:
-            bare.setattr("trailveil.adversary._doubts", no_doubts)
+            bare.setattr("trailveil.privacy.adversary._doubts", no_doubts)
             fast, full = both(bare, exposed)
         # A level of 100 km costs digits, up to what each form itself states.
         hidden = [
@@ -175,7 +175,7 @@ def test_doubt_of_known_values_counts_against_us(
 
         stated = both(monkeypatch, found)
         with monkeypatch.context() as bare:
-            bare.setattr("trailveil.adversary._doubts", no_doubts)
+            bare.setattr("trailveil.privacy.adversary._doubts", no_doubts)
             figures = both(monkeypatch, found)
         for upper, figure in zip(stated, figures, strict=True):
             assert np.all(upper >= figure)

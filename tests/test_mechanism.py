@@ -10,17 +10,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from trailveil.adversary import PLAIN, Adversary
 from trailveil.designer import Certificate, Kind, design
-from trailveil.drawing import noise_of
 from trailveil.errors import InvalidValue
-from trailveil.extended import Extended
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import RBF, Constant, IntegratedOU, Kernel, Matern32, White, latent, stopped
-from trailveil.mechanism import Mechanism, no_noise
-from trailveil.prior import Prior
-from trailveil.secrets import Secret
-from trailveil.statespace import is_markov
+from trailveil.gp.extended import Extended
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import (
+    RBF,
+    Constant,
+    IntegratedOU,
+    Kernel,
+    Matern32,
+    White,
+    latent,
+    stopped,
+)
+from trailveil.gp.statespace import is_markov
+from trailveil.privacy.adversary import PLAIN, Adversary
+from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
+from trailveil.release.drawing import noise_of
 
 M = Extended(300)
 TIMES = np.array([0.0, 0.5, 1.75, 3.0, 3.25, 5.0, 6.5, 7.0, 9.0])

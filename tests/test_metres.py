@@ -5,12 +5,12 @@ import pytest
 from pyproj import Geod
 from scipy.stats import chi2
 
-from trailveil.drawing import draw
-from trailveil.mechanism import Mechanism
-from trailveil.projection import frame_for
-from trailveil.release import Plan
-from trailveil.request import Request
-from trailveil.trace import NANOSECONDS, Trace
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.release.drawing import draw
+from trailveil.release.plan import Plan
+from trailveil.release.request import Request
+from trailveil.traces.projection import frame_for
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 GEOD = Geod(ellps="WGS84")
 COUNT, STD = 20_000, 100.0

@@ -19,17 +19,17 @@ from tests.densities import (
     shifted,
 )
 from tests.releases import TIMES, whole
-from trailveil.composition import Release
 from trailveil.designer.closed_form import least_noise
 from trailveil.errors import InvalidValue, NumericalError
-from trailveil.gaussian import FloatArray
-from trailveil.guarantee import loss_bound_for
-from trailveil.kernels import RBF, Constant, IntegratedOU, Kernel, Matern12, StoppedClock, White
-from trailveil.loss import loss_matrix
-from trailveil.mechanism import Mechanism, no_noise
-from trailveil.misspecification import Form, divergences, guarantee_under, misspecified
-from trailveil.prior import Prior
-from trailveil.secrets import Secret
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Kernel, Matern12, StoppedClock, White
+from trailveil.privacy.composition import Release
+from trailveil.privacy.guarantee import loss_bound_for
+from trailveil.privacy.loss import loss_matrix
+from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.privacy.misspecification import Form, divergences, guarantee_under, misspecified
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
 
 SEEDS = st.integers(0, 2**32 - 1)
 FORMS: tuple[Form, ...] = ("values", "release")

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-from trailveil.gaussian import FloatArray
-from trailveil.protecting import planned, requested
-from trailveil.release import Plan
-from trailveil.request import Method, Request
-from trailveil.selection import Chosen, Stretch
-from trailveil.trace import NANOSECONDS, Trace
+from trailveil.gp.gaussian import FloatArray
+from trailveil.ledger.protecting import planned, requested
+from trailveil.release.plan import Plan
+from trailveil.release.request import Method, Request
+from trailveil.traces.selection import Chosen, Stretch
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 BEGIN = 1_700_000_000 * NANOSECONDS
 

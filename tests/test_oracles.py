@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from trailveil.guarantee import Guarantee, tight_bound
-from trailveil.kernels import RBF, Constant, IntegratedOU, Kernel, Matern32, White
-from trailveil.loss import loss_matrix
-from trailveil.mechanism import Mechanism
-from trailveil.prior import Prior, SideInformation
-from trailveil.secrets import Secret
+from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Kernel, Matern32, White
+from trailveil.privacy.guarantee import Guarantee, tight_bound
+from trailveil.privacy.loss import loss_matrix
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import Prior, SideInformation
+from trailveil.privacy.secrets import Secret
 
 MP = mpmath.MPContext()
 MP.dps = 60

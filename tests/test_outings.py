@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from tests.rides import ride
-from trailveil.selection import Chosen, ends
-from trailveil.trace import NANOSECONDS, Trace
+from trailveil.traces.selection import Chosen, ends
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 
 def joined(first: Trace, second: Trace, gap: float) -> Trace:

@@ -10,9 +10,9 @@ from typing import BinaryIO
 
 import pytest
 
-from trailveil import output
 from trailveil.errors import UnwritableOutput
-from trailveil.output import check_output, is_same_file, staged, write_atomically
+from trailveil.files import output
+from trailveil.files.output import check_output, is_same_file, staged, write_atomically
 
 Link = Callable[[Path, Path], None]
 

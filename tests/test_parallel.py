@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trailveil.errors import InvalidValue
-from trailveil.gaussian import FloatArray
-from trailveil.parallel import exact_null_space, parallel_sum
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.parallel import exact_null_space, parallel_sum
 
 SEEDS = st.integers(0, 2**32 - 1)
 

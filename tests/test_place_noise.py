@@ -13,9 +13,9 @@ from scipy.linalg import block_diag
 
 from tests.oracles.dense_movement import Law, Motion, Rows, variance_of
 from trailveil.errors import InvalidValue, Refused
-from trailveil.place_noise import TOGETHER, PlaceNoise, place_noise
 from trailveil.privacy.knowledge import ACCURACY
-from trailveil.request import Request
+from trailveil.release.place_noise import TOGETHER, PlaceNoise, place_noise
+from trailveil.release.request import Request
 
 REQUEST, WAYS = Request((), radius=100.0), 4
 BOUND = REQUEST.bound

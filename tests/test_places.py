@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 
 from tests.rides import ride
-from trailveil.adversaries import Named
-from trailveil.arrays import from_bytes
-from trailveil.common import named_in_full
-from trailveil.drawing import draw
 from trailveil.errors import Refused
+from trailveil.files.arrays import from_bytes
+from trailveil.gp.randomness import derive
 from trailveil.ledger import Ledger, open_ledger
-from trailveil.places import (
+from trailveil.ledger.places import (
     Place,
     Visited,
     added,
@@ -26,14 +24,16 @@ from trailveil.places import (
     shared_noise,
     visited,
 )
-from trailveil.protecting import known_places, publish, requested
-from trailveil.randomness import derive
-from trailveil.release import Plan, plan
+from trailveil.ledger.protecting import known_places, publish, requested
+from trailveil.privacy.adversaries import Named
+from trailveil.release.common import named_in_full
+from trailveil.release.drawing import draw
+from trailveil.release.plan import Plan, plan
+from trailveil.release.request import Method, Request
 from trailveil.report import record, text
-from trailveil.request import Method, Request
-from trailveil.selection import Chosen
-from trailveil.trace import Trace
-from trailveil.visits import Circle
+from trailveil.traces.selection import Chosen
+from trailveil.traces.trace import Trace
+from trailveil.traces.visits import Circle
 
 AT = (48.137, 11.575)
 DAY, KEY = 86_400, bytes(range(32))

@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from trailveil import plots
-from trailveil.experiments.figure2 import PANELS
 from trailveil.plots import (
     LOOKS,
     Band,
@@ -20,6 +19,7 @@ from trailveil.plots import (
     NoiseCase,
     PlaneMap,
 )
+from trailveil.studies.experiments.figure2 import PANELS
 
 X = np.array([1.0, 2.0, 4.0])
 LINES = [

@@ -11,20 +11,20 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 from tests.rides import ride
-from trailveil.attacks.contract import Knowledge, View
-from trailveil.attacks.posterior import posterior_mean, posterior_over_time
+from trailveil.checks.attacks.contract import Knowledge, View
+from trailveil.checks.attacks.posterior import posterior_mean, posterior_over_time
+from trailveil.checks.utility import bounds
+from trailveil.checks.utility import density as time_in_cells
 from trailveil.errors import InvalidValue
-from trailveil.kernels import RBF, Constant, IntegratedOU, Matern32, White
-from trailveil.mechanism import Mechanism, no_noise
+from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Matern32, White
 from trailveil.plots import covariance, density, inline, posterior, trace, trade_off
 from trailveil.plots.curves import noise_figure
 from trailveil.plots.maps import Ring, Shown, lines_of, map_figure
-from trailveil.prior import Prior
-from trailveil.projection import Frame, frame_for
-from trailveil.secrets import Secret
-from trailveil.trace import Trace
-from trailveil.utility import bounds
-from trailveil.utility import density as time_in_cells
+from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
+from trailveil.traces.projection import Frame, frame_for
+from trailveil.traces.trace import Trace
 
 TIMES = np.arange(0.0, 400.0, 10.0)
 PRIOR = Prior(Matern32(60.0, 20.0) + Constant(1000.0) + White(2.0), TIMES)

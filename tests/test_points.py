@@ -4,23 +4,23 @@ import numpy as np
 import pytest
 
 from tests.markov_cases import SMOOTH, nasty_times, relative
-from trailveil import filtering
 from trailveil.errors import InvalidValue
-from trailveil.gaussian import FloatArray, Joint
-from trailveil.kernels import Constant, IntegratedOU, Kernel, Matern32, White, latent
-from trailveil.markov import MarkovSystem
-from trailveil.mechanism import Mechanism
-from trailveil.points import PointsPosterior, points_posterior
-from trailveil.prior import NOTHING_KNOWN, Observation, Prior, SideInformation, observe
-from trailveil.residual import Points
-from trailveil.secrets import Secret
+from trailveil.gp import filtering
+from trailveil.gp.gaussian import FloatArray, Joint
+from trailveil.gp.kernels import Constant, IntegratedOU, Kernel, Matern32, White, latent
+from trailveil.privacy.markov import MarkovSystem
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.points import PointsPosterior, points_posterior
+from trailveil.privacy.prior import NOTHING_KNOWN, Observation, Prior, SideInformation, observe
+from trailveil.privacy.residual import Points
+from trailveil.privacy.secrets import Secret
 
 PROCESS = Matern32(120.0, 900.0) + White(3.0)
 
 
 @pytest.fixture(autouse=True)
 def always_markov(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trailveil.prior.LARGEST_DENSE", 0)
+    monkeypatch.setattr("trailveil.privacy.prior.LARGEST_DENSE", 0)
 
 
 def dense(
@@ -141,7 +141,7 @@ def test_work_grows_with_rows_and_points(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_full_matrices_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trailveil.prior.LARGEST_DENSE", 500)
+    monkeypatch.setattr("trailveil.privacy.prior.LARGEST_DENSE", 500)
     prior = Prior(Matern32(60.0) + White(1.0), np.arange(5.0))
     observation = observe(prior, Mechanism(prior.times, np.empty((5, 0))), NOTHING_KNOWN)
     joint: Joint = observation.joint(Secret.at(2.0))

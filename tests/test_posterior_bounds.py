@@ -8,9 +8,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-import trailveil.gaussian as module
+import trailveil.gp.gaussian as module
 from trailveil.errors import NumericalError
-from trailveil.gaussian import FloatArray, Joint, Posterior, dense_system, posterior, regression
+from trailveil.gp.gaussian import FloatArray, Joint, Posterior, dense_system, posterior, regression
 
 MP = mpmath.MPContext()
 MP.dps = 120

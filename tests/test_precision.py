@@ -5,12 +5,12 @@ import pytest
 from mpmath import mp
 
 from trailveil.errors import NumericalError
-from trailveil.kernels import RBF, Constant, IntegratedOU, Kernel, Matern32, White, latent
-from trailveil.loss import loss_matrix
-from trailveil.mechanism import no_noise
-from trailveil.precision import given_one_value, variances_given_one_value
-from trailveil.prior import Prior
-from trailveil.secrets import Secret
+from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Kernel, Matern32, White, latent
+from trailveil.privacy.loss import loss_matrix
+from trailveil.privacy.mechanism import no_noise
+from trailveil.privacy.precision import given_one_value, variances_given_one_value
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
 
 TIMES = np.array([0.0, 20.0, 45.0, 90.0, 200.0, 400.0])
 ACCURACY = 10.0

@@ -11,8 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trailveil.errors import InvalidValue, UnreadableInput
-from trailveil.kernels import RBF, Constant, IntegratedOU, Kernel, White
-from trailveil.priors import BUILT_IN, KERNELS, LEVEL_STD, FittedOn, PriorSpec, from_json, to_json
+from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Kernel, White
+from trailveil.privacy.priors import (
+    BUILT_IN,
+    KERNELS,
+    LEVEL_STD,
+    FittedOn,
+    PriorSpec,
+    from_json,
+    to_json,
+)
 
 BASIS = FittedOn(
     files=2,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pyproj import Geod, Proj
 
 from trailveil.errors import InvalidValue, NumericalError, Refused
-from trailveil.projection import EXTENT, MICRO, Frame, frame_for, microdegrees, placed
+from trailveil.traces.projection import EXTENT, MICRO, Frame, frame_for, microdegrees, placed
 
 GEOD = Geod(ellps="WGS84")
 FRAMES = [

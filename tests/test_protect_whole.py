@@ -16,14 +16,14 @@ from scipy.stats import chi2
 
 from tests.conftest import Sweep
 from tests.rides import PATIENCE
-from trailveil.cleaning import clean
-from trailveil.drawing import draw, noise_of
-from trailveil.formats import read
-from trailveil.projection import MICRO, Frame
-from trailveil.release import plan
-from trailveil.request import Method, Request
-from trailveil.selection import Stretch
-from trailveil.trace import NANOSECONDS, Trace
+from trailveil.release.drawing import draw, noise_of
+from trailveil.release.plan import plan
+from trailveil.release.request import Method, Request
+from trailveil.traces.cleaning import clean
+from trailveil.traces.formats import read
+from trailveil.traces.projection import MICRO, Frame
+from trailveil.traces.selection import Stretch
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 HEAD = '<?xml version="1.0"?><gpx version="1.1" creator="Watch" xmlns="http://www.topografix.com/GPX/1/1"'
 

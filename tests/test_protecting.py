@@ -9,20 +9,20 @@ import pytest
 from tests.formats.traces import SAMPLES
 from tests.rides import ride, written
 from trailveil.errors import Refused, UnreadableInput, UnwritableOutput
-from trailveil.formats import read
 from trailveil.ledger import Ledger, open_ledger
-from trailveil.loading import load
-from trailveil.protecting import (
+from trailveil.ledger.protecting import (
     check_released,
     commit,
     default_output,
     publish,
     requested,
 )
-from trailveil.release import Plan, plan
-from trailveil.request import Method, Request
-from trailveil.selection import Chosen
-from trailveil.trace import Trace
+from trailveil.release.plan import Plan, plan
+from trailveil.release.request import Method, Request
+from trailveil.traces.formats import read
+from trailveil.traces.loading import load
+from trailveil.traces.selection import Chosen
+from trailveil.traces.trace import Trace
 
 TRACE = ride(30, 30.0)
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kstest
 
-from trailveil import randomness
 from trailveil.errors import InvalidValue
-from trailveil.randomness import SEED_BYTES, derive, deviates, fresh_seed, normals
+from trailveil.gp import randomness
+from trailveil.gp.randomness import SEED_BYTES, derive, deviates, fresh_seed, normals
 
 SEED = bytes(range(32))
 # What a fair sampler would fail with this probability, were the seed drawn anew.

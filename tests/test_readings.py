@@ -5,10 +5,10 @@ import re
 import numpy as np
 import pytest
 
-from trailveil.cleaning import clean_readings
-from trailveil.counting import released_before
 from trailveil.errors import InvalidValue, Refused, UnreadableInput
-from trailveil.readings import Readings, RecordedReadings
+from trailveil.ledger.counting import released_before
+from trailveil.traces.cleaning import clean_readings
+from trailveil.traces.readings import Readings, RecordedReadings
 
 TIMES = np.array([0, 5, 10, 15]) * 10**9 + 1_700_000_000 * 10**9
 VALUES = np.array([20.5, -0.25, 0.125, 21.0])

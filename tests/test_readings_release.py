@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from trailveil.errors import InvalidValue, Refused, TrailveilError
-from trailveil.guarantee import loss_bound_for
-from trailveil.kernels import RBF, Constant, Kernel, Matern32, Periodic, White
-from trailveil.readings import Readings
-from trailveil.readings_release import (
+from trailveil.gp.kernels import RBF, Constant, Kernel, Matern32, Periodic, White
+from trailveil.privacy.guarantee import loss_bound_for
+from trailveil.release.readings_release import (
     DECIMALS,
     ReadingsPlan,
     ReadingsRequest,
     draw_readings,
     plan_readings,
 )
-from trailveil.selection import Stretch
+from trailveil.traces.readings import Readings
+from trailveil.traces.selection import Stretch
 
 Numbers = NDArray[np.float64]
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from trailveil.errors import Refused
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import RBF, Constant, Kernel, Matern12, Matern32, Matern52, White
-from trailveil.readings import Readings
-from trailveil.readings_release import ReadingsPlan, ReadingsRequest, plan_readings
-from trailveil.selection import Stretch
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import RBF, Constant, Kernel, Matern12, Matern32, Matern52, White
+from trailveil.release.readings_release import ReadingsPlan, ReadingsRequest, plan_readings
+from trailveil.traces.readings import Readings
+from trailveil.traces.selection import Stretch
 
 COUNT, STEP, RADIUS = 1_500, 900, 3.0
 BEGIN = 1_700_000_000

@@ -11,15 +11,15 @@ import pytest
 
 from tests.rides import ride
 from tests.test_accounting import HOME
-from trailveil.accounting import told_by
-from trailveil.counting import count, countable, sent
 from trailveil.ledger import Ledger, open_ledger
-from trailveil.places import Visited
-from trailveil.protecting import requested
-from trailveil.recorded import Kept, bare, packed, restored, unpacked
-from trailveil.release import Plan, plan
-from trailveil.request import Method, Request
-from trailveil.selection import Chosen
+from trailveil.ledger.accounting import told_by
+from trailveil.ledger.counting import count, countable, sent
+from trailveil.ledger.places import Visited
+from trailveil.ledger.protecting import requested
+from trailveil.ledger.recorded import Kept, bare, packed, restored, unpacked
+from trailveil.release.plan import Plan, plan
+from trailveil.release.request import Method, Request
+from trailveil.traces.selection import Chosen
 
 AT = (48.137, 11.575)
 

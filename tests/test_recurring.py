@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from trailveil.composition import Release, joint_loss
 from trailveil.errors import InvalidValue, Unavailable
-from trailveil.kernels import (
+from trailveil.gp.kernels import (
     RBF,
     Constant,
     IntegratedOU,
@@ -18,9 +17,10 @@ from trailveil.kernels import (
     StoppedClock,
     White,
 )
-from trailveil.mechanism import Mechanism
-from trailveil.recurring import SAME_PLACE, information
-from trailveil.secrets import Secret
+from trailveil.privacy.composition import Release, joint_loss
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.recurring import SAME_PLACE, information
+from trailveil.privacy.secrets import Secret
 
 MOVES = IntegratedOU(3.0, 60.0) + Constant(1e5) + White(2.0)
 WEEK = 7 * 86_400.0
@@ -58,7 +58,7 @@ def brute_force(
     """1 / Var(p | all releases, all ties) - 1 / level^2, by one dense matrix in 60 digits.
 
     Unknowns: p, and the places of each ride, whose level and noise are its own; a tie says that a
-    visit is at p, to SAME_PLACE. Nothing of trailveil.recurring is used.
+    visit is at p, to SAME_PLACE. Nothing of trailveil.privacy.recurring is used.
     """
     with mpmath.workdps(60):
         blocks: list[tuple[str, int, float, float]] = []  # (kind, ride, clock time, away)

@@ -12,17 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.rides import ride
-from trailveil.adversaries import Named
-from trailveil.drawing import draw, noise_of, on_lattice
 from trailveil.errors import InvalidValue, Refused
-from trailveil.guarantee import CIRCLE_68
-from trailveil.kernels import RBF, Constant, IntegratedOU, White
-from trailveil.mechanism import Mechanism, no_noise
-from trailveil.projection import MICRO, Frame
-from trailveil.release import Plan, identity, plan
-from trailveil.request import HAS_THE_REST, Method, Request
-from trailveil.selection import Stretch
-from trailveil.trace import NANOSECONDS, Trace
+from trailveil.gp.kernels import RBF, Constant, IntegratedOU, White
+from trailveil.privacy.adversaries import Named
+from trailveil.privacy.guarantee import CIRCLE_68
+from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.release.drawing import draw, noise_of, on_lattice
+from trailveil.release.plan import Plan, identity, plan
+from trailveil.release.request import HAS_THE_REST, Method, Request
+from trailveil.traces.projection import MICRO, Frame
+from trailveil.traces.selection import Stretch
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 TRACE = ride(60, 20.0, still=(20, 35))
 SEED = bytes(range(32))

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.markov_cases import SMOOTH, nasty_times, relative
-from trailveil.chains import Recursion
-from trailveil.extended import Extended, eliminate
-from trailveil.gaussian import FloatArray, Joint, posterior
-from trailveil.kernels import (
+from trailveil.gp.chains import Recursion
+from trailveil.gp.extended import Extended, eliminate
+from trailveil.gp.gaussian import FloatArray, Joint, posterior
+from trailveil.gp.kernels import (
     RBF,
     Constant,
     IntegratedOU,
@@ -22,10 +22,10 @@ from trailveil.kernels import (
     latent,
     split,
 )
-from trailveil.mechanism import Mechanism
-from trailveil.prior import Observation, Prior, SideInformation, observe
-from trailveil.residual import Sources, _slack, _total, markov_posterior
-from trailveil.secrets import Secret
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import Observation, Prior, SideInformation, observe
+from trailveil.privacy.residual import Sources, _slack, _total, markov_posterior
+from trailveil.privacy.secrets import Secret
 
 PROCESS = Matern32(120.0, 900.0) + White(3.0)
 BITS = 400
@@ -33,7 +33,7 @@ BITS = 400
 
 @pytest.fixture(autouse=True)
 def always_markov(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trailveil.prior.LARGEST_DENSE", 0)
+    monkeypatch.setattr("trailveil.privacy.prior.LARGEST_DENSE", 0)
 
 
 def released(count: int, seed: int, widest: float, *, process: bool) -> Mechanism:
@@ -231,7 +231,7 @@ def test_bounds_hold_in_single_precision(monkeypatch: pytest.MonkeyPatch) -> Non
     weights = markov_posterior(joint, secret).weights
     sources = Sources(joint, secret)
     exact_variance = sources.shares(weights)[0].variance[0, 0]
-    monkeypatch.setattr("trailveil.residual.UNIT_ROUNDOFF", 2.0**-24)
+    monkeypatch.setattr("trailveil.privacy.residual.UNIT_ROUNDOFF", 2.0**-24)
     monkeypatch.setattr(Recursion, "run", run_in_single_precision)
     series = sources.shares(weights)[0]
     error = abs(series.variance[0, 0] - exact_variance)
@@ -243,5 +243,5 @@ def test_weights_are_refined_by_the_sharp_residual(monkeypatch: pytest.MonkeyPat
     observation, secret = long_ride(IntegratedOU(3.0, 60.0), 20_000)
     joint = observation.joint(secret)
     refined = markov_posterior(joint, secret)
-    monkeypatch.setattr("trailveil.residual.MOST_REFINEMENTS", 0)
+    monkeypatch.setattr("trailveil.privacy.residual.MOST_REFINEMENTS", 0)
     assert refined.slack[0] < 0.1 * markov_posterior(joint, secret).slack[0]

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.rides import ride, written
 from trailveil.cli import cli
 from trailveil.errors import InvalidValue
-from trailveil.formats import read
-from trailveil.retiming import AS_RECORDED, SHIFTED_TO, Retiming, retimed
-from trailveil.trace import NANOSECONDS, Trace
+from trailveil.traces.formats import read
+from trailveil.traces.retiming import AS_RECORDED, SHIFTED_TO, Retiming, retimed
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 
 def trace_at(times: list[int]) -> Trace:

@@ -8,17 +8,17 @@ import pytest
 from pyproj import Geod
 
 from tests.rides import BEGIN, Case, days, degrees_of, gpx, pausing, returning, route, settling
-from trailveil.drawing import draw
+from trailveil.checks.scan import Kind, scan
 from trailveil.errors import Refused
-from trailveil.protecting import requested
-from trailveil.release import plan
-from trailveil.request import Method, Request
-from trailveil.returns import LEAST, MOST, in_space, places_of
-from trailveil.scan import Kind, scan
-from trailveil.selection import LEAVING, Chosen, Stretch
-from trailveil.stops import settled
-from trailveil.trace import NANOSECONDS, Trace
-from trailveil.visits import Circle
+from trailveil.ledger.protecting import requested
+from trailveil.release.drawing import draw
+from trailveil.release.plan import plan
+from trailveil.release.request import Method, Request
+from trailveil.traces.returns import LEAST, MOST, in_space, places_of
+from trailveil.traces.selection import LEAVING, Chosen, Stretch
+from trailveil.traces.stops import settled
+from trailveil.traces.trace import NANOSECONDS, Trace
+from trailveil.traces.visits import Circle
 
 RETURNING = list(returning())
 CASES = [*RETURNING, *settling(), *pausing()]

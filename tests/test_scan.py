@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from tests.formats.traces import SAMPLES, START, TRACE, written
 from tests.leaks import ELEVATIONS, FEET, FIRST, FULL, GRID, MOVED, NAMED, PLANTS, released
+from trailveil.checks.scan import Kind, Scan, scan
 from trailveil.errors import TrailveilError, UnreadableInput
-from trailveil.formats.table import FORMATS, Format
-from trailveil.scan import Kind, Scan, scan
-from trailveil.selection import Chosen
-from trailveil.trace import Trace
+from trailveil.traces.formats.table import FORMATS, Format
+from trailveil.traces.selection import Chosen
+from trailveil.traces.trace import Trace
 
 # Of FIT every byte is compared: tests/formats/test_fit_writing.py.
 WRITTEN = [row for row in FORMATS if row.write and row.name != "FIT"]

@@ -8,14 +8,14 @@ import pytest
 
 from tests.rides import ride
 from tests.structured import rounded
-from trailveil.adversaries import Named
-from trailveil.drawing import draw
-from trailveil.release import Plan, plan
-from trailveil.request import Method, Request
-from trailveil.scan.findings import Finding, Kind
-from trailveil.scan.positions import compare
-from trailveil.selection import Stretch
-from trailveil.trace import Recording
+from trailveil.checks.scan.findings import Finding, Kind
+from trailveil.checks.scan.positions import compare
+from trailveil.privacy.adversaries import Named
+from trailveil.release.drawing import draw
+from trailveil.release.plan import Plan, plan
+from trailveil.release.request import Method, Request
+from trailveil.traces.selection import Stretch
+from trailveil.traces.trace import Recording
 
 STAY = slice(20, 41)
 DRAWS = 30

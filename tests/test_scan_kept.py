@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from tests.rides import gpx, ride
-from trailveil.drawing import on_lattice
-from trailveil.fields import FIELDS, KEEPABLE
-from trailveil.formats import write
-from trailveil.formats.table import FORMATS
-from trailveil.projection import frame_for
-from trailveil.scan import scan
-from trailveil.selection import Chosen
+from trailveil.checks.scan import scan
+from trailveil.release.drawing import on_lattice
+from trailveil.traces.fields import FIELDS, KEEPABLE
+from trailveil.traces.formats import write
+from trailveil.traces.formats.table import FORMATS
+from trailveil.traces.projection import frame_for
+from trailveil.traces.selection import Chosen
 
 TRACE = ride(60, 5.0)
 FRAME = frame_for(TRACE.positions)

@@ -7,13 +7,13 @@ import pytest
 
 from tests.conftest import Sweep
 from tests.formats.traces import written
-from trailveil.drawing import on_lattice
+from trailveil.checks.scan import scan
 from trailveil.errors import TrailveilError
-from trailveil.formats.table import FORMATS, format_of
-from trailveil.loading import load
-from trailveil.projection import frame_for
-from trailveil.scan import scan
-from trailveil.selection import Chosen
+from trailveil.release.drawing import on_lattice
+from trailveil.traces.formats.table import FORMATS, format_of
+from trailveil.traces.loading import load
+from trailveil.traces.projection import frame_for
+from trailveil.traces.selection import Chosen
 
 WRITTEN = [row.suffixes[0] for row in FORMATS if row.write]
 FOLDERS = {"applehealth": 2, "gpx": 37, "tcx": 3, "fit": 9, "geojson": 5, "csv": 12, "geolife": 67}

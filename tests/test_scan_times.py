@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from tests.rides import gpx, ride
-from trailveil.drawing import on_lattice
-from trailveil.formats import write
-from trailveil.projection import frame_for
-from trailveil.retiming import Retiming, retimed
-from trailveil.scan import Kind, scan
-from trailveil.selection import Chosen
+from trailveil.checks.scan import Kind, scan
+from trailveil.release.drawing import on_lattice
+from trailveil.traces.formats import write
+from trailveil.traces.projection import frame_for
+from trailveil.traces.retiming import Retiming, retimed
+from trailveil.traces.selection import Chosen
 
 TRACE = ride(240, 5.0)
 FRAME = frame_for(TRACE.positions)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.rides import BEGIN, ride
 from trailveil.errors import InvalidValue, Refused
-from trailveil.selection import (
+from trailveil.traces.selection import (
     Chosen,
     Stretch,
     at,
@@ -24,10 +24,10 @@ from trailveil.selection import (
     near,
     stops,
 )
-from trailveil.stated_times import in_words, moment
-from trailveil.stops import LASTS, STILL_BEGINS, STILL_FOR, STILL_WITHIN, WITHIN
-from trailveil.trace import NANOSECONDS, Trace
-from trailveil.visits import Circle
+from trailveil.traces.stated_times import in_words, moment
+from trailveil.traces.stops import LASTS, STILL_BEGINS, STILL_FOR, STILL_WITHIN, WITHIN
+from trailveil.traces.trace import NANOSECONDS, Trace
+from trailveil.traces.visits import Circle
 
 BERLIN = ZoneInfo("Europe/Berlin")
 KOLKATA = ZoneInfo("Asia/Kolkata")

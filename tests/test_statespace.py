@@ -8,7 +8,7 @@ import pytest
 
 from tests.markov_cases import SMOOTH, WITH_NOISE
 from trailveil.errors import InvalidValue
-from trailveil.kernels import (
+from trailveil.gp.kernels import (
     RBF,
     Constant,
     IntegratedOU,
@@ -22,7 +22,7 @@ from trailveil.kernels import (
     Warped,
     White,
 )
-from trailveil.statespace import (
+from trailveil.gp.statespace import (
     Component,
     IntegratedState,
     LevelState,

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from tests.places import ANYWHERE, Where, after, trace_of
 from trailveil.errors import InvalidValue
-from trailveil.projection import MICRO, frame_for
-from trailveil.stops import ABSENCE, LASTS, WITHIN, stays
-from trailveil.trace import NANOSECONDS, Trace
+from trailveil.traces.projection import MICRO, frame_for
+from trailveil.traces.stops import ABSENCE, LASTS, WITHIN, stays
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 Place = tuple[float, float]
 PIECE = LASTS / 20

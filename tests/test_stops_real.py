@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trailveil.cleaning import clean
-from trailveil.formats import read
-from trailveil.stops import ABSENCE, LASTS, stays
-from trailveil.trace import NANOSECONDS, Trace
-from trailveil.visits import Circle, visits
+from trailveil.traces.cleaning import clean
+from trailveil.traces.formats import read
+from trailveil.traces.stops import ABSENCE, LASTS, stays
+from trailveil.traces.trace import NANOSECONDS, Trace
+from trailveil.traces.visits import Circle, visits
 
 # Of those with a gap: the recording goes on where it broke off.
 STAYS = {

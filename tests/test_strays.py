@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from trailveil.cleaning import clean, clean_readings
-from trailveil.readings import RecordedReadings
-from trailveil.strays import metres_between, of_other_years, thrown
-from trailveil.trace import Recording
+from trailveil.traces.cleaning import clean, clean_readings
+from trailveil.traces.readings import RecordedReadings
+from trailveil.traces.strays import metres_between, of_other_years, thrown
+from trailveil.traces.trace import Recording
 
 START = np.datetime64("2024-05-01T08:00:00", "ns")
 SECOND = np.timedelta64(1_000_000_000, "ns")

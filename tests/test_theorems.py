@@ -10,16 +10,21 @@ from hypothesis import strategies as st
 
 from tests.densities import divergence, held, joint, matrix
 from tests.releases import KERNELS, TIMES, whole
-from trailveil.composition import Release
 from trailveil.errors import InvalidValue
-from trailveil.gaussian import FloatArray
-from trailveil.guarantee import Guarantee, guarantee_of, paper_bound, tight_bound
-from trailveil.kernels import RBF, Matern12, White
-from trailveil.loss import direct_and_inferential, loss_matrix
-from trailveil.mechanism import Mechanism
-from trailveil.prior import Prior
-from trailveil.secrets import Secret
-from trailveil.theorems import GpLossBound, gp_loss_bound, independent_dimensions, more_private
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import RBF, Matern12, White
+from trailveil.privacy.composition import Release
+from trailveil.privacy.guarantee import Guarantee, guarantee_of, paper_bound, tight_bound
+from trailveil.privacy.loss import direct_and_inferential, loss_matrix
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
+from trailveil.privacy.theorems import (
+    GpLossBound,
+    gp_loss_bound,
+    independent_dimensions,
+    more_private,
+)
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import ArrayLike
 
 from trailveil.errors import InvalidValue
-from trailveil.trace import Recording, Trace
+from trailveil.traces.trace import Recording, Trace
 
 TIMES = [1_700_000_000_000_000_000, 1_700_000_000_000_000_001, 1_700_000_007_500_000_000]
 PLACES = [[48.25, 11.5], [48.26, 11.51], [-90.0, 180.0]]

@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyproj import Geod
 
-from trailveil.errors import InvalidValue
-from trailveil.trace import NANOSECONDS, Trace
-from trailveil.utility import (
+from trailveil.checks.utility import (
     bounds,
     cells,
     compare,
@@ -20,6 +18,8 @@ from trailveil.utility import (
     together,
     trip,
 )
+from trailveil.errors import InvalidValue
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 METRE = 1 / 111_150.0  # of latitude, here, in degrees
 GEOD = Geod(ellps="WGS84")

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.places import ANYWHERE, GLOBE, Where, after, around, trace_of
 from trailveil.errors import InvalidValue
-from trailveil.stops import ABSENCE
-from trailveil.visits import FASTEST, WIDEST, Circle, circle, visits
+from trailveil.traces.stops import ABSENCE
+from trailveil.traces.visits import FASTEST, WIDEST, Circle, circle, visits
 
 Spans = list[tuple[float, float]]
 Point = tuple[float, float]

@@ -10,21 +10,21 @@ import pytest
 from click.testing import CliRunner
 
 from tests.rides import ride, written
-from trailveil.adversaries import Named
 from trailveil.cli import cli
-from trailveil.cutting import at_one_place, reckoned_together
 from trailveil.errors import TrailveilError
-from trailveil.formats import read
 from trailveil.ledger import Ledger, open_ledger
-from trailveil.place_accounts import places_told
-from trailveil.places import Place, designed, save_places, shared_noise, visited
-from trailveil.protecting import known_places, publish, requested
-from trailveil.published import Published
-from trailveil.release import Plan, plan
-from trailveil.request import Method, Request
-from trailveil.selection import Chosen, Stretch
-from trailveil.trace import Trace
-from trailveil.visits import Circle
+from trailveil.ledger.place_accounts import places_told
+from trailveil.ledger.places import Place, designed, save_places, shared_noise, visited
+from trailveil.ledger.protecting import known_places, publish, requested
+from trailveil.ledger.published import Published
+from trailveil.privacy.adversaries import Named
+from trailveil.release.cutting import at_one_place, reckoned_together
+from trailveil.release.plan import Plan, plan
+from trailveil.release.request import Method, Request
+from trailveil.traces.formats import read
+from trailveil.traces.selection import Chosen, Stretch
+from trailveil.traces.trace import Trace
+from trailveil.traces.visits import Circle
 
 AT, DAY = (48.137, 11.575), 40 * 86_400  # so far apart that a ride tells nothing of another
 BEGIN = 1_715_672_400

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from tests.rides import ride
-from trailveil.drawing import draw
 from trailveil.errors import Refused
-from trailveil.guarantee import loss_bound_for
-from trailveil.projection import Frame
-from trailveil.protecting import planned
-from trailveil.release import Plan, plan
-from trailveil.request import Method, Request
-from trailveil.selection import Stretch
-from trailveil.trace import NANOSECONDS, Trace
+from trailveil.ledger.protecting import planned
+from trailveil.privacy.guarantee import loss_bound_for
+from trailveil.release.drawing import draw
+from trailveil.release.plan import Plan, plan
+from trailveil.release.request import Method, Request
+from trailveil.traces.projection import Frame
+from trailveil.traces.selection import Stretch
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 AT = 20  # the fix whose time is protected
 

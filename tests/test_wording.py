@@ -3,7 +3,7 @@
 import pytest
 
 from trailveil.errors import InvalidValue
-from trailveil.request import Request
+from trailveil.release.request import Request
 from trailveil.wording import number_between, said
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from trailveil.trace import Trace
-from trailveil.zones import zone_of
+from trailveil.traces.trace import Trace
+from trailveil.traces.zones import zone_of
 
 
 def trace(*places: tuple[float, float]) -> Trace:

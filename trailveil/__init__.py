@@ -10,21 +10,24 @@ from typing import TYPE_CHECKING
 from trailveil.version import __version__
 
 if TYPE_CHECKING:
-    from trailveil import datasets, errors, kernels, plots, priors
-    from trailveil.adversary import Adversary, exposure
+    from trailveil import errors, plots
     from trailveil.api import audit, protect, protect_frame, publish, read, read_readings, write
-    from trailveil.composition import Release, compose
+    from trailveil.checks.utility import compare
     from trailveil.designer import Certificate, design
-    from trailveil.guarantee import Guarantee, loss_bound_for
+    from trailveil.gp import kernels
     from trailveil.ledger import Ledger, open_ledger
-    from trailveil.mechanism import Mechanism
-    from trailveil.prior import Prior
-    from trailveil.readings import Readings
-    from trailveil.release import Plan
-    from trailveil.request import Request
-    from trailveil.secrets import Secret
-    from trailveil.trace import Trace
-    from trailveil.utility import compare
+    from trailveil.privacy import priors
+    from trailveil.privacy.adversary import Adversary, exposure
+    from trailveil.privacy.composition import Release, compose
+    from trailveil.privacy.guarantee import Guarantee, loss_bound_for
+    from trailveil.privacy.mechanism import Mechanism
+    from trailveil.privacy.prior import Prior
+    from trailveil.privacy.secrets import Secret
+    from trailveil.release.plan import Plan
+    from trailveil.release.request import Request
+    from trailveil.studies import datasets
+    from trailveil.traces.readings import Readings
+    from trailveil.traces.trace import Trace
 
 __all__ = [
     "Adversary",
@@ -60,29 +63,35 @@ __all__ = [
     "write",
 ]
 _HOMES = {
-    "adversary": ("Adversary", "exposure"),
     "api": ("audit", "protect", "protect_frame", "publish", "read", "read_readings", "write"),
-    "composition": ("Release", "compose"),
+    "checks.utility": ("compare",),
     "designer": ("Certificate", "design"),
-    "guarantee": ("Guarantee", "loss_bound_for"),
     "ledger": ("Ledger", "open_ledger"),
-    "mechanism": ("Mechanism",),
-    "prior": ("Prior",),
-    "readings": ("Readings",),
-    "release": ("Plan",),
-    "request": ("Request",),
-    "secrets": ("Secret",),
-    "trace": ("Trace",),
-    "utility": ("compare",),
+    "privacy.adversary": ("Adversary", "exposure"),
+    "privacy.composition": ("Release", "compose"),
+    "privacy.guarantee": ("Guarantee", "loss_bound_for"),
+    "privacy.mechanism": ("Mechanism",),
+    "privacy.prior": ("Prior",),
+    "privacy.secrets": ("Secret",),
+    "release.plan": ("Plan",),
+    "release.request": ("Request",),
+    "traces.readings": ("Readings",),
+    "traces.trace": ("Trace",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
-_MODULES = ("datasets", "errors", "kernels", "plots", "priors")
+_MODULES = {
+    "datasets": "studies.datasets",
+    "errors": "errors",
+    "kernels": "gp.kernels",
+    "plots": "plots",
+    "priors": "privacy.priors",
+}
 
 
 def __getattr__(name: str) -> object:
     """A public name. Raises AttributeError for another one."""
     if name in _MODULES:
-        return import_module(f"trailveil.{name}")
+        return import_module(f"trailveil.{_MODULES[name]}")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"trailveil.{_HOME[name]}"), name)

@@ -10,33 +10,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from zoneinfo import ZoneInfo
 
-from trailveil.activities import ACTIVITIES, MIDDLE
-from trailveil.adversaries import named
+from trailveil.checks.scan import Scan, scan
 from trailveil.errors import InvalidValue
-from trailveil.fields import FIELDS
-from trailveil.formats import MOST_POINTS, size_of
-from trailveil.formats import write as write_trace
-from trailveil.formats.source import load as bytes_of
-from trailveil.formats.table import format_to_write
-from trailveil.kernels import Kernel
-from trailveil.keys import load_key
+from trailveil.files.keys import load_key
+from trailveil.files.output import staged
+from trailveil.files.source import load as bytes_of
+from trailveil.gp.kernels import Kernel
 from trailveil.ledger import Ledger, user_ledger
-from trailveil.loading import load, load_readings
-from trailveil.output import staged
-from trailveil.prior_file import prior_in
-from trailveil.protecting import ME, known_places, requested
-from trailveil.protecting import publish as publish_plan
-from trailveil.published import Published
-from trailveil.readings import Readings
-from trailveil.release import Plan
-from trailveil.releasing import check_target, designed
-from trailveil.request import Method, Request
-from trailveil.scan import Scan, scan
-from trailveil.selection import Chosen
-from trailveil.stops import LASTS, WITHIN
+from trailveil.ledger.protecting import ME, known_places, requested
+from trailveil.ledger.protecting import publish as publish_plan
+from trailveil.ledger.published import Published
+from trailveil.ledger.releasing import check_target, designed
+from trailveil.privacy.adversaries import named
+from trailveil.release.plan import Plan
+from trailveil.release.request import Method, Request
 from trailveil.threads import one_thread
-from trailveil.trace import Trace
-from trailveil.visits import Circle
+from trailveil.traces.activities import ACTIVITIES, MIDDLE
+from trailveil.traces.fields import FIELDS
+from trailveil.traces.formats import MOST_POINTS, size_of
+from trailveil.traces.formats import write as write_trace
+from trailveil.traces.formats.table import format_to_write
+from trailveil.traces.loading import load, load_readings
+from trailveil.traces.prior_file import prior_in
+from trailveil.traces.readings import Readings
+from trailveil.traces.selection import Chosen
+from trailveil.traces.stops import LASTS, WITHIN
+from trailveil.traces.trace import Trace
+from trailveil.traces.visits import Circle
 
 if TYPE_CHECKING:
     from pandas import DataFrame

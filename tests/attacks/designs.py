@@ -6,19 +6,19 @@ from dataclasses import replace
 import numpy as np
 
 from tests.exposed import variances_left
-from trailveil.adversaries import DEFAULT, Named
-from trailveil.attacks import suite, trials
-from trailveil.attacks.trials import Trial
-from trailveil.gaussian import FloatArray
-from trailveil.guarantee import Guarantee
-from trailveil.mechanism import Mechanism
-from trailveil.prior import Prior
+from trailveil.checks.attacks import suite, trials
+from trailveil.checks.attacks.trials import Trial
+from trailveil.gp.gaussian import FloatArray
+from trailveil.privacy.adversaries import DEFAULT, Named
 from trailveil.privacy.exposure import Exposure
-from trailveil.projection import placed
-from trailveil.release import Finding, Plan
-from trailveil.request import Method, Request
-from trailveil.selection import Stretch
-from trailveil.trace import Trace
+from trailveil.privacy.guarantee import Guarantee
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import Prior
+from trailveil.release.plan import Finding, Plan
+from trailveil.release.request import Method, Request
+from trailveil.traces.projection import placed
+from trailveil.traces.selection import Stretch
+from trailveil.traces.trace import Trace
 
 
 def bumps(times: FloatArray, middle: float) -> Mechanism:

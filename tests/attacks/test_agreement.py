@@ -13,22 +13,22 @@ import pytest
 
 from tests.attacks.designs import bumps, designed, deviations
 from tests.rides import ride
-from trailveil.adversaries import DEFAULT, Named
-from trailveil.anytime import Assumed, movement_of, worst
-from trailveil.attacks import suite, worlds
-from trailveil.attacks.suite import Effort, Outcome, attacked
-from trailveil.attacks.trial import Verdict
-from trailveil.attacks.trials import ATTACKS
+from trailveil.checks.attacks import suite, worlds
+from trailveil.checks.attacks.suite import Effort, Outcome, attacked
+from trailveil.checks.attacks.trial import Verdict
+from trailveil.checks.attacks.trials import ATTACKS
 from trailveil.errors import InvalidValue
-from trailveil.gaussian import FloatArray
-from trailveil.guarantee import CIRCLE_68
-from trailveil.kernels import RBF, IntegratedOU, Matern12, Matern32, Scaled, Sum, White, latent
-from trailveil.mechanism import Mechanism
-from trailveil.prior import Prior
-from trailveil.release import Plan, plan
-from trailveil.request import STRANGER, Method, Request
-from trailveil.secrets import Secret
-from trailveil.selection import Stretch
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import RBF, IntegratedOU, Matern12, Matern32, Scaled, Sum, White, latent
+from trailveil.privacy.adversaries import DEFAULT, Named
+from trailveil.privacy.anytime import Assumed, movement_of, worst
+from trailveil.privacy.guarantee import CIRCLE_68
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
+from trailveil.release.plan import Plan, plan
+from trailveil.release.request import STRANGER, Method, Request
+from trailveil.traces.selection import Stretch
 
 pytestmark = pytest.mark.slow
 

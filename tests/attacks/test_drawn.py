@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from tests.attacks.designs import bumps
-from trailveil.attacks.drawn import LEVEL, Drawn, drawn
-from trailveil.attacks.worlds import noises
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import Matern32
-from trailveil.mechanism import Mechanism
+from trailveil.checks.attacks.drawn import LEVEL, Drawn, drawn
+from trailveil.checks.attacks.worlds import noises
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import Matern32
+from trailveil.privacy.mechanism import Mechanism
 
 TIMES = np.arange(0.0, 3601.0, 30.0)
 RECORDED = np.cumsum(np.random.default_rng(1).standard_normal((TIMES.size, 2)) * 40, axis=0)

@@ -15,10 +15,9 @@ import pytest
 
 from tests.rides import ride
 from tests.structured import by_distance, filled_in, held, rounded, snapped
-from trailveil.adversaries import Named
-from trailveil.attacks import exact
-from trailveil.attacks.contract import Attack, Knowledge, OnGrid, View
-from trailveil.attacks.exact import (
+from trailveil.checks.attacks import exact
+from trailveil.checks.attacks.contract import Attack, Knowledge, OnGrid, View
+from trailveil.checks.attacks.exact import (
     EXACT,
     evenly_apart,
     going_straight,
@@ -27,19 +26,20 @@ from trailveil.attacks.exact import (
     repeating,
     smoothed,
 )
-from trailveil.attacks.suite import attacked
-from trailveil.attacks.trial import Verdict
-from trailveil.attacks.worlds import noises
+from trailveil.checks.attacks.suite import attacked
+from trailveil.checks.attacks.trial import Verdict
+from trailveil.checks.attacks.worlds import noises
 from trailveil.errors import InvalidValue
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import Constant, IntegratedOU, White
-from trailveil.mechanism import Mechanism
-from trailveil.projection import MICRO
-from trailveil.release import Plan, plan
-from trailveil.request import Method, Request
-from trailveil.secrets import Secret
-from trailveil.selection import Stretch
-from trailveil.trace import Trace
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import Constant, IntegratedOU, White
+from trailveil.privacy.adversaries import Named
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.secrets import Secret
+from trailveil.release.plan import Plan, plan
+from trailveil.release.request import Method, Request
+from trailveil.traces.projection import MICRO
+from trailveil.traces.selection import Stretch
+from trailveil.traces.trace import Trace
 
 DRAWS = 5
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from tests.attacks.designs import bumps
-from trailveil.attacks.lattice import nearest, reduced, solver
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import Matern32, White
-from trailveil.prior import Prior
+from trailveil.checks.attacks.lattice import nearest, reduced, solver
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import Matern32, White
+from trailveil.privacy.prior import Prior
 
 TIMES = np.arange(0.0, 3600.0, 10.0)
 

@@ -5,26 +5,26 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from tests.attacks.designs import bumps
-from trailveil.attacks.contract import Knowledge, View
-from trailveil.attacks.on_streets import (
+from trailveil.checks.attacks.contract import Knowledge, View
+from trailveil.checks.attacks.on_streets import (
     _OFF_STREET,
     _Search,
     on_streets,
     places_left,
     smallest_circle,
 )
-from trailveil.attacks.riders import ridden
-from trailveil.attacks.suite import Effort, Outcome, attacked
-from trailveil.attacks.trial import Verdict
+from trailveil.checks.attacks.riders import ridden
+from trailveil.checks.attacks.suite import Effort, Outcome, attacked
+from trailveil.checks.attacks.trial import Verdict
 from trailveil.errors import InvalidValue
-from trailveil.gaussian import FloatArray
-from trailveil.mechanism import Mechanism
-from trailveil.release import plan
-from trailveil.request import DEFAULT_KERNEL, Method, Request
-from trailveil.secrets import Secret
-from trailveil.selection import Stretch
-from trailveil.streets.network import Network, network
-from trailveil.streets.town import as_trace, town, town_ride
+from trailveil.gp.gaussian import FloatArray
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.secrets import Secret
+from trailveil.release.plan import plan
+from trailveil.release.request import DEFAULT_KERNEL, Method, Request
+from trailveil.traces.selection import Stretch
+from trailveil.traces.streets.network import Network, network
+from trailveil.traces.streets.town import as_trace, town, town_ride
 
 TOWN = town()
 TIMES = np.arange(0.0, 2401.0, 5.0)

@@ -12,21 +12,21 @@ from scipy.special import ndtr, ndtri
 
 from tests.attacks.designs import bumps, designed, deviations
 from tests.rides import ride
-from trailveil import drawing
-from trailveil.adversaries import Named
-from trailveil.attacks import hypotheses
-from trailveil.attacks.hypotheses import audited
-from trailveil.attacks.telling import told_apart
+from trailveil.checks.attacks import hypotheses
+from trailveil.checks.attacks.hypotheses import audited
+from trailveil.checks.attacks.telling import told_apart
 from trailveil.designer.closed_form import least_noise
 from trailveil.errors import InvalidValue
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import Matern32, White
-from trailveil.loss import loss_matrix
-from trailveil.mechanism import Mechanism
-from trailveil.prior import Prior
-from trailveil.release import Plan
-from trailveil.request import STRANGER
-from trailveil.secrets import Secret
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import Matern32, White
+from trailveil.privacy.adversaries import Named
+from trailveil.privacy.loss import loss_matrix
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
+from trailveil.release import drawing
+from trailveil.release.plan import Plan
+from trailveil.release.request import STRANGER
 
 N, SECRET = 20_000, 6
 TIMES = np.arange(12.0)

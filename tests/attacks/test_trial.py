@@ -5,17 +5,17 @@ import pytest
 from scipy.stats import chi2
 
 from tests.rides import ride
-from trailveil.adversaries import at_speed
-from trailveil.adversary import Adversary
-from trailveil.attacks.hypotheses import audited
-from trailveil.attacks.suite import _scenes
-from trailveil.attacks.trial import LEVEL, beaten, circle_68, easier
-from trailveil.attacks.trials import ATTACKS
-from trailveil.guarantee import CIRCLE_68
-from trailveil.kernels import Kernel
-from trailveil.release import plan
-from trailveil.request import Request
-from trailveil.selection import Stretch
+from trailveil.checks.attacks.hypotheses import audited
+from trailveil.checks.attacks.suite import _scenes
+from trailveil.checks.attacks.trial import LEVEL, beaten, circle_68, easier
+from trailveil.checks.attacks.trials import ATTACKS
+from trailveil.gp.kernels import Kernel
+from trailveil.privacy.adversaries import at_speed
+from trailveil.privacy.adversary import Adversary
+from trailveil.privacy.guarantee import CIRCLE_68
+from trailveil.release.plan import plan
+from trailveil.release.request import Request
+from trailveil.traces.selection import Stretch
 
 
 def drawn(count: int, deviation: float, seed: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -82,7 +82,7 @@ def test_a_cut_is_attacked_at_the_pace_that_it_is_promised_for(
         return Adversary.believes(name, kernel)
 
     for module in ("hypotheses", "trials"):
-        monkeypatch.setattr(f"trailveil.attacks.{module}.believes", noted)
+        monkeypatch.setattr(f"trailveil.checks.attacks.{module}.believes", noted)
     (scene,) = _scenes(made, None, ())
     ATTACKS["posterior"](scene)
     next(audited(made, 100, generator=np.random.default_rng(1)))

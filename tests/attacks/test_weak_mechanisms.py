@@ -18,18 +18,18 @@ from tests.attacks.weak import (
     view,
     white,
 )
-from trailveil.adversary import Adversary
-from trailveil.attacks.centres import average, circle_of_holes, circle_of_stay
-from trailveil.attacks.contract import Attack, Knowledge, TruePlaces, View
-from trailveil.attacks.edges import edges_of_hole
-from trailveil.attacks.paths import known_paths
-from trailveil.attacks.posterior import posterior_mean, repeated_releases
-from trailveil.attacks.smoother import kalman_smoother, noise_size
+from trailveil.checks.attacks.centres import average, circle_of_holes, circle_of_stay
+from trailveil.checks.attacks.contract import Attack, Knowledge, TruePlaces, View
+from trailveil.checks.attacks.edges import edges_of_hole
+from trailveil.checks.attacks.paths import known_paths
+from trailveil.checks.attacks.posterior import posterior_mean, repeated_releases
+from trailveil.checks.attacks.smoother import kalman_smoother, noise_size
 from trailveil.errors import InvalidValue
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import Constant, Matern32, White
-from trailveil.mechanism import Mechanism
-from trailveil.secrets import Secret
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import Constant, Matern32, White
+from trailveil.privacy.adversary import Adversary
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.secrets import Secret
 
 
 def errors(attack: Attack, seen: View, known: Knowledge) -> FloatArray:

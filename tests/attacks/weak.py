@@ -6,11 +6,11 @@ A person walks east, stays at HOME from 600 s to 1200 s, and walks on north; a f
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.attacks.contract import Knowledge, View
-from trailveil.gaussian import FloatArray
-from trailveil.mechanism import Mechanism
-from trailveil.request import DEFAULT_KERNEL
-from trailveil.secrets import Secret
+from trailveil.checks.attacks.contract import Knowledge, View
+from trailveil.gp.gaussian import FloatArray
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.secrets import Secret
+from trailveil.release.request import DEFAULT_KERNEL
 
 HOME = np.array([1200.0, -340.0])
 TIMES = np.arange(0.0, 1801.0, 5.0)

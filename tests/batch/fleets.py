@@ -19,7 +19,7 @@ from tests.rides import BEGIN, PATIENCE, command, environment, ride, written
 from trailveil.batch.manifest import DONE, folder_of
 from trailveil.cli import cli
 from trailveil.errors import TrailveilError
-from trailveil.request import Request
+from trailveil.release.request import Request
 
 # Half a minute is cut at each end of rides of a few minutes: for tests of all that is not that.
 AT_ONCE = (

@@ -12,11 +12,11 @@ import pytest
 
 from tests.batch.fleets import AT_ONCE, DAY, batch, fleet, outputs, summary
 from tests.rides import BEGIN, PATIENCE, command, environment, ride
-from trailveil import output
-from trailveil.formats import write
-from trailveil.frames import to_frame
-from trailveil.keys import new_key
-from trailveil.trace import Trace
+from trailveil.files import output
+from trailveil.files.keys import new_key
+from trailveil.traces.formats import write
+from trailveil.traces.frames import to_frame
+from trailveil.traces.trace import Trace
 
 pytestmark = pytest.mark.slow
 

@@ -24,7 +24,7 @@ from tests.batch.fleets import (
     until,
 )
 from tests.rides import PATIENCE, environment, run
-from trailveil.keys import new_key
+from trailveil.files.keys import new_key
 
 pytestmark = [
     pytest.mark.slow,

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from tests.rides import BEGIN, ride, written
 from trailveil.cli import cli
-from trailveil.keys import new_key
+from trailveil.files.keys import new_key
 
 pytestmark = pytest.mark.slow
 

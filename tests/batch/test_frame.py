@@ -16,10 +16,10 @@ from tests.rides import BEGIN, ride
 from trailveil.batch.frame import empty_frame, protect_frame
 from trailveil.batch.rules import Rules
 from trailveil.errors import InvalidValue, Refused, UnreadableInput
-from trailveil.frames import to_frame, to_geoframe
-from trailveil.keys import load_key, new_key
+from trailveil.files.keys import load_key, new_key
 from trailveil.ledger import open_ledger
-from trailveil.selection import Chosen
+from trailveil.traces.frames import to_frame, to_geoframe
+from trailveil.traces.selection import Chosen
 
 RULES = Rules(Chosen(returns=False), SHORT)
 IDS = ("a", "b", "c")

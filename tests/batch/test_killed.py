@@ -11,7 +11,7 @@ import pytest
 
 from tests.batch.fleets import AT_ONCE, DAY, fleet, outputs, summary
 from tests.rides import BEGIN, PATIENCE, ROOT, command, environment, ride, written
-from trailveil.keys import new_key
+from trailveil.files.keys import new_key
 
 pytestmark = [
     pytest.mark.slow,

@@ -16,8 +16,8 @@ from tests.batch.fleets import batch, fleet, outputs, summary
 from tests.report.pages import scanned
 from tests.rides import BEGIN, gpx, ride, written
 from trailveil.batch.listing import COLUMNS
+from trailveil.checks.scan.tokens import from_json, from_table
 from trailveil.cli import cli
-from trailveil.scan.tokens import from_json, from_table
 
 pytestmark = pytest.mark.slow
 

@@ -13,10 +13,10 @@ from trailveil.batch.frame import protect_frame
 from trailveil.batch.rules import Rules
 from trailveil.cli import cli
 from trailveil.errors import InvalidValue
-from trailveil.frames import to_frame
-from trailveil.keys import new_key
-from trailveil.request import Method, Request
-from trailveil.selection import Chosen
+from trailveil.files.keys import new_key
+from trailveil.release.request import Method, Request
+from trailveil.traces.frames import to_frame
+from trailveil.traces.selection import Chosen
 
 PAGE = (ROOT / "docs" / "commands" / "batch.md").read_text(encoding="utf-8")
 

@@ -11,7 +11,7 @@ import pytest
 from tests.batch.fleets import batch, fleet
 from trailveil.batch.rule_table import Own, read_rules
 from trailveil.batch.rules import Rules
-from trailveil.formats import read
+from trailveil.traces.formats import read
 
 
 def written(path: Path, text: str) -> Path:

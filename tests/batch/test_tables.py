@@ -13,7 +13,7 @@ from tests.batch.fleets import DAY, batch, outputs, protect, summary
 from tests.rides import BEGIN, ride
 from trailveil.batch.tables import traces_of
 from trailveil.errors import UnreadableInput
-from trailveil.frames import to_frame
+from trailveil.traces.frames import to_frame
 
 IDS = ("b/7", "a", "c d")
 

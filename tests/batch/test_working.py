@@ -10,9 +10,9 @@ from trailveil.batch.inputs import Wanted, find
 from trailveil.batch.rules import Rules
 from trailveil.batch.working import Failed, Ready, Task, work_all
 from trailveil.errors import UnwritableOutput
+from trailveil.files.output import made_durable
 from trailveil.ledger import open_ledger
-from trailveil.output import made_durable
-from trailveil.selection import Chosen
+from trailveil.traces.selection import Chosen
 
 
 def test_a_file_that_does_not_get_to_the_disk_is_refused_and_no_other(

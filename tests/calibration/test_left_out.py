@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trailveil.calibration import PACES, left_out, pace_of
-from trailveil.calibration.left_out import SLACK
 from trailveil.errors import InvalidValue
+from trailveil.studies.calibration import PACES, left_out, pace_of
+from trailveil.studies.calibration.left_out import SLACK
 
 GAPS = (0.0, 30.0, 150.0)
 

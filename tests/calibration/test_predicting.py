@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trailveil.calibration import left_out, predicted, predictions
 from trailveil.errors import InvalidValue
-from trailveil.fit import FAMILIES, Series, log_likelihood
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import RBF, Constant, IntegratedOU, Kernel, Matern32, White, split
-from trailveil.markov import markov_system
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Kernel, Matern32, White, split
+from trailveil.privacy.markov import markov_system
+from trailveil.studies.calibration import left_out, predicted, predictions
+from trailveil.studies.fit import FAMILIES, Series, log_likelihood
 
 MOVING = IntegratedOU(3.0, 60.0) + Constant(1e5) + White(2.0)
 KERNELS: dict[str, Kernel] = {

@@ -4,10 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from trailveil.adversary import PLAIN, Adversary, exposures
-from trailveil.gaussian import FloatArray
-from trailveil.guarantee import tight_bound
-from trailveil.kernels import (
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import (
     RBF,
     Constant,
     IntegratedOU,
@@ -18,9 +16,11 @@ from trailveil.kernels import (
     Periodic,
     White,
 )
-from trailveil.mechanism import Mechanism
-from trailveil.prior import Prior
-from trailveil.secrets import Secret
+from trailveil.privacy.adversary import PLAIN, Adversary, exposures
+from trailveil.privacy.guarantee import tight_bound
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
 
 Case = tuple[Prior, Secret, Mechanism, Adversary]
 

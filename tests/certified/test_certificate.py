@@ -8,20 +8,27 @@ import numpy as np
 import pytest
 
 from tests.certified.draws import case, claimed
-from trailveil.adversary import PLAIN, Adversary, value_losses
-from trailveil.balls import floats, matrix_of, precision
-from trailveil.certified import Enough, certificate_of, check_claim, observed, posterior, prove
-from trailveil.certified.bounds import at_least, effective
-from trailveil.certified.losses import _first
-from trailveil.certified.observed import Observed
 from trailveil.errors import InvalidValue, NumericalError, TrailveilError, Unavailable
-from trailveil.extended_loss import extended_loss
-from trailveil.gaussian import FloatArray
-from trailveil.guarantee import tight_bound
-from trailveil.kernels import RBF, Constant, IntegratedOU, Kernel, Matern32, Periodic, White
-from trailveil.mechanism import Mechanism
-from trailveil.prior import NOTHING_KNOWN, Prior, SideInformation
-from trailveil.secrets import Secret
+from trailveil.gp.balls import floats, matrix_of, precision
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Kernel, Matern32, Periodic, White
+from trailveil.privacy.adversary import PLAIN, Adversary, value_losses
+from trailveil.privacy.certified import (
+    Enough,
+    certificate_of,
+    check_claim,
+    observed,
+    posterior,
+    prove,
+)
+from trailveil.privacy.certified.bounds import at_least, effective
+from trailveil.privacy.certified.losses import _first
+from trailveil.privacy.certified.observed import Observed
+from trailveil.privacy.extended_loss import extended_loss
+from trailveil.privacy.guarantee import tight_bound
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import NOTHING_KNOWN, Prior, SideInformation
+from trailveil.privacy.secrets import Secret
 
 pytest.importorskip("flint")
 
@@ -135,7 +142,7 @@ def test_values_in_question_are_looked_at_until_the_worst_is_known(
     prior, one, who = Prior(MOVING, TIMES), SECRETS["place"], PLAIN & Adversary.knows_point(30.0)
     mechanism = noise(12, floor=100.0**2)
     expected = prove(prior, [one], mechanism, who).lost[0]
-    monkeypatch.setattr("trailveil.certified.losses._first", lambda times: [0])
+    monkeypatch.setattr("trailveil.privacy.certified.losses._first", lambda times: [0])
     found = prove(prior, [one], mechanism, who).lost[0]
     assert found.at == expected.at
     assert found.upper == pytest.approx(expected.upper, rel=1e-12)
@@ -238,10 +245,10 @@ def test_no_ball_arithmetic_no_certificate(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_what_is_out_of_reach_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     prior, one = Prior(KERNELS["rbf, no noise"], TIMES), SECRETS["place"]
-    monkeypatch.setattr("trailveil.certified.posterior.LARGEST_INVERTED", 10)
+    monkeypatch.setattr("trailveil.privacy.certified.posterior.LARGEST_INVERTED", 10)
     with pytest.raises(NumericalError, match="independent noise"):
         prove(prior, [one], noise(), PLAIN)
-    monkeypatch.setattr("trailveil.certified.observed.LARGEST_DENSE", 10)
+    monkeypatch.setattr("trailveil.privacy.certified.observed.LARGEST_DENSE", 10)
     with pytest.raises(Unavailable, match="at most 10 points"):
         prove(prior, [one], noise(), PLAIN)
     with pytest.raises(InvalidValue, match="one location"):

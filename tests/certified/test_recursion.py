@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from tests.markov_cases import WITH_NOISE, nasty_times
-from trailveil.balls import BALLS, floats, lines_of, matrix_of, precision, rows_of, stacked
-from trailveil.certified.observed import covariance
-from trailveil.certified.recursion import bits_of_times, parts, product
-from trailveil.kernels import RBF, Matern32, StoppedClock, Warped
+from trailveil.gp.balls import BALLS, floats, lines_of, matrix_of, precision, rows_of, stacked
+from trailveil.gp.kernels import RBF, Matern32, StoppedClock, Warped
+from trailveil.privacy.certified.observed import covariance
+from trailveil.privacy.certified.recursion import bits_of_times, parts, product
 
 pytest.importorskip("flint")
 

@@ -10,7 +10,7 @@ from tests.formats.traces import SAMPLES
 from tests.leaks import FULL, GRID, PLANTS, released
 from trailveil.cli import cli
 from trailveil.errors import Refused, TrailveilError, UnreadableInput
-from trailveil.formats.table import FORMATS, Format
+from trailveil.traces.formats.table import FORMATS, Format
 
 SECRETS = ("Secretville", "Petronella", "Wristwatch", "46.1", "7.65", "512.", "46,1")
 

@@ -10,13 +10,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.rides import gpx, ride
-from trailveil.attacks import hypotheses, worlds
-from trailveil.attacks.trials import ATTACKS
+from trailveil.checks.attacks import hypotheses, worlds
+from trailveil.checks.attacks.trials import ATTACKS
 from trailveil.cli import cli
 from trailveil.errors import Refused
-from trailveil.gaussian import FloatArray
-from trailveil.mechanism import Mechanism
-from trailveil.streets.town import write_example
+from trailveil.gp.gaussian import FloatArray
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.traces.streets.town import write_example
 
 pytestmark = pytest.mark.slow
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from trailveil.checks.utility import compare, together
 from trailveil.cli import cli
 from trailveil.errors import Refused
-from trailveil.formats import write
-from trailveil.projection import MICRO, microdegrees
-from trailveil.trace import NANOSECONDS, Trace
-from trailveil.utility import compare, together
+from trailveil.traces.formats import write
+from trailveil.traces.projection import MICRO, microdegrees
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 START = 1_714_548_600 * NANOSECONDS
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from tests.datasets.geolife_files import plt_text, walked
 from trailveil.cli import cli
 from trailveil.errors import TrailveilError
-from trailveil.priors import BUILT_IN, to_json
+from trailveil.privacy.priors import BUILT_IN, to_json
 
 QUICK = ("--kernel", "none", "--gaps", "0,60")
 

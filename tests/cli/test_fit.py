@@ -13,10 +13,10 @@ from tests.datasets.geolife_files import plt_text, walked, write_user
 from tests.datasets.test_sml2010 import table_text
 from trailveil import cli
 from trailveil.cli.waiting import watched
-from trailveil.datasets.day import simulated_day
-from trailveil.formats import write
-from trailveil.kernels import Constant, IntegratedOU, Matern32, White
-from trailveil.prior_file import read_prior
+from trailveil.gp.kernels import Constant, IntegratedOU, Matern32, White
+from trailveil.studies.datasets.day import simulated_day
+from trailveil.traces.formats import write
+from trailveil.traces.prior_file import read_prior
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -17,8 +17,8 @@ from tests.rides import PATIENCE, command, environment, ride, written
 from tests.rides import run as real
 from trailveil.cli import cli
 from trailveil.errors import TrailveilError
-from trailveil.formats import read
 from trailveil.ledger import user_ledger
+from trailveil.traces.formats import read
 
 AT = "48.137,11.575,150"
 QUICK = ("--adversary", "plain")

@@ -9,8 +9,8 @@ from click.testing import CliRunner, Result
 
 from tests.formats.traces import SAMPLES, TRACE, written
 from trailveil.cli import cli
-from trailveil.formats import read
-from trailveil.formats.table import FORMATS, Format
+from trailveil.traces.formats import read
+from trailveil.traces.formats.table import FORMATS, Format
 
 pytestmark = pytest.mark.slow
 

@@ -13,9 +13,9 @@ from tests.formats.traces import written
 from tests.rides import ride
 from trailveil.cli import cli
 from trailveil.errors import Refused, UnwritableOutput
-from trailveil.fields import FIELDS, NEVER
-from trailveil.formats import read
-from trailveil.trace import Recording
+from trailveil.traces.fields import FIELDS, NEVER
+from trailveil.traces.formats import read
+from trailveil.traces.trace import Recording
 
 BARE = ride(180, 20.0)  # an hour
 STATED = {

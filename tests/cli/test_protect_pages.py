@@ -12,14 +12,14 @@ from click.testing import CliRunner, Result
 
 from tests.report.pages import read_page
 from tests.rides import ride, written
-from trailveil.cleaning import clean, clean_readings
 from trailveil.cli import cli
-from trailveil.formats import read
-from trailveil.formats.series import read_series
-from trailveil.kernels import Constant, Matern32, White
-from trailveil.priors import PriorSpec
+from trailveil.gp.kernels import Constant, Matern32, White
+from trailveil.privacy.priors import PriorSpec
 from trailveil.report.pages import public_page
 from trailveil.report.pages_readings import public_page_readings
+from trailveil.traces.cleaning import clean, clean_readings
+from trailveil.traces.formats import read
+from trailveil.traces.formats.series import read_series
 
 TRACE = ride(30, 30.0)
 # Of a quarter of an hour something is left.

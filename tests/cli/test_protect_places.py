@@ -12,7 +12,7 @@ import pytest
 
 from tests.rides import ride, written
 from trailveil.cli import main
-from trailveil.visits import Circle, visits
+from trailveil.traces.visits import Circle, visits
 
 Run = Callable[..., tuple[int, str, str]]
 TRACE = ride(60, 30.0, still=(20, 35))  # a stay of 7.5 minutes, 10 minutes after the start

@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 
 from trailveil.cli import cli
 from trailveil.errors import TrailveilError
-from trailveil.formats.series import read_series
-from trailveil.priors import from_json
+from trailveil.privacy.priors import from_json
+from trailveil.traces.formats.series import read_series
 
 PRIOR: dict[str, Any] = {
     "format": "trailveil-prior",

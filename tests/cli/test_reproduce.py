@@ -15,7 +15,7 @@ import pytest
 
 from trailveil import cli
 from trailveil.cli import reproduce as command
-from trailveil.experiments import figure2
+from trailveil.studies.experiments import figure2
 
 Run = Callable[..., tuple[int, str, str]]
 FAST = ("figure2", "--panel", "c", "--scales", "2", "--published", "--csv-only")
@@ -30,7 +30,7 @@ main()
 # The same, but it computes five points and no more.
 HELD = """
 import sys
-from trailveil.experiments import figure2
+from trailveil.studies.experiments import figure2
 compute, left = figure2.compute, 5
 def held(point):
     global left

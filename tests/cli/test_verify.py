@@ -15,11 +15,11 @@ from click.testing import CliRunner, Result
 
 from tests.rides import gpx, ride, written
 from trailveil.cli import cli
-from trailveil.formats import read, write
 from trailveil.privacy.promises import promises
-from trailveil.projection import microdegrees
-from trailveil.stated_times import in_words
-from trailveil.trace import NANOSECONDS, Trace
+from trailveil.traces.formats import read, write
+from trailveil.traces.projection import microdegrees
+from trailveil.traces.stated_times import in_words
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 TRACE = ride(400, 20.0, still=(200, 240))
 STAY = ("--between", "start+4000s", "start+4800s")

@@ -17,7 +17,7 @@ from tests.rides import ride, written
 from trailveil.batch.inputs import find
 from trailveil.cli import cli, main
 from trailveil.errors import Unavailable
-from trailveil.experiments import covariances, figure2, nyc
+from trailveil.studies.experiments import covariances, figure2, nyc
 
 LIMIT = 20  # seconds that any of these may take
 QUICK = ("--activity", "drive", "--radius", "1")
@@ -107,7 +107,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setattr(module, "write", no_work)
     monkeypatch.setattr(figure2, "run", no_work)
     monkeypatch.setattr("trailveil.cli.demo.simulated_day", no_work)
-    monkeypatch.setattr("trailveil.places.place_noise", no_work)
+    monkeypatch.setattr("trailveil.ledger.places.place_noise", no_work)
     monkeypatch.setattr("trailveil.page.serving.serve", no_work)
     monkeypatch.setattr("trailveil.cli.batch._engine", no_work)
     monkeypatch.setattr("trailveil.cli.batch.find", found_here)

@@ -5,10 +5,10 @@ import hashlib
 import numpy as np
 import pytest
 
-from trailveil.datasets import Day, day_plan, simulated_day
 from trailveil.errors import InvalidValue
-from trailveil.projection import MICRO, frame_for, microdegrees
-from trailveil.trace import NANOSECONDS, Trace
+from trailveil.studies.datasets import Day, day_plan, simulated_day
+from trailveil.traces.projection import MICRO, frame_for, microdegrees
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 SEEDS = range(5)
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from trailveil.datasets.effective import Task, collected, fitted
-from trailveil.fit import FAMILIES, Fit, Series
+from trailveil.studies.datasets.effective import Task, collected, fitted
+from trailveil.studies.fit import FAMILIES, Fit, Series
 
 FAMILY = FAMILIES["rbf"].set(length_scale=(1.0, 8.0, 40.0), std=1.0, noise_std=0.05)
 SERIES = Series(np.arange(12.0), np.sin(np.arange(12.0)))

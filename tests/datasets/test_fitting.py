@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trailveil.datasets.fitting import LEAST_NOISE, fit_prior, motion_family
-from trailveil.datasets.geolife import FASTEST, labelled_traces
-from trailveil.datasets.stretches import Stretches, stretches
-from trailveil.fit import FAMILIES, Series
-from trailveil.kernels import Constant, IntegratedOU, White
-from trailveil.priors import BUILT_IN, LEVEL_STD, from_json, to_json
+from trailveil.gp.kernels import Constant, IntegratedOU, White
+from trailveil.privacy.priors import BUILT_IN, LEVEL_STD, from_json, to_json
+from trailveil.studies.datasets.fitting import LEAST_NOISE, fit_prior, motion_family
+from trailveil.studies.datasets.geolife import FASTEST, labelled_traces
+from trailveil.studies.datasets.stretches import Stretches, stretches
+from trailveil.studies.fit import FAMILIES, Series
 
 TRUTH = (2.0, 40.0, 3.0)
 

@@ -12,8 +12,8 @@ from tests.datasets.geolife_files import (
     walked,
     write_user,
 )
-from trailveil.cleaning import clean
-from trailveil.datasets.geolife import (
+from trailveil.errors import InvalidValue, UnreadableInput
+from trailveil.studies.datasets.geolife import (
     FASTEST,
     MODES,
     Label,
@@ -22,8 +22,8 @@ from trailveil.datasets.geolife import (
     read_labels,
     users,
 )
-from trailveil.errors import InvalidValue, UnreadableInput
-from trailveil.formats import plt
+from trailveil.traces.cleaning import clean
+from trailveil.traces.formats import plt
 
 
 @pytest.mark.parametrize("layout", ["Data/{}/Trajectory", "{}/Trajectory", "{}", "GeoLife/Data/{}"])

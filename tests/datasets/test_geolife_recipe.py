@@ -8,8 +8,8 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import multivariate_normal
 
 from tests.datasets.geolife_files import Floats, plt_text, walked, write_user
-from trailveil.datasets.geolife_recipe import geolife_scales
 from trailveil.errors import InvalidValue, UnreadableInput
+from trailveil.studies.datasets.geolife_recipe import geolife_scales
 
 EARTH = 6.371e6
 

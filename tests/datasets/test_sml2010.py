@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.signal import cheby1, filtfilt
 
-from trailveil.datasets.sml2010 import read_table, sml2010_scales, windows
 from trailveil.errors import InvalidValue, UnreadableInput
+from trailveil.studies.datasets.sml2010 import read_table, sml2010_scales, windows
 
 ROWS = 800 + 10 * 192
 HEADER = "#  1:Date 2:Time 3:Room 4:Other 5:Weather 6:Day"

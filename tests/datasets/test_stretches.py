@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tests.datasets.geolife_files import walked
-from trailveil.datasets.stretches import FEWEST_FIXES, MOST_FIXES, stretches
 from trailveil.errors import UnreadableInput
-from trailveil.trace import NANOSECONDS, Trace
+from trailveil.studies.datasets.stretches import FEWEST_FIXES, MOST_FIXES, stretches
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 START = 1_700_000_000 * NANOSECONDS
 

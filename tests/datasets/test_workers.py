@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from trailveil.datasets.workers import mapped
 from trailveil.errors import InvalidValue
+from trailveil.studies.datasets.workers import mapped
 
 
 def halved(number: int) -> float:

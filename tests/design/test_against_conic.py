@@ -9,14 +9,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from trailveil.adversary import PLAIN, Adversary
 from trailveil.designer.designer import design
 from trailveil.designer.exact import exact_sdp
 from trailveil.errors import NumericalError
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import RBF, Matern32, White
-from trailveil.prior import Prior
-from trailveil.secrets import Secret
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import RBF, Matern32, White
+from trailveil.privacy.adversary import PLAIN, Adversary
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
 
 # What a conic solver is good for, and how far below it anything may be, relative.
 AGREES, BELOW = 1e-4, 1e-5

@@ -21,11 +21,11 @@ from trailveil.designer.columns import (
     written,
 )
 from trailveil.errors import InvalidValue
-from trailveil.extended import LARGEST_EXTENDED
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import RBF, Kernel, White
-from trailveil.mechanism import Mechanism
-from trailveil.prior import Prior
+from trailveil.gp.extended import LARGEST_EXTENDED
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import RBF, Kernel, White
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import Prior
 
 
 def prior(count: int = 9, kernel: Kernel | None = None) -> Prior:

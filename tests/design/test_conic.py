@@ -19,8 +19,8 @@ from trailveil.designer.conic import (
 )
 from trailveil.designer.paper import sdp_a_noise
 from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable
-from trailveil.kernels import RBF, White
-from trailveil.prior import Prior
+from trailveil.gp.kernels import RBF, White
+from trailveil.privacy.prior import Prior
 
 
 def prior(count: int = 8, scale: float = 2.0, noise: float = 0.2) -> Prior:

@@ -10,7 +10,7 @@ from scipy.linalg import block_diag
 
 from trailveil.designer.ellipsoid import Limit, smallest_ellipsoid
 from trailveil.errors import Refused
-from trailveil.gaussian import FloatArray
+from trailveil.gp.gaussian import FloatArray
 
 GAP = 1e-4
 # What a conic solver is good for, relative.

@@ -15,11 +15,11 @@ from trailveil.designer.block import exact_block
 from trailveil.designer.exact import exact_block_sdp, exact_sdp
 from trailveil.designer.paper import sdp_a
 from trailveil.errors import InvalidValue, NumericalError
-from trailveil.kernels import RBF, IntegratedOU, Periodic, White
-from trailveil.loss import Loss, loss_matrix
-from trailveil.mechanism import no_noise
-from trailveil.prior import Prior
-from trailveil.secrets import Secret
+from trailveil.gp.kernels import RBF, IntegratedOU, Periodic, White
+from trailveil.privacy.loss import Loss, loss_matrix
+from trailveil.privacy.mechanism import no_noise
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
 
 
 def noisy(count: int = 8, scale: float = 2.0, noise: float = 0.2) -> Prior:

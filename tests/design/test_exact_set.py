@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from trailveil.adversary import PLAIN, Adversary, exposure, left
 from trailveil.designer import closed_form, exact_set
 from trailveil.designer.exact import exact_sdp
 from trailveil.designer.exact_set import requirements
 from trailveil.errors import InvalidValue, NumericalError
-from trailveil.guarantee import tight_bound
-from trailveil.kernels import RBF, Constant, IntegratedOU, Matern32, White
-from trailveil.loss import losses
-from trailveil.mechanism import no_noise
-from trailveil.prior import Prior
-from trailveil.secrets import Secret
+from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Matern32, White
+from trailveil.privacy.adversary import PLAIN, Adversary, exposure, left
+from trailveil.privacy.guarantee import tight_bound
+from trailveil.privacy.loss import losses
+from trailveil.privacy.mechanism import no_noise
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
 
 SECRETS = [
     Secret.at(4.0, recorded=True),

@@ -13,7 +13,6 @@ from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 
 from tests.conftest import Sweep
-from trailveil.adversary import PLAIN, Adversary, exposure
 from trailveil.designer.designer import design
 from trailveil.designer.exact import exact_sdp
 from trailveil.designer.interior import (
@@ -29,12 +28,13 @@ from trailveil.designer.problem import least_noise_problem
 from trailveil.designer.requirements import Demand, posed
 from trailveil.designer.triangle import triangle
 from trailveil.errors import NumericalError
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import RBF, Constant, IntegratedOU, Kernel, Matern32, Periodic, White
-from trailveil.loss import losses
-from trailveil.mechanism import no_noise
-from trailveil.prior import Prior
-from trailveil.secrets import Secret
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Kernel, Matern32, Periodic, White
+from trailveil.privacy.adversary import PLAIN, Adversary, exposure
+from trailveil.privacy.loss import losses
+from trailveil.privacy.mechanism import no_noise
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
 
 # What a conic solver is good for, and how far below it we may be, relative.
 AGREES, BELOW = 1e-4, 1e-5

@@ -20,11 +20,11 @@ from trailveil.designer.paper import (
     sdp_a_noise,
 )
 from trailveil.errors import InvalidValue, NumericalError
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import RBF, Kernel, Matern32, Periodic, White
-from trailveil.loss import loss_matrix, losses
-from trailveil.prior import Prior
-from trailveil.secrets import Secret
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import RBF, Kernel, Matern32, Periodic, White
+from trailveil.privacy.loss import loss_matrix, losses
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
 
 JITTER = 1e-6  # of the authors, stated
 

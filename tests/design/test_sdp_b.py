@@ -17,9 +17,9 @@ from trailveil.designer.columns import symmetric_root
 from trailveil.designer.conic import sdp_b_conic
 from trailveil.designer.sdp_b import FEASIBILITY, LARGEST_GAP, Cover, cover, cover_mechanisms, sdp_b
 from trailveil.errors import InvalidValue, NumericalError
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import RBF
-from trailveil.mechanism import Mechanism
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import RBF
+from trailveil.privacy.mechanism import Mechanism
 
 
 def factors(seed: int, size: int, count: int) -> list[FloatArray]:
@@ -180,8 +180,8 @@ TIMED = """
 import time
 import numpy as np
 from trailveil.designer.paper import multiple_secrets
-from trailveil.kernels import RBF
-from trailveil.prior import Prior
+from trailveil.gp.kernels import RBF
+from trailveil.privacy.prior import Prior
 prior = Prior(RBF({scale}), np.arange({count}.0))
 start = time.process_time()
 found = multiple_secrets(prior, [[i] for i in range({count})], 1.0)

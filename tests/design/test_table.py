@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from benchmarks._shipped_designs import TABLE, asked
-from trailveil.activities import ACTIVITIES
 from trailveil.designer import table
 from trailveil.designer.table import key_of, noise_of, read, rounded_bound, write_table, written
 from trailveil.designer.window import WindowNoise, window_noise
 from trailveil.privacy.checker import check
-from trailveil.request import Request
+from trailveil.release.request import Request
+from trailveil.traces.activities import ACTIVITIES
 
 HOURS_12 = 12 * 3600.0
 

@@ -14,11 +14,11 @@ from tests.oracles.dense_movement import Law, released
 from trailveil.designer.ellipsoid import Limit, smallest_ellipsoid
 from trailveil.designer.window import WindowNoise, window_noise
 from trailveil.errors import Refused
-from trailveil.gaussian import FloatArray
+from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.checker import check
 from trailveil.privacy.knowledge import Knowledge
 from trailveil.privacy.movement import Movement
-from trailveil.request import Request
+from trailveil.release.request import Request
 
 # 316.2 m must be left: a radius of 200 m, epsilon 1, order 5.
 BOUND = 1e-5

@@ -14,11 +14,11 @@ from scipy.stats import norm
 
 from tests.oracles.dense_movement import Law, Released, Rows, released, variance_of
 from trailveil.designer.window import WindowNoise, window_noise
-from trailveil.guarantee import Guarantee
 from trailveil.privacy.exposure import Exposure
+from trailveil.privacy.guarantee import Guarantee
 from trailveil.privacy.knowledge import ACCURACY, Knowledge
 from trailveil.privacy.movement import Movement
-from trailveil.request import Request
+from trailveil.release.request import Request
 
 REQUEST = Request(stretches=(), radius=200.0)
 BOUND, WHO = REQUEST.bound, REQUEST.adversaries

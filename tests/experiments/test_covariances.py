@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from trailveil.experiments.covariances import DESIGNS, cases
 from trailveil.plots import NoiseCase
+from trailveil.studies.experiments.covariances import DESIGNS, cases
 
 
 @pytest.fixture(scope="module")

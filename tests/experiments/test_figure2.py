@@ -10,8 +10,8 @@ import pytest
 from tests.conftest import Sweep
 from tests.experiments import oracle
 from trailveil.errors import InvalidValue
-from trailveil.experiments.figure2 import PANELS, Choice, Curve, Point, compute
-from trailveil.experiments.scenes import BUDGET, SCENES, mechanism
+from trailveil.studies.experiments.figure2 import PANELS, Choice, Curve, Point, compute
+from trailveil.studies.experiments.scenes import BUDGET, SCENES, mechanism
 
 # Of the authors' columns, which curve they are. Panels d and h are in the rows of a and e.
 COLUMNS = {

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from trailveil.errors import UnwritableOutput
-from trailveil.experiments import folder as module
-from trailveil.experiments.folder import Folder, code_digest, opened, table
+from trailveil.studies.experiments import folder as module
+from trailveil.studies.experiments.folder import Folder, code_digest, opened, table
 
 POINT = {"scale": 2.5, "curve": {"mechanism": "sdp", "adversary": 1.0}}
 VALUES = {"interval": 3.6069413628883314e-25}

@@ -6,9 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trailveil.experiments.folder import opened
-from trailveil.experiments.nyc import COUNT, NOISE, SENSITIVE, Release, prior, releases, write
-from trailveil.gaussian import FloatArray
+from trailveil.gp.gaussian import FloatArray
+from trailveil.studies.experiments.folder import opened
+from trailveil.studies.experiments.nyc import (
+    COUNT,
+    NOISE,
+    SENSITIVE,
+    Release,
+    prior,
+    releases,
+    write,
+)
 
 Made = tuple[FloatArray, dict[str, Release]]
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from trailveil.errors import InvalidValue
-from trailveil.fit import FAMILIES, Parameter
-from trailveil.kernels import White
+from trailveil.gp.kernels import White
+from trailveil.studies.fit import FAMILIES, Parameter
 
 
 @pytest.mark.parametrize("name", FAMILIES)

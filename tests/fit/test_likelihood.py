@@ -11,8 +11,8 @@ from mpmath import mp, mpf
 from scipy.stats import multivariate_normal
 
 from trailveil.errors import InvalidValue, NumericalError
-from trailveil.fit import FAMILIES, Series, log_likelihood
-from trailveil.fit.likelihood import MOST_POINTS
+from trailveil.studies.fit import FAMILIES, Series, log_likelihood
+from trailveil.studies.fit.likelihood import MOST_POINTS
 
 TIMES = np.array([0.0, 3.0, 4.5, 11.0, 19.0, 40.0])
 VALUES = np.array([[1.5, -2.0], [2.5, -2.2], [2.0, 0.5], [4.0, 3.0], [5.5, 2.5], [1.0, 9.0]])

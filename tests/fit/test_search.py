@@ -10,8 +10,8 @@ from scipy.optimize import minimize
 from scipy.stats import chi2, multivariate_normal
 
 from trailveil.errors import InvalidValue, NumericalError
-from trailveil.fit import FAMILIES, Family, Fit, Series, fit, search
-from trailveil.kernels import Kernel
+from trailveil.gp.kernels import Kernel
+from trailveil.studies.fit import FAMILIES, Family, Fit, Series, fit, search
 
 LEVEL = 1e5
 MOTION = FAMILIES["integrated-ou"].set(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trailveil.errors import InvalidValue
-from trailveil.fit import cut
+from trailveil.studies.fit import cut
 
 
 @given(

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from trailveil.cleaning import clean
 from trailveil.errors import UnreadableInput
-from trailveil.formats import read
+from trailveil.traces.cleaning import clean
+from trailveil.traces.formats import read
 
 EXPORT = """<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE HealthData [

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from trailveil.formats.columns import Columns, columns_beside, columns_of
+from trailveil.traces.formats.columns import Columns, columns_beside, columns_of
 
 
 def found(names: str) -> Columns:

@@ -25,12 +25,12 @@ from tests.formats.traces import (
     written,
 )
 from tests.leaks import kmz
-from trailveil.cleaning import clean
 from trailveil.errors import InvalidValue, TrailveilError, UnreadableInput
-from trailveil.fields import FIELDS, LONGEST_NAME, NAME
-from trailveil.formats import read, write
-from trailveil.formats.table import FORMATS, Format, format_of
-from trailveil.trace import Recording, Seen, Trace
+from trailveil.traces.cleaning import clean
+from trailveil.traces.fields import FIELDS, LONGEST_NAME, NAME
+from trailveil.traces.formats import read, write
+from trailveil.traces.formats.table import FORMATS, Format, format_of
+from trailveil.traces.trace import Recording, Seen, Trace
 
 # FIT holds whole seconds, and coarser fields: tests/formats/test_fit_writing.py.
 WRITTEN = [row for row in FORMATS if row.write and row.name != "FIT"]

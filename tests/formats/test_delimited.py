@@ -9,9 +9,9 @@ import pytest
 
 from tests.formats.traces import TRACE, written
 from trailveil.errors import UnreadableInput
-from trailveil.formats import tabular
-from trailveil.formats.delimited import read
-from trailveil.trace import Recording, Seen, Trace
+from trailveil.traces.formats import tabular
+from trailveil.traces.formats.delimited import read
+from trailveil.traces.trace import Recording, Seen, Trace
 
 PLACES = [[46.5, 7.25], [46.25, -7.5], [-46.125, 0.0]]
 TIMES = ["2024-05-14T12:00:00Z", "2024-05-14T12:00:05Z", "2024-05-14T12:00:10Z"]

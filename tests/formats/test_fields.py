@@ -15,11 +15,11 @@ import pytest
 from tests.formats.fit_files import EPOCH, RECORD, SINT32, UINT8, UINT32, definition, framed
 from tests.formats.traces import PLACES, SECONDS, TEXT, plt, tcx, written
 from trailveil.errors import InvalidValue, Refused
-from trailveil.fields import FIELDS, NEVER, as_text, check_fields, plain_name, plausible
-from trailveil.formats import read
-from trailveil.formats.table import FORMATS
-from trailveil.frames import from_frame, to_frame
-from trailveil.trace import Recording, Trace
+from trailveil.traces.fields import FIELDS, NEVER, as_text, check_fields, plain_name, plausible
+from trailveil.traces.formats import read
+from trailveil.traces.formats.table import FORMATS
+from trailveil.traces.frames import from_frame, to_frame
+from trailveil.traces.trace import Recording, Trace
 
 ALL = tuple(FIELDS)
 READERS = {row.name: row.read for row in FORMATS}

@@ -14,10 +14,10 @@ from tests.formats.fit_files import (
     semicircles,
     timer_start,
 )
-from trailveil.cleaning import clean
 from trailveil.errors import TrailveilError, UnreadableInput
-from trailveil.formats.fit import read
-from trailveil.trace import Seen
+from trailveil.traces.cleaning import clean
+from trailveil.traces.formats.fit import read
+from trailveil.traces.trace import Seen
 
 START = 1_714_548_600  # 2024-05-01T07:30:00Z
 PLACES = [(12.5, -33.25), (12.6, -33.26), (-12.7, 179.5), (89.9, -179.9)]

@@ -11,13 +11,13 @@ from hypothesis import given
 from tests.formats import fit_files
 from tests.formats.traces import START, TRACE, traces_with_fields, written
 from tests.leaks import FULL, MOVED
+from trailveil.checks.scan import scan
 from trailveil.errors import UnwritableOutput
-from trailveil.fields import FIELDS
-from trailveil.formats.fit import read
-from trailveil.formats.table import FORMATS
-from trailveil.scan import scan
-from trailveil.selection import Chosen
-from trailveil.trace import NANOSECONDS, Seen, Trace
+from trailveil.traces.fields import FIELDS
+from trailveil.traces.formats.fit import read
+from trailveil.traces.formats.table import FORMATS
+from trailveil.traces.selection import Chosen
+from trailveil.traces.trace import NANOSECONDS, Seen, Trace
 
 (FIT,) = [row for row in FORMATS if row.name == "FIT"]
 # Steps of a field, and the values that there is room for.

@@ -11,8 +11,8 @@ import shapely
 
 from tests.formats.traces import TRACE, written
 from trailveil.errors import UnreadableInput
-from trailveil.formats.jsons import read
-from trailveil.trace import Recording, Seen, Trace
+from trailveil.traces.formats.jsons import read
+from trailveil.traces.trace import Recording, Seen, Trace
 
 PLACES = [[7.25, 46.5], [-7.5, 46.25], [0.0, -46.125]]
 TIMES = ["2024-05-14T12:00:00Z", "2024-05-14T12:00:05Z", "2024-05-14T12:00:10Z"]

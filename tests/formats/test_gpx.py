@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tests.formats.traces import traces, written
 from trailveil.errors import InvalidValue, TrailveilError, UnreadableInput
-from trailveil.formats.gpx import read
-from trailveil.projection import MICRO
-from trailveil.trace import Recording, Seen, Trace
+from trailveil.traces.formats.gpx import read
+from trailveil.traces.projection import MICRO
+from trailveil.traces.trace import Recording, Seen, Trace
 
 DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 NAMESPACE = "http://www.topografix.com/GPX/1/1"

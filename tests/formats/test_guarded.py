@@ -5,11 +5,11 @@ from xml.sax.xmlreader import AttributesImpl
 
 import pytest
 
+from trailveil.checks.scan.tokens import from_xml
 from trailveil.errors import UnreadableInput
-from trailveil.formats import gpx, kml, tcx
-from trailveil.formats.guarded import DEEPEST, parse
-from trailveil.formats.table import Reader
-from trailveil.scan.tokens import from_xml
+from trailveil.traces.formats import gpx, kml, tcx
+from trailveil.traces.formats.guarded import DEEPEST, parse
+from trailveil.traces.formats.table import Reader
 
 
 class Names(ContentHandler):

@@ -9,8 +9,9 @@ import pytest
 
 from tests.formats.traces import PLACES, SAMPLES
 from trailveil.errors import UnreadableInput
-from trailveil.formats import read, source
-from trailveil.formats.table import FORMATS, Format
+from trailveil.files import source
+from trailveil.traces.formats import read
+from trailveil.traces.formats.table import FORMATS, Format
 
 BINARY = {"FIT", "KMZ", "GeoParquet"}
 TEXT = [row for row in FORMATS if row.name not in BINARY]

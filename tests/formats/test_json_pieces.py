@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.formats.traces import SAMPLES
+from trailveil.checks.scan import tokens
 from trailveil.errors import UnreadableInput
-from trailveil.formats import json_pieces, json_text
-from trailveil.formats.json_pieces import pieces
-from trailveil.formats.json_text import Items, objects, parsed
-from trailveil.formats.table import FORMATS
-from trailveil.scan import tokens
+from trailveil.traces.formats import json_pieces, json_text
+from trailveil.traces.formats.json_pieces import pieces
+from trailveil.traces.formats.json_text import Items, objects, parsed
+from trailveil.traces.formats.table import FORMATS
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 TREES = st.recursive(

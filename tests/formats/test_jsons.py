@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tests.formats.traces import PLACES, SAMPLES, SECONDS, messages, moving, signals
-from trailveil.cleaning import clean
 from trailveil.errors import UnreadableInput
-from trailveil.formats import read as read_file
-from trailveil.formats.jsons import read
-from trailveil.trace import Recording
+from trailveil.traces.cleaning import clean
+from trailveil.traces.formats import read as read_file
+from trailveil.traces.formats.jsons import read
+from trailveil.traces.trace import Recording
 
 AT = ["2024-05-01T08:00:00Z", "2024-05-01T08:10:00.500Z", "2024-05-01T08:20:00Z"]
 MS = [1_714_550_400_000, 1_714_551_000_500, 1_714_551_600_000]

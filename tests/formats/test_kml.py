@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from tests.formats.traces import SAMPLES, TRACE, written
-from trailveil.cleaning import clean
 from trailveil.errors import UnreadableInput
-from trailveil.formats import kml, kmz, read, source
-from trailveil.trace import Recording
+from trailveil.files import source
+from trailveil.traces.cleaning import clean
+from trailveil.traces.formats import kml, kmz, read
+from trailveil.traces.trace import Recording
 
 WHENS = [f"2024-05-01T08:00:0{i}Z" for i in range(3)]
 COORDS = ["7.0 46.0 500", "7.1 46.1", "7.2 46.2 520.5"]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tests.formats.traces import SAMPLES
-from trailveil.formats.table import FORMATS
-from trailveil.keys import load_key, new_key
-from trailveil.prior_file import read_prior
-from trailveil.priors import BUILT_IN, to_json
+from trailveil.files.keys import load_key, new_key
+from trailveil.privacy.priors import BUILT_IN, to_json
+from trailveil.traces.formats.table import FORMATS
+from trailveil.traces.prior_file import read_prior
 
 TEXTS = [row.name for row in FORMATS if b"\0" not in SAMPLES[row.name]]
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trailveil.formats.moments import Moment, Trouble, format_moments, parse_moment
+from trailveil.traces.formats.moments import Moment, Trouble, format_moments, parse_moment
 
 NOON = int(np.datetime64("2024-05-01T12:00:00", "ns").astype(np.int64))
 SECOND = 10**9

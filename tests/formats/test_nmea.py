@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from tests.formats.traces import PLACES, SAMPLES, sentence
-from trailveil.cleaning import clean
 from trailveil.errors import TrailveilError, UnreadableInput
-from trailveil.formats import read as read_file
-from trailveil.formats.nmea import read
-from trailveil.formats.table import format_of
-from trailveil.trace import Recording
+from trailveil.traces.cleaning import clean
+from trailveil.traces.formats import read as read_file
+from trailveil.traces.formats.nmea import read
+from trailveil.traces.formats.table import format_of
+from trailveil.traces.trace import Recording
 
 PLACE = "4612.00000,N,00730.00000,W"
 

@@ -15,10 +15,10 @@ import shapely
 
 from tests.formats.traces import TRACE, written
 from trailveil.errors import Unavailable, UnreadableInput
-from trailveil.formats.collect import MOST_POINTS
-from trailveil.formats.parquet import read
-from trailveil.formats.table import format_to_write
-from trailveil.trace import Recording, Seen
+from trailveil.traces.formats.collect import MOST_POINTS
+from trailveil.traces.formats.parquet import read
+from trailveil.traces.formats.table import format_to_write
+from trailveil.traces.trace import Recording, Seen
 
 COUNT = len(TRACE)
 LATITUDES, LONGITUDES = TRACE.positions.T.tolist()

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from trailveil.errors import UnreadableInput
-from trailveil.formats.delimited import read
-from trailveil.formats.people import may_name_people, splits
+from trailveil.traces.formats.delimited import read
+from trailveil.traces.formats.people import may_name_people, splits
 
 _BEGIN = np.datetime64("2024-05-01T08:00:00", "s")
 

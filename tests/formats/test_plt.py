@@ -7,8 +7,8 @@ import pytest
 
 from tests.datasets.geolife_files import DAYS, HEADER, MORNING, plt_text, walked
 from trailveil.errors import UnreadableInput
-from trailveil.formats import plt
-from trailveil.formats.plt import fields, numbers, read
+from trailveil.traces.formats import plt
+from trailveil.traces.formats.plt import fields, numbers, read
 
 
 def test_a_file_is_read_as_it_was_written() -> None:

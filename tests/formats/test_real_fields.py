@@ -9,8 +9,8 @@ import gpxpy
 import numpy as np
 
 from trailveil.errors import TrailveilError
-from trailveil.fields import FIELDS, plausible
-from trailveil.formats import read
+from trailveil.traces.fields import FIELDS, plausible
+from trailveil.traces.formats import read
 
 LARGEST = 300_000  # bytes: the independent readers are slow
 OF_FIT = {

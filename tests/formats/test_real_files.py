@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trailveil.cleaning import clean
 from trailveil.errors import TrailveilError
-from trailveil.formats import read
-from trailveil.projection import frame_for
+from trailveil.traces.cleaning import clean
+from trailveil.traces.formats import read
+from trailveil.traces.projection import frame_for
 
 READ = {".fit", ".tcx", ".plt", ".json", ".geojson", ".csv"}
 

@@ -8,10 +8,10 @@ import gpxpy
 import numpy as np
 import pytest
 
-from trailveil.cleaning import clean
 from trailveil.errors import TrailveilError, UnreadableInput
-from trailveil.formats import read
-from trailveil.projection import frame_for
+from trailveil.traces.cleaning import clean
+from trailveil.traces.formats import read
+from trailveil.traces.projection import frame_for
 
 COORDINATE = re.compile(r"""\b(?:lat|lon|minlat|minlon|maxlat|maxlon)=["']([^"']{4,})["']""")
 

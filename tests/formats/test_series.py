@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trailveil.errors import InvalidValue, UnreadableInput
-from trailveil.formats.series import read_series, write_series
-from trailveil.readings import Readings, RecordedReadings
-from trailveil.trace import Seen
+from trailveil.traces.formats.series import read_series, write_series
+from trailveil.traces.readings import Readings, RecordedReadings
+from trailveil.traces.trace import Seen
 
 ROOM = (
     "time,temperature (degC)\n2024-05-14T12:00:00Z,20.5\n"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from trailveil.errors import TrailveilError, UnreadableInput, UnwritableOutput
-from trailveil.formats import source
-from trailveil.formats.source import load, named
-from trailveil.formats.table import FORMATS, format_of, format_to_write
+from trailveil.files import source
+from trailveil.files.source import load, named
+from trailveil.traces.formats.table import FORMATS, format_of, format_to_write
 
 ROOT = Path(__file__).parents[2]
 MINIMAL = b"<gpx></gpx>"
@@ -118,8 +118,8 @@ def test_suffixes_are_lower_case_start_with_a_dot_and_belong_to_one_format() -> 
 
 def test_what_is_large_or_rare_is_imported_on_use_alone() -> None:
     program = (
-        "import sys, trailveil.cli.protect, trailveil.formats, trailveil.frames\n"
-        "trailveil.formats.table.format_of('a.gpx', b'<gpx>')\n"
+        "import sys, trailveil.cli.protect, trailveil.traces.formats, trailveil.traces.frames\n"
+        "trailveil.traces.formats.table.format_of('a.gpx', b'<gpx>')\n"
         "print(*({'pyarrow', 'pandas', 'geopandas', 'shapely', 'fitdecode'} & {*sys.modules}))"
     )
     found = subprocess.run(

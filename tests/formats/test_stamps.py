@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trailveil.errors import UnreadableInput
-from trailveil.formats.moments import parse_moment
-from trailveil.formats.stamps import Stamps
+from trailveil.traces.formats.moments import parse_moment
+from trailveil.traces.formats.stamps import Stamps
 
 NOON = np.datetime64("2024-05-14T12:00:00", "ns")
 

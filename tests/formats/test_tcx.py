@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trailveil.errors import TrailveilError, UnreadableInput
-from trailveil.formats.tcx import read
-from trailveil.trace import Seen
+from trailveil.traces.formats.tcx import read
+from trailveil.traces.trace import Seen
 
 NAMESPACE = "http://www.garmin.com/xmlschemas/TrainingCenterDatabase/v2"
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from tests.datasets.geolife_files import HEADER
 from tests.formats.fit_files import DEFINITIONS, framed, record, semicircles
-from trailveil.fields import FIELDS
-from trailveil.formats import write
-from trailveil.projection import MICRO
-from trailveil.trace import Trace
+from trailveil.traces.fields import FIELDS
+from trailveil.traces.formats import write
+from trailveil.traces.projection import MICRO
+from trailveil.traces.trace import Trace
 
 LATITUDES = st.integers(-90 * MICRO, 90 * MICRO)
 LONGITUDES = st.integers(-180 * MICRO, 180 * MICRO - 1)

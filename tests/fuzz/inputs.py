@@ -15,9 +15,9 @@ from tests.fuzz.structured import Structured, bounded, jsons, sentences, table, 
 from tests.fuzz.tabled import parquet
 from tests.leaks import released
 from trailveil.errors import TrailveilError
-from trailveil.fields import KEEPABLE
-from trailveil.formats import read
-from trailveil.formats.table import FORMATS
+from trailveil.traces.fields import KEEPABLE
+from trailveil.traces.formats import read
+from trailveil.traces.formats.table import FORMATS
 
 STRUCTURED: Mapping[str, Structured] = {
     **dict.fromkeys(("GPX", "TCX", "KML"), bounded(xml)),

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.formats.traces import PLACES, SAMPLES, SECONDS
 from tests.leaks import FULL
 from trailveil.errors import TrailveilError
-from trailveil.formats.table import FORMATS, format_of
+from trailveil.traces.formats.table import FORMATS, format_of
 
 REAL = Path(__file__).parents[3] / "shared" / "traces"
 LARGEST = 6_000

@@ -15,12 +15,12 @@ from tests.formats.traces import SAMPLES
 from tests.fuzz.inputs import FAST, Input, made
 from tests.fuzz.judging import ACCEPTED, REFUSED, Fault, check_message, check_told, judged
 from tests.fuzz.seeds import SUFFIXES
-from trailveil.cleaning import clean, clean_readings
 from trailveil.cli import cli
 from trailveil.errors import Refused, TrailveilError
-from trailveil.formats import read
-from trailveil.formats.series import read_series
-from trailveil.trace import Recording
+from trailveil.traces.cleaning import clean, clean_readings
+from trailveil.traces.formats import read
+from trailveil.traces.formats.series import read_series
+from trailveil.traces.trace import Recording
 
 __all__ = ["TARGETS", "made", "run", "warm"]
 

@@ -21,11 +21,11 @@ from trailveil.ledger.identity import (
     subject_named,
     windows_of,
 )
-from trailveil.protecting import publish, requested
-from trailveil.release import plan
-from trailveil.request import Method, Request
-from trailveil.selection import Chosen
-from trailveil.trace import NANOSECONDS, Trace
+from trailveil.ledger.protecting import publish, requested
+from trailveil.release.plan import plan
+from trailveil.release.request import Method, Request
+from trailveil.traces.selection import Chosen
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 KEY = bytes(range(32))
 HOUR = 3600 * NANOSECONDS

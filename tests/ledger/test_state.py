@@ -11,18 +11,18 @@ import pytest
 
 from tests.ledger.test_ledger import entry, rows
 from tests.rides import ride
-from trailveil.drawing import noise_of
 from trailveil.errors import Refused, UnwritableOutput
-from trailveil.formats import read
-from trailveil.gaussian import FloatArray
+from trailveil.files.output import check_output, make_private, write_atomically
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.randomness import derive
 from trailveil.ledger import Ledger, open_ledger
-from trailveil.output import check_output, make_private, write_atomically
-from trailveil.protecting import publish, requested, seed_of, whole_of
-from trailveil.randomness import derive
-from trailveil.recorded import unpacked
-from trailveil.release import Plan, plan
-from trailveil.request import Method, Request
-from trailveil.selection import Chosen
+from trailveil.ledger.protecting import publish, requested, seed_of, whole_of
+from trailveil.ledger.recorded import unpacked
+from trailveil.release.drawing import noise_of
+from trailveil.release.plan import Plan, plan
+from trailveil.release.request import Method, Request
+from trailveil.traces.formats import read
+from trailveil.traces.selection import Chosen
 
 NOISE = Request((), method=Method.NOISE)
 LABELS = (b"noise", b"noise of a release", b"release", b"release with a key", b"recording")

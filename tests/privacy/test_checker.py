@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy.linalg import block_diag
 
 from trailveil.designer.window import window_noise
-from trailveil.gaussian import FloatArray
+from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy import checker
 from trailveil.privacy.checker import check, unproved
 from trailveil.privacy.false_tracks import Knots

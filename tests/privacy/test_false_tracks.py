@@ -6,7 +6,7 @@ from numpy.polynomial.legendre import leggauss
 from scipy.interpolate import CubicHermiteSpline
 
 from trailveil.errors import InvalidValue
-from trailveil.gaussian import FloatArray
+from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.false_tracks import Knots
 
 KNOTS = [(0, 1), (0, 20, 60, 98, 170), (0, 1, 2, 86_400), (0, 7, 3600, 3601, 5100)]

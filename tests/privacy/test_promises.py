@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from trailveil.datasets.day import day_plan, simulated_day
 from trailveil.privacy.promises import promises
-from trailveil.release import plan
+from trailveil.release.plan import plan
+from trailveil.release.request import Method, Request
 from trailveil.report.record import record
-from trailveil.request import Method, Request
-from trailveil.selection import Stretch
+from trailveil.studies.datasets.day import day_plan, simulated_day
+from trailveil.traces.selection import Stretch
 
 CLINIC = day_plan().stays[1]
 STAY = Stretch("clinic", CLINIC.begin, CLINIC.end)

@@ -8,12 +8,12 @@ from html.parser import HTMLParser
 from itertools import pairwise
 from typing import Any
 
-from trailveil.scan.allowed import Layout
-from trailveil.scan.contents import _Judge
-from trailveil.scan.findings import Kind
-from trailveil.scan.known import Coordinates, Known
-from trailveil.scan.tokens import Emit, from_xml
-from trailveil.trace import Trace
+from trailveil.checks.scan.allowed import Layout
+from trailveil.checks.scan.contents import _Judge
+from trailveil.checks.scan.findings import Kind
+from trailveil.checks.scan.known import Coordinates, Known
+from trailveil.checks.scan.tokens import Emit, from_xml
+from trailveil.traces.trace import Trace
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 OPEN_ENDED = {"meta"}

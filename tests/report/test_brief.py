@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from tests.report.test_report import PLANS, TRACE, stretch
-from trailveil.everywhere import plan_everywhere
-from trailveil.release import plan
+from trailveil.release.everywhere import plan_everywhere
+from trailveil.release.plan import plan
+from trailveil.release.request import Method, Request
 from trailveil.report import brief, record
 from trailveil.report.brief import MOST_LINES
-from trailveil.request import Method, Request
-from trailveil.selection import Chosen
+from trailveil.traces.selection import Chosen
 
 AUDIT = "trailveil audit ride.gpx ride.private.gpx"
 ENDS = tuple(Chosen(returns=False).stretches(TRACE))

@@ -13,19 +13,19 @@ import pytest
 from tests import leaks
 from tests.report.pages import leaves, read_page, scanned
 from tests.rides import BEGIN, ride
-from trailveil.adversaries import Named
-from trailveil.drawing import draw
-from trailveil.everywhere import plan_everywhere
-from trailveil.release import Plan, plan
+from trailveil.checks.scan.tokens import from_xml
+from trailveil.privacy.adversaries import Named
+from trailveil.release.drawing import draw
+from trailveil.release.everywhere import plan_everywhere
+from trailveil.release.plan import Plan, plan
+from trailveil.release.request import Method, Request
 from trailveil.report import record, text
 from trailveil.report.guesses import guesses
 from trailveil.report.html_style import DARK, LIGHT
 from trailveil.report.pages import private_page, public_page
-from trailveil.request import Method, Request
-from trailveil.retiming import AS_RECORDED, Retiming, retimed
-from trailveil.scan.tokens import from_xml
-from trailveil.selection import Stretch
-from trailveil.trace import NANOSECONDS, Trace
+from trailveil.traces.retiming import AS_RECORDED, Retiming, retimed
+from trailveil.traces.selection import Stretch
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 TRACE = ride(60, 30.0, still=(20, 35))
 SEED = bytes(range(32))

@@ -16,19 +16,19 @@ from tests.conftest import ROOT
 from tests.report.pages import leaves
 from tests.rides import gpx, ride
 from tests.structured import by_distance, filled_in, held, rounded, snapped
-from trailveil.adversaries import DEFAULT, Named
-from trailveil.cleaning import clean
-from trailveil.drawing import draw
-from trailveil.formats.gpx import read
-from trailveil.guarantee import CIRCLE_68
-from trailveil.kernels import Constant, IntegratedOU, White
-from trailveil.release import Plan, plan
+from trailveil.gp.kernels import Constant, IntegratedOU, White
+from trailveil.privacy.adversaries import DEFAULT, Named
+from trailveil.privacy.guarantee import CIRCLE_68
+from trailveil.release.drawing import draw
+from trailveil.release.plan import Plan, plan
+from trailveil.release.request import Method, Request
 from trailveil.report import record, text
 from trailveil.report.parts import rounded_down, rounded_up
 from trailveil.report.warnings import ASSUMED
-from trailveil.request import Method, Request
-from trailveil.selection import Stretch
-from trailveil.trace import Trace
+from trailveil.traces.cleaning import clean
+from trailveil.traces.formats.gpx import read
+from trailveil.traces.selection import Stretch
+from trailveil.traces.trace import Trace
 
 TRACE = ride(60, 30.0, still=(20, 35))
 SEED = bytes(range(32))

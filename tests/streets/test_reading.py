@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from trailveil.errors import InvalidValue, Refused, TrailveilError, UnreadableInput
-from trailveil.projection import MICRO, Frame
-from trailveil.streets import reading
-from trailveil.streets.network import network
-from trailveil.streets.reading import streets_near
-from trailveil.streets.town import FRAME, as_trace, town, town_geojson, town_ride
+from trailveil.traces.projection import MICRO, Frame
+from trailveil.traces.streets import reading
+from trailveil.traces.streets.network import network
+from trailveil.traces.streets.reading import streets_near
+from trailveil.traces.streets.town import FRAME, as_trace, town, town_geojson, town_ride
 
 HERE = Frame(46, -33)
 TRACK = np.array([[46.0, -33.0], [46.0, -32.9985], [46.0, -32.997]])

@@ -13,14 +13,14 @@ import pytest
 from scipy.signal import savgol_coeffs
 
 from tests.rides import ride
-from trailveil.adversaries import Named
 from trailveil.designer.cut import least_cut
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import IntegratedOU
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import IntegratedOU
+from trailveil.privacy.adversaries import Named
 from trailveil.privacy.movement import Movement
-from trailveil.release import Plan, plan
-from trailveil.request import Method, Request
-from trailveil.selection import Stretch
+from trailveil.release.plan import Plan, plan
+from trailveil.release.request import Method, Request
+from trailveil.traces.selection import Stretch
 
 COUNT, STEP = 601, 5.0
 MIDDLE = COUNT // 2

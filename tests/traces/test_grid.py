@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from trailveil.gaussian import FloatArray
+from trailveil.gp.gaussian import FloatArray
 from trailveil.traces.grid import METRES_A_DEGREE, Grid, position_grid, reading_grid
 
 SEMICIRCLE = 180.0 / 2**31

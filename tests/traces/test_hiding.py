@@ -10,21 +10,21 @@ import pytest
 
 from tests.rides import ride
 from tests.structured import rounded
-from trailveil.adversaries import DEFAULT
-from trailveil.common import Common
-from trailveil.drawing import draw, noise_of
-from trailveil.formats import read, write
-from trailveil.formats.table import FORMATS
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import Constant, IntegratedOU, Matern32, White
-from trailveil.mechanism import Mechanism, no_noise
-from trailveil.readings import Readings
-from trailveil.readings_release import ReadingsRequest, draw_readings, plan_readings
-from trailveil.release import Plan, plan, with_common
-from trailveil.request import Method, Request
-from trailveil.selection import Stretch
-from trailveil.trace import NANOSECONDS
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import Constant, IntegratedOU, Matern32, White
+from trailveil.privacy.adversaries import DEFAULT
+from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.release.common import Common
+from trailveil.release.drawing import draw, noise_of
+from trailveil.release.plan import Plan, plan, with_common
+from trailveil.release.readings_release import ReadingsRequest, draw_readings, plan_readings
+from trailveil.release.request import Method, Request
+from trailveil.traces.formats import read, write
+from trailveil.traces.formats.table import FORMATS
 from trailveil.traces.grid import LEAST
+from trailveil.traces.readings import Readings
+from trailveil.traces.selection import Stretch
+from trailveil.traces.trace import NANOSECONDS
 
 SEED = bytes(range(32))
 WRITTEN = [row.suffixes[0] for row in FORMATS if row.write is not None]

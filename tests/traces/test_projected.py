@@ -9,20 +9,20 @@ import pytest
 from pyproj import Transformer
 
 from tests.rides import ride
-from trailveil.adversaries import Named
-from trailveil.attacks import exact
-from trailveil.attacks.contract import Knowledge, OnGrid, View
-from trailveil.attacks.exact import on_a_grid
-from trailveil.attacks.worlds import noises
-from trailveil.gaussian import FloatArray
-from trailveil.projection import MICRO, Frame
-from trailveil.release import Plan, plan
-from trailveil.request import Method, Request
-from trailveil.secrets import Secret
-from trailveil.selection import Stretch
-from trailveil.trace import Trace
+from trailveil.checks.attacks import exact
+from trailveil.checks.attacks.contract import Knowledge, OnGrid, View
+from trailveil.checks.attacks.exact import on_a_grid
+from trailveil.checks.attacks.worlds import noises
+from trailveil.gp.gaussian import FloatArray
+from trailveil.privacy.adversaries import Named
+from trailveil.privacy.secrets import Secret
+from trailveil.release.plan import Plan, plan
+from trailveil.release.request import Method, Request
 from trailveil.traces.grid import position_grid
 from trailveil.traces.projected import projected_step
+from trailveil.traces.projection import MICRO, Frame
+from trailveil.traces.selection import Stretch
+from trailveil.traces.trace import Trace
 
 UTM, DRAWS = 32632, 5
 MAPS = {

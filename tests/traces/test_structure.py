@@ -7,13 +7,13 @@ import pytest
 
 from tests.rides import ride
 from tests.structured import by_distance, filled_in, held, rounded, smoothed, snapped
-from trailveil.adversaries import Named
-from trailveil.release import plan
+from trailveil.privacy.adversaries import Named
+from trailveil.release.plan import plan
+from trailveil.release.request import Method, Request
 from trailveil.report.warnings import warnings
-from trailveil.request import Method, Request
-from trailveil.selection import Stretch
-from trailveil.trace import Trace
+from trailveil.traces.selection import Stretch
 from trailveil.traces.structure import NOTHING_EXACT, structure_of
+from trailveil.traces.trace import Trace
 
 
 @pytest.mark.parametrize("decimals", [4, 5, 7])

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from trailveil.errors import NoRoom, UnwritableOutput
-from trailveil.formats.source import named
+from trailveil.files.source import named
 
 _LOCK = ".trailveil-batch.lock"
 _ASIDE = ".trailveil-batch-"

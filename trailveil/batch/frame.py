@@ -7,19 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trailveil.accounting import told_by
 from trailveil.batch.rules import Rules
-from trailveil.cleaning import clean
-from trailveil.counting import count, countable
-from trailveil.drawing import draw
 from trailveil.errors import InvalidValue, TrailveilError, Unavailable, installing
-from trailveil.formats.grid import whole_degrees
-from trailveil.frames import from_frame
-from trailveil.keys import load_key
+from trailveil.files.keys import load_key
 from trailveil.ledger import Ledger
-from trailveil.places import Visited, shared_noise
-from trailveil.projection import frame_for
-from trailveil.protecting import (
+from trailveil.ledger.accounting import told_by
+from trailveil.ledger.counting import count, countable
+from trailveil.ledger.places import Visited, shared_noise
+from trailveil.ledger.protecting import (
     ME,
     cache_of,
     known_places,
@@ -29,10 +24,15 @@ from trailveil.protecting import (
     seed_of,
     whole_of,
 )
-from trailveil.release import Plan
-from trailveil.retiming import retimed
+from trailveil.release.drawing import draw
+from trailveil.release.plan import Plan
 from trailveil.threads import one_thread
-from trailveil.trace import Trace
+from trailveil.traces.cleaning import clean
+from trailveil.traces.formats.grid import whole_degrees
+from trailveil.traces.frames import from_frame
+from trailveil.traces.projection import frame_for
+from trailveil.traces.retiming import retimed
+from trailveil.traces.trace import Trace
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -62,8 +62,8 @@ def protect_frame(
     raised.
 
     Points of a GeoDataFrame come out as one, in degrees (EPSG:4326). The same rows, key and rules
-    give the same fixes as a file of them does. Raises as `trailveil.frames.from_frame`, `clean`,
-    `plan` and `count` do.
+    give the same fixes as a file of them does. Raises as `trailveil.traces.frames.from_frame`,
+    `clean`, `plan` and `count` do.
     """
     secret = load_key(key) if isinstance(key, Path) else key
     pandas = _pandas()

@@ -13,11 +13,11 @@ from urllib.parse import quote
 
 from trailveil.batch.tables import TABLES, Part, traces_of
 from trailveil.errors import Refused, TrailveilError, UnreadableInput, UnwritableOutput
-from trailveil.formats.source import named
-from trailveil.formats.table import FORMATS, format_to_write
+from trailveil.files.output import check_not_state
+from trailveil.files.source import named
 from trailveil.ledger.identity import subject_named
-from trailveil.output import check_not_state
-from trailveil.protecting import default_output
+from trailveil.ledger.protecting import default_output
+from trailveil.traces.formats.table import FORMATS, format_to_write
 
 _SUFFIXES = {suffix for row in FORMATS for suffix in row.suffixes}
 _WILD = frozenset("*?[")

@@ -21,11 +21,11 @@ from trailveil.batch.rules import Rules
 from trailveil.batch.running import PROTECTED, REFUSED, Told, why_of
 from trailveil.batch.working import sha256_of
 from trailveil.errors import UnwritableOutput
-from trailveil.formats.source import named
-from trailveil.guarantee import Guarantee, mu_for
-from trailveil.output import check_output, write_atomically
+from trailveil.files.output import check_output, write_atomically
+from trailveil.files.source import named
+from trailveil.privacy.guarantee import Guarantee, mu_for
+from trailveil.release.request import Method, Request
 from trailveil.report.parts import CONFIDENCE, prior_in_full, rounded_up
-from trailveil.request import Method, Request
 from trailveil.version import __version__
 
 _WHAT = "manifest"

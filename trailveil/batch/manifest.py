@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from trailveil.errors import UnwritableOutput
-from trailveil.formats.source import named
-from trailveil.output import make_private
+from trailveil.files.output import make_private
+from trailveil.files.source import named
 
 _VERSION = 1
 _SCHEMA = """

@@ -15,9 +15,9 @@ from typing import Any
 
 from trailveil.batch.rules import Rules
 from trailveil.errors import InvalidValue, Refused, UnreadableInput
-from trailveil.formats.parquet import opened
-from trailveil.formats.source import load, named
-from trailveil.selection import Chosen
+from trailveil.files.source import load, named
+from trailveil.traces.formats.parquet import opened
+from trailveil.traces.selection import Chosen
 
 _COLUMNS = ("trace", "from", "to", "radius", "epsilon")
 _LARGEST = 500_000_000

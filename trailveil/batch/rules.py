@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
 
-from trailveil.formats import MOST_POINTS
-from trailveil.request import Request
-from trailveil.retiming import AS_RECORDED, Retiming
-from trailveil.selection import Chosen
+from trailveil.release.request import Request
+from trailveil.traces.formats import MOST_POINTS
+from trailveil.traces.retiming import AS_RECORDED, Retiming
+from trailveil.traces.selection import Chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class Rules:
     """How to read a trace, what of it to protect, how, and what becomes of its times.
 
     chosen: what to protect. request: how much, of no part yet. assume_utc, zone, every, most, keep:
-    as of `trailveil.loading.load`.
+    as of `trailveil.traces.loading.load`.
     """
 
     chosen: Chosen = field(default_factory=Chosen)

@@ -19,15 +19,15 @@ from trailveil.batch.inputs import Item
 from trailveil.batch.manifest import Manifest, Row
 from trailveil.batch.rules import Rules
 from trailveil.batch.working import Failed, Outcome, Ready, Task, digest_of, sha256_of
-from trailveil.counting import count
 from trailveil.errors import TrailveilError, UnwritableOutput
-from trailveil.formats.source import named
-from trailveil.keys import name_of
+from trailveil.files.keys import name_of
+from trailveil.files.output import put
+from trailveil.files.source import named
+from trailveil.gp.randomness import derive
 from trailveil.ledger import Known, Ledger
-from trailveil.output import put
-from trailveil.places import Place, check_known, load_places
-from trailveil.randomness import derive
-from trailveil.recorded import visits_of
+from trailveil.ledger.counting import count
+from trailveil.ledger.places import Place, check_known, load_places
+from trailveil.ledger.recorded import visits_of
 from trailveil.version import DESIGN_VERSION
 
 PROTECTED, SAME, REFUSED = "protected", "as before", "refused"

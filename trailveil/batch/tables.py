@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import UnreadableInput
-from trailveil.formats import size_of
-from trailveil.formats.columns import columns_of, people_in, tracks_in
-from trailveil.formats.delimited import Header, header_of, rows_in
-from trailveil.formats.delimited import read as read_text
-from trailveil.formats.parquet import needed, opened_file
-from trailveil.formats.parquet import read as read_parquet
-from trailveil.formats.source import named
-from trailveil.trace import Recording
+from trailveil.files.source import named
+from trailveil.traces.formats import size_of
+from trailveil.traces.formats.columns import columns_of, people_in, tracks_in
+from trailveil.traces.formats.delimited import Header, header_of, rows_in
+from trailveil.traces.formats.delimited import read as read_text
+from trailveil.traces.formats.parquet import needed, opened_file
+from trailveil.traces.formats.parquet import read as read_parquet
+from trailveil.traces.trace import Recording
 
 TABLES = {".parquet": True, ".geoparquet": True, ".csv": False, ".tsv": False}
 """Suffixes of tables, and whether they are Parquet."""
@@ -70,7 +70,7 @@ def traces_of(path: Path, trace: str | None, person: str | None) -> Iterator[tup
 
 
 def read_part(path: Path, part: Part, wanted: Sequence[str], most: int) -> Recording:
-    """The recording in the rows of one trace. Raises as `trailveil.formats.read` does."""
+    """The recording in the rows of one trace. Raises as `trailveil.traces.formats.read` does."""
     where = f"trace {named(str(part.value))} of {named(path)}"
     if not part.groups:
         with path.open("rb") as stream:

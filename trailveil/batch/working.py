@@ -17,20 +17,18 @@ from typing import Any
 
 import numpy as np
 
-from trailveil.accounting import told_by
 from trailveil.batch.inputs import Item
 from trailveil.batch.rules import Rules
 from trailveil.batch.tables import read_part
-from trailveil.counting import Sent, sent
-from trailveil.cutting import withheld
 from trailveil.errors import Refused, TrailveilError, UnreadableInput
-from trailveil.formats import read
-from trailveil.formats.source import named
+from trailveil.files.output import filled, made_durable
+from trailveil.files.source import named
+from trailveil.gp.randomness import derive, slow_digest
 from trailveil.ledger import Ledger
-from trailveil.loading import cleaned
-from trailveil.output import filled, made_durable
-from trailveil.places import Place, shared_noise, visited
-from trailveil.protecting import (
+from trailveil.ledger.accounting import told_by
+from trailveil.ledger.counting import Sent, sent
+from trailveil.ledger.places import Place, shared_noise, visited
+from trailveil.ledger.protecting import (
     cache_of,
     drawn,
     planned,
@@ -39,13 +37,15 @@ from trailveil.protecting import (
     seed_of,
     whole_of,
 )
-from trailveil.randomness import derive, slow_digest
-from trailveil.recorded import Visit, near_in_time
-from trailveil.release import Plan
+from trailveil.ledger.recorded import Visit, near_in_time
+from trailveil.release.cutting import withheld
+from trailveil.release.plan import Plan
+from trailveil.release.request import Method
 from trailveil.report.parts import prior_in_full
-from trailveil.request import Method
 from trailveil.threads import one_thread
-from trailveil.trace import Trace
+from trailveil.traces.formats import read
+from trailveil.traces.loading import cleaned
+from trailveil.traces.trace import Trace
 
 _CHUNK = 1 << 20
 

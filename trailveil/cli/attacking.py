@@ -7,36 +7,36 @@ from typing import Any
 
 import click
 
-from trailveil.attacks.contract import View
-from trailveil.attacks.files import Aligned, aligned, line_of
-from trailveil.attacks.hypotheses import audited
-from trailveil.attacks.suite import (
+from trailveil.checks.attacks.contract import View
+from trailveil.checks.attacks.files import Aligned, aligned, line_of
+from trailveil.checks.attacks.hypotheses import audited
+from trailveil.checks.attacks.suite import (
     Effort,
     Outcome,
     attacked,
     attacked_alone,
     file_as_designed,
 )
-from trailveil.attacks.trial import Verdict
-from trailveil.attacks.trials import ATTACKS, MAP
+from trailveil.checks.attacks.trial import Verdict
+from trailveil.checks.attacks.trials import ATTACKS, MAP
 from trailveil.cli.requesting import requested_of
 from trailveil.cli.selecting import selected
 from trailveil.cli.waiting import waiting
-from trailveil.common import Common
 from trailveil.errors import Refused
-from trailveil.everywhere import plan_everywhere
-from trailveil.formats import read
-from trailveil.formats.source import named
+from trailveil.files.source import named
 from trailveil.ledger import user_ledger
-from trailveil.loading import load
-from trailveil.places import shared_noise
-from trailveil.projection import MICRO
-from trailveil.protecting import known_places, requested
-from trailveil.release import Plan, plan, released_rows, with_common
+from trailveil.ledger.places import shared_noise
+from trailveil.ledger.protecting import known_places, requested
+from trailveil.release.common import Common
+from trailveil.release.everywhere import plan_everywhere
+from trailveil.release.plan import Plan, plan, released_rows, with_common
+from trailveil.release.request import Method, Request
 from trailveil.report.attacks import attacks_record
-from trailveil.request import Method, Request
-from trailveil.streets.reading import streets_near
-from trailveil.trace import Trace
+from trailveil.traces.formats import read
+from trailveil.traces.loading import load
+from trailveil.traces.projection import MICRO
+from trailveil.traces.streets.reading import streets_near
+from trailveil.traces.trace import Trace
 
 ALL, HYPOTHESES = "all", "hypotheses"
 NAMES = (ALL, *ATTACKS, HYPOTHESES)

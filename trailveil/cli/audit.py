@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from trailveil.checks.scan import scan
+from trailveil.checks.utility import CELL
 from trailveil.cli.keep import ALL
 from trailveil.cli.parameters import POSITIVE, FiniteRange, most_option, zone_named
 from trailveil.cli.requesting import requesting, was_given
@@ -13,13 +15,11 @@ from trailveil.cli.selecting import SELECTING, WithPlaces, selected, selecting
 from trailveil.cli.utilities import check_folders, utility_of, utility_of_folders
 from trailveil.cli.waiting import waiting
 from trailveil.errors import Refused
-from trailveil.fields import FIELDS
-from trailveil.formats import size_of
-from trailveil.formats.source import load, named
+from trailveil.files.source import load, named
 from trailveil.report.audit import audit_record, audit_text
 from trailveil.report.utility import together_text, utility_text
-from trailveil.scan import scan
-from trailveil.utility import CELL
+from trailveil.traces.fields import FIELDS
+from trailveil.traces.formats import size_of
 
 EXAMPLE = """Examples:
 

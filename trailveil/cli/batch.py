@@ -26,8 +26,8 @@ from trailveil.cli.requesting import requested_of, requesting, was_given
 from trailveil.cli.selecting import WithPlaces, selected, selecting
 from trailveil.cli.waiting import watched
 from trailveil.errors import Refused
-from trailveil.formats.source import named
-from trailveil.keys import load_key, make_key
+from trailveil.files.keys import load_key, make_key
+from trailveil.files.source import named
 from trailveil.ledger import Ledger, user_ledger
 from trailveil.wording import said
 

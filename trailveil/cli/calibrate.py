@@ -10,11 +10,11 @@ import click
 from trailveil.cli.parameters import POSITIVE, OneOf
 from trailveil.cli.waiting import watched
 from trailveil.errors import UnreadableInput
-from trailveil.output import check_output, write_atomically
-from trailveil.priors import BUILT_IN
+from trailveil.files.output import check_output, write_atomically
+from trailveil.privacy.priors import BUILT_IN
 
 if TYPE_CHECKING:
-    from trailveil.calibrating import Calibration, Recorded
+    from trailveil.studies.calibrating import Calibration, Recorded
 
 KERNELS = ("rbf", "matern12", "matern32", "matern52", "integrated-ou")
 NONE = "none"
@@ -97,9 +97,9 @@ def calibrate(
     Does the interval of 68 % hold 68 %? Priors are judged as they are; kernels with parameters that
     are fitted on the other recordings. The output holds no position and no time.
     """
-    from trailveil.calibrating import GAPS, WINDOW
-    from trailveil.calibrating import calibrate as calibrated
-    from trailveil.prior_file import prior_named
+    from trailveil.studies.calibrating import GAPS, WINDOW
+    from trailveil.studies.calibrating import calibrate as calibrated
+    from trailveil.traces.prior_file import prior_named
 
     if NONE in kernels and len(kernels) > 1:
         raise click.UsageError("--kernel none must come alone: it fits no kernel")
@@ -135,7 +135,7 @@ def _check_plot(plot: Path, files: Sequence[Path], *, overwrite: bool) -> None:
 
 
 def _recorded(files: Sequence[Path], labels: str | None, *, skip: bool) -> "Recorded":
-    from trailveil.calibrating import recorded, recorded_as
+    from trailveil.studies.calibrating import recorded, recorded_as
 
     if labels:
         if len(files) != 1:

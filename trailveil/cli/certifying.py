@@ -2,7 +2,7 @@
 
 import click
 
-from trailveil.balls import load_flint
+from trailveil.gp.balls import load_flint
 
 certify_option = click.option(
     "--certify",

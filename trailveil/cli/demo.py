@@ -8,19 +8,19 @@ from zoneinfo import ZoneInfo
 import click
 
 from trailveil.cli.waiting import waiting
-from trailveil.datasets.day import day_plan, simulated_day
 from trailveil.errors import UnwritableOutput
-from trailveil.formats import write
-from trailveil.formats.source import named
+from trailveil.files.output import check_not_state, write_atomically
+from trailveil.files.source import named
 from trailveil.ledger import open_ledger
-from trailveil.loading import load
-from trailveil.output import check_not_state, write_atomically
-from trailveil.protecting import publish, requested
-from trailveil.release import plan
+from trailveil.ledger.protecting import publish, requested
+from trailveil.release.plan import plan
+from trailveil.release.request import Request
 from trailveil.report import brief, record
-from trailveil.request import Request
-from trailveil.selection import Chosen
-from trailveil.stated_times import in_words
+from trailveil.studies.datasets.day import day_plan, simulated_day
+from trailveil.traces.formats import write
+from trailveil.traces.loading import load
+from trailveil.traces.selection import Chosen
+from trailveil.traces.stated_times import in_words
 
 DAY = "home 35 min, ride 24 min, clinic 42 min, ride 27 min, home 30 min; one pause, one gap"
 

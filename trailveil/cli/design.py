@@ -10,8 +10,6 @@ from typing import Any
 import click
 import numpy as np
 
-from trailveil.adversary import PLAIN, Adversary
-from trailveil.certified.several import certify
 from trailveil.cli.certifying import certify_option, check_certify
 from trailveil.cli.kernel_options import KERNELS, kernel_from
 from trailveil.cli.numbers import numbers_in
@@ -19,13 +17,15 @@ from trailveil.cli.parameters import ABOVE_ONE, LARGEST, NOT_NEGATIVE, POINTS, P
 from trailveil.designer import LARGEST_GAP, Certificate, Kind
 from trailveil.designer import design as design_mechanism
 from trailveil.errors import InvalidValue
-from trailveil.gaussian import FloatArray
-from trailveil.guarantee import Guarantee, loss_bound_for, paper_bound
-from trailveil.kernels import Kernel
-from trailveil.mechanism import Mechanism
-from trailveil.prior import Prior
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import Kernel
+from trailveil.privacy.adversary import PLAIN, Adversary
+from trailveil.privacy.certified.several import certify
+from trailveil.privacy.guarantee import Guarantee, loss_bound_for, paper_bound
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
 from trailveil.report.certificate import certified, sentence
-from trailveil.secrets import Secret
 
 EXAMPLE = (
     "Example: trailveil design --points 50 --kernel rbf --length-scale 6.1 "

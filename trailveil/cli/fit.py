@@ -10,16 +10,16 @@ import click
 from trailveil.cli.parameters import POSITIVE
 from trailveil.cli.waiting import watched
 from trailveil.errors import InvalidValue, UnreadableInput
-from trailveil.output import check_output, write_atomically
+from trailveil.files.output import check_output, write_atomically
 from trailveil.wording import said
 
 if TYPE_CHECKING:
-    from trailveil.datasets.effective import EffectiveScales
-    from trailveil.datasets.fitting import Scale
-    from trailveil.datasets.stretches import Stretches
-    from trailveil.priors import PriorSpec
-    from trailveil.readings import Readings
-    from trailveil.trace import Trace
+    from trailveil.privacy.priors import PriorSpec
+    from trailveil.studies.datasets.effective import EffectiveScales
+    from trailveil.studies.datasets.fitting import Scale
+    from trailveil.studies.datasets.stretches import Stretches
+    from trailveil.traces.readings import Readings
+    from trailveil.traces.trace import Trace
 
 KERNELS = ("integrated-ou", "matern12", "matern32", "matern52", "rbf", "periodic")
 EXAMPLE = "Example: trailveil fit rides/*.gpx -o my-rides.json"
@@ -125,7 +125,7 @@ def fit(
 
 
 def _write(spec: "PriorSpec", output: Path, overwrite: bool) -> None:
-    from trailveil.priors import to_json
+    from trailveil.privacy.priors import to_json
 
     content = to_json(spec).encode()
     write_atomically(output, lambda stream: stream.write(content), overwrite=overwrite)
@@ -141,9 +141,9 @@ def _one(files: Sequence[Path]) -> Path:
 
 def _recorded(files: Sequence[Path]) -> list["Trace"]:
     """The traces of recordings. Only lengths of time matter here, so any zone will do."""
-    from trailveil.cleaning import clean
-    from trailveil.formats import read
-    from trailveil.formats.source import named
+    from trailveil.files.source import named
+    from trailveil.traces.cleaning import clean
+    from trailveil.traces.formats import read
 
     traces = []
     for path in files:
@@ -156,14 +156,14 @@ def _recorded(files: Sequence[Path]) -> list["Trace"]:
 
 
 def _labelled(folder: Path, mode: str) -> list["Trace"]:
-    from trailveil.datasets.geolife import labelled_traces
+    from trailveil.studies.datasets.geolife import labelled_traces
 
     return [trace for _, trace in labelled_traces(folder, mode)]
 
 
 def _readings(files: Sequence[Path], column: str | None, unit: str | None) -> list["Readings"]:
     """Readings of tables, of one unit. Only lengths of time matter here, so any zone will do."""
-    from trailveil.loading import load_readings
+    from trailveil.traces.loading import load_readings
 
     found = [load_readings(one, column=column, unit=unit, assume_utc=True)[0] for one in files]
     if len({one.unit for one in found}) > 1:
@@ -180,9 +180,14 @@ def _windows(
 ) -> tuple["Stretches", "Scale"]:
     import numpy as np
 
-    from trailveil.datasets.fitting import METRES, scale_of
-    from trailveil.datasets.geolife import FASTEST
-    from trailveil.datasets.stretches import MOST_FIXES, WINDOW, reading_stretches, stretches
+    from trailveil.studies.datasets.fitting import METRES, scale_of
+    from trailveil.studies.datasets.geolife import FASTEST
+    from trailveil.studies.datasets.stretches import (
+        MOST_FIXES,
+        WINDOW,
+        reading_stretches,
+        stretches,
+    )
 
     if not (column or unit):
         traces = _labelled(_one(files), labels) if labels else _recorded(files)
@@ -199,7 +204,7 @@ def _windows(
 def _fitted(
     windows: "Stretches", scale: "Scale", name: str, kernel: str, how: Any, starts: int
 ) -> "PriorSpec":
-    from trailveil.datasets.fitting import fit_prior
+    from trailveil.studies.datasets.fitting import fit_prior
 
     return fit_prior(
         windows, name, kernel=kernel, how=how, starts=starts, scale=scale, watch=watched
@@ -207,7 +212,7 @@ def _fitted(
 
 
 def _as_object(spec: "PriorSpec", windows: "Stretches", output: Path) -> dict[str, Any]:
-    from trailveil.priors import to_json
+    from trailveil.privacy.priors import to_json
 
     left_out = {"short": windows.short, "fast": windows.fast}
     content: dict[str, Any] = json.loads(to_json(spec))
@@ -253,11 +258,11 @@ def _unit(name: str, parameters: Mapping[str, Any], unit: str) -> str:
 def _recipe(recipe: str, place: Path, projection: Any, columns: Any, starts: int) -> dict[str, Any]:
     """What the paper's recipe gives, as it is printed with --json."""
     if recipe == "sml2010":
-        from trailveil.datasets.sml2010 import sml2010_scales
+        from trailveil.studies.datasets.sml2010 import sml2010_scales
 
         scales = sml2010_scales(place, column=columns, starts=starts, watch=watched)
         return {"recipe": recipe, "columns": columns, "scales": {"temperature": _scales(scales)}}
-    from trailveil.datasets.geolife_recipe import geolife_scales
+    from trailveil.studies.datasets.geolife_recipe import geolife_scales
 
     found = geolife_scales(place, projection=projection, starts=starts, watch=watched)
     names = ("east", "north") if projection == "metres" else ("x", "y")

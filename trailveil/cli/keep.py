@@ -6,9 +6,9 @@ from pathlib import Path
 import click
 
 from trailveil.errors import InvalidValue, UnwritableOutput
-from trailveil.fields import FIELDS, KEEPABLE, NAME, check_fields
-from trailveil.formats.source import named
-from trailveil.formats.table import format_to_write
+from trailveil.files.source import named
+from trailveil.traces.fields import FIELDS, KEEPABLE, NAME, check_fields
+from trailveil.traces.formats.table import format_to_write
 
 ALL = "all"
 """Every field that is a number, as far as the output has a place for it."""

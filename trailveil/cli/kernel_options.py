@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from trailveil.errors import InvalidValue
-from trailveil.kernels import (
+from trailveil.gp.kernels import (
     RBF,
     Constant,
     IntegratedOU,

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from trailveil.formats.source import named
-from trailveil.keys import new_key
+from trailveil.files.keys import new_key
+from trailveil.files.source import named
 
 EXAMPLE = """Example:
 

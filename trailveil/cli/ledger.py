@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from trailveil.cli.parameters import person
-from trailveil.formats.source import named
+from trailveil.files.output import check_output, write_atomically
+from trailveil.files.source import named
 from trailveil.ledger import Book, Recorded, user_ledger
-from trailveil.output import check_output, write_atomically
-from trailveil.place_accounts import places_told
-from trailveil.places import load_places
+from trailveil.ledger.place_accounts import places_told
+from trailveil.ledger.places import load_places
 from trailveil.report.ledger import CANNOT_KNOW, place_words, told_of
 from trailveil.wording import said
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from trailveil.errors import UnreadableInput
-from trailveil.formats.source import load, named
-from trailveil.gaussian import FloatArray
+from trailveil.files.source import load, named
+from trailveil.gp.gaussian import FloatArray
 
 
 def numbers_in(path: Path | None, option: str) -> FloatArray | None:

@@ -8,12 +8,12 @@ import click
 
 from trailveil.cli.parameters import POSITIVE, person, zone_named
 from trailveil.errors import Unavailable, installing
-from trailveil.keys import load_key
+from trailveil.files.keys import load_key
 from trailveil.ledger import user_ledger
+from trailveil.ledger.protecting import ME, default_output
+from trailveil.ledger.releasing import check_target
 from trailveil.page.basemap import basemap
 from trailveil.page.opened import Opened, opened
-from trailveil.protecting import ME, default_output
-from trailveil.releasing import check_target
 
 EXAMPLE = """Examples:
 

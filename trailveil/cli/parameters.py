@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import click
 
 from trailveil.errors import InvalidValue
-from trailveil.formats import MOST_POINTS
 from trailveil.ledger.identity import subject_named
+from trailveil.traces.formats import MOST_POINTS
 
 F = TypeVar("F", bound=Callable[..., Any])
 

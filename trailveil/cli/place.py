@@ -7,22 +7,22 @@ from typing import Any
 import click
 import numpy as np
 
-from trailveil.activities import ACTIVITIES
-from trailveil.adversaries import named as known_as
 from trailveil.cli.parameters import ABOVE_ONE, POSITIVE, printable
 from trailveil.cli.selecting import WithPlaces
 from trailveil.cli.waiting import waiting
 from trailveil.designer.cut import least_cut
 from trailveil.errors import Refused
-from trailveil.guarantee import CIRCLE_68
+from trailveil.gp.randomness import fresh_seed
 from trailveil.ledger import ID_BYTES, Ledger, user_ledger
-from trailveil.place_noise import DEFAULT_WAYS, MOST_WAYS
-from trailveil.places import Place, added, designed, load_places, save_places
-from trailveil.priors import BUILT_IN
-from trailveil.protecting import cache_of
-from trailveil.randomness import fresh_seed
-from trailveil.request import NOISE_AGAINST, Request
-from trailveil.visits import circle
+from trailveil.ledger.places import Place, added, designed, load_places, save_places
+from trailveil.ledger.protecting import cache_of
+from trailveil.privacy.adversaries import named as known_as
+from trailveil.privacy.guarantee import CIRCLE_68
+from trailveil.privacy.priors import BUILT_IN
+from trailveil.release.place_noise import DEFAULT_WAYS, MOST_WAYS
+from trailveil.release.request import NOISE_AGAINST, Request
+from trailveil.traces.activities import ACTIVITIES
+from trailveil.traces.visits import circle
 from trailveil.wording import said
 
 EXAMPLE = """Examples:

@@ -9,29 +9,29 @@ from typing import Any
 
 import click
 
-from trailveil.cleaning import Cleaning
 from trailveil.cli.keep import check_keep
 from trailveil.cli.releasing import counting, naive_zone, reading, retiming_of
 from trailveil.cli.reporting import Reports, report_options, reports_of
 from trailveil.cli.requesting import requested_of, requesting, was_given
 from trailveil.cli.selecting import SELECTING, WithPlaces, selected, selecting
 from trailveil.cli.waiting import waiting
-from trailveil.formats.source import named as file_named
-from trailveil.keys import load_key
+from trailveil.files.keys import load_key
+from trailveil.files.output import Put, check_output
+from trailveil.files.source import named as file_named
 from trailveil.ledger import Ledger, user_ledger
-from trailveil.loading import load
-from trailveil.output import Put, check_output
-from trailveil.places import Visited
-from trailveil.priors import BUILT_IN
-from trailveil.protecting import commit, default_output, known_places, requested
-from trailveil.published import Published
-from trailveil.release import Plan
-from trailveil.releasing import check_target, designed
+from trailveil.ledger.places import Visited
+from trailveil.ledger.protecting import commit, default_output, known_places, requested
+from trailveil.ledger.published import Published
+from trailveil.ledger.releasing import check_target, designed
+from trailveil.privacy.priors import BUILT_IN
+from trailveil.release.plan import Plan
+from trailveil.release.request import Request
 from trailveil.report import brief, record, text
-from trailveil.request import Request
-from trailveil.retiming import Retiming
-from trailveil.selection import Chosen
-from trailveil.trace import Trace
+from trailveil.traces.cleaning import Cleaning
+from trailveil.traces.loading import load
+from trailveil.traces.retiming import Retiming
+from trailveil.traces.selection import Chosen
+from trailveil.traces.trace import Trace
 
 EXAMPLE = """Examples:
 

@@ -12,22 +12,22 @@ import click
 from trailveil.cli.reporting import Reports, reports_of
 from trailveil.cli.waiting import waiting
 from trailveil.errors import InvalidValue
-from trailveil.formats.source import named as file_named
-from trailveil.keys import load_key
+from trailveil.files.keys import load_key
+from trailveil.files.output import Put
+from trailveil.files.source import named as file_named
 from trailveil.ledger import user_ledger
-from trailveil.loading import load_readings
-from trailveil.output import Put
-from trailveil.prior_file import prior_in
-from trailveil.protecting import (
+from trailveil.ledger.protecting import (
     check_released_readings,
     commit_readings,
 )
-from trailveil.published import Published
-from trailveil.readings import Readings
-from trailveil.readings_release import ReadingsPlan, ReadingsRequest, plan_readings
+from trailveil.ledger.published import Published
+from trailveil.release.readings_release import ReadingsPlan, ReadingsRequest, plan_readings
 from trailveil.report.readings import record_readings, text_readings
-from trailveil.retiming import Retiming
-from trailveil.selection import Chosen, merged
+from trailveil.traces.loading import load_readings
+from trailveil.traces.prior_file import prior_in
+from trailveil.traces.readings import Readings
+from trailveil.traces.retiming import Retiming
+from trailveil.traces.selection import Chosen, merged
 
 # Of places and of people: they mean nothing to readings.
 _OF_TRACES = (

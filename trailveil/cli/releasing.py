@@ -9,9 +9,9 @@ import click
 
 from trailveil.cli.keep import keep_option
 from trailveil.cli.parameters import POSITIVE, most_option, person, zone_named
-from trailveil.formats.table import check_untimed
-from trailveil.protecting import ME
-from trailveil.retiming import Retiming
+from trailveil.ledger.protecting import ME
+from trailveil.traces.formats.table import check_untimed
+from trailveil.traces.retiming import Retiming
 
 _READING = (
     click.option(

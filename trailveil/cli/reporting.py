@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from trailveil.errors import InvalidValue
-from trailveil.formats.source import named
-from trailveil.output import Put, check_output, staged
+from trailveil.files.output import Put, check_output, staged
+from trailveil.files.source import named
 
 _HTML, _JSON = (".html", ".htm"), ".json"
 _MARK = "PRIVATE"
@@ -50,8 +50,8 @@ class Reports:
         """Refuse what cannot or must not be written, before any work is done.
 
         others: files that are read or written besides. Raises InvalidValue for a private report
-        whose name does not say so, UnwritableOutput as trailveil.output does, and Unavailable where
-        there is no matplotlib to draw a page with.
+        whose name does not say so, UnwritableOutput as trailveil.files.output does, and Unavailable
+        where there is no matplotlib to draw a page with.
         """
         if self.private is not None:
             if self.private.suffix.lower() not in (*_HTML, _JSON):

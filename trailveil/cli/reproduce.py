@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trailveil.formats.source import named
+from trailveil.files.source import named
 from trailveil.wording import said
 
 if TYPE_CHECKING:
-    from trailveil.experiments.figure2 import Choice, Point
-    from trailveil.experiments.folder import Folder
+    from trailveil.studies.experiments.figure2 import Choice, Point
+    from trailveil.studies.experiments.folder import Folder
 
 LETTERS = "abcdefgh"
 EXAMPLE = "Example: trailveil reproduce figure2 --panel a --scales 5 --out figures"
@@ -77,7 +77,7 @@ def figure2(
     Both as published and exact, unless one of them is asked for. Every computed point is kept in
     the folder: a run that was stopped goes on where it was.
     """
-    from trailveil.experiments import figure2 as experiment
+    from trailveil.studies.experiments import figure2 as experiment
 
     computed = tuple(
         name for name, asked in (("published", published), ("exact", exact)) if asked
@@ -110,7 +110,7 @@ def figure2(
 @_shared
 def covariances(out: Path, csv_only: bool, overwrite: bool, as_json: bool) -> None:
     """The noise itself: covariances as heat maps, and draws, for each kind of secret."""
-    from trailveil.experiments import covariances as experiment
+    from trailveil.studies.experiments import covariances as experiment
 
     _simple("covariances", experiment, out, csv_only, overwrite, as_json)
 
@@ -119,7 +119,7 @@ def covariances(out: Path, csv_only: bool, overwrite: bool, as_json: bool) -> No
 @_shared
 def nyc(out: Path, csv_only: bool, overwrite: bool, as_json: bool) -> None:
     """A simulated day with three sensitive times under three releases of equal noise."""
-    from trailveil.experiments import nyc as experiment
+    from trailveil.studies.experiments import nyc as experiment
 
     _simple("nyc", experiment, out, csv_only, overwrite, as_json)
 
@@ -141,7 +141,7 @@ def _simple(
 
 def _ready(out: Path, name: str, names: list[str], *, drawn: bool, overwrite: bool) -> "Folder":
     """The folder, once it is sure that what is to be computed can be drawn and written."""
-    from trailveil.experiments.folder import opened
+    from trailveil.studies.experiments.folder import opened
 
     if drawn:
         from trailveil.plots.drawing import check_available

@@ -6,15 +6,15 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from trailveil.activities import ACTIVITIES, MIDDLE
-from trailveil.adversaries import named as known_as
 from trailveil.cli.parameters import ABOVE_ONE, POSITIVE, FiniteRange
 from trailveil.cli.selecting import SELECTING
 from trailveil.errors import InvalidValue
-from trailveil.formats.source import named as file_named
-from trailveil.kernels import Kernel
-from trailveil.prior_file import prior_in
-from trailveil.request import NOISE_AGAINST, Method, Request
+from trailveil.files.source import named as file_named
+from trailveil.gp.kernels import Kernel
+from trailveil.privacy.adversaries import named as known_as
+from trailveil.release.request import NOISE_AGAINST, Method, Request
+from trailveil.traces.activities import ACTIVITIES, MIDDLE
+from trailveil.traces.prior_file import prior_in
 
 AUTO = "auto"
 

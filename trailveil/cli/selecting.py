@@ -6,9 +6,9 @@ from typing import Any
 import click
 
 from trailveil.cli.parameters import POSITIVE
-from trailveil.selection import Chosen
-from trailveil.stops import LASTS, WITHIN
-from trailveil.visits import circle
+from trailveil.traces.selection import Chosen
+from trailveil.traces.stops import LASTS, WITHIN
+from trailveil.traces.visits import circle
 
 SELECTING = ("at", "between", "near", "stops")
 """The options that state what to protect besides both ends; they add up."""

@@ -6,17 +6,17 @@ from typing import Any
 
 import click
 
-from trailveil.attacks.files import aligned
+from trailveil.checks.attacks.files import aligned
+from trailveil.checks.utility import compare, together
 from trailveil.cli.waiting import waiting
 from trailveil.errors import Refused
-from trailveil.formats import read
-from trailveil.formats.source import named
-from trailveil.formats.table import FORMATS
-from trailveil.loading import load
-from trailveil.projection import MICRO
+from trailveil.files.source import named
 from trailveil.report.utility import together_record, utility_record
-from trailveil.trace import Trace
-from trailveil.utility import compare, together
+from trailveil.traces.formats import read
+from trailveil.traces.formats.table import FORMATS
+from trailveil.traces.loading import load
+from trailveil.traces.projection import MICRO
+from trailveil.traces.trace import Trace
 
 _PRIVATE = ".private"
 

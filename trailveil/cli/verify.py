@@ -8,7 +8,7 @@ import click
 
 from trailveil.cli.parameters import POSITIVE, most_option, zone_named
 from trailveil.errors import Refused, UnreadableInput
-from trailveil.formats.source import load, named
+from trailveil.files.source import load, named
 from trailveil.privacy.promises import Check, promises
 
 EXAMPLE = """Examples:
@@ -88,10 +88,10 @@ def _report(path: Path) -> dict[str, Any]:
 def _of_files(
     report: dict[str, Any], original: Path, released: Path, options: dict[str, Any]
 ) -> list[Check]:
-    from trailveil.fields import FIELDS
-    from trailveil.formats import read, size_of
-    from trailveil.loading import load as load_trace
-    from trailveil.verifying import beyond_fixes, compared
+    from trailveil.checks.verifying import beyond_fixes, compared
+    from trailveil.traces.fields import FIELDS
+    from trailveil.traces.formats import read, size_of
+    from trailveil.traces.loading import load as load_trace
 
     asked = {name: options[name] for name in ("assume_utc", "every", "most")}
     zone = None if options["assume_utc"] else options["zone"]

@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue
-from trailveil.gaussian import FloatArray
-from trailveil.mechanism import Mechanism, no_noise
-from trailveil.prior import Prior
+from trailveil.gp.gaussian import FloatArray
+from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.privacy.prior import Prior
 
 
 def uniform(prior: Prior, trace: float) -> Mechanism:

@@ -17,13 +17,13 @@ from scipy.optimize import brentq
 from trailveil.designer.refine import canonical, refined, undone_by_rounding
 from trailveil.designer.stepping import positive, until_met
 from trailveil.errors import InvalidValue
-from trailveil.extended import Extended, Objects, solve
-from trailveil.extended_loss import joint_covariance
-from trailveil.gaussian import UNIT_ROUNDOFF, FloatArray
-from trailveil.loss import loss_matrix
-from trailveil.mechanism import Mechanism, no_noise
-from trailveil.prior import NOTHING_KNOWN, Prior
-from trailveil.secrets import Secret
+from trailveil.gp.extended import Extended, Objects, solve
+from trailveil.gp.gaussian import UNIT_ROUNDOFF, FloatArray
+from trailveil.privacy.extended_loss import joint_covariance
+from trailveil.privacy.loss import loss_matrix
+from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.privacy.prior import NOTHING_KNOWN, Prior
+from trailveil.privacy.secrets import Secret
 
 
 def exact_block(prior: Prior, secret: Secret, trace: float) -> Mechanism:

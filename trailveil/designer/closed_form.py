@@ -19,19 +19,19 @@ import numpy as np
 from trailveil.designer.refine import canonical, refined, shifted_direction, undone_by_rounding
 from trailveil.designer.stepping import increasing_root, positive, until_met
 from trailveil.errors import InvalidValue, NumericalError, Refused
-from trailveil.gaussian import (
+from trailveil.gp.gaussian import (
     LARGEST_LOSS_SLACK,
     LOWER_STEPS,
     UNIT_ROUNDOFF,
     Joint,
     conditioned,
 )
-from trailveil.kernels import Scaled
-from trailveil.loss import loss_given, loss_matrix
-from trailveil.mechanism import Mechanism, no_noise
-from trailveil.precision import known_precision
-from trailveil.prior import NOTHING_KNOWN, Prior, conditioned_posterior, observe
-from trailveil.secrets import Secret
+from trailveil.gp.kernels import Scaled
+from trailveil.privacy.loss import loss_given, loss_matrix
+from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.privacy.precision import known_precision
+from trailveil.privacy.prior import NOTHING_KNOWN, Prior, conditioned_posterior, observe
+from trailveil.privacy.secrets import Secret
 
 # Relative: variances that differ by no more are one.
 CONSTANT = 1e-12
@@ -48,7 +48,7 @@ def least_noise(
     """The mechanism of least trace that holds the loss of one one-dimensional secret to `bound`.
 
     existing: noise and withheld rows that are there already; the result includes them.
-    bound: of the loss, in 1 / unit^2. flat: see trailveil.loss.
+    bound: of the loss, in 1 / unit^2. flat: see trailveil.privacy.loss.
     Raises InvalidValue for a secret of several locations or without prior variance.
     """
     base = no_noise(prior.times) if existing is None else existing

@@ -18,10 +18,10 @@ import numpy as np
 from scipy.linalg import eigh, svd
 
 from trailveil.errors import InvalidValue
-from trailveil.extended import LARGEST_EXTENDED, Extended, Objects
-from trailveil.gaussian import TARGET_TOLERANCE, UNIT_ROUNDOFF, FloatArray
-from trailveil.mechanism import Mechanism
-from trailveil.prior import Prior
+from trailveil.gp.extended import LARGEST_EXTENDED, Extended, Objects
+from trailveil.gp.gaussian import TARGET_TOLERANCE, UNIT_ROUNDOFF, FloatArray
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import Prior
 
 # Precision of the evaluation, and the float64 terms that hold nearly all of it: 18 x 53 = 954.
 _BITS, _TERMS = 1024, 18

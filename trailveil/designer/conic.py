@@ -22,9 +22,9 @@ from scipy.linalg import eigh
 from trailveil.designer.columns import symmetric_root
 from trailveil.designer.paper import Indices, check_indices, positive, regression
 from trailveil.errors import NumericalError, Refused, Unavailable, installing
-from trailveil.gaussian import FloatArray, check_covariance
-from trailveil.mechanism import Mechanism, no_noise
-from trailveil.prior import Prior
+from trailveil.gp.gaussian import FloatArray, check_covariance
+from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.privacy.prior import Prior
 
 # Relative: what the solver says and what its noise does may differ by this.
 AGREEMENT = 1e-4

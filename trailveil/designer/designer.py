@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from trailveil.adversary import PLAIN, Adversary, Exposure, exposures
 from trailveil.designer import baselines, block, closed_form, everywhere, paper, several
 from trailveil.designer.requirements import Demand
 from trailveil.designer.stepping import positive, until_met
 from trailveil.errors import InvalidValue, Refused, Unavailable
-from trailveil.gaussian import FloatArray
-from trailveil.guarantee import tight_bound
-from trailveil.loss import Loss, largest_eigenvalue, losses, marginal_losses
-from trailveil.mechanism import Mechanism, no_noise
-from trailveil.precision import known_precision
-from trailveil.prior import Prior
-from trailveil.secrets import Secret
+from trailveil.gp.gaussian import FloatArray
+from trailveil.privacy.adversary import PLAIN, Adversary, Exposure, exposures
+from trailveil.privacy.guarantee import tight_bound
+from trailveil.privacy.loss import Loss, largest_eigenvalue, losses, marginal_losses
+from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.privacy.precision import known_precision
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
 
 # Traces between which the least that meets a bound is sought, in units of 1 / bound; and a worst
 # ratio of loss to bound that counts as none, so that its logarithm is finite.

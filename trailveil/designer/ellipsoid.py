@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, block_diag, cho_solve, cholesky, solve_triangular
 
 from trailveil.errors import NumericalError, Refused
-from trailveil.gaussian import FloatArray
+from trailveil.gp.gaussian import FloatArray
 
 # The barrier's weight grows by this from centre to centre; Newton steps end at these decrements, on
 # the way and at the last centre; how many steps there may be.

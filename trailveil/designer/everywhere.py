@@ -3,8 +3,9 @@
 The noise is a sum of stationary Markov processes whose time constants are geometric: fast ones for
 who knows a true place, slow ones for who sees a long stay, and one rough process, so that the kinks
 of a path (a stop) are hidden, too. Its variances are the smallest of this family that hold every
-loss of trailveil.anytime to the bound: it looks at no position and, but for the longest stay, at no
-time. 1 / L is concave in the variances (the parallel sum of Anderson and Duffin, 1969), so that
+loss of trailveil.privacy.anytime to the bound: it looks at no position and, but for the longest
+stay, at no time. 1 / L is concave in the variances (the parallel sum of Anderson and Duffin, 1969),
+so that
 
     min sum a     s.t.     1 / L_j(a) >= 1 / bound for all j,     a >= 0
 
@@ -18,14 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from trailveil.anytime import Assumed, Movement, Worst, left, movement_of, worst
 from trailveil.designer import closed_form
 from trailveil.designer.stepping import positive, until_met
 from trailveil.errors import InvalidValue
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import Kernel, Matern12, Matern32, Scaled, Sum
-from trailveil.mechanism import Mechanism
-from trailveil.prior import Prior
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import Kernel, Matern12, Matern32, Scaled, Sum
+from trailveil.privacy.anytime import Assumed, Movement, Worst, left, movement_of, worst
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import Prior
 
 # The fastest smooth process, in time constants of the velocity; each next one is slower by a
 # factor; the rough one is faster than all.

@@ -8,7 +8,7 @@ Var(s)^-1 and Ct = Cov(X | s), the loss is L = At^T (Ct + Gamma)^-1 At, so that
 linear in Gamma and in l. Where the noise on a secret of recorded values is sigma_s^2 I, independent
 of the rest, its rows drop out and l - 1 / sigma_s^2 takes the place of l (the direct loss is then 1
 / sigma_s^2). Seconds at 50 points: the oracle for faster solvers. The loss of the noise that is
-returned is computed again by trailveil.loss, and held against the solver's word. Sets of
+returned is computed again by trailveil.privacy.loss, and held against the solver's word. Sets of
 adversaries, a floor and the tight bound are for trailveil.designer.exact_set.
 """
 
@@ -19,17 +19,17 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_solve, eigh, pinv, qr
 
-from trailveil.adversary import PLAIN, Adversary
 from trailveil.designer.columns import needs_digits, spanned, symmetric_root, turn
 from trailveil.designer.conic import AGREEMENT, inverse, load_cvxpy, solve, symmetric
 from trailveil.designer.exact_set import ConicOptimum, exact_set
 from trailveil.designer.paper import Indices, check_indices, positive
 from trailveil.errors import InvalidValue, NumericalError
-from trailveil.gaussian import FloatArray, check_covariance, cholesky_factor
-from trailveil.loss import losses
-from trailveil.mechanism import Mechanism, no_noise
-from trailveil.prior import NOTHING_KNOWN, Prior
-from trailveil.secrets import Secret
+from trailveil.gp.gaussian import FloatArray, check_covariance, cholesky_factor
+from trailveil.privacy.adversary import PLAIN, Adversary
+from trailveil.privacy.loss import losses
+from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.privacy.prior import NOTHING_KNOWN, Prior
+from trailveil.privacy.secrets import Secret
 
 # Directions in which the prior varies by less than this share are seen as they are: the solver
 # could not tell them from zero. What they tell of recorded values is of that size. Where the solver

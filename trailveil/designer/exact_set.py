@@ -20,17 +20,17 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh
 
-from trailveil.adversary import PLAIN, Adversary
 from trailveil.designer.columns import symmetric_root
 from trailveil.designer.conic import AGREEMENT, load_cvxpy, solve, symmetric
 from trailveil.designer.stepping import positive
 from trailveil.errors import InvalidValue, NumericalError
-from trailveil.gaussian import FloatArray
-from trailveil.guarantee import tight_bound
-from trailveil.kernels import Kernel, latent, stopped
-from trailveil.mechanism import Mechanism, no_noise
-from trailveil.prior import Prior
-from trailveil.secrets import Secret
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import Kernel, latent, stopped
+from trailveil.privacy.adversary import PLAIN, Adversary
+from trailveil.privacy.guarantee import tight_bound
+from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
 
 # Where the answer is under this share of the unit of the program, it is solved again in its own.
 _SMALL = 0.1

@@ -29,7 +29,7 @@ from scipy.linalg import solve_triangular
 
 from trailveil.designer.triangle import quadratic, triangle
 from trailveil.errors import NumericalError
-from trailveil.gaussian import FloatArray, cholesky_factor, cholesky_solve, triangular_solve
+from trailveil.gp.gaussian import FloatArray, cholesky_factor, cholesky_solve, triangular_solve
 
 # The barrier grows by this factor once half the squared Newton decrement is below the second; where
 # it ends, weights are read off, which asks for the third.

@@ -22,7 +22,7 @@ from trailveil.designer.problem import Goal, Problem, Start, inflated
 from trailveil.designer.proof import dual_weights, eased, lower_bound, pulled
 from trailveil.designer.spaces import Space, orthonormal, root
 from trailveil.errors import NumericalError
-from trailveil.gaussian import FloatArray
+from trailveil.gp.gaussian import FloatArray
 
 # Relative gaps of the interior-point steps: in rounds that only look for requirements, afterwards.
 _ROUGH, _FINE = 1e-2, 1e-8

@@ -28,15 +28,15 @@ from scipy.optimize import brentq
 from trailveil.designer.columns import needs_digits, spanned, symmetric_root
 from trailveil.designer.sdp_b import Cover, cover_mechanisms
 from trailveil.errors import InvalidValue, NumericalError
-from trailveil.gaussian import (
+from trailveil.gp.gaussian import (
     LARGEST_LOSS_SLACK,
     UNIT_ROUNDOFF,
     FloatArray,
     check_covariance,
     cholesky_factor,
 )
-from trailveil.mechanism import Mechanism
-from trailveil.prior import Prior
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import Prior
 
 Indices = NDArray[np.intp]
 

@@ -12,8 +12,8 @@ from trailveil.designer.requirements import Requirement
 from trailveil.designer.spaces import Space, orthonormal, root
 from trailveil.designer.views import Told, View, told
 from trailveil.errors import InvalidValue, TooCoarse
-from trailveil.gaussian import FloatArray
-from trailveil.guarantee import tight_bound
+from trailveil.gp.gaussian import FloatArray
+from trailveil.privacy.guarantee import tight_bound
 
 # How much larger than the last answer the noise is with which a round begins: the first that does.
 _LARGER = (1.02, 1.1, 1.5, 3.0, 10.0, 1e2, 1e3, 1e4, 1e6, 1e8)

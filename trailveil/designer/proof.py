@@ -28,7 +28,7 @@ from scipy.optimize import brentq
 from trailveil.designer.interior import Constraint, Interior, Reduced
 from trailveil.designer.problem import Goal, Problem
 from trailveil.designer.spaces import Space, root
-from trailveil.gaussian import FloatArray
+from trailveil.gp.gaussian import FloatArray
 
 # How near 1 / delta the eigenvalues of A = D^T (Sigma + delta W^-1)^-1 D are taken to be at most.
 _LARGEST_SHARE = 1e-9

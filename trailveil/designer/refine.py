@@ -13,13 +13,13 @@ from dataclasses import replace
 import numpy as np
 
 from trailveil.errors import NumericalError
-from trailveil.extended import LARGEST_EXTENDED, Extended, Objects, expansion, solve
-from trailveil.extended_loss import joint_covariance
-from trailveil.gaussian import TARGET_TOLERANCE, UNIT_ROUNDOFF, FloatArray
-from trailveil.loss import loss_matrix
-from trailveil.mechanism import Mechanism
-from trailveil.prior import NOTHING_KNOWN, Prior
-from trailveil.secrets import Secret
+from trailveil.gp.extended import LARGEST_EXTENDED, Extended, Objects, expansion, solve
+from trailveil.gp.gaussian import TARGET_TOLERANCE, UNIT_ROUNDOFF, FloatArray
+from trailveil.privacy.extended_loss import joint_covariance
+from trailveil.privacy.loss import loss_matrix
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import NOTHING_KNOWN, Prior
+from trailveil.privacy.secrets import Secret
 
 # Numbers of float64 terms that are tried in turn, and the precision the direction is computed in.
 _TERMS = (4, 8, 18)

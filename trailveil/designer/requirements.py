@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.adversary import Adversary, far_from, known_path, span_of
 from trailveil.designer.views import View, view
 from trailveil.errors import BeyondPrior
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import Kernel
-from trailveil.mechanism import Mechanism, no_noise
-from trailveil.precision import given_one_value, known_precision
-from trailveil.prior import Prior, SideInformation
-from trailveil.secrets import Secret
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import Kernel
+from trailveil.privacy.adversary import Adversary, far_from, known_path, span_of
+from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.privacy.precision import given_one_value, known_precision
+from trailveil.privacy.prior import Prior, SideInformation
+from trailveil.privacy.secrets import Secret
 
 # Known places that stand for all: the first this far away on each side, in units of the least time.
 _AWAY = tuple(1.25**i for i in range(14))

@@ -28,7 +28,7 @@ from trailveil.designer.problem import Problem
 from trailveil.designer.proof import dual_weights, pulled
 from trailveil.designer.spaces import Space, orthonormal
 from trailveil.errors import NumericalError
-from trailveil.gaussian import FloatArray
+from trailveil.gp.gaussian import FloatArray
 
 Binding = Collection[tuple[tuple[int, int], float | None]]
 

@@ -30,8 +30,8 @@ from trailveil.designer.columns import (
     written,
 )
 from trailveil.errors import InvalidValue, NumericalError
-from trailveil.gaussian import TARGET_TOLERANCE, UNIT_ROUNDOFF, FloatArray, check_covariance
-from trailveil.mechanism import Mechanism
+from trailveil.gp.gaussian import TARGET_TOLERANCE, UNIT_ROUNDOFF, FloatArray, check_covariance
+from trailveil.privacy.mechanism import Mechanism
 
 # Relative: a cover further than this from the least possible trace is not handed out.
 LARGEST_GAP = 1e-5

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trailveil.adversary import PLAIN, Adversary, exposures, span_of, value_losses
 from trailveil.designer import robust
 from trailveil.designer.columns import needs_digits, spanned, turn
 from trailveil.designer.optimal import NO_BOUND, Solution, nothing, solution_of, solve
@@ -22,13 +21,14 @@ from trailveil.designer.splines import FINEST, lag_of, splines
 from trailveil.designer.stepping import until_met
 from trailveil.designer.views import View
 from trailveil.errors import InvalidValue, NumericalError
-from trailveil.gaussian import FloatArray
-from trailveil.guarantee import tight_bound
-from trailveil.kernels import split
-from trailveil.loss import losses
-from trailveil.marginals import value_losses as losses_with_values
-from trailveil.mechanism import Mechanism
-from trailveil.prior import Prior
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import split
+from trailveil.privacy.adversary import PLAIN, Adversary, exposures, span_of, value_losses
+from trailveil.privacy.guarantee import tight_bound
+from trailveil.privacy.loss import losses
+from trailveil.privacy.marginals import value_losses as losses_with_values
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import Prior
 
 # So many missed values are counted in at a time for one secret and adversary; this often at most.
 _OF_ONE, _ROUNDS = 4, 40

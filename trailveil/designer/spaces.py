@@ -7,7 +7,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from trailveil.designer.views import View
-from trailveil.gaussian import FloatArray
+from trailveil.gp.gaussian import FloatArray
 
 # Directions with a Gram eigenvalue below this share of the largest are combinations of others: for
 # one prior, which spans them itself, and for several, which must each solve for them.

@@ -13,8 +13,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import Kernel
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import Kernel
 
 # Knots are this far apart at a secret's edges, in units of the lag within which the series moves
 # by what is to be left; further away, by this share of the distance besides, and by another within

@@ -6,7 +6,7 @@ from typing import TypeVar
 import numpy as np
 
 from trailveil.errors import InvalidValue, NumericalError
-from trailveil.gaussian import (
+from trailveil.gp.gaussian import (
     LAST_NEWTON_STEP,
     LEAST_START,
     MOST_SAFE_STEPS,

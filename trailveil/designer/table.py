@@ -25,7 +25,7 @@ from trailveil.designer.window import (
     units,
     window_noise,
 )
-from trailveil.gaussian import FloatArray
+from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.false_tracks import Knots
 from trailveil.privacy.knowledge import Knowledge
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.gaussian import FloatArray
+from trailveil.gp.gaussian import FloatArray
 
 
 @lru_cache(maxsize=64)

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.gaussian import FloatArray, Joint, Regression, System, conditioned, regression
-from trailveil.kernels import latent, split
-from trailveil.mechanism import Mechanism
-from trailveil.prior import Prior, SideInformation
-from trailveil.secrets import Secret
+from trailveil.gp.gaussian import FloatArray, Joint, Regression, System, conditioned, regression
+from trailveil.gp.kernels import latent, split
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import Prior, SideInformation
+from trailveil.privacy.secrets import Secret
 
 
 @dataclass(frozen=True, slots=True, eq=False)

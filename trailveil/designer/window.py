@@ -15,7 +15,7 @@ from scipy.linalg import block_diag, cholesky, solve_triangular
 
 from trailveil.designer.ellipsoid import Limit, smallest_ellipsoid
 from trailveil.errors import NumericalError
-from trailveil.gaussian import FloatArray
+from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.checker import unproved
 from trailveil.privacy.false_tracks import Knots
 from trailveil.privacy.knowledge import ACCURACY, Knowledge

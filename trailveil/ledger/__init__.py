@@ -3,10 +3,10 @@
 See `trailveil.ledger.store`.
 """
 
+from trailveil.files.output import state_folder
 from trailveil.ledger.book import NO_ID, Book, Entry, Mark
 from trailveil.ledger.chain import ID_BYTES, Recorded
 from trailveil.ledger.store import Known, Ledger, open_ledger, user_ledger
-from trailveil.output import state_folder
 
 __all__ = [
     "ID_BYTES",

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from trailveil.errors import InvalidValue
-from trailveil.gaussian import FloatArray
+from trailveil.gp.gaussian import FloatArray
 from trailveil.ledger.chain import (
     ID_BYTES,
     Chain,
@@ -70,9 +70,9 @@ class Entry:
 
     series: "" for a trace, else the name of the column of readings. begin, end: first and last fix,
     nanoseconds since 1970. request: its keyed hash. epsilon: of the worst part, by itself. body:
-    what people and programs read, JSON-able. blob: times and mechanism, see trailveil.recorded.
-    shared: what the blob refers to that other releases have, too, by the SHA-256 of each. prints:
-    what the recording is recognised by, see `trailveil.ledger.identity`.
+    what people and programs read, JSON-able. blob: times and mechanism, see
+    trailveil.ledger.recorded. shared: what the blob refers to that other releases have, too, by the
+    SHA-256 of each. prints: what the recording is recognised by, see `trailveil.ledger.identity`.
     """
 
     subject: str

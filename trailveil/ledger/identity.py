@@ -5,7 +5,7 @@ refused. A recording is the same at other times: it may have been read with anot
 renamed. Two things tell, and both are stored as keyed hashes:
 
 - *content*: all steps on the lattice and the whole seconds between them. Whoever has the key can
-  test a guess of all of it, at the price of `trailveil.randomness.slow_digest`;
+  test a guess of all of it, at the price of `trailveil.gp.randomness.slow_digest`;
 - *windows* of successive time differences, which parts and copies with other decimals share. Only
   those count that a recording could not have by chance: by how often such differences come back in
   it, they hold 64 bits or more. Regular sampling has none.
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue
-from trailveil.randomness import derive, slow_digest
+from trailveil.gp.randomness import derive, slow_digest
 
 CONTENT_BYTES, WINDOW_BYTES = 16, 6
 """How long the hashes of the content and of each window are."""

@@ -10,10 +10,10 @@ import sqlite3
 from dataclasses import replace
 
 from trailveil.errors import InvalidValue
+from trailveil.gp.randomness import derive
 from trailveil.ledger.book import CLAIMS, SHARING, Book
 from trailveil.ledger.chain import Chain
 from trailveil.ledger.identity import subject_named
-from trailveil.randomness import derive
 
 
 def upgraded(

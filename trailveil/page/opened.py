@@ -10,21 +10,21 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from trailveil.cleaning import Cleaning
 from trailveil.errors import InvalidValue
-from trailveil.formats import MOST_POINTS
-from trailveil.formats.source import load as bytes_of
-from trailveil.formats.source import named
-from trailveil.formats.table import format_of
+from trailveil.files.source import load as bytes_of
+from trailveil.files.source import named
 from trailveil.ledger import Ledger
-from trailveil.loading import cleaned
-from trailveil.places import Visited
-from trailveil.protecting import ME, known_places, requested
-from trailveil.request import Method, Request
-from trailveil.selection import Chosen, Stretch
-from trailveil.stops import stays
-from trailveil.trace import NANOSECONDS, Trace
-from trailveil.zones import zone_of
+from trailveil.ledger.places import Visited
+from trailveil.ledger.protecting import ME, known_places, requested
+from trailveil.release.request import Method, Request
+from trailveil.traces.cleaning import Cleaning
+from trailveil.traces.formats import MOST_POINTS
+from trailveil.traces.formats.table import format_of
+from trailveil.traces.loading import cleaned
+from trailveil.traces.selection import Chosen, Stretch
+from trailveil.traces.stops import stays
+from trailveil.traces.trace import NANOSECONDS, Trace
+from trailveil.traces.zones import zone_of
 
 DRAWN = 4000
 """Points of the track that are drawn at most; all fixes are protected."""

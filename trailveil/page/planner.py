@@ -9,22 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from trailveil.cutting import withheld
-from trailveil.drawing import draw
+from trailveil.checks.utility import compare
 from trailveil.errors import InvalidValue, TrailveilError
-from trailveil.formats.source import load
+from trailveil.files.source import load
+from trailveil.gp.randomness import SEED_BYTES
+from trailveil.ledger.protecting import check_released, publish
+from trailveil.ledger.releasing import check_target, designed
 from trailveil.page.opened import DRAWN, Opened, Wanted, arguments, middle_of, request_of
-from trailveil.protecting import check_released, publish
-from trailveil.randomness import SEED_BYTES
-from trailveil.release import Plan
-from trailveil.releasing import check_target, designed
+from trailveil.release.cutting import withheld
+from trailveil.release.drawing import draw
+from trailveil.release.plan import Plan
+from trailveil.release.request import Request
 from trailveil.report import record, text
 from trailveil.report.parts import laid_out
 from trailveil.report.text import promise
 from trailveil.report.utility import utility_record, utility_text
-from trailveil.request import Request
-from trailveil.trace import Trace
-from trailveil.utility import compare
+from trailveil.traces.trace import Trace
 
 # Designs that are kept, so that going back to one is immediate.
 _KEPT = 8

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.attacks.posterior import posterior_over_time
+from trailveil.checks.attacks.posterior import posterior_over_time
 from trailveil.errors import InvalidValue
-from trailveil.gaussian import FloatArray
-from trailveil.mechanism import Mechanism
+from trailveil.gp.gaussian import FloatArray
 from trailveil.plots.drawing import (
     CIRCLE,
     GRID,
@@ -24,7 +23,8 @@ from trailveil.plots.drawing import (
     new_figure,
     on,
 )
-from trailveil.prior import Prior
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import Prior
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

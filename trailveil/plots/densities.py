@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trailveil.checks.utility import CELL, Cell, bounds
 from trailveil.errors import InvalidValue
 from trailveil.plots.drawing import on
-from trailveil.utility import CELL, Cell, bounds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 def density(spent: Mapping[Cell, float], cell: float = CELL, *, ax: "Axes | None" = None) -> "Axes":
-    """Hours spent in each cell, of `trailveil.utility.density`, darker for more, by its logarithm.
+    """Hours spent in each cell, of `checks.utility.density`, darker for more, by its logarithm.
 
     cell: metres, as there. Two of them side by side, on axes that share their limits, are the
     density before and after. Raises InvalidValue where no time is spent, Unavailable without

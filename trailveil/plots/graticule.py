@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.gaussian import FloatArray
-from trailveil.projection import MICRO, Frame
+from trailveil.gp.gaussian import FloatArray
+from trailveil.traces.projection import MICRO, Frame
 
 # Degrees of latitude beyond which meridians are no grid.
 _POLAR = 88.0

@@ -1,7 +1,7 @@
 """Maps that are drawn, with no map behind: tracks, circles, a graticule, a scale bar, north.
 
-Everything is in metres of a local frame (trailveil.projection), so circles are circles and one
-scale holds all over.
+Everything is in metres of a local frame (trailveil.traces.projection), so circles are circles and
+one scale holds all over.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trailveil.gaussian import FloatArray
+from trailveil.gp.gaussian import FloatArray
 from trailveil.plots.drawing import (
     CIRCLE,
     GRID,
@@ -25,8 +25,8 @@ from trailveil.plots.drawing import (
     on,
 )
 from trailveil.plots.graticule import Extent, Graticule, graticule, nice, to_degrees
-from trailveil.projection import MICRO, Frame, frame_for
-from trailveil.trace import Trace
+from trailveil.traces.projection import MICRO, Frame, frame_for
+from trailveil.traces.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trailveil.errors import InvalidValue
-from trailveil.gaussian import FloatArray
-from trailveil.mechanism import Mechanism
+from trailveil.gp.gaussian import FloatArray
 from trailveil.plots.drawing import NOISE, dressed, new_figure
+from trailveil.privacy.mechanism import Mechanism
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

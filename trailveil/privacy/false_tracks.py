@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trailveil.errors import InvalidValue
-from trailveil.gaussian import FloatArray
+from trailveil.gp.gaussian import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trailveil.errors import InvalidValue
-from trailveil.gaussian import FloatArray
+from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.false_tracks import Knots
 from trailveil.privacy.movement import Movement
 

@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 
 from trailveil.errors import InvalidValue
-from trailveil.gaussian import FloatArray
+from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.false_tracks import Knots
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from trailveil.privacy.checker import check
 
 _ROUNDING = 1 + Fraction(1, 10**9)
-# Distances grow in the frame of a release by at most this (trailveil.projection proves it).
+# Distances grow in the frame of a release by at most this (trailveil.traces.projection proves it).
 _SCALE = 1 + Fraction(1, 1000)
 _DIGITS = decimal.Context(prec=50)
 # The square of the circle that holds 68 %, in standard deviations: -2 log(1 - 0.68), rounded up.

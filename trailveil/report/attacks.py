@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from trailveil.attacks.drawn import Drawn
-from trailveil.attacks.hypotheses import Audited
-from trailveil.attacks.suite import Outcome
-from trailveil.attacks.trial import Circle68, Verdict
+from trailveil.checks.attacks.drawn import Drawn
+from trailveil.checks.attacks.hypotheses import Audited
+from trailveil.checks.attacks.suite import Outcome
+from trailveil.checks.attacks.trial import Circle68, Verdict
 from trailveil.wording import said
 
 _HEAD = (

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from trailveil.scan import Finding, Scan
+from trailveil.checks.scan import Finding, Scan
 
 _NOT_SEEN = (
     "Not looked at: times of files and names of folders, what is coded or hidden in the order of "

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from trailveil.calibrating import ALL, ENOUGH_GROUPS, Calibration, Cell, Judged
-from trailveil.calibration import LEVELS, PACES, Share
-from trailveil.calibration.coverage import CURVE, FAR
 from trailveil.plots import CoverageCurve, CoveragePanel, coverages
-from trailveil.priors import PriorSpec, to_json
+from trailveil.privacy.priors import PriorSpec, to_json
+from trailveil.studies.calibrating import ALL, ENOUGH_GROUPS, Calibration, Cell, Judged
+from trailveil.studies.calibration import LEVELS, PACES, Share
+from trailveil.studies.calibration.coverage import CURVE, FAR
 from trailveil.wording import said
 
 _GROUPS = {"folder": "folders (people)", "file": "recordings", "window": "windows"}

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
-from trailveil.adversary import PLAIN
-from trailveil.certified import Certificate
+from trailveil.privacy.adversary import PLAIN
+from trailveil.privacy.certified import Certificate
 from trailveil.report.parts import rounded_up
 from trailveil.wording import said
 

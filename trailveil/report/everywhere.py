@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from trailveil.anytime import Assumed
-from trailveil.everywhere import assumed
-from trailveil.guarantee import CIRCLE_68, Guarantee
-from trailveil.priors import BUILT_IN
-from trailveil.release import Plan
+from trailveil.privacy.anytime import Assumed
+from trailveil.privacy.guarantee import CIRCLE_68, Guarantee
+from trailveil.privacy.priors import BUILT_IN
+from trailveil.release.everywhere import assumed
+from trailveil.release.plan import Plan
 from trailveil.wording import said
 
 

@@ -1,7 +1,8 @@
 """Where somebody who knows the prior and the noise looks for what is protected, given a release.
 
-The posterior mean of trailveil.attacks.posterior, of what was released: never the true place. Where
-it lies tells when the protected parts are, so it is for the owner of a recording alone.
+The posterior mean of trailveil.checks.attacks.posterior, of what was released: never the true
+place. Where it lies tells when the protected parts are, so it is for the owner of a recording
+alone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,21 +10,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trailveil.attacks.contract import Knowledge, View
-from trailveil.attacks.posterior import posterior_mean
-from trailveil.crops import crops
-from trailveil.designing import part_of
-from trailveil.gaussian import FloatArray
-from trailveil.kernels import Kernel
-from trailveil.mechanism import Mechanism
-from trailveil.places import Visited
-from trailveil.projection import MICRO
-from trailveil.readings import Readings
-from trailveil.readings_release import ReadingsPlan
-from trailveil.release import Plan
-from trailveil.secrets import Secret
-from trailveil.selection import Stretch
-from trailveil.trace import Trace
+from trailveil.checks.attacks.contract import Knowledge, View
+from trailveil.checks.attacks.posterior import posterior_mean
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import Kernel
+from trailveil.ledger.places import Visited
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.secrets import Secret
+from trailveil.release.crops import crops
+from trailveil.release.designing import part_of
+from trailveil.release.plan import Plan
+from trailveil.release.readings_release import ReadingsPlan
+from trailveil.traces.projection import MICRO
+from trailveil.traces.readings import Readings
+from trailveil.traces.selection import Stretch
+from trailveil.traces.trace import Trace
 
 # Of noise for every place: how many places are shown, and fixes either way that are looked at.
 _PLACES, _AROUND = 8, 300

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from trailveil.fields import FIELDS, NAME
-from trailveil.guarantee import CIRCLE_68
-from trailveil.kept import AROUND
-from trailveil.release import Plan
+from trailveil.privacy.guarantee import CIRCLE_68
+from trailveil.release.kept import AROUND
+from trailveil.release.plan import Plan
 from trailveil.report.parts import duration
-from trailveil.retiming import Retiming
+from trailveil.traces.fields import FIELDS, NAME
+from trailveil.traces.retiming import Retiming
 
 _OF_NAMES = "it is what somebody wrote, and can name a place, a person or a day"
 

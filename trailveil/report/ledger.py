@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from trailveil.accounting import Account
-from trailveil.guarantee import CIRCLE_68
-from trailveil.place_accounts import OfPlace
-from trailveil.places import Visited
-from trailveil.release import Plan
+from trailveil.ledger.accounting import Account
+from trailveil.ledger.place_accounts import OfPlace
+from trailveil.ledger.places import Visited
+from trailveil.privacy.guarantee import CIRCLE_68
+from trailveil.release.plan import Plan
+from trailveil.release.request import Method
 from trailveil.report.parts import Line, listed
-from trailveil.request import Method
 from trailveil.wording import said
 
 # An epsilon above this is of all that can be told.

@@ -30,18 +30,18 @@ from typing import Any
 
 import numpy as np
 
-from trailveil.places import Visited
+from trailveil.ledger.places import Visited
 from trailveil.plots import Ring, Shown, lines_of, map_figure, metres
 from trailveil.plots.curves import chances_figure, noise_figure
 from trailveil.plots.svg import inline
-from trailveil.projection import MICRO, Frame
-from trailveil.release import Plan
+from trailveil.release.plan import Plan
 from trailveil.report.guesses import Guess, guesses, guesses_of_visits, visits_of
 from trailveil.report.html import Cell, Page, Picture, Section, Table, rendered, sections_of
 from trailveil.report.parts import Line, duration
 from trailveil.report.text import in_sentences
-from trailveil.stated_times import in_words
-from trailveil.trace import Trace
+from trailveil.traces.projection import MICRO, Frame
+from trailveil.traces.stated_times import in_words
+from trailveil.traces.trace import Trace
 from trailveil.wording import said
 
 FOR_OTHERS = (

@@ -12,15 +12,15 @@ import numpy as np
 
 from trailveil.plots.curves import Series, noise_figure, series_figure
 from trailveil.plots.svg import inline
-from trailveil.readings import Readings
-from trailveil.readings_release import ReadingsPlan
+from trailveil.release.readings_release import ReadingsPlan
 from trailveil.report.guesses import guesses_of_readings
 from trailveil.report.html import Cell, Picture, Section, Table
 from trailveil.report.pages import KEEP_IT, numbers_of, page_of
 from trailveil.report.parts import duration
 from trailveil.report.readings import in_sentences_readings
-from trailveil.stated_times import in_words
-from trailveil.trace import NANOSECONDS
+from trailveil.traces.readings import Readings
+from trailveil.traces.stated_times import in_words
+from trailveil.traces.trace import NANOSECONDS
 from trailveil.wording import said
 
 _FOR_OTHERS = (

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.guarantee import Guarantee
-from trailveil.kernels import Kernel
-from trailveil.priors import BUILT_IN
-from trailveil.retiming import Retiming
+from trailveil.gp.kernels import Kernel
+from trailveil.privacy.guarantee import Guarantee
+from trailveil.privacy.priors import BUILT_IN
+from trailveil.traces.retiming import Retiming
 from trailveil.wording import said
 
 CONFIDENCE = 0.99

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from trailveil.cleaning import Cleaning
-from trailveil.guarantee import Guarantee
-from trailveil.readings_release import ReadingsFinding, ReadingsPlan
+from trailveil.privacy.guarantee import Guarantee
+from trailveil.release.readings_release import ReadingsFinding, ReadingsPlan
 from trailveil.report.parts import (
     Line,
     ending,
@@ -23,8 +22,9 @@ from trailveil.report.parts import (
     times_in_words,
     times_of,
 )
-from trailveil.retiming import AS_RECORDED, Retiming
-from trailveil.stated_times import in_words
+from trailveil.traces.cleaning import Cleaning
+from trailveil.traces.retiming import AS_RECORDED, Retiming
+from trailveil.traces.stated_times import in_words
 from trailveil.version import __version__
 from trailveil.wording import said
 

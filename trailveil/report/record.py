@@ -11,22 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from trailveil.accounting import Account
-from trailveil.activities import called
-from trailveil.cleaning import Cleaning
-from trailveil.cutting import way, withheld
-from trailveil.guarantee import CIRCLE_68, Guarantee, mu_for
-from trailveil.halving import leaving_half
-from trailveil.places import Place, Visited
+from trailveil.ledger.accounting import Account
+from trailveil.ledger.places import Place, Visited
 from trailveil.privacy.exposure import Exposure
-from trailveil.release import Finding, Plan
+from trailveil.privacy.guarantee import CIRCLE_68, Guarantee, mu_for
+from trailveil.release.cutting import way, withheld
+from trailveil.release.halving import leaving_half
+from trailveil.release.plan import Finding, Plan
+from trailveil.release.request import Request
 from trailveil.report import everywhere, kept
 from trailveil.report.ledger import counted, past_what_was_stated, place_of
 from trailveil.report.parts import guaranteed, prior_in_full, rounded_down, rounded_up, times_of
 from trailveil.report.warnings import not_protected, stops_left, warnings
-from trailveil.request import Request
-from trailveil.retiming import AS_RECORDED, Retiming
-from trailveil.stated_times import in_words
+from trailveil.traces.activities import called
+from trailveil.traces.cleaning import Cleaning
+from trailveil.traces.retiming import AS_RECORDED, Retiming
+from trailveil.traces.stated_times import in_words
 from trailveil.version import __version__
 
 # Metres: who knew a place no better than this had no idea of it.

@@ -4,7 +4,7 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from trailveil.utility import Summary, Together, Utility
+from trailveil.checks.utility import Summary, Together, Utility
 from trailveil.wording import said
 
 

@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from trailveil.adversaries import Named
-from trailveil.anytime import movement_of
-from trailveil.cleaning import Cleaning
-from trailveil.release import Plan
+from trailveil.privacy.adversaries import Named
+from trailveil.privacy.anytime import movement_of
+from trailveil.release.plan import Plan
+from trailveil.release.request import Method
 from trailveil.report import everywhere
 from trailveil.report.ledger import CANNOT_KNOW
-from trailveil.request import Method
-from trailveil.retiming import AS_RECORDED, Retiming
-from trailveil.stops import stays
-from trailveil.trace import NANOSECONDS
+from trailveil.traces.cleaning import Cleaning
+from trailveil.traces.retiming import AS_RECORDED, Retiming
+from trailveil.traces.stops import stays
+from trailveil.traces.trace import NANOSECONDS
 from trailveil.wording import said
 
 # The same for whom it was chosen by, and however often: it is in reports for others, too.

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrc
 
-from trailveil.gaussian import FloatArray
+from trailveil.gp.gaussian import FloatArray
 from trailveil.traces.projected import projected_step
 
 MICRO = 1_000_000

@@ -8,7 +8,7 @@ square grid, turned by the convergence of the map. Both are looked for: the step
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.gaussian import FloatArray
+from trailveil.gp.gaussian import FloatArray
 
 # Metres, the coarsest first; radians that a map is turned by at most.
 _STEPS, _MOST_TURNED = (100.0, 50.0, 25.0, 20.0, 10.0, 5.0, 2.5, 2.0, 1.0, 0.5), 0.13

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.gaussian import FloatArray
-from trailveil.trace import Trace
+from trailveil.gp.gaussian import FloatArray
 from trailveil.traces.grid import METRES_A_DEGREE, Grid, position_grid
+from trailveil.traces.trace import Trace
 
 # Metres, and steps of the grid: what is off by less is on a line. A step must be so many times as
 # long for that to say anything; so many fixes in a row make it no chance.

@@ -1,0 +1,1 @@
+"""Checks of a released file: leaks, attacks, proofs, utility."""

@@ -1,0 +1,135 @@
+"""Lattice reduction: noise of low rank is solved for where what it was added to lies on a grid.
+
+Z = X + F z with X on a grid is a search for the grid point that is nearest to Z, in the measure of
+how likely noise and movement are. The basis of that lattice is made short after Lenstra, Lenstra
+and Lovasz (1982), Math. Ann. 261, and rounded in plane after plane, after Babai (1986),
+Combinatorica 6.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve, cholesky
+
+from trailveil.gp.gaussian import FloatArray
+
+# How much shorter a vector must be to be swapped (Lovasz' condition).
+_LOVASZ = 0.99
+# Steps: noise is never taken to be narrower, so that numbers stay in double precision.
+_NARROWEST = 0.02
+# How often the noise is fitted again to all fixes.
+_FITTED = 3
+
+
+def reduced(triangle: FloatArray) -> tuple[FloatArray, NDArray[np.int64]]:
+    """A short basis of the lattice of the columns of an upper triangle (m, m): R', U.
+
+    R' is upper triangular, of R U up to a rotation from the left; U is unimodular.
+    """
+    basis = np.array(triangle)
+    size = basis.shape[1]
+    turned = np.eye(size, dtype=np.int64)
+    k = 1
+    while k < size:
+        _reduce(basis, turned, k, k - 1)
+        below, above = basis[k, k] ** 2 + basis[k - 1, k] ** 2, basis[k - 1, k - 1] ** 2
+        if below >= _LOVASZ * above:
+            for j in range(k - 2, -1, -1):
+                _reduce(basis, turned, k, j)
+            k += 1
+            continue
+        basis[:, [k - 1, k]] = basis[:, [k, k - 1]]
+        turned[:, [k - 1, k]] = turned[:, [k, k - 1]]
+        length = float(np.hypot(basis[k - 1, k - 1], basis[k, k - 1]))
+        c, s = basis[k - 1, k - 1] / length, basis[k, k - 1] / length
+        basis[k - 1 : k + 1, k - 1 :] = np.array([[c, s], [-s, c]]) @ basis[k - 1 : k + 1, k - 1 :]
+        basis[k, k - 1] = 0.0
+        k = max(k - 1, 1)
+    return basis, turned
+
+
+def _reduce(basis: FloatArray, turned: NDArray[np.int64], k: int, j: int) -> None:
+    times = int(np.floor(basis[j, k] / basis[j, j] + 0.5))
+    if times:
+        basis[: j + 1, k] -= times * basis[: j + 1, j]
+        turned[:, k] -= times * turned[:, j]
+
+
+def nearest(basis: FloatArray, target: FloatArray) -> NDArray[np.int64]:
+    """Babai's nearest plane: whole numbers (m,) for which basis @ them is near the target (m,).
+
+    basis: upper triangular (m, m), reduced.
+    """
+    found, left = np.zeros(target.size, dtype=np.int64), np.array(target)
+    for k in range(target.size - 1, -1, -1):
+        found[k] = int(np.floor(left[k] / basis[k, k] + 0.5))
+        left -= found[k] * basis[:, k]
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Solver:
+    """What does not depend on the draw: the reduced lattice of some fixes.
+
+    factor: F (n, r). steps: (n,) of the grid, in the unit of F. width: the deviation of independent
+    noise. rows: (m,) the fixes of the lattice. noise: (m, m), its covariance there; precision:
+    (m, m), of noise and movement together. basis, turned: as `reduced` has them.
+    """
+
+    factor: FloatArray
+    steps: FloatArray
+    width: float
+    rows: NDArray[np.intp]
+    noise: FloatArray
+    precision: FloatArray
+    basis: FloatArray
+    turned: NDArray[np.int64]
+
+    def recovered(self, released: FloatArray) -> tuple[FloatArray, float]:
+        """The noise F z (n,) that leaves released values (n,) on their grid, and how far off.
+
+        off: the root mean square distance to the grid, in steps: 0.29 says nothing.
+        """
+        rows, steps = self.rows, self.steps[self.rows]
+        # Counted from grid points nearby, so that numbers stay small.
+        start = np.floor(float(np.median(released)) / self.steps + 0.5) * self.steps
+        away = released - start
+        told = cho_solve(cho_factor(self.noise), away[rows])
+        middle = cho_solve(cho_factor(self.precision), told)
+        # In the rotated frame of the reduced basis, through the coordinates of the old one.
+        target = self.basis @ np.linalg.solve(self.turned.astype(np.float64), middle / steps)
+        on_grid = (self.turned @ nearest(self.basis, target)) * steps
+        noise = self._fitted(away[rows] - on_grid, rows)
+        for _ in range(_FITTED):
+            lines = np.floor((away - noise) / self.steps + 0.5) * self.steps
+            noise = self._fitted(away - lines, np.arange(away.size))
+        off = (away - noise) / self.steps
+        return noise, float(np.sqrt(np.mean((off - np.floor(off + 0.5)) ** 2)))
+
+    def _fitted(self, noise: FloatArray, rows: NDArray[np.intp]) -> FloatArray:
+        """The most likely F z (n,) of noise at some rows."""
+        own, width = self.factor[rows], self.width
+        inner = own.T @ own + width**2 * np.eye(own.shape[1])
+        return np.asarray(self.factor @ np.linalg.solve(inner, own.T @ noise))
+
+
+def solver(
+    factor: FloatArray,
+    movement: FloatArray,
+    steps: FloatArray,
+    width: float,
+    rows: NDArray[np.intp],
+) -> Solver:
+    """The lattice of some rows (m,) of a series, reduced.
+
+    factor: F (n, r). movement: (m, m), the covariance of the series at those rows. steps: (n,) of
+    its grid. width: the deviation of what independent noise there is, rounding included.
+    """
+    own = factor[rows]
+    width = max(width, _NARROWEST * float(np.min(steps)))
+    noise = own @ own.T + width**2 * np.eye(rows.size)
+    precision = np.linalg.inv(noise) + np.linalg.inv(movement)
+    precision = (precision + precision.T) / 2
+    triangle = cholesky(precision) * steps[rows]
+    return Solver(factor, steps, width, rows, noise, precision, *reduced(triangle))

@@ -1,0 +1,83 @@
+"""The best that a Gaussian adversary can do: the posterior mean, of any prior it believes in."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from trailveil.checks.attacks.contract import Estimate, Knowledge, View, required_mechanism
+from trailveil.errors import InvalidValue
+from trailveil.gp.gaussian import FloatArray
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import NOTHING_KNOWN, Prior, SideInformation, observe
+from trailveil.privacy.secrets import Secret
+
+
+def posterior_mean(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
+    """The mean of each secret given the release and the true places, and its deviation.
+
+    Of the kernel and the adversary of `known`: where they are how the recording came about and how
+    the noise did, no attack is better. The mean of the prior is flat: it says nothing of where on
+    the map all of it lies. Source: Rasmussen and Williams, Gaussian Processes, eq. 2.25.
+    Raises InvalidValue where the mechanism is not known, or is of other fixes.
+    """
+    mechanism = required_mechanism(known)
+    if mechanism.rows.size != view.times.size:
+        raise InvalidValue(
+            f"the mechanism must release {view.times.size} fixes, got {mechanism.rows.size}"
+        )
+    prior = Prior(known.kernel, mechanism.times)
+    true, data = known.true, view.places
+    told = NOTHING_KNOWN
+    if true is not None and true.times.size:
+        told = SideInformation(true.times, true.accuracy)
+        data = np.concatenate([data, true.places], axis=1)
+    if not data.shape[1]:
+        return (None,) * len(known.secrets)
+    origin = data.mean(axis=(0, 1))
+    found: list[Estimate | None] = []
+    for secret in known.secrets:
+        judge = known.adversary.judging(prior, secret)
+        observed = observe(judge, mechanism, told, independent=True)
+        seen = observed.posterior(replace(secret, window=None))
+        level = float(secret.level[0])
+        places = level * origin + _applied(seen.weights[:, 0], data - origin)
+        found.append(Estimate(places, float(np.sqrt(seen.covariance[0, 0]))))
+    return tuple(found)
+
+
+def posterior_over_time(
+    prior: Prior, mechanism: Mechanism, released: FloatArray, at: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The mean and deviation (k,) of the series at times (k,), given what is released of it (m,).
+
+    As `posterior_mean` has them, of who knows nothing besides; all times at once. at: seconds, in
+    order. O(m k) of memory. Raises InvalidValue where the shapes do not fit.
+    """
+    values = np.asarray(released, dtype=np.float64)
+    if values.shape != mechanism.rows.shape:
+        raise InvalidValue(
+            f"released must have {mechanism.rows.size} values, got shape {values.shape}"
+        )
+    secret = Secret.at(at)
+    seen = observe(prior, mechanism, independent=True).posterior(secret)
+    origin = float(values.mean()) if values.size else 0.0
+    mean = origin * secret.level + seen.weights.T @ (values - origin)
+    return np.asarray(mean), np.sqrt(np.diagonal(seen.covariance))
+
+
+def repeated_releases(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
+    """As `posterior_mean`, of the average of several releases with independent noise.
+
+    Raises InvalidValue where there is no other release.
+    """
+    if known.others is None or not known.others.shape[1]:
+        raise InvalidValue("averaging must have further releases, got none")
+    count = 1 + known.others.shape[1]
+    together = (view.places + known.others.sum(axis=1)) / count
+    less = required_mechanism(known).scaled(1.0 / count)
+    return posterior_mean(View(view.times, together), replace(known, mechanism=less))
+
+
+def _applied(weights: FloatArray, data: FloatArray) -> FloatArray:
+    """sum_i w_i data_i (draws, 2)."""
+    return np.asarray(np.einsum("i,dia->da", weights, data))

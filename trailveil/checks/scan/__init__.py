@@ -1,0 +1,152 @@
+"""The leak scan: does a released file hold anything of its original that it must not?
+
+It sees what stands in the two files: names, texts, numbers, comments, and where fixes are. It does
+not see what is coded (base64, encrypted, hidden in the order or the noise of fixes), what stands
+between the parts of a Parquet or KMZ file, times of files, or names of folders. A file without
+findings is not a guarantee: that is what the report of `protect` states.
+"""
+
+import re
+from collections.abc import Collection
+from pathlib import PurePath
+from zoneinfo import ZoneInfo
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.checks.scan.allowed import LAYOUTS
+from trailveil.checks.scan.contents import File, contents, on_grid
+from trailveil.checks.scan.findings import Finding, Kind, Moved, Scan
+from trailveil.checks.scan.known import Coordinates
+from trailveil.checks.scan.matching import in_order
+from trailveil.checks.scan.positions import compare
+from trailveil.errors import UnreadableInput
+from trailveil.files.source import named
+from trailveil.gp.gaussian import FloatArray
+from trailveil.traces.cleaning import clean
+from trailveil.traces.fields import FIELDS
+from trailveil.traces.formats import MOST_POINTS
+from trailveil.traces.formats.table import format_of
+from trailveil.traces.projection import frame_for
+from trailveil.traces.selection import Chosen, Stretch
+from trailveil.traces.trace import NANOSECONDS, Recording, Trace
+
+__all__ = ["Finding", "Kind", "Moved", "Scan", "files", "further", "scan"]
+
+_NEAREST = 10 * NANOSECONDS
+"""A protected time without a fix has that of the nearest one, if it is as near as this."""
+_WORD = re.compile(r"[^\W_]{3,}")
+
+
+def scan(
+    original: tuple[str, bytes],
+    released: tuple[str, bytes],
+    chosen: Chosen | None = None,
+    *,
+    keep: Collection[str] = (),
+    assume_utc: bool = False,
+    zone: ZoneInfo | None = None,
+    every: float | None = None,
+    most: int = MOST_POINTS,
+) -> Scan:
+    """What a released file gives away of its original; each a name and the content.
+
+    chosen: what was protected, as it was asked for; None is every fix. keep: fields that were kept
+    by name. assume_utc, zone, every: for recorded times without a zone, or none, as for protecting.
+    most: how many fixes each may have.
+    Raises UnreadableInput, Refused as reading and cleaning do, and UnreadableInput for a release in
+    a format that is not written.
+    """
+    first, second = files(original, released)
+    recording = format_of(*original).read(first.data, first.where, (), most)
+    trace, _ = clean(recording, assume_utc=assume_utc, zone=zone, every=every)
+    frame_for(trace.positions)
+    protected = np.ones(len(trace), dtype=np.bool_) if chosen is None else _rows(trace, chosen)
+    fixes = format_of(*released).read(second.data, second.where, tuple(FIELDS), most)
+    fixes = in_order(trace, fixes)
+    near = fixes
+    if LAYOUTS[second.format].whole:
+        near = on_grid(fixes)
+    moved = compare(trace, protected, near, None if chosen is None else chosen.places(trace))
+    accepted = set() if chosen is None or chosen.returns else {Kind.RETURN}
+    held = further(first, second, trace.positions, protected, fixes, keep)
+    return Scan(
+        (*(leak for leak in moved.findings if leak.kind not in accepted), *held),
+        (*moved.notes, *_told_by_fields(fixes), *_names(original[0], released[0])),
+        len(trace),
+        len(fixes),
+        int(protected.sum()),
+        moved.every,
+        moved.of_protected,
+    )
+
+
+def files(original: tuple[str, bytes], released: tuple[str, bytes]) -> tuple[File, File]:
+    """Two files, each of a name and the content.
+
+    Raises UnreadableInput for a release in a format that is not written.
+    """
+    first, second = _file(*original), _file(*released)
+    if second.format not in LAYOUTS:
+        raise UnreadableInput(
+            f"a released file must be of a format that is written ({', '.join(LAYOUTS)}), got "
+            f"{second.format}: {second.where}; name what protect wrote, before it is converted"
+        )
+    return first, second
+
+
+def further(
+    original: File,
+    released: File,
+    positions: FloatArray,
+    protected: NDArray[np.bool_],
+    fixes: Recording,
+    keep: Collection[str] = (),
+) -> tuple[Finding, ...]:
+    """What a released file holds besides its fixes and the fields that were kept.
+
+    positions: (n, 2) degrees, of the recorded fixes, of which `protected` (n,) are. fixes: what the
+    reader finds in the release. Raises UnreadableInput as readers do.
+    """
+    known = Coordinates(positions[protected]), Coordinates(positions)
+    return contents(original, released, known, fixes, keep)
+
+
+def _file(name: str, data: bytes) -> File:
+    return File(data, named(name), format_of(name, data).name)
+
+
+def _rows(trace: Trace, chosen: Chosen) -> NDArray[np.bool_]:
+    """The fixes (n,) that were to be protected."""
+    found = np.zeros(len(trace), dtype=np.bool_)
+    for stretch in chosen.stretches(trace):
+        rows = stretch.rows(trace)
+        found |= rows if rows.any() else _nearest(trace, stretch)
+    return found
+
+
+def _nearest(trace: Trace, stretch: Stretch) -> NDArray[np.bool_]:
+    middle = stretch.begin + (stretch.end - stretch.begin) // 2
+    away = np.abs(trace.times - middle)
+    return np.asarray((away == away.min()) & (away <= _NEAREST))
+
+
+def _told_by_fields(released: Recording) -> tuple[str, ...]:
+    """A note for each further field of the released file: what it tells."""
+    return tuple(
+        f"{name.replace('_', ' ').capitalize()} stands at {int(np.isfinite(values).sum())} of the "
+        f"released fixes: {FIELDS[name].tells}."
+        for name, values in released.fields
+        if np.isfinite(values).any()
+    )
+
+
+def _names(original: str, released: str) -> tuple[str, ...]:
+    """A note where the name of the released file has a word of the original's name."""
+    one, other = (
+        {word.casefold() for word in _WORD.findall(PurePath(name).stem)}
+        for name in (original, released)
+    )
+    if not one & other:
+        return ()
+    return ("The name of the released file shares a word with the name of the original.",)

@@ -1,0 +1,246 @@
+"""What a released file holds beside its fixes, and what of the original that is.
+
+Whether something fails is settled by its place alone, so neither chance nor disguise decides it:
+what `trailveil.checks.scan.allowed` does not know must not be there, unless its field was kept by
+name. The original then tells what it is. Of a field that was kept, only the coordinates of
+protected fixes fail.
+"""
+
+import io
+import re
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from trailveil.checks.scan.allowed import (
+    KEPT_AS,
+    LAYOUTS,
+    NAMESPACES,
+    TAKERS,
+    Layout,
+    Role,
+    described,
+    fits,
+)
+from trailveil.checks.scan.findings import Finding, Kind
+from trailveil.checks.scan.known import Coordinates, Known, Number, numbers
+from trailveil.checks.scan.tokens import NAME, VALUE, Place
+from trailveil.errors import TrailveilError
+from trailveil.traces.formats import write
+from trailveil.traces.formats.table import FORMATS
+from trailveil.traces.projection import MICRO
+from trailveil.traces.trace import Recording, Trace
+
+_MOST_PLACES = 1000  # that are told apart; what is at further ones is counted together
+_ELSEWHERE: Final[Place] = ("further places",)
+_MOST_SHOWN, _LONGEST_SHOWN = 5, 80  # values for the owner, and characters of each
+_SUFFIXES: Final = {row.name: row.suffixes[0] for row in FORMATS if row.suffixes}
+_COORDINATES: Final = (Role.LATITUDE, Role.LONGITUDE)
+
+
+_HALF_SEMICIRCLE = 90.001 / 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file to scan: its content, its name in messages, and the name of its format."""
+
+    data: bytes
+    where: str
+    format: str
+
+
+def contents(
+    original: File,
+    released: File,
+    coordinates: tuple[Coordinates, Coordinates],
+    fixes: Recording,
+    keep: Collection[str] = (),
+) -> tuple[Finding, ...]:
+    """What the released file holds that it must not.
+
+    coordinates: those of the protected fixes, and of all. fixes: what the reader finds in the
+    released file. keep: names of fields that were kept. Raises UnreadableInput as readers do.
+    """
+    layout, take = LAYOUTS[released.format].of(fixes), TAKERS[released.format]
+    names = [called for name in keep for called in (name, *KEPT_AS.get(name, ()))]
+    kept = frozenset(filter(None, map(_plain, names)))
+    if layout.whole:
+        if _as_written(released, fixes, kept):
+            return ()
+        found: tuple[Finding, ...] = ()
+    else:
+        first = _Slots(layout)
+        take(released.data, released.where, first)
+        found = first.findings(len(fixes))
+        if not first.beyond:
+            return found
+    known = Known()
+    TAKERS[original.format](original.data, original.where, known)
+    judge = _Judge(layout, kept, known, *coordinates)
+    take(released.data, released.where, judge)
+    found = (*found, *judge.findings())
+    if layout.whole and not found:
+        return (Finding(Kind.FIELD, "the file", 1),)
+    return found
+
+
+def on_grid(released: Recording) -> Recording:
+    """Positions of a format with a grid of its own, where they are nearest to one of releases."""
+    with np.errstate(invalid="ignore"):
+        grid = np.round(released.positions * MICRO) / MICRO
+        near = np.abs(grid - released.positions) <= _HALF_SEMICIRCLE
+    return replace(released, positions=np.where(near, grid, released.positions))
+
+
+def _as_written(released: File, fixes: Recording, kept: Collection[str]) -> bool:
+    """Whether a file is, byte by byte, what is written of its fixes and of the fields kept."""
+    order = np.argsort(fixes.times, kind="stable")
+    fields = [
+        (name, values[order])
+        for name, values in fixes.fields
+        if any(_plain(called) in kept for called in (name, *KEPT_AS.get(name, ())))
+    ]
+    times = fixes.times.astype(np.int64)[order]
+    # Of noise, places are on the public grid; of a cut, they are as they were recorded.
+    for found, exact in ((on_grid(fixes), False), (fixes, True)):
+        places, stream = found.positions[order], io.BytesIO()
+        try:
+            trace = Trace(times, places, fixes.segments[order], fixes.tracks, tuple(fields))
+            grid = places if exact else None
+            write(trace, stream, _SUFFIXES[released.format], grid=grid)
+        except TrailveilError:
+            return False
+        if stream.getvalue() == released.data:
+            return True
+    return False
+
+
+@lru_cache(maxsize=1000)
+def _plain(name: str) -> str:
+    """A name without its prefix and what stands between words, in small letters."""
+    return re.sub(r"[\W_]", "", name.rpartition(":")[2].casefold())
+
+
+class _Slots:
+    """Counts what is where releases have it, as an `Emit`, and tells whether there is more."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self.beyond = False
+        self._counts: Counter[Role] = Counter()
+        self._latest: dict[Place, int] = {}
+        self._stray = 0
+
+    def __call__(self, place: Place, text: str, part: str, count: int = 1) -> None:
+        """A token of the release."""
+        rule = self._layout.rule(place)
+        if rule is None or part not in {NAME, VALUE} or (part == VALUE and not fits(rule, text)):
+            self.beyond = True
+        elif part == VALUE and isinstance(rule, Role):
+            self._counts[rule] += count
+            if rule is Role.NUMBER_OF:
+                self._number(place, int(text), count)
+
+    def _number(self, place: Place, number: int, count: int) -> None:
+        """Segments and tracks are numbered as they come: anything else is some other number."""
+        latest = self._latest.get(place, -1)
+        if number not in {max(latest, 0), latest + 1}:
+            self._stray += count
+        self._latest[place] = number
+
+    def findings(self, fixes: int) -> tuple[Finding, ...]:
+        """Coordinates and times that are of none of so many fixes, and numbers out of order."""
+        roles = (*_COORDINATES, Role.TIME) if self._counts[Role.TIME] else _COORDINATES
+        stray = self._stray + sum(abs(self._counts[role] - fixes) for role in roles)
+        return (Finding(Kind.STRAY, "where fixes stand", stray),) if stray else ()
+
+
+class _Judge:
+    """Sorts what is beyond a release by what of the original it is, as an `Emit`."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        kept: frozenset[str],
+        known: Known,
+        protected: Coordinates,
+        every: Coordinates,
+    ) -> None:
+        self._layout, self._kept, self._known = layout, kept, known
+        self._protected, self._every = protected, every
+        self._previous: Number | None = None
+        self._found: dict[tuple[Place, Kind], Finding] = {}
+        self._names: Counter[Place] = Counter()
+        self._places: set[Place] = set()
+
+    def __call__(self, place: Place, text: str, part: str, count: int = 1) -> None:
+        """A token of the release."""
+        rule = self._layout.rule(place)
+        if rule is not None and part in {NAME, VALUE} and (part == NAME or fits(rule, text)):
+            return
+        kept = self._is_kept(place, part)
+        if part == NAME:
+            if not (kept or self._is_frame(place)):
+                self._names[self._counted(place)] += 1
+            return
+        if place[-1].startswith("@xmlns") and self._kept and NAMESPACES.fullmatch(text):
+            return
+        found = list(numbers(text))
+        if self._has_protected_place(found):
+            self._add(place, Kind.PLACE, text, count)
+        elif not kept:
+            self._add(place, self._kind(place, text, found), text, count)
+
+    def findings(self) -> tuple[Finding, ...]:
+        """What was found, with names that have nothing found below them."""
+        with_more = {place[:depth] for place, _ in self._found for depth in range(len(place) + 1)}
+        with_more |= {place[:depth] for place in self._names for depth in range(len(place))}
+        for place, count in self._names.items():
+            if place not in with_more:
+                self._add(place, Kind.FIELD, place[-1], count)
+        return tuple(self._found.values())
+
+    def _is_kept(self, place: Place, part: str) -> bool:
+        if not self._kept or part not in {NAME, VALUE}:
+            return False
+        return any(_plain(name) in self._kept for name in place)
+
+    def _is_frame(self, place: Place) -> bool:
+        own = place[-1].rpartition(":")[2]
+        return bool(self._kept) and (own in self._layout.frame or place[-1].startswith("@xmlns"))
+
+    def _has_protected_place(self, found: list[Number]) -> bool:
+        """Whether two numbers, one after the other in the file, are such a place."""
+        pairs = list(zip([self._previous, *found], found, strict=False))
+        self._previous = found[-1] if found else self._previous
+        return any(one and self._protected.has_pair(one, other) for one, other in pairs)
+
+    def _kind(self, place: Place, text: str, found: list[Number]) -> Kind:
+        told = place[-1].lstrip("@").rpartition(":")[2].casefold() in self._known.names
+        if any(self._every.has_one(one) for one in found):
+            return Kind.COORDINATE
+        if self._known.has_text(text):
+            return Kind.TEXT
+        known = any(self._known.has_number(one, told=told) for one in found)
+        return Kind.NUMBER if known else Kind.FIELD
+
+    def _add(self, place: Place, kind: Kind, text: str, count: int) -> None:
+        place = self._counted(place)
+        key = (place, kind)
+        before = self._found.get(key) or Finding(kind, described(place), 0)
+        shown, text = before.leaked, text[:_LONGEST_SHOWN]
+        if len(shown) < _MOST_SHOWN and text not in shown:
+            shown = (*shown, text)
+        self._found[key] = replace(before, count=before.count + count, leaked=shown)
+
+    def _counted(self, place: Place) -> Place:
+        """The place, or one for all where there are too many to tell apart."""
+        if place not in self._places and len(self._places) >= _MOST_PLACES:
+            return _ELSEWHERE
+        self._places.add(place)
+        return place

@@ -1,0 +1,247 @@
+"""Whether a released file is what its private report says, of a recording: cut, kept and moved.
+
+The curves of the noise are evaluated anew from the report: no code of the designer is used. What is
+drawn at random is tested: of true releases a millionth fails each test.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammainc, gammaincc
+
+from trailveil.checks.scan import files, further
+from trailveil.gp.gaussian import FloatArray
+from trailveil.privacy.promises import Check
+from trailveil.traces.projection import MICRO, placed
+from trailveil.traces.retiming import Retiming
+from trailveil.traces.trace import NANOSECONDS, Recording, Trace
+
+FALSE_ALARM = 1e-6
+"""How likely each test of the noise fails though nothing is wrong."""
+
+# Degrees by which a format may write a place otherwise: half a semicircle, as FIT has them.
+_WRITTEN = 5e-8
+# Seconds: times of reports are rounded numbers.
+_EDGE = 1e-6
+# Metres in a degree, at most. Noise is tested along directions in which it is so many times as
+# large as what is added besides, by rounding for one.
+_DEGREE, _LARGER = 111_700.0, 10.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """A protected part. before, after: (m,) seconds to its window. cut: of that, or None."""
+
+    before: FloatArray
+    after: FloatArray
+    cut: float | None
+    sides: int
+    design: dict[str, Any] | None
+
+    @property
+    def away(self) -> FloatArray:
+        """Seconds from the window (m,), 0 within."""
+        return np.asarray(np.maximum(self.before, self.after))
+
+    @property
+    def silent(self) -> NDArray[np.bool_]:
+        """What is not released (m,)."""
+        return np.asarray(self.away <= (-1.0 if self.cut is None else self.cut))
+
+    @property
+    def at_edge(self) -> NDArray[np.bool_]:
+        """What is so near to the edge of the cut (m,) that rounding decides on which side it is."""
+        return np.abs(self.away - (-1.0 if self.cut is None else self.cut)) < _EDGE
+
+    @property
+    def has_sides(self) -> bool:
+        """Whether fixes are on no more sides than the promise reckons with."""
+        sides = self.sides if self.design is None else min(self.sides, self.design["sides"])
+        return sides > 1 or not (np.any(self.before > 0) and np.any(self.after > 0))
+
+    def columns(self) -> FloatArray:
+        """The factor (m, r) of the noise at the fixes, metres."""
+        if self.design is None:
+            return np.zeros((self.away.size, 0))
+        knots = np.array(self.design["knots"], dtype=np.float64)
+        values = _curves(knots, self.away)
+        even = values @ np.array(self.design["even"])
+        if self.design["sides"] == 1:
+            return np.asarray(even)
+        side = np.where(self.before > self.after, -1.0, 1.0)[:, None]
+        return np.hstack([even, side * (values[:, 1:] @ np.array(self.design["odd"]))])
+
+
+def _curves(knots: FloatArray, away: FloatArray) -> FloatArray:
+    """Cubic Hermite curves at seconds outward (m, size): of value and slope at each knot.
+
+    Without the slope at the first knot, and all of the last: these are 0.
+    """
+    piece = np.clip(np.searchsorted(knots, away, side="right") - 1, 0, knots.size - 2)
+    width = knots[piece + 1] - knots[piece]
+    z = np.minimum((away - knots[piece]) / width, 1.0)
+    found = np.zeros((away.size, 2 * knots.size))
+    rows = np.arange(away.size)
+    found[rows, 2 * piece] = 1 - 3 * z**2 + 2 * z**3
+    found[rows, 2 * piece + 1] = width * (z - 2 * z**2 + z**3)
+    found[rows, 2 * piece + 2] = 3 * z**2 - 2 * z**3
+    found[rows, 2 * piece + 3] = width * (z**3 - z**2)
+    return np.asarray(np.delete(found, [1, 2 * knots.size - 2, 2 * knots.size - 1], axis=1))
+
+
+def compared(report: dict[str, Any], original: Trace, released: Recording) -> Iterator[Check]:
+    """Check a released file, as it was read, against its recording and its private report.
+
+    Raises as a report that is none makes it: ArithmeticError, LookupError, TypeError, ValueError.
+    """
+    whole = _parts(report, original.times)
+    cut, edge = np.zeros((2, len(original)), dtype=np.bool_)
+    for part in whole:
+        cut |= part.silent
+        edge |= part.at_edge
+    count = int(released.times.size)
+    found, due = _found(report, original.times, released, cut)
+    rows = np.unique(found[found >= 0])
+    yield Check("each released fix is of a recorded time, once", rows.size == count)
+    stated = report["mechanism"]["released_fixes"] - report["times"]["left_out"]
+    yield Check(f"the release has the {stated} fixes that the report says", count == stated)
+    missing = int(np.sum(~edge[np.setdiff1d(due, rows)]))
+    yield Check(
+        f"every fix that no listed part cuts is in the release ({missing} are not)", not missing
+    )
+    for number, (part, said) in enumerate(zip(whole, report["secrets"], strict=True), 1):
+        if part.cut is not None:
+            inside = bool(np.any(part.away[rows] < part.cut))
+            yield Check(f"part {number}: nothing that is cut is in the release", not inside)
+        yield _counted(f"part {number}", said, original.times, cut, edge)
+    if rows.size != count or not count:
+        return
+    parts = _parts(report, original.times[found])
+    for number, part in enumerate(parts, 1):
+        yield Check(f"part {number}: it has the sides that it is reckoned to have", part.has_sides)
+    yield from _places(report, parts, original, found, released.positions)
+
+
+def beyond_fixes(
+    report: dict[str, Any],
+    original: tuple[str, bytes],
+    released: tuple[str, bytes],
+    trace: Trace,
+    fixes: Recording,
+) -> Iterator[Check]:
+    """Check that a released file holds its fixes, the fields that the report lists, and no more.
+
+    original, released: each a name and the content. trace: of the former, cleaned. fixes: what the
+    reader finds in the latter. Raises as `compared` does, and UnreadableInput as `scan.files`.
+    """
+    keep = [one["field"] for one in report["kept"]]
+    cut = np.zeros(len(trace), dtype=np.bool_)
+    for part in _parts(report, trace.times):
+        cut |= part.silent | (part.away == 0)
+    found = further(*files(original, released), trace.positions, cut, fixes, keep)
+    yield Check("the file holds its fixes, the listed fields and nothing else", not found)
+    for one in found:
+        yield Check(f"the file holds no {one.kind.value} ({one.count}, at {one.where})", False)
+
+
+def _counted(
+    name: str,
+    said: dict[str, Any],
+    times: NDArray[np.int64],
+    cut: NDArray[np.bool_],
+    edge: NDArray[np.bool_],
+) -> Check:
+    """Whether as many fixes are in a part, and withheld of it, as the report says."""
+    inside = (times >= said["begin_ns"]) & (times <= said["end_ns"])
+    fixes, most = int(inside.sum()), int((inside & (cut | edge)).sum())
+    least = int((inside & cut & ~edge).sum())
+    counted = said["fixes"] == fixes and least <= said["withheld"] <= most
+    return Check(f"{name}: it holds {said['fixes']} fixes, {said['withheld']} withheld", counted)
+
+
+def _found(
+    report: dict[str, Any],
+    times: NDArray[np.int64],
+    released: Recording,
+    cut: NDArray[np.bool_],
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Which recorded fix each released one is, by its time (m,), -1 for none; and which must be.
+
+    Of several at one rounded time it is the first, and one that is not cut where there is any.
+    """
+    if report["times"].get("dropped"):  # the order alone says which is which
+        rows = np.flatnonzero(~cut)
+        unlike = np.full(len(released), -1, dtype=np.intp)
+        return rows if rows.size == len(released) else unlike, rows
+    retiming = Retiming(report["times"]["rounded_to_s"], bool(report["times"]["shifted"]))
+    order = np.concatenate([np.flatnonzero(~cut), np.flatnonzero(cut)])
+    # Shifted times count from the first that is released.
+    new, first = np.unique(retiming.times(times[order]), return_index=True)
+    moments = released.times.astype("datetime64[ns]").astype(np.int64)
+    at = np.minimum(np.searchsorted(new, moments), new.size - 1)
+    found = np.where(new[at] == moments, order[first[at]], -1)
+    return found, order[first][~cut[order[first]]]
+
+
+def _places(
+    report: dict[str, Any],
+    parts: list[_Part],
+    original: Trace,
+    rows: NDArray[np.intp],
+    positions: FloatArray,
+) -> Iterator[Check]:
+    """Check released positions (m, 2), in degrees, of recorded fixes (m,)."""
+    frame, lattice = placed(original.positions)
+    off = positions - original.positions[rows]
+    off[:, 1] = (off[:, 1] + 180) % 360 - 180
+    step = float(report["mechanism"]["grid_deg"])
+    near = _WRITTEN if report["mechanism"]["name"] == "cut" else max(step, 1 / MICRO)
+    noise = np.hstack([np.zeros((rows.size, 0)), *(one.columns() for one in parts)])
+    still = ~np.any(noise, axis=1)
+    same = bool(np.all(np.abs(off[still]) <= near))
+    yield Check(f"all {int(still.sum())} fixes outside of cuts and noise are as recorded", same)
+    if not np.all(still):
+        moved = (frame.to_lattice(positions) - lattice[rows])[~still] / MICRO
+        beside = step * _DEGREE / 12**0.5, float(report["mechanism"]["independent_m"])
+        yield from _drawn(noise[~still], moved, float(np.hypot(*beside)))
+
+
+def _parts(report: dict[str, Any], times: NDArray[np.int64]) -> list[_Part]:
+    """The protected parts, with where released fixes (m,) are from each."""
+    around = report["target"]["uncertain_s"]
+    designs = report["designs"] or [None] * len(report["secrets"])
+    found = []
+    for one, design in zip(report["secrets"], designs, strict=True):
+        before = np.maximum((one["begin_ns"] - times) / NANOSECONDS - around, 0.0)
+        after = np.maximum((times - one["end_ns"]) / NANOSECONDS - around, 0.0)
+        cut = None if one["cut_s"] is None else float(one["cut_s"] - around)
+        found.append(_Part(before, after, cut, one["sides"], design))
+    return found
+
+
+def _drawn(factor: FloatArray, moved: FloatArray, beside: float) -> Iterator[Check]:
+    """Whether displacements (m, 2) are a plausible draw of noise.
+
+    factor: (m, r). beside: the deviation of all else that moves a fix, by itself. Along the
+    directions in which the noise is large, squares in units of what is expected are chi-square;
+    what is left of each fix is about as large as `beside`.
+    """
+    axes, sizes, _ = np.linalg.svd(factor, full_matrices=False)
+    large = sizes > _LARGER * beside
+    along = axes.T @ moved
+    squares = along[large] ** 2 / (sizes[large, None] ** 2 + beside**2)
+    freedom, total = squares.size, float(np.sum(squares))
+    chance = 2 * min(gammainc(freedom / 2, total / 2), gammaincc(freedom / 2, total / 2))
+    yield Check(
+        f"the noise is a plausible draw (chi-square {total:.1f} of {freedom} degrees of freedom, "
+        f"which {min(chance, 1.0):.2g} of draws are as far from)",
+        bool(chance > FALSE_ALARM),
+    )
+    rest = np.abs(moved - axes[:, large] @ along[large])
+    small = np.sum((axes[:, ~large] * sizes[~large]) ** 2, axis=1)
+    most = np.sqrt(2 * np.log(2 * rest.size / FALSE_ALARM) * (beside**2 + small))
+    what = f"no fix is moved beside the noise (the most is {float(np.max(rest)):.2f} m)"
+    yield Check(what, bool(np.all(rest <= most[:, None])))

@@ -1,0 +1,1 @@
+"""Gaussian processes: kernels, state space, filtering, linear algebra, more digits."""

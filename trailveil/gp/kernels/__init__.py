@@ -1,0 +1,48 @@
+"""Kernels: how a series varies with itself. Equations, matrices, and kernels of other packages."""
+
+from trailveil.gp.clocks import Clock, Numbers, StoppedClock, stopped
+from trailveil.gp.kernels.adapters import from_gpytorch, from_sklearn
+from trailveil.gp.kernels.equations import (
+    RBF,
+    Constant,
+    IntegratedOU,
+    Kernel,
+    Matern12,
+    Matern32,
+    Matern52,
+    Periodic,
+    Product,
+    Scaled,
+    Sum,
+    Warped,
+    White,
+    latent,
+    split,
+)
+from trailveil.gp.kernels.tabulated import Function, Tabulated
+
+__all__ = [
+    "RBF",
+    "Clock",
+    "Constant",
+    "Function",
+    "IntegratedOU",
+    "Kernel",
+    "Matern12",
+    "Matern32",
+    "Matern52",
+    "Numbers",
+    "Periodic",
+    "Product",
+    "Scaled",
+    "StoppedClock",
+    "Sum",
+    "Tabulated",
+    "Warped",
+    "White",
+    "from_gpytorch",
+    "from_sklearn",
+    "latent",
+    "split",
+    "stopped",
+]

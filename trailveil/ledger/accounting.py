@@ -1,0 +1,370 @@
+"""What a release costs beside everything that was released before.
+
+Three things are counted, each against the worst of the adversaries' priors:
+
+- *protected times*: of each, what all releases tell whose times are near it, by their joint prior;
+- *places with names*: what all visits of all releases tell: each ride counts as if by ways of its
+  own (trailveil.release.place_noise); of visits that were cut, the sum of what each cut tells:
+  given the place, the ways from it are independent;
+- *parts without a name*, such as the ends of a ride: the ledger knows only the whole degree that
+  each is in, so all in one of these may be one place. What the releases tell of it would then add
+  up (trailveil.privacy.recurring). Nobody knows that it is so: only a limit is held against it.
+
+What of this is not computed counts as all that can be told. Not in it: of who knows a true place or
+a path, what other releases add; recordings of --everywhere, of which one visit to a place is
+counted (two where they end where they began), and nothing of what is released beside them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import stopped
+from trailveil.ledger import ID_BYTES, NO_ID, Book, Mark, Recorded
+from trailveil.ledger.beside import EVERYTHING, Piece, worst_beside
+from trailveil.ledger.place_accounts import (
+    OfPlace,
+    epsilon_of,
+    kernels_for,
+    of_cuts,
+    of_visited,
+    place_told,
+    span_of,
+)
+from trailveil.ledger.places import Visited
+from trailveil.ledger.recorded import Kept, reach_of, tells_nothing_new, unpacked
+from trailveil.ledger.unions import cuts_before, is_in, told_by_union
+from trailveil.privacy.anytime import movement_of
+from trailveil.privacy.composition import Release, joint_loss
+from trailveil.privacy.loss import largest_eigenvalue
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.recurring import information
+from trailveil.privacy.secrets import Secret
+from trailveil.release.plan import Finding, Plan
+from trailveil.release.request import Method
+from trailveil.traces.projection import MICRO
+from trailveil.traces.trace import NANOSECONDS
+
+# Metres: with every place protected, ends that are this near, or within the radius, may be one.
+_ONE_PLACE = 500.0
+# Metres, and the corners of a square around a place: so near to a whole degree, it may be in it.
+_NEAR_BORDER = 2000.0
+_CORNERS = np.array([[0.0, 0.0], [-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
+# An epsilon above this is said to be everything.
+_ALL = 1e9
+# Of recordings of more fixes than this, only so many seconds around protected parts are looked at,
+# and so many fixes more.
+_LONG, _AROUND, _MARGIN = 20_000, 3 * 3600.0, 60
+# An epsilon from which on a place is as good as told: no more digits are computed.
+_DISCLOSED = 1e3
+# Rows that are taken together exactly; more count as everything.
+_MOST_JOINT = 1500
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What a release tells together with all before it, as epsilon.
+
+    releases: how many there are with it. epsilon: of it alone. times: of its protected times, the
+    worst, or of those of an overlapping release. one_place: if all parts without a name that are
+    near enough are one place; fresh: what it adds to that. overlapping: how many earlier ones share
+    moments with it, or are of the same recording.
+    """
+
+    subject: str
+    releases: int
+    epsilon: float
+    times: float
+    one_place: float
+    places: tuple[OfPlace, ...]
+    overlapping: int
+    fresh: float
+
+    @property
+    def total(self) -> float:
+        """The largest of them: what a limit is held against."""
+        places = [one.at_most for one in self.places]
+        return max(self.times, self.one_place, *places)
+
+    @property
+    def known(self) -> float:
+        """What is known to be told: without the parts that may be one place, or elsewhere."""
+        return max(self.epsilon, self.times, *(one.total for one in self.places))
+
+
+def told_by(made: Plan, there: Sequence[Visited]) -> tuple[Mark, ...]:
+    """What a release tells of each place, and of the one that its unnamed parts may be."""
+    named = of_cuts if made.request.method.cuts else of_visited
+    return (*(named(made, one) for one in there), *_of_unnamed(made))
+
+
+def account(
+    book: Book,
+    made: Plan,
+    there: Sequence[Visited],
+    marks: Sequence[Mark],
+    subject: str,
+    overlapping: Sequence[int],
+    *,
+    beside: bool = True,
+    prints: bytes = b"",
+) -> tuple[Account, tuple[Mark, ...]]:
+    """What a release costs beside all in the book, and the marks that count it.
+
+    overlapping: the numbers of releases that share time with it. The marks are those of `told_by`,
+    but for what these tell already, or tell besides. beside: whether what releases at other times
+    tell of its times is reckoned, which takes long; without, `times` and the total are without it.
+    prints: what the recording is recognised by.
+    """
+    request = made.request
+    own = max((one.guarantee.epsilon for one in made.findings), default=0.0)
+    if made.request.method is Method.EVERYWHERE:
+        own = request.epsilon
+    times = _beside(book, made, subject) if beside else own
+    cuts: list[Kept] = []
+    if request.method is Method.CUT and not made.common:
+        cuts = cuts_before(book, overlapping, int(made.trace.times[0]), prints)
+    if is_in(made, cuts) or any(tells_nothing_new(book, n, made, there) for n in overlapping):
+        marks = tuple(replace(one, told=np.zeros_like(one.told)) for one in marks)
+    elif cuts:
+        before = dict(zip(overlapping, cuts, strict=True))
+        marks, worst = told_by_union(book, made, there, marks, before)
+        times = max(times, epsilon_of(request.radius, worst, request.order))
+    elif overlapping:
+        joint, times = _together(book, overlapping, made)
+        marks = tuple(
+            replace(one, told=np.array([joint]) if one.place == NO_ID else _all_of(one.told))
+            for one in marks
+        )
+    fresh, unnamed = _unnamed(book, marks[len(there) :], subject)
+    places = tuple(
+        place_told(book, one.place, mark, subject, unnamed)
+        for one, mark in zip(there, marks[: len(there)], strict=True)
+    )
+    found = Account(
+        subject,
+        len(book.standing(subject)) + 1,
+        max(own, *(one.alone for one in places), 0.0),
+        max(times, own),
+        epsilon_of(request.radius, unnamed, request.order),
+        places,
+        len(overlapping),
+        epsilon_of(request.radius, fresh, request.order),
+    )
+    return found, tuple(marks)
+
+
+def check_total(found: Account, limit: float | None, asked: float) -> None:
+    """Refuse a release that would make more in total than a limit, and say what would fit.
+
+    asked: the epsilon of the request.
+    """
+    if limit is None or found.total <= limit:
+        return
+    shown = "all that can be told" if found.total > _ALL else f"{found.total:.3g}"
+    raise Refused(
+        f"epsilon in total must be at most {limit:g}, got {shown} with this release after "
+        f"{found.releases - 1} others; {_what_fits(found, limit, asked)}"
+    )
+
+
+def _what_fits(found: Account, limit: float, asked: float) -> str:
+    if found.overlapping:
+        return "nothing more of this recording fits: it was released before with other noise"
+    left = limit - (found.one_place - found.fresh)
+    if any(one.at_most > limit for one in found.places) or left <= 0 or found.fresh <= 0:
+        return "nothing more fits; name places that come back before they do (trailveil place add)"
+    return f"about --epsilon {0.98 * asked * left / found.fresh:.2g} would still fit"
+
+
+def _unnamed(book: Book, marks: Sequence[Mark], subject: str) -> tuple[float, float]:
+    """What a release tells of a place that has no name, and all with it: where that is the most.
+
+    marks: of the regions that it has such parts in. Those of earlier versions may be anywhere.
+    """
+    before = {name: float(told[0]) for name, (_, told) in book.totals(subject, NO_ID).items()}
+    anywhere = before.get(NO_ID, 0.0)
+    found = [(float(one.told[0]), before.get(one.draw, 0.0)) for one in marks]
+    fresh, told = max(found, key=sum, default=(0.0, 0.0))
+    return fresh, fresh + told + anywhere
+
+
+def _of_unnamed(made: Plan) -> list[Mark]:
+    """The most that it tells of one place that its parts without a name may be, in each region."""
+    wide = made.request.wide**2  # told of true metres, as of frames that are not wide
+    if made.request.method is Method.EVERYWHERE:
+        ends = (made.lattice[-1] - made.lattice[0]) / MICRO
+        visits = 2 if np.hypot(*ends) <= max(_ONE_PLACE, made.request.radius) else 1
+        regions = {name for place in _coarsely(made) for name in _regions(made, place)}
+        return _marks(dict.fromkeys(regions, visits * made.request.bound * wide))
+    told: dict[bytes, float] = {}
+    for middle, found in _one_place_each(made):
+        # What is proved of each: it adds up where all but the cuts is known, and where a false
+        # track of one part ends before that of another begins.
+        most = sum(one.exposures[0].loss for one in found)
+        if made.request.method is Method.NOISE and _meet(made, found):
+            most = max(most, wide * _by_conditioning(made, found))
+        for name in _regions(made, middle):
+            told[name] = max(told.get(name, 0.0), most)
+    return _marks(told)
+
+
+def _meet(made: Plan, parts: Sequence[Finding]) -> bool:
+    """Whether the noises of two of these parts may reach the same fix."""
+    far = max((one.knots.end for one in made.designs), default=np.inf) + made.request.uncertain
+    edges = sorted((one.stretch.begin, one.stretch.end) for one in parts)
+    return any(b - a < 2 * far * NANOSECONDS for (_, a), (b, _) in pairwise(edges))
+
+
+def _by_conditioning(made: Plan, parts: Sequence[Finding]) -> float:
+    """What one release tells of a place (1 / m^2) where all these parts are visits of it.
+
+    Nobody moves in a window: of any other movement there, less is told. Nor does anybody move
+    slower outside than the slowest of the priors, which therefore tells the most.
+    """
+    sure = made.request.uncertain
+    spans = [span_of(made, one.stretch.begin, one.stretch.end) for one in parts]
+    spans = [(begin - sure, end + sure) for begin, end in spans]
+    own = _own(made, spans)
+    seconds, factor = own.times[own.rows], own.factor[own.rows]
+    kernel = min(kernels_for(made.request), key=lambda one: movement_of(one).std)
+    return information(kernel, seconds, spans, factor, noise=own.floor)
+
+
+def _marks(told: dict[bytes, float]) -> list[Mark]:
+    return [Mark(NO_ID, name, np.array([most])) for name, most in sorted(told.items())]
+
+
+def _coarsely(made: Plan) -> FloatArray:
+    """Places (k, 2), metres in the frame, one of which is within some 1.5 km of each fix."""
+    metres = made.lattice / MICRO
+    return np.asarray(np.unique(np.round(metres / _NEAR_BORDER), axis=0) * _NEAR_BORDER)
+
+
+def _regions(made: Plan, middle: FloatArray) -> set[bytes]:
+    """The whole degrees that a place (2,), metres in the frame, is in or near, by their names."""
+    around = middle + max(_NEAR_BORDER, 4 * made.request.radius) * _CORNERS
+    degrees = np.floor(made.frame.to_degrees(np.round(around * MICRO).astype(np.int64)) / MICRO)
+    return {
+        f"{int(north):+03d}{int((east + 180) % 360):03d}".rjust(ID_BYTES).encode()
+        for north, east in degrees
+    }
+
+
+def _own(made: Plan, spans: Sequence[tuple[float, float]]) -> Mechanism:
+    """The noise of a release that is its own; of a long one, some hours around the spans.
+
+    What lies beyond tells no more than where it begins: there, fixes have next to no noise.
+    """
+    own = replace(made.mechanism, factor=made.mechanism.factor[:, : made.own_columns])
+    if own.times.size <= _LONG:
+        return own
+    near = np.zeros(own.times.size, dtype=np.bool_)
+    for begin, end in spans:
+        first, last = np.searchsorted(own.times, [begin - _AROUND, end + _AROUND])
+        near[max(0, first - _MARGIN) : last + _MARGIN] = True
+    released = np.asarray(own.released)[near]
+    return Mechanism(own.times[near], own.factor[near], own.floor, own.process, released)
+
+
+def _one_place_each(made: Plan) -> list[tuple[FloatArray, list[Finding]]]:
+    """The parts without a name, those together that may be one place, and where, in metres."""
+    groups: dict[int, list[Finding]] = {}
+    for one in _without_names(made):
+        groups.setdefault(one.place, []).append(one)
+    found = []
+    for group in groups.values():
+        inside = np.flatnonzero(group[0].stretch.rows(made.trace))
+        if inside.size == 0:
+            inside = np.array([np.argmin(np.abs(made.trace.times - group[0].stretch.begin))])
+        found.append((np.mean(made.lattice[inside], axis=0) / MICRO, group))
+    return found
+
+
+def _without_names(made: Plan) -> list[Finding]:
+    """What is guaranteed of the parts that are no visit of a place with a name."""
+    return [one for one in made.findings if not one.stretch.variance]
+
+
+def _all_of(told: FloatArray) -> FloatArray:
+    """Information by which everything is known."""
+    return np.array([EVERYTHING, told[1]])
+
+
+def _together(book: Book, numbers: Sequence[int], made: Plan) -> tuple[float, float]:
+    """What a release and those that overlap it tell more of one place, and epsilon of any time.
+
+    The first in 1 / m^2. Everything, where that is not computed: see the module.
+    """
+    request = made.request
+    everything = EVERYTHING, epsilon_of(request.radius, EVERYTHING, request.order)
+    kept = [unpacked(book.blob(number)) for number in numbers]
+    if made.common or made.mechanism.process is not None or any(one.roots for one in kept):
+        return everything
+    first, last = int(made.trace.times[0]), int(made.trace.times[-1])
+    if any(book.rows[n - 1].end <= first or book.rows[n - 1].begin >= last for n in numbers):
+        return everything  # of the same recording, as if at other times
+    own = replace(made.mechanism, times=made.trace.times / NANOSECONDS)
+    noises = [own, *(one.mechanism for one in kept)]
+    parts = [(one.stretch.begin, one.stretch.end) for one in made.findings]
+    parts += [part for one in kept for part in one.parts]
+    mechanisms = [one for one in noises if one is not None]
+    rows = sum(one.rows.size for one in mechanisms)
+    if len(mechanisms) < len(noises) or rows > _MOST_JOINT or not parts:
+        return everything
+    shift = min(first, *(int(one.times[0]) for one in kept)) / NANOSECONDS
+    releases = [Release(replace(one, times=one.times - shift)) for one in mechanisms]
+    sure = shift - request.uncertain, shift + request.uncertain
+    spans = [(a / NANOSECONDS, b / NANOSECONDS) for a, b in parts]
+    # Of any movement within the time that is uncertain, no more is told than of none.
+    windows = stopped([(a - sure[1], b - sure[0]) for a, b in spans])
+    worst, one_place, radius = 0.0, 0.0, request.radius * request.wide
+    moments = [begin for begin, _ in windows.windows]
+    for kernel in kernels_for(request):
+        still = kernel.warp(windows)
+        try:
+            loss = joint_loss(still, releases, Secret.at(moments)).matrix
+            if epsilon_of(radius, largest_eigenvalue(loss), request.order) > _DISCLOSED:
+                return everything
+            singles = [
+                largest_eigenvalue(joint_loss(still, releases, Secret.at([one])).matrix)
+                for one in moments
+            ]
+        except (NumericalError, Unavailable, InvalidValue):
+            return everything
+        worst, one_place = max(worst, *singles), max(one_place, float(np.sum(loss)))
+    return one_place * request.wide**2, epsilon_of(radius, worst, request.order)
+
+
+def _beside(book: Book, made: Plan, subject: str) -> float:
+    """Epsilon of the worst protected time of this release and of those near it: see there."""
+    request = made.request
+    rows = [one for one in book.standing(subject) if not one.series]
+    first = int(made.trace.times[0])
+    parts = _without_names(made)  # the others are counted for their places
+    spans = [one.stretch.seconds(made.trace) for one in parts]
+    own = _own(made, spans)
+    new = Piece(
+        first,
+        int(made.trace.times[-1]),
+        replace(own, times=own.times + first / NANOSECONDS) if own.process is None else None,
+        tuple((one.stretch.begin, one.stretch.end) for one in parts),
+        tuple(one.guarantee.epsilon for one in parts),
+        float(request.steady),
+        reach_of(made),
+    )
+
+    def load(row: Recorded) -> Piece:
+        kept = unpacked(book.blob(row.number))
+        parts = tuple(kept.unnamed)
+        epsilons = (row.epsilon,) * len(parts)
+        return Piece(row.begin, row.end, kept.mechanism, parts, epsilons, *kept.proved)
+
+    radius = request.radius * request.wide
+    return worst_beside(
+        new, rows, load, kernels_for(request), epsilon_of(radius, 1.0, request.order)
+    )

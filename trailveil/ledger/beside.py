@@ -1,0 +1,218 @@
+"""What releases at other times tell of a protected time, of this release and of those near it.
+
+Under a Markov prior, what lies beyond a recording tells of it only where the person was, and how
+fast, at the nearest moment. So a release that shares no time with another is counted as if it were
+recorded there, for a minute, twenty times a second, and released as it is; one that is near and
+short is taken as it was made, noise and all. What that adds, against who knows how people move, is
+added to what the worst adversary loses.
+
+Most of it takes no computation. What is promised of a part is proved by a false track that is 1
+around it and 0 from some seconds on (of a cut: where something is released). It costs the same to
+who knows all that lies farther. On a side on which the recording has nothing, the track stays 1:
+let it fade to 0 before the next release, and it costs 1 / V more, V the variance of a displacement
+in that time, given the velocities at both ends (docs/paper.md). What is nearer is computed.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+
+import numpy as np
+
+from trailveil.errors import InvalidValue, NumericalError, Unavailable
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import IntegratedOU, Kernel, stopped
+from trailveil.gp.statespace import is_markov
+from trailveil.ledger import Recorded
+from trailveil.privacy.composition import Release, joint_loss
+from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.privacy.movement import Movement
+from trailveil.privacy.secrets import Secret
+from trailveil.traces.trace import NANOSECONDS
+
+EVERYTHING = 1e30
+"""1 / m^2: the loss that counts where all may be told."""
+
+# Seconds: releases this near are taken as they were made, up to so many rows together; of those
+# this near, what a new one tells of their parts is counted.
+_NEAR, _MOST_ROWS, _SAME_DAY = 3600.0, 1500, 86_400.0
+# Seconds: what is farther off is taken for so near. Under a Markov prior the nearer moment tells
+# more, and beside times of years the moments of a recording have no digits left.
+_FAR = 2 * 86_400.0
+# What is added without a computation is at most this share of what a part alone tells.
+_LITTLE = 0.05
+# Seconds before an end at which it is as if a release was recorded and released as it is.
+_STATE = np.arange(0.0, 60.0, 0.05)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Piece:
+    """A release, as far as it concerns others.
+
+    begin, end: nanoseconds. mechanism: its own noise, at seconds since 1970; None for noise that
+    is not kept. parts: (begin, end) that it protects, nanoseconds; epsilons: of each, alone.
+    steady: seconds around each in which nothing is assumed. reach: seconds from a part to where its
+    false track is 0, on a side that is recorded; infinite where that is not known.
+    """
+
+    begin: int
+    end: int
+    mechanism: Mechanism | None
+    parts: tuple[tuple[int, int], ...]
+    epsilons: tuple[float, ...]
+    steady: float = inf
+    reach: float = inf
+
+
+Load = Callable[[Recorded], Piece]
+"""The piece of a release in the ledger."""
+
+
+def worst_beside(
+    new: Piece, rows: Sequence[Recorded], load: Load, kernels: Sequence[Kernel], scale: float
+) -> float:
+    """Epsilon of the worst part of a release, and of those within a day of it; 0 for no part.
+
+    rows: the releases before it. scale: epsilon for a loss of 1 / m^2.
+    """
+    found = [*_epsilons(new, [(one, load) for one in rows], kernels, scale)]
+    for one in rows:
+        if 0 <= _gap(one, new) < _SAME_DAY * NANOSECONDS:
+            others = [(other, load) for other in rows if other.number != one.number]
+            found += _epsilons(load(one), [*others, (new, lambda _: new)], kernels, scale)
+    return max(found, default=0.0)
+
+
+def _epsilons(
+    target: Piece,
+    others: Sequence[tuple[Recorded | Piece, Callable[..., Piece]]],
+    kernels: Sequence[Kernel],
+    scale: float,
+) -> list[float]:
+    """Epsilon of each part of one release, with all the others that share no time with it."""
+    if not target.parts or target.mechanism is None:
+        return list(target.epsilons)
+    beside = [one for one in others if _gap(one[0], target) >= 0]
+    if not beside:
+        return list(target.epsilons)
+    faded = [scale * _faded(target, part, beside, kernels) for part in target.parts]
+    if all(more <= _LITTLE * e for e, more in zip(target.epsilons, faded, strict=True)):
+        return [e + more for e, more in zip(target.epsilons, faded, strict=True)]
+    far = _FAR if all(is_markov(kernel) for kernel in kernels) else inf
+    for near in (_NEAR, 0.0):  # where a near one cannot be taken as it is, as if it had no noise
+        try:
+            added = _added(target, beside, kernels, near, far)
+        except (NumericalError, Unavailable, InvalidValue):
+            continue
+        return [e + scale * more for e, more in zip(target.epsilons, added, strict=True)]
+    return [scale * EVERYTHING]
+
+
+def _faded(
+    target: Piece,
+    part: tuple[int, int],
+    beside: Sequence[tuple[Recorded | Piece, Callable[..., Piece]]],
+    kernels: Sequence[Kernel],
+) -> float:
+    """The loss (1 / m^2) that the others add to a part, at most, by its false track."""
+    movements = [_movement(kernel) for kernel in kernels]
+    if target.mechanism is None or None in movements:
+        return inf
+    times = target.mechanism.times[target.mechanism.rows]
+    begin, end = (one / NANOSECONDS for one in part)
+    before = [begin - one.end / NANOSECONDS for one, _ in beside if one.end <= target.begin]
+    after = [one.begin / NANOSECONDS - end for one, _ in beside if one.begin >= target.end]
+    recorded = times < begin - target.steady, times > end + target.steady
+    added = 0.0
+    for nearest, is_recorded in zip((before, after), recorded, strict=True):
+        seconds = min(nearest, default=inf)
+        if seconds < inf and not np.any(is_recorded):
+            fading = seconds - target.steady
+            variances = [one.bridged(fading) for one in movements if one and fading > 0]
+            added += 1 / min(variances) if variances else inf
+        elif seconds < target.reach and seconds < inf:
+            added = inf
+    return added
+
+
+def _movement(kernel: Kernel) -> Movement | None:
+    """A prior as a movement with a level; None for another one."""
+    terms = [one for one in kernel.terms() if not (one.is_white() or one.level_variance())]
+    if len(terms) != 1 or not isinstance(terms[0], IntegratedOU):
+        return None
+    return Movement(terms[0].std, terms[0].time_constant)
+
+
+def _added(
+    target: Piece,
+    beside: Sequence[tuple[Recorded | Piece, Callable[..., Piece]]],
+    kernels: Sequence[Kernel],
+    near: float,
+    far: float,
+) -> FloatArray:
+    """The loss (1 / m^2) that the others add to each part (k,), at most.
+
+    near, far: seconds; what is less far off is taken as it is, what is farther as if it were not.
+    """
+    own = target.mechanism
+    if own is None:
+        raise InvalidValue("a release must have noise that is known, got none")
+    earlier = [one for one in beside if one[0].end <= target.begin]
+    later = [one for one in beside if one[0].end > target.begin]
+    earlier.sort(key=lambda one: -one[0].end)
+    later.sort(key=lambda one: one[0].begin)
+    room = _MOST_ROWS - own.rows.size
+    pieces, states = [], []
+    for side, sign in ((earlier, -1.0), (later, 1.0)):
+        taken, known = _side(side, target, sign, near, far, room)
+        pieces += taken
+        states.append(known)
+        room -= sum(one.mechanism.rows.size for one in taken if one.mechanism is not None)
+    exact = np.unique(np.concatenate(states))
+    mechanisms = [one.mechanism for one in pieces if one.mechanism is not None]
+    start = min(
+        float(one[0]) for one in (own.times, exact, *(m.times for m in mechanisms)) if one.size
+    )
+    spans = [part for one in (target, *pieces) for part in one.parts if part[0] < part[1]]
+    stays = [(a / NANOSECONDS - start, b / NANOSECONDS - start) for a, b in spans]
+    mine = Release(replace(own, times=own.times - start), "own")
+    others = [Release(replace(one, times=one.times - start), "other") for one in mechanisms]
+    if exact.size:
+        others.append(Release(no_noise(exact - start), "other"))
+    places = [Secret.at(a / NANOSECONDS - start) for a, _ in target.parts]
+    more = np.zeros(len(places))
+    for kernel in kernels:
+        still = kernel.warp(stopped(stays)) if stays else kernel
+        for i, place in enumerate(places):
+            alone = joint_loss(still, [mine], place).matrix[0, 0]
+            both = joint_loss(still, [mine, *others], place).matrix[0, 0]
+            more[i] = max(more[i], both - alone)
+    return more
+
+
+def _side(
+    others: Iterable[tuple[Recorded | Piece, Callable[..., Piece]]],
+    target: Piece,
+    sign: float,
+    near: float,
+    far: float,
+    room: int,
+) -> tuple[list[Piece], FloatArray]:
+    """Of one side: those taken as they were made, and when the next one is as if known (n,)."""
+    taken: list[Piece] = []
+    for one, load in others:
+        if _gap(one, target) < near * NANOSECONDS:
+            piece = load(one)
+            if piece.mechanism is not None and piece.mechanism.rows.size <= room:
+                taken.append(piece)
+                room -= piece.mechanism.rows.size
+                continue
+        most = min(_gap(one, target) / NANOSECONDS, far)
+        edge = (target.begin if sign < 0 else target.end) / NANOSECONDS + sign * most
+        return taken, np.asarray(edge + sign * _STATE)
+    return taken, np.empty(0)
+
+
+def _gap(one: Recorded | Piece, other: Recorded | Piece) -> int:
+    """Nanoseconds between two releases; below 0 where they share time."""
+    return max(other.begin - one.end, one.begin - other.end)

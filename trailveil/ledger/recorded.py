@@ -1,0 +1,267 @@
+"""What the ledger keeps of a release besides its summary: times and mechanism, and no position.
+
+Arrays of an entry: enough to compute again what the release tells, alone or with others.
+"""
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.designer.window import WindowNoise, together
+from trailveil.errors import InvalidValue
+from trailveil.files.arrays import from_bytes, to_bytes
+from trailveil.gp.gaussian import FloatArray
+from trailveil.ledger import Book
+from trailveil.ledger.places import Place, Visited
+from trailveil.privacy.false_tracks import Knots
+from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.release.plan import Plan
+from trailveil.traces.trace import NANOSECONDS, Trace, seconds_since_the_first
+
+SAME_OUTING = 2 * 3600.0
+"""Seconds from a recorded visit of a place within which another recording is reckoned with it."""
+
+# How an archive of NumPy's begins, which is what entries once were.
+_ARCHIVE = b"PK"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """What was kept of a release.
+
+    times: (n,) nanoseconds. released: (n,). mechanism: its own noise, times in seconds since 1970;
+    None for one that is no factor and floor. parts: (begin, end) that it protected, nanoseconds.
+    roots: of each draw of common noise, by its name; visits: by that, or by the place that was cut.
+    proved: seconds around a part in which nothing is assumed, and `reach_of`; infinite where they
+    were not kept.
+    """
+
+    times: NDArray[np.int64]
+    released: NDArray[np.bool_]
+    mechanism: Mechanism | None
+    parts: list[tuple[int, int]]
+    roots: dict[bytes, FloatArray]
+    visits: dict[bytes, list[tuple[int, int]]]
+    proved: tuple[float, float] = (inf, inf)
+
+    @property
+    def exact(self) -> bool:
+        """Whether all that was released of it is as it was recorded."""
+        own = self.mechanism
+        return own is not None and own.noise_trace == 0 and not self.roots
+
+    @property
+    def unnamed(self) -> list[tuple[int, int]]:
+        """The parts that are no visit of a place with a name."""
+        named = {visit for one in self.visits.values() for visit in one}
+        return [one for one in self.parts if one not in named]
+
+
+def packed(made: Plan, there: Sequence[Visited]) -> bytes:
+    """Times and mechanism of a release, enough to compute again what it tells; no position."""
+    mechanism = made.mechanism
+    arrays: dict[str, NDArray[Any]] = {
+        "times": made.trace.times,
+        "released": np.asarray(mechanism.released),
+        "floor": np.array([mechanism.floor]),
+        "plain": np.array([mechanism.process is None]),
+        "parts": np.array(
+            [(one.stretch.begin, one.stretch.end) for one in made.findings], dtype=np.int64
+        ).reshape(-1, 2),
+        "proved": np.array([made.request.steady, reach_of(made)]),
+    }
+    if np.any(mechanism.beside):
+        arrays["moved"] = mechanism.beside > 0
+        arrays["independent"] = np.array([np.max(mechanism.beside)])
+    if made.designs:
+        parts = [one.seconds(made.trace) for one in made.request.stretches]
+        uncertain = made.request.uncertain
+        arrays["windows"] = np.array([(a - uncertain, b + uncertain) for a, b in parts])
+        for number, design in enumerate(made.designs):
+            arrays[f"knots {number}"] = np.array(design.knots.seconds)
+            arrays[f"even {number}"] = design.even
+            if design.odd is not None:
+                arrays[f"odd {number}"] = design.odd
+    else:
+        own = mechanism.factor[:, : made.own_columns]
+        rows = np.flatnonzero(np.any(own != 0, axis=1))
+        arrays |= {"rows": rows, "factor": own[rows]}
+    for one in there:
+        name = one.counted_as(made.request.method).hex()
+        if not made.request.method.cuts:
+            arrays[f"root {name}"] = one.place.noise.root
+        arrays[f"visits {name}"] = np.array(one.intervals, dtype=np.int64)
+    return to_bytes(arrays)
+
+
+def unpacked(blob: bytes) -> Kept:
+    """What `packed` made bytes of, with what they share after them, as `Book.blob` returns it."""
+    if blob.startswith(_ARCHIVE):
+        arrays, rest = _of_archive(blob), b""
+    else:
+        arrays, rest = from_bytes(blob)
+    times, released, mechanism = arrays["times"], arrays["released"], None
+    if arrays["plain"][0]:
+        if "windows" in arrays:
+            factor = _of_windows(arrays)
+        elif "at" in arrays:  # as earlier versions had it: rows of columns that several shared
+            columns = from_bytes(rest)[0]["columns"]
+            factor = float(arrays["scale"][0]) * columns[arrays["at"]]
+        else:
+            factor = np.zeros((times.size, arrays["factor"].shape[1]))
+            factor[arrays["rows"]] = arrays["factor"]
+        own = (times / NANOSECONDS, factor, float(arrays["floor"][0]), None, released)
+        independent = None
+        if "moved" in arrays:
+            independent = arrays["independent"][0] * arrays["moved"]
+        mechanism = Mechanism(*own, independent=independent)
+    names, places = (
+        {bytes.fromhex(one[len(what) :]) for one in arrays if one.startswith(what)}
+        for what in ("root ", "visits ")
+    )
+    return Kept(
+        times,
+        released,
+        mechanism,
+        [(int(a), int(b)) for a, b in arrays["parts"]],
+        {name: arrays[f"root {name.hex()}"] for name in names},
+        {name: [(int(a), int(b)) for a, b in arrays[f"visits {name.hex()}"]] for name in places},
+        tuple(arrays.get("proved", np.array([inf, inf])).tolist()),
+    )
+
+
+def reach_of(made: Plan) -> float:
+    """Seconds from a part to where its false track is 0, on a side that is recorded.
+
+    Of a cut, and of one with noise besides, that is before anything is released.
+    """
+    if made.request.method.cuts:
+        return 0.0
+    ends = [design.knots.end for design in made.designs]
+    return max(ends) + made.request.uncertain if ends else inf
+
+
+def _of_windows(arrays: dict[str, NDArray[Any]]) -> FloatArray:
+    """The factor (n, r) of noise around windows."""
+    seconds, around = seconds_since_the_first(arrays["times"]), []
+    for number, (begin, end) in enumerate(arrays["windows"].tolist()):
+        knots = Knots(tuple(arrays[f"knots {number}"].tolist()))
+        noise = WindowNoise(
+            knots, arrays[f"even {number}"], arrays.get(f"odd {number}"), {}, float("nan")
+        )
+        before, after = np.maximum(begin - seconds, 0.0), np.maximum(seconds - end, 0.0)
+        around.append((before, after, noise))
+    return together(around)
+
+
+def bare(made: Plan) -> Plan:
+    """A plan without positions, and, as far as `packed` has them, without times and noise."""
+    if _beyond_packed(made):
+        return _at(made, made.trace.times, made.mechanism)
+    ends = made.trace.times[[0, -1]]
+    return _at(made, ends, no_noise(seconds_since_the_first(ends)))
+
+
+def restored(plain: Plan, whole: bytes) -> Plan:
+    """The plan that `bare` took times and noise from."""
+    if _beyond_packed(plain):
+        return plain
+    kept = unpacked(whole)
+    if kept.mechanism is None:
+        raise InvalidValue("a plan must be restored from its own noise, got that of another")
+    seconds = seconds_since_the_first(kept.times)
+    return _at(plain, kept.times, replace(kept.mechanism, times=seconds))
+
+
+def _beyond_packed(made: Plan) -> bool:
+    """Whether noise is more than `packed` has: of a process, or common to several releases."""
+    return made.mechanism.process is not None or bool(made.common)
+
+
+def _at(made: Plan, times: NDArray[np.int64], mechanism: Mechanism) -> Plan:
+    count = times.size
+    trace = Trace(times, np.zeros((count, 2)), np.zeros(count, dtype=np.intp), (0,))
+    nowhere = np.empty((0, 2), dtype=np.int64)
+    return replace(made, trace=trace, lattice=nowhere, mechanism=mechanism, designs=())
+
+
+def _of_archive(blob: bytes) -> dict[str, NDArray[Any]]:
+    """The arrays of a release that was recorded when they were an archive of NumPy's."""
+    with np.load(io.BytesIO(blob)) as archive:
+        return {**archive, "plain": np.array([not str(archive["process"][0])])}
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """That a release from begin to end (ns) visited a place, by its ident, and when."""
+
+    begin: int
+    end: int
+    place: bytes
+    spans: tuple[tuple[int, int], ...]
+
+
+def visits_of(
+    book: Book, subject: str, places: Sequence[Place], begin: int = -(2**63), end: int = 2**63
+) -> list[Visit]:
+    """The visits of places that the releases of a subject from begin to end (ns) had."""
+    idents = {one.ident for one in places}
+    return [
+        Visit(one.begin, one.end, which, tuple(unpacked(book.blob(one.number)).visits[draw]))
+        for one in book.overlapping(subject, "", begin, end)
+        for which, draw in one.marked
+        if which in idents
+    ]
+
+
+def known_visits(
+    book: Book, subject: str, places: Sequence[Place], begin: int, end: int
+) -> dict[bytes, list[tuple[int, int]]]:
+    """When earlier releases visited places, as far as that matters from begin to end (ns)."""
+    most = round(SAME_OUTING * NANOSECONDS)
+    near = visits_of(book, subject, places, begin - most, end + most)
+    return near_in_time(near, places, begin, end)
+
+
+def near_in_time(
+    known: Sequence[Visit], places: Sequence[Place], begin: int, end: int
+) -> dict[bytes, list[tuple[int, int]]]:
+    """Of visits, those that matter from begin to end (ns), by the ident of their place."""
+    found: dict[bytes, list[tuple[int, int]]] = {}
+    for place in places:
+        reach = round(min(place.reach, SAME_OUTING) * NANOSECONDS)
+        for one in known:
+            near = one.begin <= end + reach and one.end >= begin - reach
+            if near and one.place == place.ident:
+                found.setdefault(one.place, []).extend(one.spans)
+    return found
+
+
+def tells_nothing_new(book: Book, number: int, made: Plan, there: Sequence[Visited]) -> bool:
+    """Whether a release is a part of an earlier one, with the same noise at the same fixes.
+
+    Independent noise is drawn anew for each: that only adds to what hides them.
+    """
+    if made.own_columns or made.mechanism.floor or made.mechanism.process is not None:
+        return False
+    kept = unpacked(book.blob(number))
+    if kept.mechanism is None or np.any(kept.mechanism.factor) or kept.mechanism.floor:
+        return False
+    released = made.trace.times[made.mechanism.rows]
+    within = bool(np.all(np.isin(released, kept.times[kept.released])))
+    if made.request.method.cuts:
+        # Times alone tell: of a copy with another clock, some are not among them.
+        return within and not kept.roots and bool(np.all(np.isin(made.trace.times, kept.times)))
+    if set(kept.roots) != {one.draw for one in there}:
+        return False
+    same = all(
+        np.array_equal(kept.visits[one.draw], one.intervals)
+        and np.array_equal(kept.roots[one.draw], one.place.noise.root)
+        for one in there
+    )
+    return same and within

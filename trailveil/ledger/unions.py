@@ -1,0 +1,115 @@
+"""Cuts of one recording together: who publishes two of them publishes all that is in either.
+
+All that a cut releases is exact, so what two cuts of one recording tell is what is told by the
+fixes that are in either: of each part, what the shorter silence around it leaves.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.ledger import NO_ID, Book, Mark
+from trailveil.ledger.beside import EVERYTHING
+from trailveil.ledger.identity import content_in
+from trailveil.ledger.places import Visited
+from trailveil.ledger.recorded import Kept, unpacked
+from trailveil.release.cutting import Window
+from trailveil.release.plan import Finding, Plan
+from trailveil.release.request import Method
+from trailveil.traces.selection import Stretch
+from trailveil.traces.trace import Trace
+
+
+def findings_of(made: Plan, one: Visited) -> list[Finding]:
+    """What a cut guarantees of each visit to a place with a name."""
+    own = [found for found in made.findings if found.stretch.variance]
+    return [found for found in own if found.stretch.label == one.place.name]
+
+
+def cuts_before(book: Book, numbers: Sequence[int], begin: int, prints: bytes) -> list[Kept]:
+    """What was kept of releases, where all are cuts alone of one very recording; else nothing.
+
+    begin, prints: of that recording, which must have the same positions at the same times.
+    """
+    content = content_in(prints)
+    for row in (book.rows[number - 1] for number in numbers):
+        same = row.begin == begin and not row.series and content_in(row.prints) == content
+        if not content or not same or book.body(row.number)["noise_trace"] != 0:
+            return []
+    kept = [unpacked(book.blob(number)) for number in numbers]
+    return [] if any(one.roots or one.mechanism is None for one in kept) else kept
+
+
+def is_in(made: Plan, before: Sequence[Kept]) -> bool:
+    """Whether a release is a cut alone of which every fix was released before."""
+    alone = made.request.method is Method.CUT and not made.common
+    return alone and all_in(made.trace.times[made.mechanism.rows], before)
+
+
+def all_in(times: NDArray[np.int64], before: Sequence[Kept]) -> bool:
+    """Whether fixes at these times were all released before."""
+    released = [one.times[one.released] for one in before]
+    return bool(released) and bool(np.all(np.isin(times, np.concatenate(released))))
+
+
+def told_by_union(
+    book: Book,
+    made: Plan,
+    there: Sequence[Visited],
+    marks: Sequence[Mark],
+    before: dict[int, Kept],
+) -> tuple[tuple[Mark, ...], float]:
+    """What a cut tells more of each place than earlier ones of its recording did, and of any time.
+
+    marks: of it alone. before: what was kept of the earlier ones, by their numbers. The second is
+    the loss (1 / m^2) of the worst part of all of them.
+    """
+    released = [one.times[one.released] for one in before.values()]
+    times = np.unique(np.concatenate([made.trace.times[made.mechanism.rows], *released]))
+    union = Trace(times, np.zeros((times.size, 2)), np.zeros(times.size, dtype=np.intp), (0,))
+    losses = {
+        found.stretch: max(found.exposures[0].loss, _loss(made, union, found.stretch))
+        for found in made.findings
+    }
+    known = {(one.begin, one.end) for one in losses}
+    others = {part for one in before.values() for part in one.unnamed} - known
+    more = [_loss(made, union, Stretch("", *part)) for part in sorted(others)]
+    of_places = {
+        one.place.ident: [sum(losses[found.stretch] for found in parts), float(len(parts))]
+        for one in there
+        for parts in [findings_of(made, one)]
+    }
+    groups: dict[int, float] = {}
+    for found in made.findings:
+        if not found.stretch.variance:
+            groups[found.place] = groups.get(found.place, 0.0) + losses[found.stretch]
+    # Nobody knows here where the parts of earlier ones are: any of them may be at one place.
+    of_places[NO_ID] = [max(groups.values(), default=0.0) + sum(more)]
+    earlier = _earlier(book, list(before))
+    fresh = [
+        replace(one, told=np.maximum(np.array(of_places[one.place]) - counted, 0.0))
+        for one in marks
+        for counted in [earlier.get((one.place, one.draw), 0.0)]
+    ]
+    return tuple(fresh), max([*losses.values(), *more])
+
+
+def _loss(made: Plan, union: Trace, part: Stretch) -> float:
+    """The loss of a part (1 / m^2) where all fixes of a trace are exact and nothing else is out."""
+    window = Window.of(union, part, made.request.uncertain)
+    silent = float(np.nextafter(window.silence, 0.0))
+    if silent <= 0:
+        return EVERYTHING
+    return min(EVERYTHING, made.request.wide**2 / window.left(made.request.paces, silent))
+
+
+def _earlier(book: Book, numbers: Sequence[int]) -> dict[tuple[bytes, bytes], NDArray[np.float64]]:
+    """What releases are counted for, by place and draw."""
+    found: dict[tuple[bytes, bytes], NDArray[np.float64]] = {}
+    for number in numbers:
+        for one in book.entry(number, b"").marks:
+            pair = one.place, one.draw
+            found[pair] = found.get(pair, np.zeros(one.told.size)) + one.told
+    return found

@@ -1,0 +1,355 @@
+"""Adversaries: what somebody knows besides the release, and what it leaves them with.
+
+An adversary is a frozen value that composes (`plain & still & point`). Each is one more prior of
+the same secret, conditioned on what it knows; its loss is counted against what it knew already.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import eigh
+
+from trailveil.errors import InvalidValue, NumericalError
+from trailveil.gp.gaussian import FloatArray, spectral_doubt
+from trailveil.gp.kernels import Kernel, stopped
+from trailveil.privacy.loss import largest_eigenvalue, loss_matrix
+from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.privacy.precision import given_one_value, known_precision
+from trailveil.privacy.prior import (
+    NOTHING_KNOWN,
+    Observation,
+    Prior,
+    SideInformation,
+    observe,
+)
+from trailveil.privacy.secrets import Secret
+from trailveil.privacy.values_beside import Beside, beside_values
+
+PATH_AWAY = 300.0
+"""Seconds around a secret within which nobody knows the path."""
+SEES_STILLNESS = "sees standing still"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Recorded values known to an accuracy (deviation), at least `away` seconds from a secret.
+
+    surely: of a path, those are known that are no more than so many seconds further away; of the
+    others, any may be. What a release tells is then reckoned for who knows all of them, beside what
+    who knows none of the others knows without it.
+    """
+
+    away: float
+    accuracy: float
+    surely: float = math.inf
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        if not (0 <= self.away < np.inf and 0 < self.accuracy < np.inf):
+            raise InvalidValue(
+                f"a known place must be some time away and of positive accuracy, got {self.away} s "
+                f"and {self.accuracy}"
+            )
+        if not self.surely >= 0:
+            raise InvalidValue(f"surely must be seconds of 0 or more, got {self.surely}")
+
+
+@dataclass(frozen=True, slots=True)
+class Adversary:
+    """What an adversary knows besides the release.
+
+    still: windows (start, end) in seconds in which the person is known to have stood still. point:
+    knows any one true fix. path: knows the whole recorded path. kernel: believes in another kernel.
+    unseen: windows that are secret as a whole: what is known of a secret in one is away from all.
+    """
+
+    name: str
+    still: tuple[tuple[float, float], ...] = ()
+    point: Known | None = None
+    path: Known | None = None
+    kernel: Kernel | None = None
+    unseen: tuple[tuple[float, float], ...] = ()
+
+    @classmethod
+    def sees_stillness(cls, windows: Sequence[tuple[float, float]]) -> "Adversary":
+        """Sees that the person stood still in each window (seconds)."""
+        return cls(SEES_STILLNESS, still=tuple(windows))
+
+    @classmethod
+    def knows_point(cls, away: float = 60.0, accuracy: float = 10.0) -> "Adversary":
+        """Knows any one true fix at least `away` seconds from the secret."""
+        return cls(f"knows one true place {away:g} s or more away", point=Known(away, accuracy))
+
+    @classmethod
+    def knows_path(
+        cls, away: float = PATH_AWAY, accuracy: float = 10.0, *, surely: float = math.inf
+    ) -> "Adversary":
+        """Knows the whole path except within `away` seconds of the secret. surely: see `Known`."""
+        known = Known(away, accuracy, surely)
+        return cls(f"knows the path {away:g} s or more away", path=known)
+
+    @classmethod
+    def believes(cls, name: str, kernel: Kernel) -> "Adversary":
+        """Holds a prior of another kernel: another speed, another smoothness."""
+        return cls(name, kernel=kernel)
+
+    def __and__(self, other: "Adversary") -> "Adversary":
+        """Both at once; where both say something of one kind, InvalidValue."""
+        for field in ("point", "path", "kernel"):
+            if getattr(self, field) is not None and getattr(other, field) is not None:
+                raise InvalidValue(f"two adversaries must not both state a {field}")
+        return Adversary(
+            other.name if self.name == PLAIN.name else f"{self.name}, {other.name}",
+            tuple(sorted({*self.still, *other.still})),
+            self.point or other.point,
+            self.path or other.path,
+            self.kernel or other.kernel,
+            tuple(sorted({*self.unseen, *other.unseen})),
+        )
+
+    def prior(self, prior: Prior) -> Prior:
+        """The prior this adversary holds before learning any place."""
+        believed = prior if self.kernel is None else replace(prior, kernel=self.kernel)
+        return believed.on_clock(stopped(self.still)) if self.still else believed
+
+    def judging(self, prior: Prior, secret: Secret) -> Prior:
+        """The same prior, for a secret: its clock stops, besides, while a stay lasts."""
+        if secret.window is None or secret.window in self.still:
+            return self.prior(prior)
+        return replace(self, still=tuple(sorted({*self.still, secret.window}))).prior(prior)
+
+
+PLAIN = Adversary("plain")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Exposure:
+    """What one adversary is left with at a secret: the worst case over what it may know.
+
+    loss: maxeig of L against what it knew. before, after: the smallest standard deviation in any
+    direction of the secret, without and with the release, in the unit of the series. known: P^-1
+    (k, k), what it knew. learnt: L (k, k). at: the time of the one true value that it knew, if any.
+    least: the least deviation with the release, whatever else it may have known: `after` or less.
+    """
+
+    adversary: str
+    loss: float
+    before: float
+    after: float
+    known: FloatArray
+    learnt: FloatArray
+    at: float | None = None
+    least: float = math.inf
+
+    def required(self, bound: float) -> float:
+        """The deviation this adversary must be left with for the loss to be at most `bound`."""
+        return 1.0 / math.sqrt(1.0 / self.before**2 + bound)
+
+    def share(self, bound: float) -> float:
+        """The deviation left over the one required, in the direction where it is least."""
+        required = self.known + bound * np.eye(self.known.shape[0])
+        left = eigh(self.known + self.learnt, required, eigvals_only=True)
+        return 1.0 / math.sqrt(float(left[-1]))
+
+
+def exposure(
+    prior: Prior, secret: Secret, mechanism: Mechanism, adversary: Adversary = PLAIN
+) -> Exposure:
+    """What an adversary learns of a secret and is left with, judged by the adversary's own prior.
+
+    The worst over what it may know. Raises NumericalError where no trustworthy figure can be
+    computed.
+    """
+    return max(exposures(prior, secret, mechanism, adversary), key=lambda one: one.loss)
+
+
+def left(
+    prior: Prior, secret: Secret, mechanism: Mechanism, adversary: Adversary, bound: float
+) -> float:
+    """What this adversary is left with over what it must be left with: at least 1 is safe.
+
+    The least over what it may know, and over directions of the secret.
+    """
+    found = exposures(prior, secret, mechanism, adversary)
+    shares = [one.share(bound) for one in found]
+    each = _each_value(_judged(prior, secret, adversary), mechanism, adversary)
+    if each is not None and secret.size == 1:
+        known, learnt = each.known[:, 0, 0], each.learnt[:, 0, 0]
+        shares.append(float(np.sqrt(np.min((known + bound) / (known + learnt)))))
+    return min(shares)
+
+
+def span_of(secret: Secret, adversary: Adversary) -> tuple[float, float]:
+    """The time of the secret; one in a window of standing still, or unseen, is as long as that."""
+    start, end = secret.window or (float(secret.times.min()), float(secret.times.max()))
+    for window in (*adversary.still, *adversary.unseen):
+        if window[0] <= end and start <= window[1]:
+            start, end = min(start, window[0]), max(end, window[1])
+    return start, end
+
+
+def far_from(prior: Prior, span: tuple[float, float], away: float) -> FloatArray:
+    """The times of fixes at least `away` seconds from the secret."""
+    times = prior.times
+    return times[(times <= span[0] - away) | (times >= span[1] + away)]
+
+
+def known_path(
+    prior: Prior, span: tuple[float, float], adversary: Adversary, *, surely: bool = False
+) -> SideInformation:
+    """All that an adversary knows of the path, for a secret of this span. surely: or that alone."""
+    if adversary.path is None:
+        return NOTHING_KNOWN
+    far = far_from(prior, span, adversary.path.away)
+    if surely:
+        most = adversary.path.away + adversary.path.surely
+        far = far[(far >= span[0] - most) & (far <= span[1] + most)]
+    return SideInformation(far, adversary.path.accuracy) if far.size else NOTHING_KNOWN
+
+
+def exposures(
+    prior: Prior, secret: Secret, mechanism: Mechanism, adversary: Adversary
+) -> list[Exposure]:
+    """What an adversary learns and is left with, for each thing that it may know.
+
+    Without any single known value first. Then with each; for a secret of one location, with the
+    value of which the loss is largest. Raises as `exposure` does.
+    """
+    judged = _judged(prior, secret, adversary)
+    learnt = loss_matrix(judged.prior, judged.place, mechanism, known=judged.known).matrix
+    before = known_precision(judged.prior, judged.place, judged.known)[0]
+    if adversary.path is not None and adversary.path.surely < np.inf:
+        if adversary.point is not None:
+            raise InvalidValue("who knows a value must know the path as a whole, got a part of it")
+        surely = known_path(judged.prior, judged.span, adversary, surely=True)
+        less = known_precision(judged.prior, judged.place, surely)[0]
+        before, learnt = less, learnt + (before - less)
+    alone = _exposed(adversary, before, learnt)
+    found = [replace(alone, least=alone.after)]
+    each = _each_value(judged, mechanism, adversary)
+    if each is None:
+        return found
+    which = range(each.times.size)
+    if secret.size == 1:
+        which = range((at := int(np.argmax(each.learnt))), at + 1)
+    least = min(found[0].after, each.least)
+    found += [each.exposure(adversary, i) for i in which]
+    return [replace(one, least=least) for one in found]
+
+
+def value_losses(
+    prior: Prior, secret: Secret, mechanism: Mechanism, adversary: Adversary
+) -> tuple[FloatArray, FloatArray]:
+    """The times (p,) of the values an adversary may know one of, and the largest loss with each."""
+    each = _each_value(_judged(prior, secret, adversary), mechanism, adversary)
+    if each is None:
+        return np.empty(0), np.empty(0)
+    return each.times, np.array([largest_eigenvalue(one) for one in each.learnt])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Judged:
+    """Who judges: the adversary's prior, the place with no window of its own, what is known."""
+
+    prior: Prior
+    place: Secret
+    span: tuple[float, float]
+    known: SideInformation
+
+
+def _judged(prior: Prior, secret: Secret, adversary: Adversary) -> _Judged:
+    judge = adversary.judging(prior, secret)
+    span = span_of(secret, adversary)
+    # The clock of a stay is stopped in the judge: once is enough.
+    place = replace(secret, window=None)
+    return _Judged(judge, place, span, known_path(judge, span, adversary))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _EachValue:
+    """What is known (p, k, k) and learnt (p, k, k) with each of p values known besides."""
+
+    times: FloatArray
+    known: FloatArray
+    learnt: FloatArray
+
+    @property
+    def least(self) -> float:
+        """The least deviation left with any of them, in any direction."""
+        precisions = np.linalg.eigvalsh(self.known + self.learnt)
+        return 1.0 / math.sqrt(float(np.max(precisions)))
+
+    def exposure(self, adversary: Adversary, index: int) -> Exposure:
+        """That of one value."""
+        made = _exposed(adversary, self.known[index], self.learnt[index])
+        return replace(made, at=float(self.times[index]))
+
+
+def _each_value(judged: _Judged, mechanism: Mechanism, adversary: Adversary) -> _EachValue | None:
+    """None for an adversary who knows no single value, or where there is none to know."""
+    if adversary.point is None:
+        return None
+    judge, place, known = judged.prior, judged.place, judged.known
+    points = far_from(judge, judged.span, adversary.point.away)
+    if not points.size:
+        return None
+    accuracy = adversary.point.accuracy
+    after = _with_each(observe(judge, mechanism, known), place, points, accuracy, -1.0)
+    if known.times.size:
+        nothing = no_noise(judge.times).withholding(np.ones(judge.times.size, bool))
+        before = _with_each(observe(judge, nothing, known), place, points, accuracy, 1.0)
+    else:
+        before = given_one_value(judge, place, points, accuracy)
+    precision = np.asarray(np.linalg.inv(before))
+    return _EachValue(points, precision, np.asarray(np.linalg.inv(after)) - precision)
+
+
+def _exposed(adversary: Adversary, known: FloatArray, learnt: FloatArray) -> Exposure:
+    known, learnt = (known + known.T) / 2, (learnt + learnt.T) / 2
+    return Exposure(
+        adversary.name,
+        max(0.0, largest_eigenvalue(learnt)),
+        1.0 / math.sqrt(largest_eigenvalue(known)),
+        1.0 / math.sqrt(largest_eigenvalue(known + learnt)),
+        known,
+        learnt,
+    )
+
+
+def _with_each(
+    observation: Observation, secret: Secret, points: FloatArray, accuracy: float, side: float
+) -> FloatArray:
+    """Var(secret | observed, one more recorded value known to an accuracy) (p, k, k), for each.
+
+    Q - q q^T / (Q_kk + accuracy^2), q the posterior covariance of secret and point. It grows with
+    the joint covariance of the two, so that one is moved by its numerical doubt to one side first:
+    -1 for a result from below, 1 for one from above.
+    """
+    size, found = secret.size, beside_values(observation, secret, points)
+    doubts = side * _doubts(found, size)
+    spread = found.variances[size:] + doubts + accuracy**2
+    shared = found.shared.T
+    told = shared[:, :, None] * shared[:, None, :] / spread[:, None, None]
+    results = found.own + doubts[:, None, None] * np.eye(size) - told
+    if np.any(spread <= 0) or np.any(np.linalg.eigvalsh(results)[:, 0] <= 0):
+        raise NumericalError(
+            "the place must not be determined to within rounding, got one that is: "
+            "state a measurement noise, or withhold fewer fixes"
+        )
+    return np.asarray(results)
+
+
+def _doubts(found: Beside, size: int) -> FloatArray:
+    """The spectral doubt of secret and one point together (p,), for each of the points."""
+    own = slice(0, size)
+    return np.array(
+        [
+            spectral_doubt(
+                np.append(found.variances[own], found.variances[size + i]),
+                np.append(found.slack[own], found.slack[size + i]),
+            )
+            for i in range(found.variances.size - size)
+        ]
+    )

@@ -1,0 +1,253 @@
+"""Certificates: what secrets lose at most, recomputed in balls from formulas and the Gamma used."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from trailveil.errors import InvalidValue, NumericalError, Unavailable
+from trailveil.gp.balls import BALLS, load_flint, lower, precision, upper
+from trailveil.gp.kernels import Constant, split
+from trailveil.privacy.adversary import Adversary, far_from, known_path, span_of
+from trailveil.privacy.certified.losses import Enough, Lost, Values, View, worst
+from trailveil.privacy.certified.observed import Observed, bits_needed
+from trailveil.privacy.certified.posterior import TooWide, block
+from trailveil.privacy.loss import proportional
+from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.privacy.prior import NOTHING_KNOWN, Prior
+from trailveil.privacy.secrets import Secret
+
+START_BITS, LAST_BITS = 128, 16_384
+AGREEMENT = 1e-9
+"""Relative: what is claimed must not be less than what is proved by more than this."""
+# Relative: balls narrower than this say all that a double can.
+_NARROW = 1e-12
+# In the unit of the series: a level that tells nothing, whatever is known besides.
+_NO_IDEA = 1e15
+# ... and of so little that is lost of what is left, nothing can be said.
+_HARDLY = 1e-26
+# Of rows times locations: half an hour.
+_LARGEST_WORK = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What is proved of one secret, or of several alike, against some adversaries.
+
+    what: in words. against: names of adversaries. epsilon: at `order`, rounded up. mu: rounded up.
+    left: a deviation, rounded down, in the unit of the series; of one location. bits: of the balls.
+    radius: how wide they were in the end, relative. seconds: what it took.
+    """
+
+    what: str
+    against: tuple[str, ...]
+    epsilon: float
+    mu: float
+    order: float
+    left: float
+    bits: int
+    radius: float
+    seconds: float
+
+    def __post_init__(self) -> None:
+        """Check that something is proved."""
+        if not (0 <= self.epsilon < math.inf and 0 <= self.mu < math.inf):
+            raise InvalidValue(f"a certificate must be of a finite epsilon, got {self.epsilon}")
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """What one adversary learns of some secrets, in their order, with the bits that it took."""
+
+    lost: tuple[Lost, ...]
+    bits: int
+
+
+def prove(
+    prior: Prior,
+    secrets: Sequence[Secret],
+    mechanism: Mechanism,
+    adversary: Adversary,
+    *,
+    flat: bool = False,
+    enough: Enough | None = None,
+) -> Proved:
+    """Bounds of mu^2 / r^2 of secrets that share a span, whatever this adversary may know.
+
+    flat: a common level of the prior counts as unknown altogether; for secrets of one location.
+    enough: losses up to which it does not matter which known value is the worst. Raises Unavailable
+    for what is out of reach, NumericalError where no precision gives narrow balls.
+    """
+    load_flint()
+    spans = {span_of(one, adversary) for one in secrets}
+    alike = {(one.window, one.recorded) for one in secrets}
+    if (len(spans) > 1 and (adversary.point or adversary.path)) or len(alike) != 1:
+        raise InvalidValue("secrets that are proved together must be of a kind and in one span")
+    if flat and any(one.size > 1 for one in secrets):
+        raise InvalidValue("what counts as flat must be of one location, got several")
+    judge, span = adversary.judging(prior, secrets[0]), spans.pop()
+    # The clock of a stay is stopped in the judge: once is enough.
+    places = tuple(replace(one, window=None) for one in secrets)
+    case = _Case(judge, span, places, mechanism, adversary, flat, enough or Enough())
+    return _narrowed(case)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Case:
+    judge: Prior
+    span: tuple[float, float]
+    secrets: tuple[Secret, ...]
+    mechanism: Mechanism
+    adversary: Adversary
+    flat: bool
+    enough: Enough
+
+    @property
+    def bits(self) -> int:
+        """In which all times are exact."""
+        times = np.concatenate([one.times for one in self.secrets])
+        return bits_needed(self.judge, times, self.mechanism.process)
+
+    @property
+    def share(self) -> float:
+        """c > 0 where Gamma = c Sigma and nothing is known besides."""
+        if self.flat or self.adversary.point is not None:
+            return 0.0
+        known = known_path(self.judge, self.span, self.adversary)
+        return min(proportional(self.judge, one, self.mechanism, known) for one in self.secrets)
+
+    def lost(self) -> list[Lost]:
+        """In the precision that is set."""
+        if share := self.share:
+            return [self._proportional(one, share) for one in self.secrets]
+        adversary, judge = self.adversary, self.judge
+        known = known_path(judge, self.span, adversary)
+        together, groups = _together(self.secrets), _groups(self.secrets)
+        after = Observed(judge, self.mechanism, known)
+        # Where the prior alone is what is known, a level that tells nothing costs nothing.
+        level = split(judge.kernel)[1] if self.flat else 0.0
+        flat, prior = BALLS.number(0.0), judge
+        if level > 0 and known.times.size:
+            flat = 1 / BALLS.number(level)
+        elif level > 0:
+            prior = replace(judge, kernel=judge.kernel + Constant(_NO_IDEA))
+        before = Observed(prior, _silent(judge), known)
+        if (after.size + 1) * together.size > _LARGEST_WORK:
+            raise Unavailable(
+                f"a certificate must be for at most {_LARGEST_WORK} points times secrets, got "
+                f"{after.size} times {together.size}: name fewer secrets, or leave --certify out"
+            )
+        points = np.empty(0)
+        if adversary.point is not None:
+            points = far_from(judge, self.span, adversary.point.away)
+        left, knew = block(after, together, points), block(before, together, points)
+        view = View(left, knew, groups, flat)
+        values = None
+        if adversary.point is not None and points.size:
+            values = Values(after, before, view, points, adversary.point.accuracy)
+        return worst(values, view, self.enough)
+
+    def _proportional(self, one: Secret, share: float) -> Lost:
+        """Gamma = c Sigma: Q = P c / (1 + c) of recorded values."""
+        before = block(Observed(self.judge, _silent(self.judge), NOTHING_KNOWN), one, np.empty(0))
+        kept = BALLS.number(share) / (1 + BALLS.number(share))
+        group = tuple(range(one.size))
+        after = replace(before, covariance=before.covariance * kept)
+        return View(after, before, (group,), BALLS.number(0.0)).alone(group)
+
+
+def _silent(prior: Prior) -> Mechanism:
+    """Nothing is released."""
+    return no_noise(prior.times).withholding(np.ones(prior.times.size, bool))
+
+
+def _together(secrets: Sequence[Secret]) -> Secret:
+    """All locations as those of one secret."""
+    if len(secrets) == 1:
+        return secrets[0]
+    times = np.unique(np.concatenate([one.times for one in secrets]))
+    weights = np.zeros((sum(one.size for one in secrets), times.size))
+    row = 0
+    for one in secrets:
+        weights[row : row + one.size, np.searchsorted(times, one.times)] = one.weights
+        row += one.size
+    return Secret("several", times, weights, secrets[0].recorded)
+
+
+def _groups(secrets: Sequence[Secret]) -> tuple[tuple[int, ...], ...]:
+    ends = np.cumsum([one.size for one in secrets]).tolist()
+    return tuple(tuple(range(end - one.size, end)) for one, end in zip(secrets, ends, strict=True))
+
+
+def _narrowed(case: _Case) -> Proved:
+    """With more and more bits, until the balls are narrow."""
+    bits = max(START_BITS, case.bits)
+    while bits <= LAST_BITS:
+        try:
+            with precision(bits):
+                found = case.lost()
+        except TooWide:
+            found = []
+        if found and all(_is_narrow(one, case.enough) for one in found):
+            return Proved(tuple(found), bits)
+        bits *= 2
+    raise NumericalError(
+        f"a certificate must have narrow balls, got wide ones with {LAST_BITS} bits; "
+        "state a measurement noise (--noise-std) or an independent noise floor (--floor)"
+    )
+
+
+def _is_narrow(one: Lost, enough: Enough) -> bool:
+    """To what a double can say of the loss, or of what is left where hardly anything is lost."""
+    return one.radius <= _NARROW * max(one.upper, enough.loss) or one.radius * one.left < _HARDLY
+
+
+def certificate_of(
+    what: str,
+    against: Sequence[str],
+    proved: Sequence[Proved],
+    index: int | None,
+    radius: float,
+    order: float,
+    *,
+    claimed: float,
+    seconds: float,
+) -> Certificate:
+    """The certificate of one secret by its index, or of the worst of all (None).
+
+    radius: in the unit of the series. claimed: the epsilon that was computed in double precision.
+    Raises NumericalError where that is optimistic by more than AGREEMENT, relative.
+    """
+    own = [
+        one for by in proved for one in (by.lost if index is None else by.lost[index : index + 1])
+    ]
+    top = max(one.upper for one in own)
+    with precision(START_BITS):
+        squared = BALLS.number(radius) ** 2
+        mu = (squared * BALLS.number(top)).sqrt()
+        half = BALLS.number(order) / 2 * squared
+        epsilon, least = upper(half * BALLS.number(top)), half * max(one.lower for one in own)
+        check_claim(claimed, lower(least))
+        left = lower(BALLS.number(max(0.0, min(one.left for one in own))).sqrt())
+        wide = max(one.radius for one in own) / top if top > 0 else 0.0
+        return Certificate(
+            what,
+            tuple(against),
+            epsilon,
+            upper(mu),
+            order,
+            left,
+            max(by.bits for by in proved),
+            wide,
+            seconds,
+        )
+
+
+def check_claim(claimed: float, proved: float) -> None:
+    """NumericalError where an epsilon is surely above what was claimed."""
+    if proved > claimed * (1 + AGREEMENT):
+        raise NumericalError(
+            f"the epsilon that is reported must not be below what is proved, got {claimed!r} for "
+            f"{proved!r}: nothing was released; this is an error in Trailveil, please report it"
+        )

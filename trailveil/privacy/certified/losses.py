@@ -1,0 +1,304 @@
+"""Losses in balls, against somebody who knows nothing besides, or any one recorded value.
+
+With a value k known to an accuracy, Q becomes Q - q q^T / (Q_kk + accuracy^2). q, the covariance
+with the secret, comes with the secret's own weights, for all values at once. Q_kk is computed for
+some of them, the columns; for the others it is at least what the columns tell of it (Cauchy and
+Schwarz), and what follows is a bound of the loss. Values that are still in question then become
+columns, until the worst of all is one.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from trailveil.gp.balls import BALLS, floats, lower, matrix, matrix_of, rows_of, upper
+from trailveil.gp.gaussian import FloatArray
+from trailveil.privacy.certified.bounds import at_least, effective
+from trailveil.privacy.certified.observed import Observed, secret_of_values
+from trailveil.privacy.certified.posterior import Block, TooWide, block, deviations
+
+# Columns to begin with on each side of a secret, at doubling distances; more a round; rounds.
+_FIRST, _MORE, _ROUNDS = 10, 12, 12
+# Relative: what variances of the columns together are made larger by, to find weights.
+_RIDGE = 2.0**-40
+# Relative: values that are no worse than the worst column but for so much are not in question.
+_ALIKE = 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lost:
+    """mu^2 / r^2 of one secret, at most `upper` and at least `lower`, as balls' ends.
+
+    left: a lower bound of the least variance that is left, in any direction. radius: how wide the
+    balls are. at: the time of the value that was known besides, where it is worst, or None.
+    """
+
+    upper: float
+    lower: float
+    left: float
+    radius: float
+    at: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """Some secrets, side by side, with what is observed and without.
+
+    left, known: Q and P of each of the groups of locations that are one secret. flat: what is added
+    to the loss of one location.
+    """
+
+    after: Block
+    before: Block
+    groups: tuple[tuple[int, ...], ...]
+    flat: Any
+
+    @cached_property
+    def left(self) -> dict[tuple[int, ...], list[list[Any]]]:
+        """Q of each group."""
+        return _parts(self.after, self.groups)
+
+    @cached_property
+    def known(self) -> dict[tuple[int, ...], list[list[Any]]]:
+        """P of each group."""
+        return _parts(self.before, self.groups)
+
+    def alone(self, group: tuple[int, ...]) -> Lost:
+        """Of one secret, with nothing known besides."""
+        found = _lost(self.left[group], self.known[group], self.flat, None, -1.0)
+        if found is None:
+            raise TooWide
+        return found
+
+
+def _parts(
+    found: Block, groups: tuple[tuple[int, ...], ...]
+) -> dict[tuple[int, ...], list[list[Any]]]:
+    rows = rows_of(found.covariance)
+    return {group: [[rows[i][j] for j in group] for i in group] for group in groups}
+
+
+class Values:
+    """The recorded values (p,) that an adversary may know one of, to an accuracy."""
+
+    def __init__(
+        self, after: Observed, before: Observed, view: View, times: FloatArray, accuracy: float
+    ) -> None:
+        """Nothing is computed yet of their own variances."""
+        self.after, self.before, self.view, self.times = after, before, view, times
+        self.accurate = BALLS.number(accuracy) ** 2
+        self.shared = rows_of(view.after.beside)
+        self.knew = rows_of(view.before.beside)
+        self.most = [one * one for one in deviations(before, times)]
+        self.columns: list[int] = []
+        self.own: dict[int, Any] = {}
+        self.told: list[list[Any]] = [[] for _ in range(times.size)]
+
+    def add(self, columns: Sequence[int]) -> None:
+        """Compute the variances of some more values."""
+        new = sorted(set(columns) - set(self.columns))
+        if not new:
+            return
+        secret = secret_of_values(self.times[new])
+        found = block(self.after, secret, self.times)
+        known = self.most
+        if self.before.size:
+            known = [None] * self.times.size
+            knew = rows_of(block(self.before, secret, np.empty(0)).covariance)
+            for i, k in enumerate(new):
+                known[k] = knew[i][i]
+        own = rows_of(found.covariance)
+        for i, k in enumerate(new):
+            self.own[k] = (own[i][i], known[k])
+        for told, more in zip(self.told, rows_of(found.beside), strict=True):
+            told.extend(more)
+        self.columns += new
+
+    def spreads(self) -> list[Any]:
+        """A lower bound of Q_kk of every value, from what the columns G tell of it.
+
+        (w^T Q_Gk)^2 / w^T Q_GG w, for any w: about Q_GG^-1 Q_Gk, from double precision, where noise
+        of low rank makes Q_GG all but singular.
+        """
+        size = len(self.columns)
+        between = [[self.told[i][b] for b in range(size)] for i in self.columns]
+        for a, i in enumerate(self.columns):
+            between[a][a] = self.own[i][0]
+        own = matrix(size, size, [v for row in between for v in row])
+        told = matrix(self.times.size, size, [v for row in self.told for v in row])
+        weights = matrix_of(_weights(floats(own), floats(told)))
+        found = []
+        for k, (row, pulled) in enumerate(
+            zip(rows_of(weights), rows_of(weights * own), strict=True)
+        ):
+            if k in self.own:
+                found.append(self.own[k][0])
+                continue
+            zero = BALLS.number(0.0)
+            shared = sum((a * b for a, b in zip(row, self.told[k], strict=True)), zero)
+            spread = sum((a * b for a, b in zip(row, pulled, strict=True)), zero)
+            found.append(BALLS.number(lower(shared**2 / spread)) if spread > 0 else zero)
+        return found
+
+    def lost(self, group: tuple[int, ...], k: int, spread: Any, least: float) -> Lost | None:
+        """Of one secret, with value k known; None where several lose surely at most `least`."""
+        shared, knew = ([row[k][i] for i in group] for row in (self.shared, self.knew))
+        before = self.own[k][1] if k in self.own else self.most[k]
+        left = _less(self.view.left[group], shared, spread + self.accurate)
+        known = _less(self.view.known[group], knew, before + self.accurate)
+        try:
+            return _lost(left, known, self.view.flat, float(self.times[k]), least)
+        except TooWide:
+            if k in self.own:
+                raise
+            return Lost(math.inf, 0.0, 0.0, 0.0, float(self.times[k]))  # not settled yet
+
+
+@dataclass(frozen=True, slots=True)
+class Enough:
+    """A mu^2 / r^2 up to which it does not matter who is worst, and a variance left from which."""
+
+    loss: float = 0.0
+    left: float = 0.0
+
+
+def worst(values: Values | None, view: View, enough: Enough) -> list[Lost]:
+    """The worst of nothing known besides and of each of the values known, for each secret."""
+    found = [view.alone(group) for group in view.groups]
+    if values is None:
+        return found
+    values.add(_first(values.times))
+    opened, spreads = [list(range(values.times.size)) for _ in view.groups], values.spreads()
+    for attempt in range(_ROUNDS):
+        for i, group in enumerate(view.groups):
+            found[i], opened[i] = _closed(values, group, found[i], opened[i], spreads, enough)
+        asked = [k for each in opened for k in each]
+        if not asked or attempt == _ROUNDS - 1:
+            break
+        values.add(_some(opened))
+        spreads = values.spreads()
+    return [
+        _bounded(values, *each, spreads) for each in zip(view.groups, found, opened, strict=True)
+    ]
+
+
+def _closed(
+    values: Values,
+    group: tuple[int, ...],
+    best: Lost,
+    opened: list[int],
+    spreads: list[Any],
+    enough: Enough,
+) -> tuple[Lost, list[int]]:
+    """The worst bound of one secret where it is settled, and the values in question."""
+    for k in opened:
+        if k in values.own and (one := values.lost(group, k, spreads[k], 0.0)) is not None:
+            best = _worse(best, one)
+    limit, least = max(best.upper * (1 + _ALIKE), enough.loss), min(best.left, enough.left)
+    asked = []
+    for k in opened:
+        if k in values.own or (one := values.lost(group, k, spreads[k], best.upper)) is None:
+            continue
+        if one.upper > limit or one.left < least * (1 - _ALIKE):
+            asked.append((one.upper, k))
+        else:
+            best = _worse(best, replace(one, lower=0.0))
+    return best, [k for _, k in sorted(asked, reverse=True)]
+
+
+def _bounded(
+    values: Values, group: tuple[int, ...], best: Lost, opened: list[int], spreads: list[Any]
+) -> Lost:
+    """The same with the bounds of the values that are still in question."""
+    for k in opened:
+        if (one := values.lost(group, k, spreads[k], best.upper)) is not None:
+            best = _worse(best, replace(one, lower=0.0))
+    return best
+
+
+def _worse(one: Lost, other: Lost) -> Lost:
+    """The worse of two in every respect."""
+    more = other if other.upper > one.upper else one
+    return Lost(
+        more.upper,
+        max(one.lower, other.lower),
+        min(one.left, other.left),
+        max(one.radius, other.radius),
+        more.at,
+    )
+
+
+def _weights(own: FloatArray, told: FloatArray) -> FloatArray:
+    """About told own^-1 (p, g), small where own is all but singular."""
+    values, vectors = np.linalg.eigh((own + own.T) / 2)
+    ridge = _RIDGE * float(np.max(np.abs(values))) + np.finfo(np.float64).tiny
+    return np.asarray((told @ vectors) / (np.maximum(values, 0.0) + ridge) @ vectors.T)
+
+
+def _some(opened: Sequence[Sequence[int]]) -> list[int]:
+    """The worst of the values in question of each secret, and some evenly among all of them."""
+    few = list(dict.fromkeys(each[0] for each in opened if each))
+    step = max(1, len(few) // (_MORE // 2))
+    every = sorted({k for each in opened for k in each})
+    among = max(1, len(every) // (_MORE // 2))
+    return [*few[::step], *every[::among]]
+
+
+def _first(times: FloatArray) -> list[int]:
+    """The nearest values on each side of the gap around the secret, and on at doubling steps."""
+    count = times.size
+    gap = int(np.argmax(np.diff(times))) if count > 1 else 0
+    chosen = {0, count - 1, gap, gap + 1}
+    for i in range(_FIRST):
+        chosen |= {gap - 2**i, gap + 1 + 2**i}
+    return sorted(one for one in chosen if 0 <= one < count)
+
+
+def _less(rows: list[list[Any]], shared: list[Any], divisor: Any) -> list[list[Any]]:
+    """C - c c^T / divisor."""
+    return [
+        [value - a * b / divisor for value, b in zip(row, shared, strict=True)]
+        for row, a in zip(rows, shared, strict=True)
+    ]
+
+
+def _lost(
+    left: list[list[Any]], known: list[list[Any]], flat: Any, at: float | None, least: float
+) -> Lost | None:
+    """mu^2 / r^2 from Q and P in balls; None where several lose surely at most `least`."""
+    if len(left) > 1:
+        return _lost_of_several(left, known, at, least)
+    after, before = left[0][0], known[0][0]
+    if not after > 0 or not before > 0:
+        raise TooWide
+    loss = 1 / after - 1 / before + flat
+    return Lost(max(0.0, upper(loss)), max(0.0, lower(loss)), lower(after), _radius([loss]), at)
+
+
+def _radius(balls: Sequence[Any]) -> float:
+    """How wide the widest is."""
+    return max(upper(2 * one.rad()) for one in balls)
+
+
+def _lost_of_several(
+    left: list[list[Any]], known: list[list[Any]], at: float | None, least: float
+) -> Lost | None:
+    size = len(left)
+    try:
+        after, before = (
+            matrix(size, size, [v for row in rows for v in row]).inv() for rows in (left, known)
+        )
+    except ZeroDivisionError as error:
+        raise TooWide from error
+    loss = after - before
+    traces = [sum((one[i, i] for i in range(size)), BALLS.number(0.0)) for one in (loss, after)]
+    if size * traces[0] < least:
+        return None
+    if (bound := effective(loss)) is None:
+        raise TooWide
+    wide = size * _radius(loss.entries())
+    return Lost(upper(bound), max(0.0, lower(at_least(loss))), lower(1 / traces[1]), wide, at)

@@ -1,0 +1,227 @@
+"""What an adversary observes, in balls: how the observed rows vary with each other and a secret.
+
+    S = Sigma + Gamma over the released rows, Sigma + accuracy^2 I over the known ones
+
+by the recursion where the kernel has one, else by full matrices.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from trailveil.errors import InvalidValue, Unavailable
+from trailveil.gp.balls import BALLS, lines_of, matrix, matrix_of, stacked
+from trailveil.gp.clocks import StoppedClock
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import IntegratedOU, Kernel, Product, Scaled, Warped, latent
+from trailveil.privacy.certified.recursion import bits_of_times, parts, product
+from trailveil.privacy.certified.twins import distinct
+from trailveil.privacy.extended_loss import evaluated
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.prior import Prior, SideInformation
+from trailveil.privacy.secrets import Secret
+
+# Rows up to which full matrices of balls are made.
+LARGEST_DENSE = 1_000
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """The rows that an adversary sees: released ones, then those it knows to an accuracy."""
+
+    prior: Prior
+    mechanism: Mechanism
+    known: SideInformation
+
+    def __post_init__(self) -> None:
+        """Refuse what the balls cannot hold."""
+        process = self.mechanism.process
+        if process is not None and not isinstance(process, Kernel):
+            raise Unavailable("a certificate must be for noise of a known kernel, got another one")
+        fast = parts(self.prior.kernel) is not None and (
+            process is None or parts(process) is not None
+        )
+        if not fast and self.size > LARGEST_DENSE:
+            raise Unavailable(
+                f"a certificate under a prior that is not Markov must have at most {LARGEST_DENSE} "
+                f"points, got {self.size}: take a shorter series, or leave --certify out"
+            )
+
+    @property
+    def size(self) -> int:
+        """n."""
+        return int(self.released.size + self.known.times.size)
+
+    @cached_property
+    def released(self) -> FloatArray:
+        """The times of the released rows."""
+        return np.asarray(self.prior.times[self.mechanism.rows])
+
+    @cached_property
+    def times(self) -> FloatArray:
+        """The times of all rows (n,)."""
+        return np.concatenate([self.released, self.known.times])
+
+    @property
+    def distinct(self) -> list[int]:
+        """The rows (indices), without those that are the same as one before."""
+        count = self.released.size
+        own = distinct(self.prior.kernel, self.mechanism, self.released)
+        return [*own, *range(count, self.size)]
+
+    def seen(self, secret: Secret) -> Kernel | None:
+        """The kernel of the values that a secret is made of."""
+        return self.prior.kernel if secret.recorded else latent(self.prior.kernel)
+
+    def least(self) -> Any:
+        """A lower bound of the eigenvalues of S, 0 where there is no independent noise.
+
+        See trailveil.privacy.prior.least_eigenvalue for the formula.
+        """
+        own, added = self._white(), BALLS.number(self.mechanism.floor)
+        if not self.known.times.size:
+            return own + added
+        accurate = BALLS.number(self.known.accuracy) ** 2
+        if not self.released.size:
+            return accurate
+        most = int(np.max(np.unique(self.known.times, return_counts=True)[1]))
+        second = most * own + accurate
+        shared = (own * accurate + added * second) / (own + added + second)
+        return shared.min(accurate).min(own + added)
+
+    def _white(self) -> Any:
+        """The least measurement noise of any row."""
+        found = BALLS.number(0.0)
+        at = BALLS.numbers(self.times)
+        for term in self.prior.kernel.terms():
+            if term.is_white():
+                values = np.atleast_1d(term.formula(at, at, BALLS))
+                least = values[0]
+                for one in values[1:] if isinstance(term, Product) else ():
+                    least = least.min(one)
+                found = found + least
+        return found
+
+    def apply(self, x: Any) -> Any:
+        """S x for x (n, m)."""
+        rows = lines_of(x)
+        found = self._sigma_times(x, rows)
+        released = self.released.size
+        self._add_noise(rows, found)
+        accurate = BALLS.number(self.known.accuracy) ** 2
+        for i in range(released, self.size):
+            found[i] = found[i] + rows[i] * accurate
+        return stacked(found, x.ncols())
+
+    def _sigma_times(self, x: Any, rows: list[Any]) -> list[Any]:
+        if (made := parts(self.prior.kernel)) is not None:
+            return product(made, self.times, self.times, rows)
+        return lines_of(self._sigma * x)
+
+    @cached_property
+    def _sigma(self) -> Any:
+        return covariance(self.prior.kernel, self.times, self.times)
+
+    @cached_property
+    def _factor(self) -> tuple[list[int], Any]:
+        """The released rows that hear the factor, and the factor there, with what refines it."""
+        rows = self.mechanism.rows
+        terms = [
+            self.mechanism.factor[rows],
+            *(self.mechanism.refinement[:, rows] if self.mechanism.refinement is not None else ()),
+        ]
+        heard = np.flatnonzero(np.any([np.any(term, axis=1) for term in terms], axis=0))
+        total = matrix_of(terms[0][heard])
+        for term in terms[1:]:
+            total = total + matrix_of(term[heard])
+        return heard.tolist(), total
+
+    def _add_noise(self, rows: list[Any], found: list[Any]) -> None:
+        """Gamma times the first rows, which are the released ones, added to `found`."""
+        count, floor = self.released.size, BALLS.number(self.mechanism.floor)
+        if self.mechanism.floor > 0:
+            for i in range(count):
+                found[i] = found[i] + rows[i] * floor
+        heard, factor = self._factor
+        if heard and factor.ncols():
+            own = stacked([rows[i] for i in heard], rows[0].ncols())
+            told = lines_of(factor * (factor.transpose() * own))
+            for i, row in zip(heard, told, strict=True):
+                found[i] = found[i] + row
+        process = self.mechanism.process
+        if not isinstance(process, Kernel) or not count:
+            return
+        if (made := parts(process)) is not None:
+            told = product(made, self.released, self.released, rows[:count])
+        else:
+            whole = covariance(process, self.released, self.released)
+            told = lines_of(whole * stacked(rows[:count], rows[0].ncols()))
+        for i, row in enumerate(told):
+            found[i] = found[i] + row
+
+    def matrix(self) -> Any:
+        """S (n, n), in full, from the formula alone."""
+        size = self.size
+        one = [matrix(1, size, [int(i == j) for j in range(size)]) for i in range(size)]
+        found = lines_of(self._sigma)
+        self._add_noise(one, found)
+        accurate = BALLS.number(self.known.accuracy) ** 2
+        for i in range(self.released.size, size):
+            found[i] = found[i] + one[i] * accurate
+        return stacked(found, size)
+
+    def values(self, times: FloatArray, x: Any) -> Any:
+        """Cov(recorded values at some times, rows) x (p, m), for x (n, m)."""
+        if (made := parts(self.prior.kernel)) is not None:
+            return stacked(product(made, times, self.times, lines_of(x)), x.ncols())
+        return covariance(self.prior.kernel, times, self.times) * x
+
+
+def between(seen: Kernel | None, times: FloatArray, secret: Secret) -> Any:
+    """Cov(values at some times, secret) (n, k); seen: the kernel that the two share."""
+    weights = matrix_of(np.ascontiguousarray(secret.weights.T))
+    if seen is None or not times.size:
+        return matrix(times.size, secret.size, [0] * (times.size * secret.size))
+    if (made := parts(seen)) is not None:
+        return stacked(product(made, times, secret.times, lines_of(weights)), secret.size)
+    return covariance(seen, times, secret.times) * weights
+
+
+def covariance(kernel: Kernel, a: FloatArray, b: FloatArray) -> Any:
+    """kernel(a, b) (n, m) as a matrix of balls."""
+    values = evaluated(kernel, BALLS.numbers(a), BALLS.numbers(b), BALLS)
+    return matrix(a.size, b.size, list(values.ravel()))
+
+
+def bits_needed(prior: Prior, times: FloatArray, process: object) -> int:
+    """The bits in which the times of a prior and other ones are exact, on all clocks.
+
+    Raises Unavailable for a clock that is not one that stands still now and then.
+    """
+    numbers = [prior.times, times]
+    terms = list(prior.kernel.terms())
+    terms += list(process.terms()) if isinstance(process, Kernel) else []
+    while terms:
+        match terms.pop():
+            case Scaled(inner, _):
+                terms.append(inner)
+            case Product(one, other):
+                terms += [one, other]
+            case Warped(inner, clock):
+                if not isinstance(clock, StoppedClock):
+                    raise Unavailable("a certificate must be for clocks that stop, got another one")
+                numbers.append(np.array(clock.windows).ravel())
+                terms.append(inner)
+            case IntegratedOU(origin=origin):
+                numbers.append(np.array([origin]))
+    edges = sum(one.size for one in numbers[2:])
+    return bits_of_times(np.concatenate(numbers)) + int(np.ceil(np.log2(edges + 2)))
+
+
+def secret_of_values(times: FloatArray) -> Secret:
+    """The recorded values at some times (p,), each a location of one secret."""
+    if not times.size:
+        raise InvalidValue("there must be at least one value, got none")
+    return Secret("values", times, np.eye(times.size), recorded=True)

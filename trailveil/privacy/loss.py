@@ -1,0 +1,261 @@
+"""The loss matrix of a secret: how much more precisely an adversary knows it after the release.
+
+    L = Q^-1 - P^-1        posterior precision minus prior precision of the secret
+    D_lambda( P(Z | s = a) || P(Z | s = b) ) = lambda/2 (a - b)^T L (a - b)
+
+Source: the paper, lemma 3.2 and theorem 3.4, in the form that stays exact for any Gamma (see
+docs/paper.md). P and Q are both given what the adversary knows besides the release.
+
+Every figure is an upper bound: the numerical error of Q is bounded and taken against us; where the
+bound is too wide (priors without measurement noise) the whole is done again in extended precision.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh
+
+from trailveil.errors import InvalidValue, NumericalError
+from trailveil.gp.extended import LARGEST_EXTENDED
+from trailveil.gp.gaussian import (
+    EXTENDED_AGREEMENT,
+    LARGEST_LOSS_SLACK,
+    LOSS_SLACK,
+    UNIT_ROUNDOFF,
+    FloatArray,
+    cholesky_factor,
+    cholesky_solve,
+    inverse_of,
+)
+from trailveil.gp.kernels import Scaled
+from trailveil.privacy.extended_loss import extended_loss
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.precision import known_precision, known_variances
+from trailveil.privacy.prior import NOTHING_KNOWN, Observation, Prior, SideInformation, observe
+from trailveil.privacy.secrets import Secret
+
+# Units of rounding of a few operations with numbers of one size.
+_FEW = 16.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loss:
+    """L (k, k) of one secret against one adversary: an upper bound in the semidefinite order.
+
+    slack: how far above the truth it may be, relative to the largest posterior precision.
+    """
+
+    matrix: FloatArray
+    slack: float
+
+    @property
+    def largest(self) -> float:
+        """maxeig L; at least 0."""
+        return max(0.0, largest_eigenvalue(self.matrix))
+
+    @property
+    def left(self) -> float:
+        """1 / sqrt(maxeig L): what a flat-prior adversary is left with in the worst direction."""
+        largest = self.largest
+        return float("inf") if largest == 0.0 else 1.0 / float(np.sqrt(largest))
+
+
+def largest_eigenvalue(matrix: FloatArray) -> float:
+    """The largest eigenvalue of a symmetric matrix (k, k)."""
+    return float(matrix[0, 0] if matrix.shape[0] == 1 else eigh(matrix, eigvals_only=True)[-1])
+
+
+def loss_matrix(
+    prior: Prior,
+    secret: Secret,
+    mechanism: Mechanism,
+    *,
+    known: SideInformation = NOTHING_KNOWN,
+    flat: bool = False,
+) -> Loss:
+    """The loss matrix of a secret under a mechanism.
+
+    known: what the adversary knows besides. flat: judge against an adversary who had no idea of the
+    common level of the series, Q^-1 - lim P^-1: from above (a finite level would understate it).
+    Raises NumericalError where no trustworthy figure can be computed; the loss is infinite
+    (NumericalError says so) where the release determines the secret.
+    """
+    return losses(prior, [secret], mechanism, known=known, flat=flat)[0]
+
+
+def losses(
+    prior: Prior,
+    secrets: Sequence[Secret],
+    mechanism: Mechanism,
+    *,
+    known: SideInformation = NOTHING_KNOWN,
+    flat: bool = False,
+) -> list[Loss]:
+    """The loss matrices of several secrets; secrets judged by one prior share the factorisation."""
+    seen: dict[tuple[float, float] | None, Observation | None] = {}
+    found = []
+    for secret in secrets:
+        if (share := proportional(prior, secret, mechanism, known)) and not flat:
+            found.append(_loss_of_share(prior, secret, share))
+            continue
+        judge = prior.for_secret(secret)
+        if secret.window not in seen:
+            seen[secret.window] = _try_observe(judge, mechanism, known)
+        observation = seen[secret.window]
+        loss = None if observation is None else _double(observation, secret, flat=flat)
+        if loss is None or loss.slack > LOSS_SLACK:
+            loss = _finer(loss, judge, secret, mechanism, known, flat=flat)
+        found.append(loss)
+    return found
+
+
+def marginal_losses(
+    prior: Prior,
+    secret: Secret,
+    mechanism: Mechanism,
+    *,
+    known: SideInformation = NOTHING_KNOWN,
+    flat: bool = False,
+) -> FloatArray:
+    """The losses (k,) of the locations of a secret, each judged as a secret of its own."""
+    if (share := proportional(prior, secret, mechanism, known)) and not flat:
+        return np.asarray((1.0 + _FEW * UNIT_ROUNDOFF) / (share * prior.variances(secret)))
+    judge = prior.for_secret(secret)
+    observation = _try_observe(judge, mechanism, known)
+    found, hidden = np.empty(0), float("inf")
+    if observation is not None:
+        found, hidden = _double_marginals(observation, secret, flat=flat)
+    if hidden <= LOSS_SLACK:
+        return found
+    if mechanism.rows.size + known.times.size + secret.size <= LARGEST_EXTENDED and not flat:
+        return np.diagonal(extended_loss(judge, secret, mechanism, known, apart=True))
+    if hidden > LARGEST_LOSS_SLACK:
+        raise _untrusted()
+    return found
+
+
+def _double_marginals(
+    observation: Observation, secret: Secret, *, flat: bool
+) -> tuple[FloatArray, float]:
+    """Marginal losses in double precision and the largest relative caution in them."""
+    after = observation.posterior(secret)
+    lowered = np.diagonal(after.covariance) - after.slack
+    if np.any(lowered <= 0):
+        return np.full(secret.size, np.inf), float("inf")
+    before = known_variances(observation.prior, secret, observation.known, flat=flat)
+    precision = 1.0 / before
+    caution = _FEW * UNIT_ROUNDOFF * (1.0 / lowered + precision)
+    hidden = 2 * after.slack / lowered**2 + 2 * caution
+    return 1.0 / lowered - precision + caution, float(np.max(hidden * lowered))
+
+
+def loss_given(observation: Observation, secret: Secret, *, flat: bool = False) -> Loss:
+    """The loss matrix from a factorised observation (of the prior that judges the secret)."""
+    loss = _double(observation, secret, flat=flat)
+    if loss is None or loss.slack > LARGEST_LOSS_SLACK:
+        raise _untrusted()
+    return loss
+
+
+def direct_and_inferential(
+    prior: Prior, indices: Sequence[int], mechanism: Mechanism
+) -> tuple[FloatArray, FloatArray]:
+    """The two parts of the loss of recorded values X_s whose noise is independent of the rest.
+
+    Returns (Gamma_ss^-1, A^T (Sigma_{u|s} + Gamma_uu)^-1 A), A = Sigma_us Sigma_ss^-1: what the
+    released secret tells of itself, and what the other fixes tell. Source: the paper, lemma 3.2 and
+    theorem 3.4. Raises InvalidValue where the noise on the secret is not independent of the rest.
+    """
+    rows, wanted = mechanism.rows, np.asarray(indices, dtype=np.intp)
+    if (
+        not wanted.size
+        or np.unique(wanted).size != wanted.size
+        or not np.all(np.isin(wanted, rows))
+    ):
+        raise InvalidValue("every index of the secret must be a released fix, once each")
+    own = np.searchsorted(rows, wanted)
+    rest = np.setdiff1d(np.arange(rows.size), own)
+    sigma, gamma = prior.kernel(prior.times[rows], prior.times[rows]), mechanism.covariance()
+    if np.any(gamma[np.ix_(own, rest)]):
+        raise InvalidValue("the noise on the secret must be independent of the rest, got it shared")
+    cross = sigma[np.ix_(rest, own)]
+    regression = cholesky_solve(cholesky_factor(sigma[np.ix_(own, own)]), cross.T).T
+    left = sigma[np.ix_(rest, rest)] - regression @ cross.T + gamma[np.ix_(rest, rest)]
+    told = cholesky_solve(cholesky_factor((left + left.T) / 2), regression)
+    return inverse_of(gamma[np.ix_(own, own)])[0], np.asarray(regression.T @ told)
+
+
+def proportional(
+    prior: Prior, secret: Secret, mechanism: Mechanism, known: SideInformation
+) -> float:
+    """c > 0 where Gamma = c Sigma and the secret is recorded: then L = P^-1 / c."""
+    process = mechanism.process
+    alone = not mechanism.factor.shape[1] and mechanism.floor == 0.0 and known.times.size == 0
+    if not (isinstance(process, Scaled) and process.kernel == prior.kernel and alone):
+        return 0.0
+    recorded = secret.recorded and secret.window is None
+    return process.factor if recorded and np.all(mechanism.released) else 0.0
+
+
+def _loss_of_share(prior: Prior, secret: Secret, share: float) -> Loss:
+    """P^-1 / share, from above."""
+    inverse, doubt = known_precision(prior, secret)
+    size = float(np.linalg.norm(inverse))
+    caution = (doubt + _FEW * UNIT_ROUNDOFF * size) / share
+    return Loss(inverse / share + caution * np.eye(secret.size), 2 * caution * share / size)
+
+
+def _try_observe(prior: Prior, mechanism: Mechanism, known: SideInformation) -> Observation | None:
+    if mechanism.refinement is not None:
+        return None
+    try:
+        return observe(prior, mechanism, known)
+    except NumericalError:
+        return None
+
+
+def _double(observation: Observation, secret: Secret, *, flat: bool) -> Loss | None:
+    """The loss in double precision, or None where double precision is lost altogether."""
+    found = observation.posterior(secret)
+    doubt, one = found.doubt, np.eye(secret.size)
+    try:
+        after, error = inverse_of(found.covariance - doubt * one)
+    except NumericalError:
+        return None
+    before, hidden = known_precision(observation.prior, secret, observation.known, flat=flat)
+    size = float(np.linalg.norm(after, 2))
+    # What is subtracted and what eigenvalues of it round to.
+    caution = hidden + error + _FEW * secret.size * UNIT_ROUNDOFF * (size + np.linalg.norm(before))
+    matrix = after - before + float(caution) * one
+    return Loss((matrix + matrix.T) / 2, 2 * (doubt * size + float(caution) / size))
+
+
+def _finer(
+    loss: Loss | None,
+    prior: Prior,
+    secret: Secret,
+    mechanism: Mechanism,
+    known: SideInformation,
+    *,
+    flat: bool,
+) -> Loss:
+    """The loss in extended precision where that is in reach, else the cautious one or none."""
+    flat = flat and bool(np.any(secret.level))
+    reach = mechanism.rows.size + known.times.size + secret.size <= LARGEST_EXTENDED
+    if reach and not (flat and (secret.size > 1 or known.times.size)):
+        exact = extended_loss(prior, secret, mechanism, known)
+        if flat:  # then all that was known counts as loss
+            exact = exact + 1.0 / prior.variance(secret)
+        caution = 2 * EXTENDED_AGREEMENT * float(np.linalg.norm(exact))
+        return Loss(exact + caution * np.eye(secret.size), 2 * EXTENDED_AGREEMENT)
+    if loss is None or loss.slack > LARGEST_LOSS_SLACK:
+        raise _untrusted()
+    return loss
+
+
+def _untrusted() -> NumericalError:
+    return NumericalError(
+        "the loss must be known to 0.1 %, got a wider numerical error; "
+        "state a measurement noise (--noise-std) or an independent noise floor (--floor)"
+    )

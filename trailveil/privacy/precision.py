@@ -1,0 +1,185 @@
+"""What an adversary knows of a secret before the release: P^-1, P = Var(s | all that is known)."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from trailveil.errors import NumericalError
+from trailveil.gp.extended import LARGEST_EXTENDED
+from trailveil.gp.gaussian import UNIT_ROUNDOFF, FloatArray, inverse_of, rounding
+from trailveil.gp.kernels import Constant, latent, split
+from trailveil.privacy.extended_loss import extended_precision, no_secret
+from trailveil.privacy.markov import covariance_product
+from trailveil.privacy.mechanism import no_noise
+from trailveil.privacy.prior import NOTHING_KNOWN, Observation, Prior, SideInformation, observe
+from trailveil.privacy.secrets import Secret
+
+# Units of rounding of a few operations with numbers of one size.
+_FEW = 16.0
+# How much larger than anything a series does a level must be for it to tell nothing.
+_FLAT = 1e6
+
+
+def known_precision(
+    judge: Prior, secret: Secret, known: SideInformation = NOTHING_KNOWN, *, flat: bool = False
+) -> tuple[FloatArray, float]:
+    """P^-1 (k, k) and a bound of the norm of its error; judge: the prior that judges the secret.
+
+    flat: the limit of an infinitely uncertain common level. Where nothing is known besides, only
+    the directions that the level does not move keep a precision: N (N^T P N)^-1 N^T with N a basis
+    of them. Raises InvalidValue where a direction has no variance: there is no secret there.
+    """
+    if known.times.size == 0:
+        return _prior_precision(judge, secret, flat=flat and bool(np.any(secret.level)))
+    before = _with_known_alone(judge, known, flat=flat).posterior(secret)
+    try:
+        found, error = inverse_of(before.covariance + before.doubt * np.eye(secret.size))
+    except NumericalError as singular:
+        raise no_secret() from singular
+    return found, error + 2 * before.doubt * float(np.linalg.norm(found, 2)) ** 2
+
+
+def known_variances(
+    judge: Prior, secret: Secret, known: SideInformation = NOTHING_KNOWN, *, flat: bool = False
+) -> FloatArray:
+    """The diagonal of P (k,), from above; infinite where a flat level moves a location."""
+    if known.times.size:
+        before = _with_known_alone(judge, known, flat=flat).posterior(secret)
+        return np.asarray(np.diagonal(before.covariance) + before.slack)
+    found, scale = judge.variances(secret), judge.scale(secret)
+    found = found + rounding(secret.times.size) * (found if scale is None else scale**2)
+    found = found * (1 + _FEW * UNIT_ROUNDOFF)
+    return np.asarray(np.where(flat & (secret.level != 0), np.inf, found))
+
+
+def given_one_value(judge: Prior, secret: Secret, times: FloatArray, accuracy: float) -> FloatArray:
+    """Var(s | one recorded value known to an accuracy) (p, k, k), for each of p times, from above.
+
+    With x the value and s = v x + e, v the level of the secret, a common level is in x alone and
+    cancels nothing:  Var(x) = a + l,  Cov(e, x) = c,  Var(e) = D,  T = a + l + accuracy^2,
+
+        Var(s | y) = D - c c^T / T + (v c^T + c v^T) accuracy^2 / T + v v^T (a + l) accuracy^2 / T
+    """
+    own, _ = judge.spread(secret)
+    shared, v, alone, level = _with_values(judge, secret, times)
+    one, other = (slice(None), slice(None), None), (slice(None), None, slice(None))
+    found = _given(
+        own,
+        (shared[one], shared[other]),
+        (v[:, None], v[None, :]),
+        alone[:, None, None],
+        level,
+        accuracy,
+    )
+    doubt = _doubt_of_given(np.trace(own), shared, v, alone, secret, accuracy)
+    return np.asarray(found + doubt[:, None, None] * np.eye(secret.size))
+
+
+def variances_given_one_value(
+    judge: Prior, secret: Secret, times: FloatArray, accuracy: float
+) -> FloatArray:
+    """The diagonals (p, k) of `given_one_value`, for a secret of many locations."""
+    own = np.diagonal(judge.spread(secret)[0])
+    shared, v, alone, level = _with_values(judge, secret, times)
+    found = _given(own, (shared, shared), (v, v), alone[:, None], level, accuracy)
+    return np.asarray(
+        found + _doubt_of_given(np.sum(own), shared, v, alone, secret, accuracy)[:, None]
+    )
+
+
+def _with_values(
+    judge: Prior, secret: Secret, times: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    """Of values at times (p,), levels aside: covariance with the secret (p, k) and variances (p,).
+
+    Between them the level of the secret (k,); last, the variance of the common level.
+    """
+    seen = judge.kernel if secret.recorded else latent(judge.kernel)
+    base, level = (None, 0.0) if seen is None else split(seen)
+    values, _ = split(judge.kernel)
+    alone = np.zeros(times.size) if values is None else values.diagonal(times)
+    shared = np.zeros((times.size, secret.size))
+    if base is not None:
+        shared = covariance_product(base, times, secret.times, secret.weights.T)
+    return shared, secret.level if level > 0 else np.zeros(secret.size), alone, level
+
+
+def _given(
+    own: FloatArray,
+    shared: tuple[FloatArray, FloatArray],
+    v: tuple[FloatArray, FloatArray],
+    alone: FloatArray,
+    level: float,
+    accuracy: float,
+) -> FloatArray:
+    """The formula of `given_one_value`, for pairs of locations, broadcast against each other."""
+    (one, other), (first, second) = shared, v
+    c, d = one - alone * first, other - alone * second
+    e = own - (one * second + first * other) + alone * (first * second)
+    total = alone + level + accuracy**2
+    kept = accuracy**2 / total
+    mixed = c * second + first * d
+    return np.asarray(e - c * d / total + kept * mixed + kept * (alone + level) * (first * second))
+
+
+def _doubt_of_given(
+    spread: float,
+    shared: FloatArray,
+    v: FloatArray,
+    alone: FloatArray,
+    secret: Secret,
+    accuracy: float,
+) -> FloatArray:
+    size = spread + alone * (1 + np.sum(v**2)) + np.sum(np.abs(shared), axis=1)
+    return np.asarray(rounding(secret.times.size) * size + _FEW * UNIT_ROUNDOFF * accuracy**2)
+
+
+def _prior_precision(judge: Prior, secret: Secret, *, flat: bool) -> tuple[FloatArray, float]:
+    base, loading = judge.spread(secret)
+    direction, variance = (secret.level, np.inf) if flat else (loading, 1.0)
+    try:
+        found, doubt = _inverse_with_level(base, direction, variance)
+    except NumericalError as error:
+        if flat or secret.times.size > LARGEST_EXTENDED:
+            raise no_secret() from error
+        found = extended_precision(judge, secret)
+        return found, _FEW * UNIT_ROUNDOFF * float(np.linalg.norm(found, 2))
+    size = float(np.linalg.norm(found, 2))
+    # Rounding of the level by its own size, and of P0 by e I, which moves P^-1 by P^-1 e P^-1.
+    scale = judge.scale(secret)
+    spread = np.trace(base) if scale is None else np.sum(scale**2)
+    moved = rounding(secret.times.size) * float(spread) * size**2
+    return found, doubt + _FEW * UNIT_ROUNDOFF * size + 2 * moved
+
+
+def _inverse_with_level(
+    base: FloatArray, direction: FloatArray, variance: float
+) -> tuple[FloatArray, float]:
+    """(base + variance direction direction^T)^-1 and a bound of its error; for infinite ones too.
+
+    In a basis whose last vector is the direction, so that large variances meet nothing small.
+    """
+    size = direction.size
+    if not np.any(direction):
+        return inverse_of(base)
+    if size == 1:
+        return inverse_of(base + variance * direction**2)
+    mirror = direction / np.linalg.norm(direction)
+    mirror[-1] += np.copysign(1.0, mirror[-1])
+    basis = np.eye(size) - 2 / (mirror @ mirror) * np.outer(mirror, mirror)
+    turned = basis @ base @ basis
+    if np.isinf(variance):
+        turned, basis = turned[:-1, :-1], basis[:, :-1]
+    else:
+        turned[-1, -1] += variance * (direction @ direction)
+    inverse, error = inverse_of(turned)
+    return basis @ inverse @ basis.T, error
+
+
+def _with_known_alone(judge: Prior, known: SideInformation, *, flat: bool) -> Observation:
+    """What is known, observed alone; flat: with a level of hardly any information."""
+    if flat:
+        reach = float(np.sqrt(np.max(judge.kernel.diagonal(judge.times))))
+        judge = replace(judge, kernel=judge.kernel + Constant(_FLAT * reach))
+    nothing = no_noise(judge.times).withholding(np.ones(judge.times.size, bool))
+    return observe(judge, nothing, known)

@@ -1,0 +1,1 @@
+"""One recording: what is asked for, the plan, the draw."""

@@ -1,0 +1,63 @@
+"""The noise of a release, drawn, and the fixes that leave with it."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.errors import InvalidValue
+from trailveil.gp.chains import normals_needed, sample_process
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.randomness import normals
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.release.plan import Plan
+from trailveil.traces.formats.grid import Degrees
+from trailveil.traces.projection import MICRO
+from trailveil.traces.trace import Trace
+
+
+def draw(made: Plan, seed: bytes) -> tuple[Trace, Degrees]:
+    """The released fixes: their trace, and their places in whole microdegrees (n, 2).
+
+    seed: 32 secret bytes that belong to this plan alone. Positions of the trace are those released.
+    All lie on the grid that was recorded, or on a coarser one of decimals. Without any noise they
+    are those that were recorded, and their places are float64 degrees.
+    """
+    released = made.trace.only(np.asarray(made.mechanism.released))
+    if made.mechanism.noise_trace == 0:
+        return released, released.positions
+    own = replace(made.mechanism, factor=made.mechanism.factor[:, : made.own_columns])
+    noise = np.column_stack([noise_of(own, seed, axis) for axis in ("east", "north")])
+    for one in made.common:
+        noise = noise + one.columns @ one.draw.T
+    moved = made.lattice + on_lattice(noise)
+    # No digit is finer than what was recorded, whether a fix is moved or not.
+    grid = made.grid.rounded_places(made.frame.to_degrees(moved[made.mechanism.rows]))
+    return replace(released, positions=grid / MICRO), grid
+
+
+def on_lattice(noise: FloatArray) -> NDArray[np.int64]:
+    """Metres in whole micrometres: floor(x + 1/2), a function of the noise alone."""
+    return np.floor(noise * MICRO + 0.5).astype(np.int64)
+
+
+def noise_of(mechanism: Mechanism, seed: bytes, axis: str) -> FloatArray:
+    """One draw of G (n,), in the unit of the series, for one coordinate; O(n) for a process.
+
+    A process is part of the name of its normals: two of them never share a draw, and their
+    difference is no multiple of it. Raises InvalidValue for a process that is not Markov.
+    """
+    if mechanism.refinement is not None:
+        raise InvalidValue("noise to release must be in double precision, got finer noise")
+    columns = normals(seed, f"{axis} factor", mechanism.factor.shape[1])
+    total = mechanism.factor @ columns
+    if mechanism.floor > 0:
+        total = total + np.sqrt(mechanism.floor) * normals(seed, f"{axis} floor", total.size)
+    if np.any(mechanism.beside):
+        deviations = np.sqrt(mechanism.beside)
+        total = total + deviations * normals(seed, f"{axis} independent", total.size)
+    if mechanism.process is not None:
+        shape = (total.size, normals_needed(mechanism.process))
+        kicks = normals(seed, f"{axis} process {mechanism.process!r}", shape[0] * shape[1])
+        total = total + sample_process(mechanism.process, mechanism.times, kicks.reshape(shape))
+    return np.asarray(total)

@@ -1,0 +1,69 @@
+"""Every place of a recording at once: the release of who cannot say what is sensitive.
+
+The noise looks at no position, so that it tells nothing of where somebody stood; of the times it
+needs the length of the recording alone, for the longest stay there can be.
+"""
+
+from dataclasses import replace
+
+from trailveil.designer.everywhere import alone, noise_everywhere
+from trailveil.errors import InvalidValue, Refused
+from trailveil.privacy.adversaries import Named
+from trailveil.privacy.anytime import Assumed, movement_of
+from trailveil.privacy.mechanism import LARGEST_STD
+from trailveil.release.plan import Plan
+from trailveil.release.request import DEFAULT_KERNEL, Method, Request, check_target
+from trailveil.traces.projection import placed
+from trailveil.traces.trace import Trace
+
+LONGEST_STAY = 8 * 3600.0
+"""Seconds: a night, or a day at work. No stay is reckoned to be longer."""
+
+SPEEDS = (0.1, 0.3, 1.0, 3.0, 10.0)
+"""Metres per second: the default prior is an average over who strolls, walks, rides and drives."""
+
+
+def assumed(trace: Trace, request: Request) -> Assumed:
+    """Who is reckoned with: of a prior of one mode of movement no other speeds."""
+    person = movement_of(request.kernel)
+    if request.who == (Named.PLAIN,):
+        return alone(person)
+    speeds = SPEEDS if request.kernel == DEFAULT_KERNEL else (person.std,)
+    length = float(trace.seconds[-1] - trace.seconds[0])
+    return Assumed(speeds, min(LONGEST_STAY, length))
+
+
+def plan_everywhere(trace: Trace, request: Request) -> Plan:
+    """Design the noise for every place of a trace, and compute what it guarantees; O(n).
+
+    Raises Refused for a prior that is none of movement, too much noise, or a trace with fields,
+    since they would be left out around every time; InvalidValue for a request with stretches or
+    withheld fixes, or of another kind of noise.
+    """
+    if request.method is not Method.EVERYWHERE or request.stretches or request.withhold is not None:
+        raise InvalidValue(
+            "a release that protects every place must have no stretches and withhold nothing, got "
+            "some: state times or --everywhere, not both"
+        )
+    if trace.fields:
+        raise Refused(
+            "a release that protects every place must have times and places alone, got kept fields "
+            "as well: leave --keep out, or state times"
+        )
+    if len(trace) < 2:
+        raise Refused("at least two fixes must be there to be released, got one: nothing to share")
+    frame, lattice = placed(trace.positions)
+    request = request.framed(frame)
+    check_target(request)
+    found = noise_everywhere(movement_of(request.kernel), assumed(trace, request), request.bound)
+    mechanism = found.mechanism(trace.seconds)
+    if mechanism.max_std > LARGEST_STD:
+        raise Refused(
+            f"the noise must stay below {LARGEST_STD / 1000:g} km, got more: state a smaller "
+            "radius or a larger epsilon"
+        )
+    worst = tuple(
+        replace(one, before=one.before / request.wide, after=one.after / request.wide)
+        for one in found.worst
+    )
+    return Plan(trace, frame, lattice, request, mechanism, (), everywhere=worst)

@@ -1,0 +1,324 @@
+"""The main job: a trace in, a protected trace and its guarantee out.
+
+`plan` finds the least cut or the least noise and computes what it guarantees; drawing adds it. A
+cut releases nothing around a protected part, and all else as it was recorded. Noise never meets a
+coordinate in floating point: coordinates and noise are integers of one micrometre, their sum is
+exact, and it is rounded to a public grid of degrees. Coordinates are lattice points and rounding is
+floor(x + 1/2), so X + round(G) is round(X + G): what leaves is a function of X + G, and the
+guarantee carries over.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.designer.table import Cache, noise_of
+from trailveil.designer.window import WindowNoise, together
+from trailveil.errors import BeyondPrior, InvalidValue, Refused
+from trailveil.privacy.anytime import Worst
+from trailveil.privacy.exposure import Exposure
+from trailveil.privacy.guarantee import CIRCLE_68, Guarantee
+from trailveil.privacy.mechanism import LARGEST_STD, Mechanism, no_noise
+from trailveil.privacy.prior import noise_variance
+from trailveil.release.common import Common, named_in_full
+from trailveil.release.cutting import Window, at_one_place, reckoned_together
+from trailveil.release.kept import MOVEMENT, with_fields_left_out
+from trailveil.release.request import HAS_THE_REST, Method, Request, check_target
+from trailveil.traces.grid import LEAST, Grid, position_grid
+from trailveil.traces.projection import Frame, placed
+from trailveil.traces.selection import Stretch
+from trailveil.traces.structure import NOTHING_EXACT, Structure, structure_of
+from trailveil.traces.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What the release guarantees of one stretch.
+
+    fixes: recorded in it. withheld: of those. exposures: what each adversary is left with. cut:
+    seconds before and after it of which nothing is released, or None. sides: how many sides are
+    recorded beyond the cut, 1 or 2. place: the number of the place that it may be at, the same for
+    parts that may be at one. together: with how many of these it is reckoned, see
+    `trailveil.release.cutting.reckoned_together`.
+    """
+
+    stretch: Stretch
+    fixes: int
+    withheld: int
+    guarantee: Guarantee
+    exposures: tuple[Exposure, ...]
+    cut: float | None = None
+    sides: int = 2
+    place: int = 0
+    together: int = 1
+
+    @property
+    def deviation(self) -> float:
+        """Metres per coordinate that an adversary with no idea of the place is left with."""
+        return min(one.posterior for one in self.exposures if one.prior == float("inf"))
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Plan:
+    """A designed release, before any noise is drawn. It holds the true trace: keep it private.
+
+    lattice: the places (n, 2) in micrometres. mechanism: the noise of each coordinate. designs:
+    of the noise of each part, with its proof; none without noise. everywhere: of noise for every
+    place at once, the worst case of each kind of adversary. common: noise shared with other
+    releases, the last columns of the mechanism. structure: what is exact in the recording. visited:
+    the places with names that it counts on, of `trailveil.ledger.places`.
+    """
+
+    trace: Trace
+    frame: Frame
+    lattice: NDArray[np.int64]
+    request: Request
+    mechanism: Mechanism
+    findings: tuple[Finding, ...]
+    designs: tuple[WindowNoise, ...] = ()
+    everywhere: tuple[Worst, ...] = ()
+    common: tuple[Common, ...] = ()
+    structure: Structure = NOTHING_EXACT
+    visited: tuple[Any, ...] = ()
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Of the part that is protected least. Raises InvalidValue where no part is stated."""
+        if not self.findings:
+            raise InvalidValue("a guarantee must be of a part, got noise for every place: see text")
+        return max((one.guarantee for one in self.findings), key=lambda one: one.mu)
+
+    @property
+    def exposures(self) -> tuple[Exposure, ...]:
+        """What each adversary learns of each part."""
+        return tuple(one for finding in self.findings for one in finding.exposures)
+
+    @property
+    def grid(self) -> Grid:
+        """The grid that the recorded positions lie on."""
+        return _grid_of(self.trace)
+
+    @property
+    def components(self) -> int:
+        """How many single mechanisms the noise is the sum of."""
+        return int(self.mechanism.factor.shape[1]) + (self.mechanism.floor > 0)
+
+    @property
+    def own_columns(self) -> int:
+        """How many columns of the mechanism are of this release alone: the first ones."""
+        shared = sum(one.columns.shape[1] for one in self.common)
+        return int(self.mechanism.factor.shape[1]) - int(shared)
+
+
+@lru_cache(maxsize=1)
+def _grid_of(trace: Trace) -> Grid:
+    """The grid of a trace, found once: audits draw a release thousands of times."""
+    return position_grid(trace.positions)
+
+
+def identity(trace: Trace, request: Request, common: Sequence[Common] = ()) -> tuple[bytes, ...]:
+    """All that a release depends on: times, places, the whole design. To be hashed with a key."""
+    frame, places = placed(trace.positions)
+    whole = (repr(frame).encode(), request.design.encode(), *named_in_full(common))
+    return (trace.times.astype("<i8").tobytes(), places.astype("<i8").tobytes(), *whole)
+
+
+def plan(
+    trace: Trace, request: Request, common: Sequence[Common] = (), cache: Cache | None = None
+) -> Plan:
+    """Find the cut or the noise for a trace, and compute what it guarantees.
+
+    common: noise that other releases share, such as that of places that are visited again. What is
+    found of the parts of the request counts on none of it. cache: where designs are kept beyond
+    this process: nothing but time depends on it. Fields of the trace are left out around what is
+    protected: see `trailveil.release.kept`. Raises Refused where nothing would be left to release,
+    no noise can meet the target, or fields are not reckoned with; InvalidValue where nothing is to
+    be protected.
+    """
+    if not (request.stretches or common) or request.method is Method.EVERYWHERE:
+        raise InvalidValue("something must be protected, got nothing: state a time or a stay")
+    request = request.framed(placed(trace.positions)[0])
+    check_target(request)
+    windows, cuts = _cuts(trace, request)
+    base = _silent(trace, request, windows, cuts, common)
+    designs = _designed(windows, request, cache) if request.method is not Method.CUT else []
+    mechanism = _sum_of(base, windows, designs)
+    if mechanism.max_std > LARGEST_STD:
+        raise Refused(
+            f"the noise must stay below {LARGEST_STD / 1000:g} km, got more: state a smaller "
+            "radius, a larger epsilon, or --mechanism cut"
+        )
+    trace = _leaving(trace, request, base, common)
+    places = at_one_place(trace, request.stretches, request.radius)
+    together = reckoned_together(trace, request.stretches, places)
+    findings = tuple(
+        replace(_finding(window, request, mechanism, seconds), place=place, together=count)
+        for window, seconds, place, count in zip(windows, cuts, places, together, strict=True)
+    )
+    made = Plan(trace, *placed(trace.positions), request, mechanism, findings, tuple(designs))
+    return with_common(made, common)
+
+
+def _cuts(trace: Trace, request: Request) -> tuple[list[Window], list[float | None]]:
+    """The windows of a request, and seconds outward from each of which nothing is released.
+
+    None for no cut. What is reckoned together must leave so many times as much.
+    """
+    parts = request.stretches
+    windows = [Window.of(trace, one, request.uncertain) for one in parts]
+    # The seconds around a part in which it may really begin or end go with it.
+    asked = None if request.withhold is None else max(request.withhold - request.uncertain, 0.0)
+    if not request.method.cuts:
+        return windows, [asked] * len(windows)
+    together = reckoned_together(trace, parts, at_one_place(trace, parts, request.radius))
+    variances = [
+        max(count * request.variance, part.variance * request.wide**2)
+        for part, count in zip(parts, together, strict=True)
+    ]
+    return windows, [
+        max(window.least_cut(request.paces, variance), asked or 0.0)
+        for window, variance in zip(windows, variances, strict=True)
+    ]
+
+
+def released_rows(
+    trace: Trace, request: Request, common: Sequence[Common] = ()
+) -> NDArray[np.intp]:
+    """The indices of the fixes that such a release has. Raises Refused for fewer than two."""
+    return _silent(trace, request, *_cuts(trace, request), common).rows
+
+
+def _silent(
+    trace: Trace,
+    request: Request,
+    windows: Sequence[Window],
+    cuts: Sequence[float | None],
+    common: Sequence[Common],
+) -> Mechanism:
+    """No noise, and nothing released that is cut."""
+    base = no_noise(trace.seconds)
+    for one in common:
+        base = base.withholding(one.withheld)
+    for window, seconds in zip(windows, cuts, strict=True):
+        if seconds is not None:
+            base = base.withholding(window.within(seconds))
+    if base.rows.size < 2:
+        raise _nothing_left(trace, request, cuts)
+    return base
+
+
+def _designed(
+    windows: Sequence[Window], request: Request, cache: Cache | None
+) -> list[WindowNoise]:
+    """The noise of each window."""
+    bound = request.bound if request.leave is None else _bound_for(request)
+    found = []
+    for one in windows:
+        begin, end = one.stretch.begin / 1e9, one.stretch.end / 1e9
+        length = end - begin + 2 * request.uncertain
+        found.append(noise_of(length, one.sides(), request.adversaries, bound, cache))
+    return found
+
+
+def _bound_for(request: Request) -> float:
+    """The loss by which every adversary is left with the metres that were asked for."""
+    known = min(one.variance(2, one.place) for one in request.adversaries)
+    if known <= request.variance:
+        raise _too_much(known, request.scale)
+    return 1 / request.variance - 1 / known
+
+
+def _too_much(known: float, scale: float) -> BeyondPrior:
+    most = int(CIRCLE_68 * known**0.5 / scale)
+    error = BeyondPrior(known**0.5)
+    error.args = (
+        f"metres to leave must be below {most} with noise, got more: somebody whom the noise is "
+        f"made against knows the place that well without any release; say --leave {most - 1}, or "
+        "--mechanism cut",
+    )
+    error.public = error.args[0]
+    return error
+
+
+def _sum_of(
+    base: Mechanism, windows: Sequence[Window], designs: Sequence[WindowNoise]
+) -> Mechanism:
+    """The independent noises of all windows, together: zeros but near them."""
+    if not designs:
+        return base
+    pairs = zip(windows, designs, strict=True)
+    whole = together([(window.before, window.after, noise) for window, noise in pairs])
+    return replace(base, factor=whole)
+
+
+def _nothing_left(trace: Trace, request: Request, cuts: Sequence[float | None]) -> Refused:
+    minutes = (max((one or 0.0 for one in cuts), default=0.0) + request.uncertain) / 60
+    parts = len(request.stretches)
+    return Refused(
+        f"at least two fixes must remain, got fewer: {minutes:.1f} min are cut on each side of "
+        f"{parts} protected part{'s' * (parts != 1)}, of a recording of {trace.duration / 60:.1f} "
+        "min; state a smaller --radius or a faster --activity, or use --mechanism noise"
+        + (
+            ", or state fewer --ways of a place"
+            if any(p.variance for p in request.stretches)
+            else ""
+        )
+        + (", or leave other visits as recorded (--no-returns)" if request.returns else "")
+    )
+
+
+def _leaving(trace: Trace, request: Request, base: Mechanism, common: Sequence[Common]) -> Trace:
+    """The trace with the fields that may leave."""
+    first = int(trace.times[base.rows[0]])
+    around = [*request.stretches, *(part for one in common for part in one.around)]
+    # Where a cut alone protects, released places are exact: but how one moves is not.
+    told = MOVEMENT if request.method is Method.CUT and not common else None
+    who = set(request.who).intersection(*(one.who for one in common))
+    return with_fields_left_out(trace, around, who, first, only=told)
+
+
+def with_common(made: Plan, common: Sequence[Common]) -> Plan:
+    """The plan with noise besides that other releases share, and independent noise where any is.
+
+    The latter hides what is exact: it is as wide as a step of the recorded grid, as LEAST, and as
+    the measurement noise of the prior, of which a recording that repeats or smooths has none.
+    """
+    mechanism = made.mechanism
+    for one in common:
+        columns = Mechanism(mechanism.times, one.columns, released=~one.withheld)
+        mechanism = mechanism.plus(columns)
+    measured = noise_variance(made.request.kernel, mechanism.times) ** 0.5
+    least = max(made.grid.metres, LEAST, measured)
+    mechanism, common = mechanism.hiding(least), (*made.common, *common)
+    return replace(
+        made, mechanism=mechanism, common=common, structure=structure_of(made.trace, made.grid)
+    )
+
+
+def _finding(window: Window, request: Request, mechanism: Mechanism, cut: float | None) -> Finding:
+    exposures = []
+    if cut is not None and request.method is not Method.NOISE:
+        # A visit that another recording had may be longer ago than its cut.
+        left = window.left(request.paces, max(cut, np.nextafter(window.silence, 0.0)))
+        exposures.append(Exposure(HAS_THE_REST, 1 / left))
+    if request.method is not Method.CUT:
+        bound = request.bound if request.leave is None else _bound_for(request)
+        for one in request.adversaries:
+            known = one.variance(window.sides(), one.place)
+            exposures.append(Exposure(one.name, bound, known**0.5))
+    worst = max(one.loss for one in exposures)
+    radius, wide = request.radius * request.scale, request.wide
+    withheld = window.inside & ~np.asarray(mechanism.released)
+    return Finding(
+        window.stretch,
+        int(window.inside.sum()),
+        int(withheld.sum()),
+        Guarantee(radius * worst**0.5, request.order),
+        tuple(replace(one, loss=one.loss * wide**2, prior=one.prior / wide) for one in exposures),
+        None if cut is None else cut + request.uncertain,
+        window.sides(cut or 0.0),
+    )

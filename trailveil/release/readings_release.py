@@ -1,0 +1,326 @@
+"""The main job for readings of one quantity: a plain series in, a protected one out.
+
+As trailveil.release.plan does it for traces: noise is designed and judged by its losses, and never
+meets a value in floating point. Values and noise are whole steps of 10^-DECIMALS of the unit, and
+their sum is what leaves. The adversary is the paper's: who knows how such a series behaves (the
+prior, of any mean), and none of its values.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable
+from trailveil.gp.gaussian import cholesky_factor
+from trailveil.gp.kernels import Kernel
+from trailveil.gp.statespace import is_markov
+from trailveil.privacy.adversaries import Named
+from trailveil.privacy.guarantee import Guarantee, loss_bound_for
+from trailveil.privacy.loss import loss_matrix, marginal_losses
+from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.privacy.precision import known_variances
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
+from trailveil.release.crops import LARGEST_FULL_MATRIX, crops
+from trailveil.release.demands import Left, Target
+from trailveil.release.drawing import noise_of
+from trailveil.traces.grid import Grid, reading_grid
+from trailveil.traces.readings import Readings
+from trailveil.traces.selection import Stretch, within
+from trailveil.version import DESIGN_VERSION
+from trailveil.wording import number_between
+
+if TYPE_CHECKING:
+    from trailveil.release.designing import Designed
+
+DECIMALS = 6
+"""Of the steps in which values and noise are added; released values have as many as recorded."""
+
+_STEP = 10.0**-DECIMALS
+# Of the unit: noise of less has, in double precision, digits far below a step. With more, a value's
+# last steps could be read through it.
+_LARGEST_STD = 1e8
+_A_LITTLE, _MOST_STEPS = 1e-6, 20
+# How many values of a part are judged by the whole recording, and how much more noise than seems
+# to be missing.
+_LOOKED_AT, _TO_BE_SURE = 41, 1.02
+# The measurement noise of a prior must be this many steps, so that rounding the true values to
+# whole steps changes nothing.
+_LEAST_NOISE_STEPS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingsRequest:
+    """What is wanted of a release of readings.
+
+    stretches: what to protect, none for every reading. radius: in the unit. kernel: the prior, in
+    the unit and seconds, with measurement noise. withhold: None, or the seconds around each stretch
+    within which nothing is released. noise: whether any is added, or withholding must be enough.
+    Raises InvalidValue for numbers out of range.
+    """
+
+    stretches: tuple[Stretch, ...]
+    radius: float
+    unit: str
+    kernel: Kernel
+    epsilon: float = 1.0
+    order: float = 5.0
+    withhold: float | None = None
+    noise: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        for name, least in (("radius", 0.0), ("epsilon", 0.0), ("order", 1.0)):
+            value = number_between(name, getattr(self, name), least, 1e12)
+            object.__setattr__(self, name, value)
+        if self.withhold is not None and self.withhold != 0:
+            number_between("withhold", self.withhold, 0.0, 1e9)
+        if (white := _measured(self.kernel)) < _LEAST_NOISE_STEPS * _STEP:
+            raise InvalidValue(
+                f"a prior must have a measurement noise of {_LEAST_NOISE_STEPS * _STEP:g} "
+                f"{self.unit} or more, got {white:g}: state what the instrument has"
+            )
+
+    @property
+    def bound(self) -> float:
+        """The most that the loss of one reading may be, 1 / unit^2."""
+        return loss_bound_for(self.epsilon, self.radius, self.order)
+
+    @property
+    def design(self) -> str:
+        """All of it that the noise depends on, in one line: not what stretches are called."""
+        when = tuple((one.begin, one.end) for one in self.stretches)
+        rest = tuple(getattr(self, one.name) for one in fields(self) if one.name != "stretches")
+        return repr((DESIGN_VERSION, when, *rest))
+
+
+def _measured(kernel: Kernel) -> float:
+    """The deviation of the measurement noise that a prior has, in the unit."""
+    origin = np.zeros(1)
+    white = [float(one.diagonal(origin)[0]) for one in kernel.terms() if one.is_white()]
+    return float(np.sqrt(sum(white)))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingsFinding:
+    """What the release guarantees of one stretch.
+
+    readings: recorded in it. withheld: of those. deviation: in the unit, the least that somebody
+    who knows the prior is left with, of any reading in it or of their mean.
+    """
+
+    stretch: Stretch
+    readings: int
+    withheld: int
+    guarantee: Guarantee
+    deviation: float
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ReadingsPlan:
+    """A designed release of readings, before any noise is drawn. Keep it private.
+
+    guarantee, deviation: of the worst stretch, as ReadingsFinding has them. findings: of each
+    stretch; none where every reading is protected. gap: how far
+    above the least noise it may be, or None where no bound is claimed.
+    """
+
+    readings: Readings
+    request: ReadingsRequest
+    mechanism: Mechanism
+    guarantee: Guarantee
+    deviation: float
+    findings: tuple[ReadingsFinding, ...] = ()
+    gap: float | None = None
+
+    @property
+    def grid(self) -> Grid:
+        """The grid that the recorded values lie on."""
+        return reading_grid(self.readings.values)
+
+
+def identity_of(readings: Readings, request: ReadingsRequest) -> Iterable[bytes]:
+    """All that a release depends on: times, values, the whole design. To be hashed with a key."""
+    steps = readings.steps(DECIMALS).astype("<i8").tobytes()
+    return (readings.times.astype("<i8").tobytes(), steps, request.design.encode())
+
+
+def plan_readings(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
+    """Design the noise for readings and compute what it guarantees.
+
+    Raises Refused where nothing would be left to release, the noise would be too large for exact
+    sums, or withholding alone is not enough; Unavailable for full matrices that would be too large;
+    InvalidValue for values of too many digits.
+    """
+    readings.steps(DECIMALS)
+    made = _plan_every(readings, request) if not request.stretches else _plan(readings, request)
+    least = max(made.grid.step, _measured(request.kernel))
+    made = replace(made, mechanism=made.mechanism.hiding(least))
+    if made.mechanism.max_std > _LARGEST_STD:
+        raise Refused(
+            f"the noise must stay below {_LARGEST_STD:g} {request.unit}, got more: take a larger "
+            "unit (and values in it), a smaller radius or a larger epsilon"
+        )
+    return made
+
+
+def _plan(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
+    """Noise for the stated stretches."""
+    seconds, target = readings.seconds, Target(request.bound, (Named.PLAIN,))
+    spans = [one.seconds(readings) for one in request.stretches]
+    silent = within(readings.times, request.stretches, request.withhold)
+    base = no_noise(seconds).withholding(silent)
+    if base.rows.size < 2:
+        raise Refused(
+            "at least two readings must remain to be released, got fewer: protect or withhold a "
+            "shorter part"
+        )
+    found = crops(request.kernel, seconds, spans, target.deviation)
+    from trailveil.release.designing import only_withheld, optimal  # it takes long to import
+
+    designed = (optimal if request.noise else only_withheld)(found, base, target)
+    if len(found) > 1 or found[0].last - found[0].first < len(readings):
+        designed = _of_the_whole(readings, request, designed)
+    return _judged(readings, request, designed)
+
+
+def _of_the_whole(readings: Readings, request: ReadingsRequest, designed: "Designed") -> "Designed":
+    """Noise that holds beside what the rest of a long recording tells of its level, if it has one.
+
+    It was sought around the protected parts alone. Raises Refused where none holds.
+    """
+    if not any(term.level_variance() for term in request.kernel.terms()):
+        return designed
+    prior, mechanism = Prior(request.kernel, readings.seconds), designed.mechanism
+    spans = [one.seconds(readings) for one in request.stretches]
+    for _ in range(_MOST_STEPS):
+        losses = [_loss_of(prior, mechanism, span) for span in spans]
+        share = max(losses) / request.bound
+        if share <= 1:
+            left = tuple(
+                tuple(_at_least(one, loss) for one in each)
+                for each, loss in zip(designed.left, losses, strict=True)
+            )
+            return replace(designed, mechanism=mechanism, left=left)
+        if not request.noise:
+            break
+        mechanism = mechanism.scaled(share * _TO_BE_SURE)
+    raise Refused(
+        "the rest of a long recording must not tell a protected reading, got a prior whose level "
+        "it tells: protect a shorter part, or split the recording"
+    )
+
+
+def _loss_of(prior: Prior, mechanism: Mechanism, span: tuple[float, float]) -> float:
+    """The largest loss of the values in a span, some of many, and of their mean."""
+    inside = prior.times[(prior.times >= span[0]) & (prior.times <= span[1])]
+    if not inside.size:
+        inside = np.array([sum(span) / 2])
+    some = np.unique(np.linspace(0, inside.size - 1, _LOOKED_AT).round().astype(int))
+    every = Secret("every", inside[some], np.eye(some.size))
+    losses = [float(np.max(marginal_losses(prior, every, mechanism)))]
+    if inside.size > 1:
+        losses.append(float(loss_matrix(prior, Secret.mean(inside), mechanism).matrix[0, 0]))
+    return max(losses)
+
+
+def _at_least(one: Left, loss: float) -> Left:
+    """What is left where at least so much is lost."""
+    if loss <= one.loss:
+        return one
+    return replace(one, loss=loss, least=(one.least**-2 + loss - one.loss) ** -0.5)
+
+
+def draw_readings(made: ReadingsPlan, seed: bytes) -> tuple[Readings, NDArray[np.int64]]:
+    """The released readings, and their values in whole steps of 10^-DECIMALS of the unit (n,).
+
+    seed: 32 secret bytes that belong to this plan alone.
+    """
+    noise = noise_of(_drawable(made.mechanism), seed, "value")
+    whole = made.readings.steps(DECIMALS) + np.floor(noise / _STEP + 0.5).astype(np.int64)
+    rows = made.mechanism.rows
+    grid = made.grid.rounded(whole[rows])
+    return replace(
+        made.readings, times=made.readings.times[rows], values=np.asarray(grid * _STEP)
+    ), grid
+
+
+def _drawable(mechanism: Mechanism) -> Mechanism:
+    """The same noise, with a matrix in place of a process that is not Markov: O(n^2) numbers."""
+    process, times = mechanism.process, mechanism.times
+    if process is None or is_markov(process, times):
+        return mechanism
+    factor = np.hstack([mechanism.factor, cholesky_factor(process(times, times))])
+    return replace(mechanism, process=None, factor=factor)
+
+
+def _plan_every(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
+    """Noise for every reading by itself, a little above the least there can be for all of them."""
+    if request.withhold is not None or not request.noise:
+        raise InvalidValue("a release that protects every reading must withhold nothing, got some")
+    if len(readings) > LARGEST_FULL_MATRIX:
+        raise Unavailable(
+            f"readings of which every one is protected must be at most {LARGEST_FULL_MATRIX}, got "
+            f"{len(readings)}: release fewer, such as hourly means"
+        )
+    prior = Prior(request.kernel, readings.seconds)
+    every = Secret("every", prior.times, np.eye(len(readings)))
+
+    # Noise that hides each recorded value so well hides each true one a little less.
+    bound = request.bound
+    from trailveil.designer import design  # it takes long to import
+
+    for _ in range(_MOST_STEPS):
+        mechanism, _certificate = design(prior, None, bounds=[bound])
+        losses = marginal_losses(prior, every, mechanism)
+        loss = float(np.max(losses))
+        if loss <= request.bound:
+            break
+        bound *= (1 - _A_LITTLE) * request.bound / loss
+    else:
+        raise NumericalError(
+            "noise for every reading must meet its target, got none that does: state another prior"
+        )
+    guarantee = Guarantee(request.radius * float(np.sqrt(loss)), request.order)
+    known = 1.0 / known_variances(prior, every)
+    least = 1.0 / float(np.sqrt(np.max(losses + known)))
+    return ReadingsPlan(readings, request, mechanism, guarantee, least)
+
+
+def _judged(readings: Readings, request: ReadingsRequest, designed: "Designed") -> ReadingsPlan:
+    released = np.asarray(designed.mechanism.released)
+    findings = [
+        _finding(readings, request, stretch, left, released)
+        for stretch, left in zip(request.stretches, designed.left, strict=True)
+    ]
+    worst = max(findings, key=lambda one: one.guarantee.mu)
+    return ReadingsPlan(
+        readings,
+        request,
+        designed.mechanism,
+        worst.guarantee,
+        worst.deviation,
+        tuple(findings),
+        designed.gap,
+    )
+
+
+def _finding(
+    readings: Readings,
+    request: ReadingsRequest,
+    stretch: Stretch,
+    left: tuple[Left, ...],
+    released: NDArray[np.bool_],
+) -> ReadingsFinding:
+    inside = (readings.times >= stretch.begin) & (readings.times <= stretch.end)
+    loss = max(one.loss for one in left)
+    return ReadingsFinding(
+        stretch,
+        int(inside.sum()),
+        int((inside & ~released).sum()),
+        Guarantee(request.radius * float(np.sqrt(loss)), request.order),
+        min(one.least for one in left) if loss > 0 else float("inf"),
+    )

@@ -1,0 +1,188 @@
+"""What is asked of a release: how much is to be left of what, to whom, and by what mechanism."""
+
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+
+from trailveil.errors import InvalidValue, Refused
+from trailveil.gp.kernels import Kernel
+from trailveil.privacy.adversaries import DEFAULT, Named
+from trailveil.privacy.anytime import movement_of
+from trailveil.privacy.guarantee import CIRCLE_68, loss_bound_for
+from trailveil.privacy.knowledge import Knowledge
+from trailveil.privacy.movement import Movement
+from trailveil.privacy.priors import BUILT_IN
+from trailveil.release.cutting import Paces
+from trailveil.traces.activities import ACTIVITIES, MIDDLE, UNKNOWN
+from trailveil.traces.projection import Frame
+from trailveil.traces.selection import Stretch
+from trailveil.traces.trace import Trace
+from trailveil.version import DESIGN_VERSION
+from trailveil.wording import number_between
+
+DEFAULT_KERNEL = BUILT_IN["default"].kernel
+"""The prior of movement where none is stated; metres and seconds."""
+
+STRANGER = "a stranger"
+KNOWS_PLACE = "someone who knows one true place"
+KNOWS_PATH = "someone who knows your path"
+HAS_THE_REST = "someone who has the rest of your track and a map"
+
+# Metres per coordinate: the most that an adversary can be left with.
+_MOST_UNSURE = 20_000.0
+# Seconds: the time constant of the slowest movement that is reckoned with; how far from a window a
+# place is known from on; how far from a part the path is known.
+_TIME_CONSTANT, _PLACE_AWAY, _PATH_AWAY = 60.0, 60, 300
+
+NOISE_AGAINST = (Named.PLAIN, Named.POINT, Named.PATH)
+"""The adversaries that noise may be made against, by name."""
+
+
+class Method(StrEnum):
+    """The mechanisms of `protect`."""
+
+    CUT = "cut"
+    NOISE = "noise"
+    BOTH = "both"
+    EVERYWHERE = "everywhere"
+    """Noise for every place at once: see `release.everywhere`, which plans such a release."""
+
+    @property
+    def cuts(self) -> bool:
+        """Whether nothing is released around what is protected."""
+        return self in (Method.CUT, Method.BOTH)
+
+
+# Of a request: what its design does not depend on, but on what it stands beside.
+_ELSEWHERE = {"stretches", "returns", "scale"}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is wanted of a release.
+
+    stretches: what to protect. radius: metres. who: the adversaries that noise is made against, by
+    name. leave: metres around the true place, the 68 % circle that each of them must be left with,
+    in place of epsilon. withhold: seconds around each part, at least, of which nothing is released,
+    or None for what is needed. floor: m/s, at least how fast the person moves away from a part,
+    or None for what the recording states. middle: m/s, the same for a cut in the middle of a
+    recording; None for half of the floor.
+    uncertain: seconds around a part within which nothing is assumed of the movement. steady:
+    seconds around a part within which a stranger assumes nothing, either. returns: whether the
+    stretches hold every time at which the trace is at one of their places. scale: how much longer
+    than in truth a distance can be in the frame of the trace, see `framed`. Raises InvalidValue for
+    numbers out of range.
+    """
+
+    stretches: tuple[Stretch, ...]
+    radius: float = 100.0
+    epsilon: float = 1.0
+    order: float = 5.0
+    who: tuple[Named, ...] = DEFAULT
+    method: Method = Method.CUT
+    kernel: Kernel = DEFAULT_KERNEL
+    leave: float | None = None
+    withhold: float | None = None
+    floor: float | None = None
+    middle: float | None = None
+    uncertain: int = 60
+    steady: int = 300
+    returns: bool = False
+    scale: float = 1 + Frame.SCALE_ERROR
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        for name in ("radius", "epsilon", "order", "leave"):
+            value = getattr(self, name)
+            if value is not None:
+                least = 1.0 if name == "order" else 0.0
+                object.__setattr__(self, name, number_between(name, value, least, 1e9))
+        if self.withhold is not None and self.withhold != 0:
+            number_between("withhold", self.withhold, 0.0, 1e9)
+        for pace in (self.floor, self.middle):
+            if pace is not None:
+                number_between("the floor", pace, 0.01, 1000.0)
+        if not 0 <= self.uncertain <= self.steady <= 86_400:
+            raise InvalidValue(
+                "uncertain and steady must be 0 to 86,400 seconds, the first no longer, got "
+                f"{self.uncertain} and {self.steady}"
+            )
+
+    @property
+    def bound(self) -> float:
+        """The most that the loss of one location may be, 1 / m^2, at the frame's worst scale."""
+        return loss_bound_for(self.epsilon, self.radius * self.scale, self.order)
+
+    @property
+    def wide(self) -> float:
+        """How much larger the scale is than that of the frames of most traces, 1 for these."""
+        return self.scale / (1 + Frame.SCALE_ERROR)
+
+    def framed(self, frame: Frame) -> "Request":
+        """The same request of a trace in this frame."""
+        return replace(self, scale=1 + frame.scale_error)
+
+    @property
+    def variance(self) -> float:
+        """Square metres per coordinate that must be left to who has no idea of the place."""
+        if self.leave is None:
+            return 1 / self.bound
+        # Distances in the frame are a little longer than they are.
+        return (self.leave * self.scale / CIRCLE_68) ** 2
+
+    @property
+    def slowest(self) -> Movement:
+        """The least that the person moves away from a part; that of the slowest where unknown."""
+        return Movement(self.floor or ACTIVITIES[UNKNOWN], _TIME_CONSTANT)
+
+    def at_pace_of(self, trace: Trace) -> "Request":
+        """The same with a floor: where none was stated, that of what the recording states."""
+        if self.floor is not None:
+            return self
+        activity = trace.activity or UNKNOWN
+        return replace(self, floor=ACTIVITIES[activity], middle=MIDDLE[activity])
+
+    @property
+    def paces(self) -> Paces:
+        """The same, where nothing is released around a part."""
+        end = self.slowest.speed
+        middle = MIDDLE[UNKNOWN] if self.floor is None else self.middle or end / 2
+        return Paces(self.slowest, Movement(min(middle, end), _TIME_CONSTANT))
+
+    @property
+    def adversaries(self) -> tuple[Knowledge, ...]:
+        """Whom noise is made against."""
+        moving = movement_of(self.kernel)
+        usual = Movement(moving.std, moving.time_constant)
+        found = [Knowledge(STRANGER, self.slowest, steady=self.steady - self.uncertain)]
+        if Named.POINT in self.who:
+            found.append(Knowledge(KNOWS_PLACE, usual, place=_PLACE_AWAY))
+        if Named.PATH in self.who:
+            away = max(_PATH_AWAY - self.uncertain, _PLACE_AWAY)
+            found.append(Knowledge(KNOWS_PATH, usual, path=away))
+        return tuple(found)
+
+    @property
+    def design(self) -> str:
+        """All of it that the release depends on, in one line: not what stretches are called.
+
+        The scale is that of the trace's frame, which stands beside it.
+        """
+        when = tuple(
+            (one.begin, one.end, *([one.variance] if one.variance else []))
+            for one in self.stretches
+        )
+        rest = tuple(getattr(self, one.name) for one in fields(self) if one.name not in _ELSEWHERE)
+        return repr((DESIGN_VERSION, when, *rest))
+
+
+def check_target(request: Request) -> None:
+    """Refuse a target that would leave adversaries with more than any prior allows for."""
+    deviation = request.variance**0.5
+    if deviation > _MOST_UNSURE:
+        option, metres = ("leave", request.leave) if request.leave else ("radius", request.radius)
+        most = int(metres * _MOST_UNSURE / deviation)
+        larger = "" if request.leave else ", or a larger --epsilon"
+        raise Refused(
+            f"an adversary must be left with at most {_MOST_UNSURE / 1000:g} km, got "
+            f"{deviation / 1000:.4g} km: state --{option} {most} or less{larger}"
+        )

@@ -1,0 +1,179 @@
+"""Fixes as they come out of a file, one by one, until they are a recording.
+
+Tracks and segments get a number when their first fix comes; what has none is counted. Further
+fields (heart rate, elevation, ...) that were not asked for are counted and forgotten, and so are
+their names, which are text of the file.
+"""
+
+import re
+from array import array
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.errors import UnreadableInput
+from trailveil.traces.activities import activity_of, slowest
+from trailveil.traces.formats.moments import Moment, Trouble
+from trailveil.traces.formats.values import Values
+from trailveil.traces.trace import Recording, Seen
+
+NO_TIME: Final = int(np.datetime64("NaT", "ns").astype(np.int64))
+"""How a fix without a time is held among integers: as NumPy does."""
+
+MOST_POINTS: Final = 10_000_000
+"""Records of a position that are read where nothing else is said: ten years of one in 30 s."""
+
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_MOST_FIELDS = 1000  # a file that makes up a name for each fix must not fill the memory
+
+
+def number(text: str | None) -> float:
+    """A decimal number as it stands, NaN for any other text: no underscore, no word, no comma."""
+    return float(text) if text and _NUMBER.fullmatch(text := text.strip()) else float("nan")
+
+
+class Fixes:
+    """Collects fixes in file order; `where` names the file in messages.
+
+    values: takes the fields in `wanted` of the latest fix. most: how many fixes there may be.
+    """
+
+    def __init__(self, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> None:
+        self.values: Final = Values(wanted)
+        self.most: Final = most
+        self._where: Final = where
+        self._times = array("q")
+        self._naive = bytearray()
+        self._positions = array("d")
+        self._segments = array("q")
+        self._tracks: list[int] = []
+        self._new_track = self._new_segment = True
+        self._name = ""
+        self._stated: list[set[str]] = [set()]
+        self._moving: list[set[str]] = []
+        self._counts = dict.fromkeys(Seen.__dataclass_fields__, 0)
+        self._fields: set[str] = set()
+
+    def __len__(self) -> int:
+        """How many fixes there are so far."""
+        return len(self._times)
+
+    def begin_track(self) -> None:
+        """What follows belongs to another track, and so to another segment."""
+        self._new_track = self._new_segment = True
+        self._name = ""
+        self._stated.append(set())
+
+    def name(self, text: str) -> None:
+        """What the track is called that has begun; of two the first counts."""
+        if self._new_track:
+            self._name = self._name or text
+        else:
+            self.values.call(self._tracks[-1], text)
+
+    def activity(self, name: str) -> None:
+        """What the track that has begun is, in the words of the file."""
+        self._stated[-1].add(activity_of(name))
+
+    def begin_segment(self) -> None:
+        """What follows belongs to another segment."""
+        self._new_segment = True
+
+    def end_segment(self) -> None:
+        """A segment that has begun ends here; it is counted where it had no fix."""
+        if self._new_segment:
+            self.count("empty_segments")
+
+    def fix(self, latitude: float, longitude: float) -> None:
+        """A fix, in degrees, NaN where unreadable, as yet without a time.
+
+        Raises UnreadableInput for more fixes than are read.
+        """
+        if len(self._times) >= self.most:
+            raise too_many(self._where, self.most)
+        if self._new_segment:  # only now is it known that the segment, and the track, have a fix
+            last = self._tracks[-1] if self._tracks else -1
+            self._tracks.append(last + self._new_track)
+            if self._new_track:
+                self.values.call(self._tracks[-1], self._name)
+                self._moving.append(self._stated[-1])
+            self._new_track = self._new_segment = False
+        self._positions.extend((latitude, longitude))
+        self._times.append(NO_TIME)
+        self._naive.append(False)
+        self._segments.append(len(self._tracks) - 1)
+        self.values.begin()
+
+    def extend(self, positions: NDArray[np.float64], times: NDArray[np.int64]) -> None:
+        """Further fixes of one segment, all sound: degrees (n, 2), and nanoseconds (n,) in UTC.
+
+        They state no field. Raises UnreadableInput for more fixes than are read.
+        """
+        if len(self._times) + len(times) > self.most:
+            raise too_many(self._where, self.most)
+        self.fix(*positions[0].tolist())
+        self._times[-1] = int(times[0])
+        self._times.frombytes(times[1:].tobytes())
+        self._positions.frombytes(positions[1:].tobytes())
+        more = len(times) - 1
+        self._naive.extend(bytes(more))
+        self._segments.extend([len(self._tracks) - 1] * more)
+        self.values.extend((), more)
+
+    def time(self, moment: Moment | Trouble) -> None:
+        """The time of the latest fix; of two the first counts."""
+        if isinstance(moment, Trouble):
+            self.trouble(moment)
+        elif self._times[-1] == NO_TIME:
+            self._times[-1], self._naive[-1] = moment
+
+    def trouble(self, trouble: Trouble) -> None:
+        """Count a time that is none."""
+        unreadable = trouble is Trouble.UNREADABLE
+        self.count("unreadable_times" if unreadable else "impossible_years")
+
+    def count(self, what: str, times: int = 1) -> None:
+        """Count something that is not taken, by its name in `trailveil.traces.trace.Seen`."""
+        self._counts[what] += times
+
+    def field(self, name: str) -> None:
+        """A further field of fixes, which is not taken: each name counts once."""
+        if len(self._fields) < _MOST_FIELDS:
+            self._fields.add(name)
+
+    def recording(self) -> Recording:
+        """What was collected. Raises UnreadableInput where that is nothing."""
+        if not self._times:
+            raise UnreadableInput(nothing(self._counts, self._where))
+        return Recording(
+            np.array(self._times, dtype=np.int64).view("datetime64[ns]"),
+            np.frombuffer(self._naive, dtype=np.bool_),
+            np.array(self._positions).reshape(-1, 2),
+            np.array(self._segments, dtype=np.intp),
+            tuple(self._tracks),
+            Seen(**self._counts | {"other_fields": len(self._fields)}),
+            self.values.finished(),
+            self.values.names(self._tracks[-1] + 1),
+            slowest(slowest(stated) for stated in self._moving),
+        )
+
+
+def too_many(where: str, most: int) -> UnreadableInput:
+    """The refusal of more fixes than are read."""
+    return UnreadableInput(
+        f"input must hold at most {most} fixes, got more: {where}; split it, or "
+        "state more with --max-points (protect, audit)"
+    )
+
+
+def nothing(counts: dict[str, int], where: str) -> str:
+    """The message for a file without a fix: what there was instead."""
+    found = ", ".join(
+        f"{what.replace('_', ' ')}: {count}" for what, count in counts.items() if count
+    )
+    return (
+        f"input must hold a recorded track, got {found or 'none'}: {where}; export the "
+        "recorded activity, not a plan or a list of places"
+    )

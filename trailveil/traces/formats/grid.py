@@ -1,0 +1,111 @@
+"""What every writer needs: rows in the order of segments, and degrees as text.
+
+Degrees are whole microdegrees (int64), or exactly those that were recorded (float64).
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from trailveil.errors import InvalidValue
+from trailveil.traces.fields import as_text
+from trailveil.traces.projection import MICRO
+from trailveil.traces.trace import Trace
+
+_LEAST, _MOST = np.array([-90.0, -180.0]), np.array([90.0, 180.0])
+_RADIUS = 6_371_008.8  # metres of the sphere
+
+
+Degrees = NDArray[np.int64] | NDArray[np.float64]
+Texts = tuple[tuple[str, list[str]], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """A trace as it is written: segment after segment, in the order of their numbers.
+
+    times: (n,) int64, nanoseconds since 1970 UTC; points: (n, 2) latitude and longitude, int64 in
+    microdegrees or float64 in degrees; tracks, segments: (n,) numbers from 0 without gaps, since
+    what has no fix is left out; starts: index of the first row of each segment, and n; fields: by
+    name, n decimal numbers as text, "" for none; one that no row states is left out; names: of
+    tracks, if any has one; decimals: of whole microdegrees, as many as the finest point has;
+    timed: whether times are written.
+    """
+
+    times: NDArray[np.int64]
+    points: Degrees
+    tracks: NDArray[np.intp]
+    segments: NDArray[np.intp]
+    starts: NDArray[np.intp]
+    fields: Texts = ()
+    names: tuple[str, ...] = ()
+    decimals: int = 6
+    timed: bool = True
+
+
+def rows_of(trace: Trace, grid: ArrayLike) -> Rows:
+    """Put a trace in order. Raises InvalidValue for a grid that does not fit it or the globe."""
+    points = _checked(grid, len(trace))
+    order = np.argsort(trace.segments, kind="stable")
+    found, segments = np.unique(trace.segments[order], return_inverse=True)
+    owners = np.array([trace.tracks[number] for number in found], dtype=np.intp)
+    numbers, inverse = np.unique(owners, return_inverse=True)
+    tracks = inverse[segments]
+    starts = np.searchsorted(segments, np.arange(len(found) + 1))
+    texts = ((name, as_text(name, values[order])) for name, values in trace.fields)
+    fields = tuple((name, cells) for name, cells in texts if any(cells))
+    names = tuple(trace.names[number] for number in numbers) if any(trace.names) else ()
+    own = (trace.times[order], points[order], tracks, segments, starts)
+    exact = points.dtype != np.int64
+    decimals = 6 if exact else max(1, decimals_of(points, 6))
+    return Rows(*own, fields, names, decimals, trace.timed)
+
+
+def decimals_of(whole: NDArray[Any], most: int) -> int:
+    """How many decimals the finest of some numbers has, given in whole steps of 10^-most."""
+    return next(
+        decimals for decimals in range(most + 1) if not np.any(whole % 10 ** (most - decimals))
+    )
+
+
+def way_lengths(rows: Rows) -> NDArray[np.float64]:
+    """Metres of the way of each segment, on a sphere."""
+    latitude, longitude = np.radians(whole_degrees(rows.points)).T
+    lat, lon = np.diff(latitude), np.diff(longitude)
+    half = np.sin(lat / 2) ** 2
+    half += np.cos(latitude[1:]) * np.cos(latitude[:-1]) * np.sin(lon / 2) ** 2
+    steps = 2 * _RADIUS * np.arcsin(np.sqrt(np.minimum(half, 1.0)))
+    starts = rows.starts.tolist()
+    return np.array([steps[start : end - 1].sum() for start, end in pairwise(starts)])
+
+
+def degrees(micro: int | float, decimals: int = 6) -> str:
+    """Whole microdegrees as degrees with 1 to 6 decimals, or exact degrees with all they have."""
+    if isinstance(micro, float):
+        return str(np.format_float_positional(micro, trim="0"))
+    whole, part = divmod(abs(micro) // 10 ** (6 - decimals), 10**decimals)
+    return f"{'-' if micro < 0 else ''}{whole}.{part:0{decimals}d}"
+
+
+def whole_degrees(points: Degrees) -> NDArray[np.float64]:
+    """Points as degrees."""
+    return np.asarray(points / MICRO if points.dtype == np.int64 else points, dtype=np.float64)
+
+
+def _checked(grid: ArrayLike, count: int) -> Degrees:
+    points = np.asarray(grid)
+    if points.shape != (count, 2) or points.dtype not in (np.int64, np.float64):
+        raise InvalidValue(
+            f"grid must be ({count}, 2) of int64, got {points.shape} of {points.dtype}: give whole "
+            "microdegrees, a row for each fix"
+        )
+    found = whole_degrees(points)
+    if not ((found >= _LEAST) & (found <= _MOST)).all():
+        raise InvalidValue(
+            "grid must lie on the globe, latitudes within -90..90 degrees and longitudes from -180 "
+            "to 180, got others: check its order and unit"
+        )
+    return points

@@ -1,0 +1,281 @@
+"""One row a format: its name, its suffixes, what its content looks like, who reads and writes it.
+
+A new format is a module with `read`, and `write` where it can be written, and a row.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from os import PathLike, fspath
+from pathlib import PurePath
+from typing import BinaryIO, Protocol
+
+from numpy.typing import ArrayLike
+
+from trailveil.errors import Unavailable, UnreadableInput, UnwritableOutput, installing
+from trailveil.files.source import named
+from trailveil.traces.fields import FIELDS
+from trailveil.traces.formats.collect import MOST_POINTS
+from trailveil.traces.trace import Recording, Trace
+
+
+class Reader(Protocol):
+    """From the content of a file, and its name for messages, to a recording.
+
+    wanted: names of `trailveil.traces.fields` to read besides; no other is looked at. most:
+    how many fixes there may be.
+    """
+
+    def __call__(
+        self, data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS
+    ) -> Recording:
+        """The recording."""
+
+
+Writer = Callable[[Trace, ArrayLike, BinaryIO], None]
+"""Writes times of a trace, the fields it carries, and positions in whole microdegrees (n, 2)."""
+
+_HEAD = 4096
+_BLANK = b"\xef\xbb\xbf\xff\xfe \t\r\n"  # and marks of UTF-8 and UTF-16
+_ZIP = b"pk\3\4"  # in small letters; what is in it may be stored as it is
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A row of the table. `looks_like` judges the first 4 KiB, lower case, without zero bytes.
+
+    write: None where files of the format are only read. needs: a package that is not always there,
+    and the extra that brings it. names: whether tracks have names in it, once they are kept.
+    untimed: whether fixes can be written without their times.
+    fields: those that it has a place for.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    looks_like: Callable[[bytes], bool]
+    read: Reader
+    write: Writer | None = None
+    needs: tuple[str, str] | None = None
+    names: bool = False
+    untimed: bool = False
+    fields: tuple[str, ...] = tuple(FIELDS)
+
+
+def _reader(module: str) -> Reader:
+    """The `read` of a module, which is imported when it is first needed."""
+
+    def read(
+        data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS
+    ) -> Recording:
+        found: Reader = import_module(f"trailveil.traces.formats.{module}").read
+        return found(data, where, wanted, most)
+
+    return read
+
+
+def _writer(module: str, name: str = "write") -> Writer:
+    """The `write` of a module, which is imported when it is first needed."""
+
+    def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
+        found: Writer = getattr(import_module(f"trailveil.traces.formats.{module}"), name)
+        found(trace, grid, stream)
+
+    return write
+
+
+def _holds(*marks: bytes) -> Callable[[bytes], bool]:
+    return lambda head: any(mark in head for mark in marks)
+
+
+def _begins(mark: bytes) -> Callable[[bytes], bool]:
+    return lambda head: head.lstrip(_BLANK).startswith(mark)
+
+
+def _is_json(*marks: bytes) -> Callable[[bytes], bool]:
+    """JSON that holds one of the marks; what it is in fact, its reader tells by all of it."""
+    begins = (b"{", b"[")
+    return lambda head: head.lstrip(_BLANK).startswith(begins) and _holds(*marks)(head)
+
+
+def _is_geojson(head: bytes) -> bool:
+    return _is_json(b'"feature', b'"coordinates"', b'"geometry"')(head) and not _MOVING(head)
+
+
+def _is_timeline(head: bytes) -> bool:
+    dated = _is_json(b'"starttime"')(head) and _holds(b'"visit"', b'"activity"')(head)
+    return dated or _is_json(*_TIMELINE)(head)
+
+
+def _is_owntracks(head: bytes) -> bool:
+    return _is_json(b'"_type"')(head) or _RECORDED.match(head) is not None
+
+
+def _is_kml(head: bytes) -> bool:
+    return _holds(b"<kml", b":kml")(head) and not head.startswith(_ZIP)
+
+
+def _is_nmea(head: bytes) -> bool:
+    return re.search(rb"\$[a-z]{2}(?:rmc|gga|zda|gll|gsa|gsv|vtg),", head) is not None
+
+
+def _is_table(head: bytes) -> bool:
+    from trailveil.traces.formats.delimited import looks_like_table
+
+    return looks_like_table(head)
+
+
+_MOVING = _is_json(b'"temporalgeometry"', b'"movingpoint"', b'"movinggeometry')
+_TIMELINE = (
+    *(b'"timelineobjects"', b'"semanticsegments"', b'"rawsignals"', b'"timelineedits"'),
+    *(b'"latitudee7"', b'"timelinepath"'),
+)
+_RECORDED = re.compile(rb"[\dtz:.+-]{10,40}\t[^\t\n]{1,40}\t *\{")  # OwnTracks' .rec
+_JSON = _reader("jsons")
+
+FORMATS: tuple[Format, ...] = (
+    Format(
+        "GPX",
+        (".gpx",),
+        _holds(b"<gpx", b":gpx"),
+        _reader("gpx"),
+        _writer("gpx"),
+        names=True,
+        untimed=True,
+    ),
+    Format(
+        "FIT",
+        (".fit",),
+        lambda head: b".fit" in head[:14],
+        _reader("fit"),
+        _writer("fit_writing"),
+        fields=("elevation", "speed", "heart_rate", "cadence", "power", "temperature"),
+    ),
+    Format(
+        "TCX",
+        (".tcx",),
+        _holds(b"trainingcenterdatabase"),
+        _reader("tcx"),
+        _writer("tcx"),
+        fields=("elevation", "speed", "heart_rate", "cadence", "power"),
+    ),
+    Format("KML", (".kml",), _is_kml, _reader("kml"), _writer("kml"), names=True),
+    Format("KMZ", (".kmz",), _begins(_ZIP), _reader("kmz"), _writer("kmz"), names=True),
+    Format("NMEA", (".nmea",), _is_nmea, _reader("nmea")),
+    Format("GeoLife", (".plt",), _begins(b"geolife trajectory"), _reader("plt")),
+    Format(
+        "GeoJSON",
+        (".geojson", ".json"),
+        _is_geojson,
+        _JSON,
+        _writer("geojson"),
+        names=True,
+    ),
+    Format("Moving Features", (".mfjson",), _MOVING, _JSON),
+    Format("Google Timeline", (), _is_timeline, _JSON),
+    Format("OwnTracks", (".rec",), _is_owntracks, _JSON),
+    Format(
+        "GeoParquet",
+        (".parquet", ".geoparquet"),
+        _begins(b"par1"),
+        _reader("parquet"),
+        _writer("parquet"),
+        needs=("pyarrow", "parquet"),
+    ),
+    Format("CSV", (".csv",), _is_table, _reader("delimited"), _writer("delimited")),
+    Format(
+        "TSV",
+        (".tsv",),
+        _is_table,
+        _reader("delimited"),
+        _writer("delimited", "write_tabs"),
+        untimed=True,
+    ),
+)
+
+
+def format_of(path: str | PathLike[str], data: bytes) -> Format:
+    """The format of a file: that of its suffix, unless its content looks like another.
+
+    Raises UnreadableInput where neither says one, and for Apple Health's export.xml.
+    """
+    suffix = _suffix(path)
+    head = data[:_HEAD].replace(b"\0", b"").lower()  # UTF-16 without its zeros reads as ASCII
+    if _holds(b"<healthdata", b"doctype healthdata", b"<clinicaldocument")(head):
+        raise UnreadableInput(
+            "input must be a recorded route, got the list of all records of Apple Health: "
+            f"{named(path)}; name a file of the same export, workout-routes/*.gpx"
+        )
+    by_suffix = [row for row in FORMATS if suffix in row.suffixes]
+    for row in (*by_suffix, *FORMATS):
+        if row.looks_like(head):
+            return row
+    if by_suffix:
+        return by_suffix[0]
+    raise UnreadableInput(
+        f"input must be of a format that is read ({_names(FORMATS)}), got another: {named(path)}; "
+        "convert it first"
+    )
+
+
+def format_to_write(suffix: str) -> Format:
+    """The format that writes files of a suffix such as ".gpx".
+
+    Raises UnwritableOutput for none, Unavailable for one whose package is not installed.
+    """
+    return _to_write(suffix)[0]
+
+
+def writer_of(suffix: str) -> Writer:
+    """What writes files of a suffix such as ".gpx". Raises as `format_to_write` does."""
+    return _to_write(suffix)[1]
+
+
+def _to_write(suffix: str) -> tuple[Format, Writer]:
+    for row in FORMATS:
+        if suffix.lower() in row.suffixes and row.write is not None:
+            _check_installed(row)
+            return row, row.write
+    raise UnwritableOutput(
+        f"output must be of a format that is written ({_names(row for row in FORMATS if row.write)}"
+        f"), got the suffix '{named(suffix)}': choose another name"
+    )
+
+
+def check_untimed(suffix: str) -> None:
+    """Refuse a format that is not written without times. Raises UnwritableOutput."""
+    row = format_to_write(suffix)
+    if not row.untimed:
+        raise UnwritableOutput(
+            f"an output without times must be GPX, got {row.name}: name it .gpx (-o, or --suffix "
+            "of a batch), or leave --drop-times out"
+        )
+
+
+def _check_installed(row: Format) -> None:
+    """Refuse at once, and not after the noise has been made."""
+    if row.needs is not None and not _is_there(row.needs[0]):
+        raise Unavailable(
+            f"{row.name} must be written with {row.needs[0]}, which is not installed: "
+            f"{installing(row.needs[1])}, or choose GPX, GeoJSON or CSV"
+        )
+
+
+def _is_there(package: str) -> bool:
+    return find_spec(package) is not None if package in sys.modules else _is_found(package)
+
+
+@lru_cache  # it looks through folders, and is asked for each trace of a batch
+def _is_found(package: str) -> bool:
+    return find_spec(package) is not None
+
+
+def _suffix(path: str | PathLike[str]) -> str:
+    return PurePath(fspath(path)).suffix.lower()
+
+
+def _names(rows: Iterable[Format]) -> str:
+    return ", ".join(" ".join([row.name, *row.suffixes]) for row in rows)

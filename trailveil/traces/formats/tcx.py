@@ -1,0 +1,213 @@
+"""TCX (Garmin Training Center): fixes of activities in; times and positions out.
+
+Read are Trackpoint elements of Activities: Time, and Position with LatitudeDegrees and
+LongitudeDegrees. Each Track is a segment, each Activity a track. A Trackpoint without a Position is
+a record of something else (a heart rate, a pause) and no fix. Courses are plans, and counted. What
+is asked for besides is taken from the parts of a Trackpoint that Garmin's schemas name. It is read
+from the same guarded parser as GPX, for the same reasons; tcxreader builds a whole tree, and gives
+up a file for one bad number.
+
+Written is an Activity for each track, and a Lap with one Track for each segment. What the schema
+asks a Lap for besides is computed from what is released (`totals`), or nothing.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import BinaryIO, Final
+from xml.sax import ContentHandler
+from xml.sax.xmlreader import AttributesImpl
+
+from numpy.typing import ArrayLike
+
+from trailveil.errors import UnreadableInput
+from trailveil.traces.formats.collect import MOST_POINTS, Fixes, number
+from trailveil.traces.formats.grid import Rows, degrees, rows_of, way_lengths
+from trailveil.traces.formats.guarded import check_depth, parse
+from trailveil.traces.formats.moments import format_moments, parse_moment
+from trailveil.traces.trace import NANOSECONDS, Recording, Trace
+
+_ROOT = "TrainingCenterDatabase"
+_POINT = [_ROOT, "Activities", "Activity", "Lap", "Track", "Trackpoint"]
+_LATITUDE, _LONGITUDE = "Position/LatitudeDegrees", "Position/LongitudeDegrees"
+_READ = ("Time", _LATITUDE, _LONGITUDE)
+_FIELDS: Final = {
+    "AltitudeMeters": "elevation",
+    "HeartRateBpm/Value": "heart_rate",
+    "Cadence": "cadence",
+    "Extensions/TPX/Speed": "speed",
+    "Extensions/TPX/Watts": "power",
+    "Extensions/TPX/RunCadence": "cadence",
+}
+_DEEPEST = len(_POINT) + 3
+_HEAD = (
+    '<?xml version="1.0" encoding="UTF-8"?>\n<TrainingCenterDatabase '
+    'xmlns="http://www.garmin.com/xmlschemas/TrainingCenterDatabase/v2">\n<Activities>\n'
+)
+_TAIL = "</Activities>\n</TrainingCenterDatabase>\n"
+_EXTENSION = "http://www.garmin.com/xmlschemas/ActivityExtension/v2"
+
+
+def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
+    """The fixes of all activities of a TCX document, in file order; `where` names it in messages.
+
+    wanted: fields to read besides.
+
+    Raises UnreadableInput where it is no TCX, not well-formed, or holds no fix of an activity.
+    """
+    handler = _Activities(where, wanted, most)
+    parse(data, handler, where)
+    return handler.fixes.recording()
+
+
+def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
+    """Write times of a trace at positions `grid`, (n, 2) whole microdegrees, as TCX.
+
+    Segments that have no fix are left out. Fields of the trace go with it, but for a temperature
+    and a course, which have no place. Raises InvalidValue for a grid that does not fit.
+    """
+    rows = rows_of(trace, grid)
+    stream.write(_HEAD.encode())
+    track = -1
+    for (start, end), (seconds, metres) in zip(_spans(rows), totals(rows), strict=True):
+        times = format_moments(rows.times[start:end])
+        lines = [] if track in {-1, rows.tracks[start]} else ["</Activity>"]
+        if rows.tracks[start] != track:
+            track = int(rows.tracks[start])
+            lines += ['<Activity Sport="Other">', f"<Id>{times[0]}</Id>"]
+        lines += [
+            f'<Lap StartTime="{times[0]}"><TotalTimeSeconds>{seconds}</TotalTimeSeconds>'
+            f"<DistanceMeters>{metres}</DistanceMeters><Calories>0</Calories>"
+            "<Intensity>Active</Intensity><TriggerMethod>Manual</TriggerMethod><Track>",
+            *_points(rows, start, end, times),
+            "</Track></Lap>\n",
+        ]
+        stream.write("\n".join(lines).encode())
+    stream.write(f"{'' if track < 0 else '</Activity>'}{_TAIL}".encode())
+
+
+def totals(rows: Rows) -> list[tuple[str, str]]:
+    """Seconds and metres of each segment, as they are written: of what is released."""
+    lengths = way_lengths(rows)
+    return [
+        (_decimal(int(rows.times[end - 1]) - int(rows.times[start])), f"{length:.1f}")
+        for (start, end), length in zip(_spans(rows), lengths, strict=True)
+    ]
+
+
+def _spans(rows: Rows) -> list[tuple[int, int]]:
+    return list(pairwise(rows.starts.tolist()))
+
+
+def _decimal(nanoseconds: int) -> str:
+    whole, part = divmod(nanoseconds, NANOSECONDS)
+    return f"{whole}.{part:09d}".rstrip("0").rstrip(".")
+
+
+def _points(rows: Rows, start: int, end: int, times: list[str]) -> list[str]:
+    fields = {name: texts[start:end] for name, texts in rows.fields}
+    none = [""] * (end - start)
+
+    def tagged(name: str, opens: str, closes: str) -> list[str]:
+        return [f"{opens}{text}{closes}" if text else "" for text in fields.get(name, none)]
+
+    before = [
+        tagged("elevation", "<AltitudeMeters>", "</AltitudeMeters>"),
+        tagged("heart_rate", "<HeartRateBpm><Value>", "</Value></HeartRateBpm>"),
+        tagged("cadence", "<Cadence>", "</Cadence>"),
+    ]
+    speeds = tagged("speed", "<Speed>", "</Speed>")
+    extended = map("".join, zip(speeds, tagged("power", "<Watts>", "</Watts>"), strict=True))
+    more = [
+        f'<Extensions><TPX xmlns="{_EXTENSION}">{text}</TPX></Extensions>' if text else ""
+        for text in extended
+    ]
+    beside = map("".join, zip(*before, more, strict=True))
+    return [
+        f"<Trackpoint><Time>{time}</Time><Position><LatitudeDegrees>{degrees(lat)}"
+        f"</LatitudeDegrees><LongitudeDegrees>{degrees(lon)}</LongitudeDegrees></Position>"
+        f"{text}</Trackpoint>"
+        for (lat, lon), time, text in zip(
+            rows.points[start:end].tolist(), times, beside, strict=True
+        )
+    ]
+
+
+class _Activities(ContentHandler):
+    """Collects fixes while the document passes by."""
+
+    def __init__(self, where: str, wanted: Sequence[str], most: int) -> None:
+        super().__init__()
+        self.fixes: Final = Fixes(where, wanted, most)
+        self._fields: Final = {at: name for at, name in _FIELDS.items() if name in wanted}
+        self._outer: Final = {"Position", *(place.split("/")[0] for place in self._fields)}
+        self._where: Final = where
+        self._path: list[str] = []
+        self._point: dict[str, str] | None = None
+        self._text: list[str] | None = None
+
+    def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802 - of SAX
+        check_depth(len(self._path), self._where)
+        own = name.rpartition(":")[2]
+        if not self._path and own != _ROOT:
+            raise UnreadableInput(
+                f"input must be TCX, got XML of another kind: {self._where}; export the recording "
+                "as GPX"
+            )
+        self._path.append(own)
+        depth = len(self._path)
+        if depth > _DEEPEST:
+            return
+        if self._point is not None:
+            self._open_part(own, depth)
+        elif self._path == _POINT:
+            self._point = {}
+        elif self._path == _POINT[:depth]:
+            self._open_outer(own, attrs)
+        elif self._path in ([_ROOT, "Courses", "Course"], [_ROOT, "Workouts", "Workout"]):
+            self.fixes.count("routes")
+
+    def endElement(self, name: str) -> None:  # noqa: N802 - of SAX
+        if self._text is not None and self._point is not None:
+            place = "/".join(self._path[len(_POINT) :])
+            self._point.setdefault(place, "".join(self._text))  # of two the first counts
+            self._text = None
+        elif self._point is not None and self._path == _POINT:
+            self._close_point(self._point)
+            self._point = None
+        elif self._path == _POINT[:-1]:
+            self.fixes.end_segment()
+        self._path.pop()
+
+    def characters(self, content: str) -> None:
+        if self._text is not None:
+            self._text.append(content)
+
+    def _open_outer(self, own: str, attrs: AttributesImpl) -> None:
+        if own == "Activity":
+            self.fixes.begin_track()
+            self.fixes.activity(attrs.get("Sport") or "")
+        elif own == "Track":
+            self.fixes.begin_segment()
+
+    def _open_part(self, own: str, depth: int) -> None:
+        """A part of a fix: its text is wanted, or its name is counted."""
+        place = "/".join(self._path[len(_POINT) :])
+        if place in _READ or place in self._fields:
+            self._text = []
+        elif self._is_further(own, depth):
+            self.fixes.field(own)
+
+    def _is_further(self, own: str, depth: int) -> bool:
+        """Whether a part is a field that is not taken; in extensions once some are."""
+        inner = depth == _DEEPEST and "Extensions" in self._outer
+        return inner or (depth == len(_POINT) + 1 and own not in self._outer)
+
+    def _close_point(self, parts: dict[str, str]) -> None:
+        if _LATITUDE not in parts and _LONGITUDE not in parts:
+            self.fixes.count("without_position")
+            return
+        self.fixes.fix(number(parts.get(_LATITUDE)), number(parts.get(_LONGITUDE)))
+        if "Time" in parts:
+            self.fixes.time(parse_moment(parts["Time"]))
+        for place, name in self._fields.items():
+            self.fixes.values.put(name, number(parts.get(place)))
