@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import trailveil as tv
+from trailveil.api import Selection
 from trailveil.errors import InvalidValue, Refused
 from trailveil.ledger import Ledger, open_ledger
 
@@ -125,8 +126,9 @@ def test_a_request_stands_in_place_of_options(ride: Path, ledger: Ledger) -> Non
     trace = tv.read(ride)
     with pytest.raises(InvalidValue, match="without options of its own"):
         tv.protect(trace, tv.Request(()), radius=3, ledger=ledger)
-    one = tv.protect(trace, tv.Request((), radius=150.0), at=["start+1h"], ledger=ledger)
-    other = tv.protect(trace, radius=150.0, at=["start+1h"], ledger=ledger)
+    what: Selection = {"at": ["start+1h"], "ends": False}
+    one = tv.protect(trace, tv.Request((), radius=50.0), **what, ledger=ledger)
+    other = tv.protect(trace, radius=50.0, **what, ledger=ledger)
     assert one.request == other.request
 
 

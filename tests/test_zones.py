@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from trailveil.errors import Refused
+from trailveil.traces.selection import Chosen
 from trailveil.traces.trace import Trace
 from trailveil.traces.zones import zone_of
 
@@ -31,6 +33,19 @@ def test_a_recording_in_one_zone_has_it(place: tuple[float, float], zone: str) -
 
 def test_a_recording_of_several_zones_has_none() -> None:
     assert zone_of(trace((48.58, 7.75), (48.57, 7.95))) is None  # over the Rhine
+
+
+def test_nobody_says_what_clocks_show_at_sea() -> None:
+    assert zone_of(trace((45.71, -32.97), (45.72, -32.97))) is None
+
+
+def test_clock_times_are_those_of_the_place() -> None:
+    berlin = trace(*[(52.52, 13.40)] * 7200)  # from 01:00 in Berlin on, in winter
+    (part,) = Chosen(("01:30",)).stated(berlin)
+    assert part.begin == 1800 * 10**9
+    border = trace(*[(48.58, 7.75), (48.57, 7.95)])
+    with pytest.raises(Refused, match="must state its zone"):
+        Chosen(("01:30",)).stated(border)
 
 
 def test_an_excursion_counts_however_short() -> None:

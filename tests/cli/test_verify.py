@@ -22,7 +22,7 @@ from trailveil.traces.stated_times import in_words
 from trailveil.traces.trace import NANOSECONDS, Trace
 
 TRACE = ride(400, 20.0, still=(200, 240))
-STAY = ("--between", "start+4000s", "start+4800s")
+STAY = ("--no-ends", "--between", "start+4000s", "start+4800s")
 METHODS = ("cut", "noise", "both")
 Report = dict[str, Any]
 

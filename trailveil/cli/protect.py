@@ -32,6 +32,7 @@ from trailveil.traces.loading import load
 from trailveil.traces.retiming import Retiming
 from trailveil.traces.selection import Chosen
 from trailveil.traces.trace import Trace
+from trailveil.traces.zones import zone_of
 
 EXAMPLE = """Examples:
 
@@ -41,7 +42,8 @@ EXAMPLE = """Examples:
   trailveil protect ride.gpx --at start+5m --radius 300 --mechanism noise
   trailveil protect ride.gpx --near 45.7399,-32.9167,150 --stops auto
 
-TIME is ISO 8601 with a zone (2024-05-14T08:30:00Z), start+5m, end-1h30m, or HH:MM with --tz."""
+TIME is ISO 8601 with a zone (2024-05-14T08:30:00Z), start+5m, end-1h30m, or HH:MM in the zone of
+the recording, or of --tz."""
 
 
 @click.command(cls=WithPlaces, epilog=EXAMPLE)
@@ -82,6 +84,7 @@ def protect(**options: Any) -> None:
         keep=keep,
         most=options["most"],
     )
+    options["zone"] = options["zone"] or zone_of(trace)
     read = files_read(source, options)
     check_target(output, *read, overwrite=overwrite)
     options["keep"] = check_keep(output, keep)
@@ -102,8 +105,9 @@ def protect(**options: Any) -> None:
 
 def _audit(output: Path, options: dict[str, Any]) -> str:
     """The command that looks for leaks in the release."""
-    names = (*SELECTING, "no_ends", "no_returns", "zone", "keep", "everywhere")
-    same = " with the same options" if any(options[name] for name in names) else ""
+    names = (*SELECTING, "no_ends", "no_returns", "keep", "everywhere")
+    given = was_given("zone") or any(options[name] for name in names)
+    same = " with the same options" if given else ""
     files = f"{file_named(options['source'])} {file_named(output)}"
     return f"trailveil audit {files}{same}"
 

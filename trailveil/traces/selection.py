@@ -20,6 +20,7 @@ from trailveil.traces.stated_times import check_inside, moment
 from trailveil.traces.stops import ABSENCE, LASTS, WITHIN, Interval, settled, stays
 from trailveil.traces.trace import NANOSECONDS, Trace
 from trailveil.traces.visits import Circle, visits
+from trailveil.traces.zones import zone_of
 
 # Seconds at a place, on the way to a protected time or from it, that are no return to it: noise for
 # the time is smooth over them.
@@ -154,6 +155,7 @@ def merged(stretches: list[Stretch]) -> list[Stretch]:
 class Chosen:
     """What to protect, as it was asked for: times in people's words, see `moment`.
 
+    zone: of clock times; for None the one in which all of the trace is, if there is one.
     near: places of which every visit is protected. stops: every stay within so many metres and of
     so many seconds, or more, is protected; None for those that are not asked for. ends: whether
     both ends of the recording are protected besides. returns: whether every time at one of the
@@ -175,8 +177,11 @@ class Chosen:
 
     def stated(self, trace: Timed) -> list[Stretch]:
         """The parts that were stated by their times."""
-        stated = [at(text, trace, self.zone) for text in self.at]
-        return stated + [between(*both, trace, self.zone) for both in self.between]
+        zone = self.zone
+        if zone is None and (self.at or self.between) and isinstance(trace, Trace):
+            zone = zone_of(trace)
+        stated = [at(text, trace, zone) for text in self.at]
+        return stated + [between(*both, trace, zone) for both in self.between]
 
     def stretches(self, trace: Trace, known: Sequence[Interval] = ()) -> list[Stretch]:
         """The parts of the trace to protect: both its ends, and what was stated, together.

@@ -22,7 +22,10 @@ def zone_of(trace: Trace) -> ZoneInfo | None:
     extremes = (*trace.positions.argmin(axis=0), *trace.positions.argmax(axis=0))
     places = trace.positions[[*rows, *extremes]]
     names = {get_tz(float(longitude), float(latitude)) for latitude, longitude in places}
-    if len(names) != 1 or not (name := names.pop()):
+    if len(names) != 1:
+        return None
+    name = names.pop()
+    if not name or name.startswith("Etc/"):  # at sea nobody says what clocks show
         return None
     try:
         return ZoneInfo(name)
