@@ -317,3 +317,22 @@ def test_one_digit_is_on_the_safe_side(value: float) -> None:
     for one in (up, down):
         assert len(f"{one:.12e}".replace(".", "").split("e")[0].rstrip("0")) == 1
     assert rounded_up(0.0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("method", "words"), [("cut", "add --stops"), ("noise", "--mechanism cut")]
+)
+def test_standing_still_near_a_part_is_told_to_the_owner(method: str, words: str) -> None:
+    """Some minutes after the start somebody waits: a cut, and noise, reach so far."""
+    trace = ride(240, 15.0, still=(18, 60))
+    at = int(trace.times[0])
+    request = Request((Stretch("the start", at, at),), method=Method(method), floor=1.4)
+    made = plan(trace, request)
+    near, far = (
+        " ".join(record(one, None, output="")["warnings"])
+        for one in (made, plan(ride(240, 15.0), request))
+    )
+    assert "You stood still for" in near
+    assert words in near
+    assert "stood still" not in far
+    assert "stood still" not in " ".join(record(made, None, output="", private=False)["warnings"])

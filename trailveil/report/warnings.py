@@ -77,9 +77,32 @@ def warnings(plan: Plan, cleaning: Cleaning | None, *, further: bool, private: b
         ]
     found = _of_composition(plan, further=further, private=private)
     found += _of_adversaries(plan)
+    if private:
+        found += _of_standing(plan)
     if plan.common or plan.request.returns or any(one.stretch.by_place for one in plan.findings):
         found.append(_BY_PLACE)
     return [*found, *_of_structure(plan), *_of_cleaning(cleaning)]
+
+
+def _of_standing(plan: Plan) -> list[str]:
+    """Where the person stood still near a part, and is taken to move.
+
+    A cut reckons with movement as long as it lasts; noise as far as its curves reach.
+    """
+    longest, still = 0.0, stays(plan.trace)
+    for index, one in enumerate(plan.findings):
+        part = one.stretch
+        noise = plan.designs[index].knots.end if plan.designs else 0.0
+        reach = round(max(one.cut or 0.0, noise) * NANOSECONDS)
+        for begin, end in still:
+            apart = begin > part.end or end < part.begin
+            near = min(end, part.end + reach) - max(begin, part.begin - reach)
+            longest = max(longest, near / NANOSECONDS / 60 if apart else 0.0)
+    if longest < 1:
+        return []
+    words = f"You stood still for {longest:.0f} min near a protected part, where the promise "
+    words += "takes you to move. Someone who knows that you did not comes nearer than is said here"
+    return [words + (": use --mechanism cut." if plan.designs else ": add --stops auto.")]
 
 
 def _of_structure(plan: Plan) -> list[str]:
