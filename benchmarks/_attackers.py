@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks._laws import Law
 from benchmarks._rides import Ride
 from trailveil.checks.attacks.centres import average, circle_of_holes, circle_of_stay
-from trailveil.checks.attacks.contract import Attack, Knowledge, TruePlaces, View
+from trailveil.checks.attacks.contract import Attack, Background, Evidence, TruePlaces
 from trailveil.checks.attacks.edges import edges_of_hole
 from trailveil.checks.attacks.on_streets import on_streets
 from trailveil.checks.attacks.paths import known_paths
@@ -49,10 +49,10 @@ class Tried:
     generator: np.random.Generator
 
     @property
-    def view(self) -> View:
-        return View(self.ride.times[self.mechanism.rows], self.released)
+    def view(self) -> Evidence:
+        return Evidence(self.ride.times[self.mechanism.rows], self.released)
 
-    def errors(self, attack: Attack, known: Knowledge, part: int) -> FloatArray:
+    def errors(self, attack: Attack, known: Background, part: int) -> FloatArray:
         """How far off (count,) an attack is, in the place of a part."""
         truths = self.recorded[:, self.ride.inside(part)].mean(axis=1)
         if not self.mechanism.rows.size and known.true is None:
@@ -65,9 +65,9 @@ Attacker = Callable[[Tried, int], list[FloatArray]]
 """The errors (count,) at a part, for each way of going about it: the best of them counts."""
 
 
-def _known(tried: Tried, part: int, who: Adversary) -> Knowledge:
+def _known(tried: Tried, part: int, who: Adversary) -> Background:
     ride = tried.ride
-    return Knowledge((ride.secret(part),), DEFAULT_KERNEL, tried.mechanism, who)
+    return Background((ride.secret(part),), DEFAULT_KERNEL, tried.mechanism, who)
 
 
 def _still(ride: Ride) -> Adversary:
@@ -209,9 +209,9 @@ def circle_of_rides(tried: Sequence[Tried], part: int) -> float:
         kept.append(np.asarray(one.mechanism.released))
     whole, rows = np.concatenate(times), np.concatenate(kept).astype(np.bool_)
     mechanism = Mechanism(whole, np.concatenate(sizes)[:, None], released=rows)
-    view = View(whole[rows], np.concatenate(places)[None])
+    view = Evidence(whole[rows], np.concatenate(places)[None])
     found = []
     for noise in (mechanism, None):
-        guess = circle_of_holes(view, Knowledge(tuple(secrets), DEFAULT_KERNEL, noise))[0]
+        guess = circle_of_holes(view, Background(tuple(secrets), DEFAULT_KERNEL, noise))[0]
         found.append(NOTHING if guess is None else float(np.hypot(*guess.places[0])))
     return min(found)

@@ -25,7 +25,7 @@ from trailveil.studies.calibration import predicted
 from trailveil.studies.datasets.fitting import fit_prior, motion_family
 from trailveil.studies.datasets.geolife import FASTEST, MODES, labelled_traces
 from trailveil.studies.datasets.stretches import Stretches, stretches
-from trailveil.studies.fit import Series, fit
+from trailveil.studies.fit import FitSeries, fit
 
 GAPS = (30.0, 75.0, 150.0)
 PARTS = 4
@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 Way = Callable[[Stretches], Kernel]
 
 
-def predictions(series: Series, kernel: Kernel, gap: float) -> Iterator[tuple[Floats, float]]:
+def predictions(series: FitSeries, kernel: Kernel, gap: float) -> Iterator[tuple[Floats, float]]:
     """Errors (2,) and deviation of the recorded place, from fixes `gap` seconds away or more."""
     times = series.times
     for index in np.linspace(0, len(times) - 1, FIXES + 2)[1:-1].astype(int):
@@ -46,7 +46,7 @@ def predictions(series: Series, kernel: Kernel, gap: float) -> Iterator[tuple[Fl
         yield series.values[index] - found.mean, found.std
 
 
-def judge(windows: Sequence[Series], kernel: Kernel) -> dict[float, list[Floats]]:
+def judge(windows: Sequence[FitSeries], kernel: Kernel) -> dict[float, list[Floats]]:
     """For each gap: log density, |error| / deviation and deviation of each coordinate predicted."""
     found: dict[float, list[Floats]] = {gap: [] for gap in GAPS}
     for series in windows:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tests.oracles.dense_movement import Law, Rows, released
 from trailveil.designer.window import window_noise
 from trailveil.gp.kernels import Kernel
-from trailveil.ledger.beside import Piece, worst_beside
+from trailveil.ledger.beside import NearbyRelease, worst_beside
 from trailveil.privacy.adversaries import at_speed
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.release.request import DEFAULT_KERNEL, Request
@@ -32,8 +32,8 @@ def counted(
     """What is counted of the part, with a release that ends so many seconds before it."""
     mechanism = Mechanism(FIXES + seconds, factor, released=kept)
     begin, end = (round((x + seconds) * NANOSECONDS) for x in (0.0, FIXES[-1]))
-    new = Piece(begin, end, mechanism, ((begin, begin),), (epsilon,), STEADY, reach)
-    other = Piece(-NANOSECONDS, 0, None, (), ())  # without a part of its own
+    new = NearbyRelease(begin, end, mechanism, ((begin, begin),), (epsilon,), STEADY, reach)
+    other = NearbyRelease(-NANOSECONDS, 0, None, (), ())  # without a part of its own
     row: Any = SimpleNamespace(begin=other.begin, end=other.end, number=1)
     kernel = at_speed(DEFAULT_KERNEL, SLOW.speed)
     assert isinstance(kernel, Kernel)

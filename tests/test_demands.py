@@ -17,7 +17,7 @@ from trailveil.privacy.secrets import Secret
 from trailveil.release.crops import Crop, crops
 from trailveil.release.demands import (
     Aims,
-    Left,
+    PartExposure,
     Target,
     adversaries_of,
     demanded,
@@ -56,8 +56,8 @@ def noise(seed: int, times: FloatArray = TIMES) -> Mechanism:
     return Mechanism(times, factor, released=random.uniform(size=times.size) > 0.1)
 
 
-def left(**values: float | str | None) -> Left:
-    made = Left("plain", 1e-6, 1000.0, 500.0, None, None, 900.0, 400.0, None)
+def left(**values: float | str | None) -> PartExposure:
+    made = PartExposure("plain", 1e-6, 1000.0, 500.0, None, None, 900.0, 400.0, None)
     return replace(made, **values)  # type: ignore[arg-type]  # names of its fields
 
 

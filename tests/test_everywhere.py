@@ -84,7 +84,7 @@ def test_the_command_end_to_end(tmp_path: Path) -> None:
     assert found["mechanism"]["withheld_fixes"] == 0
     assert json.loads(report.read_text())["everywhere"] == found["everywhere"]
     released = (tmp_path / "ride.private.gpx").read_bytes()
-    again = run("protect", source, "--everywhere", "--overwrite", env=env)
+    again = run("protect", source, "--everywhere", "--overwrite", "--explain", env=env)
     assert again.returncode == 0, again.stderr
     assert (tmp_path / "ride.private.gpx").read_bytes() == released
     assert "any time of the recording" in " ".join(again.stdout.split())

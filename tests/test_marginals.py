@@ -14,7 +14,7 @@ from trailveil.privacy.adversaries import DEFAULT, every
 from trailveil.privacy.adversary import PLAIN, Adversary, exposures, far_from, known_path, span_of
 from trailveil.privacy.adversary import value_losses as values_of_one
 from trailveil.privacy.extended_loss import extended_loss
-from trailveil.privacy.marginals import Seen, seen, value_losses
+from trailveil.privacy.marginals import MarginalExposure, seen, value_losses
 from trailveil.privacy.mechanism import Mechanism, no_noise
 from trailveil.privacy.precision import given_one_value
 from trailveil.privacy.prior import NOTHING_KNOWN, Prior, SideInformation, observe
@@ -215,7 +215,7 @@ def moved(one: Adversary, by: float) -> Adversary:
 
 def of_the_whole_and_of_a_crop(
     seed: int, number: int, margin: int, step: float, *, edges: bool = True
-) -> tuple[FloatArray, Seen, FloatArray]:
+) -> tuple[FloatArray, MarginalExposure, FloatArray]:
     """What is said of the whole recording, of a crop of it, and how precisely it is known."""
     random = np.random.default_rng(seed)
     inside, outside = 30, 40

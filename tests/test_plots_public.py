@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 from tests.rides import ride
-from trailveil.checks.attacks.contract import Knowledge, View
+from trailveil.checks.attacks.contract import Background, Evidence
 from trailveil.checks.attacks.posterior import posterior_mean, posterior_over_time
 from trailveil.checks.utility import bounds
 from trailveil.checks.utility import density as time_in_cells
@@ -70,9 +70,9 @@ def test_a_posterior_over_time_is_that_of_the_attack_at_each_time() -> None:
     seen = 50 * np.sin(times / 700)
     at = np.array([15.0, 2990.0, 5555.0])
     mean, deviation = posterior_over_time(prior, mechanism, seen, at)
-    view = View(times, np.column_stack([seen, seen])[None])
+    view = Evidence(times, np.column_stack([seen, seen])[None])
     for k, time in enumerate(at):
-        (one,) = posterior_mean(view, Knowledge((Secret.at(time),), prior.kernel, mechanism))
+        (one,) = posterior_mean(view, Background((Secret.at(time),), prior.kernel, mechanism))
         assert one is not None
         assert one.places[0, 0] == pytest.approx(mean[k], abs=1e-6)
         assert one.deviation == pytest.approx(deviation[k], rel=1e-6)

@@ -12,7 +12,7 @@ from trailveil.privacy.markov import MarkovSystem
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.points import PointsPosterior, points_posterior
 from trailveil.privacy.prior import NOTHING_KNOWN, Observation, Prior, SideInformation, observe
-from trailveil.privacy.residual import Points
+from trailveil.privacy.residual import SingleValues
 from trailveil.privacy.secrets import Secret
 
 PROCESS = Matern32(120.0, 900.0) + White(3.0)
@@ -24,7 +24,7 @@ def always_markov(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def dense(
-    observation: Observation, secret: Secret, points: Points
+    observation: Observation, secret: Secret, points: SingleValues
 ) -> tuple[FloatArray, FloatArray]:
     """Cov(points, s | Z) and Var(points | Z), by full matrices."""
     prior, noise, known = observation.prior, observation.mechanism, observation.known
@@ -48,7 +48,7 @@ def dense(
     )
 
 
-def found(observation: Observation, secret: Secret, points: Points) -> PointsPosterior:
+def found(observation: Observation, secret: Secret, points: SingleValues) -> PointsPosterior:
     return points_posterior(observation.joint(secret), secret, points)
 
 
@@ -77,7 +77,7 @@ def test_equals_full_matrices(
     known = SideInformation(times[[5, 5, 9, 30]], 10.0)
     observation = observe(prior, noise, known)
     asked = np.concatenate([times[::3], [float(times[30]) + 0.5, float(times[-1]) + 99.0]])
-    points = Points(asked, recorded, loading(observation, level))
+    points = SingleValues(asked, recorded, loading(observation, level))
     for secret in (
         Secret.at(float(times[31]) + 0.25),
         Secret.at(float(times[31]), recorded=True),
@@ -98,7 +98,9 @@ def test_the_secret_itself_among_the_points() -> None:
     observation = observe(Prior(kernel, times), Mechanism(times, np.empty((5_000, 0)), 100.0))
     for at in (float(times[0]), float(times[2_500]) + 1.0, float(times[-1])):
         answer = found(
-            observation, Secret.at(at), Points(np.array([at]), False, loading(observation, 1e5))
+            observation,
+            Secret.at(at),
+            SingleValues(np.array([at]), False, loading(observation, 1e5)),
         )
         assert answer.variances[0] == pytest.approx(answer.secret.covariance[0, 0], rel=1e-7)
         assert answer.covariances[0, 0] == pytest.approx(answer.secret.covariance[0, 0], rel=1e-7)
@@ -110,7 +112,7 @@ def test_knowing_a_point_is_conditioning_on_it() -> None:
     noise = Mechanism(times, np.random.default_rng(0).normal(size=(80, 1)) * 100.0)
     secret, accuracy = Secret.at(float(times[40])), 10.0
     observation = observe(prior, noise)
-    answer = found(observation, secret, Points(times, True, loading(observation, 1e5)))
+    answer = found(observation, secret, SingleValues(times, True, loading(observation, 1e5)))
     for i in (0, 39, 40, 79):
         with_point = observe(prior, noise, SideInformation(times[[i]], accuracy))
         q, v = answer.covariances[i, 0], answer.variances[i]
@@ -134,7 +136,7 @@ def test_work_grows_with_rows_and_points(monkeypatch: pytest.MonkeyPatch) -> Non
         observation = observe(
             Prior(Matern32(60.0) + White(1.0), times), Mechanism(times, np.empty((count, 0)))
         )
-        found(observation, Secret.at(5.0), Points(times, True, np.empty(0)))
+        found(observation, Secret.at(5.0), SingleValues(times, True, np.empty(0)))
         return sum(touched)
 
     assert work(8_000) < 4.1 * work(2_000)
@@ -147,4 +149,4 @@ def test_full_matrices_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     joint: Joint = observation.joint(Secret.at(2.0))
     assert not isinstance(joint.system, MarkovSystem)
     with pytest.raises(InvalidValue, match="Markov system"):
-        points_posterior(joint, Secret.at(2.0), Points(prior.times, True, np.empty(0)))
+        points_posterior(joint, Secret.at(2.0), SingleValues(prior.times, True, np.empty(0)))

@@ -16,7 +16,7 @@ from trailveil.ledger.accounting import told_by
 from trailveil.ledger.counting import count, countable, sent
 from trailveil.ledger.places import Visited
 from trailveil.ledger.protecting import requested
-from trailveil.ledger.recorded import Kept, bare, packed, restored, unpacked
+from trailveil.ledger.recorded import StoredRelease, bare, packed, restored, unpacked
 from trailveil.release.plan import Plan, plan
 from trailveil.release.request import Method, Request
 from trailveil.traces.selection import Chosen
@@ -58,7 +58,7 @@ def as_archive(made: Plan, there: Sequence[Visited] = ()) -> bytes:
     return out.getvalue()
 
 
-def assert_same(one: Kept, other: Kept) -> None:
+def assert_same(one: StoredRelease, other: StoredRelease) -> None:
     assert one.mechanism is not None
     assert other.mechanism is not None
     for name in ("times", "factor", "released", "floor"):

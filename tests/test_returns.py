@@ -8,7 +8,7 @@ import pytest
 from pyproj import Geod
 
 from tests.rides import BEGIN, Case, days, degrees_of, gpx, pausing, returning, route, settling
-from trailveil.checks.scan import Kind, scan
+from trailveil.checks.scan import LeakKind, scan
 from trailveil.errors import Refused
 from trailveil.ledger.protecting import requested
 from trailveil.release.drawing import draw
@@ -275,7 +275,7 @@ def check_release(case: Case, method: Method) -> None:
         hardly = int(((away <= 50) & (moved < 25)).sum())
         assert hardly < 5 or not chosen.returns
         judged = scan(("a.gpx", gpx(case.trace)), ("b.gpx", gpx(shown)), Chosen())
-        assert any(leak.kind is Kind.RETURN for leak in judged.findings) == (hardly >= 5)
+        assert any(leak.kind is LeakKind.RETURN for leak in judged.leaks) == (hardly >= 5)
 
 
 def all_at(case: Case) -> bool:
@@ -312,13 +312,13 @@ def test_audit_looks_at_places(metres: float) -> None:
         (Chosen(("end",), ends=False), False),
     ):
         found = scan(*files, chosen)
-        leaks = [leak for leak in found.findings if leak.kind is Kind.RETURN]
+        leaks = [leak for leak in found.leaks if leak.kind is LeakKind.RETURN]
         assert bool(leaks) == (judged and metres < 25)
         if leaks:
             assert 5 <= leaks[0].count <= 12
             assert "Protect it without --no-returns" in " ".join(found.notes)
     accepted = scan(*files, Chosen(returns=False))
-    assert all(leak.kind is not Kind.RETURN for leak in accepted.findings)
+    assert all(leak.kind is not LeakKind.RETURN for leak in accepted.leaks)
     assert ("at a protected place" in " ".join(accepted.notes)) == (metres < 25)
 
 
@@ -332,7 +332,7 @@ def test_chance_alone_is_no_leak_at_a_place() -> None:
     shown = replace(case.trace, positions=case.trace.positions + noise)
     found = scan(("a.gpx", gpx(case.trace)), ("b.gpx", gpx(shown)), Chosen())
     assert (np.hypot(*(noise * 111_195).T) < 25).sum() >= 5
-    assert all(leak.kind is not Kind.RETURN for leak in found.findings)
+    assert all(leak.kind is not LeakKind.RETURN for leak in found.leaks)
 
 
 def test_the_generators_say_what_they_mean() -> None:

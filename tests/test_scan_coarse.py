@@ -8,7 +8,7 @@ import pytest
 
 from tests.rides import ride
 from tests.structured import rounded
-from trailveil.checks.scan.findings import Finding, Kind
+from trailveil.checks.scan.findings import Leak, LeakKind
 from trailveil.checks.scan.positions import compare
 from trailveil.privacy.adversaries import Named
 from trailveil.release.drawing import draw
@@ -28,7 +28,7 @@ def planned(decimals: int, seed: int, radius: float = 100.0) -> Plan:
     return plan(trace, Request((part,), radius, method=Method.NOISE, who=(Named.PLAIN,)))
 
 
-def findings(made: Plan, positions: np.ndarray) -> tuple[Finding, ...]:
+def findings(made: Plan, positions: np.ndarray) -> tuple[Leak, ...]:
     trace = made.trace
     moments = trace.times.astype("datetime64[ns]")
     naive = np.zeros(len(trace), dtype=np.bool_)
@@ -51,15 +51,15 @@ def test_noise_on_a_coarse_grid_is_no_leak(decimals: int, radius: float) -> None
 def test_fixes_that_were_not_moved_are_told_on_a_coarse_grid_as_well() -> None:
     made = planned(3, 1)
     released, _ = draw(made, bytes(32))
-    for rows, kind in ((STAY, Kind.UNMOVED), (slice(20, 33), Kind.UNMOVED)):
+    for rows, kind in ((STAY, LeakKind.UNMOVED), (slice(20, 33), LeakKind.UNMOVED)):
         positions = released.positions.copy()
         positions[rows] = made.trace.positions[rows]
         assert kind in {each.kind for each in findings(made, positions)}
     positions = released.positions.copy()
     positions[STAY] = made.trace.positions[STAY] + np.array([0.0, 0.002])
-    assert Kind.HALF_MOVED in {each.kind for each in findings(made, positions)}
+    assert LeakKind.HALF_MOVED in {each.kind for each in findings(made, positions)}
     coarser = np.round(made.trace.positions, 2)
-    assert Kind.NEARLY in {each.kind for each in findings(made, coarser)}
+    assert LeakKind.NEARLY in {each.kind for each in findings(made, coarser)}
 
 
 def test_noise_that_is_rounded_to_coarser_decimals_than_recorded_is_no_leak() -> None:
@@ -78,4 +78,4 @@ def test_noise_that_is_rounded_to_coarser_decimals_than_recorded_is_no_leak() ->
         assert findings(made, released.positions) == ()
     assert near > 5
     down = np.floor(regular * 1000) / 1000
-    assert Kind.NEARLY in {each.kind for each in findings(made, down)}
+    assert LeakKind.NEARLY in {each.kind for each in findings(made, down)}

@@ -45,7 +45,7 @@ WRITTEN = [
 @pytest.mark.parametrize(("suffix", "name"), WRITTEN)
 def test_a_kept_field_passes_by_its_name_and_only_so(suffix: str, name: str) -> None:
     original, release = ("ride.gpx", gpx(TRACE)), (f"x{suffix}", released(suffix, name))
-    assert scan(original, release, Chosen(), keep=[name]).findings == ()
+    assert scan(original, release, Chosen(), keep=[name]).leaks == ()
     assert not scan(original, release, Chosen()).clean
     told = scan(original, release, Chosen(), keep=[name]).notes
     assert [FIELDS[name].tells in note for note in told] == ([True] if name in FIELDS else [])

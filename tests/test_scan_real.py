@@ -42,7 +42,7 @@ def test_releases_of_real_recordings_are_clean(shared: Path, folder: str, sweep:
         suffix = row.suffixes[0] if row.write else WRITTEN[number % len(WRITTEN)]
         release = (f"shared{suffix}", written(trace, suffix, grid))
         found = scan((path.name, data), release, Chosen(), assume_utc=True)
-        assert found.findings == (), path.name
+        assert found.leaks == (), path.name
         assert found.every.compared == len(trace)
         audited += 1
     assert audited == FOLDERS[folder] or len(tried) < len(paths)

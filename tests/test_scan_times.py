@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.rides import gpx, ride
-from trailveil.checks.scan import Kind, scan
+from trailveil.checks.scan import LeakKind, scan
 from trailveil.release.drawing import on_lattice
 from trailveil.traces.formats import write
 from trailveil.traces.projection import frame_for
@@ -44,6 +44,6 @@ def test_rounded_and_shifted_releases_are_compared(
     chosen = Chosen(between=(("end-2m", "end"),), ends=False)
     found = scan(("ride.gpx", gpx(TRACE)), release, chosen)
     assert found.every.compared >= 0.9 * (release[1].count(b"\n") - 1)
-    kinds = {one.kind for one in found.findings}
-    assert (Kind.UNMOVED in kinds) == unmoved
-    assert kinds <= {Kind.UNMOVED, Kind.NEARLY, Kind.RETURN}
+    kinds = {one.kind for one in found.leaks}
+    assert (LeakKind.UNMOVED in kinds) == unmoved
+    assert kinds <= {LeakKind.UNMOVED, LeakKind.NEARLY, LeakKind.RETURN}

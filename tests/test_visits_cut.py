@@ -262,16 +262,18 @@ def test_the_command_line_says_what_remains_of_a_place(
     assert "home" not in Path("others.json").read_text()
     kept = {tuple(one) for one in read(Path("0.gpx")).positions.tolist()}
     assert all(tuple(one) in kept for one in read(Path("0.private.gpx")).positions.tolist())
-    assert "was stated for 2" not in run("protect", "1.gpx", *ride_it)
+    assert "was stated for 2" not in run("protect", "1.gpx", *ride_it, "--explain")
     refused = CliRunner().invoke(cli, ["protect", "2.gpx", *ride_it, "--total-epsilon", "1.2"])
     assert isinstance(refused.exception, TrailveilError)
-    last = run("protect", "2.gpx", *ride_it)
+    last = run("protect", "2.gpx", *ride_it, "--explain")
     assert re.search(r"home: 3 visits may tell epsilon 1\.(49|5)\d* of it, and 1 was stated", last)
     assert "home, after 3 visits" in run("ledger", "show")
     (home,) = json.loads(run("ledger", "show", "--json"))["places"]
     assert (home["visits"], home["visits_left"]) == (3, 0)
-    loops = run("protect", str(written(tmp_path / "loop.gpx", loop(9))), "--subject", "anna")
+    source = str(written(tmp_path / "loop.gpx", loop(9)))
+    loops = run("protect", source, "--subject", "anna", "--explain")
     assert "Both ends may be one place" not in loops  # they are home
     run("place", "remove", "home")
-    loops = run("protect", "loop.gpx", "--subject", "bea", "-o", "bea.gpx", *ride_it)
+    words = ("--subject", "bea", "-o", "bea.gpx", "--explain")
+    loops = run("protect", "loop.gpx", *words, *ride_it)
     assert "Both ends may be one place: they are reckoned together" in loops

@@ -14,7 +14,7 @@ import pytest
 from tests.attacks.designs import bumps, designed, deviations
 from tests.rides import ride
 from trailveil.checks.attacks import suite, worlds
-from trailveil.checks.attacks.suite import Effort, Outcome, attacked
+from trailveil.checks.attacks.suite import AttackOutcome, Effort, attacked
 from trailveil.checks.attacks.trial import Verdict
 from trailveil.checks.attacks.trials import ATTACKS
 from trailveil.errors import InvalidValue
@@ -43,7 +43,7 @@ def made() -> Plan:
     return designed(trace, 50, 70, bumps(trace.seconds, 1800.0))
 
 
-def tried(made: Plan, *names: str, count: int = COUNT, draws: int = 1) -> list[Outcome]:
+def tried(made: Plan, *names: str, count: int = COUNT, draws: int = 1) -> list[AttackOutcome]:
     effort = Effort(count, draws)
     return list(attacked(made, names, effort=effort, generator=np.random.default_rng(7)))
 

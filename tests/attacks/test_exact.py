@@ -16,7 +16,7 @@ import pytest
 from tests.rides import ride
 from tests.structured import by_distance, filled_in, held, rounded, snapped
 from trailveil.checks.attacks import exact
-from trailveil.checks.attacks.contract import Attack, Knowledge, OnGrid, View
+from trailveil.checks.attacks.contract import Attack, Background, Evidence, OnGrid
 from trailveil.checks.attacks.exact import (
     EXACT,
     evenly_apart,
@@ -86,13 +86,13 @@ def errors(made: Plan, mechanism: Mechanism, attack: Attack) -> FloatArray | Non
     true, times = made.lattice / MICRO, made.trace.seconds
     middle = times.size // 2
     released = true + noises(mechanism, (DRAWS,), np.random.default_rng(5))
-    known = Knowledge(
+    known = Background(
         (Secret.at(times[middle]),),
         made.request.kernel,
         mechanism,
         grid=OnGrid(made.frame, made.grid.step),
     )
-    (found,) = attack(View(times, released), known)
+    (found,) = attack(Evidence(times, released), known)
     return None if found is None else found.errors(true[middle])
 
 
@@ -182,7 +182,7 @@ def test_who_looks_for_a_filter(independent: bool, least: float, most: float) ->
     released = walks + noises(mechanism, (100,), random)
     kernel = moves + Constant(1e5) + White(2.0)
     (found,) = smoothed(
-        View(times, released), Knowledge((Secret.at(times[300]),), kernel, mechanism)
+        Evidence(times, released), Background((Secret.at(times[300]),), kernel, mechanism)
     )
     assert found is not None
     share = np.sqrt(np.mean(found.errors(np.zeros(2)) ** 2) / 2) / made.findings[0].deviation
@@ -203,7 +203,7 @@ def test_the_audit_says_that_the_promise_is_beaten_without_independent_noise() -
 
 def test_the_attack_must_know_how_the_noise_varies() -> None:
     made = planned("4 decimals")
-    view = View(made.trace.seconds, made.lattice[None] / MICRO)
+    view = Evidence(made.trace.seconds, made.lattice[None] / MICRO)
     for attack in EXACT.values():
         with pytest.raises(InvalidValue, match="must know how the noise varies"):
-            attack(view, Knowledge((Secret.at(0.0),), made.request.kernel))
+            attack(view, Background((Secret.at(0.0),), made.request.kernel))

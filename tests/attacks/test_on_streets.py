@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from tests.attacks.designs import bumps
-from trailveil.checks.attacks.contract import Knowledge, View
+from trailveil.checks.attacks.contract import Background, Evidence
 from trailveil.checks.attacks.on_streets import (
     _OFF_STREET,
     _Search,
@@ -14,7 +14,7 @@ from trailveil.checks.attacks.on_streets import (
     smallest_circle,
 )
 from trailveil.checks.attacks.riders import ridden
-from trailveil.checks.attacks.suite import Effort, Outcome, attacked
+from trailveil.checks.attacks.suite import AttackOutcome, Effort, attacked
 from trailveil.checks.attacks.trial import Verdict
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
@@ -39,8 +39,8 @@ def errors(mechanism: Mechanism, moment: float, seeds: range) -> FloatArray:
         weights = random.standard_normal((mechanism.factor.shape[1], 2))
         seen = (ride + mechanism.factor @ weights)[mechanism.rows]
         seen = seen + np.sqrt(mechanism.floor) * random.standard_normal(seen.shape)
-        known = Knowledge((Secret.at(moment),), DEFAULT_KERNEL, mechanism, streets=TOWN)
-        (one,) = on_streets(View(mechanism.times[mechanism.rows], seen[None]), known)
+        known = Background((Secret.at(moment),), DEFAULT_KERNEL, mechanism, streets=TOWN)
+        (one,) = on_streets(Evidence(mechanism.times[mechanism.rows], seen[None]), known)
         assert one is not None
         found.append(one.errors(ride[np.searchsorted(TIMES, moment)])[0])
     return np.array(found)
@@ -139,9 +139,9 @@ def test_riders_keep_to_the_streets_and_to_their_pace() -> None:
 
 
 def test_a_map_is_asked_for() -> None:
-    known = Knowledge((Secret.at(0.0),), DEFAULT_KERNEL, cut(0.0, 100.0))
+    known = Background((Secret.at(0.0),), DEFAULT_KERNEL, cut(0.0, 100.0))
     with pytest.raises(InvalidValue, match="must have a street network"):
-        on_streets(View(TIMES[:2], np.zeros((1, 2, 2))), known)
+        on_streets(Evidence(TIMES[:2], np.zeros((1, 2, 2))), known)
     ride = as_trace(*town_ride(TOWN, 100))
     begin = int(ride.times[0])
     asked = Request((Stretch("x", begin, begin),), leave=238.0, floor=1.0)
@@ -158,7 +158,7 @@ def test_a_cut_is_reported_as_held() -> None:
     random = np.random.default_rng(5)
     effort = Effort(100, 10)
     (one,) = attacked(made, ["map"], streets=TOWN, effort=effort, generator=random)
-    assert isinstance(one, Outcome)
+    assert isinstance(one, AttackOutcome)
     assert one.verdict is Verdict.HOLDS
     assert one.simulated is not None
     assert one.recorded is not None

@@ -19,7 +19,7 @@ from tests.attacks.weak import (
     white,
 )
 from trailveil.checks.attacks.centres import average, circle_of_holes, circle_of_stay
-from trailveil.checks.attacks.contract import Attack, Knowledge, TruePlaces, View
+from trailveil.checks.attacks.contract import Attack, Background, Evidence, TruePlaces
 from trailveil.checks.attacks.edges import edges_of_hole
 from trailveil.checks.attacks.paths import known_paths
 from trailveil.checks.attacks.posterior import posterior_mean, repeated_releases
@@ -32,7 +32,7 @@ from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.secrets import Secret
 
 
-def errors(attack: Attack, seen: View, known: Knowledge) -> FloatArray:
+def errors(attack: Attack, seen: Evidence, known: Background) -> FloatArray:
     (found,) = attack(seen, known)
     assert found is not None
     return found.errors(HOME)
@@ -126,9 +126,9 @@ def test_holes_of_one_radius_have_one_centre() -> None:
     here = np.concatenate([_line(0.0, 2.0, 401), _line(1.9, 4.4, 400)]) + HOME
     hidden = np.hypot(*(here - HOME).T) < 200
     kept = Mechanism(times, np.empty((times.size, 0))).withholding(hidden)
-    seen = View(times[~hidden], here[None, ~hidden])
+    seen = Evidence(times[~hidden], here[None, ~hidden])
     secrets = (Secret.at(1000.0), Secret.at(3000.0))
-    found = circle_of_holes(seen, Knowledge(secrets, knowledge(None).kernel, kept))
+    found = circle_of_holes(seen, Background(secrets, knowledge(None).kernel, kept))
     assert all(one is not None and one.errors(HOME)[0] < 10 for one in found)
 
 
@@ -174,8 +174,8 @@ def test_an_earlier_ride_tells_what_is_between_two_edges() -> None:
     within = (times >= 300) & (times <= 700)
     here[within, 1] = 400 * np.sin(np.pi * (times[within] - 300) / 400)
     hidden = Mechanism(times, np.empty((times.size, 0))).withholding(within)
-    seen = View(times[~within], here[None, ~within])
-    known = Knowledge((Secret.at(500.0),), knowledge(None).kernel, hidden, tracks=(here[::3],))
+    seen = Evidence(times[~within], here[None, ~within])
+    known = Background((Secret.at(500.0),), knowledge(None).kernel, hidden, tracks=(here[::3],))
     (found,) = known_paths(seen, known)
     (other,) = edges_of_hole(seen, known)
     assert found is not None

@@ -6,7 +6,7 @@ A person walks east, stays at HOME from 600 s to 1200 s, and walks on north; a f
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.checks.attacks.contract import Knowledge, View
+from trailveil.checks.attacks.contract import Background, Evidence
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.secrets import Secret
@@ -36,12 +36,12 @@ def nothing_of(hidden: NDArray[np.bool_]) -> Mechanism:
     return Mechanism(TIMES, np.empty((TIMES.size, 0))).withholding(hidden)
 
 
-def view(noise: FloatArray, mechanism: Mechanism) -> View:
+def view(noise: FloatArray, mechanism: Mechanism) -> Evidence:
     """Draws of a release, with noise (draws, n, 2)."""
     places = recorded() + noise
-    return View(TIMES[mechanism.rows], places[:, mechanism.rows])
+    return Evidence(TIMES[mechanism.rows], places[:, mechanism.rows])
 
 
-def knowledge(mechanism: Mechanism | None) -> Knowledge:
+def knowledge(mechanism: Mechanism | None) -> Background:
     """Somebody who seeks the stay."""
-    return Knowledge((SECRET,), DEFAULT_KERNEL, mechanism)
+    return Background((SECRET,), DEFAULT_KERNEL, mechanism)

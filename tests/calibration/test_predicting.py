@@ -11,7 +11,7 @@ from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Kernel, Matern32, White, split
 from trailveil.privacy.markov import markov_system
 from trailveil.studies.calibration import left_out, predicted, predictions
-from trailveil.studies.fit import FAMILIES, Series, log_likelihood
+from trailveil.studies.fit import FAMILIES, FitSeries, log_likelihood
 
 MOVING = IntegratedOU(3.0, 60.0) + Constant(1e5) + White(2.0)
 KERNELS: dict[str, Kernel] = {
@@ -95,7 +95,7 @@ def test_a_prediction_from_many_fixes_is_that_of_the_form_that_takes_n_steps(nam
 
 def test_evidence_is_the_likelihood_of_a_fit() -> None:
     found = predicted(MOVING, TIMES, VALUES, AT)
-    series = Series(TIMES, VALUES - VALUES.mean(axis=0))
+    series = FitSeries(TIMES, VALUES - VALUES.mean(axis=0))
     value, _ = log_likelihood(series, FAMILIES["integrated-ou"], (3.0, 60.0, 2.0), 1e5)
     assert found.evidence == pytest.approx(value, rel=1e-10)
 

@@ -106,7 +106,7 @@ def test_recordings_with_neither_time_nor_place_in_common_add_nothing() -> None:
     written(Path("b.gpx"), ride(940, 5.0, begin=1_350_000_000 + YEARS, at=(43.7, 3.87), seed=2))
     told = ""
     for name in ("a", "b"):
-        words = ("protect", f"{name}.gpx", "--at", "start")
+        words = ("protect", f"{name}.gpx", "--at", "start", "--explain")
         told = " ".join(done(*words).split())
         assert "all that can be told" not in told
         assert "visited again and again: epsilon 2" not in told

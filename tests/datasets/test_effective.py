@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from trailveil.studies.datasets.effective import Task, collected, fitted
-from trailveil.studies.fit import FAMILIES, Fit, Series
+from trailveil.studies.datasets.effective import LengthScaleTask, collected, fitted
+from trailveil.studies.fit import FAMILIES, Fit, FitSeries
 
 FAMILY = FAMILIES["rbf"].set(length_scale=(1.0, 8.0, 40.0), std=1.0, noise_std=0.05)
-SERIES = Series(np.arange(12.0), np.sin(np.arange(12.0)))
+SERIES = FitSeries(np.arange(12.0), np.sin(np.arange(12.0)))
 
 
 def made(length: float, **changes: object) -> Fit:
@@ -26,7 +26,7 @@ def test_what_is_collected() -> None:
         made(10.0, agreeing=4),
         made(20.0, agreeing=3, rejected=1, remaining=0.5),
     ]
-    tasks = [Task(SERIES, FAMILY, 5, period) for period in (1.0, 2.0, 5.0, 5.0, 5.0)]
+    tasks = [LengthScaleTask(SERIES, FAMILY, 5, period) for period in (1.0, 2.0, 5.0, 5.0, 5.0)]
     found = collected(tasks, fits)
     assert found.values.tolist() == [1.0, 20.0, 8.0, 2.0, 4.0]
     assert found.quartiles == (2.0, 4.0, 8.0)
@@ -35,6 +35,6 @@ def test_what_is_collected() -> None:
 
 
 def test_a_task_is_fitted_as_it_says() -> None:
-    one = fitted(Task(SERIES, FAMILY, 2, 1.0))
+    one = fitted(LengthScaleTask(SERIES, FAMILY, 2, 1.0))
     assert one.starts == 2
     assert one["length_scale"] == pytest.approx(2.2, abs=0.8)  # of a sine of period 6.3

@@ -10,7 +10,7 @@ from trailveil.privacy.priors import BUILT_IN, LEVEL_STD, from_json, to_json
 from trailveil.studies.datasets.fitting import LEAST_NOISE, fit_prior, motion_family
 from trailveil.studies.datasets.geolife import FASTEST, labelled_traces
 from trailveil.studies.datasets.stretches import Stretches, stretches
-from trailveil.studies.fit import FAMILIES, Series
+from trailveil.studies.fit import FAMILIES, FitSeries
 
 TRUTH = (2.0, 40.0, 3.0)
 
@@ -21,8 +21,8 @@ def windows() -> Stretches:
     rng = np.random.default_rng(5)
     times = np.arange(0.0, 400.0, 10.0)
     root = np.linalg.cholesky(FAMILIES["integrated-ou"].build(TRUTH)(times, times))
-    series = [Series(times, root @ rng.standard_normal((40, 2))) for _ in range(8)]
-    series.append(Series(times, 40 * root @ rng.standard_normal((40, 2))))
+    series = [FitSeries(times, root @ rng.standard_normal((40, 2))) for _ in range(8)]
+    series.append(FitSeries(times, 40 * root @ rng.standard_normal((40, 2))))
     return Stretches(tuple(series), (0, 0, 1, 1, 2, 2, 3, 3, 3), short=0, fast=0)
 
 

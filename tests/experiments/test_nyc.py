@@ -12,13 +12,13 @@ from trailveil.studies.experiments.nyc import (
     COUNT,
     NOISE,
     SENSITIVE,
-    Release,
+    NycRelease,
     prior,
     releases,
     write,
 )
 
-Made = tuple[FloatArray, dict[str, Release]]
+Made = tuple[FloatArray, dict[str, NycRelease]]
 
 
 @pytest.fixture(scope="module")

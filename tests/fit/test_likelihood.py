@@ -11,7 +11,7 @@ from mpmath import mp, mpf
 from scipy.stats import multivariate_normal
 
 from trailveil.errors import InvalidValue, NumericalError
-from trailveil.studies.fit import FAMILIES, Series, log_likelihood
+from trailveil.studies.fit import FAMILIES, FitSeries, log_likelihood
 from trailveil.studies.fit.likelihood import MOST_POINTS
 
 TIMES = np.array([0.0, 3.0, 4.5, 11.0, 19.0, 40.0])
@@ -69,7 +69,7 @@ def oracle(name: str, logs: Sequence[Any], level: float | None) -> Any:
 @pytest.mark.parametrize("level", [None, 3.0, 1e5])
 @pytest.mark.parametrize("name", FAMILIES)
 def test_value_and_gradient_equal_60_digits(name: str, level: float | None) -> None:
-    found, slopes = log_likelihood(Series(TIMES, VALUES), FAMILIES[name], POINTS[name], level)
+    found, slopes = log_likelihood(FitSeries(TIMES, VALUES), FAMILIES[name], POINTS[name], level)
     with mp.workdps(60):
         logs = [mp.log(mpf(value)) for value in POINTS[name]]
         expected = oracle(name, logs, level)
@@ -90,12 +90,12 @@ def test_value_equals_the_density_of_scipy(name: str) -> None:
     kernel = FAMILIES[name].build(POINTS[name])
     density = multivariate_normal(np.zeros(6), kernel(TIMES, TIMES))
     expected = sum(density.logpdf(column) for column in VALUES.T)
-    found, _ = log_likelihood(Series(TIMES, VALUES), FAMILIES[name], POINTS[name])
+    found, _ = log_likelihood(FitSeries(TIMES, VALUES), FAMILIES[name], POINTS[name])
     assert found == pytest.approx(expected, rel=1e-11)
 
 
 def test_noise_belongs_to_each_fix_even_at_one_time() -> None:
-    series = Series(np.zeros(2), np.array([[1.0], [-1.0]]))
+    series = FitSeries(np.zeros(2), np.array([[1.0], [-1.0]]))
     found, _ = log_likelihood(series, FAMILIES["rbf"], (5.0, 2.0, 0.5))
     cov = 4.0 + 0.25 * np.eye(2)
     assert found == pytest.approx(multivariate_normal([0, 0], cov).logpdf([1.0, -1.0]), rel=1e-12)
@@ -106,16 +106,16 @@ def test_neither_the_place_nor_the_hour_matters_under_a_wide_level(
     shift: float, start: float
 ) -> None:
     family, point = FAMILIES["integrated-ou"], POINTS["integrated-ou"]
-    here, _ = log_likelihood(Series(TIMES, VALUES), family, point, 1e9)
-    there, _ = log_likelihood(Series(TIMES + start, VALUES + shift), family, point, 1e9)
+    here, _ = log_likelihood(FitSeries(TIMES, VALUES), family, point, 1e9)
+    there, _ = log_likelihood(FitSeries(TIMES + start, VALUES + shift), family, point, 1e9)
     # The level itself costs shift^2 / (2 * 1e18) a coordinate, at most 1e-6; times round to 1e-10.
     assert there == pytest.approx(here, abs=3e-6)
 
 
 def test_known_parameters_have_no_slope() -> None:
     family = FAMILIES["rbf"].set(length_scale=7.0)
-    _, slopes = log_likelihood(Series(TIMES, VALUES), family, POINTS["rbf"])
-    _, free = log_likelihood(Series(TIMES, VALUES), FAMILIES["rbf"], POINTS["rbf"])
+    _, slopes = log_likelihood(FitSeries(TIMES, VALUES), family, POINTS["rbf"])
+    _, free = log_likelihood(FitSeries(TIMES, VALUES), FAMILIES["rbf"], POINTS["rbf"])
     assert slopes[0] == 0.0
     np.testing.assert_array_equal(slopes[1:], free[1:])
 
@@ -123,7 +123,7 @@ def test_known_parameters_have_no_slope() -> None:
 def test_what_double_precision_cannot_factorise_is_an_error() -> None:
     times = np.arange(30.0)
     with pytest.raises(NumericalError):
-        log_likelihood(Series(times, times), FAMILIES["rbf"], (1e4, 1.0, 1e-9))
+        log_likelihood(FitSeries(times, times), FAMILIES["rbf"], (1e4, 1.0, 1e-9))
 
 
 @pytest.mark.parametrize(
@@ -139,4 +139,4 @@ def test_what_double_precision_cannot_factorise_is_an_error() -> None:
 )
 def test_a_series_that_is_none_is_refused(times: Any, values: Any) -> None:
     with pytest.raises(InvalidValue):
-        Series(times, values)
+        FitSeries(times, values)

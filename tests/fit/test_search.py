@@ -11,7 +11,7 @@ from scipy.stats import chi2, multivariate_normal
 
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.kernels import Kernel
-from trailveil.studies.fit import FAMILIES, Family, Fit, Series, fit, search
+from trailveil.studies.fit import FAMILIES, Family, Fit, FitSeries, fit, search
 
 LEVEL = 1e5
 MOTION = FAMILIES["integrated-ou"].set(
@@ -21,12 +21,12 @@ MOTION = FAMILIES["integrated-ou"].set(
 
 def drawn(
     kernel: Kernel, count: int, times: NDArray[np.float64], seed: int, columns: int = 2
-) -> list[Series]:
+) -> list[FitSeries]:
     """Series that truly have this kernel, each at a place of its own."""
     rng = np.random.default_rng(seed)
     root = np.linalg.cholesky(kernel(times, times))
     return [
-        Series(
+        FitSeries(
             times,
             root @ rng.standard_normal((len(times), columns)) + 1e4 * rng.standard_normal(columns),
         )
@@ -39,7 +39,7 @@ def test_the_optimum_and_its_error_equal_a_closed_form() -> None:
     # the mean square m, its information N / (2 m^2).
     values = np.array([[3.0, -1.0, 2.0, -4.0], [0.5, 2.5, -2.0, 3.5], [2.0, -3.0, 1.0, 0.0]])
     family = FAMILIES["matern12"].set(length_scale=1e-3, noise_std=1.0, std=(0.1, 1.0, 10.0))
-    found = fit(Series(np.arange(3.0), values), family)
+    found = fit(FitSeries(np.arange(3.0), values), family)
     square = float(np.mean(values**2))
     assert found["std"] == pytest.approx((square - 1) ** 0.5, rel=1e-7)
     expected = square * (2 / values.size) ** 0.5 / (2 * found["std"])
@@ -55,7 +55,7 @@ def test_another_search_without_gradients_finds_the_same() -> None:
     times = np.linspace(0.0, 100.0, 25)
     truth = FAMILIES["matern32"].build((20.0, 3.0, 0.5))
     (series,) = drawn(truth, 1, times, seed=3, columns=1)
-    series = Series(times, series.values - series.values.mean())
+    series = FitSeries(times, series.values - series.values.mean())
     family = FAMILIES["matern32"].set(noise_std=(0.05, 1.0, 10.0))
 
     def height(logs: NDArray[np.float64]) -> float:
@@ -111,17 +111,17 @@ def test_standard_errors_are_as_large_as_the_errors(
 
 
 @pytest.fixture(scope="module")
-def pool() -> list[Series]:
+def pool() -> list[FitSeries]:
     return drawn(MOTION.build((1.5, 30.0, 0.8)), 3, np.arange(0.0, 120.0, 5.0), seed=7)
 
 
 @pytest.fixture(scope="module")
-def found(pool: list[Series]) -> Fit:
+def found(pool: list[FitSeries]) -> Fit:
     return fit(pool, MOTION, level_std=LEVEL)
 
 
 def test_the_same_data_twice_give_the_same_values_and_smaller_errors(
-    pool: list[Series], found: Fit
+    pool: list[FitSeries], found: Fit
 ) -> None:
     twice = fit([*pool, *pool], MOTION, level_std=LEVEL)
     np.testing.assert_allclose(twice.values, found.values, rtol=1e-4)
@@ -131,7 +131,7 @@ def test_the_same_data_twice_give_the_same_values_and_smaller_errors(
     assert (twice.series, twice.points) == (6, 2 * found.points)
 
 
-def test_units_do_not_matter(pool: list[Series], found: Fit) -> None:
+def test_units_do_not_matter(pool: list[FitSeries], found: Fit) -> None:
     # Feet and minutes: speeds scale by feet * 60, and l by the volume, log(feet) for each value.
     feet, minute = 1 / 0.3048, 1 / 60
     scales = (feet / minute, minute, feet)
@@ -142,7 +142,7 @@ def test_units_do_not_matter(pool: list[Series], found: Fit) -> None:
             for p, s in zip(MOTION.parameters, scales, strict=True)
         ),
     )
-    changed = [Series(one.times * minute, one.values * feet) for one in pool]
+    changed = [FitSeries(one.times * minute, one.values * feet) for one in pool]
     again = fit(changed, other, level_std=LEVEL * feet)
     np.testing.assert_allclose(again.values, np.array(found.values) * scales, rtol=1e-4)
     np.testing.assert_allclose(
@@ -152,11 +152,11 @@ def test_units_do_not_matter(pool: list[Series], found: Fit) -> None:
     assert again.log_likelihood == pytest.approx(found.log_likelihood - volume, abs=1e-5)
 
 
-def test_the_same_call_gives_the_same_bits(pool: list[Series], found: Fit) -> None:
+def test_the_same_call_gives_the_same_bits(pool: list[FitSeries], found: Fit) -> None:
     assert fit(pool, MOTION, level_std=LEVEL) == found
 
 
-def test_no_value_nearby_is_likelier(pool: list[Series], found: Fit) -> None:
+def test_no_value_nearby_is_likelier(pool: list[FitSeries], found: Fit) -> None:
     for index, parameter in enumerate(MOTION.parameters):
         for factor in (0.97, 1.03):
             moved = MOTION.set(**{parameter.name: found.values[index] * factor})
@@ -167,7 +167,9 @@ def test_no_value_nearby_is_likelier(pool: list[Series], found: Fit) -> None:
 
 
 @pytest.mark.parametrize("side", ["low", "high"])
-def test_a_bound_that_holds_a_parameter_is_named(pool: list[Series], found: Fit, side: str) -> None:
+def test_a_bound_that_holds_a_parameter_is_named(
+    pool: list[FitSeries], found: Fit, side: str
+) -> None:
     best = found["time_constant"]
     limits = (1.0, 2.0, best / 2) if side == "high" else (best * 2, best * 3, 1000.0)
     bound = limits[2] if side == "high" else limits[0]
@@ -183,7 +185,7 @@ def test_a_bound_that_holds_a_parameter_is_named(pool: list[Series], found: Fit,
 def test_several_optima_are_told_and_the_best_is_taken() -> None:
     # A wave of period 10: from a start below 6 a search ends in an overtone.
     times = np.arange(40.0)
-    series = Series(times, np.sin(2 * np.pi * times / 10))
+    series = FitSeries(times, np.sin(2 * np.pi * times / 10))
     family = FAMILIES["periodic"].set(
         length_scale=1.5, period=(2.0, 3.0, 14.0), std=1.0, noise_std=0.3
     )
@@ -196,7 +198,7 @@ def test_several_optima_are_told_and_the_best_is_taken() -> None:
 
 def test_starts_without_a_likelihood_are_given_up_and_counted() -> None:
     times = np.arange(30.0)
-    series = Series(times, np.sin(times / 5) + 0.1 * np.cos(17 * times))
+    series = FitSeries(times, np.sin(times / 5) + 0.1 * np.cos(17 * times))
     family = FAMILIES["rbf"].set(
         length_scale=(0.5, 300.0, 1e4), std=(0.1, 1.0, 10.0), noise_std=(1e-9, 1e-7, 1.0)
     )
@@ -208,7 +210,7 @@ def test_starts_without_a_likelihood_are_given_up_and_counted() -> None:
 
 
 def test_a_search_that_stops_early_has_not_converged(
-    pool: list[Series], monkeypatch: pytest.MonkeyPatch
+    pool: list[FitSeries], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def hurried(*args: Any, **kwargs: Any) -> Any:
         return minimize(*args, **{**kwargs, "options": {"maxiter": 1}})
@@ -217,7 +219,7 @@ def test_a_search_that_stops_early_has_not_converged(
     assert not fit(pool, MOTION, level_std=LEVEL, starts=1).converged
 
 
-def test_with_everything_known_there_is_nothing_to_find(pool: list[Series], found: Fit) -> None:
+def test_with_everything_known_there_is_nothing_to_find(pool: list[FitSeries], found: Fit) -> None:
     names = [p.name for p in MOTION.parameters]
     known = MOTION.set(**dict(zip(names, found.values, strict=True)))
     again = fit(pool, known, level_std=LEVEL)
@@ -233,14 +235,18 @@ def test_with_everything_known_there_is_nothing_to_find(pool: list[Series], foun
     ("series", "options", "message"),
     [
         ([], {}, "one series at least"),
-        ([Series(np.zeros(1), np.zeros(1))], {"level_std": 1.0}, "two points or more"),
-        ([Series(np.arange(2.0), np.zeros(2))], {"level_std": 0.0}, "level_std must be positive"),
-        ([Series(np.arange(2.0), np.zeros(2))], {"level_std": np.nan}, "level_std must be"),
-        ([Series(np.arange(2.0), np.zeros(2))], {"starts": 0}, "starts must be 1 or more"),
+        ([FitSeries(np.zeros(1), np.zeros(1))], {"level_std": 1.0}, "two points or more"),
+        (
+            [FitSeries(np.arange(2.0), np.zeros(2))],
+            {"level_std": 0.0},
+            "level_std must be positive",
+        ),
+        ([FitSeries(np.arange(2.0), np.zeros(2))], {"level_std": np.nan}, "level_std must be"),
+        ([FitSeries(np.arange(2.0), np.zeros(2))], {"starts": 0}, "starts must be 1 or more"),
     ],
 )
 def test_what_cannot_be_fitted_is_refused(
-    series: list[Series], options: dict[str, Any], message: str
+    series: list[FitSeries], options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InvalidValue, match=message):
         fit(series, MOTION, **options)

@@ -70,12 +70,12 @@ def test_times_that_fit_does_not_hold_are_refused(second: float) -> None:
 def test_a_clean_release_passes_and_any_other_byte_does_not() -> None:
     data = written(TRACE, ".fit", MOVED)
     original = ("a.fit", FULL["FIT"])
-    assert scan(original, ("b.fit", data), Chosen()).findings == ()
+    assert scan(original, ("b.fit", data), Chosen()).leaks == ()
     product = data.replace(b"\x04\xff\x00\x00\x00", b"\x04\xff\x00\xbb\x03", 1)
     assert product != data
     body = product[:-2]
     product = body + fit_files.checksum(body).to_bytes(2, "little")
-    (one,) = scan(original, ("b.fit", product), Chosen()).findings
+    (one,) = scan(original, ("b.fit", product), Chosen()).leaks
     assert one.where == "the file"
     assert not scan(original, original, Chosen()).clean
 
@@ -84,7 +84,7 @@ def test_a_field_passes_by_its_name_and_only_so() -> None:
     trace = replace(TRACE, fields=(("heart_rate", np.full(len(TRACE), 120.0)),))
     release = ("b.fit", written(trace, ".fit", MOVED))
     original = ("a.fit", FULL["FIT"])
-    assert scan(original, release, Chosen(), keep=["heart_rate"]).findings == ()
+    assert scan(original, release, Chosen(), keep=["heart_rate"]).leaks == ()
     assert not scan(original, release, Chosen(), keep=["cadence"]).clean
     assert not scan(original, release, Chosen()).clean
 

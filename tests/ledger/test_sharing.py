@@ -9,7 +9,7 @@ import pytest
 from tests.ledger.test_ledger import DAMAGE, rows
 from tests.ledger.test_ledger import entry as entry_alone
 from trailveil.errors import InvalidValue, Refused
-from trailveil.ledger import Entry, Known, Ledger, open_ledger
+from trailveil.ledger import Entry, Ledger, Session, open_ledger
 
 COLUMNS = b"columns of noise" * 100
 
@@ -94,7 +94,7 @@ def test_a_ledger_of_version_1_goes_on(tmp_path: Path) -> None:
 
 
 def test_what_a_process_knows_of_a_ledger_is_as_good_as_reading_it(used: Ledger) -> None:
-    known = Known()
+    known = Session()
     for number in range(4, 8):
         with used.open(known) as book:
             book.add(entry(number))
@@ -117,7 +117,7 @@ def test_what_a_process_knows_of_a_ledger_is_as_good_as_reading_it(used: Ledger)
 
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damage_is_noticed_by_a_process_that_knows_the_ledger(used: Ledger, damage: str) -> None:
-    known = Known()
+    known = Session()
     for _ in range(2):
         with used.open(known):
             pass
@@ -127,7 +127,7 @@ def test_damage_is_noticed_by_a_process_that_knows_the_ledger(used: Ledger, dama
 
 
 def test_what_was_added_in_vain_is_not_known(used: Ledger) -> None:
-    known = Known()
+    known = Session()
     with used.open(known):
         pass
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from trailveil.checks.scan.allowed import Layout
 from trailveil.checks.scan.contents import _Judge
-from trailveil.checks.scan.findings import Kind
-from trailveil.checks.scan.known import Coordinates, Known
+from trailveil.checks.scan.findings import LeakKind
+from trailveil.checks.scan.known import Coordinates, Tokens
 from trailveil.checks.scan.tokens import Emit, from_xml
 from trailveil.traces.trace import Trace
 
@@ -142,7 +142,7 @@ def leaves(value: Any) -> Iterator[Any]:
 
 def scanned(tokens: Callable[[Emit], None], trace: Trace, original: bytes) -> list[str]:
     """What the leak scanner finds of true places, and of an original (GPX), in a report."""
-    known = Known()
+    known = Tokens()
     from_xml(original, "ride.gpx", known)
     every = Coordinates(trace.positions)
     judge = _Judge(Layout({}), frozenset(), known, every, every)
@@ -150,6 +150,6 @@ def scanned(tokens: Callable[[Emit], None], trace: Trace, original: bytes) -> li
     return [
         shown
         for one in judge.findings()
-        if one.kind in {Kind.PLACE, Kind.COORDINATE}
+        if one.kind in {LeakKind.PLACE, LeakKind.COORDINATE}
         for shown in one.leaked
     ]

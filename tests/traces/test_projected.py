@@ -10,7 +10,7 @@ from pyproj import Transformer
 
 from tests.rides import ride
 from trailveil.checks.attacks import exact
-from trailveil.checks.attacks.contract import Knowledge, OnGrid, View
+from trailveil.checks.attacks.contract import Background, Evidence, OnGrid
 from trailveil.checks.attacks.exact import on_a_grid
 from trailveil.checks.attacks.worlds import noises
 from trailveil.gp.gaussian import FloatArray
@@ -116,8 +116,8 @@ def errors(step: float, independent: float) -> FloatArray | None:
         mechanism = mechanism.hiding(independent)
     released = true + noises(mechanism, (DRAWS,), np.random.default_rng(5))
     grid = OnGrid(cast("Frame", _Map(made.frame)), step)
-    known = Knowledge((Secret.at(times[600]),), made.request.kernel, mechanism, grid=grid)
-    (found,) = on_a_grid(View(times, released), known)
+    known = Background((Secret.at(times[600]),), made.request.kernel, mechanism, grid=grid)
+    (found,) = on_a_grid(Evidence(times, released), known)
     return None if found is None else found.errors(true[600])
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from urllib.parse import quote
 
-from trailveil.batch.tables import TABLES, Part, traces_of
+from trailveil.batch.tables import TABLES, TableRows, traces_of
 from trailveil.errors import Refused, TrailveilError, UnreadableInput, UnwritableOutput
 from trailveil.files.output import check_not_state
 from trailveil.files.source import named
@@ -34,7 +34,7 @@ _OF_A_PLACE = frozenset("0123456789.,+- ")
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class Trip:
     """One trace of a batch.
 
     name: what it is called in reports and rules, its path below what was named, or its id in a
@@ -46,24 +46,24 @@ class Item:
     source: Path
     output: Path
     subject: str
-    part: Part | None = None
+    part: TableRows | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Inputs:
     """The traces of a batch, in their order, and what holds none.
 
     others: how many files of other kinds were passed over. failed: name and error of files that
     must hold traces, such as tables without a column that names them.
     """
 
-    items: tuple[Item, ...]
+    items: tuple[Trip, ...]
     others: int = 0
     failed: tuple[tuple[str, TrailveilError], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class InputRules:
     """How inputs are understood.
 
     subject_of: whose a recording is, by its path below what was named; it may refuse. suffix: of
@@ -80,7 +80,7 @@ class Wanted:
     check: Callable[[Path], None] = lambda _: None
 
 
-def find(stated: Sequence[str], outdir: Path, wanted: Wanted) -> Found:
+def find(stated: Sequence[str], outdir: Path, wanted: InputRules) -> Inputs:
     """The traces that folders, patterns and files name, each once, in order of their names.
 
     Raises UnreadableInput where a name is of nothing; Refused where
@@ -100,7 +100,7 @@ def find(stated: Sequence[str], outdir: Path, wanted: Wanted) -> Found:
             raise _nothing(one)
     if wanted.suffix is not None:
         format_to_write(wanted.suffix)
-    items: list[Item] = []
+    items: list[Trip] = []
     failed: list[tuple[str, TrailveilError]] = []
     for path, below in sorted(files.items(), key=lambda pair: pair[1].parts):
         try:
@@ -110,16 +110,16 @@ def find(stated: Sequence[str], outdir: Path, wanted: Wanted) -> Found:
     if not items:
         raise failed[0][1]
     check_apart(items)
-    return Found(tuple(items), others, tuple(failed))
+    return Inputs(tuple(items), others, tuple(failed))
 
 
-def _items(path: Path, below: PurePath, outdir: Path, wanted: Wanted) -> Iterator[Item]:
+def _items(path: Path, below: PurePath, outdir: Path, wanted: InputRules) -> Iterator[Trip]:
     """The traces of one file: one, or those of a table."""
     place = outdir / below.parent
     if wanted.whole_files or path.suffix.lower() not in TABLES:
         output = place / _name(path, wanted.suffix)
         wanted.check(output)
-        yield Item(below.as_posix(), path, output, subject_named(wanted.subject_of(below)))
+        yield Trip(below.as_posix(), path, output, subject_named(wanted.subject_of(below)))
         return
     suffix = wanted.suffix or path.suffix
     format_to_write(suffix)
@@ -134,13 +134,13 @@ def _items(path: Path, below: PurePath, outdir: Path, wanted: Wanted) -> Iterato
             )
         folder = place / path.stem / f"{quote(part.column, safe=' ')}={safe}"
         whose = subject_named(person or wanted.subject_of(below))
-        yield Item(name, path, folder / f"{safe}.private{suffix}", whose, part)
+        yield Trip(name, path, folder / f"{safe}.private{suffix}", whose, part)
 
 
-def check_apart(items: Sequence[Item]) -> None:
+def check_apart(items: Sequence[Trip]) -> None:
     """Refuse two traces of one output, or of one name, before any work is done."""
     for what, (its, advice) in _OWN.items():
-        seen: dict[str, Item] = {}
+        seen: dict[str, Trip] = {}
         for item in items:
             other = seen.setdefault(str(getattr(item, what)).casefold(), item)
             if other is not item:

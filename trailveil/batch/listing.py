@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from trailveil.batch.inputs import Found, Item
+from trailveil.batch.inputs import Inputs, Trip
 from trailveil.batch.manifest import DONE, Manifest, Row, may_be
 from trailveil.batch.rules import Rules
-from trailveil.batch.running import PROTECTED, REFUSED, Told, why_of
+from trailveil.batch.running import PROTECTED, REFUSED, TripOutcome, why_of
 from trailveil.batch.working import sha256_of
 from trailveil.errors import UnwritableOutput
 from trailveil.files.output import check_output, write_atomically
@@ -73,9 +73,9 @@ def check_listing(path: Path, outdir: Path, stated: Sequence[str], *, overwrite:
 
 def write_listing(
     path: Path,
-    found: Found,
-    told: Iterable[Told],
-    rules_of: Callable[[Item], Rules],
+    found: Inputs,
+    told: Iterable[TripOutcome],
+    rules_of: Callable[[Trip], Rules],
     manifest: Manifest,
     outdir: Path,
     *,

@@ -15,7 +15,7 @@ from typing import Any
 from trailveil.batch import manifest as rows
 from trailveil.batch.alone import alone, check_room
 from trailveil.batch.engine import Engine
-from trailveil.batch.inputs import Item
+from trailveil.batch.inputs import Trip
 from trailveil.batch.manifest import Manifest, Row
 from trailveil.batch.rules import Rules
 from trailveil.batch.working import Failed, Outcome, Ready, Task, digest_of, sha256_of
@@ -24,7 +24,7 @@ from trailveil.files.keys import name_of
 from trailveil.files.output import put
 from trailveil.files.source import named
 from trailveil.gp.randomness import derive
-from trailveil.ledger import Known, Ledger
+from trailveil.ledger import Ledger, Session
 from trailveil.ledger.counting import count
 from trailveil.ledger.places import Place, check_known, load_places
 from trailveil.ledger.recorded import visits_of
@@ -46,7 +46,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TripOutcome:
     """What became of one trace. about: what was promised of it; kind and line: why it was not."""
 
     name: str
@@ -58,11 +58,11 @@ class Told:
 
 
 def run(
-    items: Sequence[Item],
-    rules_of: Callable[[Item], Rules],
+    items: Sequence[Trip],
+    rules_of: Callable[[Trip], Rules],
     setting: Setting,
     engine: Engine,
-) -> Iterator[Told]:
+) -> Iterator[TripOutcome]:
     """Protect all traces; what became of each, as it is known.
 
     Raises UnwritableOutput where another run has the folder, or state or outputs cannot be kept;
@@ -91,8 +91,8 @@ class _Run:
 
     def __init__(
         self,
-        items: list[Item],
-        rules_of: Callable[[Item], Rules],
+        items: list[Trip],
+        rules_of: Callable[[Trip], Rules],
         setting: Setting,
         manifest: Manifest,
         aside: Path,
@@ -105,9 +105,9 @@ class _Run:
         self._aside = aside
         self._places = places
         self._next = 0
-        self._under_way: dict[int, Item] = {}
-        self._same: list[Told] = []
-        self._known = Known()
+        self._under_way: dict[int, Trip] = {}
+        self._same: list[TripOutcome] = []
+        self._known = Session()
 
     def take(self) -> Task | None:
         """The next trace that is not done; None for none, and where it must wait.
@@ -133,14 +133,14 @@ class _Run:
             self._next += 1
         return None
 
-    def skipped(self) -> Iterator[Told]:
+    def skipped(self) -> Iterator[TripOutcome]:
         """What is known of traces that were done before."""
         told, self._same = self._same, []
         yield from told
 
-    def settled(self, group: Sequence[Outcome]) -> Iterator[Told]:
+    def settled(self, group: Sequence[Outcome]) -> Iterator[TripOutcome]:
         """Count what is ready of a group, in order, and let it appear."""
-        told: dict[int, Told] = {}
+        told: dict[int, TripOutcome] = {}
         ready: dict[int, Ready] = {}
         for one in group:
             if isinstance(one, Ready):
@@ -170,7 +170,7 @@ class _Run:
             del self._under_way[one.number]
         check_room((one.kind for one in told.values()), self._setting.outdir)
 
-    def _coming(self, ready: dict[int, Ready], told: dict[int, Told]) -> dict[int, Row]:
+    def _coming(self, ready: dict[int, Ready], told: dict[int, TripOutcome]) -> dict[int, Row]:
         """The rows that say what is coming, durable; files of somebody else are not replaced."""
         found = {}
         for number, one in ready.items():
@@ -193,7 +193,7 @@ class _Run:
         return found
 
     def _counted(
-        self, ready: dict[int, Ready], told: dict[int, Told]
+        self, ready: dict[int, Ready], told: dict[int, TripOutcome]
     ) -> tuple[dict[int, int], dict[int, float]]:
         """The numbers of the rows of the ledger, durable, and what each release tells alone.
 
@@ -235,14 +235,16 @@ class _Run:
                 ) from error
             put(one.aside, output, overwrite=bool(row.before))
 
-    def _rows_of_refused(self, coming: dict[int, Row], told: dict[int, Told]) -> Iterator[Row]:
+    def _rows_of_refused(
+        self, coming: dict[int, Row], told: dict[int, TripOutcome]
+    ) -> Iterator[Row]:
         for number, one in told.items():
             if one.status == REFUSED:
                 item = self._under_way[number]
                 old = self._row(item)
                 yield rows.refused(self._name(item), item.name, one.line, one.kind, old)
 
-    def _done(self, item: Item, rules: Rules) -> Told | None:
+    def _done(self, item: Trip, rules: Rules) -> TripOutcome | None:
         """What is told of a trace of which input, rules and output are as they were left."""
         row = self._row(item)
         if row is None or row.status != rows.DONE:
@@ -251,10 +253,10 @@ class _Run:
             return None
         with contextlib.suppress(TrailveilError):
             if self._source(item) == row.source:
-                return Told(item.name, item.output, SAME, row.about)
+                return TripOutcome(item.name, item.output, SAME, row.about)
         return None
 
-    def _task(self, number: int, item: Item, rules: Rules) -> Task:
+    def _task(self, number: int, item: Trip, rules: Rules) -> Task:
         setting, visits = self._setting, []
         if self._places:
             with setting.ledger.open(self._known) as book:
@@ -262,33 +264,33 @@ class _Run:
         secrets = (setting.key, setting.ledger)
         return Task(number, item, rules, self._aside, *secrets, self._places, tuple(visits))
 
-    def _row(self, item: Item) -> Row | None:
+    def _row(self, item: Trip) -> Row | None:
         return self._manifest.row(self._name(item))
 
-    def _name(self, item: Item) -> str:
+    def _name(self, item: Trip) -> str:
         return item.output.relative_to(self._setting.outdir).as_posix()
 
-    def _source(self, item: Item) -> bytes:
+    def _source(self, item: Trip) -> bytes:
         often = item.part is not None
         return digest_of(self._setting.ledger.key, item.source, often=often)
 
-    def _digest(self, item: Item, rules: Rules) -> bytes:
+    def _digest(self, item: Trip, rules: Rules) -> bytes:
         """A keyed digest of all that was asked of a trace, of whom and under which key."""
         asked = [rules.statement, item.subject.encode(), name_of(self._setting.key)]
         places = [one.seed(self._setting.key) for one in self._places]
         whole = [b"rules of a batch", bytes([DESIGN_VERSION]), *asked, *places]
         return derive(self._setting.ledger.key, whole)
 
-    def _refused(self, number: int, error: Failed | TrailveilError) -> Told:
+    def _refused(self, number: int, error: Failed | TrailveilError) -> TripOutcome:
         if isinstance(error, Failed):
             return self._told(number, REFUSED, {}, error.kind, error.line)
         return self._told(number, REFUSED, {}, *why_of(error))
 
     def _told(
         self, number: int, status: str, about: dict[str, Any], kind: str = "", line: str = ""
-    ) -> Told:
+    ) -> TripOutcome:
         item = self._under_way[number]
-        return Told(item.name, item.output, status, about, kind, line)
+        return TripOutcome(item.name, item.output, status, about, kind, line)
 
 
 def why_of(error: TrailveilError) -> tuple[str, str]:

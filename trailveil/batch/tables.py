@@ -35,7 +35,7 @@ _SPREAD = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TableRows:
     """The rows of one trace. column, value: what they have in common.
 
     groups: row groups of Parquet. head, spans: of text, where its line of names ends and (begin,
@@ -49,7 +49,7 @@ class Part:
     spans: tuple[tuple[int, int], ...] = ()
 
 
-def traces_of(path: Path, trace: str | None, person: str | None) -> Iterator[tuple[Part, str]]:
+def traces_of(path: Path, trace: str | None, person: str | None) -> Iterator[tuple[TableRows, str]]:
     """Each trace of a table, in its order, and the person it is of ("" where no column says).
 
     trace, person: the columns that name them, or None for what their names tell. Raises
@@ -69,7 +69,7 @@ def traces_of(path: Path, trace: str | None, person: str | None) -> Iterator[tup
     return iter(found)
 
 
-def read_part(path: Path, part: Part, wanted: Sequence[str], most: int) -> Recording:
+def read_part(path: Path, part: TableRows, wanted: Sequence[str], most: int) -> Recording:
     """The recording in the rows of one trace. Raises as `trailveil.traces.formats.read` does."""
     where = f"trace {named(str(part.value))} of {named(path)}"
     if not part.groups:
@@ -96,7 +96,7 @@ def read_part(path: Path, part: Part, wanted: Sequence[str], most: int) -> Recor
 
 def _in_parquet(
     path: Path, trace: str | None, person: str | None, where: str
-) -> tuple[list[tuple[Part, str]], int]:
+) -> tuple[list[tuple[TableRows, str]], int]:
     groups: dict[Any, list[int]] = {}
     people: dict[Any, str] = {}
     with opened_file(path, where) as file:
@@ -119,7 +119,7 @@ def _in_parquet(
                 if people.setdefault(value, known) != known:
                     raise _several_people(where)
         count = file.num_row_groups
-    parts = [Part(column, value, tuple(own)) for value, own in groups.items()]
+    parts = [TableRows(column, value, tuple(own)) for value, own in groups.items()]
     return [(one, people[one.value]) for one in parts], count
 
 
@@ -166,7 +166,7 @@ def _group(
 
 def _in_text(
     path: Path, trace: str | None, person: str | None, where: str
-) -> tuple[list[tuple[Part, str]], int]:
+) -> tuple[list[tuple[TableRows, str]], int]:
     spans: dict[str, list[tuple[int, int]]] = {}
     people: dict[str, str] = {}
     with path.open("rb") as stream:
@@ -198,7 +198,7 @@ def _in_text(
             person = cells[by].strip() if by is not None and by < len(cells) else ""
             if people.setdefault(value, person) != person:
                 raise _several_people(where)
-    parts = [Part(column, value, (), head, tuple(own)) for value, own in spans.items()]
+    parts = [TableRows(column, value, (), head, tuple(own)) for value, own in spans.items()]
     return [(one, people[one.value]) for one in parts], 1
 
 

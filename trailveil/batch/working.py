@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from trailveil.batch.inputs import Item
+from trailveil.batch.inputs import Trip
 from trailveil.batch.rules import Rules
 from trailveil.batch.tables import read_part
 from trailveil.errors import Refused, TrailveilError, UnreadableInput
@@ -59,7 +59,7 @@ class Task:
     """
 
     number: int
-    item: Item
+    item: Trip
     rules: Rules
     aside: Path
     key: bytes = field(repr=False)
@@ -231,7 +231,7 @@ def promised(made: Plan, fixes: int) -> dict[str, Any]:
     }
 
 
-def _trace_of(item: Item, rules: Rules) -> Trace:
+def _trace_of(item: Trip, rules: Rules) -> Trace:
     """A cleaned trace from a file, or from rows of a table."""
     keep, most = rules.keep, rules.most
     if item.part is None:

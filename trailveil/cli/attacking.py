@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from trailveil.checks.attacks.contract import View
+from trailveil.checks.attacks.contract import Evidence
 from trailveil.checks.attacks.files import Aligned, aligned, line_of
 from trailveil.checks.attacks.hypotheses import audited
 from trailveil.checks.attacks.suite import (
+    AttackOutcome,
     Effort,
-    Outcome,
     attacked,
     attacked_alone,
     file_as_designed,
@@ -120,9 +120,9 @@ def _alone(
     file: Aligned,
     names: list[str] | None,
     beside: dict[str, Any],
-) -> list[Outcome]:
+) -> list[AttackOutcome]:
     fixes = file.frame.to_lattice(trace.positions) / MICRO
-    view = View(trace.seconds[file.rows], file.places[None])
+    view = Evidence(trace.seconds[file.rows], file.places[None])
     spans = [one.seconds(trace) for one in request.stretches]
     recorded = (trace.seconds, fixes)
     return list(attacked_alone(view, recorded, spans, request.kernel, names, **beside))

@@ -161,7 +161,7 @@ def audit(**options: Any) -> None:
     click.echo(json.dumps(record) if options["as_json"] else words)
     if not found.clean:
         raise Refused(
-            f"a released file must hold nothing else of its original, got {len(found.findings)} "
+            f"a released file must hold nothing else of its original, got {len(found.leaks)} "
             f"kinds of leaks: {named(released)}; do not publish it, and look where each comes from"
         )
     if beaten:

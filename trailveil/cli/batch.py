@@ -14,12 +14,12 @@ import numpy as np
 
 from trailveil.batch.cluster import cluster_at, workers_here
 from trailveil.batch.engine import Engine, here
-from trailveil.batch.inputs import Found, Item, Wanted, check_outdir, find
+from trailveil.batch.inputs import InputRules, Inputs, Trip, check_outdir, find
 from trailveil.batch.listing import check_listing, write_listing
 from trailveil.batch.manifest import folder_of, opened
 from trailveil.batch.rule_table import check_rules, read_rules
 from trailveil.batch.rules import Rules
-from trailveil.batch.running import PROTECTED, REFUSED, SAME, Setting, Told, run, why_of
+from trailveil.batch.running import PROTECTED, REFUSED, SAME, Setting, TripOutcome, run, why_of
 from trailveil.cli.keep import check_keep
 from trailveil.cli.releasing import counting, naive_zone, reading, retiming_of
 from trailveil.cli.requesting import requested_of, requesting, was_given
@@ -146,7 +146,7 @@ def _rules(options: dict[str, Any]) -> Rules:
     )
 
 
-def _rules_of(options: dict[str, Any], rules: Rules, found: Found) -> Callable[[Item], Rules]:
+def _rules_of(options: dict[str, Any], rules: Rules, found: Inputs) -> Callable[[Trip], Rules]:
     """The rules of each trace, checked before any work is done."""
     path = options["table"]
     if path is None:
@@ -159,7 +159,7 @@ def _rules_of(options: dict[str, Any], rules: Rules, found: Found) -> Callable[[
     return lambda item: own.get(item.name, rules)
 
 
-def _wanted(options: dict[str, Any]) -> Wanted:
+def _wanted(options: dict[str, Any]) -> InputRules:
     columns = (options["trace_column"], options["subject_column"])
     if options["whole_files"] and any(columns):
         raise click.UsageError("--whole-files must come without columns: state one of them")
@@ -169,7 +169,7 @@ def _wanted(options: dict[str, Any]) -> Wanted:
         retiming_of(options, output)
 
     subject = _subject_of(options)
-    return Wanted(subject, options["suffix"], options["whole_files"], *columns, check)
+    return InputRules(subject, options["suffix"], options["whole_files"], *columns, check)
 
 
 def _subject_of(options: dict[str, Any]) -> Callable[[PurePath], str]:
@@ -219,15 +219,15 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _told(running: Iterator[Told], found: Found) -> list[Told]:
+def _told(running: Iterator[TripOutcome], found: Inputs) -> list[TripOutcome]:
     """What became of all."""
-    told = [Told(name, Path(), REFUSED, {}, *why_of(error)) for name, error in found.failed]
+    told = [TripOutcome(name, Path(), REFUSED, {}, *why_of(error)) for name, error in found.failed]
     for one in watched(running, len(found.items), "protecting"):
         told.append(one)
     return told
 
 
-def summed(found: Found, told: Sequence[Told]) -> dict[str, Any]:
+def summed(found: Inputs, told: Sequence[TripOutcome]) -> dict[str, Any]:
     """The summary of a run, JSON-able."""
     states = Counter(one.status for one in told)
     good = [one for one in told if one.status != REFUSED]

@@ -10,7 +10,7 @@ import click
 from trailveil.cli.parameters import person
 from trailveil.files.output import check_output, write_atomically
 from trailveil.files.source import named
-from trailveil.ledger import Book, Recorded, user_ledger
+from trailveil.ledger import Book, LedgerRow, user_ledger
 from trailveil.ledger.place_accounts import places_told
 from trailveil.ledger.places import load_places
 from trailveil.report.ledger import CANNOT_KNOW, place_words, told_of
@@ -82,7 +82,7 @@ def verify() -> None:
     click.echo(f"The ledger is whole: {standing} release{'s' * (standing != 1)} count.")
 
 
-def _entry(book: Book, one: Recorded) -> dict[str, Any]:
+def _entry(book: Book, one: LedgerRow) -> dict[str, Any]:
     body = book.body(one.number)
     return {
         "number": one.number,

@@ -244,7 +244,7 @@ def _optimal(wanted: _Wanted) -> tuple[Mechanism, float | None]:
     if len(wanted.secrets) > 1 or wanted.secrets[0].size > 1 or not wanted.simple:
         bounds = wanted.bounds or [1.0] * len(wanted.secrets)
         demands = tuple(Demand(*pair) for pair in zip(wanted.secrets, bounds, strict=True))
-        whole = several.Wanted(prior, demands, wanted.adversaries, wanted.weights, base)
+        whole = several.SeveralRequest(prior, demands, wanted.adversaries, wanted.weights, base)
         if wanted.budget is not None:
             return several.least_loss(whole, wanted.budget)
         return several.least_noise(whole)

@@ -58,7 +58,7 @@ class ConicOptimum:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Requirement:
+class ExactRequirement:
     """One secret (by number) against one adversary who knows one set of things.
 
     tall: At (n, k). rest: Ct (n, n), the floor included. bound: of the largest eigenvalue of the
@@ -96,7 +96,7 @@ def requirements(
     *,
     floor: float = 0.0,
     tight: bool = False,
-) -> list[Requirement]:
+) -> list[ExactRequirement]:
     """Every secret against every adversary, for each thing that it may know."""
     found = []
     for number, (secret, bound) in enumerate(zip(secrets, bounds, strict=True)):
@@ -106,7 +106,7 @@ def requirements(
                 sigma, cross = joint[:count, :count], joint[:count, count:]
                 tall = np.asarray(np.linalg.solve(joint[count:, count:], cross.T).T, np.float64)
                 rest = symmetric(sigma - tall @ cross.T) + floor * np.eye(count)
-                found.append(Requirement(number, tall, rest, bound, tight and secret.size > 1))
+                found.append(ExactRequirement(number, tall, rest, bound, tight and secret.size > 1))
     return found
 
 
@@ -147,7 +147,7 @@ def exact_set(
 @dataclass(frozen=True, slots=True, eq=False)
 class _Program:
     prior: Prior
-    needed: Sequence[Requirement]
+    needed: Sequence[ExactRequirement]
     cost: FloatArray
     floor: float
 
@@ -242,7 +242,7 @@ def _covariance(solved: FloatArray) -> FloatArray:
 
 
 def _cones(
-    one: Requirement, gamma: Any, scale: float, unit: float, ratio: Any = 1.0
+    one: ExactRequirement, gamma: Any, scale: float, unit: float, ratio: Any = 1.0
 ) -> Iterator[Any]:
     """L <= unit ratio bound, with Gamma = scale gamma; rows over their deviations with this noise.
 
@@ -319,4 +319,4 @@ def _broken(found: float, word: float) -> NumericalError:
     )
 
 
-__all__ = ["ConicOptimum", "Requirement", "exact_set", "requirements"]
+__all__ = ["ConicOptimum", "ExactRequirement", "exact_set", "requirements"]

@@ -10,7 +10,7 @@ from scipy.linalg import eigh
 from trailveil.designer.interior import Constraint, Linear, Reduced, feasible, hidden_part
 from trailveil.designer.requirements import Requirement
 from trailveil.designer.spaces import Space, orthonormal, root
-from trailveil.designer.views import Told, View, told
+from trailveil.designer.views import View, ViewedSecret, told
 from trailveil.errors import InvalidValue, TooCoarse
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.guarantee import tight_bound
@@ -62,7 +62,7 @@ class Problem:
         """Whether there is one inverse covariance in all of it: one prior, and no known values."""
         return len(self.views) == 1 and all(one.point is None for one in self.requirements)
 
-    def told(self, number: int, theta: float = 0.0) -> Told:
+    def told(self, number: int, theta: float = 0.0) -> ViewedSecret:
         """What requirement `number` leaves to know, with the noise theta W^-1 more."""
         one = self.requirements[number]
         return told(self.views[one.view].at(theta), one.own, one.point, one.accuracy)

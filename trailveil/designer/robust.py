@@ -47,7 +47,7 @@ _BELOW, _HARDLY = 1e-4, 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class Tolerances:
     """How near to the best an answer is to be.
 
     gap: of the steps, relative. missed: a requirement is missed where more is lost than allowed by
@@ -65,12 +65,12 @@ class Effort:
         return _NEAR if width <= _QUICK else _PROVED
 
 
-ROUGHLY = Effort(1e-2, 1e-2, 0)
-QUICKLY, THOROUGHLY = Effort(2e-4, 5e-3, 0, 1e-4), Effort(1e-5, 2e-5, 2)
+ROUGHLY = Tolerances(1e-2, 1e-2, 0)
+QUICKLY, THOROUGHLY = Tolerances(2e-4, 5e-3, 0, 1e-4), Tolerances(1e-5, 2e-5, 2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class SpaceAnswer:
     """An answer in a space, from which others begin: Gamma = D D^T of `made.final`."""
 
     made: Round
@@ -99,9 +99,9 @@ def settle(
     problem: Problem,
     space: Space,
     binding: Binding,
-    effort: Effort,
-    before: Found | None = None,
-) -> Found | None:
+    effort: Tolerances,
+    before: SpaceAnswer | None = None,
+) -> SpaceAnswer | None:
     """The best noise in a space that meets every requirement; None where none is needed.
 
     binding: requirements to begin with. effort: how near to the best. before: an answer to begin
@@ -123,7 +123,7 @@ def settle(
         made = rounded(problem, space, found, active)
         missed = wanting(problem, made, effort.missed)
         if not missed:
-            return Found(made, steps)
+            return SpaceAnswer(made, steps)
         numbers = problem.by_requirement(found.z, active)
         kept = [
             i
@@ -135,14 +135,14 @@ def settle(
     raise NumericalError("the design must settle, got adversaries that keep being missed")
 
 
-def nearly(problem: Problem, found: Found) -> set[tuple[tuple[int, int], float | None]]:
+def nearly(problem: Problem, found: SpaceAnswer) -> set[tuple[tuple[int, int], float | None]]:
     """The requirements of which nearly all that is allowed is used, by family and time."""
     ratios = problem.ratios(found.made.final, found.made.found.z)
     chosen = [problem.requirements[int(i)] for i in np.flatnonzero(ratios > _NEARLY)]
     return {(one.family, one.at) for one in chosen}
 
 
-def proved(problem: Problem, found: Found, effort: Effort) -> tuple[Solution, Below]:
+def proved(problem: Problem, found: SpaceAnswer, effort: Tolerances) -> tuple[Solution, Below]:
     """The answer with a lower bound of all others, and what proves it."""
     below = bound_below(problem, found.made, (effort.below or _BELOW,))
     hardly = below.least < _HARDLY * reached(problem, found.made)
@@ -151,7 +151,7 @@ def proved(problem: Problem, found: Found, effort: Effort) -> tuple[Solution, Be
     return solution_of(problem, found.made, below, found.steps + below.steps), below
 
 
-def wider(problem: Problem, found: Found, below: Below) -> Space:
+def wider(problem: Problem, found: SpaceAnswer, below: Below) -> Space:
     """The space with the columns that the bound, and the answer itself, would rather have."""
     made = found.made
     weights = dual_weights(problem, made.found)

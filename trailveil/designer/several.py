@@ -16,7 +16,7 @@ from trailveil.designer.columns import needs_digits, spanned, turn
 from trailveil.designer.optimal import NO_BOUND, Solution, nothing, solution_of, solve
 from trailveil.designer.problem import Problem, least_loss_problem, least_noise_problem
 from trailveil.designer.requirements import Demand, Requirement, posed
-from trailveil.designer.robust import ROUGHLY, THOROUGHLY, Effort
+from trailveil.designer.robust import ROUGHLY, THOROUGHLY, Tolerances
 from trailveil.designer.splines import FINEST, lag_of, splines
 from trailveil.designer.stepping import until_met
 from trailveil.designer.views import View
@@ -39,7 +39,7 @@ Pose = Callable[[tuple[View, ...], tuple[Requirement, ...]], Problem]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Wanted:
+class SeveralRequest:
     """What a design is for.
 
     demands: secrets with what mu^2 / radius^2 may be, or, for a budget, with their shares of the
@@ -55,7 +55,7 @@ class Wanted:
     weights: FloatArray
     existing: Mechanism
 
-    effort: Effort = THOROUGHLY
+    effort: Tolerances = THOROUGHLY
     sought_in: tuple[FloatArray, FloatArray] | None = None
     finer: bool = True
 
@@ -167,7 +167,7 @@ class Wanted:
         return found
 
 
-def least_noise(wanted: Wanted) -> tuple[Mechanism, float]:
+def least_noise(wanted: SeveralRequest) -> tuple[Mechanism, float]:
     """The least noise at which mu^2 / radius^2 of each secret is at most its bound.
 
     And a lower bound of trace(W Gamma). Raises as trailveil.designer.optimal.solve does.
@@ -184,7 +184,7 @@ def least_noise(wanted: Wanted) -> tuple[Mechanism, float]:
     return until_met(make, excess, found.reached), there + found.least
 
 
-def least_loss(wanted: Wanted, budget: float) -> tuple[Mechanism, float | None]:
+def least_loss(wanted: SeveralRequest, budget: float) -> tuple[Mechanism, float | None]:
     """The least worst loss, over its share, for trace(W Gamma) = budget, and a lower bound of it.
 
     The loss of a compound secret is its largest eigenvalue.
@@ -201,7 +201,7 @@ def least_loss(wanted: Wanted, budget: float) -> tuple[Mechanism, float | None]:
     return make(rest), found.least if found.least > 0 else None
 
 
-def sought(wanted: Wanted) -> tuple[Solution, Callable[[float], Mechanism]]:
+def sought(wanted: SeveralRequest) -> tuple[Solution, Callable[[float], Mechanism]]:
     """The least noise for a design as it was found, and trace -> that much of it.
 
     Its losses are not recomputed, and may be a little too large. Raises as least_noise does.
@@ -209,7 +209,7 @@ def sought(wanted: Wanted) -> tuple[Solution, Callable[[float], Mechanism]]:
     return _solved(wanted, lambda views, needs: least_noise_problem(views, needs, wanted.cost))
 
 
-def _solved(wanted: Wanted, pose: Pose) -> tuple[Solution, Callable[[float], Mechanism]]:
+def _solved(wanted: SeveralRequest, pose: Pose) -> tuple[Solution, Callable[[float], Mechanism]]:
     """The best noise against all that adversaries may know, and trace -> that much of its kind."""
     views, needs = wanted.posed((), 0.0)
     problem = pose(views, needs)
@@ -220,7 +220,7 @@ def _solved(wanted: Wanted, pose: Pose) -> tuple[Solution, Callable[[float], Mec
 
 
 def _robust(
-    wanted: Wanted, pose: Pose, problem: Problem
+    wanted: SeveralRequest, pose: Pose, problem: Problem
 ) -> tuple[Solution, Callable[[float], Mechanism]]:
     """The same against several adversaries.
 
@@ -267,7 +267,7 @@ def _robust(
     raise NumericalError("the design must settle, got known values that keep being missed")
 
 
-def _maker(wanted: Wanted, found: Solution) -> Callable[[float], Mechanism]:
+def _maker(wanted: SeveralRequest, found: Solution) -> Callable[[float], Mechanism]:
     """trace -> the mechanism with the found noise at that trace, beside what exists, canonical."""
     prior, existing = wanted.prior, wanted.existing
     trace = found.trace

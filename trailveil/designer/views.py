@@ -34,7 +34,7 @@ class Shifted:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Told:
+class ViewedSecret:
     """What a view, with one more true value known or not, tells of one secret of k locations.
 
     weights: (n, k). covariance: Q (k, k). extra: g (n, 1) / sqrt(rho), by which the known value
@@ -122,7 +122,9 @@ def _padded(solve: Regression, joint: Joint, rows: int) -> Callable[[FloatArray]
     return solver
 
 
-def told(shifted: Shifted, own: NDArray[np.intp], point: int | None, accuracy: float) -> Told:
+def told(
+    shifted: Shifted, own: NDArray[np.intp], point: int | None, accuracy: float
+) -> ViewedSecret:
     """What is told of the columns `own`, with the value of column `point` known to an accuracy.
 
     With g = Sigma^-1 c of that value, rho its posterior variance and accuracy^2 together, and q its
@@ -130,12 +132,12 @@ def told(shifted: Shifted, own: NDArray[np.intp], point: int | None, accuracy: f
     """
     weights, left = shifted.weights[:, own], shifted.covariance[np.ix_(own, own)]
     if point is None:
-        return Told(weights, left, np.empty((weights.shape[0], 0)))
+        return ViewedSecret(weights, left, np.empty((weights.shape[0], 0)))
     q = shifted.covariance[own, point]
     rho = float(shifted.covariance[point, point]) + accuracy**2
     g = shifted.weights[:, [point]]
     left = left - np.outer(q, q) / rho
-    return Told(weights - g * q / rho, left, g / np.sqrt(rho))
+    return ViewedSecret(weights - g * q / rho, left, g / np.sqrt(rho))
 
 
 def view(

@@ -5,18 +5,18 @@ See `trailveil.ledger.store`.
 
 from trailveil.files.output import state_folder
 from trailveil.ledger.book import NO_ID, Book, Entry, Mark
-from trailveil.ledger.chain import ID_BYTES, Recorded
-from trailveil.ledger.store import Known, Ledger, open_ledger, user_ledger
+from trailveil.ledger.chain import ID_BYTES, LedgerRow
+from trailveil.ledger.store import Ledger, Session, open_ledger, user_ledger
 
 __all__ = [
     "ID_BYTES",
     "NO_ID",
     "Book",
     "Entry",
-    "Known",
+    "Session",
     "Ledger",
     "Mark",
-    "Recorded",
+    "LedgerRow",
     "open_ledger",
     "state_folder",
     "user_ledger",

@@ -24,8 +24,8 @@ import numpy as np
 from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import stopped
-from trailveil.ledger import ID_BYTES, NO_ID, Book, Mark, Recorded
-from trailveil.ledger.beside import EVERYTHING, Piece, worst_beside
+from trailveil.ledger import ID_BYTES, NO_ID, Book, LedgerRow, Mark
+from trailveil.ledger.beside import EVERYTHING, NearbyRelease, worst_beside
 from trailveil.ledger.place_accounts import (
     OfPlace,
     epsilon_of,
@@ -36,7 +36,7 @@ from trailveil.ledger.place_accounts import (
     span_of,
 )
 from trailveil.ledger.places import Visited
-from trailveil.ledger.recorded import Kept, reach_of, tells_nothing_new, unpacked
+from trailveil.ledger.recorded import StoredRelease, reach_of, tells_nothing_new, unpacked
 from trailveil.ledger.unions import cuts_before, is_in, told_by_union
 from trailveil.privacy.anytime import movement_of
 from trailveil.privacy.composition import Release, joint_loss
@@ -125,7 +125,7 @@ def account(
     if made.request.method is Method.EVERYWHERE:
         own = request.epsilon
     times = _beside(book, made, subject) if beside else own
-    cuts: list[Kept] = []
+    cuts: list[StoredRelease] = []
     if request.method is Method.CUT and not made.common:
         cuts = cuts_before(book, overlapping, int(made.trace.times[0]), prints)
     if is_in(made, cuts) or any(tells_nothing_new(book, n, made, there) for n in overlapping):
@@ -348,7 +348,7 @@ def _beside(book: Book, made: Plan, subject: str) -> float:
     parts = _without_names(made)  # the others are counted for their places
     spans = [one.stretch.seconds(made.trace) for one in parts]
     own = _own(made, spans)
-    new = Piece(
+    new = NearbyRelease(
         first,
         int(made.trace.times[-1]),
         replace(own, times=own.times + first / NANOSECONDS) if own.process is None else None,
@@ -358,11 +358,11 @@ def _beside(book: Book, made: Plan, subject: str) -> float:
         reach_of(made),
     )
 
-    def load(row: Recorded) -> Piece:
+    def load(row: LedgerRow) -> NearbyRelease:
         kept = unpacked(book.blob(row.number))
         parts = tuple(kept.unnamed)
         epsilons = (row.epsilon,) * len(parts)
-        return Piece(row.begin, row.end, kept.mechanism, parts, epsilons, *kept.proved)
+        return NearbyRelease(row.begin, row.end, kept.mechanism, parts, epsilons, *kept.proved)
 
     radius = request.radius * request.wide
     return worst_beside(

@@ -23,7 +23,7 @@ from trailveil.errors import InvalidValue, NumericalError, Unavailable
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import IntegratedOU, Kernel, stopped
 from trailveil.gp.statespace import is_markov
-from trailveil.ledger import Recorded
+from trailveil.ledger import LedgerRow
 from trailveil.privacy.composition import Release, joint_loss
 from trailveil.privacy.mechanism import Mechanism, no_noise
 from trailveil.privacy.movement import Movement
@@ -46,7 +46,7 @@ _STATE = np.arange(0.0, 60.0, 0.05)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Piece:
+class NearbyRelease:
     """A release, as far as it concerns others.
 
     begin, end: nanoseconds. mechanism: its own noise, at seconds since 1970; None for noise that
@@ -64,12 +64,16 @@ class Piece:
     reach: float = inf
 
 
-Load = Callable[[Recorded], Piece]
+Load = Callable[[LedgerRow], NearbyRelease]
 """The piece of a release in the ledger."""
 
 
 def worst_beside(
-    new: Piece, rows: Sequence[Recorded], load: Load, kernels: Sequence[Kernel], scale: float
+    new: NearbyRelease,
+    rows: Sequence[LedgerRow],
+    load: Load,
+    kernels: Sequence[Kernel],
+    scale: float,
 ) -> float:
     """Epsilon of the worst part of a release, and of those within a day of it; 0 for no part.
 
@@ -84,8 +88,8 @@ def worst_beside(
 
 
 def _epsilons(
-    target: Piece,
-    others: Sequence[tuple[Recorded | Piece, Callable[..., Piece]]],
+    target: NearbyRelease,
+    others: Sequence[tuple[LedgerRow | NearbyRelease, Callable[..., NearbyRelease]]],
     kernels: Sequence[Kernel],
     scale: float,
 ) -> list[float]:
@@ -109,9 +113,9 @@ def _epsilons(
 
 
 def _faded(
-    target: Piece,
+    target: NearbyRelease,
     part: tuple[int, int],
-    beside: Sequence[tuple[Recorded | Piece, Callable[..., Piece]]],
+    beside: Sequence[tuple[LedgerRow | NearbyRelease, Callable[..., NearbyRelease]]],
     kernels: Sequence[Kernel],
 ) -> float:
     """The loss (1 / m^2) that the others add to a part, at most, by its false track."""
@@ -144,8 +148,8 @@ def _movement(kernel: Kernel) -> Movement | None:
 
 
 def _added(
-    target: Piece,
-    beside: Sequence[tuple[Recorded | Piece, Callable[..., Piece]]],
+    target: NearbyRelease,
+    beside: Sequence[tuple[LedgerRow | NearbyRelease, Callable[..., NearbyRelease]]],
     kernels: Sequence[Kernel],
     near: float,
     far: float,
@@ -191,15 +195,15 @@ def _added(
 
 
 def _side(
-    others: Iterable[tuple[Recorded | Piece, Callable[..., Piece]]],
-    target: Piece,
+    others: Iterable[tuple[LedgerRow | NearbyRelease, Callable[..., NearbyRelease]]],
+    target: NearbyRelease,
     sign: float,
     near: float,
     far: float,
     room: int,
-) -> tuple[list[Piece], FloatArray]:
+) -> tuple[list[NearbyRelease], FloatArray]:
     """Of one side: those taken as they were made, and when the next one is as if known (n,)."""
-    taken: list[Piece] = []
+    taken: list[NearbyRelease] = []
     for one, load in others:
         if _gap(one, target) < near * NANOSECONDS:
             piece = load(one)
@@ -213,6 +217,6 @@ def _side(
     return taken, np.empty(0)
 
 
-def _gap(one: Recorded | Piece, other: Recorded | Piece) -> int:
+def _gap(one: LedgerRow | NearbyRelease, other: LedgerRow | NearbyRelease) -> int:
     """Nanoseconds between two releases; below 0 where they share time."""
     return max(other.begin - one.end, one.begin - other.end)

@@ -19,8 +19,8 @@ from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
 from trailveil.ledger.chain import (
     ID_BYTES,
-    Chain,
-    Recorded,
+    LedgerRow,
+    RowChain,
     check_codes,
     code_of,
     damaged,
@@ -94,24 +94,24 @@ class Book:
 
     connection: sqlite3.Connection
     key: bytes = field(repr=False)
-    chain: Chain
+    chain: RowChain
     where: str
 
     @property
-    def rows(self) -> list[Recorded]:
+    def rows(self) -> list[LedgerRow]:
         """All rows, checked."""
         return self.chain.rows
 
-    def standing(self, subject: str | None = None) -> list[Recorded]:
+    def standing(self, subject: str | None = None) -> list[LedgerRow]:
         """The releases that were not withdrawn, of one subject or of all, in order."""
         return self.chain.standing(None if subject is None else subject_named(subject))
 
-    def overlapping(self, subject: str, series: str, begin: int, end: int) -> list[Recorded]:
+    def overlapping(self, subject: str, series: str, begin: int, end: int) -> list[LedgerRow]:
         """The releases of a subject's series with times within begin to end, that stand."""
         whose = subject_named(subject), series_named(series)
         return self.chain.overlapping(*whose, begin, end)
 
-    def alike(self, subject: str, series: str, prints: bytes) -> list[Recorded]:
+    def alike(self, subject: str, series: str, prints: bytes) -> list[LedgerRow]:
         """The releases of a subject that are of one recording, whenever it is said to begin.
 
         prints: what it is recognised by. Of another series it is the same content alone.
@@ -255,7 +255,7 @@ class Book:
         last = (float(entry.epsilon), time.time_ns() if made is None else made, withdraws)
         places = b"".join(sorted(place + draw for place, draw in running))
         digest = _digest(body, entry.blob, marks, entry.shared)
-        row = Recorded(number, *plain, *last, places, digest, entry.prints)
+        row = LedgerRow(number, *plain, *last, places, digest, entry.prints)
         plain_row = packed(row)
         code = code_of(self.key, self.chain.last, plain_row)
         run = self.connection.execute

@@ -24,7 +24,7 @@ DIGEST_BYTES = 32
 _NUMBERS = struct.Struct("<5qd5q")
 
 
-class Recorded(NamedTuple):
+class LedgerRow(NamedTuple):
     """A row of the ledger: an entry without what it refers to.
 
     number: from 1 on. made: when it was recorded (ns). withdraws: of a row that takes another one
@@ -57,22 +57,22 @@ class Recorded(NamedTuple):
 class _Spans:
     """The releases of one series of a subject, by when they begin."""
 
-    def __init__(self, rows: Iterable[Recorded]) -> None:
+    def __init__(self, rows: Iterable[LedgerRow]) -> None:
         self._found = sorted((one.begin, one.number, one) for one in rows)
         self._longest = max((one.end - one.begin for *_, one in self._found), default=0)
 
-    def add(self, one: Recorded) -> None:
+    def add(self, one: LedgerRow) -> None:
         insort(self._found, (one.begin, one.number, one))
         self._longest = max(self._longest, one.end - one.begin)
 
-    def within(self, begin: int, end: int) -> list[Recorded]:
+    def within(self, begin: int, end: int) -> list[LedgerRow]:
         first = bisect_left(self._found, (begin - self._longest,))
         last = bisect_right(self._found, (end, 2**63))
         found = [one for *_, one in self._found[first:last] if one.end >= begin]
         return sorted(found, key=lambda one: one.number)
 
 
-class Chain:
+class RowChain:
     """All rows in their order; plains: as they are stored; codes: of each."""
 
     def __init__(self, plains: Iterable[bytes] = (), codes: Iterable[bytes] = ()) -> None:
@@ -80,10 +80,10 @@ class Chain:
         self.rows = [unpacked(plain) for plain in self.plains]
         self._whole = hashlib.sha256(b"".join(self.plains))
         self._gone = {one.withdraws for one in self.rows}
-        self._own: dict[str, list[Recorded]] = {}
-        self._latest: dict[str, dict[bytes, Recorded]] = {}
+        self._own: dict[str, list[LedgerRow]] = {}
+        self._latest: dict[str, dict[bytes, LedgerRow]] = {}
         self._spans: dict[tuple[str, str], _Spans] = {}
-        self._prints: dict[tuple[str | bytes, ...], list[Recorded]] | None = None
+        self._prints: dict[tuple[str | bytes, ...], list[LedgerRow]] | None = None
         for one in self.rows:
             self._know(one)
 
@@ -97,7 +97,7 @@ class Chain:
         """SHA-256 of all rows as they are stored; each tells its own length."""
         return self._whole.digest()
 
-    def append(self, row: Recorded, plain: bytes, code: bytes) -> None:
+    def append(self, row: LedgerRow, plain: bytes, code: bytes) -> None:
         """One more row."""
         self.rows.append(row)
         self.plains.append(plain)
@@ -113,13 +113,13 @@ class Chain:
         elif key in self._spans:
             self._spans[key].add(row)
 
-    def standing(self, subject: str | None = None) -> list[Recorded]:
+    def standing(self, subject: str | None = None) -> list[LedgerRow]:
         """The releases that were not withdrawn, of one subject or of all, in order."""
         if subject is not None:
             return list(self._own.get(subject, ()))
         return [one for one in self.rows if not one.withdraws and one.number not in self._gone]
 
-    def overlapping(self, subject: str, series: str, begin: int, end: int) -> list[Recorded]:
+    def overlapping(self, subject: str, series: str, begin: int, end: int) -> list[LedgerRow]:
         """The releases of a subject's series with times within begin to end, that stand."""
         key = (subject, series)
         if key not in self._spans:
@@ -127,7 +127,7 @@ class Chain:
             self._spans[key] = _Spans(one for one in own if one.series == series)
         return self._spans[key].within(begin, end)
 
-    def alike(self, subject: str, series: str, prints: bytes) -> list[Recorded]:
+    def alike(self, subject: str, series: str, prints: bytes) -> list[LedgerRow]:
         """The releases of a subject that are of the recording of these prints, at any times."""
         if self._prints is None:
             self._prints = {}
@@ -146,18 +146,18 @@ class Chain:
         found |= {one.number: one for one, times in shared.items() if times >= ENOUGH}
         return [found[number] for number in sorted(found.keys() - self._gone)]
 
-    def latest(self, subject: str) -> list[Recorded]:
+    def latest(self, subject: str) -> list[LedgerRow]:
         """Of rows of a subject with marks of the same places, the last: all kinds of them."""
         return list(self._latest.get(subject, {}).values())
 
-    def _know(self, one: Recorded) -> None:
+    def _know(self, one: LedgerRow) -> None:
         if not one.withdraws and one.number not in self._gone:
             self._own.setdefault(one.subject, []).append(one)
         if one.places:
             self._latest.setdefault(one.subject, {})[one.places] = one
         self._print(one)
 
-    def _print(self, one: Recorded) -> None:
+    def _print(self, one: LedgerRow) -> None:
         if self._prints is not None and one.prints:
             contents = [(one.subject, content) for content in content_in(one.prints)]
             series = [(one.subject, one.series, window) for window in windows_in(one.prints)]
@@ -165,7 +165,7 @@ class Chain:
                 self._prints.setdefault(name, []).append(one)
 
 
-def packed(row: Recorded) -> bytes:
+def packed(row: LedgerRow) -> bytes:
     """A row as the bytes that are stored and coded."""
     number, subject, series, begin, end, request, epsilon, made, withdraws, places, digest, _ = row
     texts = (subject.encode(), series.encode(), request, places, digest + row.prints)
@@ -173,7 +173,7 @@ def packed(row: Recorded) -> bytes:
     return b"".join((_NUMBERS.pack(*numbers, *map(len, texts)), *texts))
 
 
-def unpacked(plain: bytes) -> Recorded:
+def unpacked(plain: bytes) -> LedgerRow:
     """The row that `packed` made bytes of."""
     number, begin, end, made, withdraws, epsilon, a, b, c, d, e = _NUMBERS.unpack_from(plain)
     a += _NUMBERS.size
@@ -183,7 +183,7 @@ def unpacked(plain: bytes) -> Recorded:
     subject, series = plain[_NUMBERS.size : a].decode(), plain[a:b].decode()
     digest, prints = plain[d : d + DIGEST_BYTES], plain[d + DIGEST_BYTES : d + e]
     rest = (plain[b:c], epsilon, made, withdraws, plain[c:d], digest, prints)
-    return Recorded(number, subject, series, begin, end, *rest)
+    return LedgerRow(number, subject, series, begin, end, *rest)
 
 
 def code_of(key: bytes, last: bytes, plain: bytes) -> bytes:
@@ -193,7 +193,7 @@ def code_of(key: bytes, last: bytes, plain: bytes) -> bytes:
 
 def chained(
     connection: sqlite3.Connection, key: bytes, sealed: int, digest: bytes, where: str
-) -> Chain:
+) -> RowChain:
     """All rows as they are stored.
 
     sealed: how many rows are known by the digest of them all; those after them, by their codes.
@@ -206,7 +206,7 @@ def chained(
     if digest_of(plains[:sealed]) != digest:
         raise damaged("its rows are not as they were recorded", where)
     check_codes(plains, codes, key, where, begin=sealed)
-    return Chain(plains, codes)
+    return RowChain(plains, codes)
 
 
 def digest_of(plains: Iterable[bytes]) -> bytes:

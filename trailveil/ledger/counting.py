@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from trailveil.errors import Refused
-from trailveil.ledger import Book, Entry, Mark, Recorded
+from trailveil.ledger import Book, Entry, LedgerRow, Mark
 from trailveil.ledger.accounting import Account, account, check_total
 from trailveil.ledger.places import Visited
 from trailveil.ledger.published import Published
-from trailveil.ledger.recorded import Kept, bare, packed, restored
+from trailveil.ledger.recorded import StoredRelease, bare, packed, restored
 from trailveil.ledger.unions import cuts_before, is_in
 from trailveil.release.plan import Plan
 from trailveil.traces.readings import Timed
@@ -35,7 +35,7 @@ class Countable:
     noise_trace: float
     counted: Callable[[Book, Entry], tuple[Entry, Account | None]]
     prints: bytes = b""
-    is_in: Callable[[Sequence[Kept]], bool] = lambda _: False
+    is_in: Callable[[Sequence[StoredRelease]], bool] = lambda _: False
 
     def entry(self, request: bytes) -> Entry:
         """The entry, as far as it is the same for every kind of recording."""
@@ -101,7 +101,7 @@ class Sent:
         about = (*self.fixes, "", subject, name, self.noise_trace)
         return Countable(*about, counted, self.prints, self._is_in)
 
-    def _is_in(self, before: Sequence[Kept]) -> bool:
+    def _is_in(self, before: Sequence[StoredRelease]) -> bool:
         return bool(before) and is_in(restored(self.bare, self.packed), before)
 
 
@@ -147,7 +147,7 @@ def span(recording: Timed) -> tuple[int, int]:
 
 def earlier(
     book: Book, subject: str, series: str, begin: int, end: int, prints: bytes
-) -> list[Recorded]:
+) -> list[LedgerRow]:
     """Releases of a recording or of a part of it: in the order of the ledger.
 
     Those that share time with it (that one begins where another ends is none), and those that are
@@ -163,7 +163,7 @@ def earlier(
 
 
 def released_before(
-    subject: str, before: Sequence[Recorded], begin: int, end: int, *, series: str = ""
+    subject: str, before: Sequence[LedgerRow], begin: int, end: int, *, series: str = ""
 ) -> Refused:
     """The refusal of a second, different release of a recording. before: of `earlier`.
 
@@ -184,7 +184,7 @@ def released_before(
     )
 
 
-def _share_time(one: Recorded, begin: int, end: int) -> bool:
+def _share_time(one: LedgerRow, begin: int, end: int) -> bool:
     return min(end, one.end) > max(begin, one.begin)
 
 
@@ -222,7 +222,7 @@ def _with_account(
     return replace(whole, blob=noise), found
 
 
-def _is_like(book: Book, one: Recorded, wanted: bytes, noise_trace: float) -> bool:
+def _is_like(book: Book, one: LedgerRow, wanted: bytes, noise_trace: float) -> bool:
     """Whether a recorded release is of this request, and was answered with the same noise."""
     if one.request != wanted:
         return False

@@ -26,7 +26,7 @@ from trailveil.ledger.counting import (
 from trailveil.ledger.identity import content_of, prints_of
 from trailveil.ledger.places import Visited, check_known, load_places, visited
 from trailveil.ledger.published import Drawn, Published, Receipt
-from trailveil.ledger.recorded import Kept, known_visits
+from trailveil.ledger.recorded import StoredRelease, known_visits
 from trailveil.ledger.unions import all_in, cuts_before
 from trailveil.release.common import Common
 from trailveil.release.design_cache import DesignCache
@@ -103,7 +103,7 @@ def check_released(
     A cut of which all was released before is none.
     """
 
-    def is_in(before: Sequence[Kept]) -> bool:
+    def is_in(before: Sequence[StoredRelease]) -> bool:
         if request.method is not Method.CUT or common or not before:
             return False
         framed = request.framed(placed(trace.positions)[0])
@@ -121,7 +121,7 @@ def _check(
     again: bool,
     key: bytes | None,
     subject: str,
-    is_in: Callable[[Sequence[Kept]], bool] = lambda _: False,
+    is_in: Callable[[Sequence[StoredRelease]], bool] = lambda _: False,
 ) -> None:
     wanted = ledger.request_id(seed_of(ledger.key if key is None else key, whole))
     prints = recognised(ledger, recording, whole)

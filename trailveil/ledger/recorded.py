@@ -31,7 +31,7 @@ _ARCHIVE = b"PK"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kept:
+class StoredRelease:
     """What was kept of a release.
 
     times: (n,) nanoseconds. released: (n,). mechanism: its own noise, times in seconds since 1970;
@@ -99,7 +99,7 @@ def packed(made: Plan, there: Sequence[Visited]) -> bytes:
     return to_bytes(arrays)
 
 
-def unpacked(blob: bytes) -> Kept:
+def unpacked(blob: bytes) -> StoredRelease:
     """What `packed` made bytes of, with what they share after them, as `Book.blob` returns it."""
     if blob.startswith(_ARCHIVE):
         arrays, rest = _of_archive(blob), b""
@@ -124,7 +124,7 @@ def unpacked(blob: bytes) -> Kept:
         {bytes.fromhex(one[len(what) :]) for one in arrays if one.startswith(what)}
         for what in ("root ", "visits ")
     )
-    return Kept(
+    return StoredRelease(
         times,
         released,
         mechanism,

@@ -25,7 +25,7 @@ from trailveil.files.output import SEAL, make_private, state_folder, write_atomi
 from trailveil.files.source import named
 from trailveil.gp.randomness import SEED_BYTES, derive, fresh_seed
 from trailveil.ledger.book import SCHEMA, Book
-from trailveil.ledger.chain import Chain, chained, damaged, digest_of
+from trailveil.ledger.chain import RowChain, chained, damaged, digest_of
 from trailveil.ledger.upgrade import upgraded
 
 # Of the file; and of what a request is hashed with, so that those of older files stay the same.
@@ -38,13 +38,13 @@ _PATIENCE = 60.0
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Known:
+class Session:
     """What one process knows of a ledger that it opens again and again: rows need no second look.
 
     chain: None, or all rows as they were left, when its file had this stamp.
     """
 
-    chain: Chain | None = None
+    chain: RowChain | None = None
     stamp: tuple[int, ...] = ()
 
 
@@ -63,7 +63,7 @@ class Ledger:
         return derive(self.key, [b"release", bytes([_REQUESTS]), seed])
 
     @contextlib.contextmanager
-    def open(self, known: Known | None = None) -> Iterator[Book]:
+    def open(self, known: Session | None = None) -> Iterator[Book]:
         """One exclusive look at the ledger: all that is added is durable when it is left.
 
         known: of this ledger, of the same process, if it was opened before: rows that were checked
@@ -74,7 +74,7 @@ class Ledger:
         """
         path = self.folder / _FILE
         _check_file(path, "the ledger of what was released")
-        where, known = named(path), Known() if known is None else known
+        where, known = named(path), Session() if known is None else known
         with contextlib.closing(_connected(path)) as connection:
             with _told_apart(path):
                 connection.execute("BEGIN IMMEDIATE")
@@ -98,7 +98,7 @@ class Ledger:
                 book.check_contents()
             return len(book.standing())
 
-    def _as_left(self, connection: sqlite3.Connection, known: Known) -> Chain | None:
+    def _as_left(self, connection: sqlite3.Connection, known: Session) -> RowChain | None:
         """The rows that are known, unless the file, its last row or the seal is another now."""
         chain = known.chain
         stamp = _stamp(self.folder / _FILE)
@@ -110,7 +110,7 @@ class Ledger:
         whole = (len(chain.rows), chain.last, chain.digest)
         return chain if same and self._sealed() == whole else None
 
-    def _checked(self, connection: sqlite3.Connection, where: str) -> Chain:
+    def _checked(self, connection: sqlite3.Connection, where: str) -> RowChain:
         """The rows and their codes, as long as they are what the key and the seal say."""
         meta = connection.execute("SELECT version, key FROM meta").fetchall()
         if len(meta) != 1 or meta[0][0] not in (1, 2, VERSION):
@@ -124,7 +124,7 @@ class Ledger:
             raise damaged("its last sealed row is another", where)
         if version != VERSION:
             # Ahead of its seal it is sound, old or new, wherever this is interrupted.
-            self._seal(Chain())
+            self._seal(RowChain())
             chain = upgraded(connection, key, chain, version, where)
             connection.execute("UPDATE meta SET version = ?", (VERSION,))
         elif sealed < len(chain.codes):
@@ -146,7 +146,7 @@ class Ledger:
             raise damaged("its seal was changed", named(path))
         return int.from_bytes(whole[:8], "big"), whole[40:], whole[8:40]
 
-    def _seal(self, chain: Chain) -> None:
+    def _seal(self, chain: RowChain) -> None:
         _write_seal(self.folder, self.key, len(chain.rows), chain.digest + chain.last)
 
 

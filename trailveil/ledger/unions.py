@@ -14,7 +14,7 @@ from trailveil.ledger import NO_ID, Book, Mark
 from trailveil.ledger.beside import EVERYTHING
 from trailveil.ledger.identity import content_in
 from trailveil.ledger.places import Visited
-from trailveil.ledger.recorded import Kept, unpacked
+from trailveil.ledger.recorded import StoredRelease, unpacked
 from trailveil.release.cutting import Window
 from trailveil.release.plan import Finding, Plan
 from trailveil.release.request import Method
@@ -28,7 +28,9 @@ def findings_of(made: Plan, one: Visited) -> list[Finding]:
     return [found for found in own if found.stretch.label == one.place.name]
 
 
-def cuts_before(book: Book, numbers: Sequence[int], begin: int, prints: bytes) -> list[Kept]:
+def cuts_before(
+    book: Book, numbers: Sequence[int], begin: int, prints: bytes
+) -> list[StoredRelease]:
     """What was kept of releases, where all are cuts alone of one very recording; else nothing.
 
     begin, prints: of that recording, which must have the same positions at the same times.
@@ -42,13 +44,13 @@ def cuts_before(book: Book, numbers: Sequence[int], begin: int, prints: bytes) -
     return [] if any(one.roots or one.mechanism is None for one in kept) else kept
 
 
-def is_in(made: Plan, before: Sequence[Kept]) -> bool:
+def is_in(made: Plan, before: Sequence[StoredRelease]) -> bool:
     """Whether a release is a cut alone of which every fix was released before."""
     alone = made.request.method is Method.CUT and not made.common
     return alone and all_in(made.trace.times[made.mechanism.rows], before)
 
 
-def all_in(times: NDArray[np.int64], before: Sequence[Kept]) -> bool:
+def all_in(times: NDArray[np.int64], before: Sequence[StoredRelease]) -> bool:
     """Whether fixes at these times were all released before."""
     released = [one.times[one.released] for one in before]
     return bool(released) and bool(np.all(np.isin(times, np.concatenate(released))))
@@ -59,7 +61,7 @@ def told_by_union(
     made: Plan,
     there: Sequence[Visited],
     marks: Sequence[Mark],
-    before: dict[int, Kept],
+    before: dict[int, StoredRelease],
 ) -> tuple[tuple[Mark, ...], float]:
     """What a cut tells more of each place than earlier ones of its recording did, and of any time.
 

@@ -12,13 +12,13 @@ from dataclasses import replace
 from trailveil.errors import InvalidValue
 from trailveil.gp.randomness import derive
 from trailveil.ledger.book import CLAIMS, SHARING, Book
-from trailveil.ledger.chain import Chain
+from trailveil.ledger.chain import RowChain
 from trailveil.ledger.identity import subject_named
 
 
 def upgraded(
-    connection: sqlite3.Connection, key: bytes, chain: Chain, version: int, where: str
-) -> Chain:
+    connection: sqlite3.Connection, key: bytes, chain: RowChain, version: int, where: str
+) -> RowChain:
     """All rows as this version writes them, within the transaction that is open.
 
     key: of the codes. version: of the ledger, 1 or 2. Raises Refused for one that is damaged.
@@ -29,7 +29,7 @@ def upgraded(
     entries = [(row, old.entry(row.number, _hidden(key, row.request))) for row in old.rows]
     for table in ("entries", "contents", "marks", "uses", "shared"):
         connection.execute(f"DELETE FROM {table}")  # noqa: S608  # of these alone
-    new = Book(connection, key, Chain(), where)
+    new = Book(connection, key, RowChain(), where)
     for row, entry in entries:
         if row.withdraws:
             new.withdraw(row.withdraws, row.made)

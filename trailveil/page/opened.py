@@ -63,7 +63,7 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PageRequest:
     """What the page asks for: parts by one or two times each, as `protect` takes them."""
 
     parts: frozenset[tuple[str, ...]]
@@ -98,7 +98,7 @@ def opened(
     return replace(found, there=tuple(there), ends=ends)
 
 
-def wanted(told: object) -> Wanted:
+def wanted(told: object) -> PageRequest:
     """What was asked for, from JSON of unknown origin. Raises InvalidValue for what is not that."""
     if not isinstance(told, dict):
         raise InvalidValue("what is wanted must be an object, got another: reload the page")
@@ -107,7 +107,7 @@ def wanted(told: object) -> Wanted:
         raise InvalidValue(f"parts must be a list of at most {_MOST_PARTS}: protect longer parts")
     if method not in [Method.CUT.value, Method.NOISE.value, Method.BOTH.value]:
         raise InvalidValue("mechanism must be cut, noise or both, got another: reload the page")
-    return Wanted(
+    return PageRequest(
         frozenset(_part(one) for one in parts),
         _number("radius", told.get("radius")),
         _number("epsilon", told.get("epsilon")),
@@ -133,7 +133,7 @@ def _number(name: str, told: object) -> float:
     return float(told)
 
 
-def request_of(source: Opened, asked: Wanted) -> Request:
+def request_of(source: Opened, asked: PageRequest) -> Request:
     """The request for what was asked for, as `protect` makes it.
 
     Every part counts as chosen by place: who asks has the map before their eyes. Raises
@@ -144,7 +144,7 @@ def request_of(source: Opened, asked: Wanted) -> Request:
     return replace(made, stretches=tuple(replace(one, by_place=True) for one in made.stretches))
 
 
-def arguments(source: Opened, asked: Wanted) -> list[str]:
+def arguments(source: Opened, asked: PageRequest) -> list[str]:
     """The words of the command that makes the same release."""
     chosen = _chosen(source, asked)
     words = ["trailveil", "protect", str(source.source), *source.options]
@@ -163,7 +163,7 @@ def _in_full(number: float) -> str:
     return repr(number).removesuffix(".0")
 
 
-def _chosen(source: Opened, asked: Wanted) -> Chosen:
+def _chosen(source: Opened, asked: PageRequest) -> Chosen:
     """Both ends are what `protect` takes by itself; they need not be stated."""
     ends = {time_words(source.trace, one) for one in source.ends}
     if ends and not asked.parts:

@@ -15,7 +15,7 @@ from trailveil.files.source import load
 from trailveil.gp.randomness import SEED_BYTES
 from trailveil.ledger.protecting import check_released, publish
 from trailveil.ledger.releasing import check_target, designed
-from trailveil.page.opened import DRAWN, Opened, Wanted, arguments, middle_of, request_of
+from trailveil.page.opened import DRAWN, Opened, PageRequest, arguments, middle_of, request_of
 from trailveil.release.cutting import withheld
 from trailveil.release.drawing import draw
 from trailveil.release.plan import Plan
@@ -40,7 +40,7 @@ class Planner:
         self._plans: dict[str, Plan] = {}
         self.saved = False
 
-    def planned(self, asked: Wanted) -> dict[str, Any]:
+    def planned(self, asked: PageRequest) -> dict[str, Any]:
         """What a release would promise and cost, as JSON. Raises as `protect` does."""
         source = self.source
         request = request_of(source, asked)

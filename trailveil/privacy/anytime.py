@@ -65,7 +65,7 @@ class Assumed:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Left:
+class StationaryExposure:
     """What one kind of adversary is left with, for p noises and s speeds.
 
     kind: plain, point or path. after: Q (p, s, k, j) for k lengths of a stay and j of what is known
@@ -108,7 +108,7 @@ def left(
     variances: FloatArray,
     *,
     fine: bool,
-) -> list[Left]:
+) -> list[StationaryExposure]:
     """What every kind of adversary is left with under p noises.
 
     noise: Matern 1/2 and 3/2 kernels of deviation one. variances: (p, m), of each. fine: on grids
@@ -138,7 +138,7 @@ def left(
 
 def _with_path(
     made: Motion, person: Movement, assumed: Assumed, stays: FloatArray, shape: tuple[int, int]
-) -> Left:
+) -> StationaryExposure:
     """What is left to who knows the path but around the place or the stay."""
     away, left_, before = assumed.path_away, [], []
     for intensity in (every * assumed.accuracy**2 for every in assumed.every):
@@ -151,8 +151,8 @@ def _with_path(
 
 def _left(
     kind: str, shape: tuple[int, int], found: FloatArray, before: FloatArray, known: FloatArray
-) -> Left:
-    return Left(kind, found.reshape(*shape, *found.shape[1:]), before, known)
+) -> StationaryExposure:
+    return StationaryExposure(kind, found.reshape(*shape, *found.shape[1:]), before, known)
 
 
 def stay_grid(longest: float, *, fine: bool) -> FloatArray:
@@ -246,7 +246,8 @@ class Worst:
     """The worst case of one kind of adversary under one noise.
 
     loss: an upper bound, in 1 / unit^2. speed, stay (seconds, 0 for who moves), known (seconds; see
-    `Left`). after, before: deviations, with and without the release; before may be infinite.
+    `StationaryExposure`). after, before: deviations, with and without the release; before may be
+    infinite.
     """
 
     kind: str

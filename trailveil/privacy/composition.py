@@ -55,8 +55,8 @@ from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import NOTHING_KNOWN, SideInformation
 from trailveil.privacy.rows import (
     TRUTH,
-    Points,
-    Rows,
+    ObservedRows,
+    SeriesPoints,
     covariance,
     double,
     everywhere,
@@ -165,9 +165,9 @@ class _Scene:
 
     prior: Coupling
     mechanisms: list[tuple[Mechanism, int, int]]
-    known: Points
+    known: SeriesPoints
     accuracy: float
-    at: Points
+    at: SeriesPoints
     weights: FloatArray
 
     @property
@@ -246,7 +246,7 @@ def _in_double(scene: _Scene, *, flat: bool) -> Loss | None:
         return None
     known = known_rows(scene.known, scene.accuracy**2)
     released = [released_rows(*one) for one in scene.mechanisms]
-    found = _posterior(scene, reduced(reduce(Rows.and_then, [*released, known])))
+    found = _posterior(scene, reduced(reduce(ObservedRows.and_then, [*released, known])))
     variance, moved, scale = scene.base, scene.moved, scene.scale
     if found is not None and scene.known.times.size and not flat:
         before = _posterior(scene, known)
@@ -258,7 +258,7 @@ def _in_double(scene: _Scene, *, flat: bool) -> Loss | None:
     return None if found is None or precision is None else _loss(found, *precision)
 
 
-def _posterior(scene: _Scene, rows: Rows) -> Posterior | None:
+def _posterior(scene: _Scene, rows: ObservedRows) -> Posterior | None:
     """Q with its slack, or None where double precision cannot hold it."""
     least = least_eigenvalue(scene.prior, rows)
     # Weights W of the residual have |W|^2 least <= Q, so moving F by some way moves the deviation
@@ -358,7 +358,7 @@ def _in_extended(scene: _Scene) -> FloatArray:
 def _joint_covariance(m: Extended, scene: _Scene) -> Objects:
     """Of released values, known values and secret, in the arithmetic m."""
     released = [released_rows(*one).points for one in scene.mechanisms]
-    points = reduce(Points.and_then, [*released, scene.known])
+    points = reduce(SeriesPoints.and_then, [*released, scene.known])
     data = covariance(scene.prior, points, points, extended(m), levels=True)
     start = 0
     for mechanism, _, _ in scene.mechanisms:

@@ -36,7 +36,7 @@ _EDGES_TELL = 2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class MarginalExposure:
     """Of k places: losses (k,), and the deviations (k,) that are left with the release and without.
 
     The worst over what the adversary may know; at: the time of the value it knew then, or None. A
@@ -59,7 +59,7 @@ def seen(
     adversary: Adversary,
     *,
     edges: Sequence[float] = (),
-) -> Seen:
+) -> MarginalExposure:
     """What an adversary learns of places of one location each, all within one span.
 
     edges: times at which a longer recording was cut. Raises InvalidValue for places that are apart,
@@ -80,7 +80,7 @@ def _seen(
     mechanism: Mechanism,
     adversary: Adversary,
     edges: Sequence[float],
-) -> Seen:
+) -> MarginalExposure:
     judge, span, known = _judge(prior, places, adversary)
     together, count = _together(places, edges), len(places)
     observation = observe(judge, mechanism, known)
@@ -94,7 +94,7 @@ def _seen(
         losses = _losses(left, known_variances(judge, together, surely)[:count])
     level = split(judge.kernel)[1]
     losses = losses + (1.0 / level if level > 0 else 0.0)
-    alone = Seen(losses, known, least, (None,) * count, known, least)
+    alone = MarginalExposure(losses, known, least, (None,) * count, known, least)
     points = far_from(judge, span, adversary.point.away) if adversary.point else np.empty(0)
     if adversary.point is None or not points.size:
         return alone
@@ -106,13 +106,13 @@ def _seen(
 
 def _one_by_one(
     prior: Prior, places: Sequence[Secret], mechanism: Mechanism, adversary: Adversary
-) -> Seen:
+) -> MarginalExposure:
     """The same with the digits that a hard problem needs."""
     found = [exposures(prior, place, mechanism, adversary)[0] for place in places]
     level = split(prior.kernel)[1]
     known, least = np.array([[one.before, one.after] for one in found]).T
     losses = np.array([one.loss for one in found]) + (1.0 / level if level > 0 else 0.0)
-    alone = Seen(losses, known, least, (None,) * len(places), known, least)
+    alone = MarginalExposure(losses, known, least, (None,) * len(places), known, least)
     judge, span, _ = _judge(prior, places, adversary)
     points = far_from(judge, span, adversary.point.away) if adversary.point else np.empty(0)
     if adversary.point is None or not points.size:
@@ -236,12 +236,16 @@ def _flat_losses(
 
 
 def _worst(
-    alone: Seen, points: FloatArray, left: FloatArray, before: FloatArray, losses: FloatArray
-) -> Seen:
+    alone: MarginalExposure,
+    points: FloatArray,
+    left: FloatArray,
+    before: FloatArray,
+    losses: FloatArray,
+) -> MarginalExposure:
     """The worst of nothing known, and each of the values (p,) known: left, before (k, p)."""
     worst, rows = np.argmax(losses, axis=1), np.arange(left.shape[0])
     more = losses[rows, worst] > alone.losses
-    return Seen(
+    return MarginalExposure(
         np.where(more, losses[rows, worst], alone.losses),
         np.where(more, np.sqrt(before[rows, worst]), alone.before),
         np.where(more, np.sqrt(left[rows, worst]), alone.after),

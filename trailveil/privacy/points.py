@@ -15,7 +15,7 @@ from trailveil.errors import InvalidValue
 from trailveil.gp.filtering import smoothed_variances
 from trailveil.gp.gaussian import FloatArray, Joint, Posterior, cholesky_factor, triangular_solve
 from trailveil.privacy.markov import MarkovSystem, fix_starts
-from trailveil.privacy.residual import Points, Sources, residual_of
+from trailveil.privacy.residual import SingleValues, Sources, residual_of
 from trailveil.privacy.secrets import Secret
 
 # Columns of the loadings worked off at once.
@@ -35,7 +35,7 @@ class PointsPosterior:
     variances: FloatArray
 
 
-def points_posterior(joint: Joint, secret: Secret, points: Points) -> PointsPosterior:
+def points_posterior(joint: Joint, secret: Secret, points: SingleValues) -> PointsPosterior:
     """What the rows tell of a secret and of each of many points, in O(n + p).
 
     joint: of the secret, with rows observed as a MarkovSystem. Raises InvalidValue where they are
@@ -68,7 +68,7 @@ def _shared(joint: Joint, sources: Sources) -> FloatArray:
     return np.asarray(np.sum(triangular_solve(capacity, own) ** 2, axis=0))
 
 
-def _own_variances(system: MarkovSystem, points: Points) -> FloatArray:
+def _own_variances(system: MarkovSystem, points: SingleValues) -> FloatArray:
     """Var(point | Z) with the loadings known (p,)."""
     rows, whitening = system.rows, system.whitening
     sought, left = _sought(system, points)
@@ -85,7 +85,7 @@ def _own_variances(system: MarkovSystem, points: Points) -> FloatArray:
     return left + smoothed[np.argsort(order)[rows.times.size :]]
 
 
-def _sought(system: MarkovSystem, points: Points) -> tuple[FloatArray, FloatArray]:
+def _sought(system: MarkovSystem, points: SingleValues) -> tuple[FloatArray, FloatArray]:
     """Each point as a functional of the joint state (p, d), and what is left besides (p,).
 
     The measurement noise w of a fix, given the state z and its rows y = h^T z + w + noise, is known

@@ -62,7 +62,7 @@ class _Share:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Points:
+class SingleValues:
     """Single values of the series, asked for besides the secret.
 
     times: (p,) seconds. recorded: with the measurement noise of their fixes. loading: (m,), what
@@ -151,12 +151,12 @@ def _slack(shares: list[_Share], system: System) -> FloatArray:
 class Sources:
     """Where a residual's variance comes from: terms, noises, loadings; chains are made once."""
 
-    def __init__(self, joint: Joint, secret: Secret, points: Points | None = None) -> None:
+    def __init__(self, joint: Joint, secret: Secret, points: SingleValues | None = None) -> None:
         """Sort rows, points and the times of the secret together."""
         if not isinstance(joint.system, MarkovSystem):
             raise InvalidValue("the rows must be observed as a Markov system, got full matrices")
         loading = np.zeros(joint.loadings.shape[1])
-        points = Points(np.empty(0), False, loading) if points is None else points
+        points = SingleValues(np.empty(0), False, loading) if points is None else points
         rows, count = joint.system.rows, points.times.size
         times = np.concatenate([rows.as_given(rows.times), points.times, secret.times])
         self.joint, self.system, self.secret, self.points = joint, joint.system, secret, points

@@ -1,9 +1,9 @@
 """Observed rows: values of a series as several releases show them, and what they say of a secret.
 
-A row is one coordinate of one fix of one recording, as one release shows it. Rows of one fix share
-what is true of it and the measurement noise of its recording; two recordings of one moment (another
-device) share the truth alone. So the joint prior of the rows of two releases of one recording is
-singular, as it should be, and nothing is added to it:
+A row is one coordinate of one fix of one recording, as one release shows it. Rows of one
+fix share what is true of it and the measurement noise of its recording; two recordings of one
+moment (another device) share the truth alone. So the joint prior of the rows of two releases of one
+recording is singular, as it should be, and nothing is added to it:
 
     Cov(Z) = E Sigma E^T + blockdiag(Gamma_1, Gamma_2, ...),    E: which fix each row is of
 
@@ -38,20 +38,20 @@ TRUTH = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Points:
-    """Coordinates of a series: times (n,) s, dimension (n,), and of which recording (n,)."""
+class SeriesPoints:
+    """SeriesPoints of a series: times (n,) s, dimension (n,), and of which recording (n,)."""
 
     times: FloatArray
     dimension: NDArray[np.intp]
     recording: NDArray[np.intp]
 
-    def at(self, kept: NDArray[Any]) -> "Points":
+    def at(self, kept: NDArray[Any]) -> "SeriesPoints":
         """Some of them, by mask or index."""
-        return Points(self.times[kept], self.dimension[kept], self.recording[kept])
+        return SeriesPoints(self.times[kept], self.dimension[kept], self.recording[kept])
 
-    def and_then(self, other: "Points") -> "Points":
+    def and_then(self, other: "SeriesPoints") -> "SeriesPoints":
         """These, then the others."""
-        return Points(
+        return SeriesPoints(
             np.concatenate([self.times, other.times]),
             np.concatenate([self.dimension, other.dimension]),
             np.concatenate([self.recording, other.recording]),
@@ -72,27 +72,27 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class ObservedRows:
     """Observed rows and their noise, blockdiag(D_1, D_2, ...) + F F^T.
 
     points: of each row. own: (n,), for each row the lower bound of the eigenvalues of its D.
     factor: F (n, r). drift: how far rounding may have moved F (Frobenius).
     """
 
-    points: Points
+    points: SeriesPoints
     blocks: tuple[Block, ...]
     own: FloatArray
     factor: FloatArray
     drift: float = 0.0
 
-    def and_then(self, other: "Rows") -> "Rows":
+    def and_then(self, other: "ObservedRows") -> "ObservedRows":
         """These rows, then others whose noise is independent of theirs."""
         size = self.own.size
         moved = (
             replace(block, start=block.start + size, stop=block.stop + size)
             for block in other.blocks
         )
-        return Rows(
+        return ObservedRows(
             self.points.and_then(other.points),
             (*self.blocks, *moved),
             np.concatenate([self.own, other.own]),
@@ -101,9 +101,9 @@ class Rows:
         )
 
 
-def everywhere(times: FloatArray, dimensions: int, recording: int) -> Points:
+def everywhere(times: FloatArray, dimensions: int, recording: int) -> SeriesPoints:
     """All coordinates at each time (m,), time by time: (m d) points."""
-    return Points(
+    return SeriesPoints(
         np.repeat(times, dimensions),
         np.tile(np.arange(dimensions), times.size),
         np.full(times.size * dimensions, recording),
@@ -111,7 +111,7 @@ def everywhere(times: FloatArray, dimensions: int, recording: int) -> Points:
 
 
 def covariance(
-    prior: Coupling, a: Points, b: Points, evaluate: Evaluate, *, levels: bool
+    prior: Coupling, a: SeriesPoints, b: SeriesPoints, evaluate: Evaluate, *, levels: bool
 ) -> Numbers:
     """Cov of the prior between points a and b, (n, m), in the arithmetic of `evaluate`.
 
@@ -144,7 +144,7 @@ def extended(m: Extended) -> Evaluate:
     return evaluate
 
 
-def levels(prior: Coupling, points: Points) -> FloatArray:
+def levels(prior: Coupling, points: SeriesPoints) -> FloatArray:
     """The loadings (n, q) of points on the common levels of the series."""
     columns = []
     for kernel, matrix in prior.parts:
@@ -156,12 +156,12 @@ def levels(prior: Coupling, points: Points) -> FloatArray:
     return np.hstack(columns) if columns else np.zeros((points.times.size, 0))
 
 
-def released_rows(mechanism: Mechanism, recording: int, dimension: int) -> Rows:
+def released_rows(mechanism: Mechanism, recording: int, dimension: int) -> ObservedRows:
     """The rows of one mechanism: one coordinate of one recording, by their numbers."""
     times = mechanism.times[mechanism.rows]
-    points = Points(times, np.full(times.size, dimension), np.full(times.size, recording))
+    points = SeriesPoints(times, np.full(times.size, dimension), np.full(times.size, recording))
     block, factor = _noise(mechanism)
-    return Rows(points, (block,), np.full(times.size, block.floor), factor)
+    return ObservedRows(points, (block,), np.full(times.size, block.floor), factor)
 
 
 def _noise(mechanism: Mechanism) -> tuple[Block, FloatArray]:
@@ -196,14 +196,14 @@ def _least(matrix: FloatArray) -> float:
     return lowest - caution if lowest > caution else 0.0
 
 
-def known_rows(points: Points, variance: float) -> Rows:
-    """Points that are known, with independent noise of a variance (> 0)."""
+def known_rows(points: SeriesPoints, variance: float) -> ObservedRows:
+    """SeriesPoints that are known, with independent noise of a variance (> 0)."""
     size = points.times.size
     block = Block(0, size, variance, None)
-    return Rows(points, (block,), np.full(size, variance), np.zeros((size, 0)))
+    return ObservedRows(points, (block,), np.full(size, variance), np.zeros((size, 0)))
 
 
-def reduced(rows: Rows) -> Rows:
+def reduced(rows: ObservedRows) -> ObservedRows:
     """The same knowledge with at most one row a fix among those without noise beyond low rank.
 
     Each further such row is told apart from the first by the noise alone: their difference is a sum
@@ -220,7 +220,7 @@ def reduced(rows: Rows) -> Rows:
     differences = rows.factor[first[group[np.searchsorted(candidates, further)]]]
     left = exact_null_space(differences - rows.factor[further])
     kept = np.setdiff1d(np.arange(rows.own.size), further)
-    return Rows(
+    return ObservedRows(
         rows.points.at(kept),
         _kept_blocks(rows.blocks, kept),
         rows.own[kept],
@@ -229,12 +229,14 @@ def reduced(rows: Rows) -> Rows:
     )
 
 
-def _drift(rows: Rows, left: FloatArray) -> float:
+def _drift(rows: ObservedRows, left: FloatArray) -> float:
     """How far rounding may have moved the product of factor and weights, in the factor's unit."""
     return float(4 * max(left.shape, default=0) * UNIT_ROUNDOFF * np.linalg.norm(rows.factor))
 
 
-def _fixes(points: Points, among: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _fixes(
+    points: SeriesPoints, among: NDArray[np.bool_]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The first row of each fix among some rows, and the number of the fix of each of these."""
     chosen = np.flatnonzero(among)
     keys = np.stack([points.recording, points.dimension, points.times], axis=1)[chosen]
@@ -251,12 +253,12 @@ def _kept_blocks(blocks: tuple[Block, ...], kept: NDArray[np.intp]) -> tuple[Blo
     )
 
 
-def least_eigenvalue(prior: Coupling, rows: Rows) -> float:
+def least_eigenvalue(prior: Coupling, rows: ObservedRows) -> float:
     """A lower bound of the eigenvalues of E Sigma E^T + blockdiag(D); 0 where none is known.
 
-    Rows of one fix share measurement noise of variance w, and each has noise of at least d_i:
-    M = w 1 1^T + diag(d). With d_0 the least, M - d_0 I has an inverse of trace
-    1/w + 2 sum over i > 0 of 1/(d_i - d_0), whose reciprocal is below its least eigenvalue.
+    Rows of one fix share measurement noise of variance w, and each has noise of at least
+    d_i: M = w 1 1^T + diag(d). With d_0 the least, M - d_0 I has an inverse of trace 1/w + 2 sum
+    over i > 0 of 1/(d_i - d_0), whose reciprocal is below its least eigenvalue.
     """
     white = sum(
         (noise_variance(kernel, rows.points.times) * matrix for kernel, matrix in prior.parts),
@@ -278,7 +280,7 @@ def least_eigenvalue(prior: Coupling, rows: Rows) -> float:
     return float(np.min(own[starts] + 1.0 / (1.0 / shared + sums)))
 
 
-def system(prior: Coupling, rows: Rows, least: float) -> System:
+def system(prior: Coupling, rows: ObservedRows, least: float) -> System:
     """E Sigma E^T + blockdiag(D) without levels and factor: dense, or in O(n) where that is meant.
 
     O(n) for one coordinate of a Markov prior whose rows at one time are all of one recording, and

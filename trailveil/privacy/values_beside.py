@@ -9,7 +9,7 @@ from trailveil.gp.kernels import latent, split
 from trailveil.privacy.markov import MarkovSystem
 from trailveil.privacy.points import points_posterior
 from trailveil.privacy.prior import Observation
-from trailveil.privacy.residual import Points
+from trailveil.privacy.residual import SingleValues
 from trailveil.privacy.secrets import Secret
 
 
@@ -31,7 +31,7 @@ def beside_values(observation: Observation, secret: Secret, points: FloatArray) 
     if not isinstance(observation.system, MarkovSystem):
         return _side_by_side(observation, secret, points)
     loading = observation.joint(Secret.at(float(points[0]), recorded=True)).secret_loadings[0]
-    found = points_posterior(observation.joint(secret), secret, Points(points, True, loading))
+    found = points_posterior(observation.joint(secret), secret, SingleValues(points, True, loading))
     own = np.diagonal(found.secret.covariance)
     # The values are known to rounding, with no bound of it: to what the secret is, and at least so.
     relative = max(float(np.max(found.secret.slack / own)), POINT_SLACK)

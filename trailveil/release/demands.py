@@ -19,7 +19,7 @@ from trailveil.gp.kernels import split
 from trailveil.privacy.adversaries import Named, moving, seeing_stillness
 from trailveil.privacy.adversary import Adversary
 from trailveil.privacy.fix_losses import fix_losses
-from trailveil.privacy.marginals import Seen, seen
+from trailveil.privacy.marginals import MarginalExposure, seen
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior
 from trailveil.privacy.secrets import Secret
@@ -57,7 +57,7 @@ class Target:
         """Metres per coordinate that who has no idea of the place must be left with."""
         return self.bound**-0.5 if self.left is None else self.left
 
-    def missed(self, found: "Sequence[Left]") -> float:
+    def missed(self, found: "Sequence[PartExposure]") -> float:
         """The largest loss over what is allowed: at most 1 is met.
 
         Raises BeyondPrior where one knows more without the release than it must be left with.
@@ -68,13 +68,13 @@ class Target:
             raise BeyondPrior(least)
         return max(self.left**2 / one.least**2 for one in found)
 
-    def missed_by(self, found: "Sequence[Left]") -> "tuple[Left, ...]":
+    def missed_by(self, found: "Sequence[PartExposure]") -> "tuple[PartExposure, ...]":
         """Those who learn more than is allowed. Raises as `missed` does."""
         return tuple(one for one in found if self.missed([one]) > 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class PartExposure:
     """What one adversary is left with of one protected part, where it learns most.
 
     loss: 1 / m^2. before, after: metres per coordinate, without the release and with it. at:
@@ -108,7 +108,7 @@ class Aims:
     tight: tuple[tuple[str, float], ...] = ()
     places: tuple[float, ...] = ()
 
-    def after(self, crop: Crop, target: Target, left: "Sequence[Left]") -> "Aims":
+    def after(self, crop: Crop, target: Target, left: "Sequence[PartExposure]") -> "Aims":
         """The aims that would have met what these have missed."""
         tight, places = dict(self.tight), set(self.places)
         for one in left:
@@ -178,7 +178,7 @@ def judged(
     target: Target,
     *,
     quickly: bool = False,
-) -> list[Left]:
+) -> list[PartExposure]:
     """What each adversary is left with of part `number`, recomputed from the mechanism of the crop.
 
     mechanism: at the rows of the crop. quickly: at a few of the fixes of a stay, and not for what
@@ -197,7 +197,7 @@ def judged(
 
 
 def still_missed(
-    crop: Crop, mechanism: Mechanism, number: int, target: Target, left: Sequence[Left]
+    crop: Crop, mechanism: Mechanism, number: int, target: Target, left: Sequence[PartExposure]
 ) -> float:
     """How much of what is allowed some adversaries learn where each learned most before.
 
@@ -211,8 +211,8 @@ def still_missed(
 
 
 def judged_again(
-    crop: Crop, mechanism: Mechanism, number: int, target: Target, left: Sequence[Left]
-) -> list[Left] | None:
+    crop: Crop, mechanism: Mechanism, number: int, target: Target, left: Sequence[PartExposure]
+) -> list[PartExposure] | None:
     """What `judged` would say, where there is only a little more noise than when `left` was said.
 
     Nobody learns more of any place than before. So only places are looked at of which nearly most
@@ -233,9 +233,9 @@ def _at_places(
     mechanism: Mechanism,
     number: int,
     target: Target,
-    left: Left,
+    left: PartExposure,
     places: Sequence[float | None],
-) -> Left:
+) -> PartExposure:
     """What an adversary is left with of some of the places of a part; None for the mean."""
     begin, end = crop.spans[number]
     inside = crop.prior.times[(crop.prior.times >= begin) & (crop.prior.times <= end)]
@@ -251,12 +251,12 @@ class _Looked:
     """What was seen of some places, and the times of those that are of one time; None for means."""
 
     times: tuple[float | None, ...]
-    seen: Seen
+    seen: MarginalExposure
 
     def plus(self, other: "_Looked") -> "_Looked":
         """Of both."""
         one, two = self.seen, other.seen
-        both = Seen(
+        both = MarginalExposure(
             np.append(one.losses, two.losses),
             np.append(one.before, two.before),
             np.append(one.after, two.after),
@@ -340,7 +340,7 @@ def _around_the_worst(found: _Looked, inside: FloatArray, target: Target) -> lis
     return sorted(more)
 
 
-def _left(crop: Crop, adversary: Adversary, found: _Looked) -> Left:
+def _left(crop: Crop, adversary: Adversary, found: _Looked) -> PartExposure:
     told, times = found.seen, found.times
     worst, weakest = int(np.argmax(told.losses)), int(np.argmin(told.least))
     at = told.at[worst]
@@ -350,7 +350,7 @@ def _left(crop: Crop, adversary: Adversary, found: _Looked) -> Left:
     def whole(time: float | None) -> float | None:
         return None if time is None else time + crop.start
 
-    return Left(
+    return PartExposure(
         adversary.name,
         float(told.losses[worst]),
         float(told.before[worst]),

@@ -15,8 +15,8 @@ from scipy.linalg import svd
 
 from trailveil.designer.columns import turn
 from trailveil.designer.requirements import Demand
-from trailveil.designer.robust import QUICKLY, Effort
-from trailveil.designer.several import Wanted, sought
+from trailveil.designer.robust import QUICKLY, Tolerances
+from trailveil.designer.several import SeveralRequest, sought
 from trailveil.designer.splines import Splines, splines
 from trailveil.errors import NumericalError, Refused, TooCoarse
 from trailveil.gp.gaussian import FloatArray
@@ -27,7 +27,7 @@ from trailveil.privacy.prior import Prior
 from trailveil.release.crops import Crop
 from trailveil.release.demands import (
     Aims,
-    Left,
+    PartExposure,
     Target,
     demanded,
     judged,
@@ -59,7 +59,7 @@ class Designed:
     """
 
     mechanism: Mechanism
-    left: tuple[tuple[Left, ...], ...]
+    left: tuple[tuple[PartExposure, ...], ...]
     gap: float | None
 
 
@@ -69,7 +69,7 @@ def optimal(found: Sequence[Crop], base: Mechanism, target: Target) -> Designed:
     Raises Refused for a target beyond what an adversary knows without any release.
     """
     factors: list[tuple[Crop, FloatArray]] = []
-    left: dict[int, tuple[Left, ...]] = {}
+    left: dict[int, tuple[PartExposure, ...]] = {}
     gaps: list[float | None] = []
     for crop in found:
         mechanism, gap = _optimal_of(crop, part_of(base, crop), target)
@@ -100,7 +100,7 @@ def only_withheld(found: Sequence[Crop], base: Mechanism, target: Target) -> Des
 
 
 def _as_it_is(found: Sequence[Crop], mechanism: Mechanism, target: Target) -> Designed:
-    left: dict[int, tuple[Left, ...]] = {}
+    left: dict[int, tuple[PartExposure, ...]] = {}
     for crop in found:
         own = part_of(mechanism, crop)
         left.update(
@@ -123,7 +123,7 @@ def part_of(mechanism: Mechanism, crop: Crop) -> Mechanism:
 
 def _until_met(
     crop: Crop, mechanism: Mechanism, target: Target
-) -> tuple[Mechanism, list[tuple[Left, ...]]]:
+) -> tuple[Mechanism, list[tuple[PartExposure, ...]]]:
     """The noise, or a little more of it, that meets the target, and what all are left with."""
     parts = range(len(crop.parts))
     quick = [judged(crop, mechanism, i, target, quickly=True) for i in parts]
@@ -140,7 +140,7 @@ def _until_met(
 
 
 def _with_more(
-    crop: Crop, mechanism: Mechanism, target: Target, missed: Sequence[tuple[Left, ...]]
+    crop: Crop, mechanism: Mechanism, target: Target, missed: Sequence[tuple[PartExposure, ...]]
 ) -> Mechanism:
     """More of the noise, until those of each part who learned too much where they did no longer do.
 
@@ -183,7 +183,7 @@ def _optimal_of(crop: Crop, base: Mechanism, target: Target) -> tuple[Mechanism,
 
 
 def _with_noise_for(
-    crop: Crop, base: Mechanism, number: int, target: Target, effort: Effort
+    crop: Crop, base: Mechanism, number: int, target: Target, effort: Tolerances
 ) -> tuple[Mechanism, float | None]:
     """The noise there is, and that for one part more; sought again where it misses by much."""
     if base.factor.shape[1]:
@@ -207,7 +207,7 @@ def _noise_for(
     base: Mechanism,
     number: int,
     target: Target,
-    effort: Effort,
+    effort: Tolerances,
     aims: Aims,
     *,
     every: bool = False,
@@ -222,7 +222,7 @@ def _sought(
     base: Mechanism,
     number: int,
     target: Target,
-    effort: Effort,
+    effort: Tolerances,
     aims: Aims,
     *,
     every: bool,
@@ -245,7 +245,7 @@ def _sought(
         prior.times, base.factor[rows], base.floor, base.process, np.asarray(base.released)[rows]
     )
     heard = existing.rows
-    wanted = Wanted(
+    wanted = SeveralRequest(
         *(prior, tuple(demands), tuple(together), _stand_for(crop, rows), existing, effort),
         finer=False,  # what is released is judged as it is drawn: in double precision
     )

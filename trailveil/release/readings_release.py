@@ -25,7 +25,7 @@ from trailveil.privacy.precision import known_variances
 from trailveil.privacy.prior import Prior
 from trailveil.privacy.secrets import Secret
 from trailveil.release.crops import LARGEST_FULL_MATRIX, crops
-from trailveil.release.demands import Left, Target
+from trailveil.release.demands import PartExposure, Target
 from trailveil.release.drawing import noise_of
 from trailveil.traces.grid import Grid, reading_grid
 from trailveil.traces.readings import Readings
@@ -227,7 +227,7 @@ def _loss_of(prior: Prior, mechanism: Mechanism, span: tuple[float, float]) -> f
     return max(losses)
 
 
-def _at_least(one: Left, loss: float) -> Left:
+def _at_least(one: PartExposure, loss: float) -> PartExposure:
     """What is left where at least so much is lost."""
     if loss <= one.loss:
         return one
@@ -312,7 +312,7 @@ def _finding(
     readings: Readings,
     request: ReadingsRequest,
     stretch: Stretch,
-    left: tuple[Left, ...],
+    left: tuple[PartExposure, ...],
     released: NDArray[np.bool_],
 ) -> ReadingsFinding:
     inside = (readings.times >= stretch.begin) & (readings.times <= stretch.end)

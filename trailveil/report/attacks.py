@@ -6,7 +6,7 @@ from typing import Any
 
 from trailveil.checks.attacks.drawn import Drawn
 from trailveil.checks.attacks.hypotheses import Audited
-from trailveil.checks.attacks.suite import Outcome
+from trailveil.checks.attacks.suite import AttackOutcome
 from trailveil.checks.attacks.trial import Circle68, Verdict
 from trailveil.wording import said
 
@@ -28,7 +28,7 @@ _EXPLAINED = (
 
 
 def attacks_record(
-    outcomes: Sequence[Outcome], audits: Sequence[Audited], noise: Sequence[Drawn]
+    outcomes: Sequence[AttackOutcome], audits: Sequence[Audited], noise: Sequence[Drawn]
 ) -> dict[str, Any]:
     """All of it as an object of JSON: metres, and mu as it was claimed and as it was proved.
 
@@ -42,7 +42,7 @@ def attacks_record(
     }
 
 
-def failed(outcomes: Sequence[Outcome], audits: Sequence[Audited]) -> int:
+def failed(outcomes: Sequence[AttackOutcome], audits: Sequence[Audited]) -> int:
     """How many attacks beat what was promised, and how many claims of mu were proved wrong."""
     wrong = (Verdict.BEATEN, Verdict.CLOSER)
     return sum(one.verdict in wrong for one in outcomes) + sum(one.caught for one in audits)
@@ -67,7 +67,7 @@ def attacks_text(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _outcome(one: Outcome) -> dict[str, Any]:
+def _outcome(one: AttackOutcome) -> dict[str, Any]:
     found = asdict(one)
     return found | {"part": one.part + 1, "verdict": one.verdict.value}
 

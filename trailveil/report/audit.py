@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from trailveil.checks.scan import Finding, Scan
+from trailveil.checks.scan import Leak, Scan
 
 _NOT_SEEN = (
     "Not looked at: times of files and names of folders, what is coded or hidden in the order of "
@@ -15,7 +15,7 @@ def audit_record(found: Scan, *, show: bool = False) -> dict[str, Any]:
     """A scan as an object of JSON. show: with some of the leaked values, for the owner alone."""
     return {
         "clean": found.clean,
-        "findings": [_finding(one, show=show) for one in found.findings],
+        "findings": [_finding(one, show=show) for one in found.leaks],
         "notes": list(found.notes),
         "fixes": {
             "original": found.recorded,
@@ -43,7 +43,7 @@ def audit_text(found: dict[str, Any]) -> str:
     )
 
 
-def _finding(one: Finding, *, show: bool) -> dict[str, Any]:
+def _finding(one: Leak, *, show: bool) -> dict[str, Any]:
     found = {
         "kind": one.kind.name.lower().replace("_", "-"),
         "what": one.kind.value,

@@ -8,7 +8,7 @@ import numpy as np
 
 from trailveil.plots import CoverageCurve, CoveragePanel, coverages
 from trailveil.privacy.priors import PriorSpec, to_json
-from trailveil.studies.calibrating import ALL, ENOUGH_GROUPS, Calibration, Cell, Judged
+from trailveil.studies.calibrating import ALL, ENOUGH_GROUPS, Calibration, CoverageCell, Judged
 from trailveil.studies.calibration import LEVELS, PACES, Share
 from trailveil.studies.calibration.coverage import CURVE, FAR
 from trailveil.wording import said
@@ -45,7 +45,7 @@ def _judged(one: Judged) -> dict[str, Any]:
     }
 
 
-def _cell(cell: Cell) -> dict[str, Any]:
+def _cell(cell: CoverageCell) -> dict[str, Any]:
     own = cell.coverage
     return {
         "gap": cell.gap,
@@ -147,7 +147,7 @@ def _row(one: Judged, gaps: list[float], paces: Sequence[str]) -> list[CoverageP
     return made
 
 
-def _curve(cell: Cell, gaps: list[float]) -> CoverageCurve:
+def _curve(cell: CoverageCell, gaps: list[float]) -> CoverageCurve:
     middle = cell.coverage.inside[_MIDDLE]
     bar = None
     if middle.low is not None and middle.high is not None:

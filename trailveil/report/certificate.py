@@ -5,14 +5,14 @@ from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
 from trailveil.privacy.adversary import PLAIN
-from trailveil.privacy.certified import Certificate
+from trailveil.privacy.certified import BallCertificate
 from trailveil.report.parts import rounded_up
 from trailveil.wording import said
 
 _DIGITS = 10
 
 
-def certified(found: Sequence[Certificate], asked: float | None = None) -> dict[str, Any]:
+def certified(found: Sequence[BallCertificate], asked: float | None = None) -> dict[str, Any]:
     """The certificates of all secrets as one object: the worst, for all adversaries together.
 
     asked: for others, what epsilon was to be at most. They learn no more of it than it says, since

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trailveil.checks.attacks.contract import Knowledge, View
+from trailveil.checks.attacks.contract import Background, Evidence
 from trailveil.checks.attacks.posterior import posterior_mean
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Kernel
@@ -130,6 +130,6 @@ def _middle(times: FloatArray, span: tuple[float, float]) -> Secret:
 def _guess(
     times: FloatArray, mechanism: Mechanism, kernel: Kernel, secret: Secret, places: FloatArray
 ) -> FloatArray | None:
-    view = View(times[mechanism.rows], places[None])
-    found = posterior_mean(view, Knowledge((secret,), kernel, mechanism))[0]
+    view = Evidence(times[mechanism.rows], places[None])
+    found = posterior_mean(view, Background((secret,), kernel, mechanism))[0]
     return None if found is None else np.asarray(found.places[0])

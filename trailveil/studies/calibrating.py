@@ -70,7 +70,7 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class CoverageCell:
     """The predictions of a prior for one gap in seconds at one pace, or at ALL."""
 
     gap: float
@@ -85,7 +85,7 @@ class Judged:
     name: str
     fitted: bool
     kernels: tuple[Kernel, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[CoverageCell, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -351,7 +351,7 @@ def _run(task: _Task) -> Predictions:
     return predictions(task.kernel, task.cases)
 
 
-def _cells(cases: Cases, found: Predictions) -> tuple[Cell, ...]:
+def _cells(cases: Cases, found: Predictions) -> tuple[CoverageCell, ...]:
     """One for each gap, of all paces and of each; none where there is nothing."""
     gaps = np.array([case.gap for case in cases.cases])
     paces = np.array([case.pace for case in cases.cases])
@@ -361,5 +361,5 @@ def _cells(cases: Cases, found: Predictions) -> tuple[Cell, ...]:
         for pace in (ALL, *PACES):
             rows = (gaps == gap) & (np.ones(len(gaps), bool) if pace == ALL else paces == pace)
             if np.any(rows):
-                cells.append(Cell(gap, pace, coverage(found.only(rows), groups[rows])))
+                cells.append(CoverageCell(gap, pace, coverage(found.only(rows), groups[rows])))
     return tuple(cells)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from trailveil.checks.attacks.contract import Estimate, Knowledge, View, visible, when
+from trailveil.checks.attacks.contract import Background, Estimate, Evidence, visible, when
 from trailveil.gp.gaussian import FloatArray
 
 # Steps of the fit of a circle; how far off at most (in deviations of the points) its centre is,
@@ -15,7 +15,7 @@ _NEAR = 60.0
 _SINGULAR = 1e-12
 
 
-def average(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
+def average(view: Evidence, known: Background) -> tuple[Estimate | None, ...]:
     """The average of the fixes that were released while the secret was, of each by itself.
 
     Independent noise averages out: of n fixes 1/sqrt(n) of it is left.
@@ -26,7 +26,7 @@ def average(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
     )
 
 
-def circle_of_stay(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
+def circle_of_stay(view: Evidence, known: Background) -> tuple[Estimate | None, ...]:
     """The centre of a circle through the fixes released while the secret was: three or more.
 
     Noise that moves each fix by about the same distance is undone by it, in whatever directions.
@@ -37,7 +37,7 @@ def circle_of_stay(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
     )
 
 
-def circle_of_holes(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
+def circle_of_holes(view: Evidence, known: Background) -> tuple[Estimate | None, ...]:
     """The centre of a circle through the fixes at which what is released ends, and begins again.
 
     For zones of one radius around one place, which all secrets are taken to be: fixes that are not
@@ -95,7 +95,7 @@ def _shortened(ways: FloatArray, longest: float) -> FloatArray:
     return ways * np.minimum(1.0, longest / np.maximum(length, _SAME))[:, None]
 
 
-def _inside(view: View, begin: float, end: float) -> FloatArray:
+def _inside(view: Evidence, begin: float, end: float) -> FloatArray:
     """The released fixes (m,) from begin to end; for a single time the nearest, if it is near."""
     if begin < end:
         return np.asarray((view.times >= begin) & (view.times <= end))

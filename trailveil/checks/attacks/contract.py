@@ -1,8 +1,8 @@
 """What every attack is: something that sees a release and knows something, and says where.
 
-An attack is a function of a `View` and a `Knowledge` that returns an `Estimate` for each secret, or
-None where it has nothing to go by. All of it comes in many draws at once: the noise of a release
-has many outcomes, and one of them proves nothing.
+An attack is a function of a `Evidence` and a `Background` that returns an `Estimate` for each
+secret, or None where it has nothing to go by. All of it comes in many draws at once: the noise of a
+release has many outcomes, and one of them proves nothing.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from trailveil.traces.streets.network import Network
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class View:
+class Evidence:
     """What was published, and what it could have been instead.
 
     times: (m,) seconds of the released fixes. places: (draws, m, 2) metres, in one frame.
@@ -79,7 +79,7 @@ class OnGrid:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Knowledge:
+class Background:
     """What an attacker knows besides the release.
 
     secrets: what is sought, each of one location: when it was is taken to be known. kernel: how
@@ -120,7 +120,7 @@ class Estimate:
         return np.asarray(np.hypot(*np.moveaxis(self.places - truth, -1, 0)))
 
 
-Attack = Callable[[View, Knowledge], tuple[Estimate | None, ...]]
+Attack = Callable[[Evidence, Background], tuple[Estimate | None, ...]]
 """Raises InvalidValue where it is not told what it cannot do without."""
 
 
@@ -129,14 +129,14 @@ def when(secret: Secret) -> tuple[float, float]:
     return secret.window or (float(secret.times.min()), float(secret.times.max()))
 
 
-def required_mechanism(known: Knowledge) -> Mechanism:
+def required_mechanism(known: Background) -> Mechanism:
     """How the noise varies. Raises InvalidValue where that is not known."""
     if known.mechanism is None:
         raise InvalidValue("this attack must know how the noise varies, got no mechanism")
     return known.mechanism
 
 
-def visible(view: View, known: Knowledge, within: float) -> FloatArray:
+def visible(view: Evidence, known: Background, within: float) -> FloatArray:
     """Whether (m,) each released fix is known to within so many metres per coordinate."""
     if known.mechanism is None:
         return np.ones(view.times.size, dtype=np.bool_)

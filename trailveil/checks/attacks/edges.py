@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from trailveil.checks.attacks.contract import Estimate, Knowledge, View, visible, when
+from trailveil.checks.attacks.contract import Background, Estimate, Evidence, visible, when
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import IntegratedOU, Kernel, Scaled
 
@@ -11,7 +11,7 @@ from trailveil.gp.kernels import IntegratedOU, Kernel, Scaled
 _PRECISE, _SPEED_FROM, _GOES_ON = 15.0, 30.0, 60.0
 
 
-def edges_of_hole(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
+def edges_of_hole(view: Evidence, known: Background) -> tuple[Estimate | None, ...]:
     """Each secret by the fixes before and after it that were released nearly as they were.
 
     Between two edges, the cubic with their places and velocities (Hermite); beyond the only one,

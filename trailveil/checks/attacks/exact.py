@@ -24,10 +24,10 @@ from scipy.linalg import cho_factor, cho_solve
 
 from trailveil.checks.attacks.contract import (
     Attack,
+    Background,
     Estimate,
-    Knowledge,
+    Evidence,
     OnGrid,
-    View,
     required_mechanism,
 )
 from trailveil.checks.attacks.lattice import Solver, solver
@@ -68,7 +68,7 @@ class _Noise:
     width: float
 
 
-def on_a_grid(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
+def on_a_grid(view: Evidence, known: Background) -> tuple[Estimate | None, ...]:
     """Each secret where noise is found that leaves all places on their grid; None without.
 
     As the others here, raises InvalidValue where it is not known how the noise varies.
@@ -76,27 +76,27 @@ def on_a_grid(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
     return _tried(_by_grid, view, known)
 
 
-def repeating(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
+def repeating(view: Evidence, known: Background) -> tuple[Estimate | None, ...]:
     """Each secret where noise is found that leaves most places where the last one was."""
     return _tried(partial(_by_differences, order=1), view, known)
 
 
-def going_straight(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
+def going_straight(view: Evidence, known: Background) -> tuple[Estimate | None, ...]:
     """Each secret where noise is found that leaves most places on lines at a steady pace."""
     return _tried(partial(_by_differences, order=2), view, known)
 
 
-def on_lines(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
+def on_lines(view: Evidence, known: Background) -> tuple[Estimate | None, ...]:
     """Each secret by the noise that leaves the places as straight as they can be, at any pace."""
     return _tried(partial(_by_steps, off=_bends), view, known)
 
 
-def smoothed(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
+def smoothed(view: Evidence, known: Background) -> tuple[Estimate | None, ...]:
     """Each secret where places are likelier as a moving average of the prior than as it is."""
     return _tried(_by_smoothness, view, known)
 
 
-def evenly_apart(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
+def evenly_apart(view: Evidence, known: Background) -> tuple[Estimate | None, ...]:
     """Each secret by the noise that leaves the places as evenly apart as they can be."""
     return _tried(partial(_by_steps, off=_lengths), view, known)
 
@@ -113,7 +113,7 @@ EXACT: dict[str, Attack] = {
 
 
 def _tried(
-    attempt: Callable[[View, Knowledge, _Noise], FloatArray], view: View, known: Knowledge
+    attempt: Callable[[Evidence, Background, _Noise], FloatArray], view: Evidence, known: Background
 ) -> tuple[Estimate | None, ...]:
     """The estimates of an attempt, which has places (draws, m, 2), NaN where it finds nothing."""
     noise = _low_rank(required_mechanism(known))
@@ -142,7 +142,7 @@ def _at(times: FloatArray, places: FloatArray, secret: Secret) -> FloatArray:
     return np.asarray(np.array(each) @ secret.weights[0])
 
 
-def _by_grid(view: View, known: Knowledge, noise: _Noise) -> FloatArray:
+def _by_grid(view: Evidence, known: Background, noise: _Noise) -> FloatArray:
     """The recorded places (draws, m, 2) where some noise leaves them on a grid, else NaN."""
     found = np.full(view.places.shape, np.nan)
     if known.grid is None or known.grid.step <= 0:
@@ -172,7 +172,7 @@ def _by_grid(view: View, known: Knowledge, noise: _Noise) -> FloatArray:
     return found
 
 
-def _solver(known: Knowledge, noise: _Noise, stretched: FloatArray, step: float) -> Solver:
+def _solver(known: Background, noise: _Noise, stretched: FloatArray, step: float) -> Solver:
     rows = _telling(noise.factor)
     movement = Prior(known.kernel, noise.times[rows]).covariance
     factor = stretched[:, None] * noise.factor
@@ -209,7 +209,7 @@ def _fitted(noise: _Noise, drawn: FloatArray) -> FloatArray:
     return np.asarray(own @ np.linalg.solve(inner, own.T @ drawn))
 
 
-def _by_differences(view: View, known: Knowledge, noise: _Noise, order: int) -> FloatArray:
+def _by_differences(view: Evidence, known: Background, noise: _Noise, order: int) -> FloatArray:
     """The recorded places where noise leaves most differences at nothing, else NaN.
 
     First differences are nothing where a position is repeated, second ones on straight lines.
@@ -278,7 +278,7 @@ class _Movement:
         return np.asarray(np.linalg.solve(self._precision, pull))
 
 
-def _few(known: Knowledge, noise: _Noise) -> NDArray[np.intp]:
+def _few(known: Background, noise: _Noise) -> NDArray[np.intp]:
     """The fixes nearest to the first secret, in order: as many as full matrices may have."""
     middle = float(np.mean(known.secrets[0].times))
     order = np.argsort(np.abs(noise.times - middle), kind="stable")
@@ -295,7 +295,7 @@ def _differences(times: FloatArray, order: int) -> FloatArray:
     return np.asarray(whole[1:-1] - (1 - share) * whole[:-2] - share * whole[2:])
 
 
-def _by_steps(view: View, known: Knowledge, noise: _Noise, off: _Off) -> FloatArray:
+def _by_steps(view: Evidence, known: Background, noise: _Noise, off: _Off) -> FloatArray:
     """The recorded places by the noise that leaves least of something of the steps between fixes.
 
     NaN for few fixes.
@@ -350,7 +350,7 @@ def _bends(true: FloatArray, own: FloatArray) -> tuple[FloatArray, FloatArray]:
     return (across * bends)[:, 0], across * np.hstack([east, north])
 
 
-def _by_smoothness(view: View, known: Knowledge, noise: _Noise) -> FloatArray:
+def _by_smoothness(view: Evidence, known: Background, noise: _Noise) -> FloatArray:
     """The most likely places of the likeliest moving average; NaN where none is likelier."""
     found = np.full(view.places.shape, np.nan)
     few = _few(known, noise)

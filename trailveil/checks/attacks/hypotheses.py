@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.checks.attacks import worlds
-from trailveil.checks.attacks.telling import Told, told_apart
+from trailveil.checks.attacks.telling import Distinction, told_apart
 from trailveil.checks.attacks.worlds import recordings
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
@@ -48,7 +48,7 @@ class Audited:
     way: str
     metres: float
     claimed: float
-    told: Told
+    told: Distinction
 
     @property
     def caught(self) -> bool:

@@ -14,13 +14,13 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.spatial.distance import cdist
 
-from trailveil.checks.attacks.contract import Estimate, Knowledge, View, when
+from trailveil.checks.attacks.contract import Background, Estimate, Evidence, when
 from trailveil.checks.attacks.riders import Riders, aimed, moved, started
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.guarantee import CIRCLE_68
 from trailveil.privacy.mechanism import Mechanism
-from trailveil.traces.streets.network import Integers, Network, Points
+from trailveil.traces.streets.network import Integers, Network, StreetPoints
 
 # Hypotheses that are kept, and how many ways of moving on are tried of each; how often anew, with
 # more of them, where none of them explains the track: mean log likelihood of a fix.
@@ -47,7 +47,7 @@ _NOTHING = 1e-6
 _CENTRES = 300
 
 
-def on_streets(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
+def on_streets(view: Evidence, known: Background) -> tuple[Estimate | None, ...]:
     """Where each secret most likely is: the middle of the smallest circle that holds 68 %.
 
     Where it is not known how the noise varies, what is released is taken for exact.
@@ -194,12 +194,12 @@ class _Search:
         chances = np.cumsum(weights[kept], axis=1)
         drawn = self._random.random((_AT_FIRST, kept.size)) * chances[:, -1]
         which = np.concatenate([np.argmax(chances > one[:, None], axis=1) for one in drawn])
-        points = Points(points.edges[which], points.offsets[which])
+        points = StreetPoints(points.edges[which], points.offsets[which])
         riders = started(points, self._pace, self._random)
         self._keep(side, riders, np.tile(kept, _AT_FIRST))
         self._count = self._usual * _AT_FIRST
 
-    def _first_points(self, middle: FloatArray, radius: float) -> Points:
+    def _first_points(self, middle: FloatArray, radius: float) -> StreetPoints:
         """Points on streets around a place, further away where there are none."""
         while not (points := self._streets.within(middle, radius)).edges.size:
             radius *= 2
@@ -207,7 +207,7 @@ class _Search:
         if count <= _MOST_FIRST:
             return points
         some = self._random.choice(count, _MOST_FIRST, replace=False)
-        return Points(points.edges[some], points.offsets[some])
+        return StreetPoints(points.edges[some], points.offsets[some])
 
     def _goes_on(self, side: int, riders: Riders, row: int) -> None:
         """Move on to a fix, in several ways each, and keep those that explain it."""

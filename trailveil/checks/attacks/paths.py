@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.checks.attacks.contract import Estimate, Knowledge, View, visible, when
+from trailveil.checks.attacks.contract import Background, Estimate, Evidence, visible, when
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
 
@@ -14,7 +14,7 @@ from trailveil.gp.gaussian import FloatArray
 _PRECISE, _COMPARED, _OFF = 15.0, 12, 40.0
 
 
-def known_paths(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
+def known_paths(view: Evidence, known: Background) -> tuple[Estimate | None, ...]:
     """Each secret on the earlier track that the fixes before and after it lie on.
 
     Between two edges, at the same share of the way as of the time; beyond the only one, as far as

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from trailveil.checks.attacks.contract import Estimate, Knowledge, View, required_mechanism
+from trailveil.checks.attacks.contract import Background, Estimate, Evidence, required_mechanism
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.mechanism import Mechanism
@@ -12,7 +12,7 @@ from trailveil.privacy.prior import NOTHING_KNOWN, Prior, SideInformation, obser
 from trailveil.privacy.secrets import Secret
 
 
-def posterior_mean(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
+def posterior_mean(view: Evidence, known: Background) -> tuple[Estimate | None, ...]:
     """The mean of each secret given the release and the true places, and its deviation.
 
     Of the kernel and the adversary of `known`: where they are how the recording came about and how
@@ -65,7 +65,7 @@ def posterior_over_time(
     return np.asarray(mean), np.sqrt(np.diagonal(seen.covariance))
 
 
-def repeated_releases(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
+def repeated_releases(view: Evidence, known: Background) -> tuple[Estimate | None, ...]:
     """As `posterior_mean`, of the average of several releases with independent noise.
 
     Raises InvalidValue where there is no other release.
@@ -75,7 +75,7 @@ def repeated_releases(view: View, known: Knowledge) -> tuple[Estimate | None, ..
     count = 1 + known.others.shape[1]
     together = (view.places + known.others.sum(axis=1)) / count
     less = required_mechanism(known).scaled(1.0 / count)
-    return posterior_mean(View(view.times, together), replace(known, mechanism=less))
+    return posterior_mean(Evidence(view.times, together), replace(known, mechanism=less))
 
 
 def _applied(weights: FloatArray, data: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.gp.gaussian import FloatArray
-from trailveil.traces.streets.network import Integers, Network, Points
+from trailveil.traces.streets.network import Integers, Network, StreetPoints
 
 # Of the pace: what share it varies by, and seconds until that is forgotten.
 _VARIES, _MEMORY = 0.3, 30.0
@@ -40,10 +40,10 @@ class Riders:
 
     def places(self, streets: Network) -> FloatArray:
         """Where they are (n, 2), in metres."""
-        return streets.places(Points(self.edges, self.offsets))
+        return streets.places(StreetPoints(self.edges, self.offsets))
 
 
-def started(points: Points, pace: float, random: np.random.Generator) -> Riders:
+def started(points: StreetPoints, pace: float, random: np.random.Generator) -> Riders:
     """Hypotheses that begin at points, at any pace of somebody who moves."""
     count = points.edges.size
     speeds = pace * np.abs(1 + _VARIES * random.standard_normal(count))
@@ -132,7 +132,7 @@ def ridden(
     lengths = np.cumsum(streets.lengths)
     starts = np.searchsorted(lengths, random.random(count) * lengths[-1])
     within = random.random(count) * streets.lengths[starts]
-    riders = started(Points(starts, within), pace, random)
+    riders = started(StreetPoints(starts, within), pace, random)
     found = np.empty((count, times.size, 2))
     nowhere, until = np.zeros((count, 2)), -np.inf
     for row, time in enumerate(times):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.checks.attacks.contract import Estimate, Knowledge, View, when
+from trailveil.checks.attacks.contract import Background, Estimate, Evidence, when
 from trailveil.checks.attacks.posterior import posterior_mean
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.mechanism import Mechanism
@@ -18,7 +18,7 @@ _LEVELS = 1.5 ** np.arange(-2, 28)
 _MEDIAN = 0.6744897501960817
 
 
-def kalman_smoother(view: View, known: Knowledge) -> tuple[Estimate | None, ...]:
+def kalman_smoother(view: Evidence, known: Background) -> tuple[Estimate | None, ...]:
     """The smoothed place of each secret, with white noise of the size that it seems to have.
 
     The size is that of the second differences around the secret, robustly, for each draw by itself;
@@ -37,14 +37,14 @@ def kalman_smoother(view: View, known: Knowledge) -> tuple[Estimate | None, ...]
             which = levels == level
             white = Mechanism(own, np.empty((own.size, 0)), float(_LEVELS[level]) ** 2)
             told = replace(known, secrets=(secret,), mechanism=white, true=None, others=None)
-            one = posterior_mean(View(own, view.places[which][:, near]), told)[0]
+            one = posterior_mean(Evidence(own, view.places[which][:, near]), told)[0]
             if one is not None:
                 places[which] = one.places
         found.append(Estimate(places))
     return tuple(found)
 
 
-def noise_size(view: View, begin: float, end: float) -> FloatArray:
+def noise_size(view: Evidence, begin: float, end: float) -> FloatArray:
     """The deviation (draws,) of white noise in the fixes around a time, at least 1 mm.
 
     From how far each fix is off the line between those before and after it: their median.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from trailveil.checks.attacks import worlds
-from trailveil.checks.attacks.contract import Estimate, Knowledge, OnGrid, TruePlaces, View
+from trailveil.checks.attacks.contract import Background, Estimate, Evidence, OnGrid, TruePlaces
 from trailveil.checks.attacks.drawn import Drawn, drawn
 from trailveil.checks.attacks.on_streets import usual_pace
 from trailveil.checks.attacks.trial import Circle68, Verdict, beaten, circle_68, easier
@@ -64,7 +64,7 @@ class Effort:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AttackOutcome:
     """What one attack makes of one protected part. Distances in metres.
 
     adversary: who it is, in words. promised: the 68 % circle around the true
@@ -94,7 +94,7 @@ def attacked(
     streets: Network | None = None,
     effort: Effort | None = None,
     generator: np.random.Generator | None = None,
-) -> Iterator[Outcome]:
+) -> Iterator[AttackOutcome]:
     """The outcome of each attack, of `ATTACKS` by name or all, on each part of a release.
 
     file: (m, 2) metres in the frame of the plan, the released fixes of a file. tracks: (k, 2)
@@ -153,7 +153,7 @@ def _scenes(made: Plan, file: FloatArray | None, tracks: tuple[FloatArray, ...])
 
 
 def attacked_alone(
-    released: View,
+    released: Evidence,
     recorded: tuple[FloatArray, FloatArray],
     spans: Sequence[tuple[float, float]],
     kernel: Kernel,
@@ -161,7 +161,7 @@ def attacked_alone(
     *,
     tracks: Sequence[FloatArray] = (),
     streets: Network | None = None,
-) -> Iterator[Outcome]:
+) -> Iterator[AttackOutcome]:
     """How far off a released file alone leaves attacks that need not know how its noise varies.
 
     recorded: times (n,) in seconds and places (n, 2) in metres. spans: the protected parts. Nothing
@@ -172,18 +172,18 @@ def attacked_alone(
     for begin, end in spans:
         inside = times[(times >= begin) & (times <= end)]
         secrets.append(Secret.mean(inside) if inside.size > 1 else Secret.at((begin + end) / 2))
-    known = Knowledge(tuple(secrets), kernel, tracks=tuple(tracks), streets=streets)
+    known = Background(tuple(secrets), kernel, tracks=tuple(tracks), streets=streets)
     for name in _chosen(names, bool(tracks), streets is not None):
         if name not in ALONE:
             continue
         for part, estimate in enumerate(ALONE[name](released, known)):
             if estimate is None:
-                yield Outcome(name, part, "", None, None, None, None, None, Verdict.NOTHING)
+                yield AttackOutcome(name, part, "", None, None, None, None, None, Verdict.NOTHING)
                 continue
             of = secrets[part]
             at = np.transpose([np.interp(of.times, times, axis) for axis in fixes.T])
             error = float(estimate.errors(of.weights[0] @ at)[0])
-            yield Outcome(name, part, "", None, None, None, None, error, Verdict.NOT_PROMISED)
+            yield AttackOutcome(name, part, "", None, None, None, None, error, Verdict.NOT_PROMISED)
 
 
 def _chosen(names: Sequence[str] | None, tracks: bool, streets: bool) -> list[str]:
@@ -200,12 +200,14 @@ def _chosen(names: Sequence[str] | None, tracks: bool, streets: bool) -> list[st
     return [name for name in ATTACKS if name in names]
 
 
-def _outcome(scene: Scene, trial: Trial, effort: Effort, generator: np.random.Generator) -> Outcome:
+def _outcome(
+    scene: Scene, trial: Trial, effort: Effort, generator: np.random.Generator
+) -> AttackOutcome:
     fixes = np.broadcast_to(scene.fixes, (1, *scene.fixes.shape))
     truth = scene.truth(trial.secret, still=trial.still)
     own = _tried(scene, trial, fixes, _draws(scene, trial, effort), generator)
     promised = None if trial.deviation is None else CIRCLE_68 * trial.deviation
-    found = Outcome(
+    found = AttackOutcome(
         trial.name,
         scene.part,
         (trial.believed or trial.who).name,
@@ -303,7 +305,7 @@ def _tried(
     if trial.repeated:
         more = noises(mechanism, (len(each), trial.repeated - 1), generator)
         others = each[:, None, mechanism.rows] + more
-    known = Knowledge(
+    known = Background(
         (trial.secret, *trial.besides),
         scene.kernel,
         mechanism,
@@ -314,4 +316,4 @@ def _tried(
         scene.grid,
         scene.streets,
     )
-    return trial.attack(View(times[mechanism.rows], view), known)[0]
+    return trial.attack(Evidence(times[mechanism.rows], view), known)[0]

@@ -27,7 +27,7 @@ _THRESHOLDS = 41
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Distinction:
     """What draws under two hypotheses prove.
 
     least: mu is at least this, at the confidence. likely: an estimate of mu by the same test, from
@@ -48,7 +48,7 @@ def told_apart(
     *,
     directions: Sequence[FloatArray] = (),
     confidence: float = 0.999,
-) -> Told:
+) -> Distinction:
     """A lower bound of mu from draws (count, f) of f released numbers under either hypothesis.
 
     directions: (f,) each, tests (linear, alarm where large) to be tried beside those that are
@@ -69,7 +69,7 @@ def told_apart(
     best = max(tests, key=lambda way: _apart(one[parts[1]] @ way, other[parts[1]] @ way))
     threshold = _threshold(one[parts[1]] @ best, other[parts[1]] @ best, confidence)
     false, missed = one[parts[2]] @ best, other[parts[2]] @ best
-    return Told(
+    return Distinction(
         max(0.0, _bound(false, missed, threshold, confidence)),
         max(0.0, _apart(false, missed)),
         _curve(false, missed),

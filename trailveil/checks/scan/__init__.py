@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from trailveil.checks.scan.allowed import LAYOUTS
 from trailveil.checks.scan.contents import File, contents, on_grid
-from trailveil.checks.scan.findings import Finding, Kind, Moved, Scan
+from trailveil.checks.scan.findings import Leak, LeakKind, Moved, Scan
 from trailveil.checks.scan.known import Coordinates
 from trailveil.checks.scan.matching import in_order
 from trailveil.checks.scan.positions import compare
@@ -31,7 +31,7 @@ from trailveil.traces.projection import frame_for
 from trailveil.traces.selection import Chosen, Stretch
 from trailveil.traces.trace import NANOSECONDS, Recording, Trace
 
-__all__ = ["Finding", "Kind", "Moved", "Scan", "files", "further", "scan"]
+__all__ = ["Leak", "LeakKind", "Moved", "Scan", "files", "further", "scan"]
 
 _NEAREST = 10 * NANOSECONDS
 """A protected time without a fix has that of the nearest one, if it is as near as this."""
@@ -68,7 +68,7 @@ def scan(
     if LAYOUTS[second.format].whole:
         near = on_grid(fixes)
     moved = compare(trace, protected, near, None if chosen is None else chosen.places(trace))
-    accepted = set() if chosen is None or chosen.returns else {Kind.RETURN}
+    accepted = set() if chosen is None or chosen.returns else {LeakKind.RETURN}
     held = further(first, second, trace.positions, protected, fixes, keep)
     return Scan(
         (*(leak for leak in moved.findings if leak.kind not in accepted), *held),
@@ -102,7 +102,7 @@ def further(
     protected: NDArray[np.bool_],
     fixes: Recording,
     keep: Collection[str] = (),
-) -> tuple[Finding, ...]:
+) -> tuple[Leak, ...]:
     """What a released file holds besides its fixes and the fields that were kept.
 
     positions: (n, 2) degrees, of the recorded fixes, of which `protected` (n,) are. fixes: what the

@@ -26,8 +26,8 @@ from trailveil.checks.scan.allowed import (
     described,
     fits,
 )
-from trailveil.checks.scan.findings import Finding, Kind
-from trailveil.checks.scan.known import Coordinates, Known, Number, numbers
+from trailveil.checks.scan.findings import Leak, LeakKind
+from trailveil.checks.scan.known import Coordinates, Number, Tokens, numbers
 from trailveil.checks.scan.tokens import NAME, VALUE, Place
 from trailveil.errors import TrailveilError
 from trailveil.traces.formats import write
@@ -60,7 +60,7 @@ def contents(
     coordinates: tuple[Coordinates, Coordinates],
     fixes: Recording,
     keep: Collection[str] = (),
-) -> tuple[Finding, ...]:
+) -> tuple[Leak, ...]:
     """What the released file holds that it must not.
 
     coordinates: those of the protected fixes, and of all. fixes: what the reader finds in the
@@ -72,20 +72,20 @@ def contents(
     if layout.whole:
         if _as_written(released, fixes, kept):
             return ()
-        found: tuple[Finding, ...] = ()
+        found: tuple[Leak, ...] = ()
     else:
         first = _Slots(layout)
         take(released.data, released.where, first)
         found = first.findings(len(fixes))
         if not first.beyond:
             return found
-    known = Known()
+    known = Tokens()
     TAKERS[original.format](original.data, original.where, known)
     judge = _Judge(layout, kept, known, *coordinates)
     take(released.data, released.where, judge)
     found = (*found, *judge.findings())
     if layout.whole and not found:
-        return (Finding(Kind.FIELD, "the file", 1),)
+        return (Leak(LeakKind.FIELD, "the file", 1),)
     return found
 
 
@@ -153,11 +153,11 @@ class _Slots:
             self._stray += count
         self._latest[place] = number
 
-    def findings(self, fixes: int) -> tuple[Finding, ...]:
+    def findings(self, fixes: int) -> tuple[Leak, ...]:
         """Coordinates and times that are of none of so many fixes, and numbers out of order."""
         roles = (*_COORDINATES, Role.TIME) if self._counts[Role.TIME] else _COORDINATES
         stray = self._stray + sum(abs(self._counts[role] - fixes) for role in roles)
-        return (Finding(Kind.STRAY, "where fixes stand", stray),) if stray else ()
+        return (Leak(LeakKind.STRAY, "where fixes stand", stray),) if stray else ()
 
 
 class _Judge:
@@ -167,14 +167,14 @@ class _Judge:
         self,
         layout: Layout,
         kept: frozenset[str],
-        known: Known,
+        known: Tokens,
         protected: Coordinates,
         every: Coordinates,
     ) -> None:
         self._layout, self._kept, self._known = layout, kept, known
         self._protected, self._every = protected, every
         self._previous: Number | None = None
-        self._found: dict[tuple[Place, Kind], Finding] = {}
+        self._found: dict[tuple[Place, LeakKind], Leak] = {}
         self._names: Counter[Place] = Counter()
         self._places: set[Place] = set()
 
@@ -192,17 +192,17 @@ class _Judge:
             return
         found = list(numbers(text))
         if self._has_protected_place(found):
-            self._add(place, Kind.PLACE, text, count)
+            self._add(place, LeakKind.PLACE, text, count)
         elif not kept:
             self._add(place, self._kind(place, text, found), text, count)
 
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[Leak, ...]:
         """What was found, with names that have nothing found below them."""
         with_more = {place[:depth] for place, _ in self._found for depth in range(len(place) + 1)}
         with_more |= {place[:depth] for place in self._names for depth in range(len(place))}
         for place, count in self._names.items():
             if place not in with_more:
-                self._add(place, Kind.FIELD, place[-1], count)
+                self._add(place, LeakKind.FIELD, place[-1], count)
         return tuple(self._found.values())
 
     def _is_kept(self, place: Place, part: str) -> bool:
@@ -220,19 +220,19 @@ class _Judge:
         self._previous = found[-1] if found else self._previous
         return any(one and self._protected.has_pair(one, other) for one, other in pairs)
 
-    def _kind(self, place: Place, text: str, found: list[Number]) -> Kind:
+    def _kind(self, place: Place, text: str, found: list[Number]) -> LeakKind:
         told = place[-1].lstrip("@").rpartition(":")[2].casefold() in self._known.names
         if any(self._every.has_one(one) for one in found):
-            return Kind.COORDINATE
+            return LeakKind.COORDINATE
         if self._known.has_text(text):
-            return Kind.TEXT
+            return LeakKind.TEXT
         known = any(self._known.has_number(one, told=told) for one in found)
-        return Kind.NUMBER if known else Kind.FIELD
+        return LeakKind.NUMBER if known else LeakKind.FIELD
 
-    def _add(self, place: Place, kind: Kind, text: str, count: int) -> None:
+    def _add(self, place: Place, kind: LeakKind, text: str, count: int) -> None:
         place = self._counted(place)
         key = (place, kind)
-        before = self._found.get(key) or Finding(kind, described(place), 0)
+        before = self._found.get(key) or Leak(kind, described(place), 0)
         shown, text = before.leaked, text[:_LONGEST_SHOWN]
         if len(shown) < _MOST_SHOWN and text not in shown:
             shown = (*shown, text)

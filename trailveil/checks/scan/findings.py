@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class LeakKind(StrEnum):
     """What leaked, in words that need no more."""
 
     UNMOVED = "protected fixes where they were recorded"
@@ -22,14 +22,14 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Leak:
     """One kind of leak at one place of the released file.
 
     where: in words that tell nothing of the leak itself. count: how many. leaked: some of the
     values, for the owner alone; they are not printed with the rest.
     """
 
-    kind: Kind
+    kind: LeakKind
     where: str
     count: int
     leaked: tuple[str, ...] = field(default=(), repr=False)
@@ -51,13 +51,13 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """All that was found. findings: leaks, each of which fails; notes: what is worth knowing.
+    """All that was found. leaks: each of them fails; notes: what is worth knowing.
 
     recorded, released: fixes of the two files. protected: fixes of the original that had to be.
     every, of_protected: how far fixes are moved, of all that were compared and of the protected.
     """
 
-    findings: tuple[Finding, ...]
+    leaks: tuple[Leak, ...]
     notes: tuple[str, ...]
     recorded: int
     released: int
@@ -68,4 +68,4 @@ class Scan:
     @property
     def clean(self) -> bool:
         """Whether nothing was found."""
-        return not self.findings
+        return not self.leaks

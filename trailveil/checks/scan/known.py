@@ -70,7 +70,7 @@ def _numbers(text: str) -> Iterator[Number]:
             yield Number(float(exact), 10.0 ** min(exponent, 0), shorter)
 
 
-class Known:
+class Tokens:
     """Collects the tokens of an original, as an `Emit`, and then tells which of them it has."""
 
     def __init__(self) -> None:

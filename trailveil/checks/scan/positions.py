@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.checks.scan.findings import Finding, Kind, Moved
+from trailveil.checks.scan.findings import Leak, LeakKind, Moved
 from trailveil.checks.scan.matching import How, Matching, cells, matched
 from trailveil.traces.grid import position_grid
 from trailveil.traces.projection import MICRO, microdegrees
@@ -47,10 +47,10 @@ _PROTECT_RETURNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class FixComparison:
     """What comparing the fixes of two files found."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[Leak, ...]
     notes: tuple[str, ...]
     every: Moved
     of_protected: Moved
@@ -61,7 +61,7 @@ def compare(
     protected: NDArray[np.bool_],
     released: Recording,
     hidden: Places | None = None,
-) -> Compared:
+) -> FixComparison:
     """Compare the fixes of a release with those of the original, of which `protected` (n,) are.
 
     hidden: where the protected fixes are, to be looked at whenever the recording was there.
@@ -72,7 +72,7 @@ def compare(
     grid, true = microdegrees(places), microdegrees(original.positions)
     found = [_stray(int((~sound).sum()))]
     if not len(times):
-        return Compared(_only(found), (), Moved(), Moved())
+        return FixComparison(_only(found), (), Moved(), Moved())
     match = matched(original.times, cells(true), times, cells(grid))
     agree = match.matched
     rows = match.rows[agree]
@@ -101,10 +101,10 @@ def compare(
     if hidden and (shown := _at_places(original.positions[rows], away[agree], hidden, step)):
         found.append(shown)
         notes = (*notes, _PROTECT_RETURNS)
-    return Compared(_only(found), notes, _moved(away[agree], same[agree]), counted)
+    return FixComparison(_only(found), notes, _moved(away[agree], same[agree]), counted)
 
 
-def _only(found: list[Finding | None]) -> tuple[Finding, ...]:
+def _only(found: list[Leak | None]) -> tuple[Leak, ...]:
     return tuple(one for one in found if one is not None)
 
 
@@ -128,19 +128,19 @@ def _moved(away: NDArray[np.float64], same: NDArray[np.bool_]) -> Moved:
     return Moved(len(away), int(same.sum()), *near)
 
 
-def _stray(count: int) -> Finding | None:
+def _stray(count: int) -> Leak | None:
     where = "fixes without a time or a position"
-    return Finding(Kind.STRAY, where, count) if count else None
+    return Leak(LeakKind.STRAY, where, count) if count else None
 
 
-def _finer(places: NDArray[np.float64]) -> Finding | None:
+def _finer(places: NDArray[np.float64]) -> Leak | None:
     """Digits below the grid, of fixes that are not as recorded, are none of a release.
 
     They could be those of the truth.
     """
     steps = places * MICRO
     off = int((np.abs(steps - np.rint(steps)) > _OFF_GRID).any(axis=1).sum())
-    return Finding(Kind.FINE, "positions of fixes", off) if off else None
+    return Leak(LeakKind.FINE, "positions of fixes", off) if off else None
 
 
 def _released_step(original: Trace, grid: NDArray[np.int64]) -> int:
@@ -181,15 +181,15 @@ def _in_metres(step: int) -> float:
     return step * _STEP
 
 
-def _unmoved(counted: Moved, chance: _Chance) -> list[Finding | None]:
+def _unmoved(counted: Moved, chance: _Chance) -> list[Leak | None]:
     """Protected fixes that are where they were, or within 1 m, beyond what chance explains."""
     near = counted.below_1 - counted.unmoved
     told = (
-        (Kind.UNMOVED, counted.unmoved, counted.unmoved, chance.cell),
-        (Kind.NEARLY, near, counted.below_1, chance.within),
+        (LeakKind.UNMOVED, counted.unmoved, counted.unmoved, chance.cell),
+        (LeakKind.NEARLY, near, counted.below_1, chance.within),
     )
     return [
-        Finding(kind, _OWN, count)
+        Leak(kind, _OWN, count)
         for kind, count, all_of, share in told
         if count and not _is_share(all_of, counted.compared, share)
     ]
@@ -197,7 +197,7 @@ def _unmoved(counted: Moved, chance: _Chance) -> list[Finding | None]:
 
 def _rounded(
     true: NDArray[np.int64], grid: NDArray[np.int64], step: int, released: int
-) -> Finding | None:
+) -> Leak | None:
     """Protected fixes (n, 2) that stand, most of them, where theirs are with fewer decimals.
 
     Noise puts one on a grid of so few decimals, and beside it at that, once in a million releases.
@@ -212,11 +212,11 @@ def _rounded(
             on &= any(same)
         count = int(on.sum())
         if 2 * count > len(grid):
-            return Finding(Kind.NEARLY, "positions of fixes (with fewer decimals)", count)
+            return Leak(LeakKind.NEARLY, "positions of fixes (with fewer decimals)", count)
     return None
 
 
-def _half_moved(steps: NDArray[np.int64], chance: _Chance) -> Finding | None:
+def _half_moved(steps: NDArray[np.int64], chance: _Chance) -> Leak | None:
     """A latitude or a longitude left as it was in most protected fixes, and the other not."""
     still = steps == 0
     half = still[:, 0] ^ still[:, 1]
@@ -224,10 +224,10 @@ def _half_moved(steps: NDArray[np.int64], chance: _Chance) -> Finding | None:
     if not count or half.mean() < _HALF_MOVED:
         return None
     is_chance = _is_share(count, len(half), chance.half)
-    return None if is_chance else Finding(Kind.HALF_MOVED, _OWN, count)
+    return None if is_chance else Leak(LeakKind.HALF_MOVED, _OWN, count)
 
 
-def _elsewhere(true: NDArray[np.int64], others: NDArray[np.int64], step: int) -> Finding | None:
+def _elsewhere(true: NDArray[np.int64], others: NDArray[np.int64], step: int) -> Leak | None:
     """Other fixes (m, 2) of the release at the very place of a protected one (n, 2).
 
     How many are there by chance is told by how many are beside such places, within a few steps, or
@@ -248,12 +248,12 @@ def _elsewhere(true: NDArray[np.int64], others: NDArray[np.int64], step: int) ->
         expected = max(expected, min(1.0, _STAYS**2 * len(secret)) * len(other))
     if _is_chance(hits, expected, _SURE_ELSEWHERE):
         return None
-    return Finding(Kind.PLACE, "positions of fixes at other times", hits)
+    return Leak(LeakKind.PLACE, "positions of fixes at other times", hits)
 
 
 def _at_places(
     true: NDArray[np.float64], away: NDArray[np.float64], hidden: Places, step: int
-) -> Finding | None:
+) -> Leak | None:
     """Fixes whose true positions (n, 2) are at a place, hardly moved: more than chance explains.
 
     Their mean gives the place away, whenever they are, and whether or not they had to be protected.
@@ -266,7 +266,7 @@ def _at_places(
         share = max(share, _STAYS)
     if count < _SOME or _is_share(count, at_place.size, share, _SURE_ELSEWHERE):
         return None
-    return Finding(Kind.RETURN, "positions of fixes at any time", count)
+    return Leak(LeakKind.RETURN, "positions of fixes at any time", count)
 
 
 def _is_share(count: int, of: int, share: float, least: float = _SURE) -> bool:
@@ -283,10 +283,10 @@ def _is_chance(count: int, expected: float, least: float) -> bool:
     return count == 0 or bool(gammainc(count, expected) >= least)
 
 
-def _uncompared(agree: NDArray[np.bool_]) -> Finding | None:
+def _uncompared(agree: NDArray[np.bool_]) -> Leak | None:
     """Where most fixes are at other times, nothing is known of their moves: that is no success."""
     gone = int((~agree).sum())
-    return Finding(Kind.UNCOMPARED, "times of fixes", gone) if 2 * gone > len(agree) else None
+    return Leak(LeakKind.UNCOMPARED, "times of fixes", gone) if 2 * gone > len(agree) else None
 
 
 def _notes(match: Matching) -> tuple[str, ...]:

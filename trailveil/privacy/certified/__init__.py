@@ -2,7 +2,7 @@
 
 from trailveil.privacy.certified.certificate import (
     AGREEMENT,
-    Certificate,
+    BallCertificate,
     Proved,
     certificate_of,
     check_claim,
@@ -12,7 +12,7 @@ from trailveil.privacy.certified.losses import Enough, Lost
 
 __all__ = [
     "AGREEMENT",
-    "Certificate",
+    "BallCertificate",
     "Enough",
     "Lost",
     "Proved",

@@ -10,7 +10,7 @@ from trailveil.errors import InvalidValue, NumericalError, Unavailable
 from trailveil.gp.balls import BALLS, load_flint, lower, precision, upper
 from trailveil.gp.kernels import Constant, split
 from trailveil.privacy.adversary import Adversary, far_from, known_path, span_of
-from trailveil.privacy.certified.losses import Enough, Lost, Values, View, worst
+from trailveil.privacy.certified.losses import BallView, Enough, KnownValues, Lost, worst
 from trailveil.privacy.certified.observed import Observed, bits_needed
 from trailveil.privacy.certified.posterior import TooWide, block
 from trailveil.privacy.loss import proportional
@@ -32,7 +32,7 @@ _LARGEST_WORK = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Certificate:
+class BallCertificate:
     """What is proved of one secret, or of several alike, against some adversaries.
 
     what: in words. against: names of adversaries. epsilon: at `order`, rounded up. mu: rounded up.
@@ -142,10 +142,10 @@ class _Case:
         if adversary.point is not None:
             points = far_from(judge, self.span, adversary.point.away)
         left, knew = block(after, together, points), block(before, together, points)
-        view = View(left, knew, groups, flat)
+        view = BallView(left, knew, groups, flat)
         values = None
         if adversary.point is not None and points.size:
-            values = Values(after, before, view, points, adversary.point.accuracy)
+            values = KnownValues(after, before, view, points, adversary.point.accuracy)
         return worst(values, view, self.enough)
 
     def _proportional(self, one: Secret, share: float) -> Lost:
@@ -154,7 +154,7 @@ class _Case:
         kept = BALLS.number(share) / (1 + BALLS.number(share))
         group = tuple(range(one.size))
         after = replace(before, covariance=before.covariance * kept)
-        return View(after, before, (group,), BALLS.number(0.0)).alone(group)
+        return BallView(after, before, (group,), BALLS.number(0.0)).alone(group)
 
 
 def _silent(prior: Prior) -> Mechanism:
@@ -213,7 +213,7 @@ def certificate_of(
     *,
     claimed: float,
     seconds: float,
-) -> Certificate:
+) -> BallCertificate:
     """The certificate of one secret by its index, or of the worst of all (None).
 
     radius: in the unit of the series. claimed: the epsilon that was computed in double precision.
@@ -231,7 +231,7 @@ def certificate_of(
         check_claim(claimed, lower(least))
         left = lower(BALLS.number(max(0.0, min(one.left for one in own))).sqrt())
         wide = max(one.radius for one in own) / top if top > 0 else 0.0
-        return Certificate(
+        return BallCertificate(
             what,
             tuple(against),
             epsilon,

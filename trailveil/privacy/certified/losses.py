@@ -3,8 +3,8 @@
 With a value k known to an accuracy, Q becomes Q - q q^T / (Q_kk + accuracy^2). q, the covariance
 with the secret, comes with the secret's own weights, for all values at once. Q_kk is computed for
 some of them, the columns; for the others it is at least what the columns tell of it (Cauchy and
-Schwarz), and what follows is a bound of the loss. Values that are still in question then become
-columns, until the worst of all is one.
+Schwarz), and what follows is a bound of the loss. Values that are still in question then
+become columns, until the worst of all is one.
 """
 
 import math
@@ -19,7 +19,7 @@ from trailveil.gp.balls import BALLS, floats, lower, matrix, matrix_of, rows_of,
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.certified.bounds import at_least, effective
 from trailveil.privacy.certified.observed import Observed, secret_of_values
-from trailveil.privacy.certified.posterior import Block, TooWide, block, deviations
+from trailveil.privacy.certified.posterior import BallBlock, TooWide, block, deviations
 
 # Columns to begin with on each side of a secret, at doubling distances; more a round; rounds.
 _FIRST, _MORE, _ROUNDS = 10, 12, 12
@@ -45,15 +45,15 @@ class Lost:
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class BallView:
     """Some secrets, side by side, with what is observed and without.
 
     left, known: Q and P of each of the groups of locations that are one secret. flat: what is added
     to the loss of one location.
     """
 
-    after: Block
-    before: Block
+    after: BallBlock
+    before: BallBlock
     groups: tuple[tuple[int, ...], ...]
     flat: Any
 
@@ -76,17 +76,17 @@ class View:
 
 
 def _parts(
-    found: Block, groups: tuple[tuple[int, ...], ...]
+    found: BallBlock, groups: tuple[tuple[int, ...], ...]
 ) -> dict[tuple[int, ...], list[list[Any]]]:
     rows = rows_of(found.covariance)
     return {group: [[rows[i][j] for j in group] for i in group] for group in groups}
 
 
-class Values:
+class KnownValues:
     """The recorded values (p,) that an adversary may know one of, to an accuracy."""
 
     def __init__(
-        self, after: Observed, before: Observed, view: View, times: FloatArray, accuracy: float
+        self, after: Observed, before: Observed, view: BallView, times: FloatArray, accuracy: float
     ) -> None:
         """Nothing is computed yet of their own variances."""
         self.after, self.before, self.view, self.times = after, before, view, times
@@ -166,7 +166,7 @@ class Enough:
     left: float = 0.0
 
 
-def worst(values: Values | None, view: View, enough: Enough) -> list[Lost]:
+def worst(values: KnownValues | None, view: BallView, enough: Enough) -> list[Lost]:
     """The worst of nothing known besides and of each of the values known, for each secret."""
     found = [view.alone(group) for group in view.groups]
     if values is None:
@@ -187,7 +187,7 @@ def worst(values: Values | None, view: View, enough: Enough) -> list[Lost]:
 
 
 def _closed(
-    values: Values,
+    values: KnownValues,
     group: tuple[int, ...],
     best: Lost,
     opened: list[int],
@@ -211,7 +211,7 @@ def _closed(
 
 
 def _bounded(
-    values: Values, group: tuple[int, ...], best: Lost, opened: list[int], spreads: list[Any]
+    values: KnownValues, group: tuple[int, ...], best: Lost, opened: list[int], spreads: list[Any]
 ) -> Lost:
     """The same with the bounds of the values that are still in question."""
     for k in opened:

@@ -46,7 +46,7 @@ class TooWide(Exception):  # no failure: more bits are taken
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class BallBlock:
     """A secret of k locations given what is observed, as balls.
 
     covariance: Q (k, k). beside: Cov(recorded values at other times, secret) (p, k).
@@ -56,7 +56,7 @@ class Block:
     beside: Any
 
 
-def block(observed: Observed, secret: Secret, others: FloatArray) -> Block:
+def block(observed: Observed, secret: Secret, others: FloatArray) -> BallBlock:
     """A secret, and recorded values at other times (p,), given what is observed.
 
     In the precision that is set. Raises TooWide where the balls are as good as nothing, and
@@ -66,19 +66,23 @@ def block(observed: Observed, secret: Secret, others: FloatArray) -> Block:
     own = matrix_of(secret.weights) * between(seen, secret.times, secret)
     beside = between(seen, others, secret)
     if not observed.size:
-        return Block(own, beside)
+        return BallBlock(own, beside)
     cross = between(seen, observed.times, secret)
     small = 2.0 ** -((_ITSELF if others.size else _SQUARED) * working_bits())
     independent = lower(observed.least()) > 0
     found = _refined(observed, secret, cross, small) if independent else None
     if found is None:
         weights = _inverted(observed, cross)
-        return Block(own - cross.transpose() * weights, beside - observed.values(others, weights))
+        return BallBlock(
+            own - cross.transpose() * weights, beside - observed.values(others, weights)
+        )
     weights, residual = found
     left = own - cross.transpose() * weights - weights.transpose() * residual
     missed = _missed(residual, observed.least())
     told = beside - observed.values(others, weights)
-    return Block(left + _outer(missed, missed), told + _outer(deviations(observed, others), missed))
+    return BallBlock(
+        left + _outer(missed, missed), told + _outer(deviations(observed, others), missed)
+    )
 
 
 def deviations(observed: Observed, times: FloatArray) -> list[Any]:

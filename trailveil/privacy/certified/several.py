@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 from trailveil.privacy.adversary import Adversary
-from trailveil.privacy.certified.certificate import Certificate, certificate_of, prove
+from trailveil.privacy.certified.certificate import BallCertificate, certificate_of, prove
 from trailveil.privacy.certified.losses import Enough
 from trailveil.privacy.guarantee import Guarantee
 from trailveil.privacy.mechanism import Mechanism
@@ -21,7 +21,7 @@ def certify(
     radii: Sequence[float],
     *,
     together: bool = False,
-) -> list[Certificate]:
+) -> list[BallCertificate]:
     """The certificate of each secret, against all of the adversaries.
 
     claimed: what double precision says of each. radii: in the unit of the series. together: all

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from trailveil.gp.gaussian import FloatArray
-from trailveil.studies.fit import Fit, Series, fit
+from trailveil.studies.fit import Fit, FitSeries, fit
 from trailveil.studies.fit.families import Family
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class LengthScaleTask:
     """A series, the family to fit to it, from how many starts, and its sampling period."""
 
-    series: Series
+    series: FitSeries
     family: Family
     starts: int
     period: float
@@ -49,12 +49,12 @@ class EffectiveScales:
         return (self.at_low + self.at_high) / len(self.values)
 
 
-def fitted(task: Task) -> Fit:
+def fitted(task: LengthScaleTask) -> Fit:
     """The fit of a task, as a function that can be sent to another process."""
     return fit(task.series, task.family, starts=task.starts)
 
 
-def collected(tasks: Sequence[Task], fits: Sequence[Fit]) -> EffectiveScales:
+def collected(tasks: Sequence[LengthScaleTask], fits: Sequence[Fit]) -> EffectiveScales:
     """Length scales over periods, and how the fits went. At least one task."""
     lengths = np.array([one["length_scale"] for one in fits])
     held = [pair for pair in zip(tasks, fits, strict=True) if "length_scale" in pair[1].at_bounds]

@@ -12,7 +12,7 @@ from trailveil.gp.kernels import Constant
 from trailveil.privacy.priors import LEVEL_STD, FittedOn, PriorSpec
 from trailveil.studies.datasets.stretches import Stretches
 from trailveil.studies.datasets.workers import Watch, mapped, unwatched
-from trailveil.studies.fit import FAMILIES, Family, Fit, Series, fit
+from trailveil.studies.fit import FAMILIES, Family, Fit, FitSeries, fit
 
 How = Literal["median", "pooled"]
 
@@ -29,7 +29,7 @@ _LEVEL = 1000.0
 class _Window:
     """One window to fit."""
 
-    series: Series
+    series: FitSeries
     family: Family
     starts: int
     level_std: float

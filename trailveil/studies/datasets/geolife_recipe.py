@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 from trailveil.errors import InvalidValue, Refused, UnreadableInput
 from trailveil.files.source import load, named
 from trailveil.gp.gaussian import FloatArray
-from trailveil.studies.datasets.effective import EffectiveScales, Task, collected, fitted
+from trailveil.studies.datasets.effective import EffectiveScales, LengthScaleTask, collected, fitted
 from trailveil.studies.datasets.geolife import users
 from trailveil.studies.datasets.workers import Watch, mapped, unwatched
-from trailveil.studies.fit import FAMILIES, Series
+from trailveil.studies.fit import FAMILIES, FitSeries
 from trailveil.traces.formats.plt import fields, numbers
 from trailveil.traces.projection import EXTENT, MICRO, placed
 
@@ -100,7 +100,7 @@ def geolife_scales(
         )
     periods = [float(np.median(np.diff(one.seconds))) for one in chosen]
     tasks = [
-        Task(Series(one.seconds, one.values[:, axis]), FAMILY, starts, period)
+        LengthScaleTask(FitSeries(one.seconds, one.values[:, axis]), FAMILY, starts, period)
         for axis in (0, 1)
         for one, period in zip(chosen, periods, strict=True)
     ]

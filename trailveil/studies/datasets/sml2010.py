@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from trailveil.errors import InvalidValue, UnreadableInput
 from trailveil.files.source import load, named
 from trailveil.gp.gaussian import FloatArray
-from trailveil.studies.datasets.effective import EffectiveScales, Task, collected, fitted
+from trailveil.studies.datasets.effective import EffectiveScales, LengthScaleTask, collected, fitted
 from trailveil.studies.datasets.workers import Watch, mapped, unwatched
-from trailveil.studies.fit import FAMILIES, Series
+from trailveil.studies.fit import FAMILIES, FitSeries
 
 Column = Literal["room", "paper"]
 
@@ -45,14 +45,14 @@ _NAME = re.compile(r"(\d+):\S+")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class Sml2010:
     """The file as it is: times (n,) datetime64[m], local; numbers by column number, (n,) each."""
 
     times: NDArray[np.datetime64]
     columns: dict[int, FloatArray]
 
 
-def read_table(path: str | PathLike[str]) -> Table:
+def read_table(path: str | PathLike[str]) -> Sml2010:
     """The table in a file of SML2010.
 
     Raises UnreadableInput, in one line and without text of the file, for anything else.
@@ -79,10 +79,10 @@ def read_table(path: str | PathLike[str]) -> Table:
     if not np.isfinite(numbers).all():
         raise UnreadableInput(f"every number must be finite, got another: {named(path)}")
     columns = {number: numbers[:, number - 3] for number in range(3, len(names) + 1)}
-    return Table(np.array(times, dtype="datetime64[m]"), columns)
+    return Sml2010(np.array(times, dtype="datetime64[m]"), columns)
 
 
-def windows(table: Table, column: Column = "room") -> list[FloatArray]:
+def windows(table: Sml2010, column: Column = "room") -> list[FloatArray]:
     """The ten series of the recipe, (48,) each, before any fit.
 
     Raises InvalidValue for another column, a table that is too short, one that is not a row every
@@ -122,7 +122,7 @@ def sml2010_scales(
 ) -> EffectiveScales:
     """Effective length scales of the ten windows; see read_table and windows for what is raised."""
     tasks = [
-        Task(Series(np.arange(float(len(values))), values), FAMILY, starts, 1.0)
+        LengthScaleTask(FitSeries(np.arange(float(len(values))), values), FAMILY, starts, 1.0)
         for values in windows(read_table(path), column)
     ]
     fits = mapped(fitted, tasks, label="Fitting", watch=watch, workers=workers)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import UnreadableInput
-from trailveil.studies.fit import Series, cut
+from trailveil.studies.fit import FitSeries, cut
 from trailveil.traces.projection import EXTENT, MICRO, placed
 from trailveil.traces.readings import Readings
 from trailveil.traces.trace import Trace
@@ -32,7 +32,7 @@ class Stretches:
     because half of their steps are faster than was allowed.
     """
 
-    series: tuple[Series, ...]
+    series: tuple[FitSeries, ...]
     sources: tuple[int, ...]
     short: int
     fast: int
@@ -70,7 +70,7 @@ def stretches(
             if np.median(steps) > fastest:
                 fast += 1
                 continue
-            series.append(Series(seconds, metres))
+            series.append(FitSeries(seconds, metres))
             sources.append(source)
     if not series:
         raise UnreadableInput(
@@ -93,7 +93,7 @@ def reading_stretches(recordings: Sequence[Readings], window: float) -> Stretche
             if len(rows) < FEWEST_FIXES or seconds[-1] < window / 2:
                 short += 1
                 continue
-            series.append(Series(seconds, readings.values[rows, None]))
+            series.append(FitSeries(seconds, readings.values[rows, None]))
             sources.append(source)
     if not series:
         raise UnreadableInput(

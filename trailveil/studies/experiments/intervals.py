@@ -17,12 +17,12 @@ from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.loss import loss_matrix, marginal_losses
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior
-from trailveil.studies.experiments.scenes import Scene, secret_of
+from trailveil.studies.experiments.scenes import FigureScene, secret_of
 
 JITTER = 1e-6
 
 
-def published(scene: Scene, prior: Prior, mechanism: Mechanism) -> float:
+def published(scene: FigureScene, prior: Prior, mechanism: Mechanism) -> float:
     """The interval as the authors' code computes it. prior: of the adversary."""
     at = scene.secret or tuple(range(scene.points))
     after = posterior_as_published(
@@ -33,7 +33,7 @@ def published(scene: Scene, prior: Prior, mechanism: Mechanism) -> float:
     return 2.0 * float(np.sqrt(eigh(after, eigvals_only=True)[0]))
 
 
-def exact(scene: Scene, prior: Prior, mechanism: Mechanism) -> float:
+def exact(scene: FigureScene, prior: Prior, mechanism: Mechanism) -> float:
     """The interval of this prior and this noise, nothing added. prior: of the adversary.
 
     0 where a value of the secret is released without noise under another index (a period later).
@@ -53,7 +53,7 @@ def _mean_interval(variances: FloatArray) -> float:
     return 2.0 * float(np.sqrt(np.mean(variances)))
 
 
-def _given_away(scene: Scene, prior: Prior, mechanism: Mechanism) -> bool:
+def _given_away(scene: FigureScene, prior: Prior, mechanism: Mechanism) -> bool:
     """Whether a point released as it is always has the same value as one of the secret."""
     bare = np.flatnonzero(mechanism.variances == 0.0)
     own = prior.times[list(scene.secret)]

@@ -46,7 +46,7 @@ TITLES = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Release:
+class NycRelease:
     """One release of the day, and what an adversary makes of it.
 
     released: (n, 2) metres. secrets: the true places (3, 2). estimates: posterior means (3, 2).
@@ -78,7 +78,7 @@ def mechanisms(day: Prior) -> dict[str, Mechanism]:
     }
 
 
-def releases() -> tuple[FloatArray, dict[str, Release]]:
+def releases() -> tuple[FloatArray, dict[str, NycRelease]]:
     """The true path (n, 2) in metres, and its three releases."""
     random = Random(5)  # noqa: S311 - a picture, and nothing that protects
     day = prior()
@@ -89,7 +89,7 @@ def releases() -> tuple[FloatArray, dict[str, Release]]:
         released = path + symmetric_root(mechanism.covariance()) @ normal
         seen = observe(day, mechanism)
         left = [seen.posterior(Secret.at(day.times[i], recorded=True)) for i in SENSITIVE]
-        found[name] = Release(
+        found[name] = NycRelease(
             mechanism,
             released,
             path[list(SENSITIVE)],
@@ -128,7 +128,7 @@ def write(folder: Folder, *, drawn: bool, overwrite: bool) -> None:
         folder.write(name, content, overwrite=overwrite)
 
 
-def _pictures(path: FloatArray, found: dict[str, Release]) -> Iterator[tuple[str, bytes]]:
+def _pictures(path: FloatArray, found: dict[str, NycRelease]) -> Iterator[tuple[str, bytes]]:
     shown = [
         PlaneMap(
             TITLES[name],

@@ -40,7 +40,7 @@ BANDS = {
 
 
 @dataclass(frozen=True)
-class Scene:
+class FigureScene:
     """One family of priors and one secret of it.
 
     kernel: "rbf" or "periodic". secret: indices of one basic or compound secret; empty for every
@@ -69,16 +69,16 @@ class Scene:
 
 
 SCENES = {
-    "rbf basic": Scene("rbf", (24,), 10.0),
-    "rbf compound": Scene("rbf", (24, 25), 1_000.0),
-    "rbf all": Scene("rbf", (), 10_000.0),
-    "periodic basic": Scene("periodic", (24,), 10.0),
-    "periodic compound": Scene("periodic", (16, 32), 10.0),
-    "periodic all": Scene("periodic", (), 10_000.0),
+    "rbf basic": FigureScene("rbf", (24,), 10.0),
+    "rbf compound": FigureScene("rbf", (24, 25), 1_000.0),
+    "rbf all": FigureScene("rbf", (), 10_000.0),
+    "periodic basic": FigureScene("periodic", (24,), 10.0),
+    "periodic compound": FigureScene("periodic", (16, 32), 10.0),
+    "periodic all": FigureScene("periodic", (), 10_000.0),
 }
 
 
-def secret_of(scene: Scene, prior: Prior) -> Secret:
+def secret_of(scene: FigureScene, prior: Prior) -> Secret:
     """The secret of a scene: recorded values, one location each."""
     at = list(scene.secret) or list(range(scene.points))
     if len(at) == 1:
@@ -90,7 +90,7 @@ MECHANISMS = ("sdp", "optimum", "uniform", "concentrated")
 
 
 @lru_cache(maxsize=1_024)
-def mechanism(scene: Scene, scale: float, name: str) -> Mechanism:
+def mechanism(scene: FigureScene, scale: float, name: str) -> Mechanism:
     """One of MECHANISMS for a scene: all of one scene and scale have the same trace.
 
     sdp: the paper's, SDP_A for one secret and Multiple Secrets for all. optimum: of least loss,

@@ -1,7 +1,7 @@
 """Parameters of a prior from data, by maximum likelihood. Takes arrays: traces come from below."""
 
 from trailveil.studies.fit.families import FAMILIES, Family, Parameter
-from trailveil.studies.fit.likelihood import Series, log_likelihood
+from trailveil.studies.fit.likelihood import FitSeries, log_likelihood
 from trailveil.studies.fit.search import Fit, fit
 from trailveil.studies.fit.windows import cut
 
@@ -10,7 +10,7 @@ __all__ = [
     "Family",
     "Fit",
     "Parameter",
-    "Series",
+    "FitSeries",
     "cut",
     "fit",
     "log_likelihood",

@@ -36,7 +36,7 @@ _COMPLEX_STEP = 1e-30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Series:
+class FitSeries:
     """Values at times: what a likelihood is of.
 
     times: (n,) seconds, or any scalar side information. values: (n,) or (n, d), d coordinates that
@@ -68,7 +68,7 @@ class Series:
 
 
 def log_likelihood(
-    series: Series, family: Family, values: Sequence[float], level_std: float | None = None
+    series: FitSeries, family: Family, values: Sequence[float], level_std: float | None = None
 ) -> tuple[float, FloatArray]:
     """l in nats, and its gradient (p,) by the logarithm of each parameter of the family.
 

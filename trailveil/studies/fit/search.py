@@ -16,7 +16,7 @@ from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.gaussian import FloatArray, cholesky_factor
 from trailveil.gp.kernels import Kernel
 from trailveil.studies.fit.families import Family, Parameter
-from trailveil.studies.fit.likelihood import Series, log_likelihood
+from trailveil.studies.fit.likelihood import FitSeries, log_likelihood
 
 AGREEMENT: Final = 0.01
 """Nats within which two starts found the same optimum, and which a finished search may lack."""
@@ -66,7 +66,7 @@ class Fit:
 
 
 def fit(
-    series: Series | Sequence[Series],
+    series: FitSeries | Sequence[FitSeries],
     family: Family,
     *,
     level_std: float | None = None,
@@ -80,7 +80,7 @@ def fit(
 
     Raises InvalidValue for no series, and NumericalError where every start had to be given up.
     """
-    pool = (series,) if isinstance(series, Series) else tuple(series)
+    pool = (series,) if isinstance(series, FitSeries) else tuple(series)
     _check(pool, family, level_std, starts)
     free = np.array([not p.known for p in family.parameters])
     origin = np.log([p.start for p in family.parameters])
@@ -117,7 +117,7 @@ def fit(
 
 
 def _total(
-    pool: Sequence[Series], family: Family, log_values: FloatArray, level_std: float | None
+    pool: Sequence[FitSeries], family: Family, log_values: FloatArray, level_std: float | None
 ) -> tuple[float, FloatArray]:
     """The log likelihood of independent series, and its gradient."""
     values = np.exp(log_values).tolist()
@@ -208,7 +208,7 @@ def _bounds(family: Family) -> FloatArray:
     return np.log([[p.low, p.high] for p in family.parameters])
 
 
-def _check(pool: Sequence[Series], family: Family, level_std: float | None, starts: int) -> None:
+def _check(pool: Sequence[FitSeries], family: Family, level_std: float | None, starts: int) -> None:
     if not pool:
         raise InvalidValue("a fit must have one series at least, got none")
     if starts < 1:

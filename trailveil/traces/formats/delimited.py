@@ -42,8 +42,7 @@ _POSITION = re.compile(
 )
 _CHUNK = 10_000
 _OR_READINGS = (
-    "; convert metres of a map (UTM) to degrees first; readings of one quantity are protected with "
-    "--column NAME and --unit UNIT"
+    "; convert metres of a map to degrees first; for readings say --column NAME and --unit UNIT"
 )
 
 

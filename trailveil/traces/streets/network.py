@@ -21,7 +21,7 @@ _SHORTEST = 1e-3
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Points:
+class StreetPoints:
     """Points on streets. edges: (n,) the segment of each. offsets: (n,) metres from its start."""
 
     edges: Integers
@@ -65,18 +65,18 @@ class Network:
         """Metres of all streets."""
         return float(np.sum(self.lengths)) / 2
 
-    def places(self, points: Points) -> FloatArray:
+    def places(self, points: StreetPoints) -> FloatArray:
         """Metres (n, 2) of points on streets."""
         starts = self.nodes[self.tails[points.edges]]
         return np.asarray(starts + points.offsets[:, None] * self.directions[points.edges])
 
     @cached_property
-    def dense(self) -> Points:
+    def dense(self) -> StreetPoints:
         """Points on every edge, ten metres apart at most."""
         counts = np.ceil(self.lengths / _DENSE).astype(np.intp)
         edges = np.repeat(np.arange(self.lengths.size), counts)
         within = np.arange(edges.size) - np.repeat(np.cumsum(counts) - counts, counts)
-        return Points(edges, (within + 0.5) * (self.lengths / counts)[edges])
+        return StreetPoints(edges, (within + 0.5) * (self.lengths / counts)[edges])
 
     @cached_property
     def _tree(self) -> KDTree:
@@ -86,10 +86,10 @@ class Network:
         """Metres (n,) from places (n, 2) to the nearest street, five metres more at most."""
         return np.asarray(self._tree.query(places)[0])
 
-    def within(self, place: FloatArray, radius: float) -> Points:
+    def within(self, place: FloatArray, radius: float) -> StreetPoints:
         """The points of `dense` within so many metres of a place (2,)."""
         found = np.asarray(self._tree.query_ball_point(place, radius, return_sorted=True), np.intp)
-        return Points(self.dense.edges[found], self.dense.offsets[found])
+        return StreetPoints(self.dense.edges[found], self.dense.offsets[found])
 
 
 def network(nodes: FloatArray, segments: Integers) -> Network:
