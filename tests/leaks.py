@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from tests.datasets.geolife_files import HEADER
-from tests.formats import traces
-from tests.formats.fit_files import EPOCH as FIT_EPOCH
-from tests.formats.fit_files import PLACE, RECORD, UINT32, definition, framed, semicircles
-from tests.formats.traces import COUNT, PLACES, SECONDS, TRACE, written
+from tests.studies.datasets.geolife_files import HEADER
+from tests.traces.formats import traces
+from tests.traces.formats.fit_files import EPOCH as FIT_EPOCH
+from tests.traces.formats.fit_files import PLACE, RECORD, UINT32, definition, framed, semicircles
+from tests.traces.formats.traces import COUNT, PLACES, SECONDS, TRACE, written
 from trailveil.traces.projection import MICRO
 
 ELEVATIONS = [512.34 + i for i in range(COUNT)]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.formats.traces import SAMPLES
 from tests.leaks import FULL, GRID, PLANTS, released
+from tests.traces.formats.traces import SAMPLES
 from trailveil.cli import cli
 from trailveil.errors import Refused, TrailveilError, UnreadableInput
 from trailveil.traces.formats.table import FORMATS, Format

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.datasets.geolife_files import plt_text, walked
+from tests.studies.datasets.geolife_files import plt_text, walked
 from trailveil.cli import cli
 from trailveil.errors import TrailveilError
 from trailveil.privacy.priors import BUILT_IN, to_json

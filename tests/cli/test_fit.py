@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.datasets.geolife_files import plt_text, walked, write_user
-from tests.datasets.test_sml2010 import table_text
+from tests.studies.datasets.geolife_files import plt_text, walked, write_user
+from tests.studies.datasets.test_sml2010 import table_text
 from trailveil import cli
 from trailveil.cli.waiting import watched
 from trailveil.gp.kernels import Constant, IntegratedOU, Matern32, White

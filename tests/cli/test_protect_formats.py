@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.formats.traces import SAMPLES, TRACE, written
+from tests.traces.formats.traces import SAMPLES, TRACE, written
 from trailveil.cli import cli
 from trailveil.traces.formats import read
 from trailveil.traces.formats.table import FORMATS, Format

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.formats.traces import written
 from tests.rides import ride
+from tests.traces.formats.traces import written
 from trailveil.cli import cli
 from trailveil.errors import Refused, UnwritableOutput
 from trailveil.traces.fields import FIELDS, NEVER

@@ -6,10 +6,17 @@ import zipfile
 from collections.abc import Sequence
 from random import Random
 
-from tests.formats.fit_files import SINT32, UINT32, definition, framed, semicircles, timer_start
-from tests.formats.traces import PLACES, SECONDS
 from tests.fuzz.bytewise import mutated
 from tests.fuzz.structured import xml
+from tests.traces.formats.fit_files import (
+    SINT32,
+    UINT32,
+    definition,
+    framed,
+    semicircles,
+    timer_start,
+)
+from tests.traces.formats.traces import PLACES, SECONDS
 
 _BASE_TYPES = (0, 1, 2, 0x83, 0x84, SINT32, UINT32, 7, 0x88, 0x89, 0x0A, 0x8E, 0x8F, 0xFF)
 _NAMES = ("../x.kml", "/x.kml", "C:\\x.kml", "x.KML", "", "a" * 5000, "\u202e.kml")

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
-from tests.formats.traces import PLACES, SAMPLES, SECONDS
 from tests.leaks import FULL
+from tests.traces.formats.traces import PLACES, SAMPLES, SECONDS
 from trailveil.errors import TrailveilError
 from trailveil.traces.formats.table import FORMATS, format_of
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from tests.formats.traces import PLACES, SECONDS
+from tests.traces.formats.traces import PLACES, SECONDS
 
 _COUNT = 12
 _NANOSECONDS = [int(at) * 10**9 for at in SECONDS[:_COUNT]]

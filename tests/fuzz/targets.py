@@ -11,10 +11,10 @@ from pathlib import Path
 import click
 import numpy as np
 
-from tests.formats.traces import SAMPLES
 from tests.fuzz.inputs import FAST, Input, made
 from tests.fuzz.judging import ACCEPTED, REFUSED, Fault, check_message, check_told, judged
 from tests.fuzz.seeds import SUFFIXES
+from tests.traces.formats.traces import SAMPLES
 from trailveil.cli import cli
 from trailveil.errors import Refused, TrailveilError
 from trailveil.traces.cleaning import clean, clean_readings

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.ledger.test_ledger import entry, rows
+from tests.ledger.test_protecting import MADE, OTHER
 from tests.rides import PATIENCE
-from tests.test_protecting import MADE, OTHER
 from trailveil.errors import Refused, UnwritableOutput
 from trailveil.ledger import Ledger, open_ledger
 from trailveil.ledger.protecting import commit, publish
