@@ -27,6 +27,15 @@ def brief(found: dict[str, Any], audit: str) -> str:
     return next((one for one in texts if one.count("\n") < MOST_LINES), texts[-1])
 
 
+def in_short(found: dict[str, Any]) -> list[str]:
+    """What can still be found out, what it cost and what is open, a sentence or two each.
+
+    found: of `record`, private or for others.
+    """
+    learnt = f"{_learnt(found)} {_told_apart(found)}"
+    return [learnt, *([_cost(found["mechanism"])] if found["private"] else []), _open(found)]
+
+
 def _lines(found: dict[str, Any], audit: str, parts: int) -> list[Line]:
     by_noise = found["mechanism"]["name"] in ("noise", "everywhere")
     return [
@@ -104,7 +113,7 @@ def _cost(mechanism: dict[str, Any]) -> str:
 def _learnt(found: dict[str, Any]) -> str:
     """What a stranger can still find out, and what the best-informed of those listed can."""
     facing = [one for part in found.get("secrets", []) for one in part["exposures"]]
-    facing = facing or [one for place in found["places"] for one in place["left"]]
+    facing = facing or [one for place in found.get("places", []) for one in place["left"]]
     facing += found.get("everywhere", {}).get("left", [])
     stranger = circle(found["worst"]["circle_68_m"])
     if found["mechanism"]["name"] == "cut":

@@ -46,12 +46,13 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section: lines of a report, then pictures, then tables."""
+    """A section: lines of a report, then pictures, lines below them, tables."""
 
     title: str
     lines: tuple[Line, ...] = ()
     pictures: tuple[Picture, ...] = ()
     tables: tuple[Table, ...] = ()
+    below: tuple[Line, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +125,7 @@ def _section(one: Section) -> list[str]:
     for picture in one.pictures:
         words = f"<figcaption>{escaped(picture.words)}</figcaption>"
         found += ["<figure>", picture.svg, words, "</figure>"]
+    found += _lines(one.below)
     return [*found, *(line for table in one.tables for line in _table(table)), "</section>"]
 
 

@@ -25,7 +25,7 @@ each of them (trailveil.report.guesses), and the noise over time. It is marked a
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,9 +35,10 @@ from trailveil.plots import Ring, Shown, lines_of, map_figure, metres
 from trailveil.plots.curves import chances_figure, noise_figure
 from trailveil.plots.svg import inline
 from trailveil.release.plan import Plan
+from trailveil.report.brief import in_short
 from trailveil.report.guesses import Guess, guesses, guesses_of_visits, visits_of
 from trailveil.report.html import Cell, Page, Picture, Section, Table, rendered, sections_of
-from trailveil.report.parts import Line, duration
+from trailveil.report.parts import Line, duration, paragraph
 from trailveil.report.text import in_sentences
 from trailveil.traces.projection import MICRO, Frame
 from trailveil.traces.stated_times import in_words
@@ -124,7 +125,9 @@ def private_page(
 
 
 def _page(found: dict[str, Any], drawn: Sequence[Section], lead: str) -> bytes:
-    return page_of(found, in_sentences(found), numbers(found), drawn, lead)
+    short = tuple(line for words in in_short(found) for line in paragraph(words))
+    first = replace(drawn[0], below=short)
+    return page_of(found, in_sentences(found), numbers(found), [first, *drawn[1:]], lead)
 
 
 def page_of(
