@@ -140,7 +140,7 @@ def test_it_tells_no_place_and_no_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:
     """Of what is protected by a table of rules, and of what is refused for a time of it."""
-    for module in ("ledger.store", "keys"):  # always the same digests, which hold any digits
+    for module in ("ledger.store", "files.keys"):  # always the same digests, which hold any digits
         monkeypatch.setattr(f"trailveil.{module}.fresh_seed", lambda: bytes(range(32)))
     rides, path, rules = fleet(tmp_path / "rides", 2), tmp_path / f"m{suffix}", tmp_path / "r.csv"
     late = "2024-05-14T09:59:59Z"
