@@ -20,7 +20,7 @@ from trailveil.traces.streets.town import write_example
 
 pytestmark = pytest.mark.slow
 
-DESIGN = ("--at", "start+10m", "--no-returns", "--mechanism", "noise")
+DESIGN = ("--no-ends", "--at", "start+10m", "--no-returns", "--mechanism", "noise")
 
 
 def run(*words: str | Path) -> Result:
@@ -146,7 +146,7 @@ def test_a_file_of_another_design_is_attacked_alone(
     kept = [line for i, line in enumerate(lines) if "<trkpt" not in line or not 25 < i < 40]
     other = tmp_path / "cut.gpx"
     other.write_text("\n".join(kept))
-    words = ("--at", "start+10m", "--attack", "all", "--draws", "100")
+    words = ("--no-ends", "--at", "start+10m", "--attack", "all", "--draws", "100")
     found = run("audit", original, other, *words)
     assert "so what is promised of it is not known" in found.stderr
     assert "edges" in found.stdout
@@ -178,7 +178,7 @@ def test_two_files_that_are_not_of_one_recording(pair: tuple[Path, Path], tmp_pa
     ],
 )
 def test_wrong_usage(pair: tuple[Path, Path], words: tuple[str, ...], expected: str) -> None:
-    found = run("audit", *pair, "--at", "start+10m", *words)
+    found = run("audit", *pair, "--no-ends", "--at", "start+10m", *words)
     assert found.exit_code == 2
     assert expected in found.stderr
 
@@ -190,7 +190,7 @@ def test_a_map_finds_what_noise_hides_and_not_what_is_cut(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     write_example(tmp_path)
     ride, shared = tmp_path / "town-ride.gpx", tmp_path / "shared.gpx"
-    asked = ("--at", "07:40", "--tz", "UTC", "--no-returns")
+    asked = ("--no-ends", "--at", "07:40", "--tz", "UTC", "--no-returns")
     assert run("protect", ride, "-o", shared, *asked).exit_code == 0
     mapped = ("--attack", "map", "--draws", "100", "--streets")
     found = run("audit", ride, shared, *asked, *mapped, tmp_path / "town.geojson", "--json")
@@ -212,7 +212,7 @@ def test_a_map_undoes_noise_loudly(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     write_example(tmp_path)
     ride, shared = tmp_path / "town-ride.gpx", tmp_path / "shared.gpx"
-    asked = ("--at", "07:40", "--tz", "UTC", "--no-returns", "--mechanism", "noise")
+    asked = ("--no-ends", "--at", "07:40", "--tz", "UTC", "--no-returns", "--mechanism", "noise")
     assert run("protect", ride, "-o", shared, *asked).exit_code == 0
     mapped = ("--attack", "map", "--draws", "100", "--streets", tmp_path / "town.geojson")
     found = run("audit", ride, shared, *asked, *mapped)

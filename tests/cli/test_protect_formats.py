@@ -57,7 +57,7 @@ def test_the_report_says_what_was_dropped(tmp_path: Path) -> None:
     lines = written(TRACE, ".csv").decode().splitlines()
     text = "\n".join([f"{lines[0]},heart rate,cadence", *(f"{line},90,80" for line in lines[1:])])
     source.write_text(f"{text}\n2024-05-01T09:00:00Z,,,91,80\n", encoding="utf-8")
-    found = protect(source, *NOISE)
+    found = protect(source, *NOISE, "--explain")
     assert found.exit_code == 0, found.output
     assert "further fields of fixes, kinds: 2; none is released" in " ".join(found.stdout.split())
     assert "records that state no position: 1" in " ".join(found.stdout.split())

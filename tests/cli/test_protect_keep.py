@@ -26,7 +26,7 @@ STATED = {
     "temperature": np.full(180, 21.5),
 }
 TRACE = replace(BARE, fields=tuple(STATED.items()))
-MIDDLE = ("--at", "start+30m", "--no-returns", "--mechanism", "noise")
+MIDDLE = ("--no-ends", "--at", "start+30m", "--no-returns", "--mechanism", "noise")
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +43,7 @@ def protect(*words: str | Path) -> Result:
 
 
 def done(*words: str | Path) -> str:
-    found = protect(*words)
+    found = protect(*words, "--explain")
     assert found.exit_code == 0, found.output
     return " ".join(found.stdout.split())
 
@@ -88,7 +88,7 @@ def test_what_is_kept_leaves_far_from_what_is_protected(source: Path, suffix: st
     assert "SPEED AND COURSE" not in found
 
 
-CUT = ("--at", "start+30m", "--no-returns", "--withhold", "900", "--activity", "drive")
+CUT = ("--no-ends", "--at", "start+30m", "--no-returns", "--withhold", "900", "--activity", "drive")
 
 
 def test_a_cut_keeps_what_is_harmless_of_every_released_fix(source: Path) -> None:
@@ -163,7 +163,9 @@ def test_a_field_that_no_fix_states_is_a_note_and_no_failure(source: Path) -> No
 def test_a_field_that_is_near_what_is_protected_throughout_is_a_note(source: Path) -> None:
     trace = TRACE.only(BARE.seconds < 1200)
     source.write_bytes(written(trace, ".gpx"))
-    found = json.loads(done(source, *MIDDLE[2:], "--at", "start+10m", "--keep", "speed", "--json"))
+    found = json.loads(
+        done(source, *MIDDLE[3:], "--no-ends", "--at", "start+10m", "--keep", "speed", "--json")
+    )
     assert "every fix that states it is withheld, or within 10 min" in found["warnings"][0]
     assert (found["kept"][0]["recorded"], found["kept"][0]["fixes"]) == (True, 0)
     assert fields(source.with_name("ride.private.gpx")) == {}
