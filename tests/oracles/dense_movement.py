@@ -166,7 +166,7 @@ def released(
 def returning_step(seconds: float, smoothness: int, std: float, length: float) -> tuple[Rows, Rows]:
     """The transition (2, 2) of place and velocity of a Matern process, and its innovations.
 
-    The latter as a lower factor (2, 2). smoothness: twice that, 1 or 3; with 1 there is no velocity.
+    The latter as a lower factor (2, 2). smoothness: twice that, 1 or 3; 1 has no velocity.
     """
     d, s = MP.mpf(seconds), MP.mpf(std)
     rate = MP.sqrt(smoothness) / MP.mpf(length)

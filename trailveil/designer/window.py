@@ -14,12 +14,12 @@ import numpy as np
 from scipy.linalg import block_diag, cholesky, solve_triangular
 
 from trailveil.designer.ellipsoid import Limit, smallest_ellipsoid
-from trailveil.errors import NumericalError
+from trailveil.errors import NumericalError, Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.checker import unproved
 from trailveil.privacy.false_tracks import Knots
 from trailveil.privacy.knowledge import ACCURACY, Knowledge
-from trailveil.privacy.movement import Matern
+from trailveil.privacy.movement import Matern, Movement
 
 FORMAT, VERSION = "trailveil-noise", 1
 # Seconds: the first knot, how much wider each next piece is, and where noise ends, at most.
@@ -99,6 +99,8 @@ def window_noise(
     sides: 2, or 1 where a recording begins or ends within the window. Raises Refused where no noise
     can hide so much.
     """
+    for one in adversaries:
+        _check_room(one, seconds, bound)
     knots = _knots(adversaries, _end(adversaries, sides, bound))
     problem = _Scaled(knots, sides, bound, seconds)
     value, _, _ = knots.forms()
@@ -119,6 +121,26 @@ def window_noise(
             return WindowNoise(knots, even, odd, proof, (1 + found.gap) * more - 1)
         more *= _MORE
     raise NumericalError("noise must be proved to hold, got noise that is not: report this request")
+
+
+def _check_room(one: Knowledge, seconds: float, bound: float) -> None:
+    """Refuse a prior under which a window of so many seconds tells its own place, if noise or not.
+
+    A shift of the window costs that much, whatever phi is outside; of a mean that is not known, the
+    rest of the recording tells it.
+    """
+    if isinstance(one.movement, Movement):
+        return
+    told = one.movement.inside(seconds, 2)
+    if one.movement.levels and one.path is None:
+        told += 1 / one.movement.spread
+    if told >= _AIM * bound:
+        raise Refused(
+            f"the prior must leave the place of {seconds / 60:.0f} min open to more than "
+            f"{bound**-0.5:.0f} m, got one that tells it to {told**-0.5:.0f} m by itself: nobody "
+            "stays so long away from its mean; fit an integrated-ou prior (trailveil fit), ask for "
+            "a smaller radius, or use --mechanism cut"
+        )
 
 
 def _end(adversaries: Sequence[Knowledge], sides: int, bound: float) -> int:

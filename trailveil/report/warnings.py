@@ -239,9 +239,9 @@ def _of_usual(usual: Movement | Matern) -> str:
     slower = "If you are slower, they know more, with your track or without."
     if isinstance(usual, Movement):
         return f"{whose} {said(usual.speed)} m/s of you (--prior). {slower}"
-    back = " and back" if usual.levels else " of a known middle, and back"
+    middle = "do not know" if usual.levels else "know"
     return (
-        f"{whose} that you go {said(usual.std)} m away{back}, in some {said(usual.length_scale)} s "
+        f"{whose} that you are within {said(usual.std)} m of a middle that they {middle} "
         f"(--prior). {slower}"
     )
 
