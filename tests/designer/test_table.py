@@ -13,6 +13,7 @@ from trailveil.designer import table
 from trailveil.designer.table import key_of, noise_of, read, rounded_bound, write_table, written
 from trailveil.designer.window import WindowNoise, window_noise
 from trailveil.privacy.checker import check
+from trailveil.privacy.movement import Movement
 from trailveil.release.request import Request
 from trailveil.traces.activities import ACTIVITIES
 
@@ -69,10 +70,7 @@ def test_the_table_is_whole_and_proved(pytestconfig: pytest.Config) -> None:
         assert (proof["sides"], proof["bound"]) == (sides, bound)
         assert [one["name"] for one in proof["adversaries"]] == [one.name for one in adversaries]
         for one, who in zip(proof["adversaries"], adversaries, strict=True):
-            assert (one["speed"], one["time_constant"]) == (
-                who.movement.speed,
-                who.movement.time_constant,
-            )
+            assert Movement(one["speed"], one["time_constant"]) == who.movement
             assert (one["steady"], one["place"], one["path"]) == (who.steady, who.place, who.path)
         assert 0 <= noise.gap < 0.01
 

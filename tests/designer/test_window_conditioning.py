@@ -86,7 +86,7 @@ def level(rows: Rows, count: int) -> Rows:
     return np.hstack([np.zeros(rows.shape[0]), np.ones(count)])
 
 
-WALK = [Law(math.inf, STRANGER.movement.speed)]
+WALK = [Law(math.inf, REQUEST.slowest.speed)]
 RIDE = [Law(math.inf, 3.0)]
 
 

@@ -160,3 +160,55 @@ def released(
     first = laws[0].speed if start is None else start
     motion = Motion([*fixes.tolist(), *besides], laws, first)
     return Released(fixes, motion, factor)
+
+
+@lru_cache(maxsize=100_000)
+def returning_step(seconds: float, smoothness: int, std: float, length: float) -> tuple[Rows, Rows]:
+    """The transition (2, 2) of place and velocity of a Matern process, and its innovations.
+
+    The latter as a lower factor (2, 2). smoothness: twice that, 1 or 3; 1 has no velocity.
+    """
+    d, s = MP.mpf(seconds), MP.mpf(std)
+    rate = MP.sqrt(smoothness) / MP.mpf(length)
+    fade = MP.exp(-rate * d)
+    if smoothness == 1:
+        moved, root = MP.matrix([[fade, 0], [0, 0]]), MP.zeros(2)
+        root[0, 0] = s * MP.sqrt(1 - fade**2)
+    else:
+        moved = fade * MP.matrix([[1 + rate * d, d], [-(rate**2) * d, 1 - rate * d]])
+        settled = MP.diag([s**2, (rate * s) ** 2])
+        root = MP.cholesky(settled - moved * settled * moved.T)
+    return np.array(moved.tolist(), dtype=float), np.array(root.tolist(), dtype=float)
+
+
+class Returning(Motion):
+    """A Matern process about a mean that has a deviation of its own.
+
+    stopped: times between which its clock stands still, or None.
+    """
+
+    def __init__(
+        self,
+        times: Iterable[float],
+        smoothness: int,
+        std: float,
+        length: float,
+        mean: float = 0.0,
+        stopped: tuple[float, float] | None = None,
+    ) -> None:
+        """Settled where it begins."""
+        at = sorted(set(times))
+        self.size = 2 * len(at) + 1
+        self.index = {t: i for i, t in enumerate(at)}
+        states = np.zeros((len(at), 2, self.size))
+        rate = float(smoothness**0.5 / length)
+        states[0, 0, 0], states[0, 1, 1] = std, rate * std if smoothness == 3 else 0.0
+        for i, (a, b) in enumerate(pairwise(at)):
+            if stopped and stopped[0] <= a and b <= stopped[1]:
+                states[i + 1] = states[i]
+                continue
+            moved, root = returning_step(round(b - a, 9), smoothness, std, length)
+            states[i + 1] = moved @ states[i]
+            states[i + 1, :, 2 * i + 2 : 2 * i + 4] += root
+        states[:, 0, -1] = mean
+        self.x, self.v = states[:, 0], states[:, 1]

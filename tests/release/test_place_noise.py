@@ -114,7 +114,7 @@ FOUR = {
     "past, from and to": [PAST, FROM, TO],
     "past": [PAST, PAST],
 }
-WALK, RIDE, STEADY = STRANGER.movement.speed, PATH.movement.speed, float(STRANGER.steady)
+WALK, RIDE, STEADY = REQUEST.slowest.speed, 3.0, float(STRANGER.steady)
 
 
 @pytest.mark.parametrize("which", FOUR)

@@ -28,6 +28,7 @@ from trailveil.designer.window import (
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.false_tracks import Knots
 from trailveil.privacy.knowledge import Knowledge
+from trailveil.privacy.movement import Matern
 
 # Seconds: the shortest and the longest window that noise is shaped for, and the steps between.
 _SHORTEST, _LONGEST, _STEP = 60.0, 86_400.0, 1.25
@@ -66,7 +67,12 @@ def noise_of(
     cache: Cache | None = None,
 ) -> WindowNoise:
     """Noise for a window: shipped, kept, or designed now and kept. As `window_noise` otherwise."""
-    length, bound = shaped_for(seconds), rounded_bound(bound)
+    # A prior with a mean makes it matter how long a window is: no proof is of a longer one.
+    exact = any(isinstance(one.movement, Matern) for one in adversaries)
+    length, bound = (
+        float(math.ceil(seconds)) if exact else shaped_for(seconds),
+        rounded_bound(bound),
+    )
     key = key_of(length, sides, adversaries, bound)
     if key in _known:
         return _known[key]

@@ -7,18 +7,19 @@ of an even and an odd part of the seconds outward from it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from scipy.linalg import block_diag, cholesky, solve_triangular
 
 from trailveil.designer.ellipsoid import Limit, smallest_ellipsoid
-from trailveil.errors import NumericalError
+from trailveil.errors import NumericalError, Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.checker import unproved
 from trailveil.privacy.false_tracks import Knots
 from trailveil.privacy.knowledge import ACCURACY, Knowledge
+from trailveil.privacy.movement import Matern, Movement
 
 FORMAT, VERSION = "trailveil-noise", 1
 # Seconds: the first knot, how much wider each next piece is, and where noise ends, at most.
@@ -27,6 +28,8 @@ _FIRST, _WIDER, _END, _LONGEST = 20.0, 1.9, 5100, 86_400
 _PLACES, _AIM, _GAP = 24, 0.996, 2e-3
 # The share of the bound above which a place between them is one of them, too.
 _MOST = 0.9995
+# The share of its own variance that a movement leaves where noise ends, if not twice the bound.
+_NEAR_ALL = 0.98
 # Unit of time (seconds) in which values and slopes have about one size.
 _UNIT = 1000.0
 # Binary digits after the point of values and slopes, of noise (metres) and of tracks.
@@ -96,8 +99,10 @@ def window_noise(
     sides: 2, or 1 where a recording begins or ends within the window. Raises Refused where no noise
     can hide so much.
     """
+    for one in adversaries:
+        _check_room(one, seconds, bound)
     knots = _knots(adversaries, _end(adversaries, sides, bound))
-    problem = _Scaled(knots, sides, bound)
+    problem = _Scaled(knots, sides, bound, seconds)
     value, _, _ = knots.forms()
     objective = sides * value
     objective[0, 0] += seconds
@@ -111,19 +116,43 @@ def window_noise(
             sought += missed
             continue
         even, odd = _noise(knots, sides, problem.unscaled(found.covariance) * more)
-        proof = _proof(knots, even, odd, adversaries, bound)
+        proof = _proof(problem, even, odd, adversaries)
         if proof is not None:
             return WindowNoise(knots, even, odd, proof, (1 + found.gap) * more - 1)
         more *= _MORE
     raise NumericalError("noise must be proved to hold, got noise that is not: report this request")
 
 
+def _check_room(one: Knowledge, seconds: float, bound: float) -> None:
+    """Refuse a prior under which a window of so many seconds tells its own place, if noise or not.
+
+    A shift of the window costs that much, whatever phi is outside; of a mean that is not known, the
+    rest of the recording tells it.
+    """
+    if isinstance(one.movement, Movement):
+        return
+    told = one.movement.inside(seconds, 2)
+    if one.movement.levels and one.path is None:
+        told += 1 / one.movement.spread
+    if told >= _AIM * bound:
+        raise Refused(
+            f"the prior must leave the place of {seconds / 60:.0f} min open to more than "
+            f"{bound**-0.5:.0f} m, got one that tells it to {told**-0.5:.0f} m by itself: nobody "
+            "stays so long away from its mean; fit an integrated-ou prior (trailveil fit), ask for "
+            "a smaller radius, or use --mechanism cut"
+        )
+
+
 def _end(adversaries: Sequence[Knowledge], sides: int, bound: float) -> int:
-    """Where noise ends: where movement alone leaves twice what must be left, or after a day."""
+    """Where noise ends: where movement alone leaves twice what must be left, or nearly all it can.
+
+    After a day in any case.
+    """
     slowest = [(one.movement, one.steady) for one in adversaries if one.path is None]
     end = _END
     while end < _LONGEST and any(
-        who.bridged(end - steady) / sides < 2 / bound for who, steady in slowest
+        who.given_path(end - steady, sides) < min(2 / bound, _NEAR_ALL * who.spread)
+        for who, steady in slowest
     ):
         end = min(2 * end, _LONGEST)
     return end
@@ -153,8 +182,8 @@ def _sought_at(one: Knowledge, knots: Knots) -> list[float | None]:
 class _Scaled:
     """Limits in units in which numbers are about 1."""
 
-    def __init__(self, knots: Knots, sides: int, bound: float) -> None:
-        self.knots, self.sides, self.bound = knots, sides, bound
+    def __init__(self, knots: Knots, sides: int, bound: float, seconds: float) -> None:
+        self.knots, self.sides, self.bound, self.seconds = knots, sides, bound, seconds
         one = np.array([1.0, *([1.0, 1 / _UNIT] * (len(knots.seconds) - 2))])
         self.blocks = (one.size, one.size - 1) if sides == 2 else (one.size,)
         self.units = np.hstack([one, one[1:]]) if sides == 2 else one
@@ -167,6 +196,7 @@ class _Scaled:
     def limit(self, one: Knowledge, away: float | None) -> Limit:
         """What the false tracks of an adversary may cost, relative to the bound."""
         form = self.doubled(self.sides * one.movement.cost(self.knots)) / self.bound
+        form[0, 0] += one.movement.inside(self.seconds, self.sides) / self.bound
         if away is not None:
             row = self.knots.rows([away])[0]
             seen = (np.hstack([row, row[1:]]) if self.sides == 2 else row) * self.units
@@ -215,46 +245,43 @@ def _noise(
 
 
 def _proof(
-    knots: Knots,
-    even: FloatArray,
-    odd: FloatArray | None,
-    adversaries: Sequence[Knowledge],
-    bound: float,
+    problem: _Scaled, even: FloatArray, odd: FloatArray | None, adversaries: Sequence[Knowledge]
 ) -> dict[str, Any] | None:
     """What the checker reads: noise with the false tracks that cost least. None if it fails."""
     proof = {
         "format": FORMAT,
         "version": VERSION,
-        "knots": list(knots.seconds),
+        "knots": list(problem.knots.seconds),
         "sides": 1 if odd is None else 2,
-        "bound": bound,
+        "bound": problem.bound,
         "even": even.tolist(),
         "odd": [] if odd is None else odd.tolist(),
     }
     factor = even if odd is None else np.asarray(block_diag(even, odd))
-    stated = [_stated(knots, factor, one, proof) for one in adversaries]
+    stated = [_stated(problem, factor, one, proof) for one in adversaries]
     return None if None in stated else {**proof, "adversaries": stated}
 
 
 def _stated(
-    knots: Knots, factor: FloatArray, one: Knowledge, proof: dict[str, Any]
+    problem: _Scaled, factor: FloatArray, one: Knowledge, proof: dict[str, Any]
 ) -> dict[str, Any] | None:
     """An adversary with few false tracks that prove the noise: more of them where it takes more."""
     stated: dict[str, Any] = {
         "name": one.name,
-        "speed": one.movement.speed,
-        "time_constant": one.movement.time_constant,
+        **asdict(one.movement),
         "steady": one.steady,
         "place": one.place,
         "path": one.path,
         "accuracy": ACCURACY,
     }
+    if isinstance(one.movement, Matern):
+        stated["seconds"] = problem.seconds
     tracks: dict[float | None, dict[str, Any]] = {}
-    places = _places(one, knots)
+    places = _places(one, problem.knots)
     while True:
         for away in [*places, None]:
             if away not in tracks:
-                tracks[away] = _track(knots, proof["sides"], factor, one, away)
+                tracks[away] = _track(problem, factor, one, away)
         stated["tracks"] = [tracks[away] for away in [*sorted(places), None]]
         gaps = [at for _, at in unproved({**proof, "adversaries": [stated]})]
         if not gaps:
@@ -277,12 +304,12 @@ def _places(one: Knowledge, knots: Knots) -> set[float]:
 
 
 def _track(
-    knots: Knots, sides: int, factor: FloatArray, one: Knowledge, away: float | None
+    problem: _Scaled, factor: FloatArray, one: Knowledge, away: float | None
 ) -> dict[str, Any]:
     """The false track that costs an adversary least against noise of a factor."""
-    problem = _Scaled(knots, sides, 1.0)
+    problem = _Scaled(problem.knots, problem.sides, 1.0, problem.seconds)
     w = problem.units * _cheapest(problem.limit(one, away), factor / problem.units[:, None])[0]
-    size = knots.size
+    size = problem.knots.size
     even = _shortened(w[:size], TRACK_DIGITS, slope=0)
     odd = _shortened(w[size:], TRACK_DIGITS, slope=1)
     return {"away": away, "even": even.tolist(), "odd": odd.tolist()}

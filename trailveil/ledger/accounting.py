@@ -38,10 +38,10 @@ from trailveil.ledger.place_accounts import (
 from trailveil.ledger.places import Visited
 from trailveil.ledger.recorded import StoredRelease, reach_of, tells_nothing_new, unpacked
 from trailveil.ledger.unions import cuts_before, is_in, told_by_union
-from trailveil.privacy.anytime import movement_of
 from trailveil.privacy.composition import Release, joint_loss
 from trailveil.privacy.loss import largest_eigenvalue
 from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.movement import Matern, Movement, movement_of
 from trailveil.privacy.recurring import information
 from trailveil.privacy.secrets import Secret
 from trailveil.release.plan import Finding, Plan
@@ -223,16 +223,25 @@ def _meet(made: Plan, parts: Sequence[Finding]) -> bool:
 def _by_conditioning(made: Plan, parts: Sequence[Finding]) -> float:
     """What one release tells of a place (1 / m^2) where all these parts are visits of it.
 
-    Nobody moves in a window: of any other movement there, less is told. Nor does anybody move
-    slower outside than the slowest of the priors, which therefore tells the most.
+    Nobody moves in a window: of any other movement there, less is told. Of the priors that have a
+    speed, the slowest tells the most. One that returns to a mean is conditioned as it is.
     """
     sure = made.request.uncertain
     spans = [span_of(made, one.stretch.begin, one.stretch.end) for one in parts]
     spans = [(begin - sure, end + sure) for begin, end in spans]
     own = _own(made, spans)
     seconds, factor = own.times[own.rows], own.factor[own.rows]
-    kernel = min(kernels_for(made.request), key=lambda one: movement_of(one).std)
-    return information(kernel, seconds, spans, factor, noise=own.floor)
+    movements = [(movement_of(one), one) for one in kernels_for(made.request)]
+    paces = [(one.speed, kernel) for one, kernel in movements if isinstance(one, Movement)]
+    slowest = min(paces, key=lambda one: one[0])[1]
+    losses = [information(slowest, seconds, spans, factor, noise=own.floor)]
+    for kernel in (kernel for one, kernel in movements if isinstance(one, Matern)):
+        if own.rows.size > _MOST_JOINT:
+            return EVERYTHING
+        still = stopped(spans)
+        places = Secret.at([begin for begin, _ in still.windows])
+        losses.append(float(np.sum(joint_loss(kernel.warp(still), [Release(own)], places).matrix)))
+    return max(losses)
 
 
 def _marks(told: dict[bytes, float]) -> list[Mark]:

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from trailveil.gp.gaussian import FloatArray
-from trailveil.gp.kernels import Kernel
+from trailveil.gp.kernels import Constant, IntegratedOU, Kernel, Sum
 from trailveil.ledger import Book, Mark
 from trailveil.ledger.beside import EVERYTHING
 from trailveil.ledger.places import Place, Visited
 from trailveil.ledger.recorded import unpacked
 from trailveil.ledger.unions import findings_of
 from trailveil.privacy.adversaries import Named, at_speed, kernels_of
+from trailveil.privacy.priors import LEVEL_STD
 from trailveil.release.plan import Plan
 from trailveil.release.request import DEFAULT_KERNEL, Method, Request
 from trailveil.traces.projection import Frame
@@ -142,7 +143,11 @@ def kernels_for(request: Request) -> list[Kernel]:
     found = usual_kernels(request)
     slowest = request.slowest if request.method is Method.NOISE else request.paces.middle
     slow = at_speed(request.kernel, slowest.speed)
-    return found if slow is None or slow in found else [*found, slow]
+    if slow is None:  # a prior without a speed: a stranger reckons with a pace all the same
+        white = [one for one in request.kernel.terms() if one.is_white()]
+        moving = IntegratedOU(slowest.speed, slowest.time_constant)
+        slow = Sum((moving, Constant(LEVEL_STD), *white))
+    return found if slow in found else [*found, slow]
 
 
 def usual_kernels(request: Request) -> list[Kernel]:

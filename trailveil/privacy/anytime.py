@@ -94,8 +94,8 @@ def movement_of(kernel: Kernel) -> Movement:
     others = [t for t in terms if t not in moving and not t.is_white() and not t.level_variance()]
     if len(moving) != 1 or others or level == 0.0:
         raise Refused(
-            "the prior of noise for a track must be one integrated-ou with a level, got another: "
-            "its proof knows no other movement; fit such a prior (trailveil fit), or use "
+            "the prior of noise for every place must be one integrated-ou with a level, got "
+            "another: its proof knows no other movement; fit such a prior (trailveil fit), or use "
             "--mechanism cut, which assumes a pace and no prior"
         )
     return Movement(moving[0].std, moving[0].time_constant, white, level)

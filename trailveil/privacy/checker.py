@@ -1,19 +1,19 @@
 """A checker of noise: what a design promises, recomputed from its file in exact arithmetic.
 
-It shares no code with the designer and needs Python's standard library alone: a sceptic can read it
-whole. Of each adversary, and each curve phi that is 1 on the window (a false track),
+It shares no code with the designer and needs the standard library alone: a sceptic can read it,
+with the laws of movement in trailveil.privacy.exact. Of each adversary, and each curve phi that is
+1 on the window (a false track),
 
     1 / Q  <=  |phi|^2 movement + |phi|^2 noise + |phi|^2 knowledge,     loss  =  1 / Q - 1 / P
 
 where Q is the variance that a release leaves of the window's place, and P the one without it. So
 every false track that a design names proves something (docs/paper.md, "Noise in continuous time").
 
-A design is an object: knots (seconds outward from the window), sides (2, or 1 where a recording
-begins or ends with the window), bound (1 / m^2), even and odd (lower triangular factors of the
-noise in metres: of the sum and the difference of both sides), and adversaries with false tracks.
+A design has knots (seconds outward from the window), sides (2, or 1 where a recording begins or
+ends with the window), bound (1 / m^2), even and odd (lower triangular factors of the noise, metres:
+of the sum and the difference of both sides), and adversaries with false tracks.
 """
 
-import decimal
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise, product
@@ -21,10 +21,15 @@ from math import comb
 from operator import add, mul
 from typing import Any, NamedTuple
 
+from trailveil.privacy.exact import ExactMovement
+
 Vector = list[Fraction]
 ZERO, ONE = Fraction(0), Fraction(1)
-# Exponentials are raised by _MORE, costs rounded up to 1 / _GRAIN, intervals halved so often.
-_DIGITS, _MORE, _GRAIN, _HALVINGS = decimal.Context(prec=50), Fraction(1, 10**40), 2**90, 6
+# Costs are rounded up to 1 / _GRAIN, intervals halved so often.
+_GRAIN, _HALVINGS = 2**90, 12
+# What squares of phi, phi' and phi'' make of values and slopes at both ends of a piece.
+_VALUE, _SLOPE = ((156, 22, 54, -13), (22, 4, 13, -3)), ((36, 3, -36, 3), (3, 4, -3, -1))
+_BEND = ((12, 6, -12, 6), (6, 4, -6, 2))
 
 
 def check(design: dict[str, Any]) -> list[str]:
@@ -46,7 +51,7 @@ def unproved(design: dict[str, Any]) -> Iterator[tuple[int, Vector]]:
         who = _Adversary(design, stated)
         # Where a place is known: a track for each of some places, and one for those far away.
         *near, far = (who.track(one) for one in stated["tracks"])
-        if who.cost(far, far) > who.bound + (1 / who.variance(who.path) if who.path else ZERO):
+        if who.cost(far, far) > who.bound + who.known:
             yield number, []
         if who.place:
             places = [one.away for one in near]
@@ -64,9 +69,8 @@ def _must(so: bool, what: str) -> None:
 
 
 class _Track(NamedTuple):
-    """A false track. away: seconds to the place that is known.
+    """A false track: values and slopes at all knots, of half the sum of both sides, the difference.
 
-    curve: values and slopes at all knots, half of the sum of both sides, then of the difference.
     force: how the cost of movement grows with each. drawn: what the noise has to draw for it.
     """
 
@@ -77,23 +81,26 @@ class _Track(NamedTuple):
 
 
 class _Adversary:
-    """Somebody that noise is made against. P: see variance."""
+    """Somebody that noise is made against."""
 
     def __init__(self, design: dict[str, Any], stated: dict[str, Any]) -> None:
-        names = ("speed", "time_constant", "accuracy", "steady")
-        self.speed, self.tau, self.accuracy, self.steady = _vector(stated[x] for x in names)
+        self.accuracy, self.steady = Fraction(stated["accuracy"]), Fraction(stated["steady"])
         self.knots, self.bound = _vector(design["knots"]), Fraction(design["bound"])
         self.sides: int = design["sides"]
+        self.movement = ExactMovement(stated, self.sides)
         self.factors = [[_vector(row) for row in design[part]] for part in ("even", "odd")]
         known = {x: Fraction(stated[x]) for x in ("place", "path") if stated[x] is not None}
         self.place, self.path = known.get("place"), known.get("path")
         _must(len(known) < 2 and all(x > self.steady for x in known.values()), "one may be known")
-        _must(min(self.bound, self.speed, self.tau, self.accuracy) > 0, "sizes must be above 0")
+        _must(min(self.bound, self.accuracy) > 0, "sizes must be above 0")
         _must(self.sides == 1 + bool(self.factors[1]), "sides must be 2 where there is an odd part")
         _must(all(a < b for a, b in pairwise(self.knots)) and not self.knots[0], "knots must grow")
         _must({self.steady, self.path or ZERO} <= {*self.knots}, "edges must be at knots")
         lower = (x[i:] == [ZERO] * (len(f) - i) for f in self.factors for i, x in enumerate(f, 1))
         _must(all(lower), "factors of noise must be lower triangular")
+        before = self.path and self.movement.given_path(self.path - self.steady)
+        self.known = self.movement.known if before is None else 1 / before
+        self.pieces = [(v - u, self._pulls(v - u)) for u, v in pairwise(self.knots)]
 
     def track(self, stated: dict[str, Any]) -> _Track:
         """A false track that is 1 where nothing is assumed, and 0 where the path is known."""
@@ -107,35 +114,28 @@ class _Adversary:
         force = self._force(sums) + self._force(less)
         return _Track(Fraction(stated["away"] or 0), sums + less, force, drawn[0] + drawn[1])
 
+    def _pulls(self, h: Fraction) -> list[Vector]:
+        """How half of the cost of a piece grows with value and slope at its first end."""
+        a, b, c = map(mul, self.movement.costs, (h / 420, 1 / h / 30, 1 / h**3))
+        rows = ([*zip(_VALUE[i], _SLOPE[i], _BEND[i], strict=True)] for i in (0, 1))
+        return [[a * x + b * y + c * z for x, y, z in row] for row in rows]
+
     def _force(self, curve: Vector) -> Vector:
-        """Half of the derivatives of the integral of phi''^2 + phi'^2 / tau^2."""
-        out, rate = [ZERO] * len(curve), 1 / self.tau**2
-        for i, (u, v) in enumerate(pairwise(self.knots)):
-            h, (p, p1, q, q1) = v - u, curve[2 * i : 2 * i + 4]
-            rise = (q - p) / h
-            pull = (12 * rise - 6 * (p1 + q1)) / h**2 + (12 * rise - p1 - q1) / 10 * rate
-            out[2 * i] -= pull
-            out[2 * i + 2] += pull
-            for at, a, b in ((2 * i + 1, p1, q1), (2 * i + 3, q1, p1)):
-                out[at] += (4 * a + 2 * b - 6 * rise) / h + h * (4 * a - b - 3 * rise) / 30 * rate
+        """Half of the derivatives of the cost of movement on one side."""
+        out = [ZERO] * len(curve)
+        for i, (h, (value, slope)) in enumerate(self.pieces):
+            p, p1, q, q1 = curve[2 * i : 2 * i + 4]
+            first, last = [p, h * p1, q, h * q1], [q, -h * q1, p, -h * p1]
+            for at, step, ends in ((2 * i, h, first), (2 * i + 2, -h, last)):
+                out[at] += sum(map(mul, value, ends))
+                out[at + 1] += step * sum(map(mul, slope, ends))
         return out
 
     def cost(self, one: _Track, two: _Track) -> Fraction:
         """The product of two tracks that belongs to |phi|^2 of movement and noise, rounded up."""
-        moved = self.sides * self.tau / (2 * self.speed**2) * sum(map(mul, one.curve, two.force))
+        moved = self.movement.inside + self.sides * sum(map(mul, one.curve, two.force))
         exact = moved + sum(map(mul, one.drawn, two.drawn), ZERO)
         return Fraction(-(-exact.numerator * _GRAIN // exact.denominator), _GRAIN)
-
-    def variance(self, away: Fraction) -> Fraction:
-        """P (m^2), or a little more, of who knows the place or path there. It grows with fade."""
-        seconds = away - self.steady
-        ratio = _DIGITS.divide(*map(decimal.Decimal, (-seconds / self.tau).as_integer_ratio()))
-        fade = Fraction(_DIGITS.exp(ratio)) + _MORE
-        gone = self.tau * (1 - fade)
-        free = 2 * self.tau * (seconds - gone)
-        if self.path:
-            return self.speed**2 * (free - 2 * gone**2 / (1 + fade)) / self.sides
-        return self.speed**2 * (free - gone**2) + self.accuracy**2
 
     def holds_between(self, one: _Track, two: _Track) -> bool:
         """Whether the bound holds for each place between two, with the track between theirs."""
@@ -149,8 +149,9 @@ class _Adversary:
         return self._below(cost, [one.away, two.away], _HALVINGS)
 
     def _below(self, cost: Vector, places: Vector, halvings: int) -> bool:
-        """Whether cost - 1 / P <= bound between two places; P is convex, so below its chord."""
-        chord = [self.variance(place) for place in places]
+        """Whether cost - 1 / P <= bound between two places. P grows, or is below its chord."""
+        ends = [self.movement.given_place(x - self.steady, self.accuracy) for x in places]
+        chord = ends if self.movement.convex else ends[1:] * 2
         room = _times([self.bound * x + 1 for x in chord], [ONE] * 9)
         if all(a <= b for a, b in zip(_times(cost, chord), room, strict=True)):
             return True

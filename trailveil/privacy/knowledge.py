@@ -3,7 +3,6 @@
 All of them may know the movement within a window, to the last detail; none knows where it lies.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.false_tracks import Knots
-from trailveil.privacy.movement import Movement
+from trailveil.privacy.movement import Matern, Movement
 
 ACCURACY = 10.0
 """Metres: how well an adversary knows a true place."""
@@ -28,7 +27,7 @@ class Knowledge:
     """
 
     name: str
-    movement: Movement
+    movement: Movement | Matern
     steady: int = 0
     place: int | None = None
     path: int | None = None
@@ -45,13 +44,13 @@ class Knowledge:
         """Square metres per coordinate that the window's place is known to without any release.
 
         sides: how many sides of the window there are, 1 or 2. away: seconds from the window to the
-        place that is known. Infinite for an adversary without any place.
+        place that is known. Without any place: infinite, but for a prior whose mean is known.
         """
         if self.path is not None:
-            return self.movement.bridged(self.path - self.steady) / sides
+            return self.movement.given_path(self.path - self.steady, sides)
         if away is not None:
-            return self.movement.wandered(away - self.steady) + ACCURACY**2
-        return math.inf
+            return self.movement.given_place(away - self.steady, ACCURACY)
+        return self.movement.alone
 
     def fixed(self, knots: Knots) -> tuple[FloatArray, slice]:
         """A false track (size,) that is all this adversary must grant, and what may be added to it.

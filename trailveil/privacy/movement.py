@@ -1,21 +1,24 @@
 """What a false track costs under a prior of movement, and how well movement alone tells a place.
 
-Movement is an integrated Ornstein-Uhlenbeck process with a flat level: its velocity has a standard
-deviation s (speed) and a time constant tau. A false track phi that is at rest where it begins and
-ends costs
+A movement is a linear stochastic differential equation with steady coefficients. A false track phi
+that is at rest where it begins and ends costs
 
-    |phi|^2 = tau / (2 s^2) * integral of phi''^2 + phi'^2 / tau^2
+    |phi|^2 = integral of c0 phi^2 + c1 phi'^2 + c2 phi''^2
 
-(docs/paper.md, "Noise in continuous time"). Nothing is assumed of the movement inside a window: an
-adversary may know all of it, the velocity at the edges included, but not where the window lies.
+(docs/paper.md, "Noise in continuous time"). Integrated Ornstein-Uhlenbeck motion has a flat level,
+so c0 is 0: `Movement`. Matern movements return to a mean: `Matern`. An adversary may know all of
+the movement inside a window, the velocity at the edges included, but not where the window lies.
 So phi keeps its slope of 0 at the edges, and the variances below are given that velocity.
 """
 
 import math
 from dataclasses import dataclass
 
-from trailveil.errors import InvalidValue
+import numpy as np
+
+from trailveil.errors import InvalidValue, Refused
 from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import IntegratedOU, Kernel, Matern12, Matern32
 from trailveil.privacy.false_tracks import Knots
 
 
@@ -44,6 +47,28 @@ class Movement:
         tau = self.time_constant
         return tau / (2 * self.speed**2) * (bend + slope / tau**2)
 
+    @property
+    def alone(self) -> float:
+        """The variance (m^2) of a place of which nothing is known: the level is flat."""
+        return math.inf
+
+    @property
+    def spread(self) -> float:
+        """The variance (m^2) of a place about the level: it grows without end."""
+        return math.inf
+
+    def inside(self, seconds: float, sides: int) -> float:
+        """What a shift by 1 m within a window costs: nothing."""
+        return 0.0
+
+    def given_place(self, seconds: float, accuracy: float) -> float:
+        """P (m^2) of a place, given another so many seconds away to an accuracy (m)."""
+        return self.wandered(seconds) + accuracy**2
+
+    def given_path(self, seconds: float, sides: int) -> float:
+        """P (m^2) of a place, given the path beyond so many seconds on 1 or 2 sides."""
+        return self.bridged(seconds) / sides
+
     def wandered(self, seconds: float) -> float:
         """The variance (m^2) of a displacement in so many seconds, given the velocity before it."""
         gone = -math.expm1(-seconds / self.time_constant)
@@ -54,6 +79,119 @@ class Movement:
         """The same, given the velocities before and after it."""
         half = seconds / self.time_constant / 2
         return (2 * self.speed * self.time_constant) ** 2 * _less_tanh(half)
+
+
+@dataclass(frozen=True, slots=True)
+class Matern:
+    """Movement that returns to a mean: a Matern process of smoothness 1/2 or 3/2.
+
+    smoothness: twice that, 1 or 3. std: metres. length_scale: seconds. levels: 0 where adversaries
+    know the mean, 1 where they do not. With 1, a bound holds for a mean that is known to any
+    extent; of a path, the mean is known with it.
+    """
+
+    smoothness: int
+    std: float
+    length_scale: float
+    levels: int
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        if self.smoothness not in (1, 3) or self.levels not in (0, 1):
+            raise InvalidValue(f"smoothness must be 1 or 3 and levels 0 or 1, got {self}")
+        for name in ("std", "length_scale"):
+            value = getattr(self, name)
+            if not 0 < value < 1e9:
+                raise InvalidValue(f"{name} must be a number above 0, got {value:g}")
+
+    @property
+    def rate(self) -> float:
+        """How fast it returns to the mean, 1 / s."""
+        return math.sqrt(self.smoothness) / self.length_scale
+
+    @property
+    def alone(self) -> float:
+        """The variance (m^2) of a place of which nothing is known."""
+        return math.inf if self.levels else self.spread
+
+    @property
+    def spread(self) -> float:
+        """The variance (m^2) of a place about the mean."""
+        return self.std**2
+
+    def coefficients(self) -> tuple[float, float, float]:
+        """c0, c1 and c2 of the cost, in 1 / (m^2 s), s / m^2 and s^3 / m^2."""
+        rate, unit = self.rate, 2 * self.spread
+        if self.smoothness == 1:
+            return rate / unit, 1 / (rate * unit), 0.0
+        return rate / (2 * unit), 1 / (rate * unit), 1 / (2 * rate**3 * unit)
+
+    def cost(self, knots: Knots) -> FloatArray:
+        """|phi|^2 of one side, as a quadratic form of its coefficients (size, size), 1 / m^2."""
+        parts = zip(self.coefficients(), knots.forms(), strict=True)
+        return np.asarray(sum(c * form for c, form in parts))
+
+    def inside(self, seconds: float, sides: int) -> float:
+        """What a shift by 1 m within a window costs, 1 / m^2: one that is far off is unlikely."""
+        return self.coefficients()[0] * seconds + (2 - sides) / (2 * self.spread)
+
+    def given_place(self, seconds: float, accuracy: float) -> float:
+        """P (m^2) of a place, given another so many seconds away to an accuracy (m)."""
+        ahead = self.rate * seconds
+        fade, drift = math.exp(-ahead), 0.0
+        less = -math.expm1(-ahead)
+        if self.smoothness == 3:
+            drift = ahead * fade
+            less -= drift
+        # Of unit variance: less is 1 - k, k the correlation of the places, and drift that of the
+        # other place with the velocity.
+        error = (accuracy / self.std) ** 2
+        if self.levels:
+            return self.spread * (2 * less - drift**2 + error)
+        unsure = less * (2 - less) - drift**2
+        return self.spread * (unsure + error) / (1 - drift**2 + error)
+
+    def given_path(self, seconds: float, sides: int) -> float:
+        """P (m^2) of a place, given the path beyond so many seconds on 1 or 2 sides, and the mean.
+
+        By its precision: that of both sides, or half of it and half of the mean's.
+        """
+        ahead = self.rate * seconds
+        both = math.tanh(ahead) if self.smoothness == 1 else _bridge(ahead)
+        return self.spread / (sides / (2 * both) + (2 - sides) / 2)
+
+
+def movement_of(kernel: Kernel) -> Movement | Matern:
+    """The movement of a prior of noise for a track; Refused where it is another."""
+    terms = kernel.terms()
+    level = sum(one.level_variance() for one in terms)
+    moving = [one for one in terms if not (one.is_white() or one.level_variance())]
+    match moving:
+        case [IntegratedOU(std=std, time_constant=tau)] if level:
+            return Movement(std, tau)
+        case [Matern12(std=std, length_scale=length)]:
+            return Matern(1, std, length, int(level > 0))
+        case [Matern32(std=std, length_scale=length)]:
+            return Matern(3, std, length, int(level > 0))
+    raise Refused(
+        "the prior of noise for a track must be one integrated-ou with a level, or one matern12 or "
+        "matern32, got another: its proof knows no other movement; fit such a prior (trailveil "
+        "fit), or use --mechanism cut, which assumes a pace and no prior"
+    )
+
+
+def _bridge(z: float) -> float:
+    """(sinh^2 z - z^2) / (sinh z cosh z + z), without cancellation or overflow."""
+    if z > 1:
+        fade = math.exp(-2 * z)
+        return ((1 - fade) ** 2 - 4 * z**2 * fade) / (1 - fade**2 + 4 * z * fade)
+    # sinh z - z by its series: the factor of the numerator that cancels.
+    term, less = z, 0.0
+    for k in range(1, 12):
+        term *= z**2 / (2 * k * (2 * k + 1))
+        less += term
+    sinh = math.sinh(z)
+    return less * (sinh + z) / (sinh * math.cosh(z) + z)
 
 
 def _less_tanh(x: float) -> float:

@@ -5,21 +5,21 @@ that the stated figures follow from what is proved, and that a cut leaves what i
 report are rounded numbers: each may be better than what is proved by 1e-9 of itself.
 """
 
-import decimal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
 from trailveil.privacy.checker import check
+from trailveil.privacy.exact import ExactMovement
 
 _ROUNDING = 1 + Fraction(1, 10**9)
 # Distances grow in the frame of a release by at most this (trailveil.traces.projection proves it).
 _SCALE = 1 + Fraction(1, 1000)
-_DIGITS = decimal.Context(prec=50)
 # The square of the circle that holds 68 %, in standard deviations: -2 log(1 - 0.68), rounded up.
-_CIRCLE = Fraction(-2 * _DIGITS.ln(decimal.Decimal("0.32"))) * (1 + Fraction(1, 10**40))
+_CIRCLE = -2 * Fraction(Decimal("0.32").ln(Context(prec=50))) * (1 + Fraction(1, 10**40))
 _MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 _WORDS = {"format", "name"}
 # The numbers of what was asked for.
@@ -68,7 +68,7 @@ def _checked(report: dict[str, Any]) -> Iterator[Check]:
             proved.append((1 / left, Fraction(0)))
         if method != "cut":
             design = designs[number - 1]
-            yield from _design(name, design, part["exposures"][len(proved) :], target)
+            yield from _design(name, design, part, part["exposures"][len(proved) :], target)
             proved += [
                 (_number(design["bound"]), _known(one, design["sides"]))
                 for one in design["adversaries"]
@@ -106,7 +106,11 @@ def _worst(parts: list[dict[str, Any]], worst: dict[str, Any]) -> Iterator[Check
 
 
 def _design(
-    name: str, design: dict[str, Any], stated: list[dict[str, Any]], target: dict[str, Any]
+    name: str,
+    design: dict[str, Any],
+    part: dict[str, Any],
+    stated: list[dict[str, Any]],
+    target: dict[str, Any],
 ) -> Iterator[Check]:
     """Whether a design holds, and is one against everybody that the report names."""
     _check_numbers(design)
@@ -116,8 +120,15 @@ def _design(
     same = [one["name"] for one in against] == [one["adversary"] for one in stated]
     words = "; ".join(_in_words(one) for one in against)
     yield Check(f"{name}: the noise is made against {words}", same)
+    window = Fraction(_number(part["end_ns"]) - _number(part["begin_ns"]), 10**9)
+    window += 2 * target["uncertain_s"]
+    proved = [_number(one["seconds"]) for one in against if "smoothness" in one]
+    if proved:
+        what = f"{name}: the noise is proved for its window of {float(window):.0f} s"
+        yield Check(what, min(proved) >= window)
     slow = [one for one in against if one["place"] is None and one["path"] is None]
-    holds = bool(slow) and all(
+    holds = bool(slow) and not any("smoothness" in one for one in slow)
+    holds = holds and all(
         _number(one["speed"]) <= target["floor_m_s"]
         and _number(one["time_constant"]) <= target["time_constant_s"]
         and _number(one["steady"]) >= target["steady_s"] - target["uncertain_s"]
@@ -158,36 +169,23 @@ def _left_by_cut(part: dict[str, Any], target: dict[str, Any]) -> Fraction:
     """Square metres per coordinate, or a little less, that a cut leaves of the place."""
     seconds = _number(part["cut_s"]) - target["uncertain_s"]
     sides = _number(part["sides"])
-    if sides not in (1, 2):
-        raise ValueError("a part must have one side or two")
+    if seconds <= 0:
+        raise ValueError("a cut must be longer than what is uncertain")
     passed = sides == 2 and _number(part["end_ns"]) - _number(part["begin_ns"]) < _STAY
     floor = target["floor_middle_m_s" if passed else "floor_m_s"]
-    return _wandered(floor, target["time_constant_s"], seconds, 2) / Fraction(sides)
+    stated = {"speed": floor, "time_constant": target["time_constant_s"]}
+    return max(ExactMovement(stated, sides).given_path(seconds, above=False), Fraction(0))
 
 
 def _known(one: dict[str, Any], sides: int) -> Fraction:
     """The most that an adversary knows without the release, 1 / m^2."""
-    speed, tau, steady = (_number(one[name]) for name in ("speed", "time_constant", "steady"))
+    movement, steady = ExactMovement(one, sides), _number(one["steady"])
     if one["path"] is not None:
-        return Fraction(sides) / _wandered(speed, tau, _number(one["path"]) - steady, 2)
+        return 1 / movement.given_path(_number(one["path"]) - steady, above=False)
     if one["place"] is not None:
-        wandered = _wandered(speed, tau, _number(one["place"]) - steady, 1)
-        return 1 / (wandered + Fraction(one["accuracy"]) ** 2)
-    return Fraction(0)
-
-
-def _wandered(speed: Fraction, tau: Fraction, seconds: Fraction, ends: int) -> Fraction:
-    """The variance (m^2) of a displacement, or a little less, given the velocity at 1 or 2 ends.
-
-    Velocity is an Ornstein-Uhlenbeck process; 1 - e^(-seconds / tau) is rounded up.
-    """
-    if min(speed, tau, seconds) <= 0:
-        raise ValueError("speed and times must be above 0")
-    ratio = -seconds / tau
-    fade = Fraction(_DIGITS.exp(_DIGITS.divide(*ratio.as_integer_ratio())))
-    gone = 1 - fade * (1 - Fraction(1, 10**40))
-    told = (tau * gone) ** 2 * (1 if ends == 1 else 2 / (2 - gone))
-    return max(speed**2 * (2 * tau * (seconds - tau * gone) - told), Fraction(0))
+        accuracy = Fraction(one["accuracy"])
+        return 1 / movement.given_place(_number(one["place"]) - steady, accuracy, above=False)
+    return movement.known
 
 
 def _in_words(one: dict[str, Any]) -> str:
@@ -197,6 +195,9 @@ def _in_words(one: dict[str, Any]) -> str:
         knows = f" who knows one place from {one['place']} s on to {one['accuracy']} m"
     if one["path"] is not None:
         knows = f" who knows the path beyond {one['path']} s"
+    if "smoothness" in one:
+        mean = "a mean, not known" if one["levels"] else "a known mean"
+        return f"somebody{knows} (Matern {one['smoothness']}/2, {one['std']} m around {mean})"
     return f"somebody{knows} (at least {one['speed']} m/s beyond {one['steady']} s)"
 
 

@@ -23,10 +23,11 @@ from itertools import pairwise
 import numpy as np
 
 from trailveil.designer.table import Cache, noise_of
-from trailveil.errors import InvalidValue
+from trailveil.errors import InvalidValue, Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.exposure import Exposure
 from trailveil.privacy.false_tracks import Knots
+from trailveil.privacy.movement import Matern, Movement
 from trailveil.release.request import Request
 
 MOST_WAYS = 50
@@ -107,7 +108,8 @@ class PlaceNoise:
             elif since < first or until > last:
                 return float("inf")
             else:
-                taus = [one.movement.time_constant for one in of.adversaries]
+                movements = [one.movement for one in of.adversaries]
+                taus = [one.time_constant for one in movements if isinstance(one, Movement)]
                 found += 2 * max(1.0, *(_of_turn(turn / _FADING, tau) for tau in taus))
         return found
 
@@ -140,6 +142,11 @@ def place_noise(
     if request.leave is not None:
         raise InvalidValue("a place must have an epsilon, got metres to leave")
     who = request.adversaries
+    if any(isinstance(one.movement, Matern) for one in who):
+        raise Refused(
+            "the prior of a place with a name must be integrated-ou with a level, got another: "
+            "what many visits tell is not proved for it; take a built-in prior, or --mechanism cut"
+        )
     if any(max(one.steady, one.path or 0) > _APART for one in who):
         raise InvalidValue(f"what is known must begin within {_APART:g} s of a window, got later")
     noise = noise_of(_SHAPED_FOR, 1, who, request.bound / ways, cache)

@@ -6,10 +6,9 @@ from enum import StrEnum
 from trailveil.errors import InvalidValue, Refused
 from trailveil.gp.kernels import Kernel
 from trailveil.privacy.adversaries import DEFAULT, Named
-from trailveil.privacy.anytime import movement_of
 from trailveil.privacy.guarantee import CIRCLE_68, loss_bound_for
 from trailveil.privacy.knowledge import Knowledge
-from trailveil.privacy.movement import Movement
+from trailveil.privacy.movement import Movement, movement_of
 from trailveil.privacy.priors import BUILT_IN
 from trailveil.release.cutting import Paces
 from trailveil.traces.activities import ACTIVITIES, MIDDLE, UNKNOWN
@@ -151,8 +150,7 @@ class Request:
     @property
     def adversaries(self) -> tuple[Knowledge, ...]:
         """Whom noise is made against."""
-        moving = movement_of(self.kernel)
-        usual = Movement(moving.std, moving.time_constant)
+        usual = movement_of(self.kernel)
         found = [Knowledge(STRANGER, self.slowest, steady=self.steady - self.uncertain)]
         if Named.POINT in self.who:
             found.append(Knowledge(KNOWS_PLACE, usual, place=_PLACE_AWAY))

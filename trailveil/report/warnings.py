@@ -3,7 +3,7 @@
 import numpy as np
 
 from trailveil.privacy.adversaries import Named
-from trailveil.privacy.anytime import movement_of
+from trailveil.privacy.movement import Matern, Movement, movement_of
 from trailveil.release.plan import Plan
 from trailveil.release.request import Method
 from trailveil.report import everywhere
@@ -246,11 +246,7 @@ def _of_adversaries(plan: Plan) -> list[str]:
             "who learns one true place in it, or two near it, learns the rest of it."
         )
         if {Named.POINT, Named.PATH} & set(request.who):
-            usual = movement_of(request.kernel).std
-            found.append(
-                f"Someone who knows a true place or your path is taken to expect {said(usual)} m/s "
-                "of you (--prior). If you are slower, they know more, with your track or without."
-            )
+            found.append(_of_usual(movement_of(request.kernel)))
         if Named.POINT not in request.who:
             found.append(
                 "An adversary who learns one true place near a protected time can undo most of the "
@@ -258,6 +254,19 @@ def _of_adversaries(plan: Plan) -> list[str]:
             )
     found += everywhere.of_prior(plan)
     return found
+
+
+def _of_usual(usual: Movement | Matern) -> str:
+    """What the adversaries who know something expect of the person."""
+    whose = "Someone who knows a true place or your path is taken to expect"
+    slower = "If you are slower, they know more, with your track or without."
+    if isinstance(usual, Movement):
+        return f"{whose} {said(usual.speed)} m/s of you (--prior). {slower}"
+    middle = "do not know" if usual.levels else "know"
+    return (
+        f"{whose} that you are within {said(usual.std)} m of a middle that they {middle} "
+        f"(--prior). {slower}"
+    )
 
 
 def _of_cleaning(cleaning: Cleaning | None) -> list[str]:
