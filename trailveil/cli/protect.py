@@ -20,11 +20,12 @@ from trailveil.files.output import Put, check_output
 from trailveil.files.source import named as file_named
 from trailveil.ledger import Ledger, user_ledger
 from trailveil.ledger.places import Visited
-from trailveil.ledger.protecting import commit, default_output, known_places, requested
+from trailveil.ledger.protecting import cache_of, commit, default_output, known_places, requested
 from trailveil.ledger.published import Published
 from trailveil.ledger.releasing import check_target, designed
 from trailveil.privacy.priors import BUILT_IN
 from trailveil.release.plan import Plan
+from trailveil.release.prices import other_prices
 from trailveil.release.request import Request
 from trailveil.report import brief, record, text
 from trailveil.traces.cleaning import Cleaning
@@ -132,11 +133,18 @@ def _published(
         there=there,
     )
 
-    named = file_named(output)
     reports = reports_of(options)
+    in_full = options["explain"] or options["as_json"] or reports.private
+    instead = other_prices(made, cache_of(ledger)) if in_full else ()
 
-    def whole(done: Published, called: str = named) -> dict[str, Any]:
-        return told(output=called, further=done.further, zone=options["zone"], account=done.account)
+    def whole(done: Published, called: str) -> dict[str, Any]:
+        return told(
+            output=called,
+            further=done.further,
+            zone=options["zone"],
+            account=done.account,
+            instead=instead,
+        )
 
     with commit(
         *(made, ledger),
@@ -153,7 +161,7 @@ def _published(
         beside = _staged(reports, (made, there), done, public, own)
         with receipt.staged(output, overwrite=overwrite) as put, beside as put_beside:
             receipt.put(put, put_beside)
-    return whole(done)
+    return whole(done, file_named(output))
 
 
 def _staged(

@@ -66,19 +66,33 @@ def noise_of(
     cache: Cache | None = None,
 ) -> WindowNoise:
     """Noise for a window: shipped, kept, or designed now and kept. As `window_noise` otherwise."""
-    length, bound = shaped_for(seconds), rounded_bound(bound)
-    key = key_of(length, sides, adversaries, bound)
+    noise = stored_noise(seconds, sides, adversaries, bound, cache)
+    if noise is None:
+        asked = (shaped_for(seconds), sides, adversaries, rounded_bound(bound))
+        noise = _remembered(key_of(*asked), window_noise(*asked))
+        if cache is not None:
+            cache.put(key_of(*asked), written(noise))
+    return noise
+
+
+def stored_noise(
+    seconds: float,
+    sides: int,
+    adversaries: tuple[Knowledge, ...],
+    bound: float,
+    cache: Cache | None = None,
+) -> WindowNoise | None:
+    """The same where it was designed before; else None."""
+    key = key_of(shaped_for(seconds), sides, adversaries, rounded_bound(bound))
     if key in _known:
         return _known[key]
     stored = shipped(key)
     if stored is None and cache is not None:
         stored = cache.get(key)
-    if stored is None:
-        noise = window_noise(length, sides, adversaries, bound)
-        if cache is not None:
-            cache.put(key, written(noise))
-    else:
-        noise = read(stored)
+    return None if stored is None else _remembered(key, read(stored))
+
+
+def _remembered(key: str, noise: WindowNoise) -> WindowNoise:
     while len(_known) >= _MOST:
         del _known[next(iter(_known))]
     _known[key] = noise
