@@ -164,6 +164,7 @@ def clean(
         rows_of_fields(recording.fields, rows),
         recording.names,
         recording.activity,
+        recording.types,
     )
     cleaning = replace(cleaning, assigned_times=assigned, jumps=_jumps(trace))
     return replace(trace, repairs=cleaning.sentences()[1:]), cleaning

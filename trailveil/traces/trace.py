@@ -6,7 +6,7 @@ has been checked. Between them stands `trailveil.traces.cleaning.clean`, which c
 Neither shows a position when printed: a trace in a log or a traceback would be a leak.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -57,7 +57,8 @@ class Recording:
     track that each segment belongs to. fields: what was asked for besides, by the names of
     `trailveil.traces.fields`, (n,) each. names: what tracks are called, by their number, "" for
     none; empty unless it was asked for. activity: what the file states that it is, of
-    `trailveil.traces.activities`; "" for nothing known.
+    `trailveil.traces.activities`; "" for nothing known. types: the same of each track, by its
+    number; empty unless it was asked for.
 
     Raises InvalidValue where the shapes do not fit together.
     """
@@ -71,6 +72,7 @@ class Recording:
     fields: FieldValues = ()
     names: tuple[str, ...] = ()
     activity: str = ""
+    types: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _hold(self, "times", np.array(self.times, dtype="datetime64[ns]"))
@@ -100,7 +102,8 @@ class Trace:
         fix does not state it. Nothing in them is protected.
     names: what tracks are called, by their number, "" for none; empty unless it was asked for.
     activity: what the file states that it is, of `trailveil.traces.activities`; "" for nothing
-    known. repairs: sentences on what was mended in the recording, and on what was left out. timed:
+    known. types: the same of each track, by its number, to be written; empty unless it was asked
+    for. repairs: sentences on what was mended in the recording, and on what was left out. timed:
     whether its times are written.
 
     The arrays are copies and read-only. Raises InvalidValue where any of this does not hold.
@@ -113,6 +116,7 @@ class Trace:
     fields: FieldValues = ()
     names: tuple[str, ...] = ()
     activity: str = ""
+    types: tuple[str, ...] = ()
     repairs: tuple[str, ...] = ()
     timed: bool = True
 
@@ -149,17 +153,12 @@ class Trace:
                 f"mask must be {self.times.shape} of bool, got {rows.shape} of {rows.dtype}: "
                 "give one truth value for each fix"
             )
-        fields = rows_of_fields(self.fields, rows)
-        return Trace(
-            self.times[rows],
-            self.positions[rows],
-            self.segments[rows],
-            self.tracks,
-            fields,
-            self.names,
-            self.activity,
-            self.repairs,
-            self.timed,
+        return replace(
+            self,
+            times=self.times[rows],
+            positions=self.positions[rows],
+            segments=self.segments[rows],
+            fields=rows_of_fields(self.fields, rows),
         )
 
 
@@ -200,10 +199,15 @@ def _hold_rows(owner: Recording | Trace, count: int) -> None:
     object.__setattr__(owner, "tracks", tracks)
     object.__setattr__(owner, "fields", _fields(owner.fields, count))
     names = tuple(plain_name(name) for name in owner.names)
-    if names and len(names) <= max(tracks, default=-1):
-        raise InvalidValue(f"names must be one for each track, got {len(names)}: add empty ones")
+    types = tuple(owner.types)
+    for of_tracks in (names, types):
+        if of_tracks and len(of_tracks) <= max(tracks, default=-1):
+            raise InvalidValue(
+                f"names and types must be one for each track, got {len(of_tracks)}: add empty ones"
+            )
     object.__setattr__(owner, "names", names)
-    if owner.activity not in ("", *ACTIVITIES):
+    object.__setattr__(owner, "types", types)
+    if not {owner.activity, *types} <= {"", *ACTIVITIES}:
         raise InvalidValue(f"activity must be one of {', '.join(ACTIVITIES)} or empty, got another")
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from trailveil.errors import UnreadableInput
 from trailveil.traces.activities import activity_of, slowest
+from trailveil.traces.fields import TYPE
 from trailveil.traces.formats.moments import Moment, Trouble
 from trailveil.traces.formats.values import Values
 from trailveil.traces.trace import Recording, Seen
@@ -43,6 +44,7 @@ class Fixes:
     def __init__(self, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> None:
         self.values: Final = Values(wanted)
         self.most: Final = most
+        self._typed: Final = TYPE in wanted
         self._where: Final = where
         self._times = array("q")
         self._naive = bytearray()
@@ -147,6 +149,7 @@ class Fixes:
         """What was collected. Raises UnreadableInput where that is nothing."""
         if not self._times:
             raise UnreadableInput(nothing(self._counts, self._where))
+        types = tuple(slowest(stated) for stated in self._moving)
         return Recording(
             np.array(self._times, dtype=np.int64).view("datetime64[ns]"),
             np.frombuffer(self._naive, dtype=np.bool_),
@@ -156,7 +159,8 @@ class Fixes:
             Seen(**self._counts | {"other_fields": len(self._fields)}),
             self.values.finished(),
             self.values.names(self._tracks[-1] + 1),
-            slowest(slowest(stated) for stated in self._moving),
+            slowest(types),
+            types if self._typed and any(types) else (),
         )
 
 

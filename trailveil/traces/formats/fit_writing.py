@@ -50,6 +50,7 @@ _FIELDS: Final = (
     ("power", 7, _UINT16, 1, 0, 0xFFFF),
     ("temperature", 13, _SINT8, 1, 0, 0x7F),
 )
+_SPORTS: Final = {"run": 1, "ride": 2, "walk": 11, "drive": 24}
 _ACTIVITY_FILE, _DEVELOPMENT, _TIMER, _START, _STOP_ALL = 4, 255, 0, 0, 4
 
 
@@ -104,7 +105,8 @@ def _messages(rows: Rows, stamps: NDArray[np.int64], segments: list[int]) -> Ite
     took = min((last - first) * 1000, 0xFFFFFFFE)
     laps = min(len(spans), 0xFFFE)
     yield _definition(_SESSION)
-    yield _message(_SESSION, last, first, took, took, 8, 1, 0, 0, laps)
+    stated = rows.types[rows.tracks[spans[0][0]]] if rows.types else ""
+    yield _message(_SESSION, last, first, took, took, 8, 1, _SPORTS.get(stated, 0), 0, laps)
     yield _definition(_ACTIVITY)
     yield _message(_ACTIVITY, last, took, 1, 0, 26, 1)
 

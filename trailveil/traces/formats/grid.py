@@ -30,9 +30,9 @@ class Rows:
     times: (n,) int64, nanoseconds since 1970 UTC; points: (n, 2) latitude and longitude, int64 in
     microdegrees or float64 in degrees; tracks, segments: (n,) numbers from 0 without gaps, since
     what has no fix is left out; starts: index of the first row of each segment, and n; fields: by
-    name, n decimal numbers as text, "" for none; one that no row states is left out; names: of
-    tracks, if any has one; decimals: of whole microdegrees, as many as the finest point has;
-    timed: whether times are written.
+    name, n decimal numbers as text, "" for none; one that no row states is left out; names,
+    types: of tracks, if any has one; decimals: of whole microdegrees, as many as the finest point
+    has; timed: whether times are written.
     """
 
     times: NDArray[np.int64]
@@ -42,6 +42,7 @@ class Rows:
     starts: NDArray[np.intp]
     fields: Texts = ()
     names: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
     decimals: int = 6
     timed: bool = True
 
@@ -55,13 +56,16 @@ def rows_of(trace: Trace, grid: ArrayLike) -> Rows:
     numbers, inverse = np.unique(owners, return_inverse=True)
     tracks = inverse[segments]
     starts = np.searchsorted(segments, np.arange(len(found) + 1))
-    texts = ((name, as_text(name, values[order])) for name, values in trace.fields)
-    fields = tuple((name, cells) for name, cells in texts if any(cells))
-    names = tuple(trace.names[number] for number in numbers) if any(trace.names) else ()
+    cells_of = ((name, as_text(name, values[order])) for name, values in trace.fields)
+    fields = tuple((name, cells) for name, cells in cells_of if any(cells))
+    names, types = (
+        tuple(texts[number] for number in numbers) if any(texts) else ()
+        for texts in (trace.names, trace.types)
+    )
     own = (trace.times[order], points[order], tracks, segments, starts)
     exact = points.dtype != np.int64
     decimals = 6 if exact else max(1, decimals_of(points, 6))
-    return Rows(*own, fields, names, decimals, trace.timed)
+    return Rows(*own, fields, names, types, decimals, trace.timed)
 
 
 def decimals_of(whole: NDArray[Any], most: int) -> int:

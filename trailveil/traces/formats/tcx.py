@@ -38,6 +38,8 @@ _FIELDS: Final = {
     "Extensions/TPX/Watts": "power",
     "Extensions/TPX/RunCadence": "cadence",
 }
+# What an activity is called in it; others have no word.
+_SPORTS: Final = {"run": "Running", "ride": "Biking"}
 _DEEPEST = len(_POINT) + 3
 _HEAD = (
     '<?xml version="1.0" encoding="UTF-8"?>\n<TrainingCenterDatabase '
@@ -73,7 +75,8 @@ def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
         lines = [] if track in {-1, rows.tracks[start]} else ["</Activity>"]
         if rows.tracks[start] != track:
             track = int(rows.tracks[start])
-            lines += ['<Activity Sport="Other">', f"<Id>{times[0]}</Id>"]
+            sport = _SPORTS.get(rows.types[track] if rows.types else "", "Other")
+            lines += [f'<Activity Sport="{sport}">', f"<Id>{times[0]}</Id>"]
         lines += [
             f'<Lap StartTime="{times[0]}"><TotalTimeSeconds>{seconds}</TotalTimeSeconds>'
             f"<DistanceMeters>{metres}</DistanceMeters><Calories>0</Calories>"
