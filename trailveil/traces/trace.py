@@ -20,6 +20,11 @@ NANOSECONDS = 1_000_000_000
 """Nanoseconds in a second: times are exact integers, seconds are for mathematics."""
 
 
+def no_laps() -> NDArray[np.intp]:
+    """The laps of a recording that states none."""
+    return np.empty(0, dtype=np.intp)
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """What a reader saw in a file and did not take for the trace: numbers, never text.
@@ -58,7 +63,8 @@ class Recording:
     `trailveil.traces.fields`, (n,) each. names: what tracks are called, by their number, "" for
     none; empty unless it was asked for. activity: what the file states that it is, of
     `trailveil.traces.activities`; "" for nothing known. types: the same of each track, by its
-    number; empty unless it was asked for.
+    number; empty unless it was asked for. laps: (n,) number of the lap of each fix, or (0,) where
+    none are stated.
 
     Raises InvalidValue where the shapes do not fit together.
     """
@@ -73,6 +79,7 @@ class Recording:
     names: tuple[str, ...] = ()
     activity: str = ""
     types: tuple[str, ...] = ()
+    laps: NDArray[np.intp] = field(default_factory=no_laps)
 
     def __post_init__(self) -> None:
         _hold(self, "times", np.array(self.times, dtype="datetime64[ns]"))
@@ -103,8 +110,9 @@ class Trace:
     names: what tracks are called, by their number, "" for none; empty unless it was asked for.
     activity: what the file states that it is, of `trailveil.traces.activities`; "" for nothing
     known. types: the same of each track, by its number, to be written; empty unless it was asked
-    for. repairs: sentences on what was mended in the recording, and on what was left out. timed:
-    whether its times are written.
+    for. laps: (n,) number of the lap of each fix, or (0,) where none are stated. repairs: sentences
+    on what was mended in the recording, and on what was left out. timed: whether its times are
+    written.
 
     The arrays are copies and read-only. Raises InvalidValue where any of this does not hold.
     """
@@ -117,6 +125,7 @@ class Trace:
     names: tuple[str, ...] = ()
     activity: str = ""
     types: tuple[str, ...] = ()
+    laps: NDArray[np.intp] = field(default_factory=no_laps)
     repairs: tuple[str, ...] = ()
     timed: bool = True
 
@@ -159,6 +168,7 @@ class Trace:
             positions=self.positions[rows],
             segments=self.segments[rows],
             fields=rows_of_fields(self.fields, rows),
+            laps=self.laps[rows] if self.laps.size else self.laps,
         )
 
 
@@ -197,6 +207,10 @@ def _hold_rows(owner: Recording | Trace, count: int) -> None:
     _hold(owner, "positions", positions)
     _hold(owner, "segments", segments)
     object.__setattr__(owner, "tracks", tracks)
+    laps = _whole(owner.laps, "laps", np.intp)
+    if laps.shape not in ((0,), (count,)):
+        raise InvalidValue(f"laps must be ({count},) or none, got {laps.shape}: one for each time")
+    _hold(owner, "laps", laps)
     object.__setattr__(owner, "fields", _fields(owner.fields, count))
     names = tuple(plain_name(name) for name in owner.names)
     types = tuple(owner.types)

@@ -208,7 +208,7 @@ _FIT: Final = [
     *(("file_id", name) for name in ("type", "manufacturer", "product", "time_created")),
     *(("event", name) for name in ("timestamp", "event", "event_type")),
     *(("record", name) for name in ("timestamp", "position_lat", "position_long")),
-    *(("lap", name) for name in (*_SPAN, "event", "event_type")),
+    *(("lap", name) for name in (*_SPAN, "total_distance", "event", "event_type")),
     *(("session", name) for name in (*_SPAN, "event", "event_type", "sport")),
     *(("session", name) for name in ("first_lap_index", "num_laps")),
     *(("activity", name) for name in ("timestamp", "total_timer_time", "num_sessions", "type")),
@@ -220,11 +220,12 @@ def _laps(released: Recording) -> dict[Place, Rule]:
     """What TCX states of laps: when they begin, how long and how far they are, as released."""
     if np.isnat(released.times).any() or not np.isfinite(released.positions).all():
         return {}
-    grid = np.round(released.positions * 1e6).astype(np.int64)
     times, own = released.times.astype(np.int64), released.segments
     starts = np.flatnonzero(np.diff(own, prepend=-1))
-    rows = Rows(times, grid, own, own, np.append(starts, times.size))
-    begins = _only(*format_moments(times[starts]))
+    bounds = np.append(starts, times.size)
+    tracks = np.array(released.tracks)[own]
+    rows = Rows(times, released.positions, tracks, own, bounds, lap_numbers=released.laps)
+    begins = _only(*format_moments(times[[lap[0][0] for lap in rows.laps()]]))
     seconds, metres = zip(*totals(rows), strict=True)
     return {
         (*_LAP[:3], "Id"): begins,

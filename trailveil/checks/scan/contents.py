@@ -117,6 +117,7 @@ def _as_written(released: File, fixes: Recording, kept: Collection[str], *, type
             trace = Trace(
                 *(times, places, fixes.segments[order], fixes.tracks, tuple(fields)),
                 types=fixes.types if typed else (),
+                laps=fixes.laps[order] if fixes.laps.size else fixes.laps,
             )
             grid = places if exact else None
             write(trace, stream, _SUFFIXES[released.format], grid=grid)
