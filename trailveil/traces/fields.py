@@ -37,7 +37,8 @@ class Kept:
 FIELDS: Final[Mapping[str, Kept]] = {
     "elevation": Kept(
         *("m", 1, -1000.0, 50_000.0, "elevation_m"),
-        "a profile of elevations is found on a map, and gives the true path back without the noise",
+        "where fixes are moved, its profile is found on a map and gives the true path back; at a "
+        "place that is released exactly it tells what a map tells",
     ),
     "speed": Kept(
         *("m/s", 2, 0.0, 1000.0, "speed_m_s"),
