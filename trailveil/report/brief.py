@@ -11,6 +11,11 @@ from trailveil.wording import said
 
 MOST_LINES = 15
 _MOST_PARTS = 4
+_BEFORE = (
+    "These readings were released before with other noise: both together can give protected "
+    "values away."
+)
+_EXACT = "All else is exactly as recorded."
 
 _CALLED = {
     "at a stated time": ("a stated time", "stated times"),
@@ -39,6 +44,57 @@ def _lines(found: dict[str, Any], audit: str, parts: int) -> list[Line]:
         *listed("", _before(found.get("ledger"))),
         *listed("", [f"Next: {audit} looks for leaks. --explain says what is assumed, and warns."]),
     ]
+
+
+def brief_readings(found: dict[str, Any], *, further: bool = False) -> str:
+    """The object of `trailveil.report.readings.record_readings`, private, in a few lines.
+
+    further: whether the readings were released before, with other noise.
+    """
+    target, worst, mechanism = found["target"], found["worst"], found["mechanism"]
+    unit, whole = target["unit"], target["every_reading"]
+    right = 100 * (0.5 + worst["advantage"] / 2)
+    left = "Someone who knows how such readings vary learns nothing."
+    if worst["interval_68"] is not None:
+        left = (
+            "Someone who knows how such readings vary: their best guess is a range of "
+            f"{said(worst['interval_68'], 3)} {unit} either way; the value is in it 68 times in "
+            "100."
+        )
+    cost = []
+    if mechanism["withheld_readings"]:
+        cost.append(f"Left out: {mechanism['withheld_readings']} readings.")
+    moved = mechanism["rms"]
+    cost.append(f"Moved: by {said(moved, 3)} {unit} on average." if moved else _EXACT)
+    rest = "the order of readings" if whole else "every other reading"
+    return laid_out(
+        [
+            f"{'Every reading' if whole else _hidden_readings(found)}: hidden in {found['output']}",
+            *listed("", _parts_of_readings(found.get("secrets", []))),
+            *paragraph(" ".join(cost)),
+            *paragraph(
+                f"{left} Of two values up to {said(target['radius'])} {unit} apart they guess the "
+                f"right one {right:.0f} times in 100; a coin gets 50."
+            ),
+            *paragraph(f"Not protected: {rest} and the times."),
+            *listed("", [_BEFORE] if further else []),
+            *listed("", ["--explain says what is assumed, and warns."]),
+        ]
+    )
+
+
+def _hidden_readings(found: dict[str, Any]) -> str:
+    count = len(found["secrets"])
+    return "A stated time" if count == 1 else f"{count} stated times"
+
+
+def _parts_of_readings(secrets: list[dict[str, Any]]) -> list[str]:
+    lines = [
+        f"{_when(one['begin_local'], one['end_local'])}: {one['readings']} readings"
+        for one in secrets[:_MOST_PARTS]
+    ]
+    more = len(secrets) - _MOST_PARTS
+    return [*lines, *([f"{more} more, which --explain lists"] if more > 0 else [])]
 
 
 def _hidden(found: dict[str, Any]) -> str:
@@ -95,7 +151,7 @@ def _cost(mechanism: dict[str, Any]) -> str:
     if mechanism["rms_m"]:
         words += f"Moved: by {metres(mechanism['rms_m'])} on average. "
     else:
-        words += "All else is exactly as recorded. "
+        words += f"{_EXACT} "
     if instead := mechanism.get("half_with"):
         words += f"Half is left with {' or '.join(instead)}."
     return words.strip()
