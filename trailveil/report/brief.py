@@ -5,7 +5,7 @@ from math import inf
 from typing import Any
 
 from trailveil.report.ledger import count_of, place_words
-from trailveil.report.parts import Line, laid_out, listed, paragraph
+from trailveil.report.parts import BOLD, YELLOW, Line, laid_out, listed, paragraph, styled
 from trailveil.report.text import circle, left_out, metres
 from trailveil.wording import said
 
@@ -25,22 +25,26 @@ _CALLED = {
 }
 
 
-def brief(found: dict[str, Any], audit: str) -> str:
-    """The object of `record`, private, in a few lines. audit: the command that checks the file."""
+def brief(found: dict[str, Any], audit: str, *, coloured: bool = False) -> str:
+    """The object of `record`, private, in a few lines. audit: the command that checks the file.
+
+    coloured: for a terminal: what is hidden bold, warnings yellow.
+    """
     shown = range(min(_MOST_PARTS, len(found.get("secrets", []))), -1, -1)
-    texts = [laid_out(_lines(found, audit, parts)) for parts in shown]
+    bold, yellow = (BOLD, YELLOW) if coloured else ("", "")
+    texts = [laid_out(_lines(found, audit, parts, bold, yellow)) for parts in shown]
     return next((one for one in texts if one.count("\n") < MOST_LINES), texts[-1])
 
 
-def _lines(found: dict[str, Any], audit: str, parts: int) -> list[Line]:
+def _lines(found: dict[str, Any], audit: str, parts: int, bold: str, yellow: str) -> list[Line]:
     by_noise = found["mechanism"]["name"] in ("noise", "everywhere")
     return [
-        f"{_hidden(found)}: hidden in {found['output']}"
-        + (" by noise, which a street map can undo" if by_noise else ""),
-        *listed("", _parts(found.get("secrets", []), parts)),
+        styled(f"{_hidden(found)}: hidden in {found['output']}", bold)
+        + (styled(" by noise, which a street map can undo", yellow) if by_noise else ""),
+        *listed("", _parts(found.get("secrets", []), parts), bold),
         *paragraph(_cost(found["mechanism"])),
         *paragraph(f"{_learnt(found)} {_told_apart(found)}"),
-        *paragraph(_open(found)),
+        *paragraph(_open(found), yellow),
         *listed("", _before(found.get("ledger"))),
         *listed("", [f"Next: {audit} looks for leaks. --explain says what is assumed, and warns."]),
     ]
