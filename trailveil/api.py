@@ -26,7 +26,7 @@ from trailveil.release.plan import Plan
 from trailveil.release.request import Method, Request
 from trailveil.threads import one_thread
 from trailveil.traces.activities import ACTIVITIES, MIDDLE
-from trailveil.traces.fields import FIELDS
+from trailveil.traces.fields import ALL
 from trailveil.traces.formats import MOST_POINTS, size_of
 from trailveil.traces.formats import write as write_trace
 from trailveil.traces.formats.table import format_to_write
@@ -212,7 +212,7 @@ def audit(
         (str(original), bytes_of(original, size_of(most))),
         (str(released), bytes_of(released, size_of(most))),
         None if everywhere else chosen,
-        keep=(*FIELDS, *keep) if "all" in keep else keep,
+        keep=(*ALL, *keep) if "all" in keep else keep,
         zone=_zone(selection.get("tz")),
         every=every,
         most=most,

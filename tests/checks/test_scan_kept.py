@@ -25,6 +25,8 @@ def released(suffix: str, name: str) -> bytes:
     """A release with one field kept."""
     if name == "name":
         trace = replace(TRACE, names=("Morning loop",))
+    elif name == "type":
+        trace = replace(TRACE, types=("ride",))
     else:
         values = np.linspace(60.0, 70.0, len(TRACE))
         trace = replace(TRACE, fields=((name, values),))
@@ -38,7 +40,7 @@ WRITTEN = [
     for row in FORMATS
     if row.write
     for name in KEEPABLE
-    if name in row.fields or (name not in FIELDS and row.names)
+    if name in row.fields or (name == "name" and row.names)
 ]
 
 
@@ -51,3 +53,21 @@ def test_a_kept_field_passes_by_its_name_and_only_so(suffix: str, name: str) -> 
     assert [FIELDS[name].tells in note for note in told] == ([True] if name in FIELDS else [])
     others = [other for other in KEEPABLE if other != name]
     assert not scan(original, release, Chosen(), keep=others).clean
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        b"<trk><type>cycling</type><type>Aunt Ida</type>",
+        b"<trk><type>cycling to Aunt Ida</type>",
+        b"<wpt><type>cycling</type></wpt><trk>",
+        b"<trk><link><type>cycling</type></link>",
+    ],
+)
+def test_a_type_is_one_word_at_one_place(planted: bytes) -> None:
+    original, data = ("ride.gpx", gpx(TRACE)), released(".gpx", "type")
+    stated = b"<trk>\n<type>cycling</type>"
+    assert stated in data
+    assert scan(original, ("x.gpx", data), Chosen(), keep=["type"]).clean
+    changed = data.replace(stated, planted)
+    assert not scan(original, ("x.gpx", changed), Chosen(), keep=["type"]).clean

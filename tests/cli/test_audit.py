@@ -10,6 +10,7 @@ from tests.leaks import FULL, GRID, PLANTS, released
 from tests.traces.formats.traces import SAMPLES
 from trailveil.cli import cli
 from trailveil.errors import Refused, TrailveilError, UnreadableInput
+from trailveil.traces.fields import FIELDS
 from trailveil.traces.formats.table import FORMATS, Format
 
 SECRETS = ("Secretville", "Petronella", "Wristwatch", "46.1", "7.65", "512.", "46,1")
@@ -105,7 +106,7 @@ def test_what_was_protected_is_stated_as_to_protect(pair: tuple[Path, Path]) -> 
     window = ("09:30:30", "09:32:20", "--tz", "Europe/Berlin")
     assert run("audit", original, release, "--between", *window).exit_code == 1
     refused = run("audit", original, release, "--at", "08:30")
-    assert "must state its zone" in str(refused.exception)
+    assert "must be passed once by the recording" in str(refused.exception)
 
 
 def test_kept_fields_are_named(pair: tuple[Path, Path]) -> None:
@@ -114,6 +115,21 @@ def test_kept_fields_are_named(pair: tuple[Path, Path]) -> None:
     release.write_bytes(plant(released(".gpx"), "512.34").replace(b"other", b"ele"))
     assert run("audit", original, release).exit_code == 1
     assert run("audit", original, release, "--keep", "ele").exit_code == 0
+
+
+@pytest.mark.parametrize("keep", ["elevation", "all"])
+def test_it_says_what_elevation_tells_where_it_is_kept(pair: tuple[Path, Path], keep: str) -> None:
+    original, release = pair
+    bare = released(".gpx").decode()
+    release.write_text(bare.replace("<time>", "<ele>431.5</ele><time>"), encoding="utf-8")
+    found = run("audit", original, release, "--keep", keep)
+    assert found.exit_code == 0, found.output
+    assert (
+        f"Note: Elevation stands at 40 of the released fixes: {FIELDS['elevation'].tells}."
+        in found.stdout
+    )
+    assert "found on a map and gives the true path back" in found.stdout
+    assert run("audit", original, release).exit_code == 1
 
 
 def test_wrong_usage_and_files_that_cannot_be_read(pair: tuple[Path, Path], tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ def test_text_is_printed_whatever_the_locale(source: Path) -> None:
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     found = run("protect", path, *AT_ONCE, "--explain", env=plain)
     assert found.returncode == 0, found.stderr
-    assert "What is not protected" in found.stdout
+    assert "Not protected: " in found.stdout
 
 
 def test_a_reader_that_has_gone(source: Path) -> None:

@@ -43,7 +43,7 @@ def protect(*words: str | Path) -> Result:
 
 
 def done(*words: str | Path) -> str:
-    found = protect(*words, "--explain")
+    found = protect(*words, *(() if "--json" in words else ("--explain",)))
     assert found.exit_code == 0, found.output
     return " ".join(found.stdout.split())
 
@@ -164,7 +164,7 @@ def test_a_field_that_is_near_what_is_protected_throughout_is_a_note(source: Pat
     trace = TRACE.only(BARE.seconds < 1200)
     source.write_bytes(written(trace, ".gpx"))
     found = json.loads(
-        done(source, *MIDDLE[3:], "--no-ends", "--at", "start+10m", "--keep", "speed", "--json")
+        done(source, "--no-ends", *MIDDLE[3:], "--at", "start+10m", "--keep", "speed", "--json")
     )
     assert "every fix that states it is withheld, or within 10 min" in found["warnings"][0]
     assert (found["kept"][0]["recorded"], found["kept"][0]["fixes"]) == (True, 0)
@@ -227,3 +227,29 @@ def test_noise_that_is_not_made_against_who_knows_the_path_is_refused(source: Pa
 def test_the_help_says_what_may_be_kept() -> None:
     found = " ".join(protect("--help").stdout.split())
     assert all(name in found for name in FIELDS)
+
+
+@pytest.mark.parametrize("suffix", [".gpx", ".tcx", ".geojson", ".fit"])
+def test_a_type_leaves_by_its_name_or_with_all(source: Path, suffix: str, tmp_path: Path) -> None:
+    """`audit` and `verify` take what was kept, and nothing that was not."""
+    source.write_bytes(written(replace(TRACE, types=("ride",)), ".gpx"))
+    output, report = tmp_path / f"out{suffix}", tmp_path / "out.PRIVATE.json"
+    ends = ("--activity", "drive", "--no-returns")
+    for keep, more in (("type", ()), ("all", ("--again", "--overwrite"))):
+        report.unlink(missing_ok=True)
+        found = done(
+            *(source, "-o", output, *ends, *more, "--keep", keep, "--private-report", report)
+        )
+        assert "The type of the track of" in found
+        assert "it tells how you moved, in one word" in found
+
+        def run(*words: str | Path) -> int:
+            return CliRunner().invoke(cli, [*map(str, words)]).exit_code
+
+        assert run("audit", source, output, "--no-returns", "--keep", keep) == 0
+        assert run("audit", source, output, "--no-returns") == 1
+        assert run("verify", report, source, output) == 0
+        stated = json.loads(report.read_text(encoding="utf-8"))
+        stated["kept"] = [one for one in stated["kept"] if one["field"] != "type"]
+        report.write_text(json.dumps(stated), encoding="utf-8")
+        assert run("verify", report, source, output) == 1

@@ -106,8 +106,8 @@ def test_recordings_with_neither_time_nor_place_in_common_add_nothing() -> None:
     written(Path("b.gpx"), ride(940, 5.0, begin=1_350_000_000 + YEARS, at=(43.7, 3.87), seed=2))
     told = ""
     for name in ("a", "b"):
-        words = ("protect", f"{name}.gpx", "--at", "start", "--explain")
-        told = " ".join(done(*words).split())
+        words = ("protect", f"{name}.gpx", "--at", "start")
+        told = " ".join(done(*words, "--explain").split())
         assert "all that can be told" not in told
         assert "visited again and again: epsilon 2" not in told
     assert "with all 2 of them, of any one time or place with a name: epsilon 0.996 -" in told
@@ -115,7 +115,7 @@ def test_recordings_with_neither_time_nor_place_in_common_add_nothing() -> None:
     copy = ride(940, 5.0, begin=1_350_036_000 + YEARS, at=(43.7, 3.87), seed=2)
     words = ("protect", str(written(Path("c.gpx"), copy)), *words[2:])
     assert "must be released once" in refused(*words)
-    told = " ".join(done(*words, "--again", "--radius", "50").split())
+    told = " ".join(done(*words, "--again", "--radius", "50", "--explain").split())
     assert "of any one time or place with a name: all that can be told" in told
 
 

@@ -4,15 +4,21 @@ import re
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.report.test_report import PLANS, TRACE, stretch
+from trailveil.gp.kernels import RBF, White
 from trailveil.release.everywhere import plan_everywhere
 from trailveil.release.plan import plan
+from trailveil.release.readings_release import ReadingsRequest, plan_readings
 from trailveil.release.request import Method, Request
-from trailveil.report import brief, record
+from trailveil.report import brief, brief_readings, record
 from trailveil.report.brief import MOST_LINES
-from trailveil.traces.selection import Chosen
+from trailveil.report.readings import record_readings
+from trailveil.traces.readings import Readings
+from trailveil.traces.selection import Chosen, Stretch
+from trailveil.traces.trace import NANOSECONDS
 
 AUDIT = "trailveil audit ride.gpx ride.private.gpx"
 ENDS = tuple(Chosen(returns=False).stretches(TRACE))
@@ -36,6 +42,32 @@ def test_it_is_short_and_says_what_matters(name: str) -> None:
     noise = PLANS[name].request.method is Method.NOISE
     assert ("which a street map can undo" in lines[0]) == noise
     assert ("within" in shown) == (PLANS[name].request.method is not Method.CUT)
+
+
+@pytest.mark.parametrize("count", [0, 1, 12])
+def test_readings_are_told_as_shortly(count: int) -> None:
+    times = np.arange(200) * 1_800 * NANOSECONDS
+    readings = Readings(times, np.sin(np.arange(200) / 8.0), "degC")
+    parts = tuple(
+        Stretch("at a stated time", int(when), int(when), by_place=False)
+        for when in times[5 : 5 + 12 * count : 12]
+    )
+    kernel = RBF(10_800.0, 2.0) + White(0.3)
+    made = plan_readings(readings, ReadingsRequest(parts, 1.0, "degC", kernel))
+    found = record_readings(made, None, output="room.private.csv")
+    shown = brief_readings(found, further=True)
+    lines = shown.splitlines()
+    assert len(lines) <= MOST_LINES
+    assert max(len(line) for line in lines) <= 98
+    title = {0: "Every reading", 1: "A stated time", 12: "12 stated times"}[count]
+    assert lines[0] == f"{title}: hidden in room.private.csv"
+    assert ("8 more, which --explain lists" in shown) == (count == 12)
+    assert re.search(r"Moved: by [\d.]+ degC on average", shown)
+    assert "Of two values up to 1 degC apart" in shown
+    rest = "the order of readings" if count == 0 else "every other reading"
+    assert f"Not protected: {rest} and the times." in shown
+    assert "released before" in shown
+    assert "released before" not in brief_readings(found)
 
 
 def test_many_parts_are_not_all_listed() -> None:

@@ -8,7 +8,7 @@ import click
 
 from trailveil.checks.scan import scan
 from trailveil.checks.utility import CELL
-from trailveil.cli.keep import ALL
+from trailveil.cli.keep import EVERY
 from trailveil.cli.parameters import POSITIVE, FiniteRange, most_option, zone_named
 from trailveil.cli.requesting import requesting, was_given
 from trailveil.cli.selecting import SELECTING, WithPlaces, selected, selecting
@@ -18,7 +18,7 @@ from trailveil.errors import Refused
 from trailveil.files.source import load, named
 from trailveil.report.audit import audit_record, audit_text
 from trailveil.report.utility import together_text, utility_text
-from trailveil.traces.fields import FIELDS
+from trailveil.traces.fields import ALL
 from trailveil.traces.formats import size_of
 
 EXAMPLE = """Examples:
@@ -140,7 +140,7 @@ def audit(**options: Any) -> None:
             (str(original), load(original, size_of(options["most"]))),
             (str(released), load(released, size_of(options["most"]))),
             None if options["everywhere"] else chosen,
-            keep=(*FIELDS, *options["keep"]) if ALL in options["keep"] else options["keep"],
+            keep=(*ALL, *options["keep"]) if EVERY in options["keep"] else options["keep"],
             assume_utc=options["assume_utc"],
             zone=None if options["assume_utc"] else options["zone"],
             every=options["every"],

@@ -14,6 +14,7 @@ from trailveil.files.source import named
 from trailveil.ledger import open_ledger
 from trailveil.ledger.protecting import publish, requested
 from trailveil.release.plan import plan
+from trailveil.release.prices import other_prices
 from trailveil.release.request import Request
 from trailveil.report import brief, record
 from trailveil.studies.datasets.day import day_plan, simulated_day
@@ -52,7 +53,8 @@ def demo(output: Path | None, *, as_json: bool) -> None:
         made = plan(trace, request)
     with tempfile.TemporaryDirectory(prefix="trailveil-") as state:
         publish(made, open_ledger(Path(state)), released, overwrite=True)
-    found = record(made, cleaning, output=named(released), zone=ZoneInfo("UTC"))
+    utc, instead = ZoneInfo("UTC"), other_prices(made)
+    found = record(made, cleaning, output=named(released), zone=utc, instead=instead)
     if as_json:
         click.echo(json.dumps(found))
         return

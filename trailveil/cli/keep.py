@@ -7,11 +7,11 @@ import click
 
 from trailveil.errors import InvalidValue, UnwritableOutput
 from trailveil.files.source import named
-from trailveil.traces.fields import FIELDS, KEEPABLE, NAME, check_fields
+from trailveil.traces.fields import ALL, KEEPABLE, NAME, check_fields
 from trailveil.traces.formats.table import format_to_write
 
-ALL = "all"
-"""Every field that is a number, as far as the output has a place for it."""
+EVERY = "all"
+"""All but names, as far as the output has a place for it."""
 
 _ALL_ASKED = "trailveil.keep.all"
 
@@ -23,10 +23,10 @@ def fields_named(
 
     Raises Refused for what is never released.
     """
-    context.meta[_ALL_ASKED] = ALL in names
-    stated = [name for name in names if name != ALL]
+    context.meta[_ALL_ASKED] = EVERY in names
+    stated = [name for name in names if name != EVERY]
     try:
-        return check_fields([*FIELDS, *stated] if ALL in names else stated)
+        return check_fields([*ALL, *stated] if EVERY in names else stated)
     except InvalidValue as error:
         raise click.BadParameter(f"{error}", context, option) from error
 

@@ -14,19 +14,21 @@ from trailveil.cli.releasing import counting, naive_zone, reading, retiming_of
 from trailveil.cli.reporting import Reports, report_options, reports_of
 from trailveil.cli.requesting import requested_of, requesting, was_given
 from trailveil.cli.selecting import SELECTING, WithPlaces, selected, selecting
-from trailveil.cli.waiting import waiting
+from trailveil.cli.waiting import on_terminal, waiting
 from trailveil.files.keys import load_key
 from trailveil.files.output import Put, check_output
 from trailveil.files.source import named as file_named
 from trailveil.ledger import Ledger, user_ledger
 from trailveil.ledger.places import Visited
-from trailveil.ledger.protecting import commit, default_output, known_places, requested
+from trailveil.ledger.protecting import cache_of, commit, default_output, known_places, requested
 from trailveil.ledger.published import Published
 from trailveil.ledger.releasing import check_target, designed
 from trailveil.privacy.priors import BUILT_IN
 from trailveil.release.plan import Plan
+from trailveil.release.prices import other_prices
 from trailveil.release.request import Request
 from trailveil.report import brief, record, text
+from trailveil.report.sketch import sketch
 from trailveil.traces.cleaning import Cleaning
 from trailveil.traces.loading import load
 from trailveil.traces.retiming import Retiming
@@ -92,11 +94,15 @@ def protect(**options: Any) -> None:
     ledger, subject = user_ledger(), options["subject"]
     there = known_places(ledger, trace, subject=subject, key=key)
     made = _planned(trace, wanted, chosen, there, ledger, options, key)
-    found = _published(made, cleaning, there, ledger, output, retiming, options, key)
+    found, done = _published(made, cleaning, there, ledger, output, retiming, options, key)
     if options["as_json"]:
         click.echo(json.dumps(found))
+    elif options["explain"]:
+        click.echo(text(found))
     else:
-        click.echo(text(found) if options["explain"] else brief(found, _audit(output, options)))
+        for line in sketch(made, done.traces[0]) if on_terminal() else ():
+            click.echo(line)
+        click.echo(brief(found, _audit(output, options), coloured=on_terminal(colours=True)))
     if options["output"] is None and output.suffix.lower() != source.suffix.lower():
         click.echo(
             f"Written as GPX: files such as {file_named(source.name)} are only read.", err=True
@@ -121,8 +127,8 @@ def _published(
     retiming: Retiming,
     options: dict[str, Any],
     key: bytes | None,
-) -> dict[str, Any]:
-    """What is told to its owner of a release that was counted and written."""
+) -> tuple[dict[str, Any], Published]:
+    """What is told to its owner of a release that was counted and written, and what it is."""
     overwrite = options["overwrite"]
     told = partial(
         record,
@@ -132,11 +138,18 @@ def _published(
         there=there,
     )
 
-    named = file_named(output)
     reports = reports_of(options)
+    in_full = options["explain"] or options["as_json"] or reports.private
+    instead = other_prices(made, cache_of(ledger)) if in_full else ()
 
-    def whole(done: Published, called: str = named) -> dict[str, Any]:
-        return told(output=called, further=done.further, zone=options["zone"], account=done.account)
+    def whole(done: Published, called: str) -> dict[str, Any]:
+        return told(
+            output=called,
+            further=done.further,
+            zone=options["zone"],
+            account=done.account,
+            instead=instead,
+        )
 
     with commit(
         *(made, ledger),
@@ -153,7 +166,7 @@ def _published(
         beside = _staged(reports, (made, there), done, public, own)
         with receipt.staged(output, overwrite=overwrite) as put, beside as put_beside:
             receipt.put(put, put_beside)
-    return whole(done)
+    return whole(done, file_named(output)), done
 
 
 def _staged(

@@ -22,6 +22,7 @@ from trailveil.ledger.protecting import (
 )
 from trailveil.ledger.published import Published
 from trailveil.release.readings_release import ReadingsPlan, ReadingsRequest, plan_readings
+from trailveil.report import brief_readings
 from trailveil.report.readings import record_readings, text_readings
 from trailveil.traces.loading import load_readings
 from trailveil.traces.prior_file import prior_in
@@ -78,7 +79,11 @@ def protect_readings(source: Path, output: Path, options: dict[str, Any], given:
         with receipt.staged(output, overwrite=options["overwrite"]) as put, beside as put_beside:
             receipt.put(put, put_beside)
     found = whole(done)
-    click.echo(json.dumps(found) if options["as_json"] else text_readings(found))
+    if options["as_json"]:
+        click.echo(json.dumps(found))
+    else:
+        short = brief_readings(found, further=done.further)
+        click.echo(text_readings(found) if options["explain"] else short)
 
 
 def _staged(

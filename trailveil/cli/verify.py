@@ -89,14 +89,14 @@ def _of_files(
     report: dict[str, Any], original: Path, released: Path, options: dict[str, Any]
 ) -> list[Check]:
     from trailveil.checks.verifying import beyond_fixes, compared
-    from trailveil.traces.fields import FIELDS
+    from trailveil.traces.fields import ALL
     from trailveil.traces.formats import read, size_of
     from trailveil.traces.loading import load as load_trace
 
     asked = {name: options[name] for name in ("assume_utc", "every", "most")}
     zone = None if options["assume_utc"] else options["zone"]
     trace, _ = load_trace(original, zone=zone, **asked)
-    fixes = read(released, tuple(FIELDS), most=options["most"])
+    fixes = read(released, ALL, most=options["most"])
     names = (original, released)
     both = [(str(one), load(one, size_of(options["most"]))) for one in names]
     try:

@@ -1,6 +1,7 @@
-"""Something to look at while a long step runs: on a terminal only, and only after two seconds."""
+"""What only a terminal shows: sketches, colours, and what a long step does after two seconds."""
 
 import contextlib
+import os
 import sys
 import threading
 import time
@@ -11,6 +12,17 @@ import click
 
 _PATIENCE = 2.0
 _PERIOD = 0.2
+
+
+def on_terminal(*, colours: bool = False) -> bool:
+    """Whether stdout is a terminal that can show a sketch, or colours unless NO_COLOR is set."""
+    if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
+        return False
+    if colours:
+        return not os.environ.get("NO_COLOR")
+    with contextlib.suppress(UnicodeEncodeError, LookupError):
+        return bool("\u28ff\u2588".encode(sys.stdout.encoding))
+    return False
 
 
 @contextlib.contextmanager

@@ -67,24 +67,43 @@ def noise_of(
     cache: Cache | None = None,
 ) -> WindowNoise:
     """Noise for a window: shipped, kept, or designed now and kept. As `window_noise` otherwise."""
+    noise = stored_noise(seconds, sides, adversaries, bound, cache)
+    if noise is None:
+        asked = _asked(seconds, sides, adversaries, bound)
+        noise = _remembered(key_of(*asked), window_noise(*asked))
+        if cache is not None:
+            cache.put(key_of(*asked), written(noise))
+    return noise
+
+
+def _asked(
+    seconds: float, sides: int, adversaries: tuple[Knowledge, ...], bound: float
+) -> tuple[float, int, tuple[Knowledge, ...], float]:
+    """What is designed for a request: of a length, and a bound, that many requests share."""
     # A prior with a mean makes it matter how long a window is: no proof is of a longer one.
     exact = any(isinstance(one.movement, Matern) for one in adversaries)
-    length, bound = (
-        float(math.ceil(seconds)) if exact else shaped_for(seconds),
-        rounded_bound(bound),
-    )
-    key = key_of(length, sides, adversaries, bound)
+    length = float(math.ceil(seconds)) if exact else shaped_for(seconds)
+    return length, sides, adversaries, rounded_bound(bound)
+
+
+def stored_noise(
+    seconds: float,
+    sides: int,
+    adversaries: tuple[Knowledge, ...],
+    bound: float,
+    cache: Cache | None = None,
+) -> WindowNoise | None:
+    """The same where it was designed before; else None."""
+    key = key_of(*_asked(seconds, sides, adversaries, bound))
     if key in _known:
         return _known[key]
     stored = shipped(key)
     if stored is None and cache is not None:
         stored = cache.get(key)
-    if stored is None:
-        noise = window_noise(length, sides, adversaries, bound)
-        if cache is not None:
-            cache.put(key, written(noise))
-    else:
-        noise = read(stored)
+    return None if stored is None else _remembered(key, read(stored))
+
+
+def _remembered(key: str, noise: WindowNoise) -> WindowNoise:
     while len(_known) >= _MOST:
         del _known[next(iter(_known))]
     _known[key] = noise

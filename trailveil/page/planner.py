@@ -13,12 +13,13 @@ from trailveil.checks.utility import compare
 from trailveil.errors import InvalidValue, TrailveilError
 from trailveil.files.source import load
 from trailveil.gp.randomness import SEED_BYTES
-from trailveil.ledger.protecting import check_released, publish
+from trailveil.ledger.protecting import cache_of, check_released, publish
 from trailveil.ledger.releasing import check_target, designed
 from trailveil.page.opened import DRAWN, Opened, PageRequest, arguments, middle_of, request_of
 from trailveil.release.cutting import withheld
 from trailveil.release.drawing import draw
 from trailveil.release.plan import Plan
+from trailveil.release.prices import other_prices
 from trailveil.release.request import Request
 from trailveil.report import record, text
 from trailveil.report.parts import laid_out
@@ -53,7 +54,11 @@ class Planner:
             self._names.move_to_end(request.design)
             made = self._plans[name]
         found = record(
-            made, source.cleaning, output=source.output.name, zone=source.zone, there=source.there
+            *(made, source.cleaning),
+            output=source.output.name,
+            zone=source.zone,
+            there=source.there,
+            instead=other_prices(made, cache_of(source.ledger)),
         )
         return {
             "plan": name,
@@ -94,6 +99,7 @@ class Planner:
             zone=source.zone,
             account=done.account,
             there=source.there,
+            instead=other_prices(made, cache_of(source.ledger)),
         )
         told = utility_record(compare(source.trace, done.traces[0]))
         words = f"{text(found)}\n\n{utility_text(told)}"

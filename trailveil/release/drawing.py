@@ -12,6 +12,7 @@ from trailveil.gp.randomness import normals
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.release.plan import Plan
 from trailveil.traces.formats.grid import Degrees
+from trailveil.traces.joining import cut_out
 from trailveil.traces.projection import MICRO
 from trailveil.traces.trace import Trace
 
@@ -23,7 +24,7 @@ def draw(made: Plan, seed: bytes) -> tuple[Trace, Degrees]:
     All lie on the grid that was recorded, or on a coarser one of decimals. Without any noise they
     are those that were recorded, and their places are float64 degrees.
     """
-    released = made.trace.only(np.asarray(made.mechanism.released))
+    released = cut_out(made.trace, np.asarray(made.mechanism.released))
     if made.mechanism.noise_trace == 0:
         return released, released.positions
     own = replace(made.mechanism, factor=made.mechanism.factor[:, : made.own_columns])

@@ -8,7 +8,7 @@ floor(x + 1/2), so X + round(G) is round(X + G): what leaves is a function of X 
 guarantee carries over.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.designer.table import Cache, noise_of
+from trailveil.designer.table import Cache, noise_of, stored_noise
 from trailveil.designer.window import WindowNoise, together
 from trailveil.errors import BeyondPrior, InvalidValue, Refused
 from trailveil.privacy.anytime import Worst
 from trailveil.privacy.exposure import Exposure
 from trailveil.privacy.guarantee import CIRCLE_68, Guarantee
+from trailveil.privacy.knowledge import Knowledge
 from trailveil.privacy.mechanism import LARGEST_STD, Mechanism, no_noise
 from trailveil.privacy.prior import noise_variance
 from trailveil.release.common import Common, named_in_full
@@ -215,13 +216,27 @@ def _designed(
     windows: Sequence[Window], request: Request, cache: Cache | None
 ) -> list[WindowNoise]:
     """The noise of each window."""
+    return [noise_of(*asked, cache) for asked in _asked_of_noise(windows, request)]
+
+
+def designed_before(trace: Trace, request: Request, cache: Cache | None) -> bool:
+    """Whether a plan of this request, framed and with a pace, takes no new design of noise.
+
+    Raises BeyondPrior as `plan` does.
+    """
+    windows = [Window.of(trace, one, request.uncertain) for one in request.stretches]
+    asked = _asked_of_noise(windows, request)
+    return all(stored_noise(*noise, cache) is not None for noise in asked)
+
+
+def _asked_of_noise(
+    windows: Sequence[Window], request: Request
+) -> Iterator[tuple[float, int, tuple[Knowledge, ...], float]]:
+    """What `trailveil.designer.table.noise_of` is asked for, of each window."""
     bound = request.bound if request.leave is None else _bound_for(request)
-    found = []
     for one in windows:
         begin, end = one.stretch.begin / 1e9, one.stretch.end / 1e9
-        length = end - begin + 2 * request.uncertain
-        found.append(noise_of(length, one.sides(), request.adversaries, bound, cache))
-    return found
+        yield end - begin + 2 * request.uncertain, one.sides(), request.adversaries, bound
 
 
 def _bound_for(request: Request) -> float:

@@ -5,12 +5,17 @@ from math import inf
 from typing import Any
 
 from trailveil.report.ledger import count_of, place_words
-from trailveil.report.parts import Line, laid_out, listed, paragraph
+from trailveil.report.parts import BOLD, YELLOW, Line, laid_out, listed, paragraph, styled
 from trailveil.report.text import circle, left_out, metres
 from trailveil.wording import said
 
 MOST_LINES = 15
 _MOST_PARTS = 4
+_BEFORE = (
+    "These readings were released before with other noise: both together can give protected "
+    "values away."
+)
+_EXACT = "All else is exactly as recorded."
 
 _CALLED = {
     "at a stated time": ("a stated time", "stated times"),
@@ -20,10 +25,14 @@ _CALLED = {
 }
 
 
-def brief(found: dict[str, Any], audit: str) -> str:
-    """The object of `record`, private, in a few lines. audit: the command that checks the file."""
+def brief(found: dict[str, Any], audit: str, *, coloured: bool = False) -> str:
+    """The object of `record`, private, in a few lines. audit: the command that checks the file.
+
+    coloured: for a terminal: what is hidden bold, warnings yellow.
+    """
     shown = range(min(_MOST_PARTS, len(found.get("secrets", []))), -1, -1)
-    texts = [laid_out(_lines(found, audit, parts)) for parts in shown]
+    bold, yellow = (BOLD, YELLOW) if coloured else ("", "")
+    texts = [laid_out(_lines(found, audit, parts, bold, yellow)) for parts in shown]
     return next((one for one in texts if one.count("\n") < MOST_LINES), texts[-1])
 
 
@@ -36,18 +45,69 @@ def in_short(found: dict[str, Any]) -> list[str]:
     return [learnt, *([_cost(found["mechanism"])] if found["private"] else []), _open(found)]
 
 
-def _lines(found: dict[str, Any], audit: str, parts: int) -> list[Line]:
+def _lines(found: dict[str, Any], audit: str, parts: int, bold: str, yellow: str) -> list[Line]:
     by_noise = found["mechanism"]["name"] in ("noise", "everywhere")
     return [
-        f"{_hidden(found)}: hidden in {found['output']}"
-        + (" by noise, which a street map can undo" if by_noise else ""),
-        *listed("", _parts(found.get("secrets", []), parts)),
+        styled(f"{_hidden(found)}: hidden in {found['output']}", bold)
+        + (styled(" by noise, which a street map can undo", yellow) if by_noise else ""),
+        *listed("", _parts(found.get("secrets", []), parts), bold),
         *paragraph(_cost(found["mechanism"])),
         *paragraph(f"{_learnt(found)} {_told_apart(found)}"),
-        *paragraph(_open(found)),
+        *paragraph(_open(found), yellow),
         *listed("", _before(found.get("ledger"))),
         *listed("", [f"Next: {audit} looks for leaks. --explain says what is assumed, and warns."]),
     ]
+
+
+def brief_readings(found: dict[str, Any], *, further: bool = False) -> str:
+    """The object of `trailveil.report.readings.record_readings`, private, in a few lines.
+
+    further: whether the readings were released before, with other noise.
+    """
+    target, worst, mechanism = found["target"], found["worst"], found["mechanism"]
+    unit, whole = target["unit"], target["every_reading"]
+    right = 100 * (0.5 + worst["advantage"] / 2)
+    left = "Someone who knows how such readings vary learns nothing."
+    if worst["interval_68"] is not None:
+        left = (
+            "Someone who knows how such readings vary: their best guess is a range of "
+            f"{said(worst['interval_68'], 3)} {unit} either way; the value is in it 68 times in "
+            "100."
+        )
+    cost = []
+    if mechanism["withheld_readings"]:
+        cost.append(f"Left out: {mechanism['withheld_readings']} readings.")
+    moved = mechanism["rms"]
+    cost.append(f"Moved: by {said(moved, 3)} {unit} on average." if moved else _EXACT)
+    rest = "the order of readings" if whole else "every other reading"
+    return laid_out(
+        [
+            f"{'Every reading' if whole else _hidden_readings(found)}: hidden in {found['output']}",
+            *listed("", _parts_of_readings(found.get("secrets", []))),
+            *paragraph(" ".join(cost)),
+            *paragraph(
+                f"{left} Of two values up to {said(target['radius'])} {unit} apart they guess the "
+                f"right one {right:.0f} times in 100; a coin gets 50."
+            ),
+            *paragraph(f"Not protected: {rest} and the times."),
+            *listed("", [_BEFORE] if further else []),
+            *listed("", ["--explain says what is assumed, and warns."]),
+        ]
+    )
+
+
+def _hidden_readings(found: dict[str, Any]) -> str:
+    count = len(found["secrets"])
+    return "A stated time" if count == 1 else f"{count} stated times"
+
+
+def _parts_of_readings(secrets: list[dict[str, Any]]) -> list[str]:
+    lines = [
+        f"{_when(one['begin_local'], one['end_local'])}: {one['readings']} readings"
+        for one in secrets[:_MOST_PARTS]
+    ]
+    more = len(secrets) - _MOST_PARTS
+    return [*lines, *([f"{more} more, which --explain lists"] if more > 0 else [])]
 
 
 def _hidden(found: dict[str, Any]) -> str:
@@ -104,7 +164,7 @@ def _cost(mechanism: dict[str, Any]) -> str:
     if mechanism["rms_m"]:
         words += f"Moved: by {metres(mechanism['rms_m'])} on average. "
     else:
-        words += "All else is exactly as recorded. "
+        words += f"{_EXACT} "
     if instead := mechanism.get("half_with"):
         words += f"Half is left with {' or '.join(instead)}."
     return words.strip()

@@ -9,10 +9,14 @@ from trailveil.privacy.guarantee import CIRCLE_68
 from trailveil.release.kept import AROUND
 from trailveil.release.plan import Plan
 from trailveil.report.parts import duration
-from trailveil.traces.fields import FIELDS, NAME
+from trailveil.traces.fields import FIELDS, NAME, TYPE
 from trailveil.traces.retiming import Retiming
 
-_OF_NAMES = "it is what somebody wrote, and can name a place, a person or a day"
+# What is of a track and not of its fixes, and what it tells.
+_OF_TRACKS = {
+    NAME: "it is what somebody wrote, and can name a place, a person or a day",
+    TYPE: "it tells how you moved, in one word",
+}
 
 
 def kept(plan: Plan, asked: Sequence[str], retiming: Retiming) -> list[dict[str, Any]]:
@@ -20,16 +24,17 @@ def kept(plan: Plan, asked: Sequence[str], retiming: Retiming) -> list[dict[str,
     rows = plan.mechanism.rows
     rows = rows[retiming.kept(plan.trace.times[rows])]
     stated = {name: np.isfinite(values) for name, values in plan.trace.fields}
-    if plan.trace.names:
-        owners = np.array(plan.trace.tracks)[plan.trace.segments]
-        stated[NAME] = np.array([bool(name) for name in plan.trace.names])[owners]
+    for name, texts in ((NAME, plan.trace.names), (TYPE, plan.trace.types)):
+        if texts:
+            owners = np.array(plan.trace.tracks)[plan.trace.segments]
+            stated[name] = np.array([bool(text) for text in texts])[owners]
     return [
         {
             "field": name,
-            "unit": None if name == NAME else FIELDS[name].unit,
+            "unit": None if name in _OF_TRACKS else FIELDS[name].unit,
             "recorded": name in stated,
             "fixes": int(stated[name][rows].sum()) if name in stated else 0,
-            "tells": _OF_NAMES if name == NAME else FIELDS[name].tells,
+            "tells": _OF_TRACKS.get(name) or FIELDS[name].tells,
         }
         for name in asked
     ]
@@ -55,14 +60,14 @@ def not_protected(found: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _subject(one: dict[str, Any]) -> str:
-    if one["field"] == NAME:
-        return "The name of the track"
+    if one["field"] in _OF_TRACKS:
+        return f"The {one['field']} of the track"
     return f"{_spoken(one['field']).capitalize()} ({one['unit']})"
 
 
 def warnings(plan: Plan, found: Sequence[dict[str, Any]]) -> list[str]:
     """What to know of the fields that leave, the worst first, and of those that do not."""
-    leave = [one["field"] for one in found if one["fixes"]]
+    leave = [one["field"] for one in found if one["fixes"] and one["field"] != TYPE]
     said = []
     if {"speed", "course"} <= {*leave}:
         said.append(
@@ -101,7 +106,10 @@ def warnings(plan: Plan, found: Sequence[dict[str, Any]]) -> list[str]:
     for one in found:
         name = _spoken(one["field"])
         if not one["recorded"]:
-            said.append(f"No {name} is released: it was to be kept, but no fix states it.")
+            stating = (
+                "the recording states none that is known" if name == TYPE else "no fix states it"
+            )
+            said.append(f"No {name} is released: it was to be kept, but {stating}.")
         elif not one["fixes"]:
             said.append(
                 f"No {name} is released: it was to be kept, but every fix that states it is "

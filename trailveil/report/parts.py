@@ -85,24 +85,37 @@ def duration(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Sentences of a report. mark: what they stand behind; None for a paragraph of its own."""
+    """Sentences of a report. mark: what they stand behind; None for a paragraph of its own.
+
+    style: BOLD or YELLOW, on a terminal; else empty.
+    """
 
     mark: str | None
     words: str
+    style: str = ""
+
+
+BOLD, YELLOW = "1", "33"
+"""Styles of a terminal."""
+
+
+def styled(line: str, style: str) -> str:
+    """A line in a style, or as it is."""
+    return f"\x1b[{style}m{line}\x1b[0m" if style else line
 
 
 Line = str | Item
 """A part of a report: sentences, a title, or "" where a section ends."""
 
 
-def paragraph(sentences: str) -> list[Line]:
+def paragraph(sentences: str, style: str = "") -> list[Line]:
     """Sentences by themselves."""
-    return [Item(None, sentences)]
+    return [Item(None, sentences, style)]
 
 
-def listed(mark: str, items: list[str]) -> list[Line]:
+def listed(mark: str, items: list[str], style: str = "") -> list[Line]:
     """Items behind a mark."""
-    return [Item(mark, item) for item in items]
+    return [Item(mark, item, style) for item in items]
 
 
 def ending(found: dict[str, Any]) -> list[Line]:
@@ -126,12 +139,14 @@ def _laid_out(part: Line) -> list[str]:
     if isinstance(part, str):
         return [part]
     if part.mark is None:
-        return wrap(part.words, _WIDTH, initial_indent="  ", subsequent_indent="  ")
-    return wrap(
-        part.words,
-        _WIDTH,
-        initial_indent=f"  {part.mark}",
-        subsequent_indent=" " * (2 + len(part.mark)),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+        lines = wrap(part.words, _WIDTH, initial_indent="  ", subsequent_indent="  ")
+    else:
+        lines = wrap(
+            part.words,
+            _WIDTH,
+            initial_indent=f"  {part.mark}",
+            subsequent_indent=" " * (2 + len(part.mark)),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    return [styled(line, part.style) for line in lines]

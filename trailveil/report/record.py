@@ -18,6 +18,7 @@ from trailveil.privacy.guarantee import CIRCLE_68, Guarantee, mu_for
 from trailveil.release.cutting import way, withheld
 from trailveil.release.halving import leaving_half
 from trailveil.release.plan import Finding, Plan
+from trailveil.release.prices import Price
 from trailveil.release.request import Request
 from trailveil.report import everywhere, kept
 from trailveil.report.ledger import counted, past_what_was_stated, place_of
@@ -47,6 +48,7 @@ def record(
     keep: Sequence[str] = (),
     account: Account | None = None,
     there: Sequence[Visited] = (),
+    instead: Sequence[Price] = (),
 ) -> dict[str, Any]:
     """Everything that is said of a release.
 
@@ -54,7 +56,7 @@ def record(
     for None). private: whether protected times, and what could tell them, are listed; a report for
     others holds the worst of all protected parts instead. retiming: what becomes of the times.
     keep: the fields that were asked for. account: with all releases before, as the ledger counts
-    it. there: the places with names.
+    it. there: the places with names. instead: what other mechanisms would cost, for the owner.
     """
     fields = kept.kept(plan, keep, retiming)
     asked = _asked(plan, there)
@@ -101,6 +103,7 @@ def record(
         found["mechanism"] |= _of_design(plan)
         found["secrets"] = [_secret(one, zone) for one in plan.findings]
         found["designs"] = [one.proof for one in plan.designs]
+        found["instead"] = [_price(one) for one in instead]
     if private:
         found["warnings"] += [] if account is None else past_what_was_stated(account)
         found |= _for_the_owner(plan, there, account)
@@ -125,6 +128,18 @@ def _of_design(plan: Plan) -> dict[str, Any]:
         "gap": max(gaps) if gaps else None,
         "half_with": list(leaving_half(plan.trace, plan.request, plan.common)),
         "grid_deg": plan.grid.released_step,
+    }
+
+
+def _price(price: Price) -> dict[str, Any]:
+    return {
+        "mechanism": price.method.value,
+        "released_fixes": price.released_fixes,
+        "withheld_fixes": price.withheld_fixes,
+        "withheld_min": price.minutes,
+        "withheld_km": price.kilometres,
+        "rms_m": price.moved,
+        "within_min": price.within / 60,
     }
 
 

@@ -30,6 +30,7 @@ def in_sentences(found: dict[str, Any]) -> list[Line]:
         *place_lines(found.get("places", [])),
         *ledger_lines(found.get("ledger")),
         *_cost(found["mechanism"], found["times"]),
+        *listed("- ", [_instead(one) for one in found.get("instead", [])]),
         *ending(found),
     ]
 
@@ -158,6 +159,22 @@ def _cost(noise: dict[str, Any], times: dict[str, Any]) -> list[Line]:
     if instead := noise.get("half_with"):
         lines += paragraph(f"Less than half is left. Half is left with {' or '.join(instead)}.")
     return ["", "What it costs", *lines]
+
+
+def _instead(price: dict[str, Any]) -> str:
+    """What another mechanism would cost for the same promise."""
+    moved = f"moved by {metres(price['rms_m'])} on average within {price['within_min']:.0f} min"
+    option = f"(--mechanism {price['mechanism']})"
+    if price["mechanism"] == "noise":
+        stays = f"{left_out(price)} are left out" if price["withheld_fixes"] else "every fix stays"
+        return (
+            f"By noise instead: {stays}, {moved} of each part, and a street map can undo it "
+            f"{option}."
+        )
+    cut = f"{left_out(price)} are left out"
+    if price["mechanism"] == "both":
+        return f"By both instead: {cut}, and what remains is {moved} of each part {option}."
+    return f"By a cut instead: {cut} and all else is exact; a map does not undo it {option}."
 
 
 def left_out(noise: dict[str, Any]) -> str:

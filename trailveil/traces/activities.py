@@ -14,6 +14,9 @@ MIDDLE: Final = {"walk": 0.49, "run": 0.49, "ride": 1.2, "drive": 2.5}
 UNKNOWN: Final = "walk"
 """What is reckoned with where nobody says what it was: the slowest."""
 
+SPORTS: Final = {"walk": "walking", "run": "running", "ride": "cycling", "drive": "driving"}
+"""What each is called in files that are written, as other programs know it."""
+
 _WORDS: Final = {
     "walk": ("walk", "walking", "hike", "hiking", "trek", "trekking", "stroll"),
     "run": ("run", "running", "jog", "jogging"),

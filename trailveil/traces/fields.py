@@ -1,8 +1,8 @@
 """Fields of fixes that may be kept beside times and places: their names, units and bounds.
 
-They are numbers, but for what a track is called. None of them is read unless it is asked for by
-name, and what is read leaves as whole steps of a few decimals: the noise of floats would tell one
-device or file from another. Nothing in them is protected.
+They are numbers, but for what a track is called and what it is of. None of them is read unless it
+is asked for by name, and what is read leaves as whole steps of a few decimals: the noise of floats
+would tell one device or file from another. Nothing in them is protected.
 """
 
 from collections.abc import Iterable, Mapping
@@ -37,7 +37,8 @@ class Kept:
 FIELDS: Final[Mapping[str, Kept]] = {
     "elevation": Kept(
         *("m", 1, -1000.0, 50_000.0, "elevation_m"),
-        "a profile of elevations is found on a map, and gives the true path back without the noise",
+        "where fixes are moved, its profile is found on a map and gives the true path back; at a "
+        "place that is released exactly it tells what a map tells",
     ),
     "speed": Kept(
         *("m/s", 2, 0.0, 1000.0, "speed_m_s"),
@@ -69,7 +70,7 @@ FIELDS: Final[Mapping[str, Kept]] = {
 the difference of two distances is the length of the way in it."""
 
 NAME: Final = "name"
-"""What a track is called: text, the only one that may be kept."""
+"""What a track is called: the only free text that may be kept."""
 
 LONGEST_NAME: Final = 100
 """Characters of a name; what is longer is cut."""
@@ -89,12 +90,18 @@ NEVER: Final[Mapping[str, str]] = {
 """What is never released, and why, each reason with its subject."""
 
 
-KEEPABLE: Final = (*FIELDS, NAME)
+TYPE: Final = "type"
+"""What a track is of, in one of the words of `trailveil.traces.activities` and in no other."""
+
+ALL: Final = (*FIELDS, TYPE)
+"""What `all` stands for: a name is free text, and kept on request alone."""
+
+KEEPABLE: Final = (*ALL, NAME)
 """All that may be kept, by name."""
 
 
 def check_fields(names: Iterable[str]) -> tuple[str, ...]:
-    """Names of fields, each once, in the order of FIELDS, and NAME last.
+    """Names of fields, each once, in the order of KEEPABLE.
 
     Raises Refused for one that is never released, InvalidValue for one that there is not.
     """

@@ -6,7 +6,7 @@ has been checked. Between them stands `trailveil.traces.cleaning.clean`, which c
 Neither shows a position when printed: a trace in a log or a traceback would be a leak.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,11 @@ from trailveil.traces.fields import FIELDS, FieldValues, plain_name
 
 NANOSECONDS = 1_000_000_000
 """Nanoseconds in a second: times are exact integers, seconds are for mathematics."""
+
+
+def no_laps() -> NDArray[np.intp]:
+    """The laps of a recording that states none."""
+    return np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,9 @@ class Recording:
     track that each segment belongs to. fields: what was asked for besides, by the names of
     `trailveil.traces.fields`, (n,) each. names: what tracks are called, by their number, "" for
     none; empty unless it was asked for. activity: what the file states that it is, of
-    `trailveil.traces.activities`; "" for nothing known.
+    `trailveil.traces.activities`; "" for nothing known. types: the same of each track, by its
+    number; empty unless it was asked for. laps: (n,) number of the lap of each fix, or (0,) where
+    none are stated.
 
     Raises InvalidValue where the shapes do not fit together.
     """
@@ -71,6 +78,8 @@ class Recording:
     fields: FieldValues = ()
     names: tuple[str, ...] = ()
     activity: str = ""
+    types: tuple[str, ...] = ()
+    laps: NDArray[np.intp] = field(default_factory=no_laps)
 
     def __post_init__(self) -> None:
         _hold(self, "times", np.array(self.times, dtype="datetime64[ns]"))
@@ -100,8 +109,10 @@ class Trace:
         fix does not state it. Nothing in them is protected.
     names: what tracks are called, by their number, "" for none; empty unless it was asked for.
     activity: what the file states that it is, of `trailveil.traces.activities`; "" for nothing
-    known. repairs: sentences on what was mended in the recording, and on what was left out. timed:
-    whether its times are written.
+    known. types: the same of each track, by its number, to be written; empty unless it was asked
+    for. laps: (n,) number of the lap of each fix, or (0,) where none are stated. repairs: sentences
+    on what was mended in the recording, and on what was left out. timed: whether its times are
+    written.
 
     The arrays are copies and read-only. Raises InvalidValue where any of this does not hold.
     """
@@ -113,6 +124,8 @@ class Trace:
     fields: FieldValues = ()
     names: tuple[str, ...] = ()
     activity: str = ""
+    types: tuple[str, ...] = ()
+    laps: NDArray[np.intp] = field(default_factory=no_laps)
     repairs: tuple[str, ...] = ()
     timed: bool = True
 
@@ -149,17 +162,13 @@ class Trace:
                 f"mask must be {self.times.shape} of bool, got {rows.shape} of {rows.dtype}: "
                 "give one truth value for each fix"
             )
-        fields = rows_of_fields(self.fields, rows)
-        return Trace(
-            self.times[rows],
-            self.positions[rows],
-            self.segments[rows],
-            self.tracks,
-            fields,
-            self.names,
-            self.activity,
-            self.repairs,
-            self.timed,
+        return replace(
+            self,
+            times=self.times[rows],
+            positions=self.positions[rows],
+            segments=self.segments[rows],
+            fields=rows_of_fields(self.fields, rows),
+            laps=self.laps[rows] if self.laps.size else self.laps,
         )
 
 
@@ -198,12 +207,21 @@ def _hold_rows(owner: Recording | Trace, count: int) -> None:
     _hold(owner, "positions", positions)
     _hold(owner, "segments", segments)
     object.__setattr__(owner, "tracks", tracks)
+    laps = _whole(owner.laps, "laps", np.intp)
+    if laps.shape not in ((0,), (count,)):
+        raise InvalidValue(f"laps must be ({count},) or none, got {laps.shape}: one for each time")
+    _hold(owner, "laps", laps)
     object.__setattr__(owner, "fields", _fields(owner.fields, count))
     names = tuple(plain_name(name) for name in owner.names)
-    if names and len(names) <= max(tracks, default=-1):
-        raise InvalidValue(f"names must be one for each track, got {len(names)}: add empty ones")
+    types = tuple(owner.types)
+    for of_tracks in (names, types):
+        if of_tracks and len(of_tracks) <= max(tracks, default=-1):
+            raise InvalidValue(
+                f"names and types must be one for each track, got {len(of_tracks)}: add empty ones"
+            )
     object.__setattr__(owner, "names", names)
-    if owner.activity not in ("", *ACTIVITIES):
+    object.__setattr__(owner, "types", types)
+    if not {owner.activity, *types} <= {"", *ACTIVITIES}:
         raise InvalidValue(f"activity must be one of {', '.join(ACTIVITIES)} or empty, got another")
 
 

@@ -24,7 +24,7 @@ from trailveil.errors import UnreadableInput
 from trailveil.files.source import named
 from trailveil.gp.gaussian import FloatArray
 from trailveil.traces.cleaning import clean
-from trailveil.traces.fields import FIELDS
+from trailveil.traces.fields import ALL, FIELDS
 from trailveil.traces.formats import MOST_POINTS
 from trailveil.traces.formats.table import format_of
 from trailveil.traces.projection import frame_for
@@ -62,7 +62,7 @@ def scan(
     trace, _ = clean(recording, assume_utc=assume_utc, zone=zone, every=every)
     frame_for(trace.positions)
     protected = np.ones(len(trace), dtype=np.bool_) if chosen is None else _rows(trace, chosen)
-    fixes = format_of(*released).read(second.data, second.where, tuple(FIELDS), most)
+    fixes = format_of(*released).read(second.data, second.where, ALL, most)
     fixes = in_order(trace, fixes)
     near = fixes
     if LAYOUTS[second.format].whole:

@@ -7,7 +7,7 @@ comment.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
@@ -24,6 +24,7 @@ from trailveil.checks.scan.tokens import (
     from_table,
     from_xml,
 )
+from trailveil.traces.activities import SPORTS
 from trailveil.traces.formats.grid import Rows
 from trailveil.traces.formats.moments import format_moments
 from trailveil.traces.formats.tcx import totals
@@ -59,7 +60,8 @@ class Layout:
     """What releases of a format hold. tabular: a place begins with the number of its column.
 
     frame: names that may stand around a field that was kept, and hold nothing of their own.
-    computed: of what was released, more rules. whole: whether a release is, byte by byte, what is
+    computed: of what was released, more rules. types: where the type of a track may stand, once it
+    was kept, and its words. whole: whether a release is, byte by byte, what is
     written of its fixes; then the rules only tell what else there may be.
     """
 
@@ -67,13 +69,17 @@ class Layout:
     tabular: bool = False
     frame: frozenset[str] = frozenset()
     computed: Callable[[Recording], Mapping[Place, Rule]] | None = None
+    types: Mapping[Place, Rule] = field(default_factory=dict)
     whole: bool = False
 
-    def of(self, released: Recording) -> "Layout":
-        """The layout with the rules that are computed of what was released."""
-        if self.computed is None:
-            return self
-        return replace(self, rules={**self.rules, **self.computed(released)}, computed=None)
+    def of(self, released: Recording, *, typed: bool = False) -> "Layout":
+        """The layout with the rules that are computed of what was released.
+
+        typed: whether the types of tracks were kept.
+        """
+        computed = {} if self.computed is None else self.computed(released)
+        types = self.types if typed else {}
+        return replace(self, rules={**self.rules, **computed, **types}, computed=None)
 
     def rule(self, place: Place) -> Rule | None:
         """The rule for a place; None where a release has nothing there."""
@@ -202,7 +208,7 @@ _FIT: Final = [
     *(("file_id", name) for name in ("type", "manufacturer", "product", "time_created")),
     *(("event", name) for name in ("timestamp", "event", "event_type")),
     *(("record", name) for name in ("timestamp", "position_lat", "position_long")),
-    *(("lap", name) for name in (*_SPAN, "event", "event_type")),
+    *(("lap", name) for name in (*_SPAN, "total_distance", "event", "event_type")),
     *(("session", name) for name in (*_SPAN, "event", "event_type", "sport")),
     *(("session", name) for name in ("first_lap_index", "num_laps")),
     *(("activity", name) for name in ("timestamp", "total_timer_time", "num_sessions", "type")),
@@ -214,11 +220,12 @@ def _laps(released: Recording) -> dict[Place, Rule]:
     """What TCX states of laps: when they begin, how long and how far they are, as released."""
     if np.isnat(released.times).any() or not np.isfinite(released.positions).all():
         return {}
-    grid = np.round(released.positions * 1e6).astype(np.int64)
     times, own = released.times.astype(np.int64), released.segments
     starts = np.flatnonzero(np.diff(own, prepend=-1))
-    rows = Rows(times, grid, own, own, np.append(starts, times.size))
-    begins = _only(*format_moments(times[starts]))
+    bounds = np.append(starts, times.size)
+    tracks = np.array(released.tracks)[own]
+    rows = Rows(times, released.positions, tracks, own, bounds, lap_numbers=released.laps)
+    begins = _only(*format_moments(times[[lap[0][0] for lap in rows.laps()]]))
     seconds, metres = zip(*totals(rows), strict=True)
     return {
         (*_LAP[:3], "Id"): begins,
@@ -229,12 +236,25 @@ def _laps(released: Recording) -> dict[Place, Rule]:
 
 
 LAYOUTS: Final[Mapping[str, Layout]] = {
-    "GPX": Layout(_GPX, frame=_only("extensions", "TrackPointExtension", "metadata")),
+    "GPX": Layout(
+        _GPX,
+        frame=_only("extensions", "TrackPointExtension", "metadata"),
+        types={(*_FIX[:2], "type"): _only(*SPORTS.values())},
+    ),
     "FIT": Layout(dict.fromkeys(_FIT, _ANY), whole=True),
     "KML": Layout(_KML, frame=_KML_FRAME),
     "KMZ": Layout({**_KML, ("archive", "name"): _only("doc.kml")}, frame=_KML_FRAME),
-    "TCX": Layout(_TCX, frame=_only("Extensions", "TPX", "HeartRateBpm"), computed=_laps),
-    "GeoJSON": Layout(_GEOJSON, frame=_only("properties", "coordinateProperties")),
+    "TCX": Layout(
+        _TCX,
+        frame=_only("Extensions", "TPX", "HeartRateBpm"),
+        computed=_laps,
+        types={(*_LAP[:3], "@Sport"): _only("Other", "Running", "Biking")},
+    ),
+    "GeoJSON": Layout(
+        _GEOJSON,
+        frame=_only("properties", "coordinateProperties"),
+        types={("features", "[]", "properties", "activity"): _only(*SPORTS.values())},
+    ),
     "CSV": Layout(_TABLE, tabular=True),
     "TSV": Layout(_TABLE, tabular=True),
     "GeoParquet": Layout(_PARQUET, tabular=True),

@@ -30,6 +30,7 @@ from trailveil.checks.scan.findings import Leak, LeakKind
 from trailveil.checks.scan.known import Coordinates, Number, Tokens, numbers
 from trailveil.checks.scan.tokens import NAME, VALUE, Place
 from trailveil.errors import TrailveilError
+from trailveil.traces.fields import TYPE
 from trailveil.traces.formats import write
 from trailveil.traces.formats.table import FORMATS
 from trailveil.traces.projection import MICRO
@@ -66,11 +67,14 @@ def contents(
     coordinates: those of the protected fixes, and of all. fixes: what the reader finds in the
     released file. keep: names of fields that were kept. Raises UnreadableInput as readers do.
     """
-    layout, take = LAYOUTS[released.format].of(fixes), TAKERS[released.format]
-    names = [called for name in keep for called in (name, *KEPT_AS.get(name, ()))]
+    typed, take = TYPE in keep, TAKERS[released.format]
+    layout = LAYOUTS[released.format].of(fixes, typed=typed)
+    # A type stands at one place, so that others of that name stay what they are.
+    held = [name for name in keep if name != TYPE]
+    names = [called for name in held for called in (name, *KEPT_AS.get(name, ()))]
     kept = frozenset(filter(None, map(_plain, names)))
     if layout.whole:
-        if _as_written(released, fixes, kept):
+        if _as_written(released, fixes, kept, typed=typed):
             return ()
         found: tuple[Leak, ...] = ()
     else:
@@ -97,7 +101,7 @@ def on_grid(released: Recording) -> Recording:
     return replace(released, positions=np.where(near, grid, released.positions))
 
 
-def _as_written(released: File, fixes: Recording, kept: Collection[str]) -> bool:
+def _as_written(released: File, fixes: Recording, kept: Collection[str], *, typed: bool) -> bool:
     """Whether a file is, byte by byte, what is written of its fixes and of the fields kept."""
     order = np.argsort(fixes.times, kind="stable")
     fields = [
@@ -110,7 +114,11 @@ def _as_written(released: File, fixes: Recording, kept: Collection[str]) -> bool
     for found, exact in ((on_grid(fixes), False), (fixes, True)):
         places, stream = found.positions[order], io.BytesIO()
         try:
-            trace = Trace(times, places, fixes.segments[order], fixes.tracks, tuple(fields))
+            trace = Trace(
+                *(times, places, fixes.segments[order], fixes.tracks, tuple(fields)),
+                types=fixes.types if typed else (),
+                laps=fixes.laps[order] if fixes.laps.size else fixes.laps,
+            )
             grid = places if exact else None
             write(trace, stream, _SUFFIXES[released.format], grid=grid)
         except TrailveilError:

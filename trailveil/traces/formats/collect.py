@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from trailveil.errors import UnreadableInput
 from trailveil.traces.activities import activity_of, slowest
+from trailveil.traces.fields import TYPE
 from trailveil.traces.formats.moments import Moment, Trouble
 from trailveil.traces.formats.values import Values
 from trailveil.traces.trace import Recording, Seen
@@ -43,6 +44,7 @@ class Fixes:
     def __init__(self, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> None:
         self.values: Final = Values(wanted)
         self.most: Final = most
+        self._typed: Final = TYPE in wanted
         self._where: Final = where
         self._times = array("q")
         self._naive = bytearray()
@@ -50,6 +52,10 @@ class Fixes:
         self._segments = array("q")
         self._tracks: list[int] = []
         self._new_track = self._new_segment = True
+        self._lap = 0
+        self._laps = array("q")
+        self._lap_starts: list[list[int]] = [[]]  # of each track that was begun
+        self._starts_of: list[list[int]] = []  # of each that has a fix
         self._name = ""
         self._stated: list[set[str]] = [set()]
         self._moving: list[set[str]] = []
@@ -65,6 +71,7 @@ class Fixes:
         self._new_track = self._new_segment = True
         self._name = ""
         self._stated.append(set())
+        self._lap_starts.append([])
 
     def name(self, text: str) -> None:
         """What the track is called that has begun; of two the first counts."""
@@ -76,6 +83,14 @@ class Fixes:
     def activity(self, name: str) -> None:
         """What the track that has begun is, in the words of the file."""
         self._stated[-1].add(activity_of(name))
+
+    def begin_lap(self) -> None:
+        """What follows belongs to another lap."""
+        self._lap += 1
+
+    def lap_from(self, moment: int) -> None:
+        """A lap of the track that has begun starts at a time, nanoseconds since 1970."""
+        self._lap_starts[-1].append(moment)
 
     def begin_segment(self) -> None:
         """What follows belongs to another segment."""
@@ -99,10 +114,13 @@ class Fixes:
             if self._new_track:
                 self.values.call(self._tracks[-1], self._name)
                 self._moving.append(self._stated[-1])
+                self._starts_of.append(self._lap_starts[-1])
             self._new_track = self._new_segment = False
         self._positions.extend((latitude, longitude))
         self._times.append(NO_TIME)
         self._naive.append(False)
+        if self._lap:
+            self._laps.append(self._lap)
         self._segments.append(len(self._tracks) - 1)
         self.values.begin()
 
@@ -147,6 +165,7 @@ class Fixes:
         """What was collected. Raises UnreadableInput where that is nothing."""
         if not self._times:
             raise UnreadableInput(nothing(self._counts, self._where))
+        types = tuple(slowest(stated) for stated in self._moving)
         return Recording(
             np.array(self._times, dtype=np.int64).view("datetime64[ns]"),
             np.frombuffer(self._naive, dtype=np.bool_),
@@ -156,8 +175,20 @@ class Fixes:
             Seen(**self._counts | {"other_fields": len(self._fields)}),
             self.values.finished(),
             self.values.names(self._tracks[-1] + 1),
-            slowest(slowest(stated) for stated in self._moving),
+            slowest(types),
+            types if self._typed and any(types) else (),
+            self._laps_of_fixes(),
         )
+
+    def _laps_of_fixes(self) -> NDArray[np.intp]:
+        if not any(self._starts_of):
+            return np.array(self._laps, dtype=np.intp)
+        times, owners = np.array(self._times), np.array(self._tracks)[np.array(self._segments)]
+        laps = np.zeros(times.size, dtype=np.intp)
+        for track, starts in enumerate(self._starts_of):
+            own = owners == track
+            laps[own] = np.searchsorted(np.unique(starts), times[own], side="right")
+        return laps
 
 
 def too_many(where: str, most: int) -> UnreadableInput:

@@ -7,14 +7,15 @@ positions in 180/2^31 degree, which is finer than the grid of a release.
 """
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import BinaryIO, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trailveil.errors import UnwritableOutput
-from trailveil.traces.formats.grid import Rows, rows_of, whole_degrees
+from trailveil.traces.formats.grid import Rows, rows_of, way_lengths, whole_degrees
 from trailveil.traces.trace import NANOSECONDS, Trace
 
 _EPOCH = 631_065_600  # 1989-12-31T00:00:00Z, in seconds since 1970
@@ -34,7 +35,10 @@ _FILE_ID, _SESSION, _LAP, _RECORD, _EVENT, _ACTIVITY = 0, 18, 19, 20, 21, 34
 _LAYOUTS: Final[Mapping[int, tuple[tuple[int, int], ...]]] = {
     _FILE_ID: ((0, _ENUM), (1, _UINT16), (2, _UINT16), (4, _UINT32)),
     _EVENT: ((253, _UINT32), (0, _ENUM), (1, _ENUM)),
-    _LAP: ((253, _UINT32), (2, _UINT32), (7, _UINT32), (8, _UINT32), (0, _ENUM), (1, _ENUM)),
+    _LAP: (
+        *((253, _UINT32), (2, _UINT32), (7, _UINT32), (8, _UINT32), (9, _UINT32)),
+        *((0, _ENUM), (1, _ENUM)),
+    ),
     _SESSION: (
         *((253, _UINT32), (2, _UINT32), (7, _UINT32), (8, _UINT32), (0, _ENUM), (1, _ENUM)),
         *((5, _ENUM), (25, _UINT16), (26, _UINT16)),
@@ -50,13 +54,15 @@ _FIELDS: Final = (
     ("power", 7, _UINT16, 1, 0, 0xFFFF),
     ("temperature", 13, _SINT8, 1, 0, 0x7F),
 )
+_SPORTS: Final = {"run": 1, "ride": 2, "walk": 11, "drive": 24}
 _ACTIVITY_FILE, _DEVELOPMENT, _TIMER, _START, _STOP_ALL = 4, 255, 0, 0, 4
 
 
 def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
     """Write times of a trace at positions `grid`, (n, 2) whole microdegrees, as FIT activities.
 
-    A file of the chain for each track; each segment begins with a start of the timer. Raises
+    A file of the chain for each track; each segment begins with a start of the timer, and each lap
+    has its times and its length, of what is written. Raises
     UnwritableOutput for times that are no whole seconds from 1998 to 2125, and InvalidValue for a
     grid that does not fit.
     """
@@ -68,19 +74,28 @@ def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
             "times in FIT must be whole seconds from 1998 to 2125, got others: add --round-times "
             "1, or choose GPX (-o)"
         )
-    tracks = rows.tracks[rows.starts[:-1]]
-    for track in np.unique(tracks):
-        segments = np.flatnonzero(tracks == track)
-        body = b"".join(_messages(rows, stamps, segments.tolist()))
+    places = np.round(whole_degrees(rows.points) * _SEMICIRCLES).astype(np.int64)
+    # Lengths are of places as they are written: whoever reads them finds the same.
+    laps, lengths = rows.laps(), way_lengths(replace(rows, points=places / _SEMICIRCLES))
+    places = (places + 2**31) % 2**32 - 2**31
+    owners = [int(rows.tracks[lap[0][0]]) for lap in laps]
+    for track in sorted({*owners}):
+        own = [number for number, owner in enumerate(owners) if owner == track]
+        of_track = [laps[number] for number in own]
+        body = b"".join(_messages(rows, stamps, places, of_track, lengths[own].tolist()))
         head = struct.pack("<BBHI4s", 14, 0x20, 2195, len(body), b".FIT")
         head += struct.pack("<H", _checksum(head))
         stream.write(head + body + struct.pack("<H", _checksum(head + body)))
 
 
-def _messages(rows: Rows, stamps: NDArray[np.int64], segments: list[int]) -> Iterator[bytes]:
-    spans = [(int(rows.starts[one]), int(rows.starts[one + 1])) for one in segments]
-    first = min(int(stamps[start]) for start, _ in spans)
-    last = max(int(stamps[end - 1]) for _, end in spans)
+def _messages(
+    rows: Rows,
+    stamps: NDArray[np.int64],
+    places: NDArray[np.int64],
+    laps: Sequence[list[tuple[int, int]]],
+    lengths: Sequence[float],
+) -> Iterator[bytes]:
+    first, last = int(stamps[laps[0][0][0]]), max(int(stamps[lap[-1][1] - 1]) for lap in laps)
     fields = [(row, dict(rows.fields)[row[0]]) for row in _FIELDS if row[0] in dict(rows.fields)]
     yield _definition(_FILE_ID)
     yield _message(_FILE_ID, _ACTIVITY_FILE, _DEVELOPMENT, 0, first)
@@ -89,24 +104,31 @@ def _messages(rows: Rows, stamps: NDArray[np.int64], segments: list[int]) -> Ite
     layout = ((253, _UINT32), (0, _SINT32), (1, _SINT32), *own)
     yield _definition(_RECORD, layout)
     form = _form(layout)
-    places = np.round(whole_degrees(rows.points) * _SEMICIRCLES).astype(np.int64)
-    places = (places + 2**31) % 2**32 - 2**31
-    for start, end in spans:
-        yield _message(_EVENT, int(stamps[start]), _TIMER, _START)
-        for row in range(start, end):
-            values = [_value(one, texts[row]) for one, texts in fields]
-            lat, lon = places[row].tolist()
-            yield struct.pack(form, _LOCAL[_RECORD], int(stamps[row]), lat, lon, *values)
-        begins, ends = int(stamps[start]), int(stamps[end - 1])
-        yield _message(_EVENT, ends, _TIMER, _STOP_ALL)
-        took = min((ends - begins) * 1000, 0xFFFFFFFE)
-        yield _message(_LAP, ends, begins, took, took, 9, 1)
-    took = min((last - first) * 1000, 0xFFFFFFFE)
-    laps = min(len(spans), 0xFFFE)
+    bounds = {*rows.starts.tolist()}
+    for pieces, metres in zip(laps, lengths, strict=True):
+        for start, end in pieces:
+            if start in bounds:
+                yield _message(_EVENT, int(stamps[start]), _TIMER, _START)
+            for row in range(start, end):
+                values = [_value(one, texts[row]) for one, texts in fields]
+                lat, lon = places[row].tolist()
+                yield struct.pack(form, _LOCAL[_RECORD], int(stamps[row]), lat, lon, *values)
+            if end in bounds:
+                yield _message(_EVENT, int(stamps[end - 1]), _TIMER, _STOP_ALL)
+        begins, ends = int(stamps[pieces[0][0]]), int(stamps[pieces[-1][1] - 1])
+        took, way = _milli(ends - begins), min(round(metres * 100), 0xFFFFFFFE)
+        yield _message(_LAP, ends, begins, took, took, way, 9, 1)
+    took = _milli(last - first)
+    count = min(len(laps), 0xFFFE)
     yield _definition(_SESSION)
-    yield _message(_SESSION, last, first, took, took, 8, 1, 0, 0, laps)
+    stated = rows.types[rows.tracks[laps[0][0][0]]] if rows.types else ""
+    yield _message(_SESSION, last, first, took, took, 8, 1, _SPORTS.get(stated, 0), 0, count)
     yield _definition(_ACTIVITY)
     yield _message(_ACTIVITY, last, took, 1, 0, 26, 1)
+
+
+def _milli(seconds: int) -> int:
+    return min(seconds * 1000, 0xFFFFFFFE)
 
 
 _LOCAL: Final = {number: local for local, number in enumerate((*_LAYOUTS, _RECORD))}

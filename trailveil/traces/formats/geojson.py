@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, Final
 from numpy.typing import ArrayLike
 
 from trailveil.errors import UnreadableInput
+from trailveil.traces.activities import SPORTS
 from trailveil.traces.fields import FIELDS, NAME
 from trailveil.traces.formats.collect import MOST_POINTS, number
 from trailveil.traces.formats.columns import Columns, columns_beside
@@ -76,6 +77,8 @@ def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
         owner = f'"track":{rows.tracks[start]},"segment":{index},' if several else ""
         if rows.names and (name := rows.names[rows.tracks[start]]):
             owner += f'"name":{json.dumps(name)},'
+        if rows.types and (stated := rows.types[rows.tracks[start]]):
+            owner += f'"activity":"{SPORTS[stated]}",'
         if len(places) > 1:
             kind, shape = "LineString", f"[{','.join(places)}]"
             stated = f'"coordTimes":[{",".join(times)}]'

@@ -18,6 +18,7 @@ from xml.sax.xmlreader import AttributesImpl
 from numpy.typing import ArrayLike
 
 from trailveil.errors import UnreadableInput
+from trailveil.traces.activities import SPORTS
 from trailveil.traces.fields import NAME
 from trailveil.traces.formats.collect import MOST_POINTS, Fixes, number
 from trailveil.traces.formats.grid import Rows, degrees, rows_of
@@ -82,6 +83,8 @@ def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
             track = rows.tracks[start]
             if rows.names and rows.names[track]:
                 stream.write(f"<name>{escape(rows.names[track])}</name>\n".encode())
+            if rows.types and rows.types[track]:
+                stream.write(f"<type>{SPORTS[rows.types[track]]}</type>\n".encode())
         stream.write("\n".join(["<trkseg>", *_lines(rows, start, end), "</trkseg>", ""]).encode())
     stream.write(b"</gpx>\n" if track < 0 else b"</trk>\n</gpx>\n")
 

@@ -3,7 +3,7 @@
 Degrees are whole microdegrees (int64), or exactly those that were recorded (float64).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from trailveil.errors import InvalidValue
 from trailveil.traces.fields import as_text
 from trailveil.traces.projection import MICRO
-from trailveil.traces.trace import Trace
+from trailveil.traces.trace import Trace, no_laps
 
 _LEAST, _MOST = np.array([-90.0, -180.0]), np.array([90.0, 180.0])
 _RADIUS = 6_371_008.8  # metres of the sphere
@@ -30,9 +30,9 @@ class Rows:
     times: (n,) int64, nanoseconds since 1970 UTC; points: (n, 2) latitude and longitude, int64 in
     microdegrees or float64 in degrees; tracks, segments: (n,) numbers from 0 without gaps, since
     what has no fix is left out; starts: index of the first row of each segment, and n; fields: by
-    name, n decimal numbers as text, "" for none; one that no row states is left out; names: of
-    tracks, if any has one; decimals: of whole microdegrees, as many as the finest point has;
-    timed: whether times are written.
+    name, n decimal numbers as text, "" for none; one that no row states is left out; names,
+    types: of tracks, if any has one; decimals: of whole microdegrees, as many as the finest point
+    has; timed: whether times are written; lap_numbers: (n,) as they are stated, else (0,).
     """
 
     times: NDArray[np.int64]
@@ -42,8 +42,29 @@ class Rows:
     starts: NDArray[np.intp]
     fields: Texts = ()
     names: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
     decimals: int = 6
     timed: bool = True
+    lap_numbers: NDArray[np.intp] = field(default_factory=no_laps)
+
+    def laps(self) -> list[list[tuple[int, int]]]:
+        """The pieces of each lap: first row, and the one behind. Segments are laps where none are.
+
+        A lap has several pieces where segments begin in it.
+        """
+        begins = np.zeros(len(self.times) + 1, dtype=np.bool_)
+        begins[self.starts] = True
+        if not self.lap_numbers.size:
+            return [[span] for span in pairwise(np.flatnonzero(begins).tolist())]
+        changes = np.diff(self.lap_numbers, prepend=-1) != 0
+        changes |= np.diff(self.tracks, prepend=-1) != 0
+        begins[:-1] |= changes
+        found: list[list[tuple[int, int]]] = []
+        for start, end in pairwise(np.flatnonzero(begins).tolist()):
+            if changes[start]:
+                found.append([])
+            found[-1].append((start, end))
+        return found
 
 
 def rows_of(trace: Trace, grid: ArrayLike) -> Rows:
@@ -55,13 +76,17 @@ def rows_of(trace: Trace, grid: ArrayLike) -> Rows:
     numbers, inverse = np.unique(owners, return_inverse=True)
     tracks = inverse[segments]
     starts = np.searchsorted(segments, np.arange(len(found) + 1))
-    texts = ((name, as_text(name, values[order])) for name, values in trace.fields)
-    fields = tuple((name, cells) for name, cells in texts if any(cells))
-    names = tuple(trace.names[number] for number in numbers) if any(trace.names) else ()
+    cells_of = ((name, as_text(name, values[order])) for name, values in trace.fields)
+    fields = tuple((name, cells) for name, cells in cells_of if any(cells))
+    names, types = (
+        tuple(texts[number] for number in numbers) if any(texts) else ()
+        for texts in (trace.names, trace.types)
+    )
+    laps = trace.laps[order] if trace.laps.size else trace.laps
     own = (trace.times[order], points[order], tracks, segments, starts)
     exact = points.dtype != np.int64
     decimals = 6 if exact else max(1, decimals_of(points, 6))
-    return Rows(*own, fields, names, decimals, trace.timed)
+    return Rows(*own, fields, names, types, decimals, trace.timed, laps)
 
 
 def decimals_of(whole: NDArray[Any], most: int) -> int:
@@ -72,14 +97,15 @@ def decimals_of(whole: NDArray[Any], most: int) -> int:
 
 
 def way_lengths(rows: Rows) -> NDArray[np.float64]:
-    """Metres of the way of each segment, on a sphere."""
+    """Metres of the way of each lap, on a sphere; none from one segment to the next."""
     latitude, longitude = np.radians(whole_degrees(rows.points)).T
     lat, lon = np.diff(latitude), np.diff(longitude)
     half = np.sin(lat / 2) ** 2
     half += np.cos(latitude[1:]) * np.cos(latitude[:-1]) * np.sin(lon / 2) ** 2
     steps = 2 * _RADIUS * np.arcsin(np.sqrt(np.minimum(half, 1.0)))
-    starts = rows.starts.tolist()
-    return np.array([steps[start : end - 1].sum() for start, end in pairwise(starts)])
+    return np.array(
+        [sum(steps[start : end - 1].sum() for start, end in pieces) for pieces in rows.laps()]
+    )
 
 
 def degrees(micro: int | float, decimals: int = 6) -> str:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from trailveil.errors import Unavailable, UnreadableInput, UnwritableOutput, installing
 from trailveil.files.source import named
-from trailveil.traces.fields import FIELDS
+from trailveil.traces.fields import ALL, FIELDS, TYPE
 from trailveil.traces.formats.collect import MOST_POINTS
 from trailveil.traces.trace import Recording, Trace
 
@@ -145,6 +145,7 @@ FORMATS: tuple[Format, ...] = (
         _writer("gpx"),
         names=True,
         untimed=True,
+        fields=ALL,
     ),
     Format(
         "FIT",
@@ -152,7 +153,7 @@ FORMATS: tuple[Format, ...] = (
         lambda head: b".fit" in head[:14],
         _reader("fit"),
         _writer("fit_writing"),
-        fields=("elevation", "speed", "heart_rate", "cadence", "power", "temperature"),
+        fields=("elevation", "speed", "heart_rate", "cadence", "power", "temperature", TYPE),
     ),
     Format(
         "TCX",
@@ -160,7 +161,7 @@ FORMATS: tuple[Format, ...] = (
         _holds(b"trainingcenterdatabase"),
         _reader("tcx"),
         _writer("tcx"),
-        fields=("elevation", "speed", "heart_rate", "cadence", "power"),
+        fields=("elevation", "speed", "heart_rate", "cadence", "power", TYPE),
     ),
     Format("KML", (".kml",), _is_kml, _reader("kml"), _writer("kml"), names=True),
     Format("KMZ", (".kmz",), _begins(_ZIP), _reader("kmz"), _writer("kmz"), names=True),
@@ -173,6 +174,7 @@ FORMATS: tuple[Format, ...] = (
         _JSON,
         _writer("geojson"),
         names=True,
+        fields=ALL,
     ),
     Format("Moving Features", (".mfjson",), _MOVING, _JSON),
     Format("Google Timeline", (), _is_timeline, _JSON),

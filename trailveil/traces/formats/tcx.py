@@ -1,18 +1,18 @@
 """TCX (Garmin Training Center): fixes of activities in; times and positions out.
 
 Read are Trackpoint elements of Activities: Time, and Position with LatitudeDegrees and
-LongitudeDegrees. Each Track is a segment, each Activity a track. A Trackpoint without a Position is
-a record of something else (a heart rate, a pause) and no fix. Courses are plans, and counted. What
-is asked for besides is taken from the parts of a Trackpoint that Garmin's schemas name. It is read
-from the same guarded parser as GPX, for the same reasons; tcxreader builds a whole tree, and gives
-up a file for one bad number.
+LongitudeDegrees. Each Track is a segment, each Lap a lap, each Activity a track. A Trackpoint
+without a Position is a record of something else (a heart rate, a pause) and no fix. Courses are
+plans, and counted. What is asked for besides is taken from the parts of a Trackpoint that Garmin's
+schemas name. It is read from the same guarded parser as GPX, for the same reasons; tcxreader builds
+a whole tree, and gives up a file for one bad number.
 
-Written is an Activity for each track, and a Lap with one Track for each segment. What the schema
-asks a Lap for besides is computed from what is released (`totals`), or nothing.
+Written is an Activity for each track, a Lap for each lap (for each segment, where none are stated),
+and in it a Track for each segment. What the schema asks a Lap for besides is computed from what is
+released (`totals`), or nothing.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import BinaryIO, Final
 from xml.sax import ContentHandler
 from xml.sax.xmlreader import AttributesImpl
@@ -38,6 +38,8 @@ _FIELDS: Final = {
     "Extensions/TPX/Watts": "power",
     "Extensions/TPX/RunCadence": "cadence",
 }
+# What an activity is called in it; others have no word.
+_SPORTS: Final = {"run": "Running", "ride": "Biking"}
 _DEEPEST = len(_POINT) + 3
 _HEAD = (
     '<?xml version="1.0" encoding="UTF-8"?>\n<TrainingCenterDatabase '
@@ -68,34 +70,32 @@ def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
     rows = rows_of(trace, grid)
     stream.write(_HEAD.encode())
     track = -1
-    for (start, end), (seconds, metres) in zip(_spans(rows), totals(rows), strict=True):
-        times = format_moments(rows.times[start:end])
+    for pieces, (seconds, metres) in zip(rows.laps(), totals(rows), strict=True):
+        start = pieces[0][0]
+        begins = format_moments(rows.times[start : start + 1])[0]
         lines = [] if track in {-1, rows.tracks[start]} else ["</Activity>"]
         if rows.tracks[start] != track:
             track = int(rows.tracks[start])
-            lines += ['<Activity Sport="Other">', f"<Id>{times[0]}</Id>"]
+            sport = _SPORTS.get(rows.types[track] if rows.types else "", "Other")
+            lines += [f'<Activity Sport="{sport}">', f"<Id>{begins}</Id>"]
         lines += [
-            f'<Lap StartTime="{times[0]}"><TotalTimeSeconds>{seconds}</TotalTimeSeconds>'
+            f'<Lap StartTime="{begins}"><TotalTimeSeconds>{seconds}</TotalTimeSeconds>'
             f"<DistanceMeters>{metres}</DistanceMeters><Calories>0</Calories>"
-            "<Intensity>Active</Intensity><TriggerMethod>Manual</TriggerMethod><Track>",
-            *_points(rows, start, end, times),
-            "</Track></Lap>\n",
+            "<Intensity>Active</Intensity><TriggerMethod>Manual</TriggerMethod>",
         ]
-        stream.write("\n".join(lines).encode())
+        for piece in pieces:
+            lines += ["<Track>", *_points(rows, *piece), "</Track>"]
+        stream.write("\n".join([*lines, "</Lap>\n"]).encode())
     stream.write(f"{'' if track < 0 else '</Activity>'}{_TAIL}".encode())
 
 
 def totals(rows: Rows) -> list[tuple[str, str]]:
-    """Seconds and metres of each segment, as they are written: of what is released."""
-    lengths = way_lengths(rows)
+    """Seconds and metres of each lap, as they are written: of what is released."""
+    times, lengths = rows.times, way_lengths(rows)
     return [
-        (_decimal(int(rows.times[end - 1]) - int(rows.times[start])), f"{length:.1f}")
-        for (start, end), length in zip(_spans(rows), lengths, strict=True)
+        (_decimal(int(times[pieces[-1][1] - 1]) - int(times[pieces[0][0]])), f"{length:.1f}")
+        for pieces, length in zip(rows.laps(), lengths, strict=True)
     ]
-
-
-def _spans(rows: Rows) -> list[tuple[int, int]]:
-    return list(pairwise(rows.starts.tolist()))
 
 
 def _decimal(nanoseconds: int) -> str:
@@ -103,7 +103,8 @@ def _decimal(nanoseconds: int) -> str:
     return f"{whole}.{part:09d}".rstrip("0").rstrip(".")
 
 
-def _points(rows: Rows, start: int, end: int, times: list[str]) -> list[str]:
+def _points(rows: Rows, start: int, end: int) -> list[str]:
+    times = format_moments(rows.times[start:end])
     fields = {name: texts[start:end] for name, texts in rows.fields}
     none = [""] * (end - start)
 
@@ -186,6 +187,8 @@ class _Activities(ContentHandler):
         if own == "Activity":
             self.fixes.begin_track()
             self.fixes.activity(attrs.get("Sport") or "")
+        elif own == "Lap":
+            self.fixes.begin_lap()
         elif own == "Track":
             self.fixes.begin_segment()
 
