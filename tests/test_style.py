@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 from codecs import decode
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -128,3 +129,14 @@ def test_habit(find: Finder, files: Callable[[], list[Path]]) -> None:
 def test_the_check_can_fail(find: Finder, bad: str, good: str) -> None:
     assert len(list(find(bad))) == 1
     assert list(find(good)) == []
+
+
+def test_no_class_name_stands_twice() -> None:
+    """One idea has one type, which is found by its name. Private ones are of their file alone."""
+    names = Counter(
+        node.name
+        for path in (ROOT / "trailveil").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef) and node.name[0] != "_"
+    )
+    assert [name for name, count in names.items() if count > 1] == []

@@ -8,10 +8,10 @@ from trailveil.designer.everywhere import alone, every_value, noise_everywhere
 from trailveil.errors import InvalidValue, Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Kernel, Matern12, Matern32, White
-from trailveil.privacy.anytime import Assumed, Movement, left, worst
+from trailveil.privacy.anytime import Assumed, PriorMovement, left, worst
 from trailveil.privacy.prior import Prior
 
-PERSON = Movement(3.0, 60.0, 4.0, 1e10)
+PERSON = PriorMovement(3.0, 60.0, 4.0, 1e10)
 EVERYBODY = Assumed((1.0, 3.0, 10.0), 3600.0)
 KERNEL = IntegratedOU(3.0, 60.0) + Constant(1e5) + White(2.0)
 

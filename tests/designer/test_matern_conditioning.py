@@ -14,7 +14,7 @@ from tests.designer.test_window_conditioning import HALF, dense, drawn_fixes, fa
 from tests.oracles.dense_movement import Released, Returning, Rows, variance_of
 from trailveil.designer.window import WindowNoise, window_noise
 from trailveil.errors import Refused
-from trailveil.privacy.exposure import Exposure
+from trailveil.privacy.exposure import TrackExposure
 from trailveil.privacy.knowledge import ACCURACY, Knowledge
 from trailveil.privacy.movement import Matern
 from trailveil.release.request import Request
@@ -79,7 +79,7 @@ def case(
 
 
 def metres(who: Knowledge, sides: int, away: float | None) -> float:
-    return Exposure(who.name, BOUND, who.variance(sides, away) ** 0.5).posterior
+    return TrackExposure(who.name, BOUND, who.variance(sides, away) ** 0.5).posterior
 
 
 @pytest.mark.parametrize("sides", [1, 2])

@@ -25,7 +25,7 @@ from trailveil.privacy.anytime import (
     PATH_SLACK,
     SETTLED_SLACK,
     Assumed,
-    Movement,
+    PriorMovement,
     Worst,
     left,
     movement_of,
@@ -40,7 +40,7 @@ from trailveil.release.request import Method, Request
 from trailveil.traces.selection import Stretch
 
 LEVEL, WHITE = 1e5, 2.0
-PERSON = Movement(3.0, 60.0, WHITE**2, LEVEL**2)
+PERSON = PriorMovement(3.0, 60.0, WHITE**2, LEVEL**2)
 NOISE = (Matern32(120.0), Matern32(1920.0), Matern12(60.0), Matern12(480.0))
 VARIANCES = np.array([400.0, 300.0, 150.0, 250.0]) ** 2
 # Room for the finite level and for rounding.

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from trailveil.privacy.exposure import Exposure
+from trailveil.privacy.exposure import TrackExposure
 
 
 @pytest.mark.parametrize(
@@ -18,8 +18,8 @@ from trailveil.privacy.exposure import Exposure
     ],
 )
 def test_precisions_add(loss: float, prior: float, left: float) -> None:
-    assert Exposure("somebody", loss, prior).posterior == pytest.approx(left, rel=1e-15)
+    assert TrackExposure("somebody", loss, prior).posterior == pytest.approx(left, rel=1e-15)
 
 
 def test_somebody_without_any_idea_is_the_default() -> None:
-    assert Exposure("somebody", 0.25) == Exposure("somebody", 0.25, math.inf)
+    assert TrackExposure("somebody", 0.25) == TrackExposure("somebody", 0.25, math.inf)

@@ -24,7 +24,7 @@ from trailveil.designer.stepping import positive, until_met
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Kernel, Matern12, Matern32, Scaled, Sum
-from trailveil.privacy.anytime import Assumed, Movement, Worst, left, movement_of, worst
+from trailveil.privacy.anytime import Assumed, PriorMovement, Worst, left, movement_of, worst
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior
 
@@ -63,7 +63,7 @@ class Everywhere:
         return Mechanism(times, np.empty((np.size(times), 0)), process=self.kernel)
 
 
-def noise_everywhere(person: Movement, assumed: Assumed, bound: float) -> Everywhere:
+def noise_everywhere(person: PriorMovement, assumed: Assumed, bound: float) -> Everywhere:
     """The least noise of the family under which no loss is above `bound` (1 / unit^2).
 
     Raises NumericalError where none is found, InvalidValue for numbers out of range.
@@ -113,12 +113,12 @@ def every_value(prior: Prior, per_point: float, *, budget: bool) -> Mechanism:
     return Mechanism(prior.times, np.empty((prior.times.size, 0)), process=found)
 
 
-def alone(person: Movement) -> Assumed:
+def alone(person: PriorMovement) -> Assumed:
     """Nobody but who knows the prior and nothing else."""
     return Assumed((person.std,), know=False)
 
 
-def _family(person: Movement, assumed: Assumed) -> tuple[Matern12 | Matern32, ...]:
+def _family(person: PriorMovement, assumed: Assumed) -> tuple[Matern12 | Matern32, ...]:
     """Kernels of deviation one: smooth ones up to the longest stay, then the rough one."""
     fastest = _FASTEST * person.time_constant
     longest = max(assumed.longest_stay / fastest, 1.0)
@@ -129,7 +129,7 @@ def _family(person: Movement, assumed: Assumed) -> tuple[Matern12 | Matern32, ..
 
 
 def _least(
-    person: Movement, assumed: Assumed, noise: tuple[Matern12 | Matern32, ...], bound: float
+    person: PriorMovement, assumed: Assumed, noise: tuple[Matern12 | Matern32, ...], bound: float
 ) -> FloatArray:
     """The variances (m,) of the convex program on a few points, to a few digits.
 

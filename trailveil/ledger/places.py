@@ -28,7 +28,7 @@ from trailveil.gp.kernels import Kernel
 from trailveil.gp.randomness import derive, normals
 from trailveil.ledger import ID_BYTES, NO_ID, Book, Ledger
 from trailveil.privacy.adversaries import Named
-from trailveil.privacy.exposure import Exposure
+from trailveil.privacy.exposure import TrackExposure
 from trailveil.privacy.false_tracks import Knots
 from trailveil.privacy.priors import BUILT_IN
 from trailveil.release.common import Common
@@ -338,7 +338,7 @@ def _read(record: dict[str, Any]) -> Place:
     noise = None
     if stored := record.get("noise"):  # earlier versions have other fields in its place
         knots, root = Knots(tuple(stored["knots"])), np.array(stored["root"], dtype=np.float64)
-        noise = PlaceNoise(knots, root, tuple(Exposure(*one) for one in stored["left"]))
+        noise = PlaceNoise(knots, root, tuple(TrackExposure(*one) for one in stored["left"]))
     if record["prior"] not in BUILT_IN:
         raise InvalidValue("the prior of a place must be a built-in one")
     return Place(

@@ -34,7 +34,7 @@ _SHORTEST, _FORGOTTEN = 1.0, 40.0
 
 
 @dataclass(frozen=True, slots=True)
-class Movement:
+class PriorMovement:
     """A prior of movement: integrated Ornstein-Uhlenbeck, a level, measurement noise.
 
     std: of the velocity. time_constant: seconds. white, level: variances.
@@ -85,7 +85,7 @@ class StationaryExposure:
         return np.asarray(more - less + slack * (more + less) + 1 / level)
 
 
-def movement_of(kernel: Kernel) -> Movement:
+def movement_of(kernel: Kernel) -> PriorMovement:
     """A kernel as a prior of movement; Refused where it is another."""
     terms = kernel.terms()
     moving = [term for term in terms if isinstance(term, IntegratedOU)]
@@ -98,11 +98,11 @@ def movement_of(kernel: Kernel) -> Movement:
             "another: its proof knows no other movement; fit such a prior (trailveil fit), or use "
             "--mechanism cut, which assumes a pace and no prior"
         )
-    return Movement(moving[0].std, moving[0].time_constant, white, level)
+    return PriorMovement(moving[0].std, moving[0].time_constant, white, level)
 
 
 def left(
-    person: Movement,
+    person: PriorMovement,
     assumed: Assumed,
     noise: Sequence[Matern12 | Matern32],
     variances: FloatArray,
@@ -137,7 +137,7 @@ def left(
 
 
 def _with_path(
-    made: Motion, person: Movement, assumed: Assumed, stays: FloatArray, shape: tuple[int, int]
+    made: Motion, person: PriorMovement, assumed: Assumed, stays: FloatArray, shape: tuple[int, int]
 ) -> StationaryExposure:
     """What is left to who knows the path but around the place or the stay."""
     away, left_, before = assumed.path_away, [], []
@@ -225,7 +225,7 @@ def _readouts(made: Motion, generator: FloatArray, aways: FloatArray) -> FloatAr
     return rows
 
 
-def _path_variance(person: Movement, speed: float, intensity: float, away: float) -> float:
+def _path_variance(person: PriorMovement, speed: float, intensity: float, away: float) -> float:
     """P of a place whose path is known with white noise of an intensity, but for so long around it.
 
     In units of the time constant and the speed.
@@ -260,7 +260,10 @@ class Worst:
 
 
 def worst(
-    person: Movement, assumed: Assumed, noise: Sequence[Matern12 | Matern32], variances: FloatArray
+    person: PriorMovement,
+    assumed: Assumed,
+    noise: Sequence[Matern12 | Matern32],
+    variances: FloatArray,
 ) -> list[Worst]:
     """The worst case of each kind of adversary under a noise of variances (m,).
 

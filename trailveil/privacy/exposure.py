@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Exposure:
+class TrackExposure:
     """How well one adversary can locate a protected place, at best.
 
     loss: 1 / m^2, posterior precision less prior precision. prior: metres per coordinate (standard

@@ -25,7 +25,7 @@ import numpy as np
 from trailveil.designer.table import Cache, noise_of
 from trailveil.errors import InvalidValue, Refused
 from trailveil.gp.gaussian import FloatArray
-from trailveil.privacy.exposure import Exposure
+from trailveil.privacy.exposure import TrackExposure
 from trailveil.privacy.false_tracks import Knots
 from trailveil.privacy.movement import Matern, Movement
 from trailveil.release.request import Request
@@ -57,7 +57,7 @@ class PlaceNoise:
 
     knots: Knots
     root: FloatArray
-    left: tuple[Exposure, ...]
+    left: tuple[TrackExposure, ...]
 
     @property
     def reach(self) -> float:
@@ -151,7 +151,7 @@ def place_noise(
         raise InvalidValue(f"what is known must begin within {_APART:g} s of a window, got later")
     noise = noise_of(_SHAPED_FOR, 1, who, request.bound / ways, cache)
     left = [
-        Exposure(
+        TrackExposure(
             f"{x.name}{'' if x.place is None else ' of each way'}",
             request.bound,
             (x.variance(1, x.place) / ways) ** 0.5,

@@ -20,7 +20,7 @@ from trailveil.designer.table import Cache, noise_of, stored_noise
 from trailveil.designer.window import WindowNoise, together
 from trailveil.errors import BeyondPrior, InvalidValue, Refused
 from trailveil.privacy.anytime import Worst
-from trailveil.privacy.exposure import Exposure
+from trailveil.privacy.exposure import TrackExposure
 from trailveil.privacy.guarantee import CIRCLE_68, Guarantee
 from trailveil.privacy.knowledge import Knowledge
 from trailveil.privacy.mechanism import LARGEST_STD, Mechanism, no_noise
@@ -51,7 +51,7 @@ class Finding:
     fixes: int
     withheld: int
     guarantee: Guarantee
-    exposures: tuple[Exposure, ...]
+    exposures: tuple[TrackExposure, ...]
     cut: float | None = None
     sides: int = 2
     place: int = 0
@@ -94,7 +94,7 @@ class Plan:
         return max((one.guarantee for one in self.findings), key=lambda one: one.mu)
 
     @property
-    def exposures(self) -> tuple[Exposure, ...]:
+    def exposures(self) -> tuple[TrackExposure, ...]:
         """What each adversary learns of each part."""
         return tuple(one for finding in self.findings for one in finding.exposures)
 
@@ -319,12 +319,12 @@ def _finding(window: Window, request: Request, mechanism: Mechanism, cut: float 
     if cut is not None and request.method is not Method.NOISE:
         # A visit that another recording had may be longer ago than its cut.
         left = window.left(request.paces, max(cut, np.nextafter(window.silence, 0.0)))
-        exposures.append(Exposure(HAS_THE_REST, 1 / left))
+        exposures.append(TrackExposure(HAS_THE_REST, 1 / left))
     if request.method is not Method.CUT:
         bound = request.bound if request.leave is None else _bound_for(request)
         for one in request.adversaries:
             known = one.variance(window.sides(), one.place)
-            exposures.append(Exposure(one.name, bound, known**0.5))
+            exposures.append(TrackExposure(one.name, bound, known**0.5))
     worst = max(one.loss for one in exposures)
     radius, wide = request.radius * request.scale, request.wide
     withheld = window.inside & ~np.asarray(mechanism.released)

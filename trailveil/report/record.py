@@ -13,7 +13,7 @@ import numpy as np
 
 from trailveil.ledger.accounting import Account
 from trailveil.ledger.places import Place, Visited
-from trailveil.privacy.exposure import Exposure
+from trailveil.privacy.exposure import TrackExposure
 from trailveil.privacy.guarantee import CIRCLE_68, Guarantee, mu_for
 from trailveil.release.cutting import way, withheld
 from trailveil.release.halving import leaving_half
@@ -255,7 +255,7 @@ def _secret(finding: Finding, zone: tzinfo | None) -> dict[str, Any]:
     }
 
 
-def _exposure(finding: Finding, one: Exposure) -> dict[str, Any]:
+def _exposure(finding: Finding, one: TrackExposure) -> dict[str, Any]:
     """What one adversary loses at most, and the least it is left with and knew before."""
     share = (one.loss / max(each.loss for each in finding.exposures)) ** 0.5
     before = CIRCLE_68 * one.prior

@@ -18,7 +18,7 @@ from trailveil.traces.fields import FIELDS, check_fields
 from trailveil.traces.formats.columns import Columns, columns_beside, columns_of
 from trailveil.traces.formats.field_columns import FieldColumn, field_columns
 from trailveil.traces.formats.people import may_name_people
-from trailveil.traces.formats.tabular import Rows, add_arrays
+from trailveil.traces.formats.tabular import RowCollector, add_arrays
 from trailveil.traces.trace import Recording, Trace
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _recording(frame: Any, index: Any, wanted: Sequence[str] = ()) -> Recording:
         )
     times, naive = _times(index if roles.time is None else frame.iloc[:, roles.time])
     positions = _degrees(frame, roles) if geometry is None else _points(frame)
-    rows = Rows(roles, _WHERE, wanted)
+    rows = RowCollector(roles, _WHERE, wanted)
     tracks, segments, people = (
         [None] * len(frame) if i is None else _cells(frame.iloc[:, i])
         for i in (roles.track, roles.segment, roles.person)

@@ -10,7 +10,7 @@ from trailveil.checks.attacks import suite, trials
 from trailveil.checks.attacks.trials import Trial
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.adversaries import DEFAULT, Named
-from trailveil.privacy.exposure import Exposure
+from trailveil.privacy.exposure import TrackExposure
 from trailveil.privacy.guarantee import Guarantee
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior
@@ -41,11 +41,11 @@ def designed(
     request = Request((stretch,), who=tuple(who), method=Method.NOISE)
     inside = int(stretch.rows(trace).sum())
     names = [one.name for one in request.adversaries]
-    nothing = tuple(Exposure(name, 0.0) for name in names)
+    nothing = tuple(TrackExposure(name, 0.0) for name in names)
     finding = Finding(stretch, inside, 0, Guarantee(1.0), nothing)
     made = Plan(trace, *placed(trace.positions), request, mechanism, (finding,))
     found = {name: [left for who, left in deviations(made) if who == name] for name in names}
-    told = tuple(Exposure(name, min(found[name]) ** -2) for name in names)
+    told = tuple(TrackExposure(name, min(found[name]) ** -2) for name in names)
     worst = max(one.loss for one in told)
     guarantee = Guarantee(request.radius * worst**0.5)
     return replace(made, findings=(replace(finding, exposures=told, guarantee=guarantee),))

@@ -18,7 +18,7 @@ from trailveil.release.request import Request
 from trailveil.traces.cleaning import clean
 from trailveil.traces.formats import read, write
 from trailveil.traces.formats.fit import read as read_fit
-from trailveil.traces.formats.grid import Rows, rows_of, way_lengths
+from trailveil.traces.formats.grid import WrittenRows, rows_of, way_lengths
 from trailveil.traces.formats.tcx import read as read_tcx
 from trailveil.traces.projection import MICRO
 from trailveil.traces.selection import Chosen, Stretch
@@ -111,7 +111,7 @@ def test_recordings_come_out_with_the_laps_outside_of_their_cuts(shared: Path, n
 
 
 def test_pieces_of_laps_are_whole() -> None:
-    rows = Rows(
+    rows = WrittenRows(
         np.arange(6) * 10**9,
         np.zeros((6, 2)),
         np.array([0, 0, 0, 0, 1, 1]),

@@ -18,7 +18,7 @@ from trailveil.gp.kernels import Constant, IntegratedOU, Kernel, Matern32, Sum, 
 from trailveil.privacy.adversaries import at_speed
 from trailveil.privacy.adversary import PLAIN, Adversary, Known
 from trailveil.privacy.anytime import Worst
-from trailveil.privacy.exposure import Exposure
+from trailveil.privacy.exposure import TrackExposure
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import NOTHING_KNOWN, Prior, SideInformation
 from trailveil.privacy.priors import LEVEL_STD
@@ -62,7 +62,7 @@ class Scene:
     file: FloatArray | None
     tracks: tuple[FloatArray, ...]
     grid: OnGrid | None = None
-    exposures: tuple[Exposure, ...] = ()
+    exposures: tuple[TrackExposure, ...] = ()
     floors: tuple[float, float] = (1.0, 1.0)
     uncertain: float = 0.0
     streets: Network | None = None

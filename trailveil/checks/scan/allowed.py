@@ -25,7 +25,7 @@ from trailveil.checks.scan.tokens import (
     from_xml,
 )
 from trailveil.traces.activities import SPORTS
-from trailveil.traces.formats.grid import Rows
+from trailveil.traces.formats.grid import WrittenRows
 from trailveil.traces.formats.moments import format_moments
 from trailveil.traces.formats.tcx import totals
 from trailveil.traces.trace import Recording
@@ -224,7 +224,7 @@ def _laps(released: Recording) -> dict[Place, Rule]:
     starts = np.flatnonzero(np.diff(own, prepend=-1))
     bounds = np.append(starts, times.size)
     tracks = np.array(released.tracks)[own]
-    rows = Rows(times, released.positions, tracks, own, bounds, lap_numbers=released.laps)
+    rows = WrittenRows(times, released.positions, tracks, own, bounds, lap_numbers=released.laps)
     begins = _only(*format_moments(times[[lap[0][0] for lap in rows.laps()]]))
     seconds, metres = zip(*totals(rows), strict=True)
     return {

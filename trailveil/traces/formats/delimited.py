@@ -25,7 +25,7 @@ from trailveil.traces.formats.columns import Columns, columns_of, no_time
 from trailveil.traces.formats.field_columns import FieldColumn, field_columns
 from trailveil.traces.formats.grid import degrees, rows_of
 from trailveil.traces.formats.moments import format_moments
-from trailveil.traces.formats.tabular import Rows
+from trailveil.traces.formats.tabular import RowCollector
 from trailveil.traces.trace import Recording, Trace
 
 _DELIMITERS = ",;\t|"
@@ -76,7 +76,7 @@ def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_P
     header, lines = table_of(
         data, columns_of, "latitude, longitude and time", where, more=_OR_READINGS
     )
-    rows = Rows(header.columns, where, wanted, most)
+    rows = RowCollector(header.columns, where, wanted, most)
     fields = field_columns(header.names, wanted)
     for cells in lines:
         if _take(cells, header.columns, fields, rows):
@@ -230,7 +230,9 @@ def _named(line: int, text: str, delimiter: str, roles: Roles) -> Header | None:
     return None if columns is None else Header(line, delimiter, columns, tuple(names))
 
 
-def _take(cells: list[str], columns: Columns, fields: Sequence[FieldColumn], rows: Rows) -> bool:
+def _take(
+    cells: list[str], columns: Columns, fields: Sequence[FieldColumn], rows: RowCollector
+) -> bool:
     """Take a row, and say whether it is a fix."""
     if not cells:
         rows.other_records += 1

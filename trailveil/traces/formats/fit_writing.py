@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trailveil.errors import UnwritableOutput
-from trailveil.traces.formats.grid import Rows, rows_of, way_lengths, whole_degrees
+from trailveil.traces.formats.grid import WrittenRows, rows_of, way_lengths, whole_degrees
 from trailveil.traces.trace import NANOSECONDS, Trace
 
 _EPOCH = 631_065_600  # 1989-12-31T00:00:00Z, in seconds since 1970
@@ -89,7 +89,7 @@ def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
 
 
 def _messages(
-    rows: Rows,
+    rows: WrittenRows,
     stamps: NDArray[np.int64],
     places: NDArray[np.int64],
     laps: Sequence[list[tuple[int, int]]],

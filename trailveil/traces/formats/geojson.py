@@ -23,7 +23,7 @@ from trailveil.traces.formats.field_columns import FieldColumn, field_columns
 from trailveil.traces.formats.grid import degrees, rows_of
 from trailveil.traces.formats.json_text import is_list, objects
 from trailveil.traces.formats.moments import format_moments
-from trailveil.traces.formats.tabular import Rows
+from trailveil.traces.formats.tabular import RowCollector
 from trailveil.traces.trace import Recording, Trace
 
 _TIMES: Final = ("coordTimes", "times", "timestamps", "datetimes", "time", "timestamp")
@@ -153,7 +153,7 @@ class _Reader:
     def __init__(self, where: str, wanted: Sequence[str], most: int) -> None:
         self._where: Final = where
         self._wanted: Final = wanted
-        self._rows = Rows(_NO_NAMES, where, wanted, most)
+        self._rows = RowCollector(_NO_NAMES, where, wanted, most)
         self._lines = 0
         self._others: set[str] = set()
         self._fields: dict[tuple[str, ...], tuple[FieldColumn, ...]] = {}

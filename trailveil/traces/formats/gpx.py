@@ -21,7 +21,7 @@ from trailveil.errors import UnreadableInput
 from trailveil.traces.activities import SPORTS
 from trailveil.traces.fields import NAME
 from trailveil.traces.formats.collect import MOST_POINTS, Fixes, number
-from trailveil.traces.formats.grid import Rows, degrees, rows_of
+from trailveil.traces.formats.grid import WrittenRows, degrees, rows_of
 from trailveil.traces.formats.guarded import check_depth, parse
 from trailveil.traces.formats.moments import format_moments, parse_moment
 from trailveil.traces.trace import Recording, Trace
@@ -89,7 +89,7 @@ def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
     stream.write(b"</gpx>\n" if track < 0 else b"</trk>\n</gpx>\n")
 
 
-def _lines(rows: Rows, start: int, end: int) -> list[str]:
+def _lines(rows: WrittenRows, start: int, end: int) -> list[str]:
     points, times = rows.points[start:end].tolist(), format_moments(rows.times[start:end])
     before, after = _beside(rows, start, end)
     decimals = rows.decimals
@@ -102,7 +102,7 @@ def _lines(rows: Rows, start: int, end: int) -> list[str]:
     ]
 
 
-def _beside(rows: Rows, start: int, end: int) -> tuple[list[str], list[str]]:
+def _beside(rows: WrittenRows, start: int, end: int) -> tuple[list[str], list[str]]:
     """What stands before and after the time of each fix, in the order of the schema."""
     fields = {name: texts[start:end] for name, texts in rows.fields}
     none = [""] * (end - start)

@@ -24,7 +24,7 @@ Texts = tuple[tuple[str, list[str]], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class WrittenRows:
     """A trace as it is written: segment after segment, in the order of their numbers.
 
     times: (n,) int64, nanoseconds since 1970 UTC; points: (n, 2) latitude and longitude, int64 in
@@ -67,7 +67,7 @@ class Rows:
         return found
 
 
-def rows_of(trace: Trace, grid: ArrayLike) -> Rows:
+def rows_of(trace: Trace, grid: ArrayLike) -> WrittenRows:
     """Put a trace in order. Raises InvalidValue for a grid that does not fit it or the globe."""
     points = _checked(grid, len(trace))
     order = np.argsort(trace.segments, kind="stable")
@@ -86,7 +86,7 @@ def rows_of(trace: Trace, grid: ArrayLike) -> Rows:
     own = (trace.times[order], points[order], tracks, segments, starts)
     exact = points.dtype != np.int64
     decimals = 6 if exact else max(1, decimals_of(points, 6))
-    return Rows(*own, fields, names, types, decimals, trace.timed, laps)
+    return WrittenRows(*own, fields, names, types, decimals, trace.timed, laps)
 
 
 def decimals_of(whole: NDArray[Any], most: int) -> int:
@@ -96,7 +96,7 @@ def decimals_of(whole: NDArray[Any], most: int) -> int:
     )
 
 
-def way_lengths(rows: Rows) -> NDArray[np.float64]:
+def way_lengths(rows: WrittenRows) -> NDArray[np.float64]:
     """Metres of the way of each lap, on a sphere; none from one segment to the next."""
     latitude, longitude = np.radians(whole_degrees(rows.points)).T
     lat, lon = np.diff(latitude), np.diff(longitude)

@@ -23,7 +23,7 @@ from trailveil.errors import UnreadableInput
 from trailveil.traces.fields import FIELDS, NAME
 from trailveil.traces.formats.collect import MOST_POINTS, NO_TIME, Fixes, number, too_many
 from trailveil.traces.formats.field_columns import FieldColumn, field_columns
-from trailveil.traces.formats.grid import Rows, degrees, rows_of
+from trailveil.traces.formats.grid import WrittenRows, degrees, rows_of
 from trailveil.traces.formats.guarded import check_depth, parse
 from trailveil.traces.formats.moments import Moment, Trouble, format_moments, parse_moment
 from trailveil.traces.trace import Recording, Trace
@@ -75,7 +75,7 @@ def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
     stream.write(b"</Document>\n</kml>\n")
 
 
-def _lines(rows: Rows, start: int, end: int) -> list[str]:
+def _lines(rows: WrittenRows, start: int, end: int) -> list[str]:
     fields, decimals = dict(rows.fields), rows.decimals
     heights = fields.pop("elevation", [""] * len(rows.times))[start:end]
     lines = [f"<when>{time}</when>" for time in format_moments(rows.times[start:end])]

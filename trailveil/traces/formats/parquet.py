@@ -25,7 +25,7 @@ from trailveil.traces.formats.field_columns import FieldColumn, field_columns
 from trailveil.traces.formats.grid import Degrees, rows_of, whole_degrees
 from trailveil.traces.formats.json_text import inner
 from trailveil.traces.formats.people import may_name_people
-from trailveil.traces.formats.tabular import Rows, add_arrays
+from trailveil.traces.formats.tabular import RowCollector, add_arrays
 from trailveil.traces.trace import Recording, Trace
 
 _BATCH = 65_536
@@ -52,7 +52,7 @@ def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_P
         names = file.schema_arrow.names
         geometry = _geometry(file, where)
         roles = _roles(names, geometry, where)
-        rows = Rows(roles, where, wanted, most)
+        rows = RowCollector(roles, where, wanted, most)
         fields = field_columns(names, wanted)
         people = _people(file, geometry)
         for columns in _batches(file, _wanted(names, geometry, roles, fields) | people):
@@ -240,7 +240,7 @@ def _plain_unless_text(column: Any) -> Any:
 def _take(
     columns: dict[str, Any],
     geometry: str | None,
-    rows: Rows,
+    rows: RowCollector,
     fields: Sequence[tuple[str, FieldColumn]],
     people: set[str],
 ) -> None:

@@ -23,7 +23,7 @@ Cell = Hashable
 """Of a column that names segments, tracks or people."""
 
 
-class Rows:
+class RowCollector:
     """Collects the rows of a table in their order.
 
     A row that states neither latitude nor longitude is no fix, and counted. Segments and tracks are
@@ -136,7 +136,7 @@ def several(where: str) -> UnreadableInput:
 
 
 def add_arrays(
-    rows: Rows,
+    rows: RowCollector,
     positions: NDArray[np.float64],
     times: NDArray[Any],
     keys: tuple[Iterable[Cell] | None, Iterable[Cell] | None, Iterable[Cell] | None],

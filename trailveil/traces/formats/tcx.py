@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from trailveil.errors import UnreadableInput
 from trailveil.traces.formats.collect import MOST_POINTS, Fixes, number
-from trailveil.traces.formats.grid import Rows, degrees, rows_of, way_lengths
+from trailveil.traces.formats.grid import WrittenRows, degrees, rows_of, way_lengths
 from trailveil.traces.formats.guarded import check_depth, parse
 from trailveil.traces.formats.moments import format_moments, parse_moment
 from trailveil.traces.trace import NANOSECONDS, Recording, Trace
@@ -89,7 +89,7 @@ def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
     stream.write(f"{'' if track < 0 else '</Activity>'}{_TAIL}".encode())
 
 
-def totals(rows: Rows) -> list[tuple[str, str]]:
+def totals(rows: WrittenRows) -> list[tuple[str, str]]:
     """Seconds and metres of each lap, as they are written: of what is released."""
     times, lengths = rows.times, way_lengths(rows)
     return [
@@ -103,7 +103,7 @@ def _decimal(nanoseconds: int) -> str:
     return f"{whole}.{part:09d}".rstrip("0").rstrip(".")
 
 
-def _points(rows: Rows, start: int, end: int) -> list[str]:
+def _points(rows: WrittenRows, start: int, end: int) -> list[str]:
     times = format_moments(rows.times[start:end])
     fields = {name: texts[start:end] for name, texts in rows.fields}
     none = [""] * (end - start)
