@@ -24,6 +24,7 @@ from trailveil.ledger.identity import (
 from trailveil.ledger.protecting import publish, requested
 from trailveil.release.plan import plan
 from trailveil.release.request import Method, Request
+from trailveil.traces.retiming import SHIFTED_TO
 from trailveil.traces.selection import Chosen
 from trailveil.traces.trace import NANOSECONDS, Trace
 
@@ -188,14 +189,29 @@ def at_times(times: NDArray[np.int64], seed: int = 1) -> Trace:
     return replace(trace, times=times)
 
 
+def untimed(trace: Trace, every: float) -> Trace:
+    """As `--every` gives times to what has none."""
+    steps = np.arange(len(trace)) * round(every * NANOSECONDS)
+    return replace(trace, times=SHIFTED_TO + steps)
+
+
+def test_two_recordings_without_times_are_two(ledger: Ledger, tmp_path: Path) -> None:
+    """Their times begin when all such times do, which says nothing."""
+    released(ledger, untimed(ride(80, 20.0), 20.0), tmp_path / "a.gpx")
+    other = ride(70, 20.0, seed=5, at=(51.0, 7.0))
+    assert released(ledger, untimed(other, 20.0), tmp_path / "b.gpx") > 0
+
+
 @pytest.mark.parametrize(
     ("trace", "copy"),
     [
         (TRACE, replace(TRACE, times=TRACE.times + 7 * HOUR)),
         (TRACE, replace(TRACE, times=TRACE.times - 30 * HOUR + 10**8)),
         (at_times(irregular()), at_times(irregular() + 13 * HOUR // 4 * 3, seed=2)),
+        (untimed(TRACE, 20.0), untimed(TRACE, 30.0)),
+        (at_times(irregular()), untimed(at_times(irregular()), 25.0)),
     ],
-    ids=["regular", "another day", "other places"],
+    ids=["regular", "another day", "other places", "no times", "times taken away"],
 )
 def test_a_copy_at_other_times_is_the_same_recording(
     ledger: Ledger, tmp_path: Path, trace: Trace, copy: Trace

@@ -13,6 +13,7 @@ from trailveil.ledger.recorded import StoredRelease, bare, packed, restored
 from trailveil.ledger.unions import cuts_before, is_in
 from trailveil.release.plan import Plan
 from trailveil.traces.readings import Timed
+from trailveil.traces.retiming import SHIFTED_TO
 
 # Relative: releases of one request whose noise differs by more than this are not the same.
 _SAME_NOISE = 1e-6
@@ -185,6 +186,8 @@ def released_before(
 
 
 def _share_time(one: LedgerRow, begin: int, end: int) -> bool:
+    if one.begin == begin == SHIFTED_TO:  # times that were made up, or shifted, say nothing
+        return one.end == end
     return min(end, one.end) > max(begin, one.begin)
 
 

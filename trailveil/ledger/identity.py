@@ -2,15 +2,17 @@
 
 A name of a person is the same in any case, width or spacing; one that could be taken for another is
 refused. A recording is the same at other times: it may have been read with another zone, shifted or
-renamed. Two things tell, and both are stored as keyed hashes:
+renamed. Three things tell, all stored as keyed hashes:
 
 - *content*: all steps on the lattice and the whole seconds between them. Whoever has the key can
   test a guess of all of it, at the price of `trailveil.gp.randomness.slow_digest`;
+- *places*: all steps alone, at the same price, for copies whose times were taken away or made up;
 - *windows* of successive time differences, which parts and copies with other decimals share. Only
   those count that a recording could not have by chance: by how often such differences come back in
   it, they hold 64 bits or more. Regular sampling has none.
 """
 
+import hashlib
 import unicodedata
 from functools import lru_cache
 
@@ -91,7 +93,13 @@ def content_of(times: NDArray[np.int64], steps: NDArray[np.int64]) -> bytes:
     times: (n,) nanoseconds. steps: (n,) or (n, 2) on the lattice. Not to be stored as it is.
     """
     seconds = np.diff(np.floor_divide(times, _SECOND)).astype("<i8").tobytes()
-    return slow_digest([b"recording", steps.astype("<i8").tobytes(), seconds])
+    return hashlib.sha256(_places(steps.astype("<i8").tobytes()) + seconds).digest()
+
+
+@lru_cache(maxsize=1)  # of one recording both digests are asked for, one after the other
+def _places(steps: bytes) -> bytes:
+    """A digest of all steps, which takes long to compute."""
+    return slow_digest([b"recording", steps])
 
 
 def prints_of(
@@ -103,8 +111,12 @@ def prints_of(
     steps comes back by itself, and is known by its windows alone.
     """
     told = len(np.unique(steps, axis=0)) >= _LEAST_DIFFERENT
-    whole = derive(key, [b"content", content])[:CONTENT_BYTES] if told else bytes(CONTENT_BYTES)
-    return whole + b"".join(windows_of(key, times))
+    if not told:
+        return bytes(CONTENT_BYTES) + b"".join(windows_of(key, times))
+    whole = derive(key, [b"content", content])[:CONTENT_BYTES]
+    places = derive(key, [b"places", _places(steps.astype("<i8").tobytes())])
+    # As many as are enough to be of one recording.
+    return whole + places[: ENOUGH * WINDOW_BYTES] + b"".join(windows_of(key, times))
 
 
 def content_in(prints: bytes) -> list[bytes]:
