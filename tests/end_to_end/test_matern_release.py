@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,15 @@ def test_a_part_at_an_end_and_metres_to_leave(name: str) -> None:
     metres = Request(asked.stretches, method=Method.NOISE, kernel=asked.kernel, leave=150.0)
     left = [one.posterior for one in plan(TRACE, metres).findings[0].exposures]
     assert min(left) >= metres.variance**0.5 * (1 - 1e-9)
+
+
+def test_a_window_is_proved_to_the_nanosecond() -> None:
+    asked = request(PRIORS["matern12"])
+    (stay,) = asked.stretches
+    longer = replace(asked, stretches=(replace(stay, end=stay.end + 50),))
+    report = json.loads(json.dumps(record(plan(TRACE, longer), None, output="x.gpx")))
+    assert report["designs"][0]["adversaries"][1]["seconds"] == 521
+    assert [one.what for one in promises(report) if not one.holds] == []
 
 
 def test_a_stay_too_long_for_its_prior_is_refused_in_a_line() -> None:

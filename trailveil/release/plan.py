@@ -235,8 +235,9 @@ def _asked_of_noise(
     """What `trailveil.designer.table.noise_of` is asked for, of each window."""
     bound = request.bound if request.leave is None else _bound_for(request)
     for one in windows:
-        begin, end = one.stretch.begin / 1e9, one.stretch.end / 1e9
-        yield end - begin + 2 * request.uncertain, one.sides(), request.adversaries, bound
+        # To the nanosecond: a proof may be of no shorter window than there is.
+        length = (one.stretch.end - one.stretch.begin) / 1e9 + 2 * request.uncertain
+        yield length, one.sides(), request.adversaries, bound
 
 
 def _bound_for(request: Request) -> float:
