@@ -47,6 +47,7 @@ from trailveil.privacy.secrets import Secret
 from trailveil.release.plan import Finding, Plan
 from trailveil.release.request import Method
 from trailveil.traces.projection import MICRO
+from trailveil.traces.retiming import SHIFTED_TO
 from trailveil.traces.trace import NANOSECONDS
 
 # Metres: with every place protected, ends that are this near, or within the radius, may be one.
@@ -315,7 +316,11 @@ def _together(book: Book, numbers: Sequence[int], made: Plan) -> tuple[float, fl
     if made.common or made.mechanism.process is not None or any(one.roots for one in kept):
         return everything
     first, last = int(made.trace.times[0]), int(made.trace.times[-1])
-    if any(book.rows[n - 1].end <= first or book.rows[n - 1].begin >= last for n in numbers):
+    others = [book.rows[number - 1] for number in numbers]
+    if any(
+        one.end <= first or one.begin >= last or (one.begin == SHIFTED_TO and one.end != last)
+        for one in others
+    ):
         return everything  # of the same recording, as if at other times
     own = replace(made.mechanism, times=made.trace.times / NANOSECONDS)
     noises = [own, *(one.mechanism for one in kept)]
