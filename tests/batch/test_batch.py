@@ -178,3 +178,7 @@ def test_places_with_names_are_counted_in_order_and_in_what_is_said(tmp_path: Pa
     assert all("home" in one["places"] for one in shown)
     assert found["epsilon"]["most"] == max(one["epsilon"] for one in shown)
     assert found["epsilon"]["most"] > 0.5
+    # One way was stated: what three rides tell of home is said where their batch is.
+    (line,) = found["places"]
+    assert "home: " in line
+    assert "1 was stated for 1" in line

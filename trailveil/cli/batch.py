@@ -29,6 +29,9 @@ from trailveil.errors import Refused
 from trailveil.files.keys import load_key, make_key
 from trailveil.files.source import named
 from trailveil.ledger import Ledger, user_ledger
+from trailveil.ledger.place_accounts import places_told
+from trailveil.ledger.places import load_places
+from trailveil.report.ledger import past_what_was_stated
 from trailveil.wording import said
 
 EXAMPLE = """Examples:
@@ -127,10 +130,23 @@ def batch(**options: Any) -> None:
         with opened(folder_of(ledger.folder, outdir), outdir) as rows:
             more = (rules_of, rows, outdir)
             write_listing(manifest, found, told, *more, overwrite=overwrite)
-    summary = summed(found, told)
+    summary = summed(found, told) | {"places": _overspent(ledger, found)}
     click.echo(json.dumps(summary) if options["as_json"] else _text(summary, outdir))
     if summary["refused"] and not options["allow_refusals"]:
         click.get_current_context().exit(1)
+
+
+def _overspent(ledger: Ledger, found: Inputs) -> list[str]:
+    """A warning for each place with a name of which all releases tell more than was stated."""
+    places = load_places(ledger)
+    if not places:
+        return []
+    with ledger.open() as book:
+        subjects = dict.fromkeys(item.subject for item in found.items)
+        every = {one: places_told(book, places, one) for one in subjects}
+    lines = {one: past_what_was_stated(told) for one, told in every.items()}
+    alone = len(subjects) == 1
+    return [line if alone else f"{one}: {line}" for one in lines for line in lines[one]]
 
 
 def _rules(options: dict[str, Any]) -> Rules:
@@ -279,7 +295,7 @@ def _text(summary: dict[str, Any], outdir: Path) -> str:
         ("rms_m", "moved on average by", " m"),
         ("epsilon", "epsilon of the worst part", ""),
     ):
-        if summary[name] is not None:
+        if summary[name] is not None and summary[name]["most"] > 0:
             one = summary[name]
             lines.append(
                 f"  {what}: {said(one['least'], 3)} to {said(one['most'], 3)}{unit}, half of them "
@@ -287,4 +303,4 @@ def _text(summary: dict[str, Any], outdir: Path) -> str:
                 f"{said(one['half'], 3)}{unit}, nine of ten up to "
                 f"{said(one['nine_of_ten'], 3)}{unit}"
             )
-    return "\n".join(lines)
+    return "\n".join([*lines, *(f"  ! {line}" for line in summary["places"])])

@@ -62,7 +62,7 @@ def demo(output: Path | None, *, as_json: bool) -> None:
     click.echo(
         f"A made-up day: {named(source)}\n{DAY}.\n$ trailveil protect day.gpx {options} --tz UTC\n"
     )
-    audit = f"trailveil audit {named(source)} {named(released)} with the same options"
+    audit = f"trailveil audit {named(source)} {named(released)} {options} --tz UTC"
     click.echo(brief(found, audit))
 
 

@@ -1,6 +1,7 @@
 """`trailveil protect IN`: the main job."""
 
 import json
+import shlex
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -13,7 +14,7 @@ from trailveil.cli.keep import check_keep
 from trailveil.cli.releasing import counting, naive_zone, reading, retiming_of
 from trailveil.cli.reporting import Reports, report_options, reports_of
 from trailveil.cli.requesting import requested_of, requesting, was_given
-from trailveil.cli.selecting import SELECTING, WithPlaces, selected, selecting
+from trailveil.cli.selecting import WithPlaces, selected, selecting
 from trailveil.cli.waiting import on_terminal, waiting
 from trailveil.files.keys import load_key
 from trailveil.files.output import Put, check_output
@@ -35,6 +36,15 @@ from trailveil.traces.retiming import Retiming
 from trailveil.traces.selection import Chosen
 from trailveil.traces.trace import Trace
 from trailveil.traces.zones import zone_of
+
+# What `audit` must be told, too.
+_FLAGS = ("no_ends", "no_returns", "everywhere", "assume_utc")
+_SAME = (
+    ("stops", "--stops"),
+    ("stops_within", "--stops-within"),
+    ("stops_for", "--stops-for"),
+    ("every", "--every"),
+)
 
 EXAMPLE = """Examples:
 
@@ -110,12 +120,16 @@ def protect(**options: Any) -> None:
 
 
 def _audit(output: Path, options: dict[str, Any]) -> str:
-    """The command that looks for leaks in the release."""
-    names = (*SELECTING, "no_ends", "no_returns", "keep", "everywhere")
-    given = was_given("zone") or any(options[name] for name in names)
-    same = " with the same options" if given else ""
-    files = f"{file_named(options['source'])} {file_named(output)}"
-    return f"trailveil audit {files}{same}"
+    """The command that looks for leaks in the release. It repeats no place that was stated."""
+    words = [f"trailveil audit {file_named(options['source'])} {file_named(output)}"]
+    words += [f"--{name.replace('_', '-')}" for name in _FLAGS if options[name]]
+    words += [f"--at {shlex.quote(one)}" for one in options["at"]]
+    words += [f"--between {shlex.join(both)}" for both in options["between"]]
+    for name, option in (*_SAME, ("zone", "--tz")):
+        if was_given(name):
+            words.append(f"{option} {options[name]}")
+    words += [f"--keep {one}" for one in options["keep"]]
+    return " ".join(words) + (" and the same --near" if options["near"] else "")
 
 
 def _published(

@@ -175,7 +175,7 @@ def check_total(found: Account, limit: float | None, asked: float) -> None:
 
 def _what_fits(found: Account, limit: float, asked: float) -> str:
     if found.overlapping:
-        return "nothing more of this recording fits: it was released before with other noise"
+        return "nothing more of this recording fits: it was released before in another way"
     left = limit - (found.one_place - found.fresh)
     if any(one.at_most > limit for one in found.places) or left <= 0 or found.fresh <= 0:
         return "nothing more fits; name places that come back before they do (trailveil place add)"

@@ -170,10 +170,10 @@ def released_before(
 
     series: of readings.
     """
-    got = "one of times that were released before with other noise"
+    got = "one of times that were released before in another way"
     if not any(_share_time(one, begin, end) for one in before):
         got = (
-            "one that was released before with other noise, as of other times or by another name "
+            "one that was released before in another way, as of other times or by another name "
             "(say the same --tz and --column as before)"
         )
     given = "protected readings away" if series else "protected places away to a few metres"

@@ -218,5 +218,5 @@ def _before(ledger: dict[str, Any] | None) -> list[str]:
     if ledger["releases"] == 1:
         return places
     total = ledger["known"]
-    told = "all that can be told" if total is None else f"epsilon {said(total, 3)}"
+    told = "everything (two releases of one time)" if total is None else f"epsilon {said(total, 3)}"
     return [f"All {ledger['releases']} releases, of any one time or place: {told}.", *places]

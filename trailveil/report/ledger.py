@@ -1,5 +1,6 @@
 """What a release tells with all before it, in a report: objects, and lines of text."""
 
+from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
@@ -185,14 +186,14 @@ def place_words(one: dict[str, Any]) -> str:
     )
 
 
-def past_what_was_stated(found: Account) -> list[str]:
+def past_what_was_stated(places: Sequence[OfPlace]) -> list[str]:
     """A warning for each place with a name of which more is told than was stated."""
     return [
         f"{one.name}: {counted} may tell {_epsilon(_or_all(one.total))} of it, and "
         f"{said(one.stated, 3)} was stated for {one.ways}. Each further visit by a new way tells "
         "more: --total-epsilon refuses it; `trailveil place add --change` with more --ways makes "
         f"later {later}."
-        for one in found.places
+        for one in places
         for counted, later in [
             (count_of(one.visits, "visit"), "cuts longer")
             if one.visits

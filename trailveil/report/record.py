@@ -105,7 +105,7 @@ def record(
         found["designs"] = [one.proof for one in plan.designs]
         found["instead"] = [_price(one) for one in instead]
     if private:
-        found["warnings"] += [] if account is None else past_what_was_stated(account)
+        found["warnings"] += [] if account is None else past_what_was_stated(account.places)
         found |= _for_the_owner(plan, there, account)
     return found
 
