@@ -31,7 +31,7 @@ from trailveil.release.kept import MOVEMENT, with_fields_left_out
 from trailveil.release.request import HAS_THE_REST, Method, Request, check_target
 from trailveil.traces.grid import LEAST, Grid, position_grid
 from trailveil.traces.projection import Frame, placed
-from trailveil.traces.selection import Stretch
+from trailveil.traces.selection import RETURN, Stretch
 from trailveil.traces.structure import NOTHING_EXACT, Structure, structure_of
 from trailveil.traces.trace import Trace
 
@@ -274,16 +274,14 @@ def _sum_of(
 def _nothing_left(trace: Trace, request: Request, cuts: Sequence[float | None]) -> Refused:
     minutes = (max((one or 0.0 for one in cuts), default=0.0) + request.uncertain) / 60
     parts = len(request.stretches)
+    named = any(one.variance for one in request.stretches)
+    returns = any(RETURN in one.label for one in request.stretches)
     return Refused(
         f"at least two fixes must remain, got fewer: {minutes:.1f} min are cut on each side of "
         f"{parts} protected part{'s' * (parts != 1)}, of a recording of {trace.duration / 60:.1f} "
         "min; state a smaller --radius or a faster --activity, or use --mechanism noise"
-        + (
-            ", or state fewer --ways of a place"
-            if any(p.variance for p in request.stretches)
-            else ""
-        )
-        + (", or leave other visits as recorded (--no-returns)" if request.returns else "")
+        + (", or state fewer --ways of a place" if named else "")
+        + (", or leave other visits as recorded (--no-returns)" if returns else "")
     )
 
 

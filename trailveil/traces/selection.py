@@ -25,6 +25,7 @@ from trailveil.traces.zones import zone_of
 # Seconds at a place, on the way to a protected time or from it, that are no return to it: noise for
 # the time is smooth over them.
 LEAVING = 60.0
+RETURN = "a return to a protected place"
 # Seconds from which on a gap ends an outing, and how many times the usual step it must be.
 _OUTING_ENDS, _FAR_MORE = 3600.0, 30.0
 
@@ -245,7 +246,7 @@ def _with_returns(
         if covered and _bare(begin, end, covered) <= (0 if exact else LEAVING * NANOSECONDS):
             continue
         joins = [part for part in own if part.is_stay or part.by_place]
-        label = joins[0].label if joins else "a return to a protected place"
+        label = joins[0].label if joins else RETURN
         edges = [begin, end, *(edge for part in joins for edge in (part.begin, part.end))]
         visits_there.append(Stretch(label, min(edges), max(edges), by_place=True))
         joined.update(joins)
