@@ -327,5 +327,5 @@ def _as_large(factor: FloatArray, moved: FloatArray, rounding: float, independen
     least = independent * (2 * gammaincinv(freedom / 2, FALSE_ALARM)) ** 0.5 if freedom else 0.0
     return Check(
         f"each fix is moved by independent noise of {independent:g} m besides",
-        bool(squares**0.5 + rounding * moved.size**0.5 >= least),
+        bool(squares**0.5 + rounding * moved.size**0.5 >= least) and independent >= 0,
     )

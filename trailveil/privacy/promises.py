@@ -40,7 +40,9 @@ NAMES = {
 }
 UNCHECKED = (
     "the sentences of warnings and of what is not protected",
-    "labels, local times, and whether a part was chosen by its place",
+    "that the target is what you asked for",
+    "labels, local times, whether a part was chosen by its place, and with how many it is reckoned",
+    "the cleaning, the prior, the frame and the components, as they are printed",
     "the ledger, stops, other mechanisms, and how much better a design could be",
 )
 """What no check is made of, of any report."""
