@@ -4,11 +4,14 @@ from typing import Any
 
 import pytest
 
-from trailveil.privacy.promises import promises
+from trailveil.privacy.guarantee import Guarantee
+from trailveil.privacy.promises import FLOORS, HAS_THE_REST, NAMES, _odds, promises
+from trailveil.release import request
 from trailveil.release.plan import plan
 from trailveil.release.request import Method, Request
 from trailveil.report.record import record
 from trailveil.studies.datasets.day import day_plan, simulated_day
+from trailveil.traces.activities import ACTIVITIES, MIDDLE
 from trailveil.traces.selection import Stretch
 
 CLINIC = day_plan().stays[1]
@@ -34,3 +37,14 @@ def test_promises_of_a_passed_place_use_the_slower_pace() -> None:
     report = reported(TIME, Method.CUT)
     report["secrets"][0]["cut_s"] = reported(STAY, Method.CUT)["secrets"][0]["cut_s"]
     assert not all(one.holds for one in promises(report))
+
+
+def test_what_is_stated_twice_is_the_same() -> None:
+    assert {name: (ACTIVITIES[name], MIDDLE[name]) for name in ACTIVITIES} == FLOORS
+    assert list(NAMES.values()) == [request.KNOWS_PATH, request.KNOWS_PLACE, request.STRANGER]
+    assert request.HAS_THE_REST == HAS_THE_REST
+
+
+@pytest.mark.parametrize("mu", [1e-6, 0.005, 0.02, 0.6, 3.0, 30.0, 60.0])
+def test_odds_are_those_of_the_guarantee(mu: float) -> None:
+    assert _odds(mu) == pytest.approx(Guarantee(mu).odds(), rel=1e-11)

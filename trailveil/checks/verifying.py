@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammainc, gammaincc
+from scipy.special import gammainc, gammaincc, gammaincinv
 
 from trailveil.checks.scan import files, further
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.promises import Check
+from trailveil.traces.activities import called
+from trailveil.traces.grid import position_grid
 from trailveil.traces.projection import MICRO, placed
 from trailveil.traces.retiming import Retiming
 from trailveil.traces.trace import NANOSECONDS, Recording, Trace
@@ -102,6 +104,8 @@ def compared(report: dict[str, Any], original: Trace, released: Recording) -> It
     for part in whole:
         cut |= part.silent
         edge |= part.at_edge
+    yield from _amounts(report, original, cut & ~edge, cut | edge)
+    yield from _of_recording(report, original, released)
     count = int(released.times.size)
     found, due = _found(report, original.times, released, cut)
     rows = np.unique(found[found >= 0])
@@ -145,6 +149,61 @@ def beyond_fixes(
     yield Check("the file holds its fixes, the listed fields and nothing else", not found)
     for one in found:
         yield Check(f"the file holds no {one.kind.value} ({one.count}, at {one.where})", False)
+
+
+def _amounts(
+    report: dict[str, Any], original: Trace, least: NDArray[np.bool_], most: NDArray[np.bool_]
+) -> Iterator[Check]:
+    """Whether as much is withheld as is said. least, most: what is cut (n,), but for rounding."""
+    said = report["mechanism"]
+    steps = np.hypot(*(np.diff(placed(original.positions)[1], axis=0) / MICRO).T)
+    minutes = np.diff(original.times) / NANOSECONDS / 60
+    both = [
+        {"fixes": float(cut.sum()), "min": _lost(minutes, cut), "km": _lost(steps / 1000, cut)}
+        for cut in (least, most)
+    ]
+    for unit, low in both[0].items():
+        amount = said[f"withheld_{unit}"]
+        holds = low - 1e-6 <= amount <= both[1][unit] + 1e-6
+        yield Check(f"{amount:.6g} {unit} are withheld", holds)
+    total = said["released_fixes"] + said["withheld_fixes"]
+    due = [_sizes(report, original.times[~cut]) for cut in (least, most)]
+    stated = [said[name] for name in ("rms_m", "largest_rms_m", "largest_99_m")]
+    holds = any(np.allclose(stated, one, rtol=1e-6, atol=1e-9) for one in due)
+    yield Check(
+        f"the noise is {said['rms_m']:.4g} m, and {said['largest_rms_m']:.4g} m at most", holds
+    )
+    whole = total == report["recording"]["fixes"] == len(original)
+    yield Check(f"what is released and withheld is the recording, {len(original)} fixes", whole)
+
+
+def _sizes(report: dict[str, Any], times: NDArray[np.int64]) -> list[float]:
+    """Metres that fixes at times (m,) are moved: root mean square, the largest, and 99 % of it."""
+    factors = [part.columns() for part in _parts(report, times)]
+    variances = np.sum(np.hstack(factors) ** 2, axis=1)
+    variances[variances > 0] += float(report["mechanism"]["independent_m"]) ** 2
+    most = float(np.max(variances, initial=0.0)) ** 0.5
+    mean = float(np.sum(variances)) / max(variances.size, 1)
+    return [(2 * mean) ** 0.5, 2**0.5 * most, (-2 * np.log(0.01)) ** 0.5 * most]
+
+
+def _lost(values: FloatArray, cut: NDArray[np.bool_]) -> float:
+    """The sum of what each step has (n - 1,), but for those between two fixes that are released."""
+    return float(np.sum(values[cut[1:] | cut[:-1]]))
+
+
+def _of_recording(report: dict[str, Any], original: Trace, released: Recording) -> Iterator[Check]:
+    """Whether times leave, the grid is the recording's, and the activity is in it, as is said."""
+    dropped = bool(np.all(np.isnat(released.times)))
+    holds = report["times"]["dropped"] == dropped
+    yield Check(f"the release has {'no ' if dropped else ''}times, as is said", holds)
+    step, target = float(report["mechanism"]["grid_deg"]), report["target"]
+    same = step == position_grid(original.positions).released_step
+    yield Check(f"the grid of the recording is {step:g} degrees", same)
+    stated = original.activity
+    name = called(target["floor_m_s"], target["floor_middle_m_s"], stated) or None
+    same = (target["activity"], target["activity_in_file"]) == (name, name in {stated} - {""})
+    yield Check("it says what the recording states of its activity", same)
 
 
 def _counted(
@@ -203,10 +262,17 @@ def _places(
     still = ~np.any(noise, axis=1)
     same = bool(np.all(np.abs(off[still]) <= near))
     yield Check(f"all {int(still.sum())} fixes outside of cuts and noise are as recorded", same)
-    if not np.all(still):
+    independent = float(report["mechanism"]["independent_m"])
+    if np.all(still):
+        yield Check("it claims no independent noise, as no fix is moved", independent == 0)
+    else:
+        whole = np.abs(positions / step - np.round(positions / step)) * step <= _WRITTEN
+        yield Check("the released positions are on the grid", bool(np.all(whole)))
         moved = (frame.to_lattice(positions) - lattice[rows])[~still] / MICRO
-        beside = step * _DEGREE / 12**0.5, float(report["mechanism"]["independent_m"])
-        yield from _drawn(noise[~still], moved, float(np.hypot(*beside)))
+        yield from _drawn(
+            noise[~still], moved, float(np.hypot(step * _DEGREE / 12**0.5, independent))
+        )
+        yield _as_large(noise[~still], moved, step * _DEGREE / 2, independent)
 
 
 def _parts(report: dict[str, Any], times: NDArray[np.int64]) -> list[_Part]:
@@ -245,3 +311,21 @@ def _drawn(factor: FloatArray, moved: FloatArray, beside: float) -> Iterator[Che
     most = np.sqrt(2 * np.log(2 * rest.size / FALSE_ALARM) * (beside**2 + small))
     what = f"no fix is moved beside the noise (the most is {float(np.max(rest)):.2f} m)"
     yield Check(what, bool(np.all(rest <= most[:, None])))
+
+
+def _as_large(factor: FloatArray, moved: FloatArray, rounding: float, independent: float) -> Check:
+    """Whether displacements (m, 2) have independent noise of at least such a deviation.
+
+    factor: (m, r). rounding: the most that it moves a coordinate. In the directions (fixed by the
+    design) in which the noise is small, what is drawn has at least the variance of independent
+    noise: its squares are at least chi-square. Rounding takes no more than its length from that.
+    """
+    axes, sizes, _ = np.linalg.svd(factor, full_matrices=False)
+    large = axes[:, sizes > independent / _LARGER]
+    squares = float(np.sum((moved - large @ (large.T @ moved)) ** 2))
+    freedom = moved.size - 2 * large.shape[1]
+    least = independent * (2 * gammaincinv(freedom / 2, FALSE_ALARM)) ** 0.5 if freedom else 0.0
+    return Check(
+        f"each fix is moved by independent noise of {independent:g} m besides",
+        bool(squares**0.5 + rounding * moved.size**0.5 >= least) and independent >= 0,
+    )

@@ -9,7 +9,7 @@ import click
 from trailveil.cli.parameters import POSITIVE, most_option, zone_named
 from trailveil.errors import Refused, UnreadableInput
 from trailveil.files.source import load, named
-from trailveil.privacy.promises import Check, promises
+from trailveil.privacy.promises import UNCHECKED, Check, promises
 
 EXAMPLE = """Examples:
 
@@ -55,16 +55,20 @@ def verify(
     found = list(promises(stated))
     if original is not None and released is not None:
         found += _of_files(stated, original, released, options)
+    unchecked = list(UNCHECKED)
+    if released is None:
+        unchecked.append("what is said of the two files, which were not named")
     holds = all(one.holds for one in found)
     if options["as_json"]:
         checks = [{"check": one.what, "holds": one.holds} for one in found]
-        click.echo(json.dumps({"holds": holds, "checks": checks}))
+        click.echo(json.dumps({"holds": holds, "checks": checks, "not_checked": unchecked}))
     else:
         for one in found:
             what = "".join(c if c.isprintable() else "?" for c in one.what)
             click.echo(f"{'ok    ' if one.holds else 'FAILED'} {what}")
         wrong = sum(not one.holds for one in found)
         click.echo(f"{len(found)} checks: " + ("all hold" if holds else f"{wrong} failed"))
+        click.echo(f"Not checked: {'; '.join(unchecked)}.")
     click.get_current_context().exit(0 if holds else 1)
 
 
