@@ -136,10 +136,14 @@ def coarse_subset(positions: FloatArray, grid: Grid) -> CoarseSubset:
         lines = np.floor(positions / step + 0.5)
         near = np.abs(positions - lines * step) <= _AROUND * finest
         # What lies on a grid that was noticed lies on coarser ones more often by chance.
-        chances = np.minimum(1.0, finer / step)
         for axes, rows in zip(views, distinct, strict=True):
-            on = np.all(near[:, axes], axis=1)
-            expected = float(np.sum(np.prod(chances[rows][:, axes], axis=1)))
+            on = near[:, axes[0]] & near[:, axes[-1]]
+            fewest = rows.size * (finest / step) ** len(axes)
+            # Five deviations above the mean are still likelier than a false alarm may be.
+            if np.count_nonzero(on) < max(_SOLVES, fewest + 5 * fewest**0.5):
+                continue
+            chances = np.minimum(1.0, finer[np.ix_(rows, axes)] / step)
+            expected = float(np.sum(np.prod(chances, axis=1)))
             if _no_chance(lines[on][:, axes], expected):
                 finer[np.ix_(on, axes)] = step
                 subset = CoarseSubset(step, on)
