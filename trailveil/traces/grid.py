@@ -128,7 +128,8 @@ def coarse_subset(positions: FloatArray, grid: Grid) -> CoarseSubset:
     cells = np.floor(positions / finest + 0.5)
     finer = np.full(positions.shape, finest)
     subset = CoarseSubset(0.0, np.zeros(len(positions), dtype=np.bool_))
-    views = [[0], [1], [0, 1]]
+    # Both coordinates come first: what they explain is no news of either.
+    views = [np.array(axes) for axes in ([0, 1], [0], [1])]
     distinct = [np.unique(_codes(cells[:, axes]), return_index=True)[1] for axes in views]
     for step, _ in sorted(_FAMILIES):
         if step <= finest * (1 + _NEAR):
