@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 from scipy.ndimage import gaussian_filter1d, uniform_filter1d
 
-from tests.rides import ride
+from tests.rides import BEGIN, degrees_of, ride
 from trailveil.gp.gaussian import FloatArray
-from trailveil.traces.trace import Trace
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 _DEGREES = 1 / np.array([111_200.0, 111_200.0 * np.cos(np.radians(48.137))])
 
@@ -19,6 +19,13 @@ def _with(trace: Trace, positions: FloatArray) -> Trace:
 def rounded(trace: Trace, decimals: int) -> Trace:
     """With so many decimals."""
     return replace(trace, positions=np.round(trace.positions, decimals))
+
+
+def some_rounded(trace: Trace, every: int, decimals: int) -> Trace:
+    """With so few decimals at every so manieth fix, and 6 at the others."""
+    positions = np.round(trace.positions, 6)
+    positions[::every] = np.round(positions[::every], decimals)
+    return replace(trace, positions=positions)
 
 
 def held(trace: Trace, every: int) -> Trace:
@@ -64,3 +71,16 @@ def by_distance(seed: int, apart: float) -> Trace:
     return Trace(
         times, np.round(np.array(places) * _DEGREES, 7), np.zeros(count, dtype=np.intp), (0,)
     )
+
+
+def steady(seed: int, *, scatter: float = 0.0, decimals: int = 6, count: int = 900) -> Trace:
+    """A smooth curve at 7 m/s, a fix every 2 s. scatter: a share of the speed, at each step."""
+    random = np.random.default_rng(seed)
+    seconds = 2.0 * np.arange(count)
+    wander = np.cumsum(0.05 * random.standard_normal(count))
+    heading = random.uniform(0, 7) + 2 * np.sin(seconds / 90) + wander
+    lengths = 14.0 * (1 + scatter * random.standard_normal(count))
+    metres = np.cumsum(lengths[:, None] * np.column_stack([np.cos(heading), np.sin(heading)]), 0)
+    times = BEGIN * NANOSECONDS + np.round(seconds * NANOSECONDS).astype(np.int64)
+    places = np.round(degrees_of(metres), decimals)
+    return Trace(times, places, np.zeros(count, dtype=np.intp), (0,))

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from trailveil.gp.gaussian import FloatArray
-from trailveil.traces.grid import METRES_A_DEGREE, Grid, position_grid, reading_grid
+from trailveil.traces.grid import (
+    METRES_A_DEGREE,
+    Grid,
+    coarse_subset,
+    position_grid,
+    reading_grid,
+)
 
 SEMICIRCLE = 180.0 / 2**31
 
@@ -105,3 +111,50 @@ def test_a_step_in_metres_is_never_too_short() -> None:
     """The longest degree of WGS84 is that of latitude at a pole: 111,694 m."""
     assert METRES_A_DEGREE >= 111_694
     assert Grid(1e-5, 10).metres == pytest.approx(1.117)
+
+
+COARSE = [1e-3, 1e-4, 1e-2 / 60, 1e-3 / 60, 0.1 / 3600, SEMICIRCLE * 2**9]
+
+
+@pytest.mark.parametrize("step", COARSE)
+@pytest.mark.parametrize("every", [2, 3, 20])
+@pytest.mark.parametrize("decimals", [6, 7])
+def test_a_coarser_grid_of_some_fixes_is_noticed(step: float, every: int, decimals: int) -> None:
+    places = path()[0] + 30 * (path() - path()[0])
+    places[::every] = np.round(places[::every] / step) * step
+    places = np.round(places, decimals)
+    grid = position_grid(places)
+    # Two grids of half of all each are one of the coarser step for all, and that is wide enough.
+    subset = coarse_subset(places, grid)
+    assert max(grid.step, subset.step) == pytest.approx(step)
+    if grid.step < step:
+        assert subset.fixes[::every].mean() > 0.9
+        assert subset.count < 1.1 * len(places[::every])
+
+
+def test_five_distinct_places_are_enough_and_one_place_again_and_again_is_not() -> None:
+    places = np.round(path()[0] + 30 * (path() - path()[0]), 6)
+    places[:100:20] = np.round(places[:100:20], 3)
+    assert coarse_subset(places, position_grid(places)).fixes[:100:20].all()
+    places = np.round(path(), 6)
+    places[:100] = np.round(places[0], 3)
+    assert coarse_subset(places, position_grid(places)).step == 0
+
+
+def test_one_coordinate_on_a_coarser_grid_at_times_is_noticed() -> None:
+    places = np.round(path()[0] + 30 * (path() - path()[0]), 6)
+    places[::3, 1] = np.round(places[::3, 1], 3)
+    assert coarse_subset(places, position_grid(places)).step == pytest.approx(1e-3)
+
+
+@pytest.mark.parametrize("count", [10, 30, 100, 600, 5000])
+@pytest.mark.parametrize("decimals", [4, 5, 6, 7, 12])
+@pytest.mark.parametrize("wide", [0.1, 1.0, 30.0])
+def test_no_fix_of_a_random_track_is_on_a_coarser_grid(
+    count: int, decimals: int, wide: float
+) -> None:
+    """A false alarm is rarer than 1e-6 a track: rarer than once in 2,000 runs of all these."""
+    for seed in range(2, 4 if count == 5000 else 10):
+        places = path(count, seed)
+        places = np.round(places[0] + wide * (places - places[0]), decimals)
+        assert coarse_subset(places, position_grid(places)).count == 0

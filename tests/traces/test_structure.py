@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.rides import ride
-from tests.structured import by_distance, filled_in, held, rounded, smoothed, snapped
+from tests.structured import by_distance, filled_in, held, rounded, smoothed, snapped, steady
 from trailveil.privacy.adversaries import Named
 from trailveil.release.plan import plan
 from trailveil.release.request import Method, Request
@@ -62,6 +62,29 @@ def test_a_map_is_seen() -> None:
 def test_a_rule_by_distance_is_seen() -> None:
     found = structure_of(by_distance(seed=3, apart=15.0))
     assert found.apart == pytest.approx(15.0, abs=0.1)
+
+
+@pytest.mark.parametrize("decimals", [5, 6, 7])
+@pytest.mark.parametrize("seed", range(4))
+def test_one_speed_all_along_a_curve_is_noticed(decimals: int, seed: int) -> None:
+    trace = steady(seed, decimals=decimals)
+    assert structure_of(trace).speed == pytest.approx(7.0, rel=0.015)
+    assert "The speed is 7 m/s all along" in warned(trace, Method.NOISE)
+
+
+@pytest.mark.parametrize("decimals", [5, 6, 7])
+@pytest.mark.parametrize("scatter", [0.05, 0.1, 0.3])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_speed_that_scatters_is_none_all_along(decimals: int, scatter: float, seed: int) -> None:
+    assert structure_of(steady(seed, scatter=scatter, decimals=decimals)).speed == 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_ride_with_measurement_noise_has_no_one_speed(seed: int) -> None:
+    for step in (1.0, 3.0, 20.0):
+        for decimals in (4, 5, 6, 7):
+            found = structure_of(rounded(ride(300, step, seed=seed), decimals))
+            assert found.speed == found.apart == 0
 
 
 @pytest.mark.parametrize(("size", "least", "most"), [(9, 20, 37), (21, 45, 75), (41, 75, 150)])

@@ -29,7 +29,7 @@ from trailveil.release.common import Common, named_in_full
 from trailveil.release.cutting import Window, at_one_place, reckoned_together
 from trailveil.release.kept import MOVEMENT, with_fields_left_out
 from trailveil.release.request import HAS_THE_REST, Method, Request, check_target
-from trailveil.traces.grid import LEAST, Grid, position_grid
+from trailveil.traces.grid import LEAST, CoarseSubset, Grid, coarse_subset, position_grid
 from trailveil.traces.projection import Frame, placed
 from trailveil.traces.selection import RETURN, Stretch
 from trailveil.traces.structure import NOTHING_EXACT, Structure, structure_of
@@ -101,7 +101,12 @@ class Plan:
     @property
     def grid(self) -> Grid:
         """The grid that the recorded positions lie on."""
-        return _grid_of(self.trace)
+        return _grids_of(self.trace)[0]
+
+    @property
+    def coarse(self) -> CoarseSubset:
+        """The recorded fixes that lie on a coarser grid than the others."""
+        return _grids_of(self.trace)[1]
 
     @property
     def components(self) -> int:
@@ -116,9 +121,10 @@ class Plan:
 
 
 @lru_cache(maxsize=1)
-def _grid_of(trace: Trace) -> Grid:
-    """The grid of a trace, found once: audits draw a release thousands of times."""
-    return position_grid(trace.positions)
+def _grids_of(trace: Trace) -> tuple[Grid, CoarseSubset]:
+    """The grids of a trace, found once: audits draw a release thousands of times."""
+    grid = position_grid(trace.positions)
+    return grid, coarse_subset(trace.positions, grid)
 
 
 def identity(trace: Trace, request: Request, common: Sequence[Common] = ()) -> tuple[bytes, ...]:
@@ -298,15 +304,16 @@ def _leaving(trace: Trace, request: Request, base: Mechanism, common: Sequence[C
 def with_common(made: Plan, common: Sequence[Common]) -> Plan:
     """The plan with noise besides that other releases share, and independent noise where any is.
 
-    The latter hides what is exact: it is as wide as a step of the recorded grid, as LEAST, and as
-    the measurement noise of the prior, of which a recording that repeats or smooths has none.
+    The latter hides what is exact: it is as wide as a step of the recorded grid, and of the coarser
+    one that some fixes lie on, as LEAST, and as the measurement noise of the prior, of which a
+    recording that repeats or smooths has none.
     """
     mechanism = made.mechanism
     for one in common:
         columns = Mechanism(mechanism.times, one.columns, released=~one.withheld)
         mechanism = mechanism.plus(columns)
     measured = noise_variance(made.request.kernel, mechanism.times) ** 0.5
-    least = max(made.grid.metres, LEAST, measured)
+    least = max(made.grid.metres, made.coarse.metres, LEAST, measured)
     mechanism, common = mechanism.hiding(least), (*made.common, *common)
     return replace(
         made, mechanism=mechanism, common=common, structure=structure_of(made.trace, made.grid)

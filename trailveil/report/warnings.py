@@ -45,6 +45,14 @@ _BY_DISTANCE = (
     "The fixes are a fixed distance apart, so their times tell the speed all along. Noise does not "
     "hide that: record by time."
 )
+_AT_ONE_SPEED = (
+    "The speed is {speed:.0f} m/s all along, as if simulated. An adversary who expects that comes "
+    "nearer than is said here. Noise does not hide it: use --mechanism cut."
+)
+_SOME_ON_A_GRID = (
+    "{count} fixes lie on steps of {metres:.0f} m, coarser than the others. The independent noise "
+    "at each fix is as wide, to hide that. Leave these fixes out, or use --mechanism cut."
+)
 _SMOOTHED = (
     "Your track seems smoothed over {seconds:.0f} s. Noise hides a filter of up to 30 s: an "
     "adversary who knows a longer one comes nearer than is said here. Use --mechanism cut."
@@ -53,6 +61,8 @@ _REACHES = (
     "Fixes seem smoothed, repeated or filled in over {seconds:.0f} s. Released fixes beside the "
     "cut then tell of what is cut: add --uncertain {seconds:.0f}, or export the track without that."
 )
+# Metres: steps of some fixes that a report speaks of.
+_WIDE = 10.0
 ASSUMED = (
     "Exact structure: the promise assumes that no fix was filled in, repeated on the way, snapped "
     "to a map or recorded by distance. Independent noise hides rounding, and filters of up to 30 s."
@@ -107,7 +117,7 @@ def _of_standing(plan: Plan) -> list[str]:
 
 def _of_structure(plan: Plan) -> list[str]:
     """What is exact in the recording, where no noise, or not this cut, hides it."""
-    exact, method = plan.structure, plan.request.method
+    exact, some, method = plan.structure, plan.coarse, plan.request.method
     reaches = exact.reach > plan.request.uncertain
     found = [_REACHES.format(seconds=np.ceil(exact.reach))] if method.cuts and reaches else []
     if method is Method.CUT and not plan.common:
@@ -118,6 +128,8 @@ def _of_structure(plan: Plan) -> list[str]:
         (exact.repeats, _REPEATS),
         (exact.on_a_map, _ON_A_MAP),
         (exact.apart, _BY_DISTANCE),
+        (exact.speed, _AT_ONE_SPEED.format(speed=exact.speed)),
+        (some.metres > _WIDE, _SOME_ON_A_GRID.format(count=some.count, metres=some.metres)),
     )
     return [*found, *(words for there, words in told if there)]
 

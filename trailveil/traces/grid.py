@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtrc
+from scipy.special import bdtrc, pdtrc
 
 from trailveil.gp.gaussian import FloatArray
 from trailveil.traces.projected import projected_step
@@ -34,6 +34,19 @@ _SAME, _ASSUMED = 1e-10, 2
 _ENOUGH, _REPEATED = 20, 4
 # Cells beyond which a step is one of how numbers are stored.
 _MOST_CELLS = 1e7
+# The steps that positions are rounded to, in degrees, and how likely chance is near a line of one.
+_FAMILIES = [
+    *((1 / unit * 10.0**-power, 0.1) for unit in (1, 60, 3600) for power in range(1, 8)),
+    *((1 / unit, 0.1) for unit in (60, 3600)),
+    *((180.0 * 2.0**-power, 0.5) for power in range(20, 32)),
+    *((2.0**-power, 0.5) for power in range(7, 25)),
+]
+# Distinct places on a coarser grid, at least, that may solve for noise. The chance of one test: of
+# three for each of some 50 steps, so that a false alarm is below 1e-6. Degrees: no grid is finer.
+_SOLVES, _FALSE_ALARM, _FINEST = 5, 5e-9, 1e-7
+# Recorded steps that a fix may be off a line of the coarser grid: fewer than half, so that one
+# point of the recorded grid at most is near each line.
+_AROUND = 0.49
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,22 +82,88 @@ class Grid:
         return found
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class CoarseSubset:
+    """Fixes that lie on a coarser grid than the others.
+
+    step: of that grid, in degrees; 0 where there are none. fixes: (n,), which they are.
+    """
+
+    step: float
+    fixes: NDArray[np.bool_]
+
+    @property
+    def metres(self) -> float:
+        """The step in metres, as of `Grid`."""
+        return self.step * METRES_A_DEGREE
+
+    @property
+    def count(self) -> int:
+        """How many fixes there are."""
+        return int(np.sum(self.fixes))
+
+
 def position_grid(positions: FloatArray) -> Grid:
     """The grid of positions (n, 2) in degrees: the coarser of latitudes and longitudes.
 
     Looked for: decimals of degrees, minutes and seconds, semicircles (180 / 2^31 degrees, as FIT
     has them) and single precision; and metres of a map, see `trailveil.traces.projected`.
     """
-    steps = [1.0 / whole for whole in (1, 60, 3600)]
-    families = [(step * 10.0**-power, 0.1) for step in steps for power in range(1, 8)]
-    families += [(1 / 60.0, 0.1), (1 / 3600.0, 0.1)]
-    families += [(180.0 * 2.0**-power, 0.5) for power in range(20, 32)]
-    families += [(2.0**-power, 0.5) for power in range(7, 25)]
-    found = _grid_of([positions[:, 0], positions[:, 1]], families, readings=False)
+    found = _grid_of([positions[:, 0], positions[:, 1]], _FAMILIES, readings=False)
     metres = projected_step(positions)
     if metres <= found.metres:
         return found
     return Grid(metres / METRES_A_DEGREE, _decimal(metres / METRES_A_DEGREE))
+
+
+def coarse_subset(positions: FloatArray, grid: Grid) -> CoarseSubset:
+    """Find the coarsest grid on which more of positions (n, 2) lie than by chance, in O(n).
+
+    grid: that of all of them. Either coordinate counts, or both. A position on a grid of step g
+    lies on one of step s by chance with probability g / s a coordinate. The number of distinct
+    points of the coarser grid is below a Poisson number of that mean (Hoeffding 1956, Ann. Math.
+    Stat. 27). A false alarm is rarer than 1e-6 where fixes are independent modulo the steps.
+    """
+    finest = max(grid.step, _FINEST)
+    cells = np.floor(positions / finest + 0.5)
+    finer = np.full(positions.shape, finest)
+    subset = CoarseSubset(0.0, np.zeros(len(positions), dtype=np.bool_))
+    # Both coordinates come first: what they explain is no news of either.
+    views = [np.array(axes) for axes in ([0, 1], [0], [1])]
+    distinct = [np.unique(_codes(cells[:, axes]), return_index=True)[1] for axes in views]
+    for step, _ in sorted(_FAMILIES):
+        if step <= finest * (1 + _NEAR):
+            continue
+        lines = np.floor(positions / step + 0.5)
+        near = np.abs(positions - lines * step) <= _AROUND * finest
+        # What lies on a grid that was noticed lies on coarser ones more often by chance.
+        for axes, rows in zip(views, distinct, strict=True):
+            on = near[:, axes[0]] & near[:, axes[-1]]
+            fewest = rows.size * (finest / step) ** len(axes)
+            # Five deviations above the mean are still likelier than a false alarm may be.
+            if np.count_nonzero(on) < max(_SOLVES, fewest + 5 * fewest**0.5):
+                continue
+            chances = np.minimum(1.0, finer[np.ix_(rows, axes)] / step)
+            expected = float(np.sum(np.prod(chances, axis=1)))
+            if _no_chance(lines[on][:, axes], expected):
+                finer[np.ix_(on, axes)] = step
+                subset = CoarseSubset(step, on)
+    return subset
+
+
+def _codes(lines: FloatArray) -> NDArray[np.int64]:
+    """A whole number for each row of numbers of grid lines (n, 1 or 2), below 2^31 each."""
+    whole = lines.astype(np.int64)
+    return np.asarray(whole[:, 0] * 2**32 + whole[:, -1])
+
+
+def _no_chance(points: FloatArray, expected: float) -> bool:
+    """Whether there are so many distinct grid points (k, 1 or 2) that it is no chance."""
+    least = max(_SOLVES, expected + 1)
+    if len(points) < least:
+        return False
+    count = len(np.unique(_codes(points)))
+    return bool(count >= least and pdtrc(count - 1, expected) <= _FALSE_ALARM)
 
 
 def reading_grid(values: FloatArray) -> Grid:

@@ -21,6 +21,9 @@ _OFF, _ROUNDED, _LONGER, _ROW = 0.05, 0.75, 4.0, 3
 # Fixes of which a rule can be told; the share of a distance that fixes are apart to, how many must
 # be, and how much times must vary, relative to their median.
 _ENOUGH, _ALIKE, _MOST, _VARIES = 20, 0.05, 0.8, 0.2
+# The share of a distance that steps at one speed differ by, beyond rounding: a chord is as much
+# shorter than its arc where a curve turns by 28 degrees from fix to fix.
+_STEADY = 0.01
 # The shares of fixes on steady lines, if one lasts so many seconds, and on lines at any pace, that
 # are no ordinary road; seconds of a steady line that is none by itself.
 _FILLED_IN, _LASTS, _SNAPPED, _LONG = 0.2, 30.0, 0.5, 120.0
@@ -44,7 +47,8 @@ class Structure:
     repeated: at the place of the fix before. held: of these, on the way. straight: on a line at a
     steady pace. longest: seconds on one such line. snapped: on a line, at another pace. apart:
     metres that fixes are apart where they were recorded by distance, else 0. hold: seconds of the
-    longest repeat on the way. window: seconds of the moving average that it may be, or 0.
+    longest repeat on the way. window: seconds of the moving average that it may be, or 0. speed:
+    m/s, of a recording at one speed all along, else 0.
     """
 
     fixes: int = 0
@@ -56,6 +60,7 @@ class Structure:
     apart: float = 0.0
     hold: float = 0.0
     window: float = 0.0
+    speed: float = 0.0
 
     @property
     def smoothed(self) -> bool:
@@ -116,6 +121,7 @@ def structure_of(trace: Trace, grid: Grid | None = None) -> Structure:
         _apart(lengths, np.diff(trace.seconds), limit),
         hold,
         _window(trace.seconds, places),
+        _speed(lengths, np.diff(trace.seconds), limit),
     )
 
 
@@ -193,3 +199,15 @@ def _apart(lengths: FloatArray, between: FloatArray, limit: float) -> float:
         np.median(between)
     )
     return middle if middle > _LONGER * limit and alike >= _MOST and varies else 0.0
+
+
+def _speed(lengths: FloatArray, between: FloatArray, limit: float) -> float:
+    """The speed that most steps have, to the rounding of the grid; 0 for none."""
+    timed = between > 0
+    lengths, between = lengths[timed], between[timed]
+    if lengths.size < _ENOUGH:
+        return 0.0
+    speed = float(np.median(lengths / between))
+    steady = speed * between
+    alike = np.mean(np.abs(lengths - steady) <= limit + _STEADY * steady)
+    return speed if float(np.median(steady)) > _LONGER * limit and alike >= _MOST else 0.0

@@ -14,14 +14,15 @@ import numpy as np
 import pytest
 
 from tests.rides import ride
-from tests.structured import by_distance, filled_in, held, rounded, snapped
-from trailveil.checks.attacks import exact
+from tests.structured import by_distance, filled_in, held, rounded, snapped, some_rounded
+from trailveil.checks.attacks import grids
 from trailveil.checks.attacks.contract import Attack, Background, Evidence, OnGrid
 from trailveil.checks.attacks.exact import (
     EXACT,
     evenly_apart,
     going_straight,
     on_a_grid,
+    on_a_grid_at_times,
     on_lines,
     repeating,
     smoothed,
@@ -37,6 +38,7 @@ from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.secrets import Secret
 from trailveil.release.plan import Plan, plan
 from trailveil.release.request import Method, Request
+from trailveil.report.warnings import warnings
 from trailveil.traces.projection import MICRO
 from trailveil.traces.selection import Stretch
 from trailveil.traces.trace import Trace
@@ -63,6 +65,9 @@ class Kind(NamedTuple):
 KINDS = {
     "5 decimals": Kind(_rounded(5), on_a_grid, 0.1, hidden=True),
     "4 decimals": Kind(_rounded(4), on_a_grid, 0.1, hidden=True),
+    "3 decimals at times": Kind(
+        lambda: some_rounded(ride(1200, 3.0, seed=3), 3, 3), on_a_grid_at_times, 1.0, hidden=True
+    ),
     "filled in": Kind(
         lambda: filled_in(ride(1200, 3.0, seed=3), 20), going_straight, 60.0, hidden=True
     ),
@@ -90,7 +95,7 @@ def errors(made: Plan, mechanism: Mechanism, attack: Attack) -> FloatArray | Non
         (Secret.at(times[middle]),),
         made.request.kernel,
         mechanism,
-        grid=OnGrid(made.frame, made.grid.step),
+        grid=OnGrid(made.frame, made.grid.step, made.coarse),
     )
     (found,) = attack(Evidence(times, released), known)
     return None if found is None else found.errors(true[middle])
@@ -111,7 +116,7 @@ def test_independent_noise_hides_it(
     name: str, attack: Attack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Even an attack that takes whatever it finds for the grid comes to no less than a third."""
-    monkeypatch.setattr(exact, "_ON_GRID", 1.0)
+    monkeypatch.setattr(grids, "_ON_GRID", 1.0)
     made = planned(name)
     found = errors(made, made.mechanism, attack)
     assert found is None or np.median(found) > made.findings[0].deviation / 3
@@ -199,6 +204,23 @@ def test_the_audit_says_that_the_promise_is_beaten_without_independent_noise() -
     assert found.verdict is Verdict.BEATEN
     assert found.recorded is not None
     assert found.recorded.radius < 1.0
+
+
+def test_fixes_on_a_coarser_grid_than_the_others_are_hidden_by_wider_noise_alone() -> None:
+    """Every third fix has 3 decimals: 2 m of independent noise would leave nothing of the promise.
+
+    The audit is granted which fixes they are. The plan has noise as wide as a step, and says so.
+    """
+    made = planned("3 decimals at times")
+    narrow = replace(made.mechanism, independent=np.minimum(made.mechanism.beside, 4.0))
+    name = "looks for a grid of some fixes"
+    for mechanism, verdict in ((narrow, Verdict.BEATEN), (made.mechanism, Verdict.NOTHING)):
+        outcomes = attacked(replace(made, mechanism=mechanism), ["lattice"])
+        outcome = next(row for row in outcomes if row.adversary == name)
+        assert outcome.verdict is verdict
+    assert np.sqrt(made.mechanism.beside.max()) == pytest.approx(111.7)
+    text = " ".join(warnings(made, None, further=False, private=True))
+    assert "400 fixes lie on steps of 112 m" in text
 
 
 def test_the_attack_must_know_how_the_noise_varies() -> None:

@@ -16,6 +16,7 @@ from trailveil.gp.kernels import Kernel
 from trailveil.privacy.adversary import PLAIN, Adversary
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.secrets import Secret
+from trailveil.traces.grid import CoarseSubset
 from trailveil.traces.projection import MICRO, Frame
 from trailveil.traces.streets.network import Network
 
@@ -57,10 +58,14 @@ class TruePlaces:
 
 @dataclass(frozen=True, slots=True)
 class OnGrid:
-    """That recorded places are whole multiples of a step (degrees), and the frame of the metres."""
+    """That recorded places are whole multiples of a step (degrees), and the frame of the metres.
+
+    coarse: which of all recorded fixes lie on a coarser grid, for an attacker who knows that.
+    """
 
     frame: Frame
     step: float
+    coarse: CoarseSubset | None = None
 
     def nearest(self, places: FloatArray) -> tuple[FloatArray, float]:
         """The grid points (m, 2) nearest to places (m, 2), metres of the frame; steps off (rms)."""

@@ -3,7 +3,8 @@
 A release is X + F z with few unknowns z, many times fewer than fixes. Whatever is exact in X is an
 equation for z, and some tens of them solve for it:
 
-- X lies on a grid (decimals): a lattice problem, see `trailveil.checks.attacks.lattice`;
+- X lies on a grid (decimals), or some of it on a coarser one: a lattice problem, see
+  `trailveil.checks.attacks.grids`;
 - X repeats, or goes on in straight lines at a steady pace: its first or second differences are 0;
 - X lies on a line of few corners, as on a map: each step goes on as the last one;
 - X was recorded every so many metres: all steps have one length;
@@ -15,7 +16,6 @@ distances, hardly.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -27,21 +27,14 @@ from trailveil.checks.attacks.contract import (
     Background,
     Estimate,
     Evidence,
-    OnGrid,
     required_mechanism,
 )
-from trailveil.checks.attacks.lattice import Solver, solver
+from trailveil.checks.attacks.grids import LowRank, by_coarse_subset, by_grid
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior
 from trailveil.privacy.secrets import Secret
 
-# Rows of a lattice: more than these many times the rank, and at most so many.
-_ROWS_EACH, _MOST_ROWS = 20, 160
-# Steps off the grid, root mean square: 0.29 where there is none. A third of that is never chance.
-_ON_GRID = 0.1
-# How often noise is looked for again with what it was found to be.
-_TRIES = 4
 # Metres: what a release is rounded to at the least, as a deviation. Fixes that are looked at.
 _ROUNDED, _MOST = 0.03, 1500
 # Fixes, at least, in which differences are looked for; how many of them must be nothing, to so
@@ -59,21 +52,20 @@ _AS_EXPECTED = 1.5
 _Off = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Noise:
-    """Noise F z + white at released rows: factor (m, r), and the deviation of the latter."""
-
-    times: FloatArray
-    factor: FloatArray
-    width: float
-
-
 def on_a_grid(view: Evidence, known: Background) -> tuple[Estimate | None, ...]:
     """Each secret where noise is found that leaves all places on their grid; None without.
 
     As the others here, raises InvalidValue where it is not known how the noise varies.
     """
-    return _tried(_by_grid, view, known)
+    return _tried(by_grid, view, known)
+
+
+def on_a_grid_at_times(view: Evidence, known: Background) -> tuple[Estimate | None, ...]:
+    """Each secret by the fixes that are on a coarser grid than the others, where it is known which.
+
+    No release tells which they are: that is granted.
+    """
+    return _tried(by_coarse_subset, view, known)
 
 
 def repeating(view: Evidence, known: Background) -> tuple[Estimate | None, ...]:
@@ -103,6 +95,7 @@ def evenly_apart(view: Evidence, known: Background) -> tuple[Estimate | None, ..
 
 EXACT: dict[str, Attack] = {
     "looks for a grid": on_a_grid,
+    "looks for a grid of some fixes": on_a_grid_at_times,
     "looks for repeated places": repeating,
     "looks for straight lines": going_straight,
     "looks for one distance": evenly_apart,
@@ -113,7 +106,9 @@ EXACT: dict[str, Attack] = {
 
 
 def _tried(
-    attempt: Callable[[Evidence, Background, _Noise], FloatArray], view: Evidence, known: Background
+    attempt: Callable[[Evidence, Background, LowRank], FloatArray],
+    view: Evidence,
+    known: Background,
 ) -> tuple[Estimate | None, ...]:
     """The estimates of an attempt, which has places (draws, m, 2), NaN where it finds nothing."""
     noise = _low_rank(required_mechanism(known))
@@ -126,14 +121,14 @@ def _tried(
     return tuple(Estimate(_at(view.times, places, secret)) for secret in known.secrets)
 
 
-def _low_rank(mechanism: Mechanism) -> _Noise | None:
+def _low_rank(mechanism: Mechanism) -> LowRank | None:
     rows = mechanism.rows
     factor = mechanism.factor[rows]
     moved = np.any(factor != 0, axis=1)
     if mechanism.process is not None or not np.any(moved):
         return None
     white = mechanism.floor + float(np.median(mechanism.beside[rows][moved]))
-    return _Noise(mechanism.times[rows], factor, float(np.sqrt(white + _ROUNDED**2)))
+    return LowRank(mechanism.times[rows], factor, float(np.sqrt(white + _ROUNDED**2)))
 
 
 def _at(times: FloatArray, places: FloatArray, secret: Secret) -> FloatArray:
@@ -142,74 +137,7 @@ def _at(times: FloatArray, places: FloatArray, secret: Secret) -> FloatArray:
     return np.asarray(np.array(each) @ secret.weights[0])
 
 
-def _by_grid(view: Evidence, known: Background, noise: _Noise) -> FloatArray:
-    """The recorded places (draws, m, 2) where some noise leaves them on a grid, else NaN."""
-    found = np.full(view.places.shape, np.nan)
-    if known.grid is None or known.grid.step <= 0:
-        return found
-    # In metres along the degrees: d(degrees) = slopes d(metres), nearly the same at each fix.
-    slopes = known.grid.slopes(view.places[0])
-    middle = slopes.mean(axis=0)
-    turn = middle / np.linalg.norm(middle, axis=1)[:, None]
-    alike = np.einsum("mij,jk->mik", slopes, np.linalg.inv(middle))
-    stretched = [alike[:, axis, axis] for axis in range(2)]
-    lengths = 1 / np.linalg.norm(middle, axis=1)
-    solvers = [
-        _solver(known, noise, stretched[axis], known.grid.step * lengths[axis]) for axis in range(2)
-    ]
-    for draw, places in enumerate(view.places):
-        moved = np.zeros_like(places)
-        for _ in range(_TRIES):
-            # What of the way along the degrees is not as the slopes have it, for noise so far.
-            before = known.grid.frame.in_degrees(places - moved) * lengths
-            along = before + np.column_stack(stretched) * (moved @ turn.T)
-            tried = [solvers[i].recovered(along[:, i])[0] / stretched[i] for i in range(2)]
-            moved = np.column_stack(tried) @ np.linalg.inv(turn).T
-            exact, off = _settled(places, moved, noise, known.grid)
-            if off <= _ON_GRID:
-                found[draw] = exact
-                break
-    return found
-
-
-def _solver(known: Background, noise: _Noise, stretched: FloatArray, step: float) -> Solver:
-    rows = _telling(noise.factor)
-    movement = Prior(known.kernel, noise.times[rows]).covariance
-    factor = stretched[:, None] * noise.factor
-    return solver(factor, movement, np.full(noise.times.size, step), noise.width, rows)
-
-
-def _telling(factor: FloatArray) -> NDArray[np.intp]:
-    """Rows (m,) for a lattice: evenly along the way that the noise of any draw goes.
-
-    The directions of the noise count alike, so that what is narrow in time has its rows, too.
-    """
-    count = min(_MOST_ROWS, _ROWS_EACH * factor.shape[1])
-    alike, sizes, _ = np.linalg.svd(factor, full_matrices=False)
-    steps = np.linalg.norm(np.diff(alike[:, sizes > 0], axis=0), axis=1)
-    gone = np.concatenate([[0.0], np.cumsum(steps)])
-    return np.unique(np.searchsorted(gone, np.linspace(0, gone[-1], count)).clip(0, gone.size - 1))
-
-
-def _settled(
-    places: FloatArray, moved: FloatArray, noise: _Noise, grid: OnGrid
-) -> tuple[FloatArray, float]:
-    """Places (m, 2) less their noise, fitted to the grid as it lies on the globe; steps off it."""
-    off = np.inf
-    for _ in range(_STEPS // 10):
-        lines, off = grid.nearest(places - moved)
-        moved = _fitted(noise, places - lines)
-    return places - moved, off
-
-
-def _fitted(noise: _Noise, drawn: FloatArray) -> FloatArray:
-    """The most likely F z (m, 2) of noise (m, 2)."""
-    own = noise.factor
-    inner = own.T @ own + noise.width**2 * np.eye(own.shape[1])
-    return np.asarray(own @ np.linalg.solve(inner, own.T @ drawn))
-
-
-def _by_differences(view: Evidence, known: Background, noise: _Noise, order: int) -> FloatArray:
+def _by_differences(view: Evidence, known: Background, noise: LowRank, order: int) -> FloatArray:
     """The recorded places where noise leaves most differences at nothing, else NaN.
 
     First differences are nothing where a position is repeated, second ones on straight lines.
@@ -278,7 +206,7 @@ class _Movement:
         return np.asarray(np.linalg.solve(self._precision, pull))
 
 
-def _few(known: Background, noise: _Noise) -> NDArray[np.intp]:
+def _few(known: Background, noise: LowRank) -> NDArray[np.intp]:
     """The fixes nearest to the first secret, in order: as many as full matrices may have."""
     middle = float(np.mean(known.secrets[0].times))
     order = np.argsort(np.abs(noise.times - middle), kind="stable")
@@ -295,7 +223,7 @@ def _differences(times: FloatArray, order: int) -> FloatArray:
     return np.asarray(whole[1:-1] - (1 - share) * whole[:-2] - share * whole[2:])
 
 
-def _by_steps(view: Evidence, known: Background, noise: _Noise, off: _Off) -> FloatArray:
+def _by_steps(view: Evidence, known: Background, noise: LowRank, off: _Off) -> FloatArray:
     """The recorded places by the noise that leaves least of something of the steps between fixes.
 
     NaN for few fixes.
@@ -350,7 +278,7 @@ def _bends(true: FloatArray, own: FloatArray) -> tuple[FloatArray, FloatArray]:
     return (across * bends)[:, 0], across * np.hstack([east, north])
 
 
-def _by_smoothness(view: Evidence, known: Background, noise: _Noise) -> FloatArray:
+def _by_smoothness(view: Evidence, known: Background, noise: LowRank) -> FloatArray:
     """The most likely places of the likeliest moving average; NaN where none is likelier."""
     found = np.full(view.places.shape, np.nan)
     few = _few(known, noise)

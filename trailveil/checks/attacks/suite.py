@@ -143,7 +143,8 @@ def _scenes(made: Plan, file: FloatArray | None, tracks: tuple[FloatArray, ...])
         for number, part in enumerate(crop.parts):
             fixes = made.lattice[crop.rows] / MICRO
             own = None if file is None else file[kept]
-            grid = OnGrid(made.frame, made.grid.step)
+            coarse = replace(made.coarse, fixes=made.coarse.fixes[crop.rows])
+            grid = OnGrid(made.frame, made.grid.step, coarse)
             scene = Scene(crop, number, request.kernel, mechanism, fixes, own, tracks, grid)
             if not made.everywhere:
                 finding, pace = made.findings[part], request.slowest.speed
