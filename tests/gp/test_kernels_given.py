@@ -212,6 +212,7 @@ def test_the_noise_of_a_matrix_does_not_matter_to_recorded_secrets() -> None:
     ("matrix", "options", "message"),
     [
         (np.ones((5, 5)), {}, "positive definite"),
+        (np.diag([1.0, 1e-17]), {}, "positive definite"),  # of which rounding cannot tell 0
         (np.eye(5), {"noise": 1.1}, "noise must be above 0 and at most 1"),
         (np.eye(5), {"noise": 0.0}, "noise must be above 0"),
         (np.eye(5), {"mean": np.ones(4)}, "a mean must be one finite number for each time"),
@@ -222,6 +223,14 @@ def test_a_covariance_that_does_not_do_is_refused(
 ) -> None:
     with pytest.raises(InvalidValue, match=message):
         tv.Prior.from_covariance(matrix, **options)
+
+
+def test_a_function_that_is_no_covariance_is_not_drawn_from() -> None:
+    wrong = Function(lambda a, b: np.abs(a[:, None] - b), "a distance")
+    with pytest.raises(InvalidValue, match="no eigenvalue below 0"):
+        tv.Prior(wrong + White(0.1), TIMES).draw(1)
+    smooth = tv.Prior(RBF(50.0), np.arange(40.0))  # whose eigenvalues rounding makes negative
+    assert np.all(np.isfinite(smooth.draw(1)))
 
 
 def test_draws_have_the_mean_and_the_covariance() -> None:

@@ -8,9 +8,10 @@ added to what the worst adversary loses.
 
 Most of it takes no computation. What is promised of a part is proved by a false track that is 1
 around it and 0 from some seconds on (of a cut: where something is released). It costs the same to
-who knows all that lies farther. On a side on which the recording has nothing, the track stays 1:
-let it fade to 0 before the next release, and it costs 1 / V more, V the variance of a displacement
-in that time, given the velocities at both ends (docs/paper.md). What is nearer is computed.
+somebody who knows all that lies farther. On a side on which the recording has nothing, the track
+stays 1: let it fade to 0 before the next release, and it costs 1 / V more, V the variance of a
+displacement in that time, given the velocities at both ends (docs/paper.md). What is nearer is
+computed.
 """
 
 from collections.abc import Callable, Iterable, Sequence

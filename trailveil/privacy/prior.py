@@ -13,7 +13,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trailveil.errors import InvalidValue, NumericalError, Unavailable
-from trailveil.gp.gaussian import FloatArray, Joint, Posterior, System, dense_system, posterior
+from trailveil.gp.gaussian import (
+    KERNEL_ROUNDING,
+    UNIT_ROUNDOFF,
+    FloatArray,
+    Joint,
+    Posterior,
+    System,
+    dense_system,
+    posterior,
+)
 from trailveil.gp.kernels import Clock, Kernel, StoppedClock, Tabulated, White, latent, split
 from trailveil.gp.kernels.tabulated import smallest_eigenvalue
 from trailveil.gp.statespace import is_markov
@@ -104,7 +113,7 @@ class Prior:
         matrix = np.array(covariance, dtype=np.float64)
         moments = np.arange(float(len(matrix))) if times is None else np.asarray(times, np.float64)
         least = smallest_eigenvalue(Tabulated(moments, matrix).matrix)
-        if least <= 0.0:
+        if least <= len(matrix) * UNIT_ROUNDOFF * np.trace(matrix):
             raise InvalidValue(
                 "a covariance must be positive definite, got one in which some values determine "
                 "others: add the variance of the measurement noise to its diagonal"
@@ -119,9 +128,15 @@ class Prior:
         return cls(latent_part + White(variance**0.5), moments, mean)
 
     def draw(self, seed: int | np.random.Generator) -> FloatArray:
-        """A series (n,) of this prior, its mean included; O(n^3)."""
+        """A series (n,) of this prior, its mean included; O(n^3).
+
+        Raises InvalidValue for a kernel that is no covariance.
+        """
         values, vectors = np.linalg.eigh(self.covariance)
-        # A smooth kernel has eigenvalues that rounding makes negative: they are 0.
+        rounding = KERNEL_ROUNDING * UNIT_ROUNDOFF * self.times.size * float(np.max(np.abs(values)))
+        if values[0] < -rounding:
+            raise InvalidValue("a covariance must have no eigenvalue below 0, got one that has")
+        # Those of a smooth kernel that rounding made negative are 0.
         spread = vectors * np.sqrt(np.maximum(values, 0.0))
         noise = np.random.default_rng(seed).standard_normal(self.times.size)
         level = 0.0 if self.mean is None else self.mean

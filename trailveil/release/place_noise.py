@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from scipy.linalg import cho_solve
 
 from trailveil.designer.table import Cache, noise_of
 from trailveil.errors import InvalidValue, Refused
@@ -118,12 +119,12 @@ class PlaceNoise:
 
         To each adversary but those who know a place: of these, knowledge of each way was assumed.
         """
-        draws = np.linalg.inv(self.root)
+        precision = cho_solve((self.root, True), np.eye(len(self.root)))
         found = [0.0]
         for one in of.adversaries:
             if one.place is None:
                 track, free = one.fixed(self.knots)
-                form = draws.T @ draws + ways * one.movement.cost(self.knots)
+                form = precision + ways * one.movement.cost(self.knots)
                 track[free] = np.linalg.solve(form[free, free], -(form @ track)[free])
                 found.append(float(track @ form @ track) - ways / one.variance(1))
         return max(found)

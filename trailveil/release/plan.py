@@ -32,7 +32,7 @@ from trailveil.release.request import HAS_THE_REST, Method, Request, check_targe
 from trailveil.traces.grid import LEAST, CoarseSubset, Grid, coarse_subset, position_grid
 from trailveil.traces.projection import Frame, placed
 from trailveil.traces.selection import RETURN, Stretch
-from trailveil.traces.structure import NOTHING_EXACT, Structure, structure_of
+from trailveil.traces.structure import Structure, structure_of
 from trailveil.traces.trace import Trace
 
 
@@ -70,8 +70,8 @@ class Plan:
     lattice: the places (n, 2) in micrometres. mechanism: the noise of each coordinate. designs:
     of the noise of each part, with its proof; none without noise. everywhere: of noise for every
     place at once, the worst case of each kind of adversary. common: noise shared with other
-    releases, the last columns of the mechanism. structure: what is exact in the recording. visited:
-    the places with names that it counts on, of `trailveil.ledger.places`.
+    releases, the last columns of the mechanism. visited: the places with names that it counts on,
+    of `trailveil.ledger.places`.
     """
 
     trace: Trace
@@ -83,7 +83,6 @@ class Plan:
     designs: tuple[WindowNoise, ...] = ()
     everywhere: tuple[Worst, ...] = ()
     common: tuple[Common, ...] = ()
-    structure: Structure = NOTHING_EXACT
     visited: tuple[Any, ...] = ()
 
     @property
@@ -109,6 +108,11 @@ class Plan:
         return _grids_of(self.trace)[1]
 
     @property
+    def structure(self) -> Structure:
+        """What is exact in the recording."""
+        return _structure_of(self.trace)
+
+    @property
     def components(self) -> int:
         """How many single mechanisms the noise is the sum of."""
         return int(self.mechanism.factor.shape[1]) + (self.mechanism.floor > 0)
@@ -125,6 +129,11 @@ def _grids_of(trace: Trace) -> tuple[Grid, CoarseSubset]:
     """The grids of a trace, found once: audits draw a release thousands of times."""
     grid = position_grid(trace.positions)
     return grid, coarse_subset(trace.positions, grid)
+
+
+@lru_cache(maxsize=1)
+def _structure_of(trace: Trace) -> Structure:
+    return structure_of(trace, _grids_of(trace)[0])
 
 
 def identity(trace: Trace, request: Request, common: Sequence[Common] = ()) -> tuple[bytes, ...]:
@@ -312,12 +321,11 @@ def with_common(made: Plan, common: Sequence[Common]) -> Plan:
     for one in common:
         columns = Mechanism(mechanism.times, one.columns, released=~one.withheld)
         mechanism = mechanism.plus(columns)
-    measured = noise_variance(made.request.kernel, mechanism.times) ** 0.5
-    least = max(made.grid.metres, made.coarse.metres, LEAST, measured)
-    mechanism, common = mechanism.hiding(least), (*made.common, *common)
-    return replace(
-        made, mechanism=mechanism, common=common, structure=structure_of(made.trace, made.grid)
-    )
+    if mechanism.max_std > 0:
+        measured = noise_variance(made.request.kernel, mechanism.times) ** 0.5
+        least = max(made.grid.metres, made.coarse.metres, LEAST, measured)
+        mechanism = mechanism.hiding(least)
+    return replace(made, mechanism=mechanism, common=(*made.common, *common))
 
 
 def _finding(window: Window, request: Request, mechanism: Mechanism, cut: float | None) -> Finding:

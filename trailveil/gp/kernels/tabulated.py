@@ -21,8 +21,8 @@ _PAIRS_AT_ONCE = 256
 class Tabulated(Kernel):
     """A covariance matrix (n, n) of values at stated times (n,); it says nothing of other times.
 
-    Raises InvalidValue where the matrix is no covariance: not finite, not symmetric to rounding, or
-    with an eigenvalue below 0.
+    Of a matrix that is symmetric to rounding the lower triangle counts. Raises InvalidValue where
+    it is no covariance: not finite, not symmetric, or with an eigenvalue below 0.
     """
 
     times: FloatArray
