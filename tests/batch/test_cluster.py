@@ -122,7 +122,8 @@ def test_the_whole_run_is_killed_with_its_workers_and_goes_on(
     assert len(seen) >= 3
     assert set(seen) == {"127.0.0.1"}
     left, whole = outputs(out), outputs(tmp_path / "alone")
-    assert {one: left[one] for one in left if not one.startswith(".")}.items() <= whole.items()
+    left = {path: digest for path, digest in left.items() if not path.startswith(".")}
+    assert left.items() <= whole.items()
     done = done_in(state, out)
     assert done <= set(left)
     again = summary(rides, "-o", out, *asked, "--workers", "1")
@@ -151,8 +152,10 @@ def test_a_scheduler_that_is_killed_is_one_line_and_a_new_one_goes_on(tmp_path: 
     assert address in errors
     assert errors.count("\n") == 1
     left, whole = outputs(out), outputs(tmp_path / "alone")
+    # A worker that is killed while it writes leaves a hidden part, which the next run clears.
+    left = {path: digest for path, digest in left.items() if not path.startswith(".")}
     done = done_in(state, out)
-    assert done == set(left)
+    assert done <= set(left)
     assert left.items() <= whole.items()
     with cluster(tmp_path / "second") as (address, *_):
         again = batch_process(*words, "--scheduler", address, env=env)

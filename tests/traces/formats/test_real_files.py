@@ -114,7 +114,8 @@ def test_every_file_is_judged_and_every_refusal_one_line(files: dict[str, Path])
         kept, message = outcome(files[name])
         assert (kept >= 2) != bool(message), name
         assert "\n" not in message
-        assert len(message) < 300
+        # Where the recordings lie is not the message's length.
+        assert len(message.replace(str(files[name]), name)) < 300
 
 
 def test_geolife_is_read(files: dict[str, Path]) -> None:
