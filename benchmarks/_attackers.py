@@ -138,7 +138,7 @@ def edges(tried: Tried, part: int) -> list[FloatArray]:
     """By the fixes before and after: those that are exact, or all that there are."""
     known = _known(tried, part, PLAIN)
     ways = (known, replace(known, mechanism=None))
-    return [tried.errors(edges_of_hole, one, part) for one in ways]
+    return [tried.errors(edges_of_hole, way, part) for way in ways]
 
 
 def several_releases(tried: Tried, part: int) -> list[FloatArray]:

@@ -100,7 +100,7 @@ def near(ride: Ride, number: int, metres: float) -> NDArray[np.bool_]:
     """The fixes (n,) of one recording within so many metres of a protected place."""
     fixes = ride.recorded[number]
     places = [ride.truths(part)[number] for part in range(len(ride.stretches))]
-    return np.asarray(np.any([np.hypot(*(fixes - one).T) <= metres for one in places], axis=0))
+    return np.asarray(np.any([np.hypot(*(fixes - place).T) <= metres for place in places], axis=0))
 
 
 @dataclass(frozen=True)
@@ -212,8 +212,8 @@ def calibrated(
     secrets = [Secret.at(float(time), recorded=True) for time in ride.times[indices]]
 
     def excess(log_trace: float) -> float:
-        left = observe(ride.prior, make(float(np.exp(log_trace))))
-        known = [left.posterior(one).covariance[0, 0] for one in secrets]
+        observation = observe(ride.prior, make(float(np.exp(log_trace))))
+        known = [observation.posterior(secret).covariance[0, 0] for secret in secrets]
         return -float(np.log(min(known) * bound))
 
     low, high = np.log(ride.times.size * _LEAST), np.log(ride.times.size * _MOST)

@@ -77,10 +77,10 @@ def _run(task: tuple[Kernel, Sequence[LeftOut]]) -> Predictions:
     return predictions(*task)
 
 
-def study(files: Sequence[Path], kept: Path | None) -> Study:
+def study(files: Sequence[Path], path: Path | None) -> Study:
     """One in EACH of the fixes that calibrate predicts in these files, for gaps over 0."""
     found: Cases = cases_of(recorded(files), GAPS)
     chosen = range(0, len(found.cases), EACH)
     return Study(
-        tuple(found.cases[i] for i in chosen), np.array([found.groups[i] for i in chosen]), kept
+        tuple(found.cases[i] for i in chosen), np.array([found.groups[i] for i in chosen]), path
     )

@@ -57,7 +57,7 @@ class Ride:
 
     @property
     def spans(self) -> list[tuple[float, float]]:
-        return [one.seconds(self.trace) for one in self.stretches]
+        return [stretch.seconds(self.trace) for stretch in self.stretches]
 
     @property
     def windows(self) -> list[tuple[float, float]]:
@@ -143,7 +143,7 @@ def _ride(trace: Trace) -> Ride | None:
         if STAY[0] <= lasts <= STAY[1] and apart:
             stretches = (Stretch("stay", begin, end, True), home)
             thin = _thinned(trace, stretches)
-            if all(one.rows(thin).any() for one in stretches):
+            if all(stretch.rows(thin).any() for stretch in stretches):
                 metres = frame_for(thin.positions).to_lattice(thin.positions) / MICRO
                 return Ride(thin, stretches, metres[None])
     return None
@@ -153,6 +153,6 @@ def _thinned(trace: Trace, stretches: tuple[Stretch, ...]) -> Trace:
     """Evenly thinned in time; the first fix, and those at which a part begins or ends, are kept."""
     step = trace.duration / (MOST_FIXES - 2 * len(stretches) - 1)
     kept = np.diff(np.floor(trace.seconds / step), prepend=-1.0) > 0
-    for one in stretches:
-        kept |= np.isin(trace.times, [one.begin, one.end])
+    for stretch in stretches:
+        kept |= np.isin(trace.times, [stretch.begin, stretch.end])
     return trace.only(kept)

@@ -201,20 +201,20 @@ def cases(parts: Sequence[Part], where: str, wait: float) -> dict[str, Case]:
     }
 
 
-def floor_of(found: Sequence[Case], times: Mapping[str, int] | None = None) -> float:
+def floor_of(cases: Sequence[Case], times: Mapping[str, int] | None = None) -> float:
     """The largest speed at which every case is left with what is promised."""
-    return min(min(one.speeds(one.weights(times))[: 1 + one.circle]) for one in found)
+    return min(min(one.speeds(one.weights(times))[: 1 + one.circle]) for one in cases)
 
 
-def lower_bound(found: Sequence[Case], draws: int, seed: int = 0) -> float:
+def lower_bound(cases: Sequence[Case], draws: int, seed: int = 0) -> float:
     """What 90 of 100 draws of people exceed; a case that nobody drawn has says nothing."""
-    names = np.unique(np.concatenate([one.users for one in found]))
+    names = np.unique(np.concatenate([one.users for one in cases]))
     random = np.random.default_rng(seed)
     floors = []
     for _ in range(draws):
         drawn = random.integers(0, names.size, names.size)
         times = dict(zip(names.tolist(), np.bincount(drawn, minlength=names.size), strict=True))
-        there = [one for one in found if one.weights(times).sum() > 0]
+        there = [one for one in cases if one.weights(times).sum() > 0]
         floors.append(floor_of(there, times))
     return float(np.quantile(floors, 0.1))
 
@@ -256,14 +256,17 @@ def table(parts: Sequence[Part], draws: int) -> dict[str, Any]:
     return {"people": people, "parts": len(parts), "hours": hours, "floors": floors, "rows": rows}
 
 
-def figures(one: Case, floor: float | None) -> dict[str, Any]:
+def figures(case: Case, floor: float | None) -> dict[str, Any]:
     """A row: what the case alone asks for, and what a floor does in it."""
-    rms, circle = one.speeds(one.weights())
+    rms, circle = case.speeds(case.weights())
     within: dict[str, float | None] = {"in_68": None, "in_quarter": None}
     if floor is not None:
-        within = {"in_68": one.share_within(floor, 1), "in_quarter": one.share_within(floor, 0.25)}
-    counts = {"people": int(np.unique(one.users).size), "places": int(one.users.size)}
-    return counts | {"rms": rms, "circle": circle, "slowest": one.slowest(), **within}
+        within = {
+            "in_68": case.share_within(floor, 1),
+            "in_quarter": case.share_within(floor, 0.25),
+        }
+    counts = {"people": int(np.unique(case.users).size), "places": int(case.users.size)}
+    return counts | {"rms": rms, "circle": circle, "slowest": case.slowest(), **within}
 
 
 def pieces(user: str, activity: str, times: Floats, places: Floats) -> list[Part]:

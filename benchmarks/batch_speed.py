@@ -89,25 +89,25 @@ def trace(number: int, stays: str, *, irregular: bool = False) -> Trace:
     return Trace(times, degrees, np.zeros(FIXES, np.intp), (0,))
 
 
-def as_geolife(made: Trace) -> str:
+def as_geolife(trace: Trace) -> str:
     """The text of a .plt file."""
     head = ["Geolife trajectory", "WGS 84", "Altitude is in Feet", "Reserved 3", "0,2,255", "0"]
-    moments = np.datetime_as_string(made.times.astype("datetime64[ns]"), unit="s").tolist()
-    days = (made.times / NANOSECONDS / 86_400 + 25_569).tolist()
-    rows = zip(made.positions.tolist(), days, moments, strict=True)
+    moments = np.datetime_as_string(trace.times.astype("datetime64[ns]"), unit="s").tolist()
+    days = (trace.times / NANOSECONDS / 86_400 + 25_569).tolist()
+    rows = zip(trace.positions.tolist(), days, moments, strict=True)
     lines = [f"{a:.6f},{b:.6f},0,492,{d:.10f},{m.replace('T', ',')}" for (a, b), d, m in rows]
     return "\r\n".join([*head, *lines, ""])
 
 
 def fleet(folder: Path, numbers: range, suffix: str, stays: str) -> Fleet:
     """These traces as files, and what is known of their stays."""
-    made = Fleet(folder / "rides", folder / "rules.csv")
+    fleet = Fleet(folder / "rides", folder / "rules.csv")
     folder.mkdir()
-    with made.rules.open("w", newline="") as text:
+    with fleet.rules.open("w", newline="") as text:
         rows = csv.writer(text)
         rows.writerow(["trace", "from", "to"])
         for number in numbers:
-            own = made.folder / f"p{number}"
+            own = fleet.folder / f"p{number}"
             own.mkdir(parents=True)
             if suffix == ".plt":
                 made_up = as_geolife(trace(number, stays, irregular=True))
@@ -117,7 +117,7 @@ def fleet(folder: Path, numbers: range, suffix: str, stays: str) -> Fleet:
                     write(trace(number, stays), out, suffix)
             begin, end = stay(number, stays)
             rows.writerow([f"p{number}/ride{suffix}", f"start+{begin}s", f"start+{end}s"])
-    return made
+    return fleet
 
 
 def bare(folder: Path, suffix: str, wanted: str) -> Took:

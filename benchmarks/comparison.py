@@ -146,11 +146,13 @@ def circle_together(tried: Sequence[Tried], part: int) -> float:
     return circle_68(np.array([circle_of_rides(group, part) for group in groups])).radius
 
 
-def promised(made: Plan) -> Row:
+def promised(plan: Plan) -> Row:
     """The circles that our noise promises: those of the adversary that each attack is held to."""
     columns: dict[str, list[float]] = {}
-    for finding in made.findings:
-        left = {one.adversary: CIRCLE_68 * one.posterior for one in finding.exposures}
+    for finding in plan.findings:
+        left = {
+            exposure.adversary: CIRCLE_68 * exposure.posterior for exposure in finding.exposures
+        }
         own = dict.fromkeys(OF_A_STRANGER, left[STRANGER])
         own |= {"place": left[KNOWS_PLACE], "path": left[KNOWS_PATH]}
         for column, value in own.items():

@@ -153,14 +153,14 @@ def ours(question: Question) -> tuple[float, float | None]:
 
 def conic(question: Question) -> tuple[float, float | None]:
     """The noise of the conic solver's."""
-    made = exact_sdp(
+    optimum = exact_sdp(
         question.prior,
         question.secrets,
         bounds=question.bounds,
         adversaries=question.adversaries,
         tight=any(secret.size > 1 for secret in question.secrets),
     )
-    return made.value, None
+    return optimum.value, None
 
 
 def measured(question: Question, make: Callable[[Question], Any]) -> dict[str, Any]:

@@ -173,17 +173,19 @@ class Question:
         return f"{found.share:.0%} ({found.low:.0%}-{found.high:.0%})"
 
 
-def prepared(files: Sequence[Path], kept: Path | None) -> Question:
+def prepared(files: Sequence[Path], path: Path | None) -> Question:
     """Read, predict by the grid of speeds and time constants, and learn the mixtures."""
-    own = study(files, kept)
+    own = study(files, path)
     ranks = {group: rank for rank, group in enumerate(sorted(set(own.groups.tolist())))}
     folds = np.array([ranks[group] % FOLDS for group in own.groups.tolist()])
     keys = [(speed, constant) for speed in SPEEDS for constant in CONSTANTS]
     grid = dict(zip(keys, own.of([moving(key) for key in keys]), strict=True))
-    found = Question(own, folds, grid, {})
+    question = Question(own, folds, grid, {})
     for gap in GAPS:
-        found.mixtures[gap] = mixture(list(grid.values()), found.rows(gap), folds, found.paces(gap))
-    return found
+        question.mixtures[gap] = mixture(
+            list(grid.values()), question.rows(gap), folds, question.paces(gap)
+        )
+    return question
 
 
 def section_mixture(asked: Question) -> None:

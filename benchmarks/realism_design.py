@@ -45,14 +45,14 @@ def against(
     kernel: Kernel, speeds: Sequence[float], windows: Sequence[tuple[float, float]]
 ) -> list[Adversary]:
     """The set of a release with this prior, and these speeds beside that of the prior."""
-    found = every([one for one in DEFAULT if one != "speeds"], kernel, windows)
+    adversaries = every([one for one in DEFAULT if one != "speeds"], kernel, windows)
     still = [Adversary.sees_stillness(windows)] if windows else []
     for speed in speeds:
         other = at_speed(kernel, speed)
         assert other is not None
-        one = Adversary.believes(f"knows that the speed is {speed:g} m/s", other)
-        found += [one, *(one & seen for seen in still)]
-    return found
+        adversary = Adversary.believes(f"knows that the speed is {speed:g} m/s", other)
+        adversaries += [adversary, *(adversary & seen for seen in still)]
+    return adversaries
 
 
 def show(
@@ -74,8 +74,11 @@ def show(
         taken = time.perf_counter() - begun
         print(f"{name}; {mode}, other speeds: {text}: {rms:.0f} m rms ({taken:.0f} s)")
         for who, other in OTHERS.items():
-            one = Adversary.believes(who, other)
-            for each in [one, *([one & Adversary.sees_stillness(windows)] if windows else [])]:
+            adversary = Adversary.believes(who, other)
+            for each in [
+                adversary,
+                *([adversary & Adversary.sees_stillness(windows)] if windows else []),
+            ]:
                 try:
                     found = exposure(prior, secret, made, each)
                 except TrailveilError as error:

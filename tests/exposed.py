@@ -45,20 +45,20 @@ def variances_left(
 def exposed_to(
     prior: Prior,
     mechanism: Mechanism,
-    one: Adversary,
+    adversary: Adversary,
     span: Span,
     moments: FloatArray,
     weights: FloatArray,
 ) -> tuple[float, float]:
     """The largest loss, and the least deviation left, over places and all that is known."""
-    kernel, times = one.prior(prior).kernel, prior.times
+    kernel, times = adversary.prior(prior).kernel, prior.times
     rows, gamma = mechanism.rows, mechanism.covariance()
     known: list[tuple[FloatArray, float]] = [(np.empty(0), 1.0)]
-    if one.path is not None:
-        known = [(_far(times, span, one.path.away), one.path.accuracy)]
-    if one.point is not None:
-        far = _far(times, span, one.point.away)
-        known += [(far[[i]], one.point.accuracy) for i in range(far.size)]
+    if adversary.path is not None:
+        known = [(_far(times, span, adversary.path.away), adversary.path.accuracy)]
+    if adversary.point is not None:
+        far = _far(times, span, adversary.point.away)
+        known += [(far[[i]], adversary.point.accuracy) for i in range(far.size)]
     losses, left = [], []
     for what, accuracy in known:
         nothing = accuracy**2 * np.eye(what.size)

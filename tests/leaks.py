@@ -156,11 +156,11 @@ def geojson() -> bytes:
 
 def moving() -> bytes:
     """Moving Features of TRACE with elevations, and values that are measured on the way."""
-    made = traces.moving()
+    adversaries = traces.moving()
     measured: dict[str, Any] = {name: {"values": values} for name, values in FIELDS.items()}
-    made["temporalProperties"] = [{"datetimes": STAMPS, **measured}]
-    made["properties"] = {"name": "Secretville loop"}
-    return json.dumps(made).encode()
+    adversaries["temporalProperties"] = [{"datetimes": STAMPS, **measured}]
+    adversaries["properties"] = {"name": "Secretville loop"}
+    return json.dumps(adversaries).encode()
 
 
 def timeline() -> bytes:
@@ -261,14 +261,14 @@ def _with_columns(name: str, *, in_metadata: bool = False) -> Callable[[bytes, s
     def put(data: bytes, leak: str) -> bytes:
         import pyarrow.parquet
 
-        made = pyarrow.parquet.read_table(io.BytesIO(data))
+        sml2010 = pyarrow.parquet.read_table(io.BytesIO(data))
         if in_metadata:
-            made = made.replace_schema_metadata({**made.schema.metadata, name: leak})
+            sml2010 = sml2010.replace_schema_metadata({**sml2010.schema.metadata, name: leak})
         else:
-            cells = [None] * (made.num_rows - 1) + [leak]
-            made = made.append_column(name.replace("{}", leak), pyarrow.array(cells))
+            cells = [None] * (sml2010.num_rows - 1) + [leak]
+            sml2010 = sml2010.append_column(name.replace("{}", leak), pyarrow.array(cells))
         stream = io.BytesIO()
-        pyarrow.parquet.write_table(made, stream)
+        pyarrow.parquet.write_table(sml2010, stream)
         return stream.getvalue()
 
     return put

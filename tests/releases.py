@@ -39,14 +39,16 @@ def whole(
 
     floor: more independent noise on every value, beside the mechanisms'.
     """
-    rows = [(one, i) for one in releases for i in one.mechanism.rows]
-    place = {id(one): {i: k for k, i in enumerate(one.mechanism.rows)} for one in releases}
+    rows = [(release, i) for release in releases for i in release.mechanism.rows]
+    place = {
+        id(release): {i: k for k, i in enumerate(release.mechanism.rows)} for release in releases
+    }
     size, k = len(rows), secret.size
     found = mp.zeros(size + k)
     meant = releases[0].recording
 
-    def at(one: Release, i: int) -> Any:
-        return mp.mpf(one.mechanism.times[i])
+    def at(release: Release, i: int) -> Any:
+        return mp.mpf(release.mechanism.times[i])
 
     def recorded(s: Any, u: Any, same: bool) -> Any:
         return true(s, u) + (mp.mpf(noise) ** 2 if same and s == u else 0)

@@ -239,7 +239,7 @@ def written(path: Path, trace: Trace) -> Path:
 
 def command(*arguments: str | Path) -> list[str]:
     """The program as a command for subprocess."""
-    return [sys.executable, "-m", "trailveil", *(os.fspath(one) for one in arguments)]
+    return [sys.executable, "-m", "trailveil", *(os.fspath(argument) for argument in arguments)]
 
 
 def run(

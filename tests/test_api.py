@@ -46,7 +46,7 @@ def test_every_public_name_is_documented_and_typed(name: str) -> None:
     if inspect.isfunction(public):
         signature = inspect.signature(public)
         assert signature.return_annotation is not inspect.Signature.empty
-        stated = [one.annotation for one in signature.parameters.values()]
+        stated = [parameter.annotation for parameter in signature.parameters.values()]
         assert inspect.Parameter.empty not in stated
 
 
@@ -68,7 +68,7 @@ def test_a_ride_is_read_protected_published_and_audited(
     trace = tv.read(ride)
     plan = tv.protect(trace, between=[("08:39", "09:21")], tz="UTC", activity="walk", ledger=ledger)
     assert plan.guarantee.epsilon <= 1.0
-    assert all(one.posterior > 150 for one in plan.exposures if one.prior == np.inf)
+    assert all(exposure.posterior > 150 for exposure in plan.exposures if exposure.prior == np.inf)
     target = tmp_path / "ride.private.gpx"
     receipt = tv.publish(plan, target, ledger=ledger)
     assert not receipt.further

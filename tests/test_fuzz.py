@@ -29,7 +29,7 @@ EXPECTED = {
 @pytest.mark.parametrize(("group", "inputs"), [("readers", 1_500), ("protect", 30)])
 def test_nothing_but_a_refusal_comes_of_mutated_files(group: str, inputs: int, full: bool) -> None:
     found = run(Campaign(group, inputs * (2 if full else 1), seed=1))
-    assert [f"{one.number}: {one.kind}: {one.what}" for one in found.faults] == []
+    assert [f"{fault.number}: {fault.kind}: {fault.what}" for fault in found.faults] == []
     kinds = {kind for _, kind in found.tallies}
     assert group == "protect" or kinds == {*READ}
     accepted = sum(tally.words.get("accepted", 0) for tally in found.tallies.values())
@@ -50,8 +50,8 @@ def test_every_kind_of_fault_is_found() -> None:
     assert sorted(one.number for one in found.faults) == [
         number for number in range(len(FAULTS) + 2) if FAULTS[number % len(FAULTS)] != "sound"
     ]
-    for one in found.faults:
-        assert EXPECTED[FAULTS[one.number % len(FAULTS)]] in one.what
+    for fault in found.faults:
+        assert EXPECTED[FAULTS[fault.number % len(FAULTS)]] in fault.what
     assert sum(tally.inputs for tally in found.tallies.values()) == len(FAULTS) + 2
     assert all(one.word == FAULT for one in found.faults)
     assert "| planted: sound | 2 | 2 | 0 | 0 |" in table(found)

@@ -20,7 +20,7 @@ BEGINS = re.compile(r"\n\s*\n|\n\s*(?=[-*] |\d+\. )|\n(?=\|)|\n(?=#)|^(?=#)|(?<!
 def sentences(text: str) -> list[str]:
     """Those outside of code; a cell of a table and an item of a list begin a new one."""
     plain = re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`\n]*`", "x", CODE.sub("", text)))
-    parts = (re.split(r"(?<=[.!?])[\"*)\]]*\s+", " ".join(one.split())) for one in _parts(plain))
+    parts = (re.split(r"(?<=[.!?])[\"*)\]]*\s+", " ".join(part.split())) for part in _parts(plain))
     return [one for one in chain.from_iterable(parts) if re.search(r"[A-Za-z]{2}", one)]
 
 
@@ -29,7 +29,11 @@ def _parts(text: str) -> list[str]:
 
 
 def headless(text: str) -> list[str]:
-    return [one for one in sentences(text) if HEADLESS.search(one) or one.startswith("Who ")]
+    return [
+        sentence
+        for sentence in sentences(text)
+        if HEADLESS.search(sentence) or sentence.startswith("Who ")
+    ]
 
 
 def words(sentence: str) -> int:
@@ -43,7 +47,7 @@ def test_every_who_has_its_noun() -> None:
 
 def test_few_sentences_are_long() -> None:
     pages = [page for page in PAGES if page.name not in FORMULAS]
-    every = [one for page in pages for one in sentences(page.read_text(encoding="utf-8"))]
+    every = [sentence for page in pages for sentence in sentences(page.read_text(encoding="utf-8"))]
     longer = [one for one in every if words(one) > LONGEST]
     assert len(longer) < SHARE_LONGER * len(every), longer
 

@@ -153,11 +153,11 @@ def test_losses_by_direct_conditioning(name: str, index: int, withheld: tuple[in
     cut = np.isin(np.arange(6), withheld)
     # Gamma of rank 2 is singular.
     mechanism = Mechanism(TIMES, size * generator.normal(size=(6, 2))).withholding(cut)
-    found = loss_matrix(Prior(kernel, TIMES), SECRETS[index], mechanism)
+    loss = loss_matrix(Prior(kernel, TIMES), SECRETS[index], mechanism)
     truth = true_loss(covariance, noise, SECRETS[index], mechanism)
     scale = np.abs(truth).max()
-    assert found.matrix == pytest.approx(truth, abs=1e-7 * scale, rel=1e-7)
-    above = np.linalg.eigvalsh(found.matrix - truth)
+    assert loss.matrix == pytest.approx(truth, abs=1e-7 * scale, rel=1e-7)
+    above = np.linalg.eigvalsh(loss.matrix - truth)
     assert above.min() >= -1e-12 * scale  # never better than the truth
 
 
@@ -220,20 +220,20 @@ def test_odds_and_advantage_by_simulation() -> None:
     # binomial share: a false alarm once in 150,000 for each of the four.
     count, mu = 400_000, 0.8
     ratio = np.random.default_rng(3).normal(mu**2 / 2, mu, count)
-    found = Guarantee(mu)
+    guarantee = Guarantee(mu)
     for factor in (1.5, 2.0, 4.0):
         share = float(np.mean(np.abs(ratio) > np.log(factor)))
-        chance = found.odds_exceed(factor)
+        chance = guarantee.odds_exceed(factor)
         assert abs(share - chance) <= 4.5 * np.sqrt(chance * (1 - chance) / count)
     right = float(np.mean(ratio > 0))
-    assert abs((2 * right - 1) - found.advantage) <= 4.5 * 2 * np.sqrt(0.25 / count)
+    assert abs((2 * right - 1) - guarantee.advantage) <= 4.5 * 2 * np.sqrt(0.25 / count)
 
 
 def test_the_papers_example_exactly() -> None:
-    found = Guarantee(float(np.sqrt(2 * 0.1 / 5.0)), 5.0)
-    assert found.epsilon == pytest.approx(0.1)
-    assert np.exp(found.paper_gap(0.01)) == pytest.approx(3.5, abs=0.02)
-    assert found.odds(0.99) == pytest.approx(1.68, abs=0.005)
+    guarantee = Guarantee(float(np.sqrt(2 * 0.1 / 5.0)), 5.0)
+    assert guarantee.epsilon == pytest.approx(0.1)
+    assert np.exp(guarantee.paper_gap(0.01)) == pytest.approx(3.5, abs=0.02)
+    assert guarantee.odds(0.99) == pytest.approx(1.68, abs=0.005)
 
 
 def test_locations_share_one_diagonal() -> None:

@@ -42,7 +42,7 @@ def seconds_to(part: Stretch) -> FloatArray:
 @pytest.mark.parametrize("method", EVERY)
 def test_each_price_is_that_of_the_plan_itself(method: Method) -> None:
     prices = other_prices(planned(method))
-    assert [one.method for one in prices] == [one for one in EVERY if one is not method]
+    assert [price.method for price in prices] == [one for one in EVERY if one is not method]
     for price in prices:
         itself = planned(price.method)
         rows = itself.mechanism.rows
@@ -50,7 +50,7 @@ def test_each_price_is_that_of_the_plan_itself(method: Method) -> None:
         assert price.released_fixes == stated["released_fixes"] == rows.size
         assert price.withheld_fixes == stated["withheld_fixes"]
         assert (price.minutes, price.kilometres) == (stated["withheld_min"], stated["withheld_km"])
-        away = np.min([seconds_to(one.stretch) for one in itself.findings], axis=0)[rows]
+        away = np.min([seconds_to(finding.stretch) for finding in itself.findings], axis=0)[rows]
         spread = np.sqrt(2 * itself.mechanism.variances)[rows]
         assert (spread[away > price.within] < HARDLY_MOVED).all()
         near = away <= price.within
@@ -78,9 +78,9 @@ def test_no_noise_is_designed_for_a_price(monkeypatch: pytest.MonkeyPatch) -> No
     table.forget()
     monkeypatch.setattr(table, "window_noise", lambda *_: pytest.fail("noise is designed"))
     assert other_prices(made) == ()
-    found = other_prices(made, Kept())
-    assert [one.method for one in found] == [Method.NOISE, Method.BOTH]
-    assert found[0].released_fixes == noise.mechanism.rows.size
+    prices = other_prices(made, Kept())
+    assert [one.method for one in prices] == [Method.NOISE, Method.BOTH]
+    assert prices[0].released_fixes == noise.mechanism.rows.size
 
 
 def test_what_would_be_refused_has_no_price() -> None:

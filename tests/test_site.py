@@ -96,7 +96,7 @@ def test_every_link_of_the_site_leads_somewhere(site: Path) -> None:
 @pytest.mark.slow
 def test_no_page_of_the_site_asks_another_host_for_anything(site: Path) -> None:
     fetched = {one for path in site.rglob("*.html") for one in Page(path).fetched}
-    styles = {one for path in site.rglob("*.css") for one in urls(path.read_text("utf-8"))}
+    styles = {url for path in site.rglob("*.css") for url in urls(path.read_text("utf-8"))}
     drawn = {
         one
         for path in site.rglob("*.svg")

@@ -57,9 +57,9 @@ def cluster(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes], list[i
         for _ in range(2):
             words = ["distributed.cli.dask_worker", address, "--nthreads", "1", "--no-nanny"]
             more = ["--no-dashboard", "--local-directory", str(folder)]
-            one = subprocess.Popen([sys.executable, "-m", *words, *more], **where)  # type: ignore[call-overload]  # as stated
-            started.callback(_end, one)
-            workers.append(one.pid)
+            popen = subprocess.Popen([sys.executable, "-m", *words, *more], **where)  # type: ignore[call-overload]  # as stated
+            started.callback(_end, popen)
+            workers.append(popen.pid)
         until(lambda: said.read_text().count("Registered to:") == len(workers))
         yield address, scheduler, workers
 

@@ -66,7 +66,7 @@ def test_each_trace_is_told_of_in_order_and_the_same_whenever_it_was_done(tmp_pa
     digests = {one["input_digest"] for one in good}
     sources = [(rides / one["trace"]).read_bytes() for one in good]
     assert len(digests) == 3
-    assert not digests & {hashlib.sha256(one).hexdigest() for one in sources}
+    assert not digests & {hashlib.sha256(source).hexdigest() for source in sources}
     for one, other in zip(found, read(paths[1]), strict=True):
         assert tuple(one) == tuple(other) == COLUMNS
         plain = {name: json.dumps(value).strip('"') for name, value in one.items()}

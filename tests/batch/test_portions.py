@@ -32,12 +32,12 @@ class Workers:
         def result(self) -> tuple[list[Outcome], float]:
             if self.workers.deadly in self.tasks:
                 raise distributed.KilledWorker("work", None, 3)
-            found: list[Outcome] = [Failed(one, "kind", "line") for one in self.numbers]
-            return found, self.workers.seconds * len(self.tasks)
+            outcomes: list[Outcome] = [Failed(number, "kind", "line") for number in self.numbers]
+            return outcomes, self.workers.seconds * len(self.tasks)
 
         @property
         def numbers(self) -> list[int]:
-            return [getattr(one, "number", -1) for one in self.tasks]
+            return [getattr(task, "number", -1) for task in self.tasks]
 
 
 class Numbered(int):
@@ -63,12 +63,12 @@ def taking(count: int) -> tuple[Callable[[], Task | None], list[int]]:
 def outcomes(workers: Workers, count: int) -> tuple[list[Failed], int]:
     """All outcomes, and the most traces that were under way."""
     take, taken = taking(count)
-    found: list[Failed] = []
+    faileds: list[Failed] = []
     most = 0
     for group in _outcomes(workers, 2, take):
-        most = max(most, len(taken) - len(found))
-        found += [one for one in group if isinstance(one, Failed)]
-    return found, most
+        most = max(most, len(taken) - len(faileds))
+        faileds += [one for one in group if isinstance(one, Failed)]
+    return faileds, most
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def watched(browser: Browser, tmp_path: Path) -> Iterator[Watched]:
     """A page in a context of its own; a request to elsewhere or a complaint fails the test."""
     context = browser.new_context(viewport={"width": 1280, "height": 900}, locale="en-GB")
     context.set_default_timeout(MILLISECONDS)
-    found = Watched(context.new_page())
-    yield found
+    watched = Watched(context.new_page())
+    yield watched
     context.close()
-    found.check()
+    watched.check()

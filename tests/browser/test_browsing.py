@@ -46,7 +46,7 @@ def test_a_request_to_elsewhere_is_refused_and_noticed(
 ) -> None:
     """A server on this machine that was not named counts as elsewhere, too."""
     addresses = ["https://tiles.example/0/0/0.png", f"{server}/here.html"]
-    images = "".join(f"<img src='{one}'>" for one in addresses)
+    images = "".join(f"<img src='{address}'>" for address in addresses)
     (tmp_path / "file.html").write_text(images)
     watched.page.goto((tmp_path / "file.html").as_uri())
     assert sorted(watched.reached) == sorted(addresses)

@@ -59,7 +59,7 @@ def found(data: bytes, suffix: str, source: str = "GPX", chosen: Chosen | None =
 
 
 def kinds(result: Scan) -> set[LeakKind]:
-    return {one.kind for one in result.leaks}
+    return {leak.kind for leak in result.leaks}
 
 
 def test_each_written_format_has_places_to_hide_a_leak() -> None:
@@ -109,7 +109,7 @@ def test_the_original_is_known_whatever_its_format(source: Format) -> None:
 def test_a_whole_recording_of_the_format_is_full_of_leaks(row: Format) -> None:
     result = found(FULL[row.name], row.suffixes[0], row.name)
     assert kinds(result) >= {LeakKind.UNMOVED, LeakKind.TEXT, LeakKind.NUMBER}
-    shown = " ".join(f"{one.where}" for one in result.leaks)
+    shown = " ".join(f"{leak.where}" for leak in result.leaks)
     for secret in ("Secretville", "Petronella", "Wristwatch", "46.1", "7.65", "512."):
         assert secret not in shown
 
@@ -130,7 +130,7 @@ def test_who_made_a_parquet_file_is_looked_at() -> None:
     assert data.count(made) == 1
     planted = data.replace(made, b"Petronella's own converter"[: len(made)])
     result = found(planted, ".parquet")
-    assert [(one.kind, one.where) for one in result.leaks] == [(LeakKind.TEXT, "created by")]
+    assert [(leak.kind, leak.where) for leak in result.leaks] == [(LeakKind.TEXT, "created by")]
 
 
 @all_written
@@ -142,7 +142,7 @@ def test_a_protected_fix_that_is_not_moved_is_found(source: Format, row: Format)
     kind = LeakKind.UNMOVED
     if source.name == "FIT" and (result.every.unmoved == 0):  # semicircles are off the grid
         kind = LeakKind.NEARLY
-    assert [(one.kind, one.count) for one in result.leaks] == [(kind, 1)]
+    assert [(leak.kind, leak.count) for leak in result.leaks] == [(kind, 1)]
     assert result.of_protected.below_1 == 1
 
 
@@ -155,10 +155,10 @@ def test_hardly_moved_fixes_are_counted_and_fail_where_protected() -> None:
     grid[0] = GRID[0] + [4, -3]
     grid[20], grid[21] = GRID[20], GRID[21] + [40, 0]
     result = with_grid(grid)
-    assert [(one.kind, one.count) for one in result.leaks] == [(LeakKind.NEARLY, 1)]
+    assert [(leak.kind, leak.count) for leak in result.leaks] == [(LeakKind.NEARLY, 1)]
     assert (result.every.unmoved, result.every.below_1, result.every.below_10) == (1, 2, 3)
     assert (result.of_protected.unmoved, result.of_protected.below_10) == (0, 1)
-    assert {one.kind for one in with_grid(grid, None).leaks} == {
+    assert {leak.kind for leak in with_grid(grid, None).leaks} == {
         LeakKind.UNMOVED,
         LeakKind.NEARLY,
     }
@@ -170,7 +170,7 @@ def test_hardly_moved_fixes_are_counted_and_fail_where_protected() -> None:
 @pytest.mark.parametrize("step", [10, 100, 1000])
 def test_an_original_with_fewer_decimals_is_no_release(step: int, chosen: Chosen | None) -> None:
     for grid in (np.rint(GRID / step).astype(np.int64) * step, GRID // step * step):
-        assert LeakKind.NEARLY in {one.kind for one in with_grid(grid, chosen).leaks}
+        assert LeakKind.NEARLY in {leak.kind for leak in with_grid(grid, chosen).leaks}
 
 
 def test_a_protected_time_between_fixes_is_that_of_the_nearest() -> None:
@@ -183,7 +183,7 @@ def test_one_coordinate_left_as_it_was_is_found() -> None:
     grid = MOVED.copy()
     grid[:10, 1] = GRID[:10, 1]
     result = with_grid(grid, Chosen(between=(("start", "start+45s"),), ends=False))
-    assert [(one.kind, one.count) for one in result.leaks] == [(LeakKind.HALF_MOVED, 10)]
+    assert [(leak.kind, leak.count) for leak in result.leaks] == [(LeakKind.HALF_MOVED, 10)]
     assert with_grid(grid, Chosen(between=(("start+60s", "end"),), ends=False)).clean
 
 
@@ -191,7 +191,7 @@ def test_the_place_of_a_protected_fix_at_another_time_is_found() -> None:
     grid = MOVED.copy()
     grid[25] = GRID[0]
     result = with_grid(grid)
-    assert [(one.kind, one.count) for one in result.leaks] == [(LeakKind.PLACE, 1)]
+    assert [(leak.kind, leak.count) for leak in result.leaks] == [(LeakKind.PLACE, 1)]
 
 
 def test_passing_often_beside_a_protected_place_is_no_leak_in_itself() -> None:
@@ -254,7 +254,7 @@ def test_a_shift_of_all_times_is_found_and_undone(seconds: float) -> None:
     grid = MOVED.copy()
     grid[0] = GRID[0]
     result = scan(("a", FULL["GPX"]), ("b.csv", written(shifted(seconds), ".csv", grid)), CHOSEN)
-    assert [(one.kind, one.count) for one in result.leaks] == [(LeakKind.UNMOVED, 1)]
+    assert [(leak.kind, leak.count) for leak in result.leaks] == [(LeakKind.UNMOVED, 1)]
     assert "shifted by one amount" in result.notes[0]
     assert result.every.compared == 40
 

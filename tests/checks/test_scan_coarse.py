@@ -28,8 +28,8 @@ def planned(decimals: int, seed: int, radius: float = 100.0) -> Plan:
     return plan(trace, Request((part,), radius, method=Method.NOISE, who=(Named.PLAIN,)))
 
 
-def findings(made: Plan, positions: np.ndarray) -> tuple[Leak, ...]:
-    trace = made.trace
+def findings(plan: Plan, positions: np.ndarray) -> tuple[Leak, ...]:
+    trace = plan.trace
     moments = trace.times.astype("datetime64[ns]")
     naive = np.zeros(len(trace), dtype=np.bool_)
     released = Recording(moments, naive, positions, trace.segments, trace.tracks)

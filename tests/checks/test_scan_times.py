@@ -44,6 +44,6 @@ def test_rounded_and_shifted_releases_are_compared(
     chosen = Chosen(between=(("end-2m", "end"),), ends=False)
     found = scan(("ride.gpx", gpx(TRACE)), release, chosen)
     assert found.every.compared >= 0.9 * (release[1].count(b"\n") - 1)
-    kinds = {one.kind for one in found.leaks}
+    kinds = {leak.kind for leak in found.leaks}
     assert (LeakKind.UNMOVED in kinds) == unmoved
     assert kinds <= {LeakKind.UNMOVED, LeakKind.NEARLY, LeakKind.RETURN}

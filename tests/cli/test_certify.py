@@ -63,7 +63,7 @@ def test_design_says_so_in_words(run: Run) -> None:
     words = ("--kernel", "matern32", "--secret", "5", "--epsilon", "1", "--adversary", "robust")
     status, out, err = run("design", *SERIES, *words, "--certify")
     assert status == 0, err
-    (line,) = [one for one in out.splitlines() if "certified" in one]
+    (line,) = [splitline for splitline in out.splitlines() if "certified" in splitline]
     assert "epsilon <= " in line
     assert "against who knows nothing besides; who knows one true place" in line
     assert "a recorded value, whichever one value is known" in line

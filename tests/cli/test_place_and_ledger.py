@@ -204,8 +204,8 @@ def test_two_processes_at_once_never_both_pass_a_total_that_one_may(folder: Path
         for number in range(2)
     ]
     with starts[0], starts[1]:
-        told = [one.communicate(timeout=PATIENCE)[1] for one in starts]
-    assert sorted(one.returncode for one in starts) == [0, 1]
+        told = [start.communicate(timeout=PATIENCE)[1] for start in starts]
+    assert sorted(start.returncode for start in starts) == [0, 1]
     assert "epsilon in total must be at most 1.5" in "".join(told)
     assert [Path(f"{n}.private.gpx").exists() for n in range(2)].count(True) == 1
     assert user_ledger().verify() == 1

@@ -67,7 +67,7 @@ def call(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(signal, "signal", lambda *_: None)
 
     def called(*words: str | Path) -> subprocess.CompletedProcess[str]:
-        monkeypatch.setattr(sys, "argv", ["trailveil", *(os.fspath(one) for one in words)])
+        monkeypatch.setattr(sys, "argv", ["trailveil", *(os.fspath(word) for word in words)])
         with pytest.raises(SystemExit) as ended:
             main()
         assert isinstance(ended.value.code, int)
@@ -76,13 +76,13 @@ def call(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
     return called
 
 
-def refused(found: subprocess.CompletedProcess[str], status: int = 1) -> str:
-    assert found.returncode == status, found.stderr
-    assert "Traceback" not in found.stderr
-    assert found.stdout == ""
+def refused(process: subprocess.CompletedProcess[str], status: int = 1) -> str:
+    assert process.returncode == status, process.stderr
+    assert "Traceback" not in process.stderr
+    assert process.stdout == ""
     if status == 1:
-        assert len(found.stderr.splitlines()) == 1
-    return found.stderr
+        assert len(process.stderr.splitlines()) == 1
+    return process.stderr
 
 
 def stopped_at(step: int, number: int, source: Path) -> subprocess.CompletedProcess[str]:
@@ -148,8 +148,8 @@ def test_of_two_different_runs_at_once_one_wins(source: Path) -> None:
         )
         for i, output in enumerate(outputs, start=1)
     ]
-    errors = [one.communicate(timeout=PATIENCE)[1] for one in runs]
-    assert sorted(one.returncode for one in runs) == [0, 1], errors
+    errors = [run.communicate(timeout=PATIENCE)[1] for run in runs]
+    assert sorted(run.returncode for run in runs) == [0, 1], errors
     for one, output, error in zip(runs, outputs, errors, strict=True):
         assert output.exists() == (one.returncode == 0)
         assert ("must be released once" in error) == (one.returncode == 1)

@@ -36,14 +36,14 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def protect(*words: str | Path, status: int = 0) -> Result:
-    found = CliRunner().invoke(cli, ["protect", *(os.fspath(one) for one in words)])
+    found = CliRunner().invoke(cli, ["protect", *(os.fspath(word) for word in words)])
     assert found.exit_code == status, found.output
     return found
 
 
 def refused(*words: str | Path) -> str:
     before = sorted(Path().iterdir())
-    found = CliRunner().invoke(cli, ["protect", *(os.fspath(one) for one in words)])
+    found = CliRunner().invoke(cli, ["protect", *(os.fspath(word) for word in words)])
     assert found.exit_code != 0
     assert sorted(Path().iterdir()) == before
     return str(found.exception)
@@ -142,17 +142,17 @@ def test_a_place_with_a_hostile_name(source: Path, monkeypatch: pytest.MonkeyPat
     public, private = Path("a.html").read_bytes(), Path("a.PRIVATE.html").read_bytes()
     assert b"Ida" not in public
     seen = read_page(private)
-    assert any(one.startswith(name) for one in seen.words)
+    assert any(word.startswith(name) for word in seen.words)
     assert "P1" in seen.drawn
     assert f"P1, {name}" in seen.words
-    assert any("onerror" in one for one in seen.words)  # whose releases
+    assert any("onerror" in word for word in seen.words)  # whose releases
     read_page(public)
 
 
 def test_every_place_at_once(source: Path) -> None:
     words = ("--everywhere", "--adversary", "plain")
     protect(source, *words, "--report", "a.html", "--private-report", "a.PRIVATE.html")
-    assert any("at any time" in one for one in read_page(Path("a.html").read_bytes()).words)
+    assert any("at any time" in word for word in read_page(Path("a.html").read_bytes()).words)
     drawn = read_page(Path("a.PRIVATE.html").read_bytes()).drawn
     assert {str(number) for number in range(1, 9)} <= set(drawn)
 
@@ -190,8 +190,8 @@ def test_readings(unit: str, chosen: str, tmp_path: Path, monkeypatch: pytest.Mo
     assert len(public.charts) == 2
     assert len(private.charts) == 3
     assert "recorded" in private.drawn
-    assert any(unit in one for one in public.words)
-    assert not any(re.search(r"\d\d:\d\d", one) for one in public.words)
+    assert any(unit in word for word in public.words)
+    assert not any(re.search(r"\d\d:\d\d", word) for word in public.words)
     assert ("guess" in private.drawn) == (chosen == "between")
     again = ("--overwrite", "--report", "a.json")
     protect(*words, *again)

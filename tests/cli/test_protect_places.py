@@ -138,7 +138,7 @@ def test_places_and_stays_are_protected_and_told_of(run: Run, tmp_path: Path) ->
     assert not re.search(r"\d\d:\d\d", told)
     numbers = re.findall(r"-?\d+\.\d+", out + told)
     for value in (LATITUDE, LONGITUDE):
-        assert min(abs(float(one) - value) for one in numbers) > 1e-3
+        assert min(abs(float(number) - value) for number in numbers) > 1e-3
     for path in (one for one in tmp_path.rglob("*") if one.is_file()):
         if path.suffix != ".gpx":  # what is remembered of the release, and its lock
             assert str(LATITUDE).encode() not in path.read_bytes(), path

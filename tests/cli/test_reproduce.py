@@ -111,9 +111,9 @@ def test_all_panels_have_two_sheets(
     monkeypatch.setattr(figure2, "compute", lambda _: {"interval": 0.5, "noise_trace": 1.0})
     status, out, _ = run("figure2", "--scales", "2")
     assert status == 0
-    made = contents(tmp_path / "reproduced")
+    leaks = contents(tmp_path / "reproduced")
     for letter in "abcdefgh":
-        assert {f"figure2-{letter}.{end}" for end in ("csv", "png", "svg")} <= set(made)
+        assert {f"figure2-{letter}.{end}" for end in ("csv", "png", "svg")} <= set(leaks)
     for sheet in ("figure2-published", "figure2-exact"):
         for ending in ("png", "svg"):
             assert is_picture(tmp_path / "reproduced" / f"{sheet}.{ending}")

@@ -28,21 +28,21 @@ Report = dict[str, Any]
 
 
 def run(*words: str | Path, status: int = 0) -> Result:
-    found = CliRunner().invoke(cli, [os.fspath(one) for one in words])
+    found = CliRunner().invoke(cli, [os.fspath(word) for word in words])
     assert found.exit_code == status, found.output + str(found.exception)
     return found
 
 
-def releases(found: Path) -> Path:
+def releases(path: Path) -> Path:
     """A recording, and a release of it by each mechanism with its report, in a folder."""
-    source = written(found / "ride.gpx", TRACE)
+    source = written(path / "ride.gpx", TRACE)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", os.fspath(found / "state"))
+        patch.setenv("XDG_STATE_HOME", os.fspath(path / "state"))
         for name in METHODS:
-            report = found / f"{name}.PRIVATE.json"
-            out = ("-o", found / f"{name}.gpx", "--private-report", report, "--subject", name)
+            report = path / f"{name}.PRIVATE.json"
+            out = ("-o", path / f"{name}.gpx", "--private-report", report, "--subject", name)
             run("protect", source, *STAY, "--mechanism", name, *out)
-    return found
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -184,10 +184,10 @@ def test_a_report_that_was_changed(
     folder: Path, name: str, change: Callable[[Report], None], told: str
 ) -> None:
     report = report_of(folder, name)
-    assert all(one.holds for one in promises(report))
+    assert all(promise.holds for promise in promises(report))
     tampered = copy.deepcopy(report)
     change(tampered)
-    assert told in " ".join(one.what for one in promises(tampered) if not one.holds)
+    assert told in " ".join(promise.what for promise in promises(tampered) if not promise.holds)
 
 
 def tampered(folder: Path, name: str, change: Callable[[Trace], Trace], out: Path) -> Path:
@@ -310,10 +310,10 @@ def test_a_report_that_agrees_with_itself_and_not_with_the_files(
     change(report)
     path = tmp_path / "changed.PRIVATE.json"
     path.write_text(json.dumps(report))
-    alone = [one for one in promises(report) if not one.holds]
+    alone = [promise for promise in promises(report) if not promise.holds]
     assert [one.what for one in alone if "worst" not in one.what and "circle" not in one.what] == []
     of_files = set(failed(path, *words)) - {one.what for one in alone}
-    assert any(told in one for one in of_files)
+    assert any(told in of_file for of_file in of_files)
 
 
 PLACE = 'lat="46.1" lon="-33.2"'

@@ -89,7 +89,7 @@ def test_what_is_not_checked_is_listed(folder: Path, files: tuple[str, ...]) -> 
     report["secrets"][0]["chosen_by_place"] = False
     path = folder / "bare.PRIVATE.json"
     path.write_text(json.dumps(report))
-    words: list[str | Path] = ["verify", path, *(folder / one for one in files)]
+    words: list[str | Path] = ["verify", path, *(folder / file for file in files)]
     *_, last = run(*words).output.splitlines()
     listed = json.loads(run(*words, "--json").output)["not_checked"]
     assert last == f"Not checked: {'; '.join(listed)}."

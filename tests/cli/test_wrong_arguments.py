@@ -62,10 +62,10 @@ def commands(of: click.Command = cli, name: str = "") -> Iterator[tuple[str, cli
         yield name, of
         return
     context = click.Context(of)
-    for one in of.list_commands(context):
-        found = of.get_command(context, one)
-        assert found is not None
-        yield from commands(found, f"{name} {one}".strip())
+    for list_command in of.list_commands(context):
+        command = of.get_command(context, list_command)
+        assert command is not None
+        yield from commands(command, f"{name} {list_command}".strip())
 
 
 def cases(name: str, command: click.Command) -> Iterator[list[str]]:

@@ -83,7 +83,7 @@ def check_bounds(problem: Problem) -> None:
     reached = float(problem.cost @ made.variances)
     assert reached >= oracle.value * (1 - BELOW) - 1e-6
     # Without the whole of it, losses of compound secrets are made equal in all directions.
-    if WHOLE or all(one.size == 1 for one in problem.secrets):
+    if WHOLE or all(secret.size == 1 for secret in problem.secrets):
         assert reached <= oracle.value * (1 + AGREES) + 1e-6
     if certificate.lower_bound is not None:
         assert certificate.lower_bound <= reached * (1 + 1e-9)
@@ -99,7 +99,7 @@ def check_budget(problem: Problem, each: float) -> None:
         assume(False)
     made, certificate = design(problem.prior, problem.secrets, budget=budget, **options)
     assert float(problem.cost @ made.variances) <= budget * (1 + 1e-9)
-    reached = max(one.loss.largest for one in certificate.outcomes)
+    reached = max(outcome.loss.largest for outcome in certificate.outcomes)
     assert oracle.value * (1 - BELOW) <= reached <= oracle.value * (1 + AGREES)
     if certificate.lower_bound is not None:
         assert certificate.lower_bound <= min(reached, oracle.value * (1 + BELOW)) * (1 + 1e-9)

@@ -122,12 +122,12 @@ def test_spanned_noise_leaves_the_rows_of_its_own_columns_alone() -> None:
     own = np.zeros((9, 1))
     own[4] = 0.5
     for kernel in (RBF(2.5), RBF(2.5) + White(0.1)):
-        made = spanned(prior(kernel=kernel), normal(5, 9, 1), own)
-        assert (made.refinement is None) == (kernel != RBF(2.5))
-        np.testing.assert_allclose(made.factor[4], [0.5, 0.0])
+        mechanism = spanned(prior(kernel=kernel), normal(5, 9, 1), own)
+        assert (mechanism.refinement is None) == (kernel != RBF(2.5))
+        np.testing.assert_allclose(mechanism.factor[4], [0.5, 0.0])
         others = np.arange(9) != 4
         wanted = prior(kernel=kernel).covariance @ normal(5, 9, 1)
-        np.testing.assert_allclose(made.factor[others, 1:], wanted[others], rtol=1e-12)
+        np.testing.assert_allclose(mechanism.factor[others, 1:], wanted[others], rtol=1e-12)
 
 
 def test_a_process_has_no_columns() -> None:

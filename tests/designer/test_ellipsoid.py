@@ -47,13 +47,13 @@ def conic(objective: FloatArray, limits: Sequence[Limit], blocks: Sequence[int])
     parts = [cp.Variable((n, n), symmetric=True) for n in blocks]
     ends = np.cumsum([0, *blocks])
     rules: list[cp.Constraint] = []
-    for one in limits:
-        w = one.fixed + one.free @ cp.Variable(one.free.shape[1])
+    for limit in limits:
+        w = limit.fixed + limit.free @ cp.Variable(limit.free.shape[1])
         noise = sum(
             cp.matrix_frac(w[a:b], k) for a, b, k in zip(ends, ends[1:], parts, strict=False)
         )
-        root = np.linalg.cholesky(one.form + 1e-15 * np.eye(one.form.shape[0]))
-        rules.append(noise + cp.sum_squares(root.T @ w) <= one.bound)
+        root = np.linalg.cholesky(limit.form + 1e-15 * np.eye(limit.form.shape[0]))
+        rules.append(noise + cp.sum_squares(root.T @ w) <= limit.bound)
     trace = sum(
         cp.trace(objective[a:b, a:b] @ k) for a, b, k in zip(ends, ends[1:], parts, strict=False)
     )
@@ -80,25 +80,25 @@ def test_it_is_the_least_and_holds_every_false_track(
     seed: int, blocks: tuple[int, ...], count: int
 ) -> None:
     objective, limits = problem(seed, blocks, count)
-    found = smallest_ellipsoid(objective, limits, blocks, GAP)
+    ellipsoid = smallest_ellipsoid(objective, limits, blocks, GAP)
     oracle = conic(objective, limits, blocks)
-    assert oracle * (1 - AGREES) < found.trace < oracle * (1 + GAP + AGREES)
-    assert found.least < oracle * (1 + AGREES)
-    assert 0 <= found.gap < GAP
-    assert found.trace == pytest.approx(np.trace(objective @ found.covariance), rel=1e-9)
+    assert oracle * (1 - AGREES) < ellipsoid.trace < oracle * (1 + GAP + AGREES)
+    assert ellipsoid.least < oracle * (1 + AGREES)
+    assert 0 <= ellipsoid.gap < GAP
+    assert ellipsoid.trace == pytest.approx(np.trace(objective @ ellipsoid.covariance), rel=1e-9)
     off = block_diag(*(np.ones((n, n)) for n in blocks)) == 0
-    assert not found.covariance[off].any()
-    inverse = np.linalg.inv(found.covariance)
-    for one in limits:
-        assert cheapest(inverse + one.form, one.fixed, one.free) <= one.bound * (1 + 1e-9)
+    assert not ellipsoid.covariance[off].any()
+    inverse = np.linalg.inv(ellipsoid.covariance)
+    for limit in limits:
+        assert cheapest(inverse + limit.form, limit.fixed, limit.free) <= limit.bound * (1 + 1e-9)
 
 
 def test_a_single_false_track_has_a_closed_form() -> None:
     """Where movement costs next to nothing, K >= w w^T / bound: the trace is w^T M w / bound."""
     objective = np.diag([1.0, 4.0])
     w, free = np.array([1.0, 0.0]), np.array([[0.0], [1.0]])
-    found = smallest_ellipsoid(objective, [Limit(1e-9 * np.eye(2), w, free, 0.25)], [2], 1e-6)
-    assert found.trace == pytest.approx(4.0, rel=2e-6)
+    ellipsoid = smallest_ellipsoid(objective, [Limit(1e-9 * np.eye(2), w, free, 0.25)], [2], 1e-6)
+    assert ellipsoid.trace == pytest.approx(4.0, rel=2e-6)
 
 
 def test_more_limits_are_never_less_noise_and_higher_bounds_never_more() -> None:

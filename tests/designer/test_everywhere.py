@@ -25,18 +25,18 @@ def taken_apart(kernel: Kernel) -> tuple[list[Matern12 | Matern32], FloatArray]:
 
 @pytest.mark.parametrize("bound", [1e-3, 1e-5, 1e-6])
 def test_every_loss_is_within_the_bound_and_one_is_near_it(bound: float) -> None:
-    found = noise_everywhere(PERSON, EVERYBODY, bound)
-    assert 0.9 * bound < found.loss <= bound
-    again = worst(PERSON, EVERYBODY, *taken_apart(found.kernel))
-    assert [one.loss for one in again] == [one.loss for one in found.worst]
+    everywhere = noise_everywhere(PERSON, EVERYBODY, bound)
+    assert 0.9 * bound < everywhere.loss <= bound
+    again = worst(PERSON, EVERYBODY, *taken_apart(everywhere.kernel))
+    assert [one.loss for one in again] == [one.loss for one in everywhere.worst]
 
 
 def test_what_it_costs() -> None:
     """Figures of docs/commands/protect.md, in metres per coordinate."""
     costs = {}
     for longest in (0.0, 3600.0, 28_800.0):
-        found = noise_everywhere(PERSON, Assumed((1.0, 3.0, 10.0), longest), 1e-5)
-        costs[longest] = float(np.sqrt(found.kernel.diagonal([0.0])[0]))
+        everywhere = noise_everywhere(PERSON, Assumed((1.0, 3.0, 10.0), longest), 1e-5)
+        costs[longest] = float(np.sqrt(everywhere.kernel.diagonal([0.0])[0]))
     assert costs[0.0] == pytest.approx(1430, rel=0.05)
     assert costs[0.0] < costs[3600.0] < costs[28_800.0] < 1.1 * costs[0.0]
     one_speed = noise_everywhere(PERSON, Assumed((3.0,)), 1e-5)
@@ -47,8 +47,8 @@ def test_what_it_costs() -> None:
 def test_no_other_noise_of_the_family_is_much_smaller() -> None:
     """1 / L is concave in the variances: a plane that touches it proves a least sum."""
     bound = 1e-5
-    found = noise_everywhere(PERSON, EVERYBODY, bound)
-    units, own = taken_apart(found.kernel)
+    everywhere = noise_everywhere(PERSON, EVERYBODY, bound)
+    units, own = taken_apart(everywhere.kernel)
     rng = np.random.default_rng(3)
     for _ in range(20):
         other = own * np.exp(rng.normal(0, 0.7, own.size))
@@ -65,7 +65,7 @@ def test_the_same_noise_is_found_again() -> None:
 def test_design_meets_a_bound_for_every_value_of_a_prior_of_movement(bound: float) -> None:
     prior = Prior(KERNEL, np.cumsum(np.random.default_rng(5).uniform(0.5, 20.0, 60)))
     made, certificate = design(prior, None, bounds=[bound])
-    assert max(one.loss.largest for one in certificate.outcomes) <= bound
+    assert max(outcome.loss.largest for outcome in certificate.outcomes) <= bound
     # No noise is below 1 / bound at any value.
     assert certificate.lower_bound == pytest.approx(60 / bound)
     assert certificate.gap is not None
@@ -83,8 +83,8 @@ def test_design_spends_a_budget_on_a_prior_of_movement() -> None:
 
 def test_a_prior_of_constant_variance_is_met_exactly() -> None:
     prior = Prior(Matern32(10.0, 2.0) + White(0.1), np.arange(9.0))
-    made = every_value(prior, 0.5, budget=True)
-    np.testing.assert_allclose(made.covariance(), prior.covariance * 0.5 / 4.01)
+    mechanism = every_value(prior, 0.5, budget=True)
+    np.testing.assert_allclose(mechanism.covariance(), prior.covariance * 0.5 / 4.01)
 
 
 def test_what_cannot_be_is_refused() -> None:

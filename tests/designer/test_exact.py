@@ -61,23 +61,23 @@ def test_reference_optima_for_bounds(shared: Path, sweep: Sweep) -> None:
     for case in sweep([case for case in cases if "secrets" in case], short=3):
         secrets = [recorded(*indices) for indices in case["secrets"]]
         bounds = [case["loss_bound"]] * len(secrets)
-        found = exact_sdp(reference_prior(case), secrets, bounds=bounds)
-        assert found.value == pytest.approx(case["noise_trace_optimal"], rel=1e-6)
-        assert max(found.losses) <= case["loss_bound"]
-        assert found.mechanism.noise_trace == pytest.approx(found.value, rel=1e-5)
+        optimum = exact_sdp(reference_prior(case), secrets, bounds=bounds)
+        assert optimum.value == pytest.approx(case["noise_trace_optimal"], rel=1e-6)
+        assert max(optimum.losses) <= case["loss_bound"]
+        assert optimum.mechanism.noise_trace == pytest.approx(optimum.value, rel=1e-5)
 
 
 @settings(max_examples=15)
 @given(st.integers(0, 7), st.floats(0.05, 5.0), st.floats(0.5, 3.0))
 def test_one_index_is_the_closed_form(index: int, budget: float, scale: float) -> None:
     of = noisy(scale=scale)
-    found = exact_sdp(of, [recorded(index)], budget=budget)
+    optimum = exact_sdp(of, [recorded(index)], budget=budget)
     least = closed_form.least_possible_loss(of, recorded(index), budget)
-    assert found.losses[0] == pytest.approx(least, rel=1e-6)
+    assert optimum.losses[0] == pytest.approx(least, rel=1e-6)
     block = exact_block_sdp(of, [[index]], budget=budget)
-    made = exact_block(of, recorded(index), budget)
+    mechanism = exact_block(of, recorded(index), budget)
     assert block.losses[0] == pytest.approx(
-        loss_matrix(of, recorded(index), made).largest, rel=1e-6
+        loss_matrix(of, recorded(index), mechanism).largest, rel=1e-6
     )
 
 
@@ -110,34 +110,34 @@ def test_approximation_structure_and_optimum_stand_in_this_order(
 )
 def test_any_secret_will_do_and_bounds_invert_budgets(secret: Secret) -> None:
     of = noisy()
-    found = exact_sdp(of, [secret], budget=0.8)
+    optimum = exact_sdp(of, [secret], budget=0.8)
     if secret.size == 1:
         least = closed_form.least_possible_loss(of, secret, 0.8)
-        assert found.value == pytest.approx(least, rel=1e-6)
-    back = exact_sdp(of, [secret], bounds=[found.value])
+        assert optimum.value == pytest.approx(least, rel=1e-6)
+    back = exact_sdp(of, [secret], bounds=[optimum.value])
     assert back.value == pytest.approx(0.8, rel=1e-5)
-    assert back.losses[0] <= found.value
+    assert back.losses[0] <= optimum.value
 
 
 def test_a_stay_and_a_level_of_100_km() -> None:
     of = Prior(IntegratedOU(3.0, 60.0) + White(2.0), np.arange(0.0, 120.0, 15.0))
     secret = Secret.stay(30.0, 60.0)
-    found = exact_sdp(of, [secret], bounds=[1e-4])
+    optimum = exact_sdp(of, [secret], bounds=[1e-4])
     least = closed_form.least_possible_noise(of, secret, 1e-4)
-    assert found.value == pytest.approx(least, rel=1e-5)
-    assert found.losses[0] <= 1e-4
+    assert optimum.value == pytest.approx(least, rel=1e-5)
+    assert optimum.losses[0] <= 1e-4
 
 
 def test_each_secret_has_its_own_bound() -> None:
     secrets, bounds = [recorded(1), recorded(5, 6)], [2.0, 6.0]
-    found = exact_sdp(noisy(), secrets, bounds=bounds)
-    assert all(one <= bound for one, bound in zip(found.losses, bounds, strict=True))
-    assert found.losses[0] == pytest.approx(2.0, rel=1e-5)
-    assert found.losses[1] == pytest.approx(6.0, rel=1e-5)
-    ratio = exact_sdp(noisy(), secrets, bounds=bounds, budget=found.value)
+    optimum = exact_sdp(noisy(), secrets, bounds=bounds)
+    assert all(one <= bound for one, bound in zip(optimum.losses, bounds, strict=True))
+    assert optimum.losses[0] == pytest.approx(2.0, rel=1e-5)
+    assert optimum.losses[1] == pytest.approx(6.0, rel=1e-5)
+    ratio = exact_sdp(noisy(), secrets, bounds=bounds, budget=optimum.value)
     assert ratio.value == pytest.approx(1.0, rel=1e-5)
     block = exact_block_sdp(noisy(), [[1], [5, 6]], bounds=bounds)
-    assert block.value >= found.value
+    assert block.value >= optimum.value
     assert max(block.losses[0] / 2, block.losses[1] / 6) == pytest.approx(1.0, rel=1e-5)
 
 
@@ -162,11 +162,11 @@ def test_utility_weights_move_the_noise() -> None:
     weights = np.ones(8)
     weights[:3] = 10.0
     plain = exact_sdp(noisy(), [recorded(4)], bounds=[1.0])
-    found = exact_sdp(noisy(), [recorded(4)], bounds=[1.0], weights=weights)
-    spent = float(weights @ found.mechanism.variances)
-    assert found.value == pytest.approx(spent, rel=1e-6)
+    optimum = exact_sdp(noisy(), [recorded(4)], bounds=[1.0], weights=weights)
+    spent = float(weights @ optimum.mechanism.variances)
+    assert optimum.value == pytest.approx(spent, rel=1e-6)
     assert spent < float(weights @ plain.mechanism.variances) * 0.99
-    assert np.sum(found.mechanism.variances[:3]) < np.sum(plain.mechanism.variances[:3])
+    assert np.sum(optimum.mechanism.variances[:3]) < np.sum(plain.mechanism.variances[:3])
     again = exact_sdp(noisy(), [recorded(4)], budget=spent, weights=weights)
     assert again.value == pytest.approx(1.0, rel=1e-5)
 
@@ -211,8 +211,8 @@ def test_a_bound_that_needs_no_noise_gets_none() -> None:
     of = noisy(noise=1.0)
     secret = Secret.at(3.0)
     free = loss_matrix(of, secret, no_noise(of.times)).largest
-    found = exact_sdp(of, [secret], bounds=[2 * free])
-    assert found.value < 1e-6
+    optimum = exact_sdp(of, [secret], bounds=[2 * free])
+    assert optimum.value < 1e-6
 
 
 def test_bad_input_is_refused() -> None:

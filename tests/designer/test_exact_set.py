@@ -52,29 +52,31 @@ def test_every_exposure_to_the_noise_is_within_its_bound_and_one_is_at_it(
     adversary: Adversary, tight: bool
 ) -> None:
     of, bounds = prior(), [1.0, 2.0, 3.0, 1.5, 1.0, 0.8]
-    made = exact_sdp(of, SECRETS, bounds=bounds, adversaries=[adversary], tight=tight, floor=0.05)
+    optimum = exact_sdp(
+        of, SECRETS, bounds=bounds, adversaries=[adversary], tight=tight, floor=0.05
+    )
     shares = []
-    for secret, bound, loss in zip(SECRETS, bounds, made.losses, strict=True):
-        seen = exposure(of, secret, made.mechanism, adversary)
+    for secret, bound, loss in zip(SECRETS, bounds, optimum.losses, strict=True):
+        seen = exposure(of, secret, optimum.mechanism, adversary)
         assert loss == pytest.approx(seen.loss, rel=1e-7)
         shares.append((tight_bound([seen.learnt], 1.0) if tight else seen.loss) / bound)
         if not tight:
-            assert left(of, secret, made.mechanism, adversary, bound) >= 1 - 1e-9
+            assert left(of, secret, optimum.mechanism, adversary, bound) >= 1 - 1e-9
     # With a tight bound, the largest eigenvalue and the largest sum(y) may be at two known places.
     assert 1 - 1e-4 <= max(shares) <= 1 + 1e-7
-    assert made.value == pytest.approx(made.mechanism.noise_trace, rel=1e-6)
+    assert optimum.value == pytest.approx(optimum.mechanism.noise_trace, rel=1e-6)
 
 
 @EACH
 def test_a_budget_is_spent_on_the_worst_exposure(adversary: Adversary) -> None:
     of, weights, secrets = prior(), np.linspace(0.5, 2.0, 9), SECRETS[1:4]
     both = list(dict.fromkeys([adversary, PLAIN]))
-    made = exact_sdp(of, secrets, budget=4.0, weights=weights, adversaries=both, floor=0.1)
-    assert float(weights @ made.mechanism.variances) == pytest.approx(4.0, rel=1e-9)
-    seen = [exposure(of, s, made.mechanism, one).loss for s in secrets for one in both]
-    assert max(seen) == pytest.approx(made.value, rel=1e-5)
+    optimum = exact_sdp(of, secrets, budget=4.0, weights=weights, adversaries=both, floor=0.1)
+    assert float(weights @ optimum.mechanism.variances) == pytest.approx(4.0, rel=1e-9)
+    seen = [exposure(of, s, optimum.mechanism, one).loss for s in secrets for one in both]
+    assert max(seen) == pytest.approx(optimum.value, rel=1e-5)
     back = exact_sdp(
-        of, secrets, bounds=[made.value] * 3, weights=weights, adversaries=both, floor=0.1
+        of, secrets, bounds=[optimum.value] * 3, weights=weights, adversaries=both, floor=0.1
     )
     assert back.value == pytest.approx(4.0, rel=1e-5)
 
@@ -92,8 +94,8 @@ def test_one_secret_and_one_adversary_are_the_closed_form(secret: Secret, floor:
         if secret.window and adversary.still:
             continue  # two stopped clocks: one secret in the eyes of the closed form is another
         least = closed_form.least_possible_loss(of, secret, 0.8 - 9 * floor, existing=existing)
-        found = exact_sdp(prior(), [secret], budget=0.8, adversaries=[adversary], floor=floor)
-        assert found.value == pytest.approx(least, rel=1e-6)
+        optimum = exact_sdp(prior(), [secret], budget=0.8, adversaries=[adversary], floor=floor)
+        assert optimum.value == pytest.approx(least, rel=1e-6)
         trace = closed_form.least_possible_noise(of, secret, 1.3 * least, existing=existing)
         back = exact_sdp(
             prior(), [secret], bounds=[1.3 * least], adversaries=[adversary], floor=floor
@@ -121,14 +123,14 @@ def test_one_known_value_is_the_closed_form_of_the_prior_that_is_left() -> None:
 def test_it_is_the_program_for_one_prior() -> None:
     of, weights = prior(), np.linspace(1.0, 3.0, 9)
     for secrets, bounds in ((SECRETS[:3], [1.0, 2.0, 3.0]), (SECRETS[3:], [1.5, 1.0, 0.8])):
-        one = exact_sdp(of, secrets, bounds=bounds, weights=weights)
+        optimum = exact_sdp(of, secrets, bounds=bounds, weights=weights)
         other = exact_set.exact_set(of, secrets, bounds=bounds, weights=weights)
-        assert other.value == pytest.approx(one.value, rel=1e-6)
-        one = exact_sdp(of, secrets, budget=2.0, bounds=bounds, weights=weights)
+        assert other.value == pytest.approx(optimum.value, rel=1e-6)
+        optimum = exact_sdp(of, secrets, budget=2.0, bounds=bounds, weights=weights)
         other = exact_set.exact_set(of, secrets, budget=2.0, bounds=bounds, weights=weights)
-        assert other.value == pytest.approx(one.value, rel=1e-6)
+        assert other.value == pytest.approx(optimum.value, rel=1e-6)
         np.testing.assert_allclose(
-            other.losses, [one.largest for one in losses(of, secrets, other.mechanism)], rtol=1e-8
+            other.losses, [loss.largest for loss in losses(of, secrets, other.mechanism)], rtol=1e-8
         )
 
 
@@ -157,12 +159,12 @@ def _least_with_shares(of: Prior, secret: Secret, bound: float) -> float:
 def test_the_tight_bound_of_compound_secrets_is_minimised_with_the_noise() -> None:
     of = Prior(Matern32(2.0) + White(0.2), np.arange(5.0))
     secret = Secret.at([0.0, 3.0], recorded=True)
-    made = exact_sdp(of, [secret], bounds=[2.0], tight=True)
-    (loss,) = losses(of, [secret], made.mechanism)
+    optimum = exact_sdp(of, [secret], bounds=[2.0], tight=True)
+    (loss,) = losses(of, [secret], optimum.mechanism)
     assert tight_bound([loss.matrix], 1.0) == pytest.approx(2.0, rel=1e-5)
     equal = exact_sdp(of, [secret], bounds=[1.0])  # y = (1, 1) is allowed, and not the least
-    assert made.value < equal.value * 0.999
-    assert made.value == pytest.approx(_least_with_shares(of, secret, 2.0), rel=1e-5)
+    assert optimum.value < equal.value * 0.999
+    assert optimum.value == pytest.approx(_least_with_shares(of, secret, 2.0), rel=1e-5)
 
 
 def test_a_level_of_3_km_and_bounds_far_apart() -> None:
@@ -176,19 +178,19 @@ def test_a_level_of_3_km_and_bounds_far_apart() -> None:
         [Secret.at(75.0), Secret.difference(45.0, 105.0), Secret.stay(30.0, 60.0)],
         [1e-4, 1e-2, 1e-5],
     )
-    made = exact_sdp(of, secrets, bounds=bounds, adversaries=adversaries)
+    optimum = exact_sdp(of, secrets, bounds=bounds, adversaries=adversaries)
     seen = [
-        exposure(of, secret, made.mechanism, one).loss / bound
+        exposure(of, secret, optimum.mechanism, adversary).loss / bound
         for secret, bound in zip(secrets, bounds, strict=True)
-        for one in adversaries
+        for adversary in adversaries
     ]
     assert max(seen) == pytest.approx(1.0, rel=1e-4)
 
 
 def test_a_bound_that_is_met_gets_the_floor_alone() -> None:
-    made = exact_sdp(prior(), SECRETS, bounds=[100.0] * 6, floor=0.3)
-    assert made.value == pytest.approx(2.7)
-    np.testing.assert_array_equal(made.mechanism.covariance(), 0.3 * np.eye(9))
+    optimum = exact_sdp(prior(), SECRETS, bounds=[100.0] * 6, floor=0.3)
+    assert optimum.value == pytest.approx(2.7)
+    np.testing.assert_array_equal(optimum.mechanism.covariance(), 0.3 * np.eye(9))
 
 
 def test_the_noise_of_the_solver_must_keep_its_word(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -172,8 +172,8 @@ def test_a_window_that_is_longer_than_its_proof_is_not_covered(smoothness: int) 
     fixes = np.unique(np.hstack([-half - steps, np.arange(-half, half, 120), half + steps]))
     motion = Returning(fixes.tolist(), smoothness, STD, LENGTH, FLAT)
     before, after = np.maximum(-half - fixes, 0.0), np.maximum(fixes - half, 0.0)
-    found = Case(Released(fixes, motion, noise.columns(before, after)))
-    assert 1 / found.left(motion.position(0.0)[0]) > 1.3 * BOUND
+    case = Case(Released(fixes, motion, noise.columns(before, after)))
+    assert 1 / case.left(motion.position(0.0)[0]) > 1.3 * BOUND
     with pytest.raises(Refused, match=r"the prior must leave the place of 3333 min open") as no:
         window_noise(200_000.0, 2, who, BOUND)
     assert "\n" not in str(no.value)

@@ -70,7 +70,7 @@ def test_least_noise_agrees_with_the_reference(shared: Path, sweep: Sweep) -> No
         mechanism, certificate = design(prior, secrets, bounds=[case["loss_bound"]] * len(secrets))
         ratio = mechanism.noise_trace / case["noise_trace_optimal"] - 1
         assert -BELOW <= ratio <= AGREES
-        assert all(one.loss.largest <= case["loss_bound"] for one in certificate.outcomes)
+        assert all(outcome.loss.largest <= case["loss_bound"] for outcome in certificate.outcomes)
         assert certificate.gap is not None
         assert certificate.gap <= 1e-3
 
@@ -145,7 +145,9 @@ def test_what_design_returns_meets_every_bound(
     for one, bound in zip(certificate.outcomes, bounds, strict=True):
         assert one.effective <= bound
     again = losses(prior, secrets, mechanism)
-    assert [one.largest for one in again] == [one.loss.largest for one in certificate.outcomes]
+    assert [one.largest for one in again] == [
+        outcome.loss.largest for outcome in certificate.outcomes
+    ]
 
 
 def test_a_bound_of_a_compound_secret_is_tight_at_its_optimum() -> None:

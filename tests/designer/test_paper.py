@@ -41,9 +41,9 @@ def recorded(of: Prior, indices: Sequence[int]) -> Secret:
     return Secret.at([float(of.times[i]) for i in indices], recorded=True)
 
 
-def seen(covariance: FloatArray, made: SdpA, gamma: FloatArray) -> FloatArray:
+def seen(covariance: FloatArray, sdp_a: SdpA, gamma: FloatArray) -> FloatArray:
     """R^-1 At^T (Ct + Gamma) At R^-1, written out: what the program bounds from below by beta I."""
-    at, u = made.indices, made.others
+    at, u = sdp_a.indices, sdp_a.others
     a = covariance[np.ix_(u, at)] @ np.linalg.inv(covariance[np.ix_(at, at)])
     conditional = np.zeros_like(covariance)
     conditional[np.ix_(u, u)] = covariance[np.ix_(u, u)] - a @ covariance[np.ix_(at, u)]
@@ -53,12 +53,12 @@ def seen(covariance: FloatArray, made: SdpA, gamma: FloatArray) -> FloatArray:
     return np.asarray(left @ (conditional + gamma) @ left.T)
 
 
-def full(made: SdpA) -> FloatArray:
+def full(sdp_a: SdpA) -> FloatArray:
     """Gamma before its cross block is dropped: At X At^T."""
-    size = made.indices.size + made.others.size
-    tall = np.zeros((size, made.indices.size))
-    tall[made.indices], tall[made.others] = np.eye(made.indices.size), made.regression
-    return np.asarray(tall @ made.spread @ tall.T)
+    size = sdp_a.indices.size + sdp_a.others.size
+    tall = np.zeros((size, sdp_a.indices.size))
+    tall[sdp_a.indices], tall[sdp_a.others] = np.eye(sdp_a.indices.size), sdp_a.regression
+    return np.asarray(tall @ sdp_a.spread @ tall.T)
 
 
 # --- One secret ----------------------------------------------------------------------------------
@@ -66,14 +66,14 @@ def full(made: SdpA) -> FloatArray:
 
 def test_a_single_index_has_the_simple_form() -> None:
     sigma = noisy().covariance
-    made = sdp_a_noise(sigma, [5], 0.7)
+    sdp_a = sdp_a_noise(sigma, [5], 0.7)
     a = np.delete(sigma[:, 5], 5) / sigma[5, 5]
     variance = 0.7 / (1 + a @ a)
     wanted = np.zeros((12, 12))
     others = np.arange(12) != 5
     wanted[5, 5], wanted[np.ix_(others, others)] = variance, variance * np.outer(a, a)
-    np.testing.assert_allclose(made.covariance, wanted, atol=1e-15)
-    assert made.secret_variance == pytest.approx(variance)
+    np.testing.assert_allclose(sdp_a.covariance, wanted, atol=1e-15)
+    assert sdp_a.secret_variance == pytest.approx(variance)
     # Whatever the factor: with one index there is nothing to trade.
     np.testing.assert_allclose(
         sdp_a_noise(sigma, [5], 0.7, factor=1e4).covariance, wanted, atol=1e-12
@@ -85,10 +85,10 @@ def test_losses_are_those_of_the_reference(shared: Path, sweep: Sweep) -> None:
     cases = json.loads((shared / "reference" / "optima.json").read_text())["cases"]
     for case in sweep([case for case in cases if "loss_sdp_a" in case], short=3):
         of = prior(kernel_of(case["kernel"], case["length_scale"]), case["points"])
-        made = sdp_a(of, case["secret"], case["noise_trace"])
-        found = loss_matrix(of, recorded(of, case["secret"]), made).largest
+        mechanism = sdp_a(of, case["secret"], case["noise_trace"])
+        found = loss_matrix(of, recorded(of, case["secret"]), mechanism).largest
         assert found == pytest.approx(case["loss_sdp_a"], rel=1e-9)
-        assert made.noise_trace == pytest.approx(case["noise_trace"], rel=1e-12)
+        assert mechanism.noise_trace == pytest.approx(case["noise_trace"], rel=1e-12)
 
 
 def kernel_of(name: str, scale: float) -> Kernel:
@@ -104,16 +104,16 @@ def test_the_noise_spends_the_budget_and_reaches_beta(
     secret: list[int], budget: float, factor: float, scale: float
 ) -> None:
     sigma = noisy(scale).covariance
-    made = sdp_a_noise(sigma, secret, budget, factor=factor)
-    assert np.trace(made.covariance) == pytest.approx(budget, rel=1e-10)
-    assert np.linalg.eigvalsh(made.spread)[0] >= -1e-12 * budget
-    gamma = factor * full(made)
+    sdp_a = sdp_a_noise(sigma, secret, budget, factor=factor)
+    assert np.trace(sdp_a.covariance) == pytest.approx(budget, rel=1e-10)
+    assert np.linalg.eigvalsh(sdp_a.spread)[0] >= -1e-12 * budget
+    gamma = factor * full(sdp_a)
     assert np.trace(gamma) == pytest.approx(factor * budget, rel=1e-10)
-    reached = np.linalg.eigvalsh(seen(sigma, made, gamma))
-    assert reached[0] == pytest.approx(made.beta, rel=1e-8)
-    if not made.clipped:  # all directions of the secret alike
-        assert reached[-1] == pytest.approx(made.beta, rel=1e-8)
-    np.testing.assert_array_equal(made.covariance[np.ix_(made.indices, made.others)], 0.0)
+    reached = np.linalg.eigvalsh(seen(sigma, sdp_a, gamma))
+    assert reached[0] == pytest.approx(sdp_a.beta, rel=1e-8)
+    if not sdp_a.clipped:  # all directions of the secret alike
+        assert reached[-1] == pytest.approx(sdp_a.beta, rel=1e-8)
+    np.testing.assert_array_equal(sdp_a.covariance[np.ix_(sdp_a.indices, sdp_a.others)], 0.0)
 
 
 @given(SECRET, BUDGET, st.integers(0, 1000))
@@ -121,27 +121,27 @@ def test_no_other_noise_of_that_trace_reaches_further(
     secret: list[int], budget: float, seed: int
 ) -> None:
     sigma = noisy().covariance
-    made = sdp_a_noise(sigma, secret, budget)
+    sdp_a = sdp_a_noise(sigma, secret, budget)
     part = np.random.default_rng(seed).standard_normal((12, 12))
     other = part @ part.T
     for share in (1e-4, 1e-2, 1.0):
-        mixed = (1 - share) * full(made) + share * budget / np.trace(other) * other
-        reached = np.linalg.eigvalsh(seen(sigma, made, mixed))[0]
-        assert reached <= made.beta * (1 + 1e-9)
+        mixed = (1 - share) * full(sdp_a) + share * budget / np.trace(other) * other
+        reached = np.linalg.eigvalsh(seen(sigma, sdp_a, mixed))[0]
+        assert reached <= sdp_a.beta * (1 + 1e-9)
 
 
 def test_beta_i_less_k0_is_not_always_positive() -> None:
     # Neighbours: what the rest leaves open of their difference is more than beta, and stays unused.
     sigma = noisy().covariance
-    made = sdp_a_noise(sigma, [5, 6], 0.05)
-    assert made.clipped
-    assert np.linalg.matrix_rank(made.spread, tol=1e-9) == 1
-    open_part = seen(sigma, made, np.zeros((12, 12)))
-    assert np.linalg.eigvalsh(made.beta * np.eye(2) - open_part)[0] < 0
+    sdp_a = sdp_a_noise(sigma, [5, 6], 0.05)
+    assert sdp_a.clipped
+    assert np.linalg.matrix_rank(sdp_a.spread, tol=1e-9) == 1
+    open_part = seen(sigma, sdp_a, np.zeros((12, 12)))
+    assert np.linalg.eigvalsh(sdp_a.beta * np.eye(2) - open_part)[0] < 0
     # The formula without the positive part would miss the budget it was given.
-    strength = np.eye(2) + made.regression.T @ made.regression
+    strength = np.eye(2) + sdp_a.regression.T @ sdp_a.regression
     plain = (0.05 + np.trace(strength @ open_part)) / np.trace(strength)
-    assert made.beta < plain * 0.999
+    assert sdp_a.beta < plain * 0.999
     assert not sdp_a_noise(sigma, [5, 6], 0.05, factor=1000.0).clipped
 
 
@@ -160,8 +160,8 @@ def test_units_and_the_order_of_fixes_do_not_matter(
 
 
 def test_a_secret_of_every_fix_gets_white_noise() -> None:
-    made = sdp_a_noise(np.diag([1.0, 2.0, 3.0]), [0, 1, 2], 0.3)
-    np.testing.assert_allclose(made.covariance, 0.1 * np.eye(3), atol=1e-15)
+    sdp_a = sdp_a_noise(np.diag([1.0, 2.0, 3.0]), [0, 1, 2], 0.3)
+    np.testing.assert_allclose(sdp_a.covariance, 0.1 * np.eye(3), atol=1e-15)
 
 
 @given(st.integers(0, 11), BUDGET, st.floats(0.5, 5.0))
@@ -175,10 +175,10 @@ def test_the_optimum_is_never_worse(index: int, budget: float, scale: float) -> 
 @pytest.mark.slow
 def test_without_measurement_noise_all_digits_are_needed() -> None:
     of = prior(RBF(6.1), 50)
-    made = sdp_a(of, [24], 1.0)
-    rounded = type(made)(made.times, made.factor)
+    mechanism = sdp_a(of, [24], 1.0)
+    rounded = type(mechanism)(mechanism.times, mechanism.factor)
     secret = recorded(of, [24])
-    assert loss_matrix(of, secret, made).largest < 22
+    assert loss_matrix(of, secret, mechanism).largest < 22
     assert loss_matrix(of, secret, rounded).largest > 1e6
 
 

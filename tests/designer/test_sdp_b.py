@@ -77,11 +77,11 @@ def test_covers_exactly_where_asked(seed: int, size: int, count: int) -> None:
 @given(*PROBLEM)
 def test_agrees_with_the_conic_solver(seed: int, size: int, count: int) -> None:
     covariances = [part @ part.T for part in factors(seed, size, count)]
-    found = sdp_b(covariances)
+    cover = sdp_b(covariances)
     conic = sdp_b_conic(covariances)
-    assert found.trace == pytest.approx(np.trace(conic), rel=1e-5)
+    assert cover.trace == pytest.approx(np.trace(conic), rel=1e-5)
     # The optimum is unique, and strongly so only to the square root of the accuracy.
-    assert np.abs(found.covariance - conic).max() < 3e-3 * np.trace(conic)
+    assert np.abs(cover.covariance - conic).max() < 3e-3 * np.trace(conic)
 
 
 @given(st.integers(0, 1000), st.integers(1, 5))
@@ -90,10 +90,10 @@ def test_is_known_where_noises_commute(seed: int, count: int) -> None:
     variances = rng.exponential(size=(count, 4)) * (rng.random((count, 4)) < 0.7)
     variances[0] += 0.1
     basis = np.linalg.qr(rng.standard_normal((4, 4)))[0]
-    found = sdp_b([(basis * row) @ basis.T for row in variances])
+    cover = sdp_b([(basis * row) @ basis.T for row in variances])
     largest = (basis * variances.max(axis=0)) @ basis.T
-    assert found.trace == pytest.approx(np.trace(largest), rel=1e-6)
-    np.testing.assert_allclose(found.covariance, largest, atol=2e-3 * np.trace(largest))
+    assert cover.trace == pytest.approx(np.trace(largest), rel=1e-6)
+    np.testing.assert_allclose(cover.covariance, largest, atol=2e-3 * np.trace(largest))
 
 
 def test_one_noise_covers_itself_and_orthogonal_ones_add_up() -> None:

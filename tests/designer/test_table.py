@@ -40,13 +40,13 @@ def never(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("never")
 def test_no_default_request_is_ever_designed() -> None:
     """For any length up to 12 h, at an end or in the middle, however a machine rounds."""
-    wanted = Request(())
-    for seconds in (*np.geomspace(1.0, HOURS_12, 7), HOURS_12 + 2 * wanted.uncertain):
+    request = Request(())
+    for seconds in (*np.geomspace(1.0, HOURS_12, 7), HOURS_12 + 2 * request.uncertain):
         for sides in (1, 2):
             for factor in (1 - 9e-16, 1.0, 1 + 9e-16):
-                found = noise_of(seconds, sides, wanted.adversaries, wanted.bound * factor)
+                found = noise_of(seconds, sides, request.adversaries, request.bound * factor)
                 assert found.proof["sides"] == sides
-                assert found.proof["bound"] < wanted.bound * (1 - 9e-16)
+                assert found.proof["bound"] < request.bound * (1 - 9e-16)
 
 
 def test_bounds_are_rounded_to_the_safe_side() -> None:
@@ -68,7 +68,9 @@ def test_the_table_is_whole_and_proved(pytestconfig: pytest.Config) -> None:
         proof = noise.proof
         assert check(proof) == []
         assert (proof["sides"], proof["bound"]) == (sides, bound)
-        assert [one["name"] for one in proof["adversaries"]] == [one.name for one in adversaries]
+        assert [one["name"] for one in proof["adversaries"]] == [
+            adversary.name for adversary in adversaries
+        ]
         for one, who in zip(proof["adversaries"], adversaries, strict=True):
             assert Movement(one["speed"], one["time_constant"]) == who.movement
             assert (one["steady"], one["place"], one["path"]) == (who.steady, who.place, who.path)

@@ -53,7 +53,7 @@ def request(kernel: Kernel, *parts: tuple[int, int], method: Method = Method.NOI
 
 
 def run(*words: str | Path, status: int = 0) -> str:
-    found = CliRunner().invoke(cli, [os.fspath(one) for one in words])
+    found = CliRunner().invoke(cli, [os.fspath(word) for word in words])
     assert found.exit_code == status, found.output + str(found.exception)
     return found.output
 
@@ -98,16 +98,18 @@ def test_a_track_under_a_prior_from_a_file(
 def test_figures_better_than_the_proof_are_refused(name: str) -> None:
     made = plan(TRACE, request(PRIORS[name]))
     report = json.loads(json.dumps(record(made, None, output="x.gpx")))
-    assert [one.what for one in promises(report) if not one.holds] == []
+    assert [promise.what for promise in promises(report) if not promise.holds] == []
     for number in (1, 2):
         better = json.loads(json.dumps(report))
         better["secrets"][0]["exposures"][number]["circle_68_m"] *= 1 + 1e-6
-        assert len([one for one in promises(better) if not one.holds]) == 1
+        assert len([promise for promise in promises(better) if not promise.holds]) == 1
     # A proof of a shorter window, or one in which the person is a stranger's.
     shorter = json.loads(json.dumps(report))
     for one in shorter["designs"][0]["adversaries"][1:]:
         one["seconds"] -= 1
-    assert any("its window of 520 s" in one.what for one in promises(shorter) if not one.holds)
+    assert any(
+        "its window of 520 s" in promise.what for promise in promises(shorter) if not promise.holds
+    )
     slow = json.loads(json.dumps(report))
     slow["designs"][0]["adversaries"][0] |= {
         "smoothness": 1,
@@ -116,7 +118,7 @@ def test_figures_better_than_the_proof_are_refused(name: str) -> None:
         "levels": 1,
         "seconds": 1e3,
     }
-    assert any("of your pace" in one.what for one in promises(slow) if not one.holds)
+    assert any("of your pace" in promise.what for promise in promises(slow) if not promise.holds)
 
 
 @pytest.mark.parametrize("name", PRIORS)
@@ -126,7 +128,7 @@ def test_a_part_at_an_end_and_metres_to_leave(name: str) -> None:
     assert found.sides == 1
     assert found.guarantee.epsilon <= 1 + 1e-9
     metres = Request(asked.stretches, method=Method.NOISE, kernel=asked.kernel, leave=150.0)
-    left = [one.posterior for one in plan(TRACE, metres).findings[0].exposures]
+    left = [exposure.posterior for exposure in plan(TRACE, metres).findings[0].exposures]
     assert min(left) >= metres.variance**0.5 * (1 - 1e-9)
 
 
@@ -136,7 +138,7 @@ def test_a_window_is_proved_to_the_nanosecond() -> None:
     longer = replace(asked, stretches=(replace(stay, end=stay.end + 50),))
     report = json.loads(json.dumps(record(plan(TRACE, longer), None, output="x.gpx")))
     assert report["designs"][0]["adversaries"][1]["seconds"] == 521
-    assert [one.what for one in promises(report) if not one.holds] == []
+    assert [promise.what for promise in promises(report) if not promise.holds] == []
 
 
 def test_a_stay_too_long_for_its_prior_is_refused_in_a_line() -> None:
@@ -158,10 +160,15 @@ def test_the_ledger_reckons_with_strangers_and_with_the_prior(name: str) -> None
     made = plan(TRACE, request(PRIORS[name], (BEGIN, END), (4000, 4200)))
     kernels = kernels_for(made.request)
     assert PRIORS[name] in kernels
-    slow = [one for one in kernels if any(isinstance(x, IntegratedOU) for x in one.terms())]
+    slow = [
+        kernel for kernel in kernels if any(isinstance(x, IntegratedOU) for x in kernel.terms())
+    ]
     assert [one.terms()[0] for one in slow] == [IntegratedOU(made.request.slowest.speed, 60.0)]
     found = _by_conditioning(made, made.findings)
-    assert found >= max(one.loss for finding in made.findings for one in finding.exposures[:1]) / 2
+    assert (
+        found
+        >= max(exposure.loss for finding in made.findings for exposure in finding.exposures[:1]) / 2
+    )
     windows = ((BEGIN - 60.0, END + 60.0), (3940.0, 4260.0))
     still = PRIORS[name].warp(StoppedClock(windows))
     loss = joint_loss(still, [Release(made.mechanism)], Secret.at([a for a, _ in windows])).matrix

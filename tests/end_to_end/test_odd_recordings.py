@@ -39,13 +39,13 @@ THERE_AND_ON = np.clip((np.arange(61) * 5.0 - 120) * 1.2, 0, 72)
 def test_noise_is_found_for_pauses_and_short_ways(trace: Trace) -> None:
     made = planned(trace, requested(trace, Chosen(), Request((), method=Method.NOISE)))
     assert made.mechanism.rows.size == len(trace)
-    assert all(one.guarantee.epsilon <= 1.001 for one in made.findings)
+    assert all(finding.guarantee.epsilon <= 1.001 for finding in made.findings)
 
 
 def test_a_pause_after_the_start_is_cut_by_time() -> None:
     trace = moved(PAUSED, 3 * PAUSED)
     made = planned(trace, requested(trace, Chosen(), Request((), floor=3.0)))
-    (cut,) = {one.cut for one in made.findings}
+    (cut,) = {finding.cut for finding in made.findings}
     assert cut is not None
     released = trace.seconds[made.mechanism.rows]
     last = made.findings[0].stretch.seconds(trace)[1]
@@ -79,7 +79,7 @@ def test_two_stays_near_each_other_are_cut_and_each_keeps_its_promise(apart: flo
     """By dense algebra: the place of either stay, beside all that is released, exactly."""
     trace, made = two_stays(apart)
     bound = made.request.variance
-    spans = [one.stretch.seconds(trace) for one in made.findings]
+    spans = [finding.stretch.seconds(trace) for finding in made.findings]
     # One fix in six, and the two beside each cut with a neighbour that tells the velocity.
     rows = made.mechanism.rows
     edges = np.flatnonzero(np.diff(rows) > 1)

@@ -70,13 +70,13 @@ def trailveil(*words: str | Path, **environment: str) -> subprocess.CompletedPro
     )
 
 
-def refused(found: subprocess.CompletedProcess[str], status: int = 1) -> str:
+def refused(process: subprocess.CompletedProcess[str], status: int = 1) -> str:
     """The one line of a refusal."""
-    assert found.returncode == status, found.stderr
-    assert "Traceback" not in found.stderr
+    assert process.returncode == status, process.stderr
+    assert "Traceback" not in process.stderr
     if status == 1:
-        assert len(found.stderr.strip().splitlines()) == 1
-    return found.stderr
+        assert len(process.stderr.strip().splitlines()) == 1
+    return process.stderr
 
 
 @pytest.fixture

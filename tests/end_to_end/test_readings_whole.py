@@ -27,17 +27,21 @@ def planned(kernel: Kernel, first: int, last: int) -> ReadingsPlan:
     return plan_readings(recorded, ReadingsRequest((part,), RADIUS, "degC", kernel))
 
 
-def truly_lost(kernel: Kernel, made: ReadingsPlan, weights: FloatArray) -> float:
+def truly_lost(kernel: Kernel, readings_plan: ReadingsPlan, weights: FloatArray) -> float:
     """The loss of the true value of weights (n,) by dense algebra over the whole recording."""
-    times = made.readings.seconds
+    times = readings_plan.readings.seconds
     true = sum(
-        (one(times, times) for one in kernel.terms() if not one.is_white()),
+        (term(times, times) for term in kernel.terms() if not term.is_white()),
         np.zeros((times.size, times.size)),
     )
-    white = sum(float(one.diagonal(times[:1])[0]) for one in kernel.terms() if one.is_white())
-    rows = made.mechanism.rows
-    noise = made.mechanism.factor[rows] @ made.mechanism.factor[rows].T
-    seen = true[np.ix_(rows, rows)] + noise + (white + made.mechanism.floor) * np.eye(rows.size)
+    white = sum(float(term.diagonal(times[:1])[0]) for term in kernel.terms() if term.is_white())
+    rows = readings_plan.mechanism.rows
+    noise = readings_plan.mechanism.factor[rows] @ readings_plan.mechanism.factor[rows].T
+    seen = (
+        true[np.ix_(rows, rows)]
+        + noise
+        + (white + readings_plan.mechanism.floor) * np.eye(rows.size)
+    )
     cross, prior = true[rows] @ weights, float(weights @ true @ weights)
     left = prior - float(cross @ np.linalg.solve(seen, cross))
     return 1 / left - 1 / prior

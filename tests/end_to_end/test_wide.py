@@ -42,33 +42,35 @@ def made() -> Plan:
     return plan(trace, asked(trace))
 
 
-def test_the_noise_is_made_for_the_radius_in_true_metres(made: Plan) -> None:
-    error = made.frame.scale_error
+def test_the_noise_is_made_for_the_radius_in_true_metres(plan: Plan) -> None:
+    error = plan.frame.scale_error
     assert 0.005 < error < 0.03
-    assert made.request.scale == 1 + error
+    assert plan.request.scale == 1 + error
     bound = loss_bound_for(1.0, 100.0 * (1 + error), 5.0)
-    (finding,) = made.findings
-    worst = max(one.loss for one in finding.exposures) / made.request.wide**2  # of the frame
+    (finding,) = plan.findings
+    worst = (
+        max(exposure.loss for exposure in finding.exposures) / plan.request.wide**2
+    )  # of the frame
     assert worst <= bound * (1 + 1e-9)
     # Two places 100 m apart in truth, in any direction, are told apart no better than epsilon 1.
-    place = made.trace.positions[AT]
+    place = plan.trace.positions[AT]
     for angle in np.linspace(0.0, np.pi, 7):
         step = 100.0 * np.array([np.cos(angle), np.sin(angle) / np.cos(np.radians(place[0]))])
         both = np.array([place, place + np.degrees(step / 6_378_137.0)])
-        apart = np.hypot(*(np.diff(made.frame.to_lattice(both), axis=0)[0] / 1e6))
+        apart = np.hypot(*(np.diff(plan.frame.to_lattice(both), axis=0)[0] / 1e6))
         assert 5.0 / 2 * apart**2 * worst <= 1.0 + 5e-3  # of the sphere that steps are made on
     assert finding.guarantee.epsilon <= 1.0 + 1e-9
 
 
-def test_what_is_left_is_said_in_true_metres(made: Plan) -> None:
-    (finding,) = made.findings
-    wide = made.request.wide
-    assert wide == pytest.approx((1 + made.frame.scale_error) / (1 + Frame.SCALE_ERROR))
-    of_the_frame = made.request.bound**-0.5
-    for one in finding.exposures:
-        known = one.prior * wide  # of the frame
+def test_what_is_left_is_said_in_true_metres(plan: Plan) -> None:
+    (finding,) = plan.findings
+    wide = plan.request.wide
+    assert wide == pytest.approx((1 + plan.frame.scale_error) / (1 + Frame.SCALE_ERROR))
+    of_the_frame = plan.request.bound**-0.5
+    for exposure in finding.exposures:
+        known = exposure.prior * wide  # of the frame
         left = 1 / np.sqrt(of_the_frame**-2 + known**-2)
-        assert one.posterior == pytest.approx(left / wide, rel=1e-12)
+        assert exposure.posterior == pytest.approx(left / wide, rel=1e-12)
     assert finding.deviation == pytest.approx(of_the_frame / wide, rel=1e-12)
 
 
@@ -84,12 +86,12 @@ def test_a_cut_leaves_true_metres() -> None:
     assert exposure.posterior**2 >= 2.5 * (100.0 * (1 + Frame.SCALE_ERROR)) ** 2
 
 
-def test_what_is_far_from_the_part_is_released_as_it_was_recorded(made: Plan) -> None:
-    released, grid = draw(made, bytes(32))
-    assert len(released) == len(made.trace)
-    still = np.flatnonzero(np.all(made.mechanism.factor == 0, axis=1))
+def test_what_is_far_from_the_part_is_released_as_it_was_recorded(plan: Plan) -> None:
+    released, grid = draw(plan, bytes(32))
+    assert len(released) == len(plan.trace)
+    still = np.flatnonzero(np.all(plan.mechanism.factor == 0, axis=1))
     assert still.size > 30
-    recorded = np.floor(made.trace.positions * 1e6 + 0.5).astype(np.int64)
+    recorded = np.floor(plan.trace.positions * 1e6 + 0.5).astype(np.int64)
     assert np.array_equal(grid[still], recorded[still])
 
 

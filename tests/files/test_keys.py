@@ -30,11 +30,11 @@ def planned(trace: Trace = TRACE, at: str = "start+5m", epsilon: float = 1.0) ->
     return plan(trace, requested(trace, Chosen((at,), ends=False), asked))
 
 
-def moved(made: Plan, key: bytes) -> NDArray[np.int64]:
+def moved(plan: Plan, key: bytes) -> NDArray[np.int64]:
     """What a draw moved each fix by (n, 2), in micrometres."""
-    seed = seed_of(key, identity(made.trace, made.request))
-    _, grid = draw(made, seed)
-    return made.frame.to_lattice(grid / 1e6) - made.lattice
+    seed = seed_of(key, identity(plan.trace, plan.request))
+    _, grid = draw(plan, seed)
+    return plan.frame.to_lattice(grid / 1e6) - plan.lattice
 
 
 def test_a_key_is_private_new_and_read_as_it_was_made(tmp_path: Path) -> None:

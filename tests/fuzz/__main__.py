@@ -79,8 +79,8 @@ def replay(campaign: Campaign, number: int) -> int:
 def told(found: Found) -> str:
     """A line for each kind of fault."""
     kinds: dict[tuple[str, str], list[Result]] = defaultdict(list)
-    for one in found.faults:
-        kinds[one.target, one.what].append(one)
+    for fault in found.faults:
+        kinds[fault.target, fault.what].append(fault)
     return "\n".join(
         f"{len(ones)} x {target}: {what}; numbers {', '.join(str(one.number) for one in ones[:5])}"
         f" ({', '.join(sorted({one.kind for one in ones}))})"
@@ -100,9 +100,9 @@ def main() -> int:
         return replay(campaign, stated.replay)
     began = time.monotonic()
 
-    def tell(one: Result) -> None:
-        if one.word == FAULT:
-            echo(f"{one.number}: {one.target} {one.kind}: {one.what}", err=True)
+    def tell(result: Result) -> None:
+        if result.word == FAULT:
+            echo(f"{result.number}: {result.target} {result.kind}: {result.what}", err=True)
 
     found = run(campaign, tell)
     echo(table(found))

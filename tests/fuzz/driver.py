@@ -66,12 +66,12 @@ class Tally:
     peak: int = 0
     total: float = 0.0
 
-    def add(self, one: Result) -> None:
+    def add(self, result: Result) -> None:
         """Count one more."""
         self.inputs += 1
-        self.words[one.word] = self.words.get(one.word, 0) + 1
-        self.slowest, self.peak = max(self.slowest, one.seconds), max(self.peak, one.peak)
-        self.total += one.seconds
+        self.words[result.word] = self.words.get(result.word, 0) + 1
+        self.slowest, self.peak = max(self.slowest, result.seconds), max(self.peak, result.peak)
+        self.total += result.seconds
 
 
 @dataclass(slots=True)
@@ -81,11 +81,11 @@ class Found:
     tallies: dict[tuple[str, str], Tally] = field(default_factory=dict)
     faults: list[Result] = field(default_factory=list)
 
-    def add(self, one: Result) -> None:
+    def add(self, result: Result) -> None:
         """Count one more."""
-        self.tallies.setdefault((one.target, one.kind), Tally()).add(one)
-        if one.word == FAULT:
-            self.faults.append(one)
+        self.tallies.setdefault((result.target, result.kind), Tally()).add(result)
+        if result.word == FAULT:
+            self.faults.append(result)
 
 
 def run(campaign: Campaign, told: Callable[[Result], None] = lambda _: None) -> Found:
@@ -93,10 +93,10 @@ def run(campaign: Campaign, told: Callable[[Result], None] = lambda _: None) -> 
     found, lock = Found(), threading.Lock()
 
     def share(first: int) -> None:
-        for one in _results(campaign, first):
+        for result in _results(campaign, first):
             with lock:
-                found.add(one)
-                told(one)
+                found.add(result)
+                told(result)
 
     threads = [threading.Thread(target=share, args=(i,)) for i in range(campaign.workers)]
     for thread in threads:

@@ -179,11 +179,11 @@ def table(rng: Random, data: bytes) -> bytes:
     if how == 8:
         rng.choice((_told_apart, _strayed))(rng, rows)
     elif how == 0:
-        rows = [one[:column] + one[column + 1 :] for one in rows]
+        rows = [row[:column] + row[column + 1 :] for row in rows]
     elif how == 1:
         rows[0][column] = rng.choice(_NAMES)
     elif how == 2:
-        rows = [one + one[column : column + 1] for one in rows]
+        rows = [row + row[column : column + 1] for row in rows]
     elif how == 3:
         for one in (each for each in rows if len(each) == width):
             one[column], one[other] = one[other], one[column]
@@ -198,7 +198,7 @@ def table(rng: Random, data: bytes) -> bytes:
             one[column : column + 1] = [_text(rng.choice(INTERESTING))]
     if rng.random() < 0.1:
         delimiter = rng.choice(",;\t| :")
-    whole = "\n".join(delimiter.join(one) for one in rows)
+    whole = "\n".join(delimiter.join(row) for row in rows)
     return whole.encode("utf-8", errors="surrogateescape")
 
 
@@ -218,12 +218,12 @@ def _strayed(rng: Random, rows: list[list[str]]) -> None:
     """A few rows of another year, or thrown to another continent: first, last or between."""
     kind = rng.randrange(2)
     begin = rng.choice((1, len(rows) // 2, len(rows) - 2))
-    for one in rows[begin : begin + rng.choice((1, 1, 3, 20))]:
-        for at, cell in enumerate(one):
+    for row in rows[begin : begin + rng.choice((1, 1, 3, 20))]:
+        for at, cell in enumerate(row):
             if kind:
-                one[at] = _YEAR.sub(rng.choice(("2014", "1999", "2038")), cell)
+                row[at] = _YEAR.sub(rng.choice(("2014", "1999", "2038")), cell)
             else:
-                one[at] = _DEGREES.sub(lambda match: f"{(int(match[1]) + 40) % 90}", cell)
+                row[at] = _DEGREES.sub(lambda match: f"{(int(match[1]) + 40) % 90}", cell)
 
 
 def _text(data: bytes) -> str:

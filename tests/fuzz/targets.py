@@ -66,23 +66,23 @@ def _read(one: Input) -> str:
     return judged(call, one.content)
 
 
-def check_recording(found: Recording, wanted: Sequence[str]) -> None:
+def check_recording(recording: Recording, wanted: Sequence[str]) -> None:
     """Raise Fault unless a recording is of one piece."""
-    count = len(found)
-    shapes = {found.times.shape, found.naive.shape, found.segments.shape}
-    if not count or shapes != {(count,)} or found.positions.shape != (count, 2):
+    count = len(recording)
+    shapes = {recording.times.shape, recording.naive.shape, recording.segments.shape}
+    if not count or shapes != {(count,)} or recording.positions.shape != (count, 2):
         raise Fault("a recording whose parts do not fit together")
-    if not np.isin(found.segments, np.arange(len(found.tracks))).all():
+    if not np.isin(recording.segments, np.arange(len(recording.tracks))).all():
         raise Fault("a fix in a segment that there is not")
-    if {name for name, _ in found.fields} - {*wanted}:
+    if {name for name, _ in recording.fields} - {*wanted}:
         raise Fault("a field that was not asked for")
-    if any(count < 0 for count in vars_of(found)):
+    if any(count < 0 for count in vars_of(recording)):
         raise Fault("a negative count")
 
 
-def vars_of(found: Recording) -> list[int]:
+def vars_of(recording: Recording) -> list[int]:
     """The counts of what was seen."""
-    return [getattr(found.seen, name) for name in found.seen.__dataclass_fields__]
+    return [getattr(recording.seen, name) for name in recording.seen.__dataclass_fields__]
 
 
 def _series(one: Input) -> str:

@@ -55,7 +55,7 @@ def _forget_peak() -> None:
 def place_of(error: BaseException) -> str:
     """The innermost line of this repository that an error went through."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [one for one in frames if "/trailveil/" in one.filename]
+    own = [frame for frame in frames if "/trailveil/" in frame.filename]
     last = (own or frames)[-1]
     return f"{'/'.join(Path(last.filename).parts[-2:])}:{last.lineno}"
 

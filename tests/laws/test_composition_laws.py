@@ -32,10 +32,14 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 def test_the_same_design_again_halves_the_noise() -> None:
     kernel = Matern12(3.0, 2.0) + White(0.5)
-    one = Mechanism(TIMES, np.array([[1.0], [2.0], [3.0], [1.0]]))
-    found = joint_loss(kernel, [Release(one), Release(one)], Secret.at(2.5, recorded=True))
-    expected = loss_matrix(Prior(kernel, TIMES), Secret.at(2.5, recorded=True), one.scaled(0.5))
-    assert agree(found.matrix, expected.matrix)
+    mechanism = Mechanism(TIMES, np.array([[1.0], [2.0], [3.0], [1.0]]))
+    loss = joint_loss(
+        kernel, [Release(mechanism), Release(mechanism)], Secret.at(2.5, recorded=True)
+    )
+    expected = loss_matrix(
+        Prior(kernel, TIMES), Secret.at(2.5, recorded=True), mechanism.scaled(0.5)
+    )
+    assert agree(loss.matrix, expected.matrix)
 
 
 def test_two_hundred_draws_of_one_design_are_accounted_for_as_their_mean() -> None:
@@ -44,10 +48,10 @@ def test_two_hundred_draws_of_one_design_are_accounted_for_as_their_mean() -> No
     times = np.arange(0.0, 120.0, 40.0)
     prior, secret = Prior(kernel, times), Secret.at(40.0)
     one = least_noise(prior, secret, loss_bound_for(1.0, 200.0))
-    found = joint_loss(kernel, [Release(one)] * 200, secret)
+    loss = joint_loss(kernel, [Release(one)] * 200, secret)
     expected = loss_matrix(prior, secret, one.scaled(1 / 200))
-    assert agree(found.matrix, expected.matrix, 1e-6)
-    epsilon = Guarantee(200.0 * found.largest**0.5).epsilon
+    assert agree(loss.matrix, expected.matrix, 1e-6)
+    epsilon = Guarantee(200.0 * loss.largest**0.5).epsilon
     assert 190 < epsilon <= 200 * (1 + 1e-6)  # it is divided by 200 in variance: none is free
 
 
@@ -207,8 +211,8 @@ def test_flat_leaves_out_what_a_level_tells_beforehand(secret: Secret) -> None:
 
 def test_releases_that_withhold_everything_tell_nothing() -> None:
     hidden = Mechanism(TIMES, np.zeros((4, 0)), released=np.zeros(4, bool))
-    found = joint_loss(RBF(1.0), [Release(hidden)], Secret.at([0.0, 1.0]))
-    assert not np.any(found.matrix)
+    loss = joint_loss(RBF(1.0), [Release(hidden)], Secret.at([0.0, 1.0]))
+    assert not np.any(loss.matrix)
 
 
 @pytest.mark.parametrize(

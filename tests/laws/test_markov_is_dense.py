@@ -70,8 +70,10 @@ ADVERSARIES: dict[str, Adversary] = {
 def noise() -> Mechanism:
     """A smooth bump of 500 m, a slow drift of 100 m and 50 m at each fix; 20 fixes withheld."""
     bump = 500.0 * np.exp(-(((TIMES - MIDDLE) / 300.0) ** 2))
-    made = Mechanism(TIMES, np.column_stack([bump, 100.0 * np.cos(TIMES / 900.0)]), floor=2500.0)
-    return made.withholding((np.arange(COUNT) >= 100) & (np.arange(COUNT) < 120))
+    mechanism = Mechanism(
+        TIMES, np.column_stack([bump, 100.0 * np.cos(TIMES / 900.0)]), floor=2500.0
+    )
+    return mechanism.withholding((np.arange(COUNT) >= 100) & (np.arange(COUNT) < 120))
 
 
 def both(monkeypatch: pytest.MonkeyPatch, compute: Callable[[], T]) -> tuple[T, T]:
@@ -83,9 +85,13 @@ def both(monkeypatch: pytest.MonkeyPatch, compute: Callable[[], T]) -> tuple[T, 
     return found[0], found[1]
 
 
-def apart(one: Exposure, other: Exposure) -> float:
+def apart(exposure: Exposure, other: Exposure) -> float:
     """The largest relative difference of what two exposures state."""
-    pairs = [(one.loss, other.loss), (one.before, other.before), (one.after, other.after)]
+    pairs = [
+        (exposure.loss, other.loss),
+        (exposure.before, other.before),
+        (exposure.after, other.after),
+    ]
     return max(abs(a / b - 1) for a, b in pairs)
 
 
@@ -98,7 +104,7 @@ def no_doubts(found: Beside, size: int) -> FloatArray:
 def test_the_two_are_two(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     prior = Prior(KERNELS[name], TIMES)
     systems = both(monkeypatch, lambda: observe(prior, noise()).system)
-    assert [isinstance(one, MarkovSystem) for one in systems] == [True, False]
+    assert [isinstance(system, MarkovSystem) for system in systems] == [True, False]
 
 
 @EACH

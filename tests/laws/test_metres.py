@@ -29,8 +29,8 @@ def test_noise_of_100_m_is_100_m(latitude: float, longitude: float) -> None:
     trace = Trace(times, places, np.zeros(COUNT, dtype=np.intp), (0,))
     mechanism = Mechanism(trace.seconds, np.zeros((COUNT, 0)), STD**2)
     frame = frame_for(places)
-    made = Plan(trace, frame, frame.to_lattice(places), Request(()), mechanism, ())
-    released, _ = draw(made, bytes(range(32)))
+    plan = Plan(trace, frame, frame.to_lattice(places), Request(()), mechanism, ())
+    released, _ = draw(plan, bytes(range(32)))
     azimuth, _, metres = GEOD.inv(
         places[:, 1], places[:, 0], released.positions[:, 1], released.positions[:, 0]
     )

@@ -56,12 +56,12 @@ def truth(joint: Joint) -> FloatArray:
     return np.array(left.tolist(), dtype=np.float64)
 
 
-def check(joint: Joint, found: Posterior) -> None:
+def check(joint: Joint, posterior: Posterior) -> None:
     exact = truth(joint)
-    error = found.covariance - exact
-    assert np.all(np.abs(np.diagonal(error)) <= found.slack)
-    assert np.max(np.abs(np.linalg.eigvalsh(error))) <= found.doubt
-    assert np.array_equal(found.covariance, found.covariance.T)
+    error = posterior.covariance - exact
+    assert np.all(np.abs(np.diagonal(error)) <= posterior.slack)
+    assert np.max(np.abs(np.linalg.eigvalsh(error))) <= posterior.doubt
+    assert np.array_equal(posterior.covariance, posterior.covariance.T)
 
 
 FLOORS = st.floats(-10.0, 0.0).map(lambda power: 10.0**power)

@@ -69,15 +69,15 @@ def released(
     return publish(made, ledger, output, there=there, again=again, limit=limit, subject=subject)
 
 
-def slow(made: Plan) -> Kernel:
+def slow(plan: Plan) -> Kernel:
     """The prior of somebody of the slowest pace that is promised."""
-    kernel = at_speed(made.request.kernel, made.request.slowest.speed)
+    kernel = at_speed(plan.request.kernel, plan.request.slowest.speed)
     assert kernel is not None
     return kernel
 
 
-def shifted(made: Plan, seconds: float) -> Mechanism:
-    return replace(made.mechanism, times=made.mechanism.times + seconds)
+def shifted(plan: Plan, seconds: float) -> Mechanism:
+    return replace(plan.mechanism, times=plan.mechanism.times + seconds)
 
 
 def test_parts_without_a_name_add_up_as_if_all_were_one_place(

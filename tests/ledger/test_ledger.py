@@ -47,7 +47,7 @@ def used(ledger: Ledger) -> Ledger:
 def test_what_is_added_is_there_for_the_next_run(used: Ledger) -> None:
     with open_ledger(used.folder).open() as book:
         rows = book.standing("me")
-        assert [one.number for one in rows] == [1, 2, 3, 4]
+        assert [row.number for row in rows] == [1, 2, 3, 4]
         assert rows[2].request == bytes([2]) * 32
         assert book.body(3) == {"epsilon": 1.0, "noise_trace": 3.0}
         assert book.blob(3) == b"times and mechanism"

@@ -53,9 +53,9 @@ def day(number: int, count: int = 90) -> Trace:
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
-    found = open_ledger(tmp_path / "state")
-    save_places(found, [HOME])
-    return found
+    ledger = open_ledger(tmp_path / "state")
+    save_places(ledger, [HOME])
+    return ledger
 
 
 ENDS = Chosen(returns=False)
@@ -140,7 +140,7 @@ def test_every_visit_of_every_ride_is_moved_by_the_same(ledger: Ledger) -> None:
     for number in (1, 2, 5):
         trace = day(number)
         made, there = planned(ledger, trace)
-        assert [one.label for one in made.request.stretches] == ["the end"]
+        assert [stretch.label for stretch in made.request.stretches] == ["the end"]
         made = plan(trace, replace(made.request, stretches=()), made.common)
         assert np.all(made.mechanism.beside[:9] == 4.0)  # of each release, besides what is common
         made = replace(made, mechanism=replace(made.mechanism, independent=None))

@@ -222,15 +222,18 @@ def test_refusals_name_the_file(place: Path) -> None:
 
 
 def test_without_a_choice_both_ends_are_protected() -> None:
-    found = Chosen(returns=False).stretches(TRACE)
-    assert [one.label for one in found] == ["the start", "the end"]
+    stretches = Chosen(returns=False).stretches(TRACE)
+    assert [one.label for one in stretches] == ["the start", "the end"]
     chosen = Chosen(
         ("end", "end"),
         (("start+1m", "start+3m"), ("start+2m", "start+4m")),
         returns=False,
         ends=False,
     )
-    assert [one.seconds(TRACE) for one in chosen.stretches(TRACE)] == [(60, 240), (870, 870)]
+    assert [stretch.seconds(TRACE) for stretch in chosen.stretches(TRACE)] == [
+        (60, 240),
+        (870, 870),
+    ]
 
 
 def test_names_of_outputs(tmp_path: Path) -> None:

@@ -36,17 +36,17 @@ def made_at(begin: float = 0.0, *, epsilon: float = 1.0, withhold: float | None 
     return plan(trace, requested(trace, Chosen(("start+5m",), ends=False), request))
 
 
-def as_archive(made: Plan, there: Sequence[Visited] = ()) -> bytes:
+def as_archive(plan: Plan, there: Sequence[Visited] = ()) -> bytes:
     """How an entry was stored when ledgers were of version 1, written again."""
-    own = made.mechanism.factor[:, : made.own_columns]
+    own = plan.mechanism.factor[:, : plan.own_columns]
     rows = np.flatnonzero(np.any(own != 0, axis=1))
-    parts = [(one.stretch.begin, one.stretch.end) for one in made.findings]
+    parts = [(finding.stretch.begin, finding.stretch.end) for finding in plan.findings]
     arrays: dict[str, Any] = {
-        "times": made.trace.times,
-        "released": np.asarray(made.mechanism.released),
+        "times": plan.trace.times,
+        "released": np.asarray(plan.mechanism.released),
         "rows": rows,
         "factor": own[rows],
-        "floor": np.array([made.mechanism.floor]),
+        "floor": np.array([plan.mechanism.floor]),
         "process": np.array([""]),
         "parts": np.array(parts, dtype=np.int64).reshape(-1, 2),
     }
@@ -58,17 +58,22 @@ def as_archive(made: Plan, there: Sequence[Visited] = ()) -> bytes:
     return out.getvalue()
 
 
-def assert_same(one: StoredRelease, other: StoredRelease) -> None:
-    assert one.mechanism is not None
+def assert_same(stored_release: StoredRelease, other: StoredRelease) -> None:
+    assert stored_release.mechanism is not None
     assert other.mechanism is not None
     for name in ("times", "factor", "released", "floor"):
-        first, second = (np.asarray(getattr(kept.mechanism, name)) for kept in (one, other))
+        first, second = (
+            np.asarray(getattr(kept.mechanism, name)) for kept in (stored_release, other)
+        )
         assert first.tobytes() == second.tobytes(), name
-    assert one.times.tobytes() == other.times.tobytes()
-    assert one.parts == other.parts
-    assert one.visits == other.visits
-    assert one.roots.keys() == other.roots.keys()
-    assert all(np.array_equal(one.roots[name], other.roots[name]) for name in one.roots)
+    assert stored_release.times.tobytes() == other.times.tobytes()
+    assert stored_release.parts == other.parts
+    assert stored_release.visits == other.visits
+    assert stored_release.roots.keys() == other.roots.keys()
+    assert all(
+        np.array_equal(stored_release.roots[name], other.roots[name])
+        for name in stored_release.roots
+    )
 
 
 @pytest.mark.parametrize("withhold", [None, 45.0])
@@ -105,13 +110,13 @@ def test_a_plan_is_restored_from_what_is_sent(withhold: float | None) -> None:
     made = made_at(withhold=withhold)
     plain, whole = bare(made), packed(made, ())
     assert plain.mechanism.factor.size == 0
-    found = restored(plain, whole)
+    plan = restored(plain, whole)
     for name in ("times", "factor", "released"):
-        first, second = (np.asarray(getattr(one.mechanism, name)) for one in (found, made))
+        first, second = (np.asarray(getattr(one.mechanism, name)) for one in (plan, made))
         assert first.tobytes() == second.tobytes(), name
-    assert np.array_equal(found.trace.times, made.trace.times)
-    assert not found.trace.positions.any()
-    assert found.findings == made.findings
+    assert np.array_equal(plan.trace.times, made.trace.times)
+    assert not plan.trace.positions.any()
+    assert plan.findings == made.findings
 
 
 @pytest.mark.slow

@@ -22,11 +22,11 @@ def entry(number: int, subject: str = "me") -> Entry:
 
 @pytest.fixture
 def used(tmp_path: Path) -> Ledger:
-    found = open_ledger(tmp_path / "state")
-    with found.open() as book:
+    ledger = open_ledger(tmp_path / "state")
+    with ledger.open() as book:
         for number in range(4):
             book.add(entry(number))
-    return found
+    return ledger
 
 
 def test_what_releases_share_is_stored_once_and_comes_after_each(used: Ledger) -> None:

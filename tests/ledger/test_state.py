@@ -37,11 +37,11 @@ def items(folder: Path) -> set[bytes]:
         for row in connection.execute(f"SELECT * FROM {table}").fetchall():
             texts += [cell for cell in row if isinstance(cell, bytes) and len(cell) <= 1000]
     connection.close()
-    found = {one[i : i + 32] for one in texts for i in range(max(1, len(one) - 31))}
+    found = {text[i : i + 32] for text in texts for i in range(max(1, len(text) - 31))}
     return {one for one in found if len(one) == 32}
 
 
-def error_of(seed: bytes, copy: Ledger, released: FloatArray, made: Plan) -> float:
+def error_of(seed: bytes, copy: Ledger, released: FloatArray, plan: Plan) -> float:
     """Metres rms over the fixes that are moved: the release less what a seed draws, and the truth.
 
     The noise is known but for its draw: the ledger has its factor.
@@ -51,7 +51,7 @@ def error_of(seed: bytes, copy: Ledger, released: FloatArray, made: Plan) -> flo
     assert kept.mechanism is not None
     noise = np.column_stack([noise_of(kept.mechanism, seed, axis) for axis in ("east", "north")])
     moved = np.linalg.norm(kept.mechanism.factor, axis=1) > 10
-    found = made.frame.to_lattice(released) / 1e6 - noise - made.lattice / 1e6
+    found = plan.frame.to_lattice(released) / 1e6 - noise - plan.lattice / 1e6
     return float(np.sqrt(np.mean(np.sum(found[moved] ** 2, axis=1))))
 
 
@@ -110,8 +110,8 @@ def test_a_ledger_of_version_2_holds_no_seed_any_more(tmp_path: Path) -> None:
     rows(ledger, "UPDATE meta SET version = 2")
     with ledger.open() as book:
         assert [one.number for one in book.standing("ME ")] == [1, 2, 3]
-        assert [one.withdraws for one in book.rows] == [0, 0, 0, 0, 4]
-        assert all(one.request != bytes([one.number - 1]) * 32 for one in book.rows)
+        assert [row.withdraws for row in book.rows] == [0, 0, 0, 0, 4]
+        assert all(row.request != bytes([row.number - 1]) * 32 for row in book.rows)
         total = book.totals("me", b"h" * 16)[b"d" * 16][1]
         assert np.array_equal(total, 3 * np.arange(4.0) + 3)
         book.add(entry(7))

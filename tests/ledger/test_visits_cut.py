@@ -72,7 +72,7 @@ def test_as_many_visits_as_were_stated_tell_at_most_its_epsilon(
     totals = []
     for number in range(5):
         made, done = released(ledger, out(number), tmp_path / f"{number}.gpx")
-        assert [one.stretch.label for one in made.findings] == ["home", "the end"]
+        assert [finding.stretch.label for finding in made.findings] == ["home", "the end"]
         home, end = made.findings
         assert home.cut is not None
         assert end.cut is not None
@@ -134,7 +134,7 @@ def test_a_visit_of_another_recording_is_cut_and_counted_by_its_silence(
     later = replace(out(7), times=back.times[-1] + 900 * 10**9 + (first.times - first.times[0]))
     later = replace(later, positions=later.positions + 0.2)
     made, done = released(ledger, later, tmp_path / "b.gpx")
-    home = next(one for one in made.findings if one.stretch.label == "home")
+    home = next(finding for finding in made.findings if finding.stretch.label == "home")
     assert home.fixes == 0
     left = RIDE.slowest.bridged(900 - 60)
     assert home.exposures[0].loss == pytest.approx(1 / left, rel=1e-6)
@@ -145,10 +145,10 @@ def test_a_visit_of_another_recording_is_cut_and_counted_by_its_silence(
 def test_both_ends_at_one_place_are_reckoned_together(ledger: Ledger, tmp_path: Path) -> None:
     made, done = released(ledger, loop(), tmp_path / "a.gpx")
     assert [one.together for one in made.findings] == [2, 2]
-    for one in made.findings:
-        assert one.cut is not None
-        assert RIDE.slowest.bridged(one.cut - 60) >= 2 / RIDE.bound
-        assert RIDE.slowest.bridged(one.cut - 61) < 2 / RIDE.bound
+    for finding in made.findings:
+        assert finding.cut is not None
+        assert RIDE.slowest.bridged(finding.cut - 60) >= 2 / RIDE.bound
+        assert RIDE.slowest.bridged(finding.cut - 61) < 2 / RIDE.bound
     assert done.account is not None
     assert 0.99 < done.account.one_place <= 1.0
     stated = requested(loop(), Chosen(("start", "end"), returns=False, ends=False), RIDE)

@@ -67,7 +67,7 @@ class Motion:
         self.x, self.v = np.zeros((len(at), self.size)), np.zeros((len(at), self.size))
         self.v[0, 0] = start
         for i, (a, b) in enumerate(pairwise(at)):
-            law = next(one for one in laws if b <= one.until)
+            law = next(law for law in laws if b <= law.until)
             carried, kept, moved, both, faster = step(round(b - a, 9), law)
             self.x[i + 1] = self.x[i] + carried * self.v[i]
             self.v[i + 1] = kept * self.v[i]

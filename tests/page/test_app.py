@@ -80,7 +80,7 @@ def test_what_is_published_is_shown_and_can_be_fetched(page: Page) -> None:
 
 
 def test_a_cut_in_the_middle_leaves_two_lines(page: Page) -> None:
-    stop = next(one for one in page.parts() if one["label"] == "a stop")
+    stop = next(part for part in page.parts() if part["label"] == "a stop")
     cut = page.post("/api/plan", {**QUICK, "parts": [stop["times"]]})
     assert len(cut["published"]) == 2
 
@@ -193,7 +193,7 @@ def test_what_is_saved_is_what_protect_writes_by_the_command_that_is_shown(
 
 @pytest.mark.slow
 def test_both_ends_are_what_protect_takes_by_itself(page: Page) -> None:
-    ends = [one["times"] for one in page.parts() if one["chosen"]]
+    ends = [part["times"] for part in page.parts() if part["chosen"]]
     shown = page.post("/api/plan", {"parts": ends, **QUICK})
     assert "--at" not in shown["command"]
     assert [one["label"] for one in shown["report"]["secrets"]] == ["the start", "the end"]
@@ -300,9 +300,13 @@ def test_done_ends_it(page: Page) -> None:
 
 def test_what_is_wanted_is_read_exactly() -> None:
     told = {"parts": [["a"], ["a", "b"], ["a"]], "radius": 10, "epsilon": 0.5}
-    found = wanted(told)
-    assert found.parts == {("a",), ("a", "b")}
-    assert (found.radius, found.epsilon, found.method) == (10.0, 0.5, Method.CUT)
+    page_request = wanted(told)
+    assert page_request.parts == {("a",), ("a", "b")}
+    assert (page_request.radius, page_request.epsilon, page_request.method) == (
+        10.0,
+        0.5,
+        Method.CUT,
+    )
     assert wanted({**told, "mechanism": "both"}).method is Method.BOTH
     with pytest.raises(InvalidValue, match="must be an object"):
         wanted([])

@@ -50,10 +50,10 @@ def test_a_posterior_over_time_is_the_dense_formula(kernel: IntegratedOU) -> Non
     rows, at = mechanism.rows, np.array([0.0, 75.0, 203.5, 390.0])
     white = 4.0 * np.eye(rows.size)
     whole = kernel(TIMES[rows], TIMES[rows]) + mechanism.covariance()
-    parts = [one for one in kernel.terms() if not one.is_white()]
-    cross = sum(one(at, TIMES[rows]) for one in parts)
-    own = sum(one(at, at) for one in parts)
-    base = sum(one(TIMES[rows], TIMES[rows]) for one in parts)
+    parts = [term for term in kernel.terms() if not term.is_white()]
+    cross = sum(part(at, TIMES[rows]) for part in parts)
+    own = sum(part(at, at) for part in parts)
+    base = sum(part(TIMES[rows], TIMES[rows]) for part in parts)
     assert np.allclose(whole - mechanism.covariance() - white, base)
     gain = np.linalg.solve(whole, np.asarray(cross).T).T
     seen = SEEN[rows]
@@ -87,7 +87,7 @@ def test_a_posterior_must_fit() -> None:
 
 def test_what_is_drawn_of_a_posterior_is_the_posterior() -> None:
     axes = posterior(PRIOR, NOISE, SEEN, truth=TRUTH)
-    lines = {str(one.get_label()): one for one in axes.lines}
+    lines = {str(line.get_label()): line for line in axes.lines}
     mean, _ = posterior_over_time(PRIOR, NOISE, SEEN, TIMES)
     assert np.allclose(np.asarray(lines["best guess"].get_ydata(), dtype=float), mean)
     assert np.array_equal(np.asarray(lines["released"].get_ydata(), dtype=float), SEEN)
@@ -109,7 +109,7 @@ def test_a_covariance_is_that_of_the_mechanism_and_draws_are_of_it() -> None:
     gamma = NOISE.covariance()
     (image,) = upper.images
     assert np.allclose(np.asarray(image.get_array()), gamma / gamma.max())
-    draws = np.array([one.get_ydata() for one in lower.lines], dtype=float)
+    draws = np.array([line.get_ydata() for line in lower.lines], dtype=float)
     # Of 2,000 draws a variance is known to 3.2 %: six times that is a false alarm of 1e-8 or so.
     assert np.allclose((draws**2).mean(axis=0), np.diagonal(gamma), rtol=0.19)
     with pytest.raises(InvalidValue, match="must release something"):
@@ -145,11 +145,11 @@ def test_a_map_is_to_scale() -> None:
         box, (west, east), (south, north) = axes.bbox, axes.get_xlim(), axes.get_ylim()
         scales += [box.width / (east - west), box.height / (north - south)]
     assert np.allclose(scales, scales[0], rtol=1e-6)
-    size = [one for one in figure.axes[1].patches if isinstance(one, Circle)]
+    size = [patch for patch in figure.axes[1].patches if isinstance(patch, Circle)]
     assert {one.radius for one in size} == {150.0}
-    (bar,) = (one for one in figure.axes[0].lines if one.get_linewidth() == 2)
+    (bar,) = (line for line in figure.axes[0].lines if line.get_linewidth() == 2)
     length = float(np.ptp(np.asarray(bar.get_xdata(), dtype=float)))
-    (label,) = (one.get_text() for one in figure.axes[0].texts if one.get_text().endswith("m"))
+    (label,) = (text.get_text() for text in figure.axes[0].texts if text.get_text().endswith("m"))
     metres = float(label.split()[0]) * (1000 if label.endswith("km") else 1)
     assert length == pytest.approx(metres)
 
@@ -165,14 +165,14 @@ def test_a_map_anywhere(at: tuple[float, float], step: float) -> None:
     figure = map_figure(shown(place, size=300.0))
     picture = inline(figure, "map", "A map", "words")
     degrees = [float(one) for one in re.findall(r">(-?[\d.]+)°<", picture.replace("\u2212", "-"))]
-    assert all(-180 <= one <= 180 for one in degrees)
+    assert all(-180 <= degree <= 180 for degree in degrees)
     assert len(degrees) >= (0 if at[0] > 88 else 4)
     axes = figure.axes[0]
     assert float(np.ptp(axes.get_xlim())) < 60_000
     whole = figure.bbox
     figure.draw_without_rendering()
     names = [*axes.get_xticklabels(), *axes.get_yticklabels()]
-    boxes = [one.get_window_extent() for one in names]
+    boxes = [name.get_window_extent() for name in names]
     for index, box in enumerate(boxes):
         assert whole.x0 <= box.x0 <= box.x1 <= whole.x1
         assert whole.y0 <= box.y0 <= box.y1 <= whole.y1

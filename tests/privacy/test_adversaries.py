@@ -40,19 +40,19 @@ def test_a_name_that_is_unknown_is_refused(name: str) -> None:
 
 
 def test_the_default_set_for_a_time() -> None:
-    found = every(DEFAULT, MOVING)
-    assert [one.name for one in found] == [
+    adversaries = every(DEFAULT, MOVING)
+    assert [one.name for one in adversaries] == [
         "plain",
         "knows one true place 60 s or more away",
         "knows the path 300 s or more away",
         "knows that the speed is 1 m/s",
         "knows that the speed is 10 m/s",
     ]
-    assert found[0] == PLAIN
-    assert found[1] == Adversary(found[1].name, point=Known(60.0, 10.0))
-    assert found[2] == Adversary(found[2].name, path=Known(300.0, 10.0))
+    assert adversaries[0] == PLAIN
+    assert adversaries[1] == Adversary(adversaries[1].name, point=Known(60.0, 10.0))
+    assert adversaries[2] == Adversary(adversaries[2].name, path=Known(300.0, 10.0))
     speeds = [at_speed(MOVING, speed) for speed in (1.0, 10.0)]
-    assert [one.kernel for one in found[3:]] == speeds
+    assert [one.kernel for one in adversaries[3:]] == speeds
 
 
 def test_the_default_set_for_stays() -> None:
@@ -82,8 +82,8 @@ def test_who_is_not_named_is_not_there() -> None:
 def test_what_is_secret_as_a_whole_is_so_for_each_who_does_not_see_it() -> None:
     open_ones, found = moving(DEFAULT, MOVING), moving(DEFAULT, MOVING, [STAY])
     assert [one.unseen for one in found] == [(STAY,)] * 5
-    assert [one.name for one in found] == [one.name for one in open_ones]
-    assert [one.unseen for one in open_ones] == [()] * 5
+    assert [one.name for one in found] == [open_one.name for open_one in open_ones]
+    assert [open_one.unseen for open_one in open_ones] == [()] * 5
 
 
 def test_who_knows_the_speed_the_prior_has_is_the_one_without() -> None:

@@ -68,8 +68,8 @@ def irregular(seed: int, count: int, longest: float) -> FloatArray:
     return np.cumsum(steps)
 
 
-def of(kind: str, found: list[Worst]) -> Worst:
-    return next(one for one in found if one.kind == kind)
+def of(kind: str, worsts: list[Worst]) -> Worst:
+    return next(one for one in worsts if one.kind == kind)
 
 
 def variance_of(

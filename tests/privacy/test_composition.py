@@ -82,10 +82,10 @@ def test_the_same_recording_twice_is_one_release_with_the_parallel_sum(
     secret = replace(secret, recorded=False)  # the recorded values may all be disclosed
     together = parallel_sum(*(factor @ factor.T for factor in factors))
     values, vectors = np.linalg.eigh(together)
-    one = Mechanism(TIMES, vectors * np.sqrt(np.maximum(values, 0.0)))
-    found = joint_loss(kernel, [Release(Mechanism(TIMES, factor)) for factor in factors], secret)
-    assert agree(found.matrix, joint_loss(kernel, [Release(one)], secret).matrix, 1e-6)
-    assert agree(found.matrix, loss_matrix(Prior(kernel, TIMES), secret, one).matrix, 1e-6)
+    mechanism = Mechanism(TIMES, vectors * np.sqrt(np.maximum(values, 0.0)))
+    loss = joint_loss(kernel, [Release(Mechanism(TIMES, factor)) for factor in factors], secret)
+    assert agree(loss.matrix, joint_loss(kernel, [Release(mechanism)], secret).matrix, 1e-6)
+    assert agree(loss.matrix, loss_matrix(Prior(kernel, TIMES), secret, mechanism).matrix, 1e-6)
 
 
 @pytest.mark.parametrize("recorded", [False, True])
@@ -114,9 +114,9 @@ def test_two_different_designs_of_low_rank_disclose_everything() -> None:
     directions = [np.array([[1.0], [2.0], [3.0], [1.0]]), np.array([[1.0], [2.0], [3.0], [1.01]])]
     both = [Release(Mechanism(TIMES, 100.0 * direction)) for direction in directions]
     nothing = Release(Mechanism(TIMES, np.zeros((TIMES.size, 0))))
-    found = joint_loss(kernel, both, Secret.at(2.5))
-    assert agree(found.matrix, joint_loss(kernel, [nothing], Secret.at(2.5)).matrix)
-    assert joint_loss(kernel, both[:1], Secret.at(2.5)).largest < 1e-2 * found.largest
+    loss = joint_loss(kernel, both, Secret.at(2.5))
+    assert agree(loss.matrix, joint_loss(kernel, [nothing], Secret.at(2.5)).matrix)
+    assert joint_loss(kernel, both[:1], Secret.at(2.5)).largest < 1e-2 * loss.largest
     with pytest.raises(NumericalError, match="infinite loss"):
         joint_loss(kernel, both, Secret.at(2.5, recorded=True))
 
@@ -124,13 +124,15 @@ def test_two_different_designs_of_low_rank_disclose_everything() -> None:
 def test_overlap_counts_where_it_is() -> None:
     """Two recordings with one fix in common: only there is the noise seen through."""
     kernel = Matern12(3.0, 2.0) + White(0.01)
-    one = Release(Mechanism(TIMES[:3], 10.0 * np.array([[1.0], [0.0], [1.0]])))
+    release = Release(Mechanism(TIMES[:3], 10.0 * np.array([[1.0], [0.0], [1.0]])))
     two = Release(Mechanism(TIMES[2:], 10.0 * np.array([[1.0], [0.0]])))
     other = Release(Mechanism(TIMES[2:], 10.0 * np.array([[1.0], [0.0]])), "watch")
-    shared, apart = (joint_loss(kernel, [one, second], Secret.at(1.0)) for second in (two, other))
+    shared, apart = (
+        joint_loss(kernel, [release, second], Secret.at(1.0)) for second in (two, other)
+    )
     assert shared.matrix.shape == apart.matrix.shape == (1, 1)
     true = kernel_exponential(3.0, 2.0)
-    for releases, found in (([one, two], shared), ([one, other], apart)):
+    for releases, found in (([release, two], shared), ([release, other], apart)):
         digits, mp.dps = mp.dps, 150
         try:
             expected = loss(whole(true, 0.01, releases, Secret.at(1.0), mp.mpf(10) ** -40), 1)
@@ -156,6 +158,6 @@ def test_a_prior_without_measurement_noise_is_computed_in_more_digits() -> None:
     vectors = np.random.default_rng(2).normal(size=(8, 2))
     releases = [Release(Mechanism(times, vectors)), Release(Mechanism(times, -4.0 * vectors))]
     found = joint_loss(RBF(4.0), releases, Secret.at(3.0, recorded=True)).matrix
-    one = Mechanism(times, vectors * np.sqrt(16 / 17))
-    expected = loss_matrix(Prior(RBF(4.0), times), Secret.at(3.0, recorded=True), one).matrix
+    mechanism = Mechanism(times, vectors * np.sqrt(16 / 17))
+    expected = loss_matrix(Prior(RBF(4.0), times), Secret.at(3.0, recorded=True), mechanism).matrix
     assert agree(found, expected, 1e-3)  # sqrt(16/17) is rounded, and this prior sees it

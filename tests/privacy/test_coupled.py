@@ -118,7 +118,7 @@ def test_equal_noise_decouples_along_the_axes_of_the_coupling(seed: int, count: 
 def test_independent_coordinates_are_blocks() -> None:
     kernel, mechanisms = Matern12(3.0, 2.0) + White(0.4) + Constant(1e3), [noise(1), noise(2)]
     secret = Secret.at([1.0, 2.5])
-    each = [loss_matrix(Prior(kernel, TIMES), secret, one).matrix for one in mechanisms]
+    each = [loss_matrix(Prior(kernel, TIMES), secret, mechanism).matrix for mechanism in mechanisms]
     found = in_plane(independent(kernel, 2), mechanisms, secret)
     assert np.allclose(found, blocks(each), rtol=0, atol=1e-8 * np.abs(found).max())
     one_by_one = tight_bound(each, 3.0)

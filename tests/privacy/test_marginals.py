@@ -49,9 +49,9 @@ def noise(seed: int, withheld: bool) -> Mechanism:
 
 
 def adversaries(kernel: Kernel, window: tuple[float, float] | None) -> list[Adversary]:
-    found = every(DEFAULT, kernel, [] if window is None else [window])
+    adversaries = every(DEFAULT, kernel, [] if window is None else [window])
     hidden = Adversary("plain", unseen=() if window is None else (window,))
-    return [hidden & one if window else one for one in found]
+    return [hidden & one if window else one for one in adversaries]
 
 
 def places_in_the_stay(prior: Prior) -> list[Secret]:
@@ -71,19 +71,21 @@ def flat(prior: Prior, adversary: Adversary) -> float:
     return 1.0 / level if level else 0.0
 
 
-def check_each(prior: Prior, places: list[Secret], mechanism: Mechanism, one: Adversary) -> None:
+def check_each(
+    prior: Prior, places: list[Secret], mechanism: Mechanism, adversary: Adversary
+) -> None:
     """Every place by itself, as trailveil.privacy.adversary has it.
 
     Both are from above by at most 1e-8 of the precision with the release; known values in O(n)
     have a doubt of 1e-9 of their own, which shared covariances may raise to some 1e-7. Where one is
     known, the level tells of a place up to four times what it tells of itself.
     """
-    found = seen(prior, places, mechanism, one)
+    found = seen(prior, places, mechanism, adversary)
     for i, place in enumerate(places):
-        worst = max(exposures(prior, place, mechanism, one), key=lambda each: each.loss)
+        worst = max(exposures(prior, place, mechanism, adversary), key=lambda each: each.loss)
         near = 1e-6 * worst.after**-2
-        more = (4.0 if one.point else 1.0) * flat(prior, one)
-        assert found.losses[i] >= worst.loss + flat(prior, one) - near
+        more = (4.0 if adversary.point else 1.0) * flat(prior, adversary)
+        assert found.losses[i] >= worst.loss + flat(prior, adversary) - near
         assert found.losses[i] <= worst.loss + more + near
         assert found.after[i] == pytest.approx(worst.after, rel=1e-6)
         assert found.before[i] == pytest.approx(worst.before, rel=1e-6)
@@ -103,14 +105,14 @@ def test_places_of_a_stay(
 
 
 @pytest.mark.parametrize("one", [PLAIN, Adversary.knows_point()])
-def test_no_level_however_large_lets_more_be_learnt(one: Adversary) -> None:
+def test_no_level_however_large_lets_more_be_learnt(adversary: Adversary) -> None:
     # Two places a minute apart tell where the series began, were its level known at all.
     mechanism, place = noise(1, False), Secret.at(AT)
     stated = WALK + Constant(3e3)
-    found = seen(Prior(stated, TIMES), [place], mechanism, one)
+    found = seen(Prior(stated, TIMES), [place], mechanism, adversary)
     for more in (1e4, 1e5):
         flatter = Prior(stated + Constant(more), TIMES)
-        worst = max(each.loss for each in exposures(flatter, place, mechanism, one))
+        worst = max(each.loss for each in exposures(flatter, place, mechanism, adversary))
         assert worst <= found.losses[0] * (1 + 1e-9)
 
 
@@ -135,8 +137,8 @@ def test_a_time(number: int, form: str, withheld: bool, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     "one", [PLAIN, Adversary.knows_point(), Adversary.knows_path()], ids=lambda x: x.name
 )
-def test_other_priors(kernel: Kernel, one: Adversary) -> None:
-    hidden = Adversary("plain", unseen=(STAY,)) & one
+def test_other_priors(kernel: Kernel, adversary: Adversary) -> None:
+    hidden = Adversary("plain", unseen=(STAY,)) & adversary
     times = TIMES[::2]
     prior, mechanism = Prior(kernel, times), Mechanism(times, smooth(times, 1))
     check_each(prior, places_in_the_stay(prior), mechanism, hidden)
@@ -164,19 +166,19 @@ def test_never_optimistic(number: int, form: str, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("one", [PLAIN, Adversary.knows_point()], ids=lambda x: x.name)
-def test_numerical_doubt_is_counted_against_us(one: Adversary) -> None:
+def test_numerical_doubt_is_counted_against_us(adversary: Adversary) -> None:
     """Full matrices beside a level of 100 km: there is some doubt."""
     prior, place = Prior(MOVING, TIMES), Secret.at(AT)
     mechanism = Mechanism(TIMES, smooth(TIMES, 2, height=1.0))
     observation = observe(prior, mechanism)
     own = observation.posterior(place)
     left, doubt = own.covariance[0, 0], own.slack[0]
-    if one.point is not None:
-        beside = beside_values(observation, place, far_from(prior, (AT, AT), one.point.away))
-        told = beside.shared[0] ** 2 / (beside.variances[1:] + one.point.accuracy**2)
+    if adversary.point is not None:
+        beside = beside_values(observation, place, far_from(prior, (AT, AT), adversary.point.away))
+        told = beside.shared[0] ** 2 / (beside.variances[1:] + adversary.point.accuracy**2)
         left -= told.max()
     assert doubt > 1e-11 * left  # far more than one operation rounds
-    least = seen(prior, [place], mechanism, one).least[0]
+    least = seen(prior, [place], mechanism, adversary).least[0]
     assert left - 1e-3 * left < least**2 <= left - doubt * (1 - 1e-3)
 
 
@@ -207,10 +209,10 @@ def cut(times: FloatArray, rows: slice) -> tuple[FloatArray, float]:
     return own - own[0], float(own[0])
 
 
-def moved(one: Adversary, by: float) -> Adversary:
-    still = tuple((a - by, b - by) for a, b in one.still)
-    unseen = tuple((a - by, b - by) for a, b in one.unseen)
-    return replace(one, still=still, unseen=unseen)
+def moved(adversary: Adversary, by: float) -> Adversary:
+    still = tuple((a - by, b - by) for a, b in adversary.still)
+    unseen = tuple((a - by, b - by) for a, b in adversary.unseen)
+    return replace(adversary, still=still, unseen=unseen)
 
 
 def of_the_whole_and_of_a_crop(
@@ -340,8 +342,11 @@ def test_what_double_precision_cannot_say_is_said_one_by_one() -> None:
 @pytest.mark.parametrize(
     "one", [PLAIN, Adversary.knows_point(), Adversary.knows_path()], ids=lambda x: x.name
 )
-def test_one_by_one_is_the_same(one: Adversary, monkeypatch: pytest.MonkeyPatch) -> None:
-    prior, hidden = Prior(WALK + Constant(1e3), TIMES), Adversary("plain", unseen=(STAY,)) & one
+def test_one_by_one_is_the_same(adversary: Adversary, monkeypatch: pytest.MonkeyPatch) -> None:
+    prior, hidden = (
+        Prior(WALK + Constant(1e3), TIMES),
+        Adversary("plain", unseen=(STAY,)) & adversary,
+    )
     places, mechanism = places_in_the_stay(prior), noise(3, True)
     expected = seen(prior, places, mechanism, hidden)
 
@@ -370,9 +375,9 @@ def test_the_least_that_is_left_whatever_is_known(
     assert found.least[0] == pytest.approx(least, rel=1e-6)
     assert found.known[0] == pytest.approx(float(np.sqrt(before.min())), rel=1e-6)
     assert found.least[0] <= found.after[0]
-    for one in exposures(prior, Secret.at(AT), mechanism, Adversary.knows_point()):
-        assert one.least == pytest.approx(least, rel=1e-6)
-        assert one.least <= one.after
+    for exposure in exposures(prior, Secret.at(AT), mechanism, Adversary.knows_point()):
+        assert exposure.least == pytest.approx(least, rel=1e-6)
+        assert exposure.least <= exposure.after
     assert found.known[0] < 0.5 * alone.before[0]
 
 

@@ -126,7 +126,7 @@ def in_digits(smoothness: int, levels: int, seconds: float, sides: int) -> tuple
     place = 2 - 2 * k - v**2 + error if levels else 1 - k**2 / (1 - v**2 + error)
     ends = [1, -1][:sides]
     # Values at the ends; with a velocity, they and the own velocity, in units of the rate.
-    names = [(one, kind) for one in ends for kind in range(1 + smooth)] + [(0, 1)] * smooth
+    names = [(end, kind) for end in ends for kind in range(1 + smooth)] + [(0, 1)] * smooth
 
     def covariance(a: tuple[int, int], b: tuple[int, int]) -> Any:
         lag = z * (b[0] - a[0])

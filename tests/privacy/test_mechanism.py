@@ -62,8 +62,8 @@ class Case:
 
     @property
     def adversaries(self) -> tuple[Adversary, ...]:
-        found: tuple[Adversary, ...] = self.more.get("adversaries", (PLAIN,))
-        return found
+        adversaries: tuple[Adversary, ...] = self.more.get("adversaries", (PLAIN,))
+        return adversaries
 
     @property
     def cost(self) -> FloatArray:
@@ -189,13 +189,13 @@ def test_more_of_it_another_beside_it_and_less_released(name: str) -> None:
 def test_the_target_is_kept_and_the_bound_below_it(name: str) -> None:
     case, (mechanism, certificate) = CASES[name], made(name)
     spent = float(case.cost @ mechanism.variances)
-    reached = max(one.loss.largest for one in certificate.outcomes)
+    reached = max(outcome.loss.largest for outcome in certificate.outcomes)
     if case.budget is not None:
         assert spent == pytest.approx(case.budget, rel=1e-9)
         value = reached
     else:
         assert case.bound is not None
-        assert all(one.effective <= case.bound * (1 + 1e-9) for one in certificate.outcomes)
+        assert all(outcome.effective <= case.bound * (1 + 1e-9) for outcome in certificate.outcomes)
         value = spent
     claimed = case.mechanism == Kind.OPTIMAL
     assert (certificate.lower_bound is not None) == (certificate.gap is not None) == claimed

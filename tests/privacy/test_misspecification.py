@@ -52,9 +52,9 @@ def mechanism(seed: int) -> Mechanism:
     return Mechanism(TIMES, rng.normal(size=(TIMES.size, 2)), float(rng.uniform(0.2, 1.0)))
 
 
-def both(one: Kernel, other: Kernel, times: FloatArray = TIMES) -> tuple[Prior, Prior]:
+def both(kernel: Kernel, other: Kernel, times: FloatArray = TIMES) -> tuple[Prior, Prior]:
     """What is believed, and the truth."""
-    return Prior(one, times), Prior(other, times)
+    return Prior(kernel, times), Prior(other, times)
 
 
 def released(noise: Mechanism, rows: list[int], form: Form) -> Release:
@@ -75,7 +75,7 @@ def given_secret(law: Law, value: Any) -> Law:
 
 def corners(count: int, radius: float) -> list[FloatArray]:
     signs = np.stack(np.meshgrid(*[[-1.0, 1.0]] * count), axis=-1).reshape(-1, count)
-    return [radius * one for one in signs]
+    return [radius * sign for sign in signs]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -192,12 +192,12 @@ def test_the_exact_figure_is_the_loss_under_the_truth_for_any_noise() -> None:
     noise = least_noise(prior, secret, loss_bound_for(1.0, 2.0))
     assert noise.factor.shape[1] == 1
     truth = Prior(other + White(0.3), TIMES)
-    found = guarantee_under(truth, secret, noise, 2.0)
+    guarantee = guarantee_under(truth, secret, noise, 2.0)
     law = law_of(other_true, Release(noise), secret)
     exact = float(divergence(given_secret(law, [1.3]), given_secret(law, [-0.7]), 5.0))
-    assert found.epsilon == pytest.approx(exact, rel=1e-6)
+    assert guarantee.epsilon == pytest.approx(exact, rel=1e-6)
     assert guarantee_under(prior, secret, noise, 2.0).epsilon == pytest.approx(1.0, rel=1e-6)
-    assert found.epsilon > 1.2
+    assert guarantee.epsilon > 1.2
 
 
 @pytest.mark.parametrize("secret", [one for one, _ in SECRETS], ids=lambda one: one.kind)

@@ -36,7 +36,7 @@ def test_promises_of_a_passed_place_use_the_slower_pace() -> None:
     """A cut that would be enough for a stay is too short for a place that is passed."""
     report = reported(TIME, Method.CUT)
     report["secrets"][0]["cut_s"] = reported(STAY, Method.CUT)["secrets"][0]["cut_s"]
-    assert not all(one.holds for one in promises(report))
+    assert not all(promise.holds for promise in promises(report))
 
 
 def test_what_is_stated_twice_is_the_same() -> None:

@@ -80,8 +80,8 @@ def exact(observation: Observation, secret: Secret) -> FloatArray:
     joint = np.block([[data, cross], [cross.T, variance]])
     # Fixed point holds numbers of size one: everything is divided by one large scale.
     scale = m.number(2.0**70)
-    left = eliminate(m.fixed(joint / scale), own.size, BITS)
-    return m.floats(left) * 2.0**70
+    objects = eliminate(m.fixed(joint / scale), own.size, BITS)
+    return m.floats(objects) * 2.0**70
 
 
 @settings(max_examples=40)
@@ -101,13 +101,13 @@ def test_the_truth_is_within_the_bounds(
     known = SideInformation(noise.times[[2, 5]], 10.0)
     secret = secrets(noise.times)[which]
     observation = observe(prior.for_secret(secret), noise, known)
-    found = markov_posterior(observation.joint(secret), secret)
+    posterior = markov_posterior(observation.joint(secret), secret)
     true = np.diagonal(exact(observation, secret))
     # What a clock rounds is no error of the posterior, and in neither bound.
     clock = 1e-9 * true if "clock" in name or "stop" in name or secret.window else 0.0
-    assert np.all(np.abs(np.diagonal(found.covariance) - true) <= found.slack + clock)
-    assert np.all(found.slack <= 1e-6 * true + 1e-12)
-    assert np.array_equal(found.covariance, found.covariance.T)
+    assert np.all(np.abs(np.diagonal(posterior.covariance) - true) <= posterior.slack + clock)
+    assert np.all(posterior.slack <= 1e-6 * true + 1e-12)
+    assert np.array_equal(posterior.covariance, posterior.covariance.T)
 
 
 @pytest.mark.parametrize("name", sorted(SMOOTH))
@@ -128,7 +128,7 @@ def test_residuals_of_any_weights(name: str, process: bool) -> None:
         own = joint.variance + joint.secret_loadings @ joint.secret_loadings.T
         both = weights.T @ cross
         variance = own - both - both.T + weights.T @ data @ weights
-        assert relative(np.sum([one.variance for one in shares], axis=0), variance) < 1e-11
+        assert relative(np.sum([share.variance for share in shares], axis=0), variance) < 1e-11
         assert relative(_total(shares), cross - data @ weights) < 1e-11
 
 
@@ -200,7 +200,7 @@ def test_bounds_hold_for_weights_that_are_not_the_best() -> None:
     for size in (1e-6, 1e-4, 1e-2):
         moved = best.weights * (1 + size * np.random.default_rng(0).normal(size=(300, 1)))
         shares = Sources(joint, secret).shares(moved)
-        variance = sum(float(one.variance[0, 0]) for one in shares)
+        variance = sum(float(share.variance[0, 0]) for share in shares)
         excess = variance - best.covariance[0, 0]
         assert -best.slack[0] <= excess <= _slack(shares, observation.system)[0] + best.slack[0]
 

@@ -80,7 +80,7 @@ def test_the_definition_by_quadrature_in_one_dimension() -> None:
     prior, noise, order = 4.0, 1.5, 3.0
     times = np.zeros(1)
     mechanism = Mechanism(times, np.array([[np.sqrt(noise)]]))
-    found = loss_matrix(Prior(Matern12(1.0, 2.0) + White(0.5), times), Secret.at(0.0), mechanism)
+    loss = loss_matrix(Prior(Matern12(1.0, 2.0) + White(0.5), times), Secret.at(0.0), mechanism)
     inverse = np.linalg.inv(np.array([[prior + 0.25 + noise, prior], [prior, prior]]))
 
     def density(z: Any, s: float) -> Any:
@@ -95,14 +95,14 @@ def test_the_definition_by_quadrature_in_one_dimension() -> None:
         line,
     )
     exact = float(mpmath.log(ratio) / (order - 1))
-    assert order / 2 * 1.7**2 * found.matrix[0, 0] == pytest.approx(exact, rel=1e-9)
+    assert order / 2 * 1.7**2 * loss.matrix[0, 0] == pytest.approx(exact, rel=1e-9)
 
 
 def test_the_definition_by_quadrature_in_two_dimensions() -> None:
     """Two released values, one of them the secret's own; sums over a fine grid."""
     times, order = np.array([0.0, 1.0]), 2.5
     mechanism = Mechanism(times, np.array([[1.0], [0.6]]), 0.3)
-    found = loss_matrix(Prior(RBF(1.5, 2.0), times), Secret.at(0.0, recorded=True), mechanism)
+    loss = loss_matrix(Prior(RBF(1.5, 2.0), times), Secret.at(0.0, recorded=True), mechanism)
     near = 4.0 * np.exp(-1 / 4.5)
     covariance = np.array(
         [[4.0 + 1.3, near + 0.6, 4.0], [near + 0.6, 4.66, near], [4.0, near, 4.0]]
@@ -119,7 +119,7 @@ def test_the_definition_by_quadrature_in_two_dimensions() -> None:
     p, q = density(0.9), density(-0.4)
     ratio = float(np.sum(p * (p / q) ** (order - 1)))
     exact = np.log(ratio) / (order - 1)
-    assert order / 2 * 1.3**2 * found.matrix[0, 0] == pytest.approx(exact, rel=1e-9)
+    assert order / 2 * 1.3**2 * loss.matrix[0, 0] == pytest.approx(exact, rel=1e-9)
 
 
 # --- theorem 3.1, prior-posterior gap ------------------------------------------------------------
@@ -246,17 +246,20 @@ def test_the_corollary_holds_and_the_largest_is_exact() -> None:
     kernel, true = KERNELS[0]
     prior = Prior(kernel + White(0.3), TIMES)
     mechanisms = [structured(seed, [1]) for seed in (1, 2)]
-    bounds = [gp_loss_bound(prior, [1], one, 2.0) for one in mechanisms]
+    bounds = [gp_loss_bound(prior, [1], mechanism, 2.0) for mechanism in mechanisms]
     corollary = independent_dimensions(bounds)
     expected = 2.5 * 4.0 * (1 / 0.8 + bounds[0].inferential + bounds[1].inferential)
     assert corollary.epsilon == pytest.approx(expected)
-    largest = max(one.epsilon for one in bounds)
-    losses = [loss_matrix(prior, Secret.at(1.0, recorded=True), one).matrix for one in mechanisms]
+    largest = max(bound.epsilon for bound in bounds)
+    losses = [
+        loss_matrix(prior, Secret.at(1.0, recorded=True), mechanism).matrix
+        for mechanism in mechanisms
+    ]
     assert guarantee_of(losses, 2.0).epsilon == pytest.approx(largest, rel=1e-6)
     assert largest < corollary.epsilon
     # By densities: the divergence of two independent coordinates is the sum of theirs.
     secret = Secret.at(1.0, recorded=True)
-    written = [whole(true, 0.3, [Release(one)], secret) for one in mechanisms]
+    written = [whole(true, 0.3, [Release(mechanism)], secret) for mechanism in mechanisms]
     at_most = 0.0
     for angle in np.linspace(0.0, np.pi / 2, 13):
         delta = 2.0 * np.array([np.cos(angle), np.sin(angle)])

@@ -205,13 +205,15 @@ def test_what_is_said_of_a_crop_holds_of_the_recording(begin: float) -> None:
     whole = np.zeros((times.size, 1))
     whole[one.rows] = bump
     target = Target(1e-5, (Named.PLAIN, Named.POINT, Named.PATH))
-    found = judged(one, Mechanism(one.prior.times, bump), 0, target)
+    part_exposures = judged(one, Mechanism(one.prior.times, bump), 0, target)
     prior, mechanism = Prior(DEFAULT_KERNEL, times), Mechanism(times, whole)
     for left, who in zip(
-        found, [PLAIN, Adversary.knows_point(), Adversary.knows_path()], strict=True
+        part_exposures, [PLAIN, Adversary.knows_point(), Adversary.knows_path()], strict=True
     ):
         if left.at is None:
-            truth = max(one.loss for one in exposures(prior, Secret.at(begin), mechanism, who))
+            truth = max(
+                exposure.loss for exposure in exposures(prior, Secret.at(begin), mechanism, who)
+            )
         else:
             truth = with_one_value(mechanism, begin, left.at)
         assert left.loss >= truth

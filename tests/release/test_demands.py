@@ -57,8 +57,8 @@ def noise(seed: int, times: FloatArray = TIMES) -> Mechanism:
 
 
 def left(**values: float | str | None) -> PartExposure:
-    made = PartExposure("plain", 1e-6, 1000.0, 500.0, None, None, 900.0, 400.0, None)
-    return replace(made, **values)  # type: ignore[arg-type]  # names of its fields
+    part_exposure = PartExposure("plain", 1e-6, 1000.0, 500.0, None, None, 900.0, 400.0, None)
+    return replace(part_exposure, **values)  # type: ignore[arg-type]  # names of its fields
 
 
 @pytest.mark.parametrize("name", SPANS)
@@ -69,10 +69,10 @@ def test_each_adversary_is_left_with_the_worst_of_all_places(name: str) -> None:
     """
     span, mechanism = SPANS[name], noise(len(name))
     crop = crop_of(span)
-    found = judged(crop, mechanism, 0, Target(BOUND, DEFAULT))
+    part_exposures = judged(crop, mechanism, 0, Target(BOUND, DEFAULT))
     expected = exposed(PRIOR, mechanism, span, DEFAULT)
-    assert [one.adversary for one in found] == list(expected)
-    for one in found:
+    assert [one.adversary for one in part_exposures] == list(expected)
+    for one in part_exposures:
         loss, least = expected[one.adversary]
         assert loss + FLAT - 1e-9 * least**-2 <= one.loss <= loss + FLAT + 2e-5 * least**-2
         assert one.least == pytest.approx(least, rel=1e-5)
@@ -87,8 +87,8 @@ def test_the_same_by_the_adversaries_of_the_package() -> None:
     passing, still = adversaries_of(crop, 0, Target(BOUND, STILL))
     assert passing[0].unseen == still[0].still == ((300.0, 500.0),)
     assert still[0].unseen == ()
-    found = judged(crop, mechanism, 0, Target(BOUND, STILL))
-    for one, by in zip(found, [*passing, *still], strict=True):
+    part_exposures = judged(crop, mechanism, 0, Target(BOUND, STILL))
+    for one, by in zip(part_exposures, [*passing, *still], strict=True):
         places = [300.0] if by.still else TIMES[15:26].tolist()
         worst = max(
             (each for time in places for each in exposures(PRIOR, Secret.at(time), mechanism, by)),

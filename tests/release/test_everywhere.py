@@ -30,10 +30,10 @@ def kernel_at(speed: float) -> Adversary:
 
 @pytest.mark.parametrize("speed", [1.0, 3.0, 10.0])
 @pytest.mark.parametrize("knows", [PLAIN, Adversary.knows_point(), Adversary.knows_path()])
-def test_no_adversary_learns_more_than_is_said(made: Plan, speed: float, knows: Adversary) -> None:
-    prior = Prior(DEFAULT_KERNEL, made.trace.seconds)
-    said = max(one.loss for one in made.everywhere)
-    assert said <= made.request.bound
+def test_no_adversary_learns_more_than_is_said(plan: Plan, speed: float, knows: Adversary) -> None:
+    prior = Prior(DEFAULT_KERNEL, plan.trace.seconds)
+    said = max(one.loss for one in plan.everywhere)
+    assert said <= plan.request.bound
     middle = float(prior.times[100])
     window = (middle - 150.0, middle + 150.0)
     still = kernel_at(speed) & Adversary.sees_stillness([window]) & knows
@@ -42,16 +42,16 @@ def test_no_adversary_learns_more_than_is_said(made: Plan, speed: float, knows: 
         (Secret.at(float(prior.times[0])), kernel_at(speed) & knows),
         (Secret.stay(*window), still),
     ):
-        assert exposure(prior, secret, made.mechanism, adversary).loss <= said
+        assert exposure(prior, secret, plan.mechanism, adversary).loss <= said
 
 
 def test_the_noise_drawn_has_the_covariance_of_the_design() -> None:
-    made = plan_everywhere(ride(4, 100.0), Request((), method=Method.EVERYWHERE))
+    plan = plan_everywhere(ride(4, 100.0), Request((), method=Method.EVERYWHERE))
     count = 2_500
     draws = np.array(
-        [noise_of(made.mechanism, i.to_bytes(32, "big"), "east") for i in range(count)]
+        [noise_of(plan.mechanism, i.to_bytes(32, "big"), "east") for i in range(count)]
     )
-    truth = made.mechanism.covariance()
+    truth = plan.mechanism.covariance()
     scale = np.sqrt(np.diagonal(truth))
     off = (draws.T @ draws / count - truth) / np.outer(scale, scale)
     # An entry has a standard error of at most sqrt(2 / count): 6 of them, a chance of 1e-8 in all.
@@ -61,8 +61,8 @@ def test_the_noise_drawn_has_the_covariance_of_the_design() -> None:
     assert np.mean(white**2) == pytest.approx(1, abs=6 * np.sqrt(2 / white.size))
 
 
-def test_a_seed_gives_one_release_and_another_seed_another(made: Plan) -> None:
-    first, again, other = (draw(made, bytes([i]) * 32)[1] for i in (1, 1, 2))
+def test_a_seed_gives_one_release_and_another_seed_another(plan: Plan) -> None:
+    first, again, other = (draw(plan, bytes([i]) * 32)[1] for i in (1, 1, 2))
     assert np.array_equal(first, again)
     assert not np.any(np.all(first == other, axis=1))
 

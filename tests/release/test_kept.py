@@ -58,9 +58,9 @@ def test_everything_near_is_left_out_and_nothing_far(
     since = int(moved.times[0])
     found = left_out(moved, stretches, since)
     gaps = [
-        max(one.begin - int(time), int(time) - one.end, 0) / NANOSECONDS
+        max(stretch.begin - int(time), int(time) - stretch.end, 0) / NANOSECONDS
         for time in moved.times
-        for one in stretches
+        for stretch in stretches
     ]
     nearest = np.array(gaps).reshape(len(moved), -1).min(axis=1, initial=np.inf)
     assert found[nearest <= AROUND].all()
@@ -70,12 +70,12 @@ def test_everything_near_is_left_out_and_nothing_far(
     assert all(moved.seconds[edge] % EDGES < 20.0 for edge in edges)
     assert (
         found.tolist()
-        == left_out(TRACE, [replace_by(one, -shift) for one in stretches], FIRST).tolist()
+        == left_out(TRACE, [replace_by(stretch, -shift) for stretch in stretches], FIRST).tolist()
     )
 
 
-def replace_by(one: Stretch, shift: int) -> Stretch:
-    return replace(one, begin=one.begin + shift, end=one.end + shift)
+def replace_by(stretch: Stretch, shift: int) -> Stretch:
+    return replace(stretch, begin=stretch.begin + shift, end=stretch.end + shift)
 
 
 def test_a_release_carries_fields_far_from_what_is_protected_alone() -> None:
@@ -133,7 +133,9 @@ def test_who_reads_the_path_from_the_fields_is_left_with_what_is_said(accuracy: 
     noise[180:, 180:] = accuracy**2 * np.eye(known.size)
     told = np.concatenate([seconds, known])
     left = variances_left(kernel, told, noise, secret, np.ones((1, 1)))[0] ** 0.5
-    (said,) = [one for one in WITHOUT.findings[0].exposures if one.adversary == KNOWS_PATH]
+    (said,) = [
+        exposure for exposure in WITHOUT.findings[0].exposures if exposure.adversary == KNOWS_PATH
+    ]
     # That adversary knows all of it nearer, so is left with less, in metres.
     assert left > said.posterior
 
@@ -166,7 +168,9 @@ def test_metres_hold_for_readers_of_the_path_and_epsilon_does_not() -> None:
     trace = ride(721, 10.0, seed=2)
     middle = int(trace.times[360])
     made = planned(trace, Stretch("stated", middle, middle))
-    (said,) = [one for one in made.findings[0].exposures if one.adversary == KNOWS_PATH]
+    (said,) = [
+        exposure for exposure in made.findings[0].exposures if exposure.adversary == KNOWS_PATH
+    ]
     away = np.abs(made.trace.seconds - made.trace.seconds[360]) - made.request.uncertain
     sides = np.sign(np.arange(721) - 360)
     near = IntegratedOU(3.0, 60.0)(np.maximum(away, 0), np.maximum(away, 0))

@@ -84,7 +84,7 @@ def loss(outings: Sequence[Outing], prior: float = math.inf, accuracy: float = 0
 
     prior: m^2, of the place by what is known of each way. accuracy: m, of places that are known.
     """
-    drawn = np.vstack([one.factor for one in outings])
+    drawn = np.vstack([outing.factor for outing in outings])
     moved, exact, known = (
         np.asarray(block_diag(*blocks))
         for blocks in zip(*((x.released, x.exact, x.known) for x in outings), strict=True)

@@ -67,12 +67,14 @@ def stay(of: Readings, first: int, last: int) -> Stretch:
     return Stretch("between stated times", int(of.times[first]), int(of.times[last]))
 
 
-def known(made: ReadingsPlan, prior: Callable[[Numbers, Numbers], Numbers], row: Numbers) -> float:
-    return float(row @ prior(made.readings.seconds, made.readings.seconds) @ row)
+def known(
+    readings_plan: ReadingsPlan, prior: Callable[[Numbers, Numbers], Numbers], row: Numbers
+) -> float:
+    return float(row @ prior(readings_plan.readings.seconds, readings_plan.readings.seconds) @ row)
 
 
 def lost(
-    made: ReadingsPlan,
+    readings_plan: ReadingsPlan,
     prior: Callable[[Numbers, Numbers], Numbers],
     row: Numbers,
     *,
@@ -82,9 +84,13 @@ def lost(
 
     independent: with the independent noise that hides the grid, which no guarantee counts on.
     """
-    seconds, rows = made.readings.seconds, made.mechanism.rows
+    seconds, rows = readings_plan.readings.seconds, readings_plan.mechanism.rows
     truth = prior(seconds, seconds)
-    counted = made.mechanism if independent else replace(made.mechanism, independent=None)
+    counted = (
+        readings_plan.mechanism
+        if independent
+        else replace(readings_plan.mechanism, independent=None)
+    )
     heard = truth[np.ix_(rows, rows)] + NOISE**2 * np.eye(rows.size) + counted.covariance()
     cross = truth[rows] @ row
     before = row @ truth @ row
@@ -96,29 +102,32 @@ def lost(
 def test_every_protected_reading_and_their_mean_lose_no_more_than_is_said(name: str) -> None:
     kernel, prior = CASES[name]
     of = readings()
-    made = plan_readings(of, request(kernel, stay(of, 50, 61), stay(of, 90, 90)))
+    readings_plan = plan_readings(of, request(kernel, stay(of, 50, 61), stay(of, 90, 90)))
     bound = loss_bound_for(1.0, 1.0, 5.0)
     every = np.eye(len(of))
-    inside = [lost(made, prior, every[i]) for i in (*range(50, 62), 90)]
-    mean = lost(made, prior, every[50:62].mean(axis=0))
+    inside = [lost(readings_plan, prior, every[i]) for i in (*range(50, 62), 90)]
+    mean = lost(readings_plan, prior, every[50:62].mean(axis=0))
     assert max(*inside, mean) <= bound * (1 + 1e-8)
     assert max(*inside, mean) >= bound * (1 - 1e-3)
-    less = [lost(made, prior, every[i], independent=True) for i in (*range(50, 62), 90)]
+    less = [lost(readings_plan, prior, every[i], independent=True) for i in (*range(50, 62), 90)]
     assert all(one < other for one, other in zip(less, inside, strict=True))
-    assert made.guarantee.epsilon <= 1 + 1e-9
-    assert made.mechanism.rms < 1.58  # less than noise at every reading by itself would take
+    assert readings_plan.guarantee.epsilon <= 1 + 1e-9
+    assert (
+        readings_plan.mechanism.rms < 1.58
+    )  # less than noise at every reading by itself would take
     weights = [*every[50:62], every[50:62].mean(axis=0)]
     left = min(
-        np.sqrt(1 / (lost(made, prior, one) + 1 / known(made, prior, one))) for one in weights
+        np.sqrt(1 / (lost(readings_plan, prior, weight) + 1 / known(readings_plan, prior, weight)))
+        for weight in weights
     )
-    assert made.findings[0].deviation == pytest.approx(left, rel=1e-6)
+    assert readings_plan.findings[0].deviation == pytest.approx(left, rel=1e-6)
 
 
 def test_one_reading_is_protected_with_a_proof() -> None:
     of = readings()
-    made = plan_readings(of, request(RBF(3 * HOUR, 2.0), stay(of, 60, 60)))
-    assert made.gap is not None
-    assert made.gap < 1e-3
+    readings_plan = plan_readings(of, request(RBF(3 * HOUR, 2.0), stay(of, 60, 60)))
+    assert readings_plan.gap is not None
+    assert readings_plan.gap < 1e-3
 
 
 def test_a_few_readings_one_of_which_is_lost() -> None:
@@ -128,23 +137,23 @@ def test_a_few_readings_one_of_which_is_lost() -> None:
     when = int(of.times[5])
     kernel = Matern32(600.0, 2.0) + White(4.0)
     asked = ReadingsRequest((Stretch("at a stated time", when, when),), 1.0, "degC", kernel)
-    made = plan_readings(of, asked)
-    assert 0 < made.findings[0].guarantee.epsilon <= 1
-    assert made.gap is not None
-    assert 1 < made.gap < np.inf
+    readings_plan = plan_readings(of, asked)
+    assert 0 < readings_plan.findings[0].guarantee.epsilon <= 1
+    assert readings_plan.gap is not None
+    assert 1 < readings_plan.gap < np.inf
 
 
 def test_every_reading_at_once() -> None:
     kernel, prior = CASES["rbf"]
     of = readings()
-    made = plan_readings(of, request(kernel))
+    readings_plan = plan_readings(of, request(kernel))
     bound = loss_bound_for(1.0, 1.0, 5.0)
-    worst = max(lost(made, prior, one) for one in np.eye(len(of)))
+    worst = max(lost(readings_plan, prior, one) for one in np.eye(len(of)))
     assert bound * (1 - 1e-4) <= worst <= bound * (1 + 1e-9)
-    assert made.guarantee.epsilon <= 1 + 1e-9
-    losses = [lost(made, prior, one) for one in np.eye(len(of))]
+    assert readings_plan.guarantee.epsilon <= 1 + 1e-9
+    losses = [lost(readings_plan, prior, one) for one in np.eye(len(of))]
     left = min((loss + 1 / 4.0) ** -0.5 for loss in losses)  # of 2 degC known before
-    assert made.deviation == pytest.approx(left, rel=1e-6)
+    assert readings_plan.deviation == pytest.approx(left, rel=1e-6)
 
 
 def test_noise_too_large_for_exact_sums_is_refused() -> None:
@@ -160,11 +169,13 @@ def test_withheld_readings_are_not_released_and_their_gap_is_accounted() -> None
     kernel, prior = CASES["matern32"]
     of = readings()
     stated = request(kernel, stay(of, 50, 55), withhold=6 * HOUR)
-    made = plan_readings(of, stated)
+    readings_plan = plan_readings(of, stated)
     around = np.abs(of.seconds - of.seconds[[50, 55], None]).min(axis=0) <= 6 * HOUR
     around[50:56] = True
-    assert made.mechanism.rows.tolist() == np.flatnonzero(~around).tolist()
-    assert lost(made, prior, np.eye(len(of))[52]) <= loss_bound_for(1.0, 1.0, 5.0) * (1 + 1e-8)
+    assert readings_plan.mechanism.rows.tolist() == np.flatnonzero(~around).tolist()
+    assert lost(readings_plan, prior, np.eye(len(of))[52]) <= loss_bound_for(1.0, 1.0, 5.0) * (
+        1 + 1e-8
+    )
     alone = plan_readings(of, replace(stated, noise=False, withhold=24 * HOUR))
     assert alone.mechanism.noise_trace == 0
     with pytest.raises(Refused, match="withholding alone must reach the target"):
@@ -179,13 +190,13 @@ def test_what_is_drawn_is_the_value_and_noise_of_the_design(name: str, everywher
     """400 draws of a whole recording; falsely alarmed once in 10^6."""
     of = readings(40)
     stretches = () if everywhere else (stay(of, 10, 14),)
-    made = plan_readings(of, request(CASES[name][0], *stretches))
-    grids = [draw_readings(made, number.to_bytes(32, "big"))[1] for number in range(400)]
+    readings_plan = plan_readings(of, request(CASES[name][0], *stretches))
+    grids = [draw_readings(readings_plan, number.to_bytes(32, "big"))[1] for number in range(400)]
     noise = np.stack([grid - of.steps(DECIMALS) for grid in grids]) * 10.0**-DECIMALS
     one = np.random.default_rng(5).standard_normal(len(of))
-    ratio = np.sum((noise @ one) ** 2) / (one @ made.mechanism.covariance() @ one)
+    ratio = np.sum((noise @ one) ** 2) / (one @ readings_plan.mechanism.covariance() @ one)
     assert chi2.ppf(0.5e-6, 400) < ratio < chi2.isf(0.5e-6, 400)
-    again = draw_readings(made, (7).to_bytes(32, "big"))
+    again = draw_readings(readings_plan, (7).to_bytes(32, "big"))
     assert again[1].tolist() == grids[7].tolist()
     assert again[0].values == pytest.approx(grids[7] * 1e-6, rel=1e-15)
 
@@ -210,10 +221,12 @@ def test_requests_that_cannot_be_meant(make: Callable[[], object]) -> None:
 
 def test_a_level_leaves_the_mean_open() -> None:
     of = readings(60)
-    made = plan_readings(of, request(RBF(3 * HOUR, 2.0) + Constant(1000.0), stay(of, 20, 25)))
-    assert made.guarantee.epsilon <= 1 + 1e-9
+    readings_plan = plan_readings(
+        of, request(RBF(3 * HOUR, 2.0) + Constant(1000.0), stay(of, 20, 25))
+    )
+    assert readings_plan.guarantee.epsilon <= 1 + 1e-9
     moved = replace(of, values=of.values + 500)
     other = plan_readings(moved, request(RBF(3 * HOUR, 2.0) + Constant(1000.0), stay(of, 20, 25)))
-    assert np.array_equal(made.mechanism.factor, other.mechanism.factor)
+    assert np.array_equal(readings_plan.mechanism.factor, other.mechanism.factor)
     with pytest.raises(InvalidValue, match="15 digits"):
-        plan_readings(replace(of, values=of.values * 1e12), made.request)
+        plan_readings(replace(of, values=of.values * 1e12), readings_plan.request)

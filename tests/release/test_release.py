@@ -172,8 +172,8 @@ def test_withheld_fixes_are_not_released(asked: float, around: int) -> None:
     released, grid = draw(made, SEED)
     assert len(released) == len(grid) == int((~away).sum())
     assert not np.isin(TRACE.times[away], released.times).any()
-    assert [one.withheld for one in made.findings] == [1, 16, 1]
-    assert [one.cut for one in made.findings] == [max(asked, 60.0)] * 3
+    assert [finding.withheld for finding in made.findings] == [1, 16, 1]
+    assert [finding.cut for finding in made.findings] == [max(asked, 60.0)] * 3
 
 
 PROMISES: dict[str, Request] = {
@@ -192,15 +192,15 @@ def test_every_finding_keeps_its_promise(name: str) -> None:
     request = PROMISES[name]
     made = plan(TRACE, request)
     assert (made.mechanism.noise_trace > 0) == (request.method is not Method.CUT)
-    for found in made.findings:
-        assert found.guarantee.epsilon <= request.epsilon * (1 + 1e-9)
-        assert found.guarantee.order == request.order
+    for finding in made.findings:
+        assert finding.guarantee.epsilon <= request.epsilon * (1 + 1e-9)
+        assert finding.guarantee.order == request.order
         # mu is of the worst adversary, at the frame's worst scale
         reach = request.radius * (1 + Frame.SCALE_ERROR)
-        worst = max(one.loss for one in found.exposures)
-        assert found.guarantee.mu == pytest.approx(reach * worst**0.5, rel=1e-12)
-        assert found.deviation >= (1 / worst) ** 0.5 * (1 - 1e-9)
-        names = [one.adversary for one in found.exposures]
+        worst = max(exposure.loss for exposure in finding.exposures)
+        assert finding.guarantee.mu == pytest.approx(reach * worst**0.5, rel=1e-12)
+        assert finding.deviation >= (1 / worst) ** 0.5 * (1 - 1e-9)
+        names = [exposure.adversary for exposure in finding.exposures]
         assert (HAS_THE_REST in names) == (request.method is not Method.NOISE)
         noise_against = len(request.adversaries) * (request.method is not Method.CUT)
         assert len(names) == noise_against + (HAS_THE_REST in names)
@@ -320,13 +320,13 @@ def test_everything_that_decides_the_noise_is_in_the_identity() -> None:
 
 def test_what_stretches_are_called_does_not_decide_it() -> None:
     request = Request(protected())
-    named = tuple(replace(one, label="home", by_place=True) for one in request.stretches)
+    named = tuple(replace(stretch, label="home", by_place=True) for stretch in request.stretches)
     assert identity(TRACE, replace(request, stretches=named)) == identity(TRACE, request)
     assert identity(TRACE, replace(request, radius=100)) == identity(TRACE, request)
 
 
 def spaced(*seconds: float) -> Trace:
-    times = np.array([round(one * NANOSECONDS) for one in seconds], dtype=np.int64)
+    times = np.array([round(second * NANOSECONDS) for second in seconds], dtype=np.int64)
     east = np.linspace(0, 0.02, len(seconds))
     places = np.column_stack([np.full(len(seconds), 48.0), 11 + east])
     return Trace(times, places, np.zeros(len(seconds), dtype=np.intp), (0,))
@@ -347,7 +347,7 @@ def test_times_of_every_kind(name: str) -> None:
     trace = GAPS[name]
     ends = (stretch(trace, 0, 0), stretch(trace, -1, -1))
     made = plan(trace, replace(NOISE, stretches=ends))
-    assert all(one.guarantee.epsilon <= 1 + 1e-9 for one in made.findings)
+    assert all(finding.guarantee.epsilon <= 1 + 1e-9 for finding in made.findings)
     assert len(draw(made, SEED)[0]) == len(trace)
     whole = plan(trace, replace(NOISE, stretches=(stretch(trace, 0, -1),)))
     assert whole.findings[0].guarantee.epsilon <= 1 + 1e-9
@@ -365,7 +365,9 @@ def test_a_stay_between_two_fixes(method: Method) -> None:
 def test_metres_can_be_asked_for_in_place_of_epsilon() -> None:
     for request in (replace(NOISE, leave=120.0), Request(protected(), leave=50.0, **DRIVE)):
         made = plan(TRACE, request)
-        left = [CIRCLE_68 * one.posterior for part in made.findings for one in part.exposures]
+        left = [
+            CIRCLE_68 * exposure.posterior for part in made.findings for exposure in part.exposures
+        ]
         assert min(left) == pytest.approx(request.leave, rel=0.01)
         assert min(left) >= (request.leave or 0) * (1 - 1e-9)
     with pytest.raises(Refused, match=r"metres to leave must be below 1\d\d with noise, got more"):

@@ -112,14 +112,14 @@ def read_page(data: bytes) -> Seen:
     seen = reader.seen
     assert reader.open == []
     assert len(seen.ids) == len(set(seen.ids))
-    assert all(one[0] == "#" and one[1:] in seen.ids for one in seen.refers), seen.refers
+    assert all(refer[0] == "#" and refer[1:] in seen.ids for refer in seen.refers), seen.refers
     assert not re.search(r"url\(|@import|//|\\", seen.styles)
-    policies = [one["content"] for one in seen.metas if "http-equiv" in one]
+    policies = [meta["content"] for meta in seen.metas if "http-equiv" in meta]
     assert policies == [POLICY]
     assert 'lang="en"' in rest.splitlines()[0]
     assert seen.headings[0] == "h1"
     assert seen.headings.count("h1") == 1
-    levels = [int(one[1]) for one in seen.headings]
+    levels = [int(heading[1]) for heading in seen.headings]
     assert all(after <= before + 1 for before, after in pairwise(levels))
     for chart in seen.charts:
         assert chart["role"] == "img"
@@ -149,7 +149,7 @@ def scanned(tokens: Callable[[Emit], None], trace: Trace, original: bytes) -> li
     tokens(judge)
     return [
         shown
-        for one in judge.findings()
-        if one.kind in {LeakKind.PLACE, LeakKind.COORDINATE}
-        for shown in one.leaked
+        for finding in judge.findings()
+        if finding.kind in {LeakKind.PLACE, LeakKind.COORDINATE}
+        for shown in finding.leaked
     ]

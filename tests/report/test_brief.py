@@ -53,8 +53,8 @@ def test_readings_are_told_as_shortly(count: int) -> None:
         for when in times[5 : 5 + 12 * count : 12]
     )
     kernel = RBF(10_800.0, 2.0) + White(0.3)
-    made = plan_readings(readings, ReadingsRequest(parts, 1.0, "degC", kernel))
-    found = record_readings(made, None, output="room.private.csv")
+    readings_plan = plan_readings(readings, ReadingsRequest(parts, 1.0, "degC", kernel))
+    found = record_readings(readings_plan, None, output="room.private.csv")
     shown = brief_readings(found, further=True)
     lines = shown.splitlines()
     assert len(lines) <= MOST_LINES
@@ -89,8 +89,8 @@ def test_a_stop_that_is_not_protected_is_named_in_one_line() -> None:
 
 
 def test_a_place_for_everybody_is_told_as_it_is() -> None:
-    made = plan_everywhere(TRACE, Request((), method=Method.EVERYWHERE))
-    shown = of(made)
+    plan = plan_everywhere(TRACE, Request((), method=Method.EVERYWHERE))
+    shown = of(plan)
     assert shown.startswith("Every place at any time: hidden in")
     assert "even with a map" not in shown
     assert "Not protected: the times." in shown

@@ -60,21 +60,21 @@ def planned(name: str = "a time and a stay") -> Plan:
 HOSTILE = "a\"'<script>alert(1)</script>&amp;\u202exfig.\x07\udce4\n<b>"
 
 
-def drawn(made: Plan, retiming: Retiming = AS_RECORDED) -> tuple[Trace, Trace]:
+def drawn(plan: Plan, retiming: Retiming = AS_RECORDED) -> tuple[Trace, Trace]:
     """What a release draws, and what of it leaves."""
-    own, grid = draw(made, SEED)
+    own, grid = draw(plan, SEED)
     return own, retimed(own, grid, retiming)[0]
 
 
 @cache
-def public(made: Plan, name: str = "out.gpx", retiming: Retiming = AS_RECORDED) -> bytes:
-    found = record(made, None, output=name, private=False, retiming=retiming)
-    return public_page(found, drawn(made, retiming)[1])
+def public(plan: Plan, name: str = "out.gpx", retiming: Retiming = AS_RECORDED) -> bytes:
+    found = record(plan, None, output=name, private=False, retiming=retiming)
+    return public_page(found, drawn(plan, retiming)[1])
 
 
 @cache
-def private(made: Plan, name: str = "out.gpx") -> bytes:
-    return private_page(record(made, None, output=name), made, drawn(made)[0])
+def private(plan: Plan, name: str = "out.gpx") -> bytes:
+    return private_page(record(plan, None, output=name), plan, drawn(plan)[0])
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -108,7 +108,7 @@ def test_pages_say_what_the_report_says_with_its_numbers(name: str) -> None:
         plain = re.sub(r" ([-!]|\d+\.)(?= )", "", f" {plain}")
         missing = [one for one in plain.split() if one not in said]
         assert missing == []
-        numbers = {one for one in leaves(found) if isinstance(one, int | float)}
+        numbers = {leave for leave in leaves(found) if isinstance(leave, int | float)}
         assert set(seen.values) <= numbers
         worst = found["worst"]
         assert {worst[key] for key in ("epsilon", "mu", "odds_factor_99", "advantage")} <= set(
@@ -140,7 +140,7 @@ def times_told(data: bytes) -> list[str]:
         forms |= {str(BEGIN + second), str(second), f"{second / 60:.1f}", f"{second / 60:.2f}"}
         forms |= {str((BEGIN + second) * 10**power) for power in (3, 6, 9)}
         forms |= {f"{second // 60}:{second % 60:02}", f"{second / 3600:.3f}"}
-    return [one for one in forms if re.search(rf"(?<![\d.]){re.escape(one)}(?![\d])", page)]
+    return [form for form in forms if re.search(rf"(?<![\d.]){re.escape(form)}(?![\d])", page)]
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -168,10 +168,11 @@ def test_a_page_for_others_does_not_depend_on_which_time_is_protected() -> None:
     assert not np.allclose(others[0].mechanism.variances, others[1].mechanism.variances)
     released = drawn(others[0])[1]
     pages = [
-        public_page(record(one, None, output="out.gpx", private=False), released) for one in others
+        public_page(record(other, None, output="out.gpx", private=False), released)
+        for other in others
     ]
     assert pages[0] == pages[1]
-    owners = [private_page(record(one, None, output=""), one, released) for one in others]
+    owners = [private_page(record(other, None, output=""), other, released) for other in others]
     assert owners[0] != owners[1]
 
 
@@ -180,7 +181,7 @@ def test_a_page_for_others_shows_times_as_they_leave() -> None:
     own, leaves_so = drawn(planned(), Retiming(90.0))
     assert len(leaves_so) < len(own)
     seen = read_page(public(planned(), retiming=Retiming(90.0)))
-    assert any(f"{len(leaves_so)} fixes over" in one for one in seen.words)
+    assert any(f"{len(leaves_so)} fixes over" in word for word in seen.words)
 
 
 def test_a_circle_that_dwarfs_the_track_is_not_drawn() -> None:
@@ -191,7 +192,7 @@ def test_a_circle_that_dwarfs_the_track_is_not_drawn() -> None:
         released.times, 48.0 + np.zeros((len(released), 2)), released.segments, released.tracks
     )
     seen = read_page(public_page(found, near))
-    assert any("Too large to be drawn" in one for one in seen.words)
+    assert any("Too large to be drawn" in word for word in seen.words)
     assert not any("the size of what is left" in one for one in seen.drawn)
     assert found["worst"]["circle_68_m"] in seen.values
 
@@ -201,7 +202,7 @@ def test_hostile_names_are_shown_and_do_nothing(name: str) -> None:
     for data in (public(planned(), name), private(planned(), name)):
         seen = read_page(data)
         shown = "".join(c if c.isprintable() else "\ufffd" for c in name)
-        assert any(shown in one for one in seen.words)
+        assert any(shown in word for word in seen.words)
         assert "<script" not in data.decode()
         assert "\u202e" not in data.decode()
 
@@ -265,7 +266,7 @@ def test_every_colour_of_a_picture_is_one_of_the_page() -> None:
     for data in (public(planned()), private(planned())):
         pictures = re.findall(r"<svg.*?</svg>", data.decode(), re.DOTALL)
         assert pictures
-        assert not any(re.search(r"#[0-9a-fA-F]{6}\b", one) for one in pictures)
+        assert not any(re.search(r"#[0-9a-fA-F]{6}\b", picture) for picture in pictures)
         for tag in re.findall(r"<(?:text|path|use|rect)\b[^>]*>", "".join(pictures)):
             if "style=" not in tag:  # black, where it is drawn itself
                 assert re.match(r"<(rect|path id=)", tag), tag

@@ -94,7 +94,7 @@ def test_figures_are_those_of_the_design() -> None:
         assert secret["epsilon"] == finding.guarantee.epsilon
         assert secret["odds_factor_99"] == finding.guarantee.odds(0.99)
         assert secret["circle_68_m"] == pytest.approx(CIRCLE_68 * finding.deviation)
-    assert found["worst"]["mu"] == max(one.guarantee.mu for one in MADE.findings)
+    assert found["worst"]["mu"] == max(finding.guarantee.mu for finding in MADE.findings)
 
 
 def test_99_of_100_draws_stay_below_what_is_said() -> None:
@@ -115,8 +115,10 @@ def test_no_report_holds_a_place_or_what_a_draw_moved() -> None:
     secret = {*TRACE.positions.ravel(), *moved.ravel(), *np.hypot(*moved.T)}
     for private in (True, False):
         found = record(MADE, None, output="out.gpx", private=private)
-        numbers = {one for one in leaves(found) if isinstance(one, float)}
-        assert all(abs(one - other) > 1e-9 * other for one in numbers for other in secret if other)
+        numbers = {leave for leave in leaves(found) if isinstance(leave, float)}
+        assert all(
+            abs(number - other) > 1e-9 * other for number in numbers for other in secret if other
+        )
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -185,8 +187,8 @@ WARNED = {
 }
 
 
-def warned(made: Plan, **more: Any) -> str:
-    return " ".join(record(made, None, output="", **more)["warnings"])
+def warned(plan: Plan, **more: Any) -> str:
+    return " ".join(record(plan, None, output="", **more)["warnings"])
 
 
 @pytest.mark.parametrize("name", WARNED)
@@ -221,7 +223,9 @@ def test_structure_that_no_noise_hides_is_warned_of(trace: Trace, words: str) ->
     for private in (True, False):
         warnings = record(made, None, output="", private=private)["warnings"]
         exact = [
-            one for one in warnings if re.search("filled in|repeated|snapped|distance apart", one)
+            warning
+            for warning in warnings
+            if re.search("filled in|repeated|snapped|distance apart", warning)
         ]
         assert len(exact) == bool(words)
         assert words in " ".join(exact)

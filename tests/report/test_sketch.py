@@ -11,8 +11,8 @@ from trailveil.release.plan import Plan, plan
 from trailveil.report.sketch import COLUMNS, HIDDEN, LEGEND, ROWS, sketch
 
 
-def drawn(made: Plan) -> list[str]:
-    return sketch(made, draw(made, bytes(32))[0])
+def drawn(plan: Plan) -> list[str]:
+    return sketch(plan, draw(plan, bytes(32))[0])
 
 
 @pytest.mark.parametrize("name", PLANS)

@@ -47,16 +47,16 @@ def test_a_known_floor_is_recovered() -> None:
     parts = moving(1.5, people=25, steps=400, seed=1)
     for where in (ALONG, MIDDLE):
         for wait in (120, 300):
-            found = cases(parts, where, wait)
-            rms, circle = found[TOLD].speeds(found[TOLD].weights())
+            noise_cases = cases(parts, where, wait)
+            rms, circle = noise_cases[TOLD].speeds(noise_cases[TOLD].weights())
             # 25 people with 3 to 5 independent legs of 2 coordinates each, or more: 6 %; speeds
             # over 10 s in place of at once add 2 % to the error.
             assert rms == pytest.approx(1.5, rel=0.18)
             assert circle == pytest.approx(1.5, rel=0.25)
             # Told less, it can only be further off.
-            assert found[ALONE].speeds(found[ALONE].weights())[0] > rms
-            assert found[TOLD].share_within(1.5, 1) == pytest.approx(0.68, abs=0.12)
-            assert found[TOLD].share_within(1.5, 0.25) < 0.16
+            assert noise_cases[ALONE].speeds(noise_cases[ALONE].weights())[0] > rms
+            assert noise_cases[TOLD].share_within(1.5, 1) == pytest.approx(0.68, abs=0.12)
+            assert noise_cases[TOLD].share_within(1.5, 0.25) < 0.16
     used = [cases(parts, ALONG, wait)[TOLD] for wait in (120, 300)]
     assert lower_bound(used, 100) < floor_of(used)
     assert lower_bound(used, 100) == pytest.approx(1.5, rel=0.25)

@@ -73,8 +73,8 @@ def test_what_is_stored_twice_counts_once_and_what_is_none_is_named(tmp_path: Pa
 
 def test_kernels_are_fitted_on_the_others() -> None:
     slow, fast = moving(1.0, 1), moving(8.0, 2)
-    found = Recorded((slow, fast), (0, 1), "file")
-    result = calibrate(found, [], ["integrated-ou"], gaps=[30.0], workers=1)
+    recorded = Recorded((slow, fast), (0, 1), "file")
+    result = calibrate(recorded, [], ["integrated-ou"], gaps=[30.0], workers=1)
     (judged,) = result.judged
     assert judged.fitted
     for_slow, for_fast = (
@@ -90,9 +90,9 @@ def test_kernels_are_fitted_on_the_others() -> None:
 
 def test_predictions_are_those_of_the_fold_in_the_order_of_the_fixes() -> None:
     traces = (moving(3.0, 0, minutes=11), moving(3.0, 1), moving(3.0, 2, minutes=16))
-    found = Recorded(traces, (2, 0, 1), "file")
+    recorded = Recorded(traces, (2, 0, 1), "file")
     stated = PriorSpec("same", IntegratedOU(3.0, 60.0) + White(2.0), "metres", None)
-    one = calibrate(found, [stated], ["matern32"], gaps=[0.0, 320.0], workers=1)
+    one = calibrate(recorded, [stated], ["matern32"], gaps=[0.0, 320.0], workers=1)
     names = [(judged.name, judged.fitted, len(judged.kernels)) for judged in one.judged]
     assert names == [("same", False, 1), ("matern32", True, 3)]
     counts = [[cell.coverage.predictions for cell in judged.cells] for judged in one.judged]
@@ -124,11 +124,11 @@ def test_no_prediction_reaches_over_a_segment_or_a_window() -> None:
 
 
 def test_a_flight_is_left_out_and_counted() -> None:
-    one = moving(3.0, 5)
-    times = one.times[:100] + 10**15
+    adversaries = moving(3.0, 5)
+    times = adversaries.times[:100] + 10**15
     degrees = np.column_stack([np.linspace(-45, -36, 100), np.full(100, -125.0)])
     flight = Trace(times, degrees, np.zeros(100, np.intp), (0,))
-    found = calibrate(Recorded((one, flight), (0, 1), "file"), DEFAULT, [], gaps=[30.0])
+    found = calibrate(Recorded((adversaries, flight), (0, 1), "file"), DEFAULT, [], gaps=[30.0])
     assert (found.wide, found.windows) == (1, 1)
 
 
@@ -136,8 +136,8 @@ def test_labelled_parts_are_held_together_by_user(tmp_path: Path) -> None:
     label = "2009/05/04 06:00:00\t2009/05/04 06:09:00\t{}\n"
     write_user(tmp_path / "g" / "000", [1, 2], count=130, labels=label.format("walk"))
     write_user(tmp_path / "g" / "001", [3], count=130, labels=label.format("walk"))
-    found = recorded_as(tmp_path / "g", "walk")
-    assert (found.by, found.groups) == ("folder", (0, 0, 1))
+    recorded = recorded_as(tmp_path / "g", "walk")
+    assert (recorded.by, recorded.groups) == ("folder", (0, 0, 1))
 
 
 def test_a_prior_in_another_unit_is_refused() -> None:

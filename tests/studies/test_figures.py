@@ -128,8 +128,8 @@ def test_withholding_around_a_stay_of_10_minutes_in_an_hour(
         for adversary in every(FIRST_FOUR, prior.kernel, [(start, end)])
     ]
     found += [
-        left(prior, one, cut, who, BOUND)
-        for one in places
+        left(prior, place, cut, who, BOUND)
+        for place in places
         for who in every(FIRST_FOUR, prior.kernel)
     ]
     tolerance = 0.02 if margin else 0.05  # 0.04 is stated to one digit

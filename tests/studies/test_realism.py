@@ -12,12 +12,12 @@ from trailveil.studies.calibration.coverage import half_width
 def test_a_mixture_of_one_is_that_gaussian() -> None:
     random = np.random.default_rng(0)
     errors, stds = random.normal(0, 3, (50, 2)), random.uniform(1, 5, 50)
-    own = Mixture(np.ones((50, 1)), errors[:, None, :], stds[:, None])
-    one = Predictions(errors, stds, np.zeros(50))
-    np.testing.assert_allclose(own.mean_error, errors)
-    np.testing.assert_allclose(own.log_densities, one.log_densities.mean(axis=1))
-    np.testing.assert_allclose(own.levels(), 2 * norm.cdf(np.abs(one.standardised)) - 1)
-    np.testing.assert_allclose(own.half_widths(), half_width(0.68) * stds[:, None] * [[1, 1]])
+    mixture = Mixture(np.ones((50, 1)), errors[:, None, :], stds[:, None])
+    predictions = Predictions(errors, stds, np.zeros(50))
+    np.testing.assert_allclose(mixture.mean_error, errors)
+    np.testing.assert_allclose(mixture.log_densities, predictions.log_densities.mean(axis=1))
+    np.testing.assert_allclose(mixture.levels(), 2 * norm.cdf(np.abs(predictions.standardised)) - 1)
+    np.testing.assert_allclose(mixture.half_widths(), half_width(0.68) * stds[:, None] * [[1, 1]])
 
 
 def test_intervals_of_a_mixture_hold_their_share_of_draws() -> None:
@@ -26,10 +26,10 @@ def test_intervals_of_a_mixture_hold_their_share_of_draws() -> None:
     which = random.choice(2, size=20_000, p=weights)
     values = random.normal(means[which], stds[which])
     errors = np.repeat((values[:, None] - means)[:, :, None], 2, axis=2)
-    own = Mixture(np.tile(weights, (20_000, 1)), errors, np.tile(stds, (20_000, 1)))
+    mixture = Mixture(np.tile(weights, (20_000, 1)), errors, np.tile(stds, (20_000, 1)))
     # 3.9 deviations of a share of 20,000: once in 10,000.
-    assert np.mean(own.levels()[:, 0] <= 0.68) == pytest.approx(0.68, abs=0.013)
-    held = np.abs(own.mean_error[:, 0]) <= own.half_widths()[:, 0]
+    assert np.mean(mixture.levels()[:, 0] <= 0.68) == pytest.approx(0.68, abs=0.013)
+    held = np.abs(mixture.mean_error[:, 0]) <= mixture.half_widths()[:, 0]
     assert np.mean(held) == pytest.approx(0.68, abs=0.013)
 
 

@@ -125,8 +125,8 @@ def test_moving_pandas_of_its_own_making() -> None:
     table = to_positionfixes(TRACE).drop(columns="user_id").assign(heart=90)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it tells that it drops the zone
-        own = movingpandas.Trajectory(table, traj_id=7, t="tracked_at")
-    recording = from_trajectory(own)
+        trajectory = movingpandas.Trajectory(table, traj_id=7, t="tracked_at")
+    recording = from_trajectory(trajectory)
     assert recording.seen.other_fields >= 1
     assert recording.positions.tolist() == TRACE.positions.tolist()
     assert len(clean(recording, assume_utc=True)[0]) == len(TRACE)

@@ -28,9 +28,9 @@ def path(count: int = 600, seed: int = 1) -> FloatArray:
 def test_decimals_are_found(decimals: int, times: int) -> None:
     places = path()
     places = np.round(places[0] + times * (places - places[0]), decimals)
-    found = position_grid(places)
-    assert found.step == pytest.approx(10.0**-decimals)
-    assert found.micro == 10 ** max(0, 6 - decimals)
+    grid = position_grid(places)
+    assert grid.step == pytest.approx(10.0**-decimals)
+    assert grid.micro == 10 ** max(0, 6 - decimals)
 
 
 @pytest.mark.parametrize(
@@ -46,10 +46,10 @@ def test_decimals_are_found(decimals: int, times: int) -> None:
     ],
 )
 def test_other_units_are_found_and_released_in_coarser_decimals(step: float, micro: int) -> None:
-    found = position_grid(np.round(path() / step) * step)
-    assert found.step == pytest.approx(step)
-    assert found.micro == micro
-    assert found.released_step >= found.step or found.step < 1e-6
+    grid = position_grid(np.round(path() / step) * step)
+    assert grid.step == pytest.approx(step)
+    assert grid.micro == micro
+    assert grid.released_step >= grid.step or grid.step < 1e-6
 
 
 def test_single_precision_is_a_grid_of_the_larger_coordinate() -> None:
@@ -87,18 +87,18 @@ def test_one_place_has_the_decimals_that_are_written_of_at_least_two() -> None:
 @pytest.mark.parametrize("step", [1.0, 0.5, 0.2, 0.1, 0.05, 0.01, 0.001, 0.0625])
 def test_steps_of_readings_are_found_and_kept(step: float) -> None:
     values = 20 + np.cumsum(0.05 * np.random.default_rng(2).standard_normal(600))
-    found = reading_grid(np.round(values / step) * step)
-    assert found.step == pytest.approx(step)
-    assert found.released_step == pytest.approx(step)
+    grid = reading_grid(np.round(values / step) * step)
+    assert grid.step == pytest.approx(step)
+    assert grid.released_step == pytest.approx(step)
 
 
 def test_a_step_of_any_size_is_found_in_readings() -> None:
     """Tenths of a degree Fahrenheit, in Celsius."""
     values = 20 + np.cumsum(0.05 * np.random.default_rng(2).standard_normal(600))
     step = 0.1 * 5 / 9
-    found = reading_grid(np.round(values / step) * step + 0.012345)
-    assert found.step == pytest.approx(step)
-    assert found.micro == 100_000
+    grid = reading_grid(np.round(values / step) * step + 0.012345)
+    assert grid.step == pytest.approx(step)
+    assert grid.micro == 100_000
 
 
 def test_released_places_lie_on_the_grid_and_on_the_globe() -> None:

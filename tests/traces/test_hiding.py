@@ -179,12 +179,12 @@ def test_noise_that_visits_share_has_independent_noise_as_well() -> None:
 
 def test_more_is_hidden_only_where_there_is_noise() -> None:
     factor = np.array([[0.0], [3.0], [0.0], [1e-9]])
-    found = Mechanism(np.arange(4.0), factor).hiding(2.0)
-    assert found.beside.tolist() == [0.0, 4.0, 0.0, 4.0]
-    assert found.hiding(1.0).beside.tolist() == found.beside.tolist()
+    mechanism = Mechanism(np.arange(4.0), factor).hiding(2.0)
+    assert mechanism.beside.tolist() == [0.0, 4.0, 0.0, 4.0]
+    assert mechanism.hiding(1.0).beside.tolist() == mechanism.beside.tolist()
     uniform = replace(no_noise(np.arange(3.0)), floor=1.0).hiding(2.0)
     assert uniform.variances.tolist() == [4.0, 4.0, 4.0]
-    withheld = found.withholding(np.array([False, True, False, False]))
+    withheld = mechanism.withholding(np.array([False, True, False, False]))
     assert withheld.beside.tolist() == [0.0, 0.0, 0.0, 4.0]
 
 
@@ -197,10 +197,10 @@ def test_readings_have_noise_of_a_step_and_no_finer_digit(step: float) -> None:
     kernel = Matern32(3600.0, 2.0) + Constant(100.0) + White(0.02)
     at = int(times[150])
     request = ReadingsRequest((Stretch("stated", at, at),), 2.0, "degC", kernel)
-    made = plan_readings(readings, request)
-    moved = np.any(made.mechanism.factor != 0, axis=1)
-    assert np.sqrt(made.mechanism.beside[moved]) == pytest.approx(max(step, 0.02))
-    _, grid = draw_readings(made, SEED)
+    readings_plan = plan_readings(readings, request)
+    moved = np.any(readings_plan.mechanism.factor != 0, axis=1)
+    assert np.sqrt(readings_plan.mechanism.beside[moved]) == pytest.approx(max(step, 0.02))
+    _, grid = draw_readings(readings_plan, SEED)
     assert not np.any(grid % round(step * 1e6))
     far = ~moved
     assert (grid[far] / 1e6) == pytest.approx(values[far])

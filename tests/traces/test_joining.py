@@ -56,7 +56,7 @@ def test_bounds_inside_of_cuts_tell_nothing(suffix: str) -> None:
                 *(np.concatenate([one, more]) for one, more in zip(fixed, others, strict=True))
             )
             data.add(written(cut_out(trace, released), suffix))
-            moved += sum(len(one) for one in others)
+            moved += sum(len(other) for other in others)
         assert len(data) == 1
     assert moved > 100
 

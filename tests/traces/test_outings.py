@@ -53,7 +53,7 @@ def test_home_at_the_start_is_protected_between_two_tracks_as_a_return() -> None
 
 def test_a_pause_or_a_sparse_recording_is_one_outing() -> None:
     paused = joined(ride(40, 10.0, seed=1), ride(50, 10.0, seed=2), 1800.0)
-    assert [one.label for one in ends(paused)] == ["the start", "the end"]
+    assert [end.label for end in ends(paused)] == ["the start", "the end"]
     sparse = replace(paused, times=paused.times[0] + 3 * 3600 * NANOSECONDS * np.arange(90))
-    assert [one.label for one in ends(sparse)] == ["the start", "the end"]
+    assert [end.label for end in ends(sparse)] == ["the start", "the end"]
     assert len(ends(ride(1, 10.0))) == 1

@@ -19,9 +19,13 @@ def write_prior(path: Path) -> None:
 def test_what_is_in_a_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     write_prior(path)
-    found = read_prior(path)
-    assert (found.kernel, found.unit, found.fitted_on) == (SPEC.kernel, "metres", None)
-    assert found.name.endswith("mine.json")
+    prior_spec = read_prior(path)
+    assert (prior_spec.kernel, prior_spec.unit, prior_spec.fitted_on) == (
+        SPEC.kernel,
+        "metres",
+        None,
+    )
+    assert prior_spec.name.endswith("mine.json")
 
 
 def test_names_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

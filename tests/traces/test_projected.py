@@ -55,9 +55,9 @@ def test_metres_of_a_map_are_found(name: str, step: float, seconds: float, decim
     epsg, at = MAPS[name]
     trace = on_map(ride(1200, seconds, seed=4, at=at), epsg, step, decimals)
     assert projected_step(trace.positions) == step
-    found = position_grid(trace.positions)
-    assert found.metres == pytest.approx(step)
-    assert 1e-6 * found.micro * 111_700 >= step
+    grid = position_grid(trace.positions)
+    assert grid.metres == pytest.approx(step)
+    assert 1e-6 * grid.micro * 111_700 >= step
 
 
 @pytest.mark.parametrize("step", [1.0, 10.0])

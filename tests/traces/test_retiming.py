@@ -56,11 +56,11 @@ def test_times_are_the_nearest_multiples_and_each_is_there_once(
 def test_shifted_times_tell_nothing_of_when_it_was(
     times: list[int], step: float | None, later: int
 ) -> None:
-    wanted = Retiming(step, shift=True)
+    retiming = Retiming(step, shift=True)
     here, there = trace_at(times), trace_at([time + later for time in times])
     assert np.array_equal(
-        retimed(here, grid_of(here), wanted)[0].times,
-        retimed(there, grid_of(there), wanted)[0].times,
+        retimed(here, grid_of(here), retiming)[0].times,
+        retimed(there, grid_of(there), retiming)[0].times,
     )
 
 

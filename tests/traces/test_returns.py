@@ -52,15 +52,15 @@ def beside(trace: Trace, homes: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("case", CASES + OTHERS, ids=str)
 def test_all_that_is_known_to_be_at_a_protected_place_is_protected(case: Case) -> None:
-    found = Chosen().stretches(case.trace)
+    stretches = Chosen().stretches(case.trace)
     for begin, end in case.covered:
         inside = (case.trace.times >= begin) & (case.trace.times <= end)
         assert inside.any()
-        assert not (inside & bare(case, found)).any()
-    assert not (beside(case.trace, case.homes) & bare(case, found, LEAVING)).any()
-    stays = [part for part in found if part.is_stay]
+        assert not (inside & bare(case, stretches)).any()
+    assert not (beside(case.trace, case.homes) & bare(case, stretches, LEAVING)).any()
+    stays = [part for part in stretches if part.is_stay]
     assert all(one.end <= other.begin for one, other in pairwise(stays))
-    assert all(part.by_place for part in found)
+    assert all(part.by_place for part in stretches)
 
 
 @pytest.mark.parametrize("case", RETURNING, ids=str)
@@ -104,9 +104,9 @@ THERE_AND_BACK = route(
 def test_a_stated_time_and_its_returns() -> None:
     """One time on a road that is taken back, 42 m aside; the parts of a minute or less are one."""
     away = route("a", [(0, 0, 0), (600, 6000, 0), (700, 6000, 42), (1300, 0, 42)], [], noise=0.0)
-    found = Chosen(("start+300s",), ends=False).stretches(away.trace)
+    stretches = Chosen(("start+300s",), ends=False).stretches(away.trace)
     assert times_of(away, Chosen(("start+300s",), ends=False)) == [(300, 300), (1000, 1000)]
-    assert [part.by_place for part in found] == [False, True]
+    assert [part.by_place for part in stretches] == [False, True]
     assert times_of(away, Chosen(("start+300s",), returns=False, ends=False)) == [(300, 300)]
     assert times_of(THERE_AND_BACK, Chosen(("start+300s",), ends=False)) == [
         (300, 300)
@@ -115,12 +115,12 @@ def test_a_stated_time_and_its_returns() -> None:
 
 def test_a_stated_time_in_a_stay_is_kept_beside_it() -> None:
     case = route("a", [(0, -3000, 0), (600, 0, 0), (1800, 0, 0), (2400, 3000, 0)], [], noise=1.0)
-    found = Chosen(("start+900s",), ends=False).stretches(case.trace)
-    assert [part.is_stay for part in found] == [True, False]
-    (begin, end), _ = (part.seconds(case.trace) for part in found)
+    stretches = Chosen(("start+900s",), ends=False).stretches(case.trace)
+    assert [part.is_stay for part in stretches] == [True, False]
+    (begin, end), _ = (part.seconds(case.trace) for part in stretches)
     assert 585 <= begin <= 600
     assert 1800 <= end <= 1815
-    assert found[1].by_place is False
+    assert stretches[1].by_place is False
 
 
 def test_a_stay_that_is_stated_too_short_is_widened() -> None:
@@ -199,8 +199,8 @@ def test_what_a_place_with_a_name_protects_is_left_out() -> None:
     case = days()
     times = case.trace.times.reshape(-1, 2).tolist()
     homes = [(a, b) for a, b in times[::2]]
-    found = Chosen().stretches(case.trace, homes)
-    assert [(part.begin, part.end) for part in found] == [(a, b) for a, b in times[1::2]]
+    stretches = Chosen().stretches(case.trace, homes)
+    assert [(part.begin, part.end) for part in stretches] == [(a, b) for a, b in times[1::2]]
 
 
 def test_an_end_beside_a_place_with_a_name_is_protected_all_the_same() -> None:
@@ -233,8 +233,8 @@ def test_two_thousand_visits() -> None:
     metres[:, 0] = 3000.0 * ((np.arange(count) // 10) % 2)
     times = (BEGIN + 60 * np.arange(count, dtype=np.int64)) * NANOSECONDS
     trace = Trace(times, degrees_of(metres), np.zeros(count, dtype=np.intp), (0,))
-    found = Chosen().stretches(trace)
-    assert [(part.begin, part.end) for part in found] == [
+    stretches = Chosen().stretches(trace)
+    assert [(part.begin, part.end) for part in stretches] == [
         (times[10 * i], times[10 * i + 9]) for i in range(visits)
     ]
 

@@ -215,8 +215,8 @@ def stretch(begin: int, end: int, by_place: bool = False, label: str = "x") -> S
     ],
 )
 def test_merging(given: list[tuple[int, int]], expected: list[tuple[int, int]]) -> None:
-    found = merged([stretch(*one) for one in given])
-    assert [(one.begin, one.end) for one in found] == expected
+    stretches = merged([stretch(*one) for one in given])
+    assert [(one.begin, one.end) for one in stretches] == expected
 
 
 spans = st.tuples(st.integers(0, 30), st.integers(0, 10)).map(lambda one: (one[0], sum(one)))
@@ -224,12 +224,12 @@ spans = st.tuples(st.integers(0, 30), st.integers(0, 10)).map(lambda one: (one[0
 
 @given(st.lists(spans, max_size=6))
 def test_merging_loses_no_moment_and_leaves_no_overlap(given: Sequence[tuple[int, int]]) -> None:
-    found = merged([stretch(*one) for one in given])
+    stretches = merged([stretch(*one) for one in given])
     for begin, end in given:
-        assert any(one.begin <= begin and end <= one.end for one in found)
-    stays = [one for one in found if one.is_stay]
+        assert any(one.begin <= begin and end <= one.end for one in stretches)
+    stays = [one for one in stretches if one.is_stay]
     assert all(one.end <= other.begin for one, other in pairwise(stays))
-    assert found == merged(found)
+    assert stretches == merged(stretches)
 
 
 def test_places_and_stays_add_up_and_say_so() -> None:
@@ -326,7 +326,7 @@ def test_a_recording_that_stands_still_is_one_stay(metres: list[float]) -> None:
 
 def test_two_fixes() -> None:
     trace, _ = walked(0.0, 500.0)
-    assert [one.is_stay for one in ends(trace)] == [False, False]
+    assert [end.is_stay for end in ends(trace)] == [False, False]
     trace, _ = walked(0.0, 5.0, step=600.0)
     assert len(ends(trace)) == 1
 

@@ -23,8 +23,8 @@ Place = tuple[float, float]
 PIECE = LASTS / 20
 
 
-def distance(one: Place, other: Place) -> float:
-    return float(np.hypot(one[0] - other[0], one[1] - other[1]))
+def distance(place: Place, other: Place) -> float:
+    return float(np.hypot(place[0] - other[0], place[1] - other[1]))
 
 
 def by_definition(trace: Trace) -> list[tuple[float, float]]:
@@ -39,8 +39,8 @@ def by_definition(trace: Trace) -> list[tuple[float, float]]:
         pieces.setdefault(int(second // PIECE), []).append(i)
     members = list(pieces.values())
     raw = [
-        (median_low(points[i][0] for i in one), median_low(points[i][1] for i in one))
-        for one in members
+        (median_low(points[i][0] for i in member), median_low(points[i][1] for i in member))
+        for member in members
     ]
     calm = [
         one
@@ -282,8 +282,8 @@ def test_a_million_fixes_take_seconds() -> None:
         times = 30 * NANOSECONDS * np.arange(count, dtype=np.int64)
         trace = Trace(times, degrees, np.zeros(count, dtype=np.intp), (0,))
         begin = time.process_time()
-        found = stays(trace)
+        intervals = stays(trace)
         took.append(time.process_time() - begin)
-        assert len(found) == 8
-        assert all(one[1] < other[0] for one, other in pairwise(found))
+        assert len(intervals) == 8
+        assert all(one[1] < other[0] for one, other in pairwise(intervals))
     assert took[1] < 30 * took[0]

@@ -40,11 +40,11 @@ def recorded(shared: Path, name: str) -> Trace:
 @pytest.mark.parametrize("name", STAYS)
 def test_stays_counted_by_hand(name: str, shared: Path) -> None:
     trace = recorded(shared, name)
-    found = stays(trace)
-    assert len(found) == STAYS[name]
-    assert all(end - begin >= 0.9 * LASTS * NANOSECONDS for begin, end in found)
-    assert all(one[1] < other[0] for one, other in pairwise(found))
-    assert np.isin(np.ravel(found), trace.times).all()
+    intervals = stays(trace)
+    assert len(intervals) == STAYS[name]
+    assert all(end - begin >= 0.9 * LASTS * NANOSECONDS for begin, end in intervals)
+    assert all(one[1] < other[0] for one, other in pairwise(intervals))
+    assert np.isin(np.ravel(intervals), trace.times).all()
 
 
 @pytest.mark.parametrize(("name", "second", "metres", "count"), VISITS)
@@ -53,6 +53,6 @@ def test_visits_counted_by_hand(
 ) -> None:
     trace = recorded(shared, name)
     latitude, longitude = trace.positions[np.argmin(np.abs(trace.seconds - second))].tolist()
-    found = visits(trace, Circle(latitude, longitude, metres))
-    assert len(found) == count
-    assert all(other[0] - one[1] >= ABSENCE * NANOSECONDS for one, other in pairwise(found))
+    intervals = visits(trace, Circle(latitude, longitude, metres))
+    assert len(intervals) == count
+    assert all(other[0] - one[1] >= ABSENCE * NANOSECONDS for one, other in pairwise(intervals))

@@ -82,8 +82,10 @@ def test_relatives_of_strays_are_found_wherever_they_stand() -> None:
 def test_readings_of_a_wrong_clock_are_left_out() -> None:
     times, _ = walked(50)
     times[-1] += 3 * YEAR
-    found = RecordedReadings(times, np.zeros(50, bool), np.linspace(20.0, 21.0, 50), "degC")
-    readings, cleaning = clean_readings(found)
+    recorded_readings = RecordedReadings(
+        times, np.zeros(50, bool), np.linspace(20.0, 21.0, 50), "degC"
+    )
+    readings, cleaning = clean_readings(recorded_readings)
     assert (len(readings), cleaning.wrong_clock) == (49, 1)
 
 

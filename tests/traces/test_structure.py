@@ -19,20 +19,20 @@ from trailveil.traces.trace import Trace
 @pytest.mark.parametrize("decimals", [4, 5, 7])
 @pytest.mark.parametrize("still", [None, (100, 200)])
 def test_an_ordinary_ride_has_none(decimals: int, still: tuple[int, int] | None) -> None:
-    found = structure_of(rounded(ride(600, 3.0, still=still, seed=4), decimals))
-    assert not found.filled_in
-    assert not found.on_a_map
-    assert found.apart == 0
-    assert found.fixes == 600
-    assert found.reach == found.window == 0
-    assert not found.smoothed
+    structure = structure_of(rounded(ride(600, 3.0, still=still, seed=4), decimals))
+    assert not structure.filled_in
+    assert not structure.on_a_map
+    assert structure.apart == 0
+    assert structure.fixes == 600
+    assert structure.reach == structure.window == 0
+    assert not structure.smoothed
 
 
 def test_repeated_positions_are_counted() -> None:
-    found = structure_of(held(ride(600, 3.0), 5))
-    assert found.repeated == 480
-    assert found.repeats
-    assert found.held > 400
+    structure = structure_of(held(ride(600, 3.0), 5))
+    assert structure.repeated == 480
+    assert structure.repeats
+    assert structure.held > 400
 
 
 def test_repeats_where_somebody_stands_still_are_none_on_the_way() -> None:
@@ -40,28 +40,28 @@ def test_repeats_where_somebody_stands_still_are_none_on_the_way() -> None:
     positions = trace.positions.copy()
     positions[400:] += positions[200] - positions[400]
     positions[200:400] = positions[200]
-    found = structure_of(replace(trace, positions=positions))
-    assert found.repeated == 200
-    assert not found.repeats
+    structure = structure_of(replace(trace, positions=positions))
+    assert structure.repeated == 200
+    assert not structure.repeats
 
 
 def test_filled_in_lines_are_counted() -> None:
     """Of 20 steps between two recorded fixes, the 19 between; a wander this slow hides some."""
-    found = structure_of(filled_in(ride(600, 3.0), 20))
-    assert found.filled_in
-    assert 480 <= found.straight <= 570
-    assert found.longest == pytest.approx(60.0)
+    structure = structure_of(filled_in(ride(600, 3.0), 20))
+    assert structure.filled_in
+    assert 480 <= structure.straight <= 570
+    assert structure.longest == pytest.approx(60.0)
 
 
 def test_a_map_is_seen() -> None:
-    found = structure_of(snapped(ride(600, 3.0), 20))
-    assert found.on_a_map
-    assert not found.filled_in
+    structure = structure_of(snapped(ride(600, 3.0), 20))
+    assert structure.on_a_map
+    assert not structure.filled_in
 
 
 def test_a_rule_by_distance_is_seen() -> None:
-    found = structure_of(by_distance(seed=3, apart=15.0))
-    assert found.apart == pytest.approx(15.0, abs=0.1)
+    structure = structure_of(by_distance(seed=3, apart=15.0))
+    assert structure.apart == pytest.approx(15.0, abs=0.1)
 
 
 @pytest.mark.parametrize("decimals", [5, 6, 7])
@@ -83,8 +83,8 @@ def test_a_speed_that_scatters_is_none_all_along(decimals: int, scatter: float, 
 def test_a_ride_with_measurement_noise_has_no_one_speed(seed: int) -> None:
     for step in (1.0, 3.0, 20.0):
         for decimals in (4, 5, 6, 7):
-            found = structure_of(rounded(ride(300, step, seed=seed), decimals))
-            assert found.speed == found.apart == 0
+            structure = structure_of(rounded(ride(300, step, seed=seed), decimals))
+            assert structure.speed == structure.apart == 0
 
 
 @pytest.mark.parametrize(("size", "least", "most"), [(9, 20, 37), (21, 45, 75), (41, 75, 150)])
@@ -92,10 +92,10 @@ def test_a_ride_with_measurement_noise_has_no_one_speed(seed: int) -> None:
 def test_the_window_of_a_moving_average_is_about_found(
     size: int, least: float, most: float, decimals: int
 ) -> None:
-    found = structure_of(rounded(smoothed(ride(2400, 3.0, seed=3), size), decimals))
-    assert least < found.window < most
-    assert found.smoothed == (size > 10)
-    assert found.filled_in or (found.reach > 60) == (size == 41)
+    structure = structure_of(rounded(smoothed(ride(2400, 3.0, seed=3), size), decimals))
+    assert least < structure.window < most
+    assert structure.smoothed == (size > 10)
+    assert structure.filled_in or (structure.reach > 60) == (size == 41)
 
 
 def test_a_longer_filter_is_found_as_one_that_reaches_too_far() -> None:

@@ -111,9 +111,11 @@ def test_a_way_that_leads_past_or_ends_before_is_no_visit() -> None:
 @pytest.mark.parametrize(
     ("one", "other"), [((-550.0, 0.0), (101.0, 0.0)), ((-200.0, 99.5), (15.0, 99.5))]
 )
-def test_a_way_at_the_greatest_speed_is_not_missed(where: Where, one: Point, other: Point) -> None:
-    seconds = round((other[0] - one[0]) / FASTEST + 0.01, 3)
-    for metres in ([one, other], [other, one]):
+def test_a_way_at_the_greatest_speed_is_not_missed(
+    where: Where, point: Point, other: Point
+) -> None:
+    seconds = round((other[0] - point[0]) / FASTEST + 0.01, 3)
+    for metres in ([point, other], [other, point]):
         assert found([0.0, seconds], metres, where, 100.0) == [(0.0, seconds)]
 
 

@@ -26,9 +26,9 @@ def trace(*places: tuple[float, float]) -> Trace:
     ],
 )
 def test_a_recording_in_one_zone_has_it(place: tuple[float, float], zone: str) -> None:
-    found = zone_of(trace(place, (place[0] + 0.01, place[1])))
-    assert found is not None
-    assert found.key == zone
+    zone_info = zone_of(trace(place, (place[0] + 0.01, place[1])))
+    assert zone_info is not None
+    assert zone_info.key == zone
 
 
 def test_a_recording_of_several_zones_has_none() -> None:

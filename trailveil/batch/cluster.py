@@ -112,10 +112,10 @@ def _outcomes(client: Any, workers: int, take: Take, address: str = "") -> Itera
 
 def _taken(take: Take, most: int) -> list[Task]:
     """The next tasks, as far as there are any now."""
-    found: list[Task] = []
-    while len(found) < most and (task := take()) is not None:
-        found.append(task)
-    return found
+    tasks: list[Task] = []
+    while len(tasks) < most and (task := take()) is not None:
+        tasks.append(task)
+    return tasks
 
 
 def _outcome(
@@ -134,9 +134,11 @@ def _outcome(
         found: tuple[list[Outcome], float] = future.result()
     except KilledWorker:
         if len(tasks) > 1:
-            alone = [([one], client.submit(work_all, [one], pure=False)) for one in tasks]
+            alone = [([task], client.submit(work_all, [task], pure=False)) for task in tasks]
             each = [_outcome(client, *one, address) for one in alone]
-            return [one for outcomes, _ in each for one in outcomes], sum(one for _, one in each)
+            return [outcome for outcomes, _ in each for outcome in outcomes], sum(
+                one for _, one in each
+            )
         line = (
             "a worker must live as long as its trace takes, got several that died of this one: "
             "give them more memory (fewer --workers), or shorten the recording"
@@ -152,15 +154,15 @@ def _quiet() -> Iterator[None]:
     """What Dask has to say of a lost connection is said by our own error."""
     known = logging.root.manager.loggerDict  # each of them has a level of its own
     names = [one for one in known if one.split(".")[0] in {"distributed", "tornado"}]
-    loggers = [logging.getLogger(one) for one in names]
+    loggers = [logging.getLogger(name) for name in names]
     before = [one.level for one in loggers]
-    for one in loggers:
-        one.setLevel(logging.CRITICAL)
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        for one, level in zip(loggers, before, strict=True):
-            one.setLevel(level)
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
 
 
 def _unreachable(address: str) -> Unavailable:

@@ -134,11 +134,11 @@ def _released(
 
 
 def _count(
-    made: Plan, there: Sequence[Visited], ledger: Ledger, key: bytes, subject: str, *, again: bool
+    plan: Plan, there: Sequence[Visited], ledger: Ledger, key: bytes, subject: str, *, again: bool
 ) -> None:
-    whole = whole_of(made, key)
-    prints = recognised(ledger, made.trace, whole)
-    release = countable(made, there, told_by(made, there), subject, None, prints)
+    whole = whole_of(plan, key)
+    prints = recognised(ledger, plan.trace, whole)
+    release = countable(plan, there, told_by(plan, there), subject, None, prints)
     with ledger.open() as book:
         count(book, release, ledger.request_id(seed_of(key, whole)), again=again)
 

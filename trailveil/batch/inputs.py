@@ -197,10 +197,12 @@ def _below(folder: Path, root: Path, outdir: Path) -> Iterator[tuple[Path, PureP
     for place, folders, names in os.walk(folder):
         here = Path(place)
         folders[:] = sorted(
-            one
-            for one in folders
-            if not one.startswith(".")
-            and not (outdir.exists() and (here / one).exists() and outdir.samefile(here / one))
+            folder
+            for folder in folders
+            if not folder.startswith(".")
+            and not (
+                outdir.exists() and (here / folder).exists() and outdir.samefile(here / folder)
+            )
         )
         for name in sorted(names):
             if not name.startswith("."):

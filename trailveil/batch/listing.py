@@ -73,7 +73,7 @@ def check_listing(path: Path, outdir: Path, stated: Sequence[str], *, overwrite:
 
 def write_listing(
     path: Path,
-    found: Inputs,
+    inputs: Inputs,
     told: Iterable[TripOutcome],
     rules_of: Callable[[Trip], Rules],
     manifest: Manifest,
@@ -89,9 +89,9 @@ def write_listing(
     why = {one.output: (one.kind, one.line) for one in told if one.status == REFUSED}
 
     def lines() -> Iterator[dict[str, Any]]:
-        for name, error in found.failed:
+        for name, error in inputs.failed:
             yield _refused(why_of(error), trace=name)
-        for item in found.items:
+        for item in inputs.items:
             about = {"trace": item.name, "subject": item.subject}
             output = item.output.relative_to(outdir).as_posix()
             row = manifest.row(output)
@@ -160,13 +160,13 @@ def _guaranteed(request: Request, epsilon: float) -> dict[str, Any]:
     mu = mu_for(max(epsilon, request.epsilon), request.order)
     if request.leave is not None:
         mu = rounded_up(mu_for(epsilon, request.order))
-    found = Guarantee(mu, request.order)
+    guarantee = Guarantee(mu, request.order)
     return {
-        "epsilon": found.epsilon,
-        "order": found.order,
-        "mu": found.mu,
-        "odds_factor_99": found.odds(CONFIDENCE),
-        "advantage": found.advantage,
+        "epsilon": guarantee.epsilon,
+        "order": guarantee.order,
+        "mu": guarantee.mu,
+        "odds_factor_99": guarantee.odds(CONFIDENCE),
+        "advantage": guarantee.advantage,
     }
 
 

@@ -75,10 +75,10 @@ class Manifest:
         """Write rows over those of the same outputs: durable, and all of them or none."""
         values = [
             (
-                *(one.output, one.name, one.status, one.source, one.rules, one.sha256, one.before),
-                json.dumps(one.about, sort_keys=True),
+                *(row.output, row.name, row.status, row.source, row.rules, row.sha256, row.before),
+                json.dumps(row.about, sort_keys=True),
             )
-            for one in rows
+            for row in rows
         ]
         with _refusing(self.path), self.connection:
             self.connection.executemany(

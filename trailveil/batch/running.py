@@ -223,8 +223,8 @@ class _Run:
         with self._setting.ledger.open(self._known) as book:
             book.let_go(number)
 
-    def _put(self, one: Ready, row: Row) -> None:
-        output = self._under_way[one.number].output
+    def _put(self, ready: Ready, row: Row) -> None:
+        output = self._under_way[ready.number].output
         if row.before != row.sha256:
             try:
                 output.parent.mkdir(parents=True, exist_ok=True)
@@ -233,7 +233,7 @@ class _Run:
                 raise UnwritableOutput(
                     f"the output must be writable, got the error '{reason}': {named(output)}"
                 ) from error
-            put(one.aside, output, overwrite=bool(row.before))
+            put(ready.aside, output, overwrite=bool(row.before))
 
     def _rows_of_refused(
         self, coming: dict[int, Row], told: dict[int, TripOutcome]
@@ -277,7 +277,7 @@ class _Run:
     def _digest(self, item: Trip, rules: Rules) -> bytes:
         """A keyed digest of all that was asked of a trace, of whom and under which key."""
         asked = [rules.statement, item.subject.encode(), name_of(self._setting.key)]
-        places = [one.seed(self._setting.key) for one in self._places]
+        places = [place.seed(self._setting.key) for place in self._places]
         whole = [b"rules of a batch", bytes([DESIGN_VERSION]), *asked, *places]
         return derive(self._setting.ledger.key, whole)
 

@@ -81,8 +81,8 @@ def read_part(path: Path, part: TableRows, wanted: Sequence[str], most: int) -> 
 
     state = path.stat()
     groups = [
-        _group(path, (state.st_ino, state.st_size, state.st_mtime_ns), one, part.column, *wanted)
-        for one in part.groups
+        _group(path, (state.st_ino, state.st_size, state.st_mtime_ns), group, part.column, *wanted)
+        for group in part.groups
     ]
     rows = [table.take(places[part.value]) for table, places in groups if part.value in places]
     out = io.BytesIO()
@@ -120,7 +120,7 @@ def _in_parquet(
                     raise _several_people(where)
         count = file.num_row_groups
     parts = [TableRows(column, value, tuple(own)) for value, own in groups.items()]
-    return [(one, people[one.value]) for one in parts], count
+    return [(part, people[part.value]) for part in parts], count
 
 
 def _coded(column: Any, where: str) -> tuple[list[Any], NDArray[np.intp], NDArray[np.intp]]:
@@ -199,7 +199,7 @@ def _in_text(
             if people.setdefault(value, person) != person:
                 raise _several_people(where)
     parts = [TableRows(column, value, (), head, tuple(own)) for value, own in spans.items()]
-    return [(one, people[one.value]) for one in parts], 1
+    return [(part, people[part.value]) for part in parts], 1
 
 
 def _lines(

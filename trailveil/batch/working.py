@@ -119,10 +119,10 @@ def work_all(tasks: Sequence[Task]) -> tuple[list[Outcome], float]:
     return found, time.monotonic() - begun
 
 
-def _once_durable(made: Outcome, wait: "Future[None] | None") -> Outcome:
+def _once_durable(outcome: Outcome, wait: "Future[None] | None") -> Outcome:
     if wait is not None:
         wait.result()
-    return made
+    return outcome
 
 
 def _told(task: Task, act: Callable[[], Outcome]) -> Outcome:
@@ -211,19 +211,19 @@ def _work(task: Task, *, durable: bool) -> Ready:
     )
 
 
-def promised(made: Plan, fixes: int) -> dict[str, Any]:
+def promised(plan: Plan, fixes: int) -> dict[str, Any]:
     """What is promised of a release, and what it costs; no time, and nothing of a place."""
-    request = made.request
-    variances, rows = made.mechanism.variances, made.mechanism.rows
-    whole = request.method is Method.EVERYWHERE or not made.findings
-    epsilon = max((one.guarantee.epsilon for one in made.findings), default=request.epsilon)
+    request = plan.request
+    variances, rows = plan.mechanism.variances, plan.mechanism.rows
+    whole = request.method is Method.EVERYWHERE or not plan.findings
+    epsilon = max((finding.guarantee.epsilon for finding in plan.findings), default=request.epsilon)
     return {
         "fixes": fixes,
         "released": int(rows.size),
         "epsilon": request.epsilon if whole else epsilon,
         "radius_m": request.radius,
         "order": request.order,
-        "withheld_min": round(withheld(made.trace.seconds, rows) / 60, 1),
+        "withheld_min": round(withheld(plan.trace.seconds, rows) / 60, 1),
         "rms_m": float(np.sqrt(2) * np.sqrt(np.sum(variances) / max(rows.size, 1))),
         "largest_rms_m": float(np.sqrt(2) * np.sqrt(np.max(variances, initial=0.0))),
         "mechanism": request.method.value,

@@ -105,10 +105,10 @@ def summary(trace: Trace) -> Summary:
     metres = placed(trace.positions)[1] / MICRO if len(trace) else np.zeros((0, 2))
     seconds, way = _steps(trace, metres)
     median, fast = _quantiles(way / seconds, seconds)
-    found = stays(trace)
-    stopped = sum(end - begin for begin, end in found) / NANOSECONDS
+    intervals = stays(trace)
+    stopped = sum(end - begin for begin, end in intervals) / NANOSECONDS
     length = float(way.sum())
-    return Summary(len(trace), trace.duration, length, median, fast, len(found), stopped)
+    return Summary(len(trace), trace.duration, length, median, fast, len(intervals), stopped)
 
 
 def compare(before: Trace, after: Trace) -> Utility:
@@ -257,20 +257,20 @@ def _quantiles(values: FloatArray, weights: FloatArray) -> list[float]:
 def _stops_kept(before: Trace, after: Trace) -> int:
     others = stays(after)
     return sum(
-        any(_overlap(one, other) and _near(before, after, one, other) for other in others)
-        for one in stays(before)
+        any(_overlap(stay, other) and _near(before, after, stay, other) for other in others)
+        for stay in stays(before)
     )
 
 
-def _overlap(one: Interval, other: Interval) -> bool:
-    both = min(one[1], other[1]) - max(one[0], other[0])
-    return 2 * both > min(one[1] - one[0], other[1] - other[0])
+def _overlap(interval: Interval, other: Interval) -> bool:
+    both = min(interval[1], other[1]) - max(interval[0], other[0])
+    return 2 * both > min(interval[1] - interval[0], other[1] - other[0])
 
 
-def _near(before: Trace, after: Trace, one: Interval, other: Interval) -> bool:
+def _near(before: Trace, after: Trace, interval: Interval, other: Interval) -> bool:
     frame, lattice = placed(before.positions)
     there = frame.to_lattice(_within(after, other)) / MICRO
-    own = lattice[_rows(before, one)] / MICRO
+    own = lattice[_rows(before, interval)] / MICRO
     away = np.hypot(*(np.median(there, axis=0) - np.median(own, axis=0)))
     return bool(away <= WITHIN)
 

@@ -145,9 +145,9 @@ def beyond_fixes(
     cut = np.zeros(len(trace), dtype=np.bool_)
     for part in _parts(report, trace.times):
         cut |= part.silent | (part.away == 0)
-    found = further(*files(original, released), trace.positions, cut, fixes, keep)
-    yield Check("the file holds its fixes, the listed fields and nothing else", not found)
-    for one in found:
+    leaks = further(*files(original, released), trace.positions, cut, fixes, keep)
+    yield Check("the file holds its fixes, the listed fields and nothing else", not leaks)
+    for one in leaks:
         yield Check(f"the file holds no {one.kind.value} ({one.count}, at {one.where})", False)
 
 
@@ -258,7 +258,7 @@ def _places(
     off[:, 1] = (off[:, 1] + 180) % 360 - 180
     step = float(report["mechanism"]["grid_deg"])
     near = _WRITTEN if report["mechanism"]["name"] == "cut" else max(step, 1 / MICRO)
-    noise = np.hstack([np.zeros((rows.size, 0)), *(one.columns() for one in parts)])
+    noise = np.hstack([np.zeros((rows.size, 0)), *(part.columns() for part in parts)])
     still = ~np.any(noise, axis=1)
     same = bool(np.all(np.abs(off[still]) <= near))
     yield Check(f"all {int(still.sum())} fixes outside of cuts and noise are as recorded", same)

@@ -78,7 +78,7 @@ def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str,
             "of it is not known: state the options that protect was given.",
             err=True,
         )
-        if all(one.file is None for one in outcomes):
+        if all(outcome.file is None for outcome in outcomes):
             raise Refused(
                 f"an attack must have something to go by, got none that has: {named(released)}; "
                 "name others (--attack), or state the options that protect was given"
@@ -123,7 +123,7 @@ def _alone(
 ) -> list[AttackOutcome]:
     fixes = file.frame.to_lattice(trace.positions) / MICRO
     view = Evidence(trace.seconds[file.rows], file.places[None])
-    spans = [one.seconds(trace) for one in request.stretches]
+    spans = [stretch.seconds(trace) for stretch in request.stretches]
     recorded = (trace.seconds, fixes)
     return list(attacked_alone(view, recorded, spans, request.kernel, names, **beside))
 

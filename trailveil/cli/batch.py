@@ -136,14 +136,14 @@ def batch(**options: Any) -> None:
         click.get_current_context().exit(1)
 
 
-def _overspent(ledger: Ledger, found: Inputs) -> list[str]:
+def _overspent(ledger: Ledger, inputs: Inputs) -> list[str]:
     """A warning for each place with a name of which all releases tell more than was stated."""
     places = load_places(ledger)
     if not places:
         return []
     with ledger.open() as book:
-        subjects = dict.fromkeys(item.subject for item in found.items)
-        every = {one: places_told(book, places, one) for one in subjects}
+        subjects = dict.fromkeys(item.subject for item in inputs.items)
+        every = {subject: places_told(book, places, subject) for subject in subjects}
     lines = {one: past_what_was_stated(told) for one, told in every.items()}
     alone = len(subjects) == 1
     return [line if alone else f"{one}: {line}" for one in lines for line in lines[one]]
@@ -162,7 +162,7 @@ def _rules(options: dict[str, Any]) -> Rules:
     )
 
 
-def _rules_of(options: dict[str, Any], rules: Rules, found: Inputs) -> Callable[[Trip], Rules]:
+def _rules_of(options: dict[str, Any], rules: Rules, inputs: Inputs) -> Callable[[Trip], Rules]:
     """The rules of each trace, checked before any work is done."""
     path = options["table"]
     if path is None:
@@ -170,7 +170,7 @@ def _rules_of(options: dict[str, Any], rules: Rules, found: Inputs) -> Callable[
     if options["everywhere"]:
         raise click.UsageError("--rules must come without --everywhere: state one of them")
     own = {name: one.over(rules) for name, one in read_rules(path).items()}
-    there = [*(item.name for item in found.items), *(name for name, _ in found.failed)]
+    there = [*(item.name for item in inputs.items), *(name for name, _ in inputs.failed)]
     check_rules(own, there, named(path))
     return lambda item: own.get(item.name, rules)
 
@@ -235,25 +235,25 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _told(running: Iterator[TripOutcome], found: Inputs) -> list[TripOutcome]:
+def _told(running: Iterator[TripOutcome], inputs: Inputs) -> list[TripOutcome]:
     """What became of all."""
-    told = [TripOutcome(name, Path(), REFUSED, {}, *why_of(error)) for name, error in found.failed]
-    for one in watched(running, len(found.items), "protecting"):
+    told = [TripOutcome(name, Path(), REFUSED, {}, *why_of(error)) for name, error in inputs.failed]
+    for one in watched(running, len(inputs.items), "protecting"):
         told.append(one)
     return told
 
 
-def summed(found: Inputs, told: Sequence[TripOutcome]) -> dict[str, Any]:
+def summed(inputs: Inputs, told: Sequence[TripOutcome]) -> dict[str, Any]:
     """The summary of a run, JSON-able."""
     states = Counter(one.status for one in told)
     good = [one for one in told if one.status != REFUSED]
     return {
-        "traces": len(found.items) + len(found.failed),
+        "traces": len(inputs.items) + len(inputs.failed),
         "protected": states[PROTECTED],
         "as_before": states[SAME],
         "refused": states[REFUSED],
         "refused_by": dict(Counter(one.kind for one in told if one.status == REFUSED)),
-        "other_files": found.others,
+        "other_files": inputs.others,
         "fixes": sum(one.about["fixes"] for one in good),
         "withheld_min": {
             "total": sum(one.about["withheld_min"] for one in good),

@@ -158,17 +158,17 @@ def _picture(result: "Calibration", plot: Path) -> bytes:
     return panels(result, plot.suffix.lower())
 
 
-def _as_object(result: "Calibration", found: "Recorded", plot: Path | None) -> dict[str, Any]:
+def _as_object(result: "Calibration", recorded: "Recorded", plot: Path | None) -> dict[str, Any]:
     from trailveil.report.calibration import calibration_record
 
-    files = {"twice": found.twice, "unreadable": list(found.unreadable)}
+    files = {"twice": recorded.twice, "unreadable": list(recorded.unreadable)}
     return calibration_record(result) | files | {"plot": None if plot is None else str(plot)}
 
 
-def _as_text(result: "Calibration", found: "Recorded", plot: Path | None) -> list[str]:
+def _as_text(result: "Calibration", recorded: "Recorded", plot: Path | None) -> list[str]:
     from trailveil.report.calibration import calibration_text
 
     lines = calibration_text(result)
-    if found.twice:
-        lines.append(f"Left out {found.twice} files with the content of another.")
+    if recorded.twice:
+        lines.append(f"Left out {recorded.twice} files with the content of another.")
     return lines if plot is None else [*lines, f"Picture: {plot}"]

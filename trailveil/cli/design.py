@@ -319,7 +319,7 @@ def _described(
                 "epsilon": tight.epsilon,
                 "epsilon_paper": paper,
                 "interval": 2 * outcome.deviation,
-                "left": {one.adversary: one.least for one in outcome.exposures},
+                "left": {exposure.adversary: exposure.least for exposure in outcome.exposures},
             }
         )
     return {
@@ -348,7 +348,7 @@ def _certify(
     radii = [one.radius or radius for one in asked] if asked else [radius] * len(mus)
     whole = certify(
         prior,
-        [one.secret for one in certificate.outcomes],
+        [outcome.secret for outcome in certificate.outcomes],
         mechanism,
         _ADVERSARIES[options["adversary"]],
         [Guarantee(mu, options["order"]) for mu in mus],

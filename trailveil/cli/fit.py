@@ -165,7 +165,7 @@ def _readings(files: Sequence[Path], column: str | None, unit: str | None) -> li
     """Readings of tables, of one unit. Only lengths of time matter here, so any zone will do."""
     from trailveil.traces.loading import load_readings
 
-    found = [load_readings(one, column=column, unit=unit, assume_utc=True)[0] for one in files]
+    found = [load_readings(file, column=column, unit=unit, assume_utc=True)[0] for file in files]
     if len({one.unit for one in found}) > 1:
         raise InvalidValue("readings must be in one unit for a fit, got several: state --unit")
     return found

@@ -40,7 +40,7 @@ def show(subject: str | None, *, as_json: bool) -> None:
     ledger = user_ledger()
     with ledger.open() as book:
         found = [_entry(book, one) for one in book.standing(subject)]
-        places = [one for one in load_places(ledger) if not one.gone]
+        places = [load_place for load_place in load_places(ledger) if not load_place.gone]
         told = [
             {"subject": whose, **told_of(one)}
             for whose in dict.fromkeys(one["subject"] for one in found)
@@ -82,19 +82,19 @@ def verify() -> None:
     click.echo(f"The ledger is whole: {standing} release{'s' * (standing != 1)} count.")
 
 
-def _entry(book: Book, one: LedgerRow) -> dict[str, Any]:
-    body = book.body(one.number)
+def _entry(book: Book, ledger_row: LedgerRow) -> dict[str, Any]:
+    body = book.body(ledger_row.number)
     return {
-        "number": one.number,
-        "made_utc": _in_utc(one.made),
-        "subject": one.subject,
-        "series": one.series or None,
-        "begin_utc": _in_utc(one.begin),
-        "end_utc": _in_utc(one.end),
+        "number": ledger_row.number,
+        "made_utc": _in_utc(ledger_row.made),
+        "subject": ledger_row.subject,
+        "series": ledger_row.series or None,
+        "begin_utc": _in_utc(ledger_row.begin),
+        "end_utc": _in_utc(ledger_row.end),
         "mechanism": body.get("mechanism"),
         "parts": body.get("parts", []),
         "places": body.get("places", []),
-        "epsilon": one.epsilon,
+        "epsilon": ledger_row.epsilon,
         "total": body.get("total"),
     }
 

@@ -132,7 +132,11 @@ def add(**options: Any) -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def list_places(*, where: bool, as_json: bool) -> None:
     """List the places that have names; where they are only if asked."""
-    found = [_told(one, where=where) for one in load_places(user_ledger()) if not one.gone]
+    found = [
+        _told(load_place, where=where)
+        for load_place in load_places(user_ledger())
+        if not load_place.gone
+    ]
     if as_json:
         click.echo(json.dumps({"places": found}))
         return
@@ -167,17 +171,17 @@ def remove(name: str, *, forget: bool) -> None:
 
 def _remove(ledger: Ledger, name: str, *, forget: bool) -> None:
     places = load_places(ledger)
-    if not any(one.name == name and (forget or not one.gone) for one in places):
+    if not any(place.name == name and (forget or not place.gone) for place in places):
         raise Refused(
             f"a place must be one that has a name, got none of the name {name!r}: see `trailveil "
             "place list`"
         )
-    rest = [one for one in places if one.name != name]
-    gone = [replace(one, gone=True) for one in places if one.name == name]
+    rest = [place for place in places if place.name != name]
+    gone = [replace(place, gone=True) for place in places if place.name == name]
     save_places(ledger, rest if forget else [*rest, *gone])
 
 
-def cut_minutes(one: Place, ways: int) -> dict[str, float | None]:
+def cut_minutes(place: Place, ways: int) -> dict[str, float | None]:
     """Minutes beyond a visit at an end of a recording that are cut, by activity.
 
     For so many visits together; None for more than a day.
@@ -186,11 +190,11 @@ def cut_minutes(one: Place, ways: int) -> dict[str, float | None]:
     for name, floor in ACTIVITIES.items():
         asked = Request((), floor=floor)
         try:
-            seconds = least_cut(asked.slowest, one.variance * ways / one.ways, 1)
+            seconds = least_cut(asked.slowest, place.variance * ways / place.ways, 1)
         except Refused:
             found[name] = None
         else:
-            found[name] = max(seconds + asked.uncertain, one.withhold or 0.0) / 60
+            found[name] = max(seconds + asked.uncertain, place.withhold or 0.0) / 60
     return found
 
 
@@ -213,23 +217,23 @@ def _moved(metres: float | None) -> str:
     )
 
 
-def _at(made: Place, seconds: float) -> str:
-    size = float(np.linalg.norm(made.noise.at(np.array([seconds]), [(0.0, 0.0)])))
+def _at(place: Place, seconds: float) -> str:
+    size = float(np.linalg.norm(place.noise.at(np.array([seconds]), [(0.0, 0.0)])))
     return f"{2**0.5 * size:,.0f} m"
 
 
-def _told(one: Place, *, where: bool) -> dict[str, Any]:
-    at = one.circle
+def _told(place: Place, *, where: bool) -> dict[str, Any]:
+    at = place.circle
     found = {
-        "name": one.name,
-        "radius_m": one.radius,
-        "epsilon": one.epsilon,
-        "order": one.order,
-        "ways": one.ways,
-        "withhold_s": one.withhold,
-        "prior": one.prior,
-        "adversaries": [who.value for who in one.who],
-        "cut_min": cut_minutes(one, one.ways),
-        "moved_m": None if one.designed_noise is None else float(2**0.5 * one.noise.std),
+        "name": place.name,
+        "radius_m": place.radius,
+        "epsilon": place.epsilon,
+        "order": place.order,
+        "ways": place.ways,
+        "withhold_s": place.withhold,
+        "prior": place.prior,
+        "adversaries": [who.value for who in place.who],
+        "cut_min": cut_minutes(place, place.ways),
+        "moved_m": None if place.designed_noise is None else float(2**0.5 * place.noise.std),
     }
     return {**found, "near": f"{at.latitude},{at.longitude},{said(at.metres)}"} if where else found

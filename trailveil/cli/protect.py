@@ -103,14 +103,14 @@ def protect(**options: Any) -> None:
     reports_of(options).check(*read, output)
     ledger, subject = user_ledger(), options["subject"]
     there = known_places(ledger, trace, subject=subject, key=key)
-    made = _planned(trace, wanted, chosen, there, ledger, options, key)
-    found, done = _published(made, cleaning, there, ledger, output, retiming, options, key)
+    plan = _planned(trace, wanted, chosen, there, ledger, options, key)
+    found, done = _published(plan, cleaning, there, ledger, output, retiming, options, key)
     if options["as_json"]:
         click.echo(json.dumps(found))
     elif options["explain"]:
         click.echo(text(found))
     else:
-        for line in sketch(made, done.traces[0]) if on_terminal() else ():
+        for line in sketch(plan, done.traces[0]) if on_terminal() else ():
             click.echo(line)
         click.echo(brief(found, _audit(output, options), coloured=on_terminal(colours=True)))
     if options["output"] is None and output.suffix.lower() != source.suffix.lower():
@@ -133,7 +133,7 @@ def _audit(output: Path, options: dict[str, Any]) -> str:
 
 
 def _published(
-    made: Plan,
+    plan: Plan,
     cleaning: Cleaning,
     there: Sequence[Visited],
     ledger: Ledger,
@@ -146,7 +146,7 @@ def _published(
     overwrite = options["overwrite"]
     told = partial(
         record,
-        *(made, cleaning),
+        *(plan, cleaning),
         retiming=retiming,
         keep=options["keep"],
         there=there,
@@ -154,7 +154,7 @@ def _published(
 
     reports = reports_of(options)
     in_full = options["explain"] or options["as_json"] or reports.private
-    instead = other_prices(made, cache_of(ledger)) if in_full else ()
+    instead = other_prices(plan, cache_of(ledger)) if in_full else ()
 
     def whole(done: Published, called: str) -> dict[str, Any]:
         return told(
@@ -166,7 +166,7 @@ def _published(
         )
 
     with commit(
-        *(made, ledger),
+        *(plan, ledger),
         again=options["again"],
         key=key,
         retiming=retiming,
@@ -177,7 +177,7 @@ def _published(
         done = receipt.published
         public = partial(told, output=output.name, further=done.further, private=False)
         own = partial(whole, done, output.name)
-        beside = _staged(reports, (made, there), done, public, own)
+        beside = _staged(reports, (plan, there), done, public, own)
         with receipt.staged(output, overwrite=overwrite) as put, beside as put_beside:
             receipt.put(put, put_beside)
     return whole(done, file_named(output)), done

@@ -64,18 +64,18 @@ def protect_readings(source: Path, output: Path, options: dict[str, Any], given:
     whose = {"series": readings.column, "subject": options["subject"], "key": key}
     check_released_readings(ledger, readings, request, again=again, **whose)
     with waiting(f"designing noise for {len(readings)} readings"):
-        made = plan_readings(readings, request)
-    told = partial(record_readings, made, cleaning, retiming=retiming)
+        readings_plan = plan_readings(readings, request)
+    told = partial(record_readings, readings_plan, cleaning, retiming=retiming)
 
     reports, zone = reports_of(options), options["zone"]
 
     def whole(done: Published, called: str = file_named(output)) -> dict[str, Any]:
         return told(output=called, further=done.further, zone=zone)
 
-    with commit_readings(made, ledger, again=again, retiming=retiming, **whose) as receipt:
+    with commit_readings(readings_plan, ledger, again=again, retiming=retiming, **whose) as receipt:
         done = receipt.published
         public = partial(told, output=output.name, further=done.further, private=False)
-        beside = _staged(reports, made, done, public, partial(whole, done, output.name))
+        beside = _staged(reports, readings_plan, done, public, partial(whole, done, output.name))
         with receipt.staged(output, overwrite=options["overwrite"]) as put, beside as put_beside:
             receipt.put(put, put_beside)
     found = whole(done)
@@ -88,7 +88,7 @@ def protect_readings(source: Path, output: Path, options: dict[str, Any], given:
 
 def _staged(
     reports: Reports,
-    made: ReadingsPlan,
+    readings_plan: ReadingsPlan,
     done: Published,
     public: Callable[[], dict[str, Any]],
     whole: Callable[[], dict[str, Any]],
@@ -107,7 +107,7 @@ def _staged(
     def private(found: dict[str, Any]) -> bytes:
         from trailveil.report.pages_readings import private_page_readings
 
-        return private_page_readings(found, made, done.readings[0])
+        return private_page_readings(found, readings_plan, done.readings[0])
 
     return reports.staged(for_others, page, whole, private)
 

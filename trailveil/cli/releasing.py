@@ -86,16 +86,16 @@ def retiming_of(options: dict[str, Any], output: Path | None) -> Retiming:
     Raises UnwritableOutput for a format that cannot do without them, and wrong usage for cut and
     noise together, of which `audit` could not tell which fix is which.
     """
-    found = Retiming(options["step"], options["shift"], options["drop"])
-    if found.drop and (
+    retiming = Retiming(options["step"], options["shift"], options["drop"])
+    if retiming.drop and (
         options["mechanism"] == "both" or (options["mechanism"] == "noise" and options["withhold"])
     ):
         raise click.UsageError(
             "--drop-times must come with --mechanism cut, or noise that cuts nothing"
         )
-    if found.drop and output is not None:
+    if retiming.drop and output is not None:
         check_untimed(output.suffix)
-    return found
+    return retiming
 
 
 def naive_zone(options: dict[str, Any]) -> ZoneInfo | None:

@@ -102,8 +102,8 @@ class Reports:
                 puts.append(files.enter_context(self._file(self.private, data, own=True)))
 
             def put() -> None:
-                for one in puts:
-                    one()
+                for put in puts:
+                    put()
 
             yield put
 

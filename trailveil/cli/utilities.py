@@ -35,7 +35,7 @@ def utility_of_folders(original: Path, released: Path, options: dict[str, Any]) 
             f"{named(released)}; walk.private.gpx, or walk.gpx, is taken for a release of walk.gpx"
         )
     with waiting(f"comparing {len(pairs)} pairs of files"):
-        found = together((_pair(*one, options) for one in pairs), options["cell"])
+        found = together((_pair(*pair, options) for pair in pairs), options["cell"])
     return {"utility": together_record(found, options["cell"])}
 
 

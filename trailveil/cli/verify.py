@@ -102,7 +102,7 @@ def _of_files(
     trace, _ = load_trace(original, zone=zone, **asked)
     fixes = read(released, ALL, most=options["most"])
     names = (original, released)
-    both = [(str(one), load(one, size_of(options["most"]))) for one in names]
+    both = [(str(name), load(name, size_of(options["most"]))) for name in names]
     try:
         found = list(compared(report, trace, fixes))
         return [*found, *beyond_fixes(report, both[0], both[1], trace, fixes)]

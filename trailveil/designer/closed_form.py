@@ -138,9 +138,9 @@ class _Problem:
 
     def least_loss(self, trace: float) -> float:
         """loss(T), from below."""
-        found = conditioned_posterior(self.joint(trace), self.secret)
+        posterior = conditioned_posterior(self.joint(trace), self.secret)
         precision, doubt = known_precision(self.judge, self.secret, NOTHING_KNOWN)
-        highest = float(found.covariance[0, 0] + found.slack[0]) * (1 + 4 * UNIT_ROUNDOFF)
+        highest = float(posterior.covariance[0, 0] + posterior.slack[0]) * (1 + 4 * UNIT_ROUNDOFF)
         return 1.0 / highest - float(precision[0, 0]) - doubt
 
 

@@ -120,7 +120,7 @@ def design(
         raise InvalidValue(f"mechanism must be one of {', '.join(makers)}, got {mechanism}")
     made, bound = makers[Kind(mechanism)](wanted)
     outcomes = _outcomes(prior, secrets, made, wanted.adversaries)
-    worst = max(one.loss.largest for one in outcomes)
+    worst = max(outcome.loss.largest for outcome in outcomes)
     reached = float(cost @ made.variances) if budget is None else worst
     gap = None if bound is None else _gap(reached, bound)
     return made, Certificate(tuple(outcomes), bound, gap)
@@ -204,12 +204,15 @@ class _Wanted:
         times = self.prior.times
         if self.secrets is None:
             return [np.array([index]) for index in range(times.size)]
-        if any(not one.recorded or np.any(one.weights != np.eye(one.size)) for one in self.secrets):
+        if any(
+            not secret.recorded or np.any(secret.weights != np.eye(secret.size))
+            for secret in self.secrets
+        ):
             raise Unavailable(
                 "the paper's programs must have recorded values for secrets, got a mean or a "
                 "difference; use --mechanism optimal"
             )
-        return [np.searchsorted(times, one.times) for one in self.secrets]
+        return [np.searchsorted(times, secret.times) for secret in self.secrets]
 
     def existing(self) -> Mechanism:
         """The floor, as a mechanism."""
@@ -311,8 +314,8 @@ def _for_budget_or_bound(wanted: _Wanted, make: Callable[[float], Mechanism]) ->
     if wanted.budget is not None:
         return make(wanted.budget)
 
-    def worst(made: Mechanism) -> float:
-        return wanted.worst(_outcomes(wanted.prior, wanted.secrets, made))
+    def worst(mechanism: Mechanism) -> float:
+        return wanted.worst(_outcomes(wanted.prior, wanted.secrets, mechanism))
 
     def excess(log_trace: float) -> float:
         return float(np.log(max(worst(make(float(np.exp(log_trace)))), _HARDLY_ANY)))
@@ -330,12 +333,12 @@ def _for_budget_or_bound(wanted: _Wanted, make: Callable[[float], Mechanism]) ->
 def _outcomes(
     prior: Prior,
     secrets: Sequence[Secret] | None,
-    made: Mechanism,
+    mechanism: Mechanism,
     adversaries: Sequence[Adversary] = (PLAIN,),
 ) -> list[Outcome]:
     if secrets is None:
         every = Secret("every", prior.times, np.eye(prior.times.size), recorded=True)
-        found = marginal_losses(prior, every, made)
+        found = marginal_losses(prior, every, mechanism)
         alone = [
             Secret("basic", prior.times[i : i + 1], np.eye(1), True) for i in range(found.size)
         ]
@@ -344,9 +347,9 @@ def _outcomes(
             for secret, loss in zip(alone, found, strict=True)
         ]
     if tuple(adversaries) == (PLAIN,):
-        pairs = zip(secrets, losses(prior, secrets, made), strict=True)
+        pairs = zip(secrets, losses(prior, secrets, mechanism), strict=True)
         return [_outcome(prior, secret, loss) for secret, loss in pairs]
-    return [_against(prior, secret, made, adversaries) for secret in secrets]
+    return [_against(prior, secret, mechanism, adversaries) for secret in secrets]
 
 
 def _outcome(prior: Prior, secret: Secret, loss: Loss) -> Outcome:
@@ -355,12 +358,12 @@ def _outcome(prior: Prior, secret: Secret, loss: Loss) -> Outcome:
 
 
 def _against(
-    prior: Prior, secret: Secret, made: Mechanism, adversaries: Sequence[Adversary]
+    prior: Prior, secret: Secret, mechanism: Mechanism, adversaries: Sequence[Adversary]
 ) -> Outcome:
     """The worst of what adversaries learn of one secret, by the tight bound."""
     found, worst = [], []
     for adversary in adversaries:
-        seen = exposures(prior, secret, made, adversary)
+        seen = exposures(prior, secret, mechanism, adversary)
         bounds = [tight_bound([one.learnt], 1.0) for one in seen]
         at = int(np.argmax(bounds))
         found.append(seen[at])

@@ -92,14 +92,14 @@ class _Problem:
         self.back = inverse
         self.limits = [
             Limit(
-                inverse @ one.form @ inverse.T,
-                self.root.T @ one.fixed,
-                np.linalg.qr(self.root.T @ one.free)[0],
-                one.bound,
+                inverse @ limit.form @ inverse.T,
+                self.root.T @ limit.fixed,
+                np.linalg.qr(self.root.T @ limit.free)[0],
+                limit.bound,
             )
-            for one in limits
+            for limit in limits
         ]
-        self.bounds = np.array([one.bound for one in limits])
+        self.bounds = np.array([limit.bound for limit in limits])
         self.pairs = [np.triu_indices(size) for size in blocks]
         self.twice = np.concatenate([np.where(i == j, 1.0, 2.0) for i, j in self.pairs])
 
@@ -122,12 +122,12 @@ class _Problem:
         """The least that each false track costs (n,), and the factor of K."""
         factor = self._factor(covariance)
         found = []
-        for one in self.limits:
-            fixed = solve_triangular(factor, one.fixed, lower=True)
-            free = solve_triangular(factor, one.free, lower=True)
-            gram = free.T @ free + one.free.T @ one.form @ one.free
-            along = free.T @ fixed + one.free.T @ (one.form @ one.fixed)
-            whole = fixed @ fixed + one.fixed @ one.form @ one.fixed
+        for limit in self.limits:
+            fixed = solve_triangular(factor, limit.fixed, lower=True)
+            free = solve_triangular(factor, limit.free, lower=True)
+            gram = free.T @ free + limit.free.T @ limit.form @ limit.free
+            along = free.T @ fixed + limit.free.T @ (limit.form @ limit.fixed)
+            whole = fixed @ fixed + limit.fixed @ limit.form @ limit.fixed
             found.append(float(whole - along @ np.linalg.solve(gram, along)))
         return np.array(found), factor
 
@@ -135,10 +135,10 @@ class _Problem:
         """Costs (n,), tracks (n, m) and curvatures (n, m, m), where K is the identity."""
         size = factor.shape[0]
         costs, tracks, curved = [], [], []
-        for one in self.limits:
-            form = factor.T @ one.form @ factor
-            fixed = solve_triangular(factor, one.fixed, lower=True)
-            free = np.linalg.qr(solve_triangular(factor, one.free, lower=True))[0]
+        for limit in self.limits:
+            form = factor.T @ limit.form @ factor
+            fixed = solve_triangular(factor, limit.fixed, lower=True)
+            free = np.linalg.qr(solve_triangular(factor, limit.free, lower=True))[0]
             moved = free + form @ free
             root = cholesky(free.T @ moved, lower=True)
             track = fixed - free @ cho_solve((root, True), moved.T @ fixed)

@@ -83,8 +83,8 @@ def noise_everywhere(person: PriorMovement, assumed: Assumed, bound: float) -> E
         variances = np.array([term.std**2 for term in terms])
         return Everywhere(Sum(tuple(terms)), tuple(worst(person, assumed, noise, variances)))
 
-    def excess(one: Everywhere) -> float:
-        return one.loss / bound - 1.0
+    def excess(everywhere: Everywhere) -> float:
+        return everywhere.loss / bound - 1.0
 
     # Losses fall at most as fast as the noise grows: these steps come near from above.
     trace = total

@@ -147,9 +147,9 @@ def _block(kept: _Kept, secrets: list[Indices]) -> _Shape:
     inner: FloatArray = np.eye(others.size)
     if kept.basis.shape[1] < others.size:
         inner = np.asarray(qr(kept.basis[others], mode="economic")[0], dtype=np.float64)
-    rest = cp.Variable((inner.shape[1],) * 2, PSD=True)
+    variable = cp.Variable((inner.shape[1],) * 2, PSD=True)
     empty = np.zeros((union.size, inner.shape[1]))
-    gamma = cp.bmat([[variances, empty], [empty.T, rest]])
+    gamma = cp.bmat([[variances, empty], [empty.T, variable]])
     basis = np.hstack([unit[:, union], unit[:, others] @ inner])
     return _Shape(basis, gamma, union, own)
 
@@ -191,9 +191,9 @@ class _ExactProgram:
     def solve(self, shape_of: Callable[[_Kept], _Shape]) -> ConicOptimum:
         """The optimum over noise of one shape."""
         *others, last = self._views()
-        for kept in others:
+        for other in others:
             try:
-                return self._solve(shape_of(kept), kept)
+                return self._solve(shape_of(other), other)
             except NumericalError:
                 continue
         return self._solve(shape_of(last), last)
@@ -320,7 +320,7 @@ class _ExactProgram:
         spectrum, basis = eigh(gamma)
         above = spectrum > _ROUNDING * max(float(spectrum[-1]), 0.0)
         factor = basis[:, above] * np.sqrt(spectrum[above])
-        at = np.isin(self.prior.times, np.concatenate([one.times for one in self.secrets]))
+        at = np.isin(self.prior.times, np.concatenate([secret.times for secret in self.secrets]))
         reference = self.prior.covariance[:, at]
         if factor.shape[1] > reference.shape[1]:
             return symmetric_root(factor @ factor.T)

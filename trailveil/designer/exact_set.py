@@ -225,14 +225,14 @@ class _Program:
 
     def found(self, gamma: FloatArray, value: float) -> ConicOptimum:
         """The noise as a mechanism, with the losses that are recomputed from it."""
-        made = Mechanism(self.prior.times, symmetric_root(gamma), self.floor)
+        mechanism = Mechanism(self.prior.times, symmetric_root(gamma), self.floor)
         if not np.any(gamma):
-            made = replace(no_noise(self.prior.times), floor=self.floor)
+            mechanism = replace(no_noise(self.prior.times), floor=self.floor)
         worst = [0.0] * (1 + max(one.secret for one in self.needed))
         for one in self.needed:
             largest = float(np.linalg.norm(one.loss(gamma), 2))
             worst[one.secret] = max(worst[one.secret], largest)
-        return ConicOptimum(made, value, tuple(worst))
+        return ConicOptimum(mechanism, value, tuple(worst))
 
 
 def _covariance(solved: FloatArray) -> FloatArray:
@@ -242,25 +242,27 @@ def _covariance(solved: FloatArray) -> FloatArray:
 
 
 def _cones(
-    one: ExactRequirement, gamma: Any, scale: float, unit: float, ratio: Any = 1.0
+    exact_requirement: ExactRequirement, gamma: Any, scale: float, unit: float, ratio: Any = 1.0
 ) -> Iterator[Any]:
     """L <= unit ratio bound, with Gamma = scale gamma; rows over their deviations with this noise.
 
     What varies by far more than all noise (a level) would hide the rest: it is made smaller first.
     """
-    cp, size = load_cvxpy(), one.tall.shape[1]
-    rest, turned = one.rest / scale, np.eye(one.tall.shape[0])
+    cp, size = load_cvxpy(), exact_requirement.tall.shape[1]
+    rest, turned = exact_requirement.rest / scale, np.eye(exact_requirement.tall.shape[0])
     spectrum, axes = eigh(rest)
     if spectrum[-1] > _HUGE:
         turned = (axes / np.sqrt(np.maximum(spectrum / _HUGE, 1.0))) @ axes.T
         rest = (axes * np.minimum(spectrum, _HUGE)) @ axes.T
     rows = np.diag(1.0 / np.sqrt(np.diagonal(rest) + 1.0))
     seen = rows @ (rest + turned @ gamma @ turned.T) @ rows
-    across = rows @ turned @ one.tall / np.sqrt(one.bound * unit * scale)
-    if one.tight:
-        told = cp.Variable(size)
-        yield cp.sum(told) <= ratio
-        allowed = cp.diag(told)
+    across = (
+        rows @ turned @ exact_requirement.tall / np.sqrt(exact_requirement.bound * unit * scale)
+    )
+    if exact_requirement.tight:
+        variable = cp.Variable(size)
+        yield cp.sum(variable) <= ratio
+        allowed = cp.diag(variable)
     else:
         allowed = ratio * np.eye(size)
     yield symmetric(cp.bmat([[seen, across], [across.T, allowed]])) >> 0

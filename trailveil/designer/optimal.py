@@ -127,9 +127,9 @@ def solve(
     space, start = problem.beginning(active)
     best, steps, gap = None, 0, _ROUGH
     for _ in range(_ROUNDS):
-        found = minimise(problem.reduced(space, active), start.noise, start.z, start.gap, gap)
-        steps += found.steps
-        made = rounded(problem, space, found, active)
+        interior = minimise(problem.reduced(space, active), start.noise, start.z, start.gap, gap)
+        steps += interior.steps
+        made = rounded(problem, space, interior, active)
         missed = wanting(problem, made, _ROUGH if gap == _ROUGH else _MISSED)
         wide = space.columns.shape[1] > _QUICK
         enough = _PROVED_WIDE if wide else _PROVED
@@ -159,16 +159,16 @@ def nothing(problem: Problem) -> Solution:
     return Solution(none, None, none, 0.0, None, 0.0, 0, ())
 
 
-def rounded(problem: Problem, space: Space, found: Interior, active: Sequence[int]) -> Round:
+def rounded(problem: Problem, space: Space, interior: Interior, active: Sequence[int]) -> Round:
     """Columns of Gamma without those that are the barrier's.
 
     There is an optimum of at most as many columns as the secrets have locations.
     """
-    spectrum, basis = eigh(found.noise)
+    spectrum, basis = eigh(interior.noise)
     kept = spectrum > _NEGLIGIBLE * spectrum[-1]
     kept[: -problem.most(active) or None] = False
     final = space.combined(basis[:, kept] * np.sqrt(spectrum[kept]))
-    return Round(tuple(active), space, found, final, spectrum[kept])
+    return Round(tuple(active), space, interior, final, spectrum[kept])
 
 
 def bound_below(problem: Problem, made: Round, gaps: Sequence[float] = _BELOW) -> Below:
@@ -209,7 +209,7 @@ def reached(problem: Problem, made: Round) -> float:
 def solution_of(problem: Problem, made: Round, below: Below, steps: int) -> Solution:
     """An answer and its bound as what is handed on."""
     final = made.final
-    columns = np.hstack([one.columns for one in problem.directions(made.active)])
+    columns = np.hstack([direction.columns for direction in problem.directions(made.active)])
     reference = columns[:, : final.columns.shape[1]]
     return Solution(
         final.columns,
@@ -272,8 +272,8 @@ def _fixed_points(problem: Problem, made: Round, below: Below) -> list[Space]:
         for i, weight in zip(made.active, below.weights, strict=True):
             size = len(weight)
             share = root(weight) @ (below.columns[:, used : used + size].T @ unit)
-            one = problem.direction(i, theta).combined(share[:, None])
-            total = one if total is None else total.plus(one)
+            space = problem.direction(i, theta).combined(share[:, None])
+            total = space if total is None else total.plus(space)
             used += size
         found += [] if total is None else [total]
     return found

@@ -96,8 +96,8 @@ def sdp_a(
     secret, an index out of range, or a budget or factor that is not positive; NumericalError where
     double precision cannot regress on the secret.
     """
-    made = sdp_a_noise(prior.covariance, indices, budget, factor=factor)
-    return _mechanism(prior, made)
+    sdp_a = sdp_a_noise(prior.covariance, indices, budget, factor=factor)
+    return _mechanism(prior, sdp_a)
 
 
 def sdp_a_noise(
@@ -247,14 +247,14 @@ def _positive_trace(matrix: FloatArray) -> float:
     return float(np.sum(np.maximum(eigh(matrix, eigvals_only=True), 0.0)))
 
 
-def _mechanism(prior: Prior, made: SdpA) -> Mechanism:
+def _mechanism(prior: Prior, sdp_a: SdpA) -> Mechanism:
     """The noise with all the digits that the prior asks for."""
-    rough = Mechanism(prior.times, made.factor)
+    rough = Mechanism(prior.times, sdp_a.factor)
     if not needs_digits(prior, rough.max_std**2):
         return rough
-    coefficients = np.zeros((prior.times.size, made.indices.size))
-    coefficients[made.indices] = made.coefficients
-    return spanned(prior, coefficients, made.direct)
+    coefficients = np.zeros((prior.times.size, sdp_a.indices.size))
+    coefficients[sdp_a.indices] = sdp_a.coefficients
+    return spanned(prior, coefficients, sdp_a.direct)
 
 
 def _distinct(secrets: list[Indices]) -> list[Indices]:

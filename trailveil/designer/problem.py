@@ -60,7 +60,9 @@ class Problem:
     @property
     def alone(self) -> bool:
         """Whether there is one inverse covariance in all of it: one prior, and no known values."""
-        return len(self.views) == 1 and all(one.point is None for one in self.requirements)
+        return len(self.views) == 1 and all(
+            requirement.point is None for requirement in self.requirements
+        )
 
     def told(self, number: int, theta: float = 0.0) -> ViewedSecret:
         """What requirement `number` leaves to know, with the noise theta W^-1 more."""

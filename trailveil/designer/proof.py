@@ -106,34 +106,34 @@ def eased(problem: Problem, space: Space, active: Sequence[int], delta: float) -
 
 def lower_bound(
     problem: Problem,
-    found: Interior,
+    interior: Interior,
     active: Sequence[int],
-    made: Pulled,
+    pulled: Pulled,
     weights: Sequence[FloatArray],
 ) -> float:
     """The bound of what is minimised; 0 where it is none."""
-    scaled = made.columns / np.sqrt(problem.cost)[:, None]
+    scaled = pulled.columns / np.sqrt(problem.cost)[:, None]
     size = float(np.linalg.norm(scaled.T @ scaled, 2))
     if problem.goal is Goal.LOSS:
-        return _least_loss(problem, active, weights, made.value, size)
-    return max(0.0, _least_noise(problem, found, active, weights, made.value, size))
+        return _least_loss(problem, active, weights, pulled.value, size)
+    return max(0.0, _least_noise(problem, interior, active, weights, pulled.value, size))
 
 
-def dual_weights(problem: Problem, found: Interior) -> list[FloatArray]:
+def dual_weights(problem: Problem, interior: Interior) -> list[FloatArray]:
     """W_i of each constraint, for a trace that costs 1."""
-    price = 1.0 if problem.goal is Goal.NOISE else float(found.prices[0])
-    return [weight / price for weight in found.weights]
+    price = 1.0 if problem.goal is Goal.NOISE else float(interior.prices[0])
+    return [weight / price for weight in interior.weights]
 
 
 def _least_noise(
     problem: Problem,
-    found: Interior,
+    interior: Interior,
     active: Sequence[int],
     weights: Sequence[FloatArray],
     value: float,
     size: float,
 ) -> float:
-    total, numbers = value, problem.by_requirement(found.z, active)
+    total, numbers = value, problem.by_requirement(interior.z, active)
     for i, weight in zip(active, weights, strict=True):
         one = problem.requirements[i]
         y = numbers.get(i, np.array([one.bound]))

@@ -152,8 +152,8 @@ def posed(
     needs = tuple(
         _requirement(one, order[one.sketch], views[one.sketch], given, margin) for one in pending
     )
-    if any(one.bound <= 0 for one in needs):
-        raise BeyondPrior(max(float(one.precision[0, 0]) for one in needs) ** -0.5)
+    if any(need.bound <= 0 for need in needs):
+        raise BeyondPrior(max(float(need.precision[0, 0]) for need in needs) ** -0.5)
     return views, needs
 
 
@@ -208,17 +208,17 @@ def _standing_for_all(far: FloatArray, span: tuple[float, float], away: float) -
 def _requirement(
     pending: _Pending,
     sketch: _Sketch,
-    made: View,
+    view: View,
     given: dict[tuple[int, int, float], FloatArray],
     margin: float,
 ) -> Requirement:
     place = sketch.places[pending.place]
-    own = made.columns_of(pending.place)
+    own = view.columns_of(pending.place)
     if pending.point is None:
-        precision = known_precision(made.prior, place, made.known)[0]
+        precision = known_precision(view.prior, place, view.known)[0]
         point = None
     else:
-        point = int(made.columns_of(len(sketch.places))[pending.point])
+        point = int(view.columns_of(len(sketch.places))[pending.point])
         before = given[(pending.sketch, pending.place, pending.accuracy)]
         precision = np.asarray(np.linalg.inv(before[pending.point]))
     at = None if pending.point is None else sketch.points[pending.point]
@@ -242,13 +242,13 @@ def _without_release(made: View) -> FloatArray:
     return view(made.prior, silent, made.known, made.quantities, np.empty(0)).at(0.0).covariance
 
 
-def _given_each(made: View, sketch: _Sketch, place: int, accuracy: float) -> FloatArray:
+def _given_each(view: View, sketch: _Sketch, place: int, accuracy: float) -> FloatArray:
     """Var(secret | the path as far as it is known, one recorded value to an accuracy) (p, k, k)."""
-    if not made.known.times.size:
+    if not view.known.times.size:
         times = np.array(sketch.points)
-        return given_one_value(made.prior, sketch.places[place], times, accuracy)
-    before, own = _without_release(made), made.columns_of(place)
-    points = made.columns_of(len(sketch.places))
+        return given_one_value(view.prior, sketch.places[place], times, accuracy)
+    before, own = _without_release(view), view.columns_of(place)
+    points = view.columns_of(len(sketch.places))
     told = before[np.ix_(points, own)]
     spread = np.diagonal(before)[points] + accuracy**2
     return np.asarray(

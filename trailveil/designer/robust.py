@@ -118,17 +118,17 @@ def settle(
     for _ in range(_ROUNDS):
         start = problem.start(space, final, numbers, active, [])
         first = 1.0 if final is everywhere else start.gap
-        found = minimise(problem.reduced(space, active), start.noise, start.z, first, effort.gap)
-        steps += found.steps
-        made = rounded(problem, space, found, active)
+        interior = minimise(problem.reduced(space, active), start.noise, start.z, first, effort.gap)
+        steps += interior.steps
+        made = rounded(problem, space, interior, active)
         missed = wanting(problem, made, effort.missed)
         if not missed:
             return SpaceAnswer(made, steps)
-        numbers = problem.by_requirement(found.z, active)
+        numbers = problem.by_requirement(interior.z, active)
         kept = [
             i
-            for i, weight in zip(active, found.weights, strict=True)
-            if np.trace(weight) > _IDLE * sum(float(np.trace(w)) for w in found.weights)
+            for i, weight in zip(active, interior.weights, strict=True)
+            if np.trace(weight) > _IDLE * sum(float(np.trace(w)) for w in interior.weights)
         ]
         active = sorted({*kept, *missed})
         final = made.final

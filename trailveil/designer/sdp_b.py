@@ -132,10 +132,10 @@ def cover(factors: Sequence[FloatArray], *, exactly: bool = False) -> Cover:
         coefficients = None if coefficients is None else coefficients @ turned
     else:
         factor = symmetric_root(factor @ factor.T)
-    found = Cover(np.sqrt(total) * factor, coefficients, least * total, total, dual.steps)
-    found.check()
-    _check_covers(found.covariance, factors)
-    return found
+    cover = Cover(np.sqrt(total) * factor, coefficients, least * total, total, dual.steps)
+    cover.check()
+    _check_covers(cover.covariance, factors)
+    return cover
 
 
 def cover_mechanisms(

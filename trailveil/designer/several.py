@@ -71,7 +71,12 @@ class SeveralRequest:
             for demand in self.demands
             for adversary in self.adversaries
         }
-        knows = [known for one in self.adversaries for known in (one.point, one.path) if known]
+        knows = [
+            known
+            for adversary in self.adversaries
+            for known in (adversary.point, adversary.path)
+            if known
+        ]
         away = {known.away for known in knows}
         lag = max(self.lag, float(np.median(np.diff(times))) / FINEST)
         reach = float(times[0]), float(times[-1])
@@ -111,7 +116,7 @@ class SeveralRequest:
     def matrices(self, mechanism: Mechanism) -> list[tuple[Demand, FloatArray]]:
         """Every loss matrix of every demand, recomputed from the mechanism, errors against us."""
         all_count = all(demand.against is None for demand in self.demands)
-        plain = [one for one in self.adversaries if one == PLAIN and all_count]
+        plain = [adversary for adversary in self.adversaries if adversary == PLAIN and all_count]
         found = []
         if plain:
             secrets = [demand.secret for demand in self.demands]
@@ -159,7 +164,9 @@ class SeveralRequest:
         for numbers in groups.values():
             secrets = [self.demands[i].secret for i in numbers]
             if secrets[0].size > 1 or adversary.path is not None:
-                pairs = [value_losses(self.prior, one, mechanism, adversary) for one in secrets]
+                pairs = [
+                    value_losses(self.prior, secret, mechanism, adversary) for secret in secrets
+                ]
             else:
                 times, each = losses_with_values(self.prior, secrets, mechanism, adversary)
                 pairs = [(times, losses) for losses in each]
@@ -177,8 +184,8 @@ def least_noise(wanted: SeveralRequest) -> tuple[Mechanism, float]:
     if found.reached == 0.0:
         return wanted.existing, there
 
-    def excess(made: Mechanism) -> float:
-        pairs = wanted.matrices(made)
+    def excess(mechanism: Mechanism) -> float:
+        pairs = wanted.matrices(mechanism)
         return max(tight_bound([matrix], 1.0) / demand.bound for demand, matrix in pairs) - 1.0
 
     return until_met(make, excess, found.reached), there + found.least
@@ -267,11 +274,11 @@ def _robust(
     raise NumericalError("the design must settle, got known values that keep being missed")
 
 
-def _maker(wanted: SeveralRequest, found: Solution) -> Callable[[float], Mechanism]:
+def _maker(wanted: SeveralRequest, solution: Solution) -> Callable[[float], Mechanism]:
     """trace -> the mechanism with the found noise at that trace, beside what exists, canonical."""
     prior, existing = wanted.prior, wanted.existing
-    trace = found.trace
-    factor, combination = _turned(found)
+    trace = solution.trace
+    factor, combination = _turned(solution)
     largest = float(np.max(np.sum(factor**2, axis=1)))
     digits = wanted.finer and existing.floor == 0.0 and needs_digits(prior, largest)
 
@@ -292,8 +299,8 @@ def _maker(wanted: SeveralRequest, found: Solution) -> Callable[[float], Mechani
     return make
 
 
-def _turned(found: Solution) -> tuple[FloatArray, FloatArray | None]:
+def _turned(solution: Solution) -> tuple[FloatArray, FloatArray | None]:
     """The factor (n, r) turned against its reference, and what spans it."""
-    turned = turn(found.factor, found.reference)
-    spanned_by = None if found.spanned_by is None else found.spanned_by @ turned
-    return found.factor @ turned, spanned_by
+    turned = turn(solution.factor, solution.reference)
+    spanned_by = None if solution.spanned_by is None else solution.spanned_by @ turned
+    return solution.factor @ turned, spanned_by

@@ -56,7 +56,7 @@ def orthonormal(
     if alone:
         spanned = np.hstack([piece.spanned[0] for piece in pieces])
         return Space(columns, ((spanned[:, sizes > 0] / sizes[sizes > 0]) @ turn,))
-    return Space(columns, tuple(one.at(0.0).solve(columns) for one in views))
+    return Space(columns, tuple(view.at(0.0).solve(columns) for view in views))
 
 
 def root(matrix: FloatArray) -> FloatArray:

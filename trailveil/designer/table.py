@@ -81,7 +81,7 @@ def _asked(
 ) -> tuple[float, int, tuple[Knowledge, ...], float]:
     """What is designed for a request: of a length, and a bound, that many requests share."""
     # A prior with a mean makes it matter how long a window is: no proof is of a longer one.
-    exact = any(isinstance(one.movement, Matern) for one in adversaries)
+    exact = any(isinstance(adversary.movement, Matern) for adversary in adversaries)
     length = float(math.ceil(seconds)) if exact else shaped_for(seconds)
     return length, sides, adversaries, rounded_bound(bound)
 

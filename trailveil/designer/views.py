@@ -148,10 +148,12 @@ def view(
     cost: FloatArray,
 ) -> View:
     """The view of a prior (of the adversary, its clock stopped) with what it knows of the path."""
-    parts = [prior.secret_parts(one, existing, known) for one in quantities]
-    between = [[_between(prior, one, other) for other in quantities] for one in quantities]
+    parts = [prior.secret_parts(quantity, existing, known) for quantity in quantities]
+    between = [
+        [_between(prior, quantity, other) for other in quantities] for quantity in quantities
+    ]
     bare = not (existing.factor.shape[1] or existing.floor or existing.process is not None)
-    recorded = all(one.recorded for one in quantities)
+    recorded = all(quantity.recorded for quantity in quantities)
     exact = bare and recorded and known.times.size == 0 and bool(np.all(existing.released))
     return View(
         prior,
@@ -168,10 +170,10 @@ def view(
     )
 
 
-def _between(prior: Prior, one: Secret, other: Secret) -> FloatArray:
+def _between(prior: Prior, secret: Secret, other: Secret) -> FloatArray:
     """The prior covariance of two quantities, the common level aside."""
-    kernel = prior.kernel if one.recorded and other.recorded else latent(prior.kernel)
+    kernel = prior.kernel if secret.recorded and other.recorded else latent(prior.kernel)
     base = None if kernel is None else split(kernel)[0]
     if base is None:
-        return np.zeros((one.size, other.size))
-    return np.asarray(one.weights @ base(one.times, other.times) @ other.weights.T)
+        return np.zeros((secret.size, other.size))
+    return np.asarray(secret.weights @ base(secret.times, other.times) @ other.weights.T)

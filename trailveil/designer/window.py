@@ -99,8 +99,8 @@ def window_noise(
     sides: 2, or 1 where a recording begins or ends within the window. Raises Refused where no noise
     can hide so much.
     """
-    for one in adversaries:
-        _check_room(one, seconds, bound)
+    for adversary in adversaries:
+        _check_room(adversary, seconds, bound)
     knots = _knots(adversaries, _end(adversaries, sides, bound))
     problem = _Scaled(knots, sides, bound, seconds)
     value, _, _ = knots.forms()
@@ -110,30 +110,30 @@ def window_noise(
     more = 1.0
     for _ in range(_TIMES):
         limits = [problem.limit(*each) for each in sought]
-        found = smallest_ellipsoid(problem.doubled(objective), limits, problem.blocks, _GAP)
-        missed = problem.missed(found.covariance, adversaries)
+        ellipsoid = smallest_ellipsoid(problem.doubled(objective), limits, problem.blocks, _GAP)
+        missed = problem.missed(ellipsoid.covariance, adversaries)
         if missed:
             sought += missed
             continue
-        even, odd = _noise(knots, sides, problem.unscaled(found.covariance) * more)
+        even, odd = _noise(knots, sides, problem.unscaled(ellipsoid.covariance) * more)
         proof = _proof(problem, even, odd, adversaries)
         if proof is not None:
-            return WindowNoise(knots, even, odd, proof, (1 + found.gap) * more - 1)
+            return WindowNoise(knots, even, odd, proof, (1 + ellipsoid.gap) * more - 1)
         more *= _MORE
     raise NumericalError("noise must be proved to hold, got noise that is not: report this request")
 
 
-def _check_room(one: Knowledge, seconds: float, bound: float) -> None:
+def _check_room(knowledge: Knowledge, seconds: float, bound: float) -> None:
     """Refuse a prior under which a window of so many seconds tells its own place, if noise or not.
 
     A shift of the window costs that much, whatever phi is outside; of a mean that is not known, the
     rest of the recording tells it.
     """
-    if isinstance(one.movement, Movement):
+    if isinstance(knowledge.movement, Movement):
         return
-    told = one.movement.inside(seconds, 2)
-    if one.movement.levels and one.path is None:
-        told += 1 / one.movement.spread
+    told = knowledge.movement.inside(seconds, 2)
+    if knowledge.movement.levels and knowledge.path is None:
+        told += 1 / knowledge.movement.spread
     if told >= _AIM * bound:
         raise Refused(
             f"the prior must leave the place of {seconds / 60:.0f} min open to more than "
@@ -148,7 +148,11 @@ def _end(adversaries: Sequence[Knowledge], sides: int, bound: float) -> int:
 
     After a day in any case.
     """
-    slowest = [(one.movement, one.steady) for one in adversaries if one.path is None]
+    slowest = [
+        (adversary.movement, adversary.steady)
+        for adversary in adversaries
+        if adversary.path is None
+    ]
     end = _END
     while end < _LONGEST and any(
         who.given_path(end - steady, sides) < min(2 / bound, _NEAR_ALL * who.spread)
@@ -160,7 +164,12 @@ def _end(adversaries: Sequence[Knowledge], sides: int, bound: float) -> int:
 
 def _knots(adversaries: Sequence[Knowledge], end: int) -> Knots:
     """Knots that are dense at the window, and everywhere that adversaries have an edge."""
-    edges = {x for one in adversaries for x in (one.steady, one.place, one.path) if x}
+    edges = {
+        x
+        for adversary in adversaries
+        for x in (adversary.steady, adversary.place, adversary.path)
+        if x
+    }
     marks = sorted(edges)
     found, wide = [0.0], _FIRST
     for mark in [*marks, end]:
@@ -172,11 +181,11 @@ def _knots(adversaries: Sequence[Knowledge], end: int) -> Knots:
     return Knots(tuple(int(one) for one in found))
 
 
-def _sought_at(one: Knowledge, knots: Knots) -> list[float | None]:
+def _sought_at(knowledge: Knowledge, knots: Knots) -> list[float | None]:
     """Where an adversary is taken to know a place while noise is sought."""
-    if one.place is None:
+    if knowledge.place is None:
         return [None]
-    return [None, *np.geomspace(one.place, 0.95 * knots.end, _PLACES)]
+    return [None, *np.geomspace(knowledge.place, 0.95 * knots.end, _PLACES)]
 
 
 class _Scaled:
@@ -193,22 +202,22 @@ class _Scaled:
         whole = block_diag(form, form[1:, 1:]) if self.sides == 2 else form
         return np.asarray(self.units[:, None] * whole * self.units)
 
-    def limit(self, one: Knowledge, away: float | None) -> Limit:
+    def limit(self, knowledge: Knowledge, away: float | None) -> Limit:
         """What the false tracks of an adversary may cost, relative to the bound."""
-        form = self.doubled(self.sides * one.movement.cost(self.knots)) / self.bound
-        form[0, 0] += one.movement.inside(self.seconds, self.sides) / self.bound
+        form = self.doubled(self.sides * knowledge.movement.cost(self.knots)) / self.bound
+        form[0, 0] += knowledge.movement.inside(self.seconds, self.sides) / self.bound
         if away is not None:
             row = self.knots.rows([away])[0]
             seen = (np.hstack([row, row[1:]]) if self.sides == 2 else row) * self.units
             form = form + np.outer(seen, seen) / (ACCURACY**2 * self.bound)
-        fixed, free = one.fixed(self.knots)
+        fixed, free = knowledge.fixed(self.knots)
         size = fixed.size
         columns = np.arange(free.start, free.stop)
         if self.sides == 2:
             fixed = np.hstack([fixed, np.zeros(size - 1)])
             if away is not None:
                 columns = np.hstack([columns, columns + size - 1])
-        known = 1 / one.variance(self.sides, away)
+        known = 1 / knowledge.variance(self.sides, away)
         return Limit(form, fixed, np.eye(fixed.size)[:, columns], _AIM + known / self.bound)
 
     def missed(
@@ -216,16 +225,16 @@ class _Scaled:
     ) -> list[tuple[Knowledge, float]]:
         """The places, of those between the ones noise was sought against, where it falls short."""
         factor, found = cholesky(covariance, lower=True), []
-        for one in adversaries:
-            if one.place is None:
+        for adversary in adversaries:
+            if adversary.place is None:
                 continue
-            places = np.geomspace(one.place, 0.999 * self.knots.end, 6 * _PLACES)
+            places = np.geomspace(adversary.place, 0.999 * self.knots.end, 6 * _PLACES)
             over = [0.0]
             for away in places:
-                limit = self.limit(one, float(away))
+                limit = self.limit(adversary, float(away))
                 over.append(_cheapest(limit, factor)[1] - (limit.bound - _AIM))
             peaks = zip(over, over[1:], [*over[2:], 0.0], places, strict=False)
-            found += [(one, float(x)) for a, b, c, x in peaks if b > _MOST and a <= b >= c]
+            found += [(adversary, float(x)) for a, b, c, x in peaks if b > _MOST and a <= b >= c]
         return found
 
     def unscaled(self, covariance: FloatArray) -> FloatArray:
@@ -258,30 +267,30 @@ def _proof(
         "odd": [] if odd is None else odd.tolist(),
     }
     factor = even if odd is None else np.asarray(block_diag(even, odd))
-    stated = [_stated(problem, factor, one, proof) for one in adversaries]
+    stated = [_stated(problem, factor, adversary, proof) for adversary in adversaries]
     return None if None in stated else {**proof, "adversaries": stated}
 
 
 def _stated(
-    problem: _Scaled, factor: FloatArray, one: Knowledge, proof: dict[str, Any]
+    problem: _Scaled, factor: FloatArray, knowledge: Knowledge, proof: dict[str, Any]
 ) -> dict[str, Any] | None:
     """An adversary with few false tracks that prove the noise: more of them where it takes more."""
     stated: dict[str, Any] = {
-        "name": one.name,
-        **asdict(one.movement),
-        "steady": one.steady,
-        "place": one.place,
-        "path": one.path,
+        "name": knowledge.name,
+        **asdict(knowledge.movement),
+        "steady": knowledge.steady,
+        "place": knowledge.place,
+        "path": knowledge.path,
         "accuracy": ACCURACY,
     }
-    if isinstance(one.movement, Matern):
+    if isinstance(knowledge.movement, Matern):
         stated["seconds"] = problem.seconds
     tracks: dict[float | None, dict[str, Any]] = {}
-    places = _places(one, problem.knots)
+    places = _places(knowledge, problem.knots)
     while True:
         for away in [*places, None]:
             if away not in tracks:
-                tracks[away] = _track(problem, factor, one, away)
+                tracks[away] = _track(problem, factor, knowledge, away)
         stated["tracks"] = [tracks[away] for away in [*sorted(places), None]]
         gaps = [at for _, at in unproved({**proof, "adversaries": [stated]})]
         if not gaps:
@@ -291,12 +300,12 @@ def _stated(
         places |= {float(round((at[0] + at[1]) / 2)) for at in gaps}
 
 
-def _places(one: Knowledge, knots: Knots) -> set[float]:
+def _places(knowledge: Knowledge, knots: Knots) -> set[float]:
     """Some places that an adversary may know, all knots among them; none if there is no such."""
-    if one.place is None:
+    if knowledge.place is None:
         return set()
-    found = {float(k) for k in knots.seconds if k > one.place}
-    away = float(one.place)
+    found = {float(k) for k in knots.seconds if k > knowledge.place}
+    away = float(knowledge.place)
     while away < knots.end:
         found.add(float(round(away)))
         away = max(away * _APART, away + 1)
@@ -304,11 +313,14 @@ def _places(one: Knowledge, knots: Knots) -> set[float]:
 
 
 def _track(
-    problem: _Scaled, factor: FloatArray, one: Knowledge, away: float | None
+    problem: _Scaled, factor: FloatArray, knowledge: Knowledge, away: float | None
 ) -> dict[str, Any]:
     """The false track that costs an adversary least against noise of a factor."""
     problem = _Scaled(problem.knots, problem.sides, 1.0, problem.seconds)
-    w = problem.units * _cheapest(problem.limit(one, away), factor / problem.units[:, None])[0]
+    w = (
+        problem.units
+        * _cheapest(problem.limit(knowledge, away), factor / problem.units[:, None])[0]
+    )
     size = problem.knots.size
     even = _shortened(w[:size], TRACK_DIGITS, slope=0)
     odd = _shortened(w[size:], TRACK_DIGITS, slope=1)

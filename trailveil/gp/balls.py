@@ -142,7 +142,7 @@ def middle(balls: Any) -> Any:
 
 def floats(balls: Any) -> FloatArray:
     """The middles of a matrix of balls as doubles (n, m)."""
-    values = np.array([float(one) for one in balls.entries()], dtype=np.float64)
+    values = np.array([float(entry) for entry in balls.entries()], dtype=np.float64)
     return values.reshape(balls.nrows(), balls.ncols())
 
 
@@ -168,8 +168,8 @@ def _outward(end: Any, direction: float) -> float:
 def largest(balls: Iterable[Any], default: Any = None) -> Any:
     """A ball that holds the largest number of some balls."""
     found = default
-    for one in balls:
-        found = one if found is None else found.max(one)
+    for ball in balls:
+        found = ball if found is None else found.max(ball)
     return found
 
 

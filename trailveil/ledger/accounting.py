@@ -88,24 +88,24 @@ class Account:
     @property
     def total(self) -> float:
         """The largest of them: what a limit is held against."""
-        places = [one.at_most for one in self.places]
+        places = [place.at_most for place in self.places]
         return max(self.times, self.one_place, *places)
 
     @property
     def known(self) -> float:
         """What is known to be told: without the parts that may be one place, or elsewhere."""
-        return max(self.epsilon, self.times, *(one.total for one in self.places))
+        return max(self.epsilon, self.times, *(place.total for place in self.places))
 
 
-def told_by(made: Plan, there: Sequence[Visited]) -> tuple[Mark, ...]:
+def told_by(plan: Plan, there: Sequence[Visited]) -> tuple[Mark, ...]:
     """What a release tells of each place, and of the one that its unnamed parts may be."""
-    named = of_cuts if made.request.method.cuts else of_visited
-    return (*(named(made, one) for one in there), *_of_unnamed(made))
+    named = of_cuts if plan.request.method.cuts else of_visited
+    return (*(named(plan, one) for one in there), *_of_unnamed(plan))
 
 
 def account(
     book: Book,
-    made: Plan,
+    plan: Plan,
     there: Sequence[Visited],
     marks: Sequence[Mark],
     subject: str,
@@ -121,65 +121,65 @@ def account(
     tell of its times is reckoned, which takes long; without, `times` and the total are without it.
     prints: what the recording is recognised by.
     """
-    request = made.request
-    own = max((one.guarantee.epsilon for one in made.findings), default=0.0)
-    if made.request.method is Method.EVERYWHERE:
+    request = plan.request
+    own = max((finding.guarantee.epsilon for finding in plan.findings), default=0.0)
+    if plan.request.method is Method.EVERYWHERE:
         own = request.epsilon
-    times = _beside(book, made, subject) if beside else own
+    times = _beside(book, plan, subject) if beside else own
     cuts: list[StoredRelease] = []
-    if request.method is Method.CUT and not made.common:
-        cuts = cuts_before(book, overlapping, int(made.trace.times[0]), prints)
-    if is_in(made, cuts) or any(tells_nothing_new(book, n, made, there) for n in overlapping):
-        marks = tuple(replace(one, told=np.zeros_like(one.told)) for one in marks)
+    if request.method is Method.CUT and not plan.common:
+        cuts = cuts_before(book, overlapping, int(plan.trace.times[0]), prints)
+    if is_in(plan, cuts) or any(tells_nothing_new(book, n, plan, there) for n in overlapping):
+        marks = tuple(replace(mark, told=np.zeros_like(mark.told)) for mark in marks)
     elif cuts:
         before = dict(zip(overlapping, cuts, strict=True))
-        marks, worst = told_by_union(book, made, there, marks, before)
+        marks, worst = told_by_union(book, plan, there, marks, before)
         times = max(times, epsilon_of(request.radius, worst, request.order))
     elif overlapping:
-        joint, times = _together(book, overlapping, made)
+        joint, times = _together(book, overlapping, plan)
         marks = tuple(
-            replace(one, told=np.array([joint]) if one.place == NO_ID else _all_of(one.told))
-            for one in marks
+            replace(mark, told=np.array([joint]) if mark.place == NO_ID else _all_of(mark.told))
+            for mark in marks
         )
     fresh, unnamed = _unnamed(book, marks[len(there) :], subject)
     places = tuple(
         place_told(book, one.place, mark, subject, unnamed)
         for one, mark in zip(there, marks[: len(there)], strict=True)
     )
-    found = Account(
+    account = Account(
         subject,
         len(book.standing(subject)) + 1,
-        max(own, *(one.alone for one in places), 0.0),
+        max(own, *(place.alone for place in places), 0.0),
         max(times, own),
         epsilon_of(request.radius, unnamed, request.order),
         places,
         len(overlapping),
         epsilon_of(request.radius, fresh, request.order),
     )
-    return found, tuple(marks)
+    return account, tuple(marks)
 
 
-def check_total(found: Account, limit: float | None, asked: float) -> None:
+def check_total(account: Account, limit: float | None, asked: float) -> None:
     """Refuse a release that would make more in total than a limit, and say what would fit.
 
     asked: the epsilon of the request.
     """
-    if limit is None or found.total <= limit:
+    if limit is None or account.total <= limit:
         return
-    shown = "all that can be told" if found.total > _ALL else f"{found.total:.3g}"
+    shown = "all that can be told" if account.total > _ALL else f"{account.total:.3g}"
     raise Refused(
         f"epsilon in total must be at most {limit:g}, got {shown} with this release after "
-        f"{found.releases - 1} others; {_what_fits(found, limit, asked)}"
+        f"{account.releases - 1} others; {_what_fits(account, limit, asked)}"
     )
 
 
-def _what_fits(found: Account, limit: float, asked: float) -> str:
-    if found.overlapping:
+def _what_fits(account: Account, limit: float, asked: float) -> str:
+    if account.overlapping:
         return "nothing more of this recording fits: it was released before in another way"
-    left = limit - (found.one_place - found.fresh)
-    if any(one.at_most > limit for one in found.places) or left <= 0 or found.fresh <= 0:
+    left = limit - (account.one_place - account.fresh)
+    if any(place.at_most > limit for place in account.places) or left <= 0 or account.fresh <= 0:
         return "nothing more fits; name places that come back before they do (trailveil place add)"
-    return f"about --epsilon {0.98 * asked * left / found.fresh:.2g} would still fit"
+    return f"about --epsilon {0.98 * asked * left / account.fresh:.2g} would still fit"
 
 
 def _unnamed(book: Book, marks: Sequence[Mark], subject: str) -> tuple[float, float]:
@@ -189,50 +189,52 @@ def _unnamed(book: Book, marks: Sequence[Mark], subject: str) -> tuple[float, fl
     """
     before = {name: float(told[0]) for name, (_, told) in book.totals(subject, NO_ID).items()}
     anywhere = before.get(NO_ID, 0.0)
-    found = [(float(one.told[0]), before.get(one.draw, 0.0)) for one in marks]
+    found = [(float(mark.told[0]), before.get(mark.draw, 0.0)) for mark in marks]
     fresh, told = max(found, key=sum, default=(0.0, 0.0))
     return fresh, fresh + told + anywhere
 
 
-def _of_unnamed(made: Plan) -> list[Mark]:
+def _of_unnamed(plan: Plan) -> list[Mark]:
     """The most that it tells of one place that its parts without a name may be, in each region."""
-    wide = made.request.wide**2  # told of true metres, as of frames that are not wide
-    if made.request.method is Method.EVERYWHERE:
-        ends = (made.lattice[-1] - made.lattice[0]) / MICRO
-        visits = 2 if np.hypot(*ends) <= max(_ONE_PLACE, made.request.radius) else 1
-        regions = {name for place in _coarsely(made) for name in _regions(made, place)}
-        return _marks(dict.fromkeys(regions, visits * made.request.bound * wide))
+    wide = plan.request.wide**2  # told of true metres, as of frames that are not wide
+    if plan.request.method is Method.EVERYWHERE:
+        ends = (plan.lattice[-1] - plan.lattice[0]) / MICRO
+        visits = 2 if np.hypot(*ends) <= max(_ONE_PLACE, plan.request.radius) else 1
+        regions = {name for place in _coarsely(plan) for name in _regions(plan, place)}
+        return _marks(dict.fromkeys(regions, visits * plan.request.bound * wide))
     told: dict[bytes, float] = {}
-    for middle, found in _one_place_each(made):
+    for middle, found in _one_place_each(plan):
         # What is proved of each: it adds up where all but the cuts is known, and where a false
         # track of one part ends before that of another begins.
         most = sum(one.exposures[0].loss for one in found)
-        if made.request.method is Method.NOISE and _meet(made, found):
-            most = max(most, wide * _by_conditioning(made, found))
-        for name in _regions(made, middle):
+        if plan.request.method is Method.NOISE and _meet(plan, found):
+            most = max(most, wide * _by_conditioning(plan, found))
+        for name in _regions(plan, middle):
             told[name] = max(told.get(name, 0.0), most)
     return _marks(told)
 
 
-def _meet(made: Plan, parts: Sequence[Finding]) -> bool:
+def _meet(plan: Plan, parts: Sequence[Finding]) -> bool:
     """Whether the noises of two of these parts may reach the same fix."""
-    far = max((one.knots.end for one in made.designs), default=np.inf) + made.request.uncertain
-    edges = sorted((one.stretch.begin, one.stretch.end) for one in parts)
+    far = (
+        max((design.knots.end for design in plan.designs), default=np.inf) + plan.request.uncertain
+    )
+    edges = sorted((part.stretch.begin, part.stretch.end) for part in parts)
     return any(b - a < 2 * far * NANOSECONDS for (_, a), (b, _) in pairwise(edges))
 
 
-def _by_conditioning(made: Plan, parts: Sequence[Finding]) -> float:
+def _by_conditioning(plan: Plan, parts: Sequence[Finding]) -> float:
     """What one release tells of a place (1 / m^2) where all these parts are visits of it.
 
     Nobody moves in a window: of any other movement there, less is told. Of the priors that have a
     speed, the slowest tells the most. One that returns to a mean is conditioned as it is.
     """
-    sure = made.request.uncertain
-    spans = [span_of(made, one.stretch.begin, one.stretch.end) for one in parts]
+    sure = plan.request.uncertain
+    spans = [span_of(plan, part.stretch.begin, part.stretch.end) for part in parts]
     spans = [(begin - sure, end + sure) for begin, end in spans]
-    own = _own(made, spans)
+    own = _own(plan, spans)
     seconds, factor = own.times[own.rows], own.factor[own.rows]
-    movements = [(movement_of(one), one) for one in kernels_for(made.request)]
+    movements = [(movement_of(one), one) for one in kernels_for(plan.request)]
     paces = [(one.speed, kernel) for one, kernel in movements if isinstance(one, Movement)]
     slowest = min(paces, key=lambda one: one[0])[1]
     losses = [information(slowest, seconds, spans, factor, noise=own.floor)]
@@ -249,28 +251,28 @@ def _marks(told: dict[bytes, float]) -> list[Mark]:
     return [Mark(NO_ID, name, np.array([most])) for name, most in sorted(told.items())]
 
 
-def _coarsely(made: Plan) -> FloatArray:
+def _coarsely(plan: Plan) -> FloatArray:
     """Places (k, 2), metres in the frame, one of which is within some 1.5 km of each fix."""
-    metres = made.lattice / MICRO
+    metres = plan.lattice / MICRO
     return np.asarray(np.unique(np.round(metres / _NEAR_BORDER), axis=0) * _NEAR_BORDER)
 
 
-def _regions(made: Plan, middle: FloatArray) -> set[bytes]:
+def _regions(plan: Plan, middle: FloatArray) -> set[bytes]:
     """The whole degrees that a place (2,), metres in the frame, is in or near, by their names."""
-    around = middle + max(_NEAR_BORDER, 4 * made.request.radius) * _CORNERS
-    degrees = np.floor(made.frame.to_degrees(np.round(around * MICRO).astype(np.int64)) / MICRO)
+    around = middle + max(_NEAR_BORDER, 4 * plan.request.radius) * _CORNERS
+    degrees = np.floor(plan.frame.to_degrees(np.round(around * MICRO).astype(np.int64)) / MICRO)
     return {
         f"{int(north):+03d}{int((east + 180) % 360):03d}".rjust(ID_BYTES).encode()
         for north, east in degrees
     }
 
 
-def _own(made: Plan, spans: Sequence[tuple[float, float]]) -> Mechanism:
+def _own(plan: Plan, spans: Sequence[tuple[float, float]]) -> Mechanism:
     """The noise of a release that is its own; of a long one, some hours around the spans.
 
     What lies beyond tells no more than where it begins: there, fixes have next to no noise.
     """
-    own = replace(made.mechanism, factor=made.mechanism.factor[:, : made.own_columns])
+    own = replace(plan.mechanism, factor=plan.mechanism.factor[:, : plan.own_columns])
     if own.times.size <= _LONG:
         return own
     near = np.zeros(own.times.size, dtype=np.bool_)
@@ -281,23 +283,23 @@ def _own(made: Plan, spans: Sequence[tuple[float, float]]) -> Mechanism:
     return Mechanism(own.times[near], own.factor[near], own.floor, own.process, released)
 
 
-def _one_place_each(made: Plan) -> list[tuple[FloatArray, list[Finding]]]:
+def _one_place_each(plan: Plan) -> list[tuple[FloatArray, list[Finding]]]:
     """The parts without a name, those together that may be one place, and where, in metres."""
     groups: dict[int, list[Finding]] = {}
-    for one in _without_names(made):
-        groups.setdefault(one.place, []).append(one)
+    for without_name in _without_names(plan):
+        groups.setdefault(without_name.place, []).append(without_name)
     found = []
     for group in groups.values():
-        inside = np.flatnonzero(group[0].stretch.rows(made.trace))
+        inside = np.flatnonzero(group[0].stretch.rows(plan.trace))
         if inside.size == 0:
-            inside = np.array([np.argmin(np.abs(made.trace.times - group[0].stretch.begin))])
-        found.append((np.mean(made.lattice[inside], axis=0) / MICRO, group))
+            inside = np.array([np.argmin(np.abs(plan.trace.times - group[0].stretch.begin))])
+        found.append((np.mean(plan.lattice[inside], axis=0) / MICRO, group))
     return found
 
 
-def _without_names(made: Plan) -> list[Finding]:
+def _without_names(plan: Plan) -> list[Finding]:
     """What is guaranteed of the parts that are no visit of a place with a name."""
-    return [one for one in made.findings if not one.stretch.variance]
+    return [finding for finding in plan.findings if not finding.stretch.variance]
 
 
 def _all_of(told: FloatArray) -> FloatArray:
@@ -305,33 +307,37 @@ def _all_of(told: FloatArray) -> FloatArray:
     return np.array([EVERYTHING, told[1]])
 
 
-def _together(book: Book, numbers: Sequence[int], made: Plan) -> tuple[float, float]:
+def _together(book: Book, numbers: Sequence[int], plan: Plan) -> tuple[float, float]:
     """What a release and those that overlap it tell more of one place, and epsilon of any time.
 
     The first in 1 / m^2. Everything, where that is not computed: see the module.
     """
-    request = made.request
+    request = plan.request
     everything = EVERYTHING, epsilon_of(request.radius, EVERYTHING, request.order)
     kept = [unpacked(book.blob(number)) for number in numbers]
-    if made.common or made.mechanism.process is not None or any(one.roots for one in kept):
+    if plan.common or plan.mechanism.process is not None or any(one.roots for one in kept):
         return everything
-    first, last = int(made.trace.times[0]), int(made.trace.times[-1])
+    first, last = int(plan.trace.times[0]), int(plan.trace.times[-1])
     others = [book.rows[number - 1] for number in numbers]
     if any(
-        one.end <= first or one.begin >= last or (one.begin == SHIFTED_TO and one.end != last)
-        for one in others
+        other.end <= first
+        or other.begin >= last
+        or (other.begin == SHIFTED_TO and other.end != last)
+        for other in others
     ):
         return everything  # of the same recording, as if at other times
-    own = replace(made.mechanism, times=made.trace.times / NANOSECONDS)
+    own = replace(plan.mechanism, times=plan.trace.times / NANOSECONDS)
     noises = [own, *(one.mechanism for one in kept)]
-    parts = [(one.stretch.begin, one.stretch.end) for one in made.findings]
+    parts = [(finding.stretch.begin, finding.stretch.end) for finding in plan.findings]
     parts += [part for one in kept for part in one.parts]
-    mechanisms = [one for one in noises if one is not None]
-    rows = sum(one.rows.size for one in mechanisms)
+    mechanisms = [noise for noise in noises if noise is not None]
+    rows = sum(mechanism.rows.size for mechanism in mechanisms)
     if len(mechanisms) < len(noises) or rows > _MOST_JOINT or not parts:
         return everything
     shift = min(first, *(int(one.times[0]) for one in kept)) / NANOSECONDS
-    releases = [Release(replace(one, times=one.times - shift)) for one in mechanisms]
+    releases = [
+        Release(replace(mechanism, times=mechanism.times - shift)) for mechanism in mechanisms
+    ]
     sure = shift - request.uncertain, shift + request.uncertain
     spans = [(a / NANOSECONDS, b / NANOSECONDS) for a, b in parts]
     # Of any movement within the time that is uncertain, no more is told than of none.
@@ -345,8 +351,8 @@ def _together(book: Book, numbers: Sequence[int], made: Plan) -> tuple[float, fl
             if epsilon_of(radius, largest_eigenvalue(loss), request.order) > _DISCLOSED:
                 return everything
             singles = [
-                largest_eigenvalue(joint_loss(still, releases, Secret.at([one])).matrix)
-                for one in moments
+                largest_eigenvalue(joint_loss(still, releases, Secret.at([moment])).matrix)
+                for moment in moments
             ]
         except (NumericalError, Unavailable, InvalidValue):
             return everything
@@ -354,22 +360,22 @@ def _together(book: Book, numbers: Sequence[int], made: Plan) -> tuple[float, fl
     return one_place * request.wide**2, epsilon_of(radius, worst, request.order)
 
 
-def _beside(book: Book, made: Plan, subject: str) -> float:
+def _beside(book: Book, plan: Plan, subject: str) -> float:
     """Epsilon of the worst protected time of this release and of those near it: see there."""
-    request = made.request
+    request = plan.request
     rows = [one for one in book.standing(subject) if not one.series]
-    first = int(made.trace.times[0])
-    parts = _without_names(made)  # the others are counted for their places
-    spans = [one.stretch.seconds(made.trace) for one in parts]
-    own = _own(made, spans)
+    first = int(plan.trace.times[0])
+    parts = _without_names(plan)  # the others are counted for their places
+    spans = [part.stretch.seconds(plan.trace) for part in parts]
+    own = _own(plan, spans)
     new = NearbyRelease(
         first,
-        int(made.trace.times[-1]),
+        int(plan.trace.times[-1]),
         replace(own, times=own.times + first / NANOSECONDS) if own.process is None else None,
-        tuple((one.stretch.begin, one.stretch.end) for one in parts),
-        tuple(one.guarantee.epsilon for one in parts),
+        tuple((part.stretch.begin, part.stretch.end) for part in parts),
+        tuple(part.guarantee.epsilon for part in parts),
         float(request.steady),
-        reach_of(made),
+        reach_of(plan),
     )
 
     def load(row: LedgerRow) -> NearbyRelease:

@@ -81,10 +81,10 @@ def worst_beside(
     rows: the releases before it. scale: epsilon for a loss of 1 / m^2.
     """
     found = [*_epsilons(new, [(one, load) for one in rows], kernels, scale)]
-    for one in rows:
-        if 0 <= _gap(one, new) < _SAME_DAY * NANOSECONDS:
-            others = [(other, load) for other in rows if other.number != one.number]
-            found += _epsilons(load(one), [*others, (new, lambda _: new)], kernels, scale)
+    for row in rows:
+        if 0 <= _gap(row, new) < _SAME_DAY * NANOSECONDS:
+            others = [(other, load) for other in rows if other.number != row.number]
+            found += _epsilons(load(row), [*others, (new, lambda _: new)], kernels, scale)
     return max(found, default=0.0)
 
 
@@ -97,7 +97,7 @@ def _epsilons(
     """Epsilon of each part of one release, with all the others that share no time with it."""
     if not target.parts or target.mechanism is None:
         return list(target.epsilons)
-    beside = [one for one in others if _gap(one[0], target) >= 0]
+    beside = [other for other in others if _gap(other[0], target) >= 0]
     if not beside:
         return list(target.epsilons)
     faded = [scale * _faded(target, part, beside, kernels) for part in target.parts]
@@ -133,7 +133,9 @@ def _faded(
         seconds = min(nearest, default=inf)
         if seconds < inf and not np.any(is_recorded):
             fading = seconds - target.steady
-            variances = [one.bridged(fading) for one in movements if one and fading > 0]
+            variances = [
+                movement.bridged(fading) for movement in movements if movement and fading > 0
+            ]
             added += 1 / min(variances) if variances else inf
         elif seconds < target.reach and seconds < inf:
             added = inf
@@ -142,7 +144,7 @@ def _faded(
 
 def _movement(kernel: Kernel) -> Movement | None:
     """A prior as a movement with a level; None for another one."""
-    terms = [one for one in kernel.terms() if not (one.is_white() or one.level_variance())]
+    terms = [term for term in kernel.terms() if not (term.is_white() or term.level_variance())]
     if len(terms) != 1 or not isinstance(terms[0], IntegratedOU):
         return None
     return Movement(terms[0].std, terms[0].time_constant)
@@ -174,14 +176,17 @@ def _added(
         states.append(known)
         room -= sum(one.mechanism.rows.size for one in taken if one.mechanism is not None)
     exact = np.unique(np.concatenate(states))
-    mechanisms = [one.mechanism for one in pieces if one.mechanism is not None]
+    mechanisms = [piece.mechanism for piece in pieces if piece.mechanism is not None]
     start = min(
         float(one[0]) for one in (own.times, exact, *(m.times for m in mechanisms)) if one.size
     )
     spans = [part for one in (target, *pieces) for part in one.parts if part[0] < part[1]]
     stays = [(a / NANOSECONDS - start, b / NANOSECONDS - start) for a, b in spans]
     mine = Release(replace(own, times=own.times - start), "own")
-    others = [Release(replace(one, times=one.times - start), "other") for one in mechanisms]
+    others = [
+        Release(replace(mechanism, times=mechanism.times - start), "other")
+        for mechanism in mechanisms
+    ]
     if exact.size:
         others.append(Release(no_noise(exact - start), "other"))
     places = [Secret.at(a / NANOSECONDS - start) for a, _ in target.parts]

@@ -220,7 +220,7 @@ class Book:
     def check_contents(self) -> None:
         """Check what every row refers to. Raises Refused for anything that was changed."""
         check_codes(self.chain.plains, self.chain.codes, self.key, self.where)
-        used = {name for one in self.rows for name in self._checked(one.number)[3]}
+        used = {name for row in self.rows for name in self._checked(row.number)[3]}
         kept = {name for (name,) in self.connection.execute("SELECT name FROM shared")}
         for name in used:
             self._shared(name)
@@ -294,7 +294,7 @@ class Book:
         found = run("SELECT body, blob FROM contents WHERE number = ?", (number,)).fetchone()
         marks = run("SELECT * FROM marks WHERE number = ? ORDER BY rowid", (number,)).fetchall()
         uses = run("SELECT name FROM uses WHERE number = ? ORDER BY rowid", (number,)).fetchall()
-        names = [one[0] for one in uses]
+        names = [use[0] for use in uses]
         whole = None if found is None else _digest(found[0], found[1], marks, names)
         if whole is None or whole != self.rows[number - 1].digest:
             raise damaged(f"row {number} is not as it was recorded", self.where)

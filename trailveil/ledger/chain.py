@@ -58,12 +58,12 @@ class _Spans:
     """The releases of one series of a subject, by when they begin."""
 
     def __init__(self, rows: Iterable[LedgerRow]) -> None:
-        self._found = sorted((one.begin, one.number, one) for one in rows)
+        self._found = sorted((row.begin, row.number, row) for row in rows)
         self._longest = max((one.end - one.begin for *_, one in self._found), default=0)
 
-    def add(self, one: LedgerRow) -> None:
-        insort(self._found, (one.begin, one.number, one))
-        self._longest = max(self._longest, one.end - one.begin)
+    def add(self, ledger_row: LedgerRow) -> None:
+        insort(self._found, (ledger_row.begin, ledger_row.number, ledger_row))
+        self._longest = max(self._longest, ledger_row.end - ledger_row.begin)
 
     def within(self, begin: int, end: int) -> list[LedgerRow]:
         first = bisect_left(self._found, (begin - self._longest,))
@@ -84,8 +84,8 @@ class RowChain:
         self._latest: dict[str, dict[bytes, LedgerRow]] = {}
         self._spans: dict[tuple[str, str], _Spans] = {}
         self._prints: dict[tuple[str | bytes, ...], list[LedgerRow]] | None = None
-        for one in self.rows:
-            self._know(one)
+        for row in self.rows:
+            self._know(row)
 
     @property
     def last(self) -> bytes:
@@ -117,7 +117,7 @@ class RowChain:
         """The releases that were not withdrawn, of one subject or of all, in order."""
         if subject is not None:
             return list(self._own.get(subject, ()))
-        return [one for one in self.rows if not one.withdraws and one.number not in self._gone]
+        return [row for row in self.rows if not row.withdraws and row.number not in self._gone]
 
     def overlapping(self, subject: str, series: str, begin: int, end: int) -> list[LedgerRow]:
         """The releases of a subject's series with times within begin to end, that stand."""
@@ -131,8 +131,8 @@ class RowChain:
         """The releases of a subject that are of the recording of these prints, at any times."""
         if self._prints is None:
             self._prints = {}
-            for one in self.rows:
-                self._print(one)
+            for row in self.rows:
+                self._print(row)
         found = {
             one.number: one
             for content in content_in(prints)
@@ -150,19 +150,22 @@ class RowChain:
         """Of rows of a subject with marks of the same places, the last: all kinds of them."""
         return list(self._latest.get(subject, {}).values())
 
-    def _know(self, one: LedgerRow) -> None:
-        if not one.withdraws and one.number not in self._gone:
-            self._own.setdefault(one.subject, []).append(one)
-        if one.places:
-            self._latest.setdefault(one.subject, {})[one.places] = one
-        self._print(one)
+    def _know(self, ledger_row: LedgerRow) -> None:
+        if not ledger_row.withdraws and ledger_row.number not in self._gone:
+            self._own.setdefault(ledger_row.subject, []).append(ledger_row)
+        if ledger_row.places:
+            self._latest.setdefault(ledger_row.subject, {})[ledger_row.places] = ledger_row
+        self._print(ledger_row)
 
-    def _print(self, one: LedgerRow) -> None:
-        if self._prints is not None and one.prints:
-            contents = [(one.subject, content) for content in content_in(one.prints)]
-            series = [(one.subject, one.series, window) for window in windows_in(one.prints)]
+    def _print(self, ledger_row: LedgerRow) -> None:
+        if self._prints is not None and ledger_row.prints:
+            contents = [(ledger_row.subject, content) for content in content_in(ledger_row.prints)]
+            series = [
+                (ledger_row.subject, ledger_row.series, window)
+                for window in windows_in(ledger_row.prints)
+            ]
             for name in (*contents, *series):
-                self._prints.setdefault(name, []).append(one)
+                self._prints.setdefault(name, []).append(ledger_row)
 
 
 def packed(row: LedgerRow) -> bytes:

@@ -46,7 +46,7 @@ class Countable:
 
 
 def countable(
-    made: Plan,
+    plan: Plan,
     there: Sequence[Visited],
     marks: Sequence[Mark],
     subject: str,
@@ -58,14 +58,14 @@ def countable(
     marks: of `trailveil.ledger.accounting.told_by`. limit: of epsilon in total. prints: what the
     recording is recognised by besides its times, as of an entry.
     """
-    begin, end = span(made.trace)
-    about = (made.request.method.value, made.mechanism.noise_trace)
+    begin, end = span(plan.trace)
+    about = (plan.request.method.value, plan.mechanism.noise_trace)
 
     def counted(book: Book, entry: Entry) -> tuple[Entry, Account]:
-        noise = packed(made, there)
-        return _with_account(book, entry, made, there, marks, limit, noise, beside=True)
+        noise = packed(plan, there)
+        return _with_account(book, entry, plan, there, marks, limit, noise, beside=True)
 
-    return Countable(begin, end, "", subject, *about, counted, prints, partial(is_in, made))
+    return Countable(begin, end, "", subject, *about, counted, prints, partial(is_in, plan))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -107,15 +107,15 @@ class Sent:
 
 
 def sent(
-    made: Plan,
+    plan: Plan,
     there: Sequence[Visited],
     marks: Sequence[Mark],
     prints: bytes = b"",
 ) -> Sent:
     """What is counted of a plan. prints: of an entry."""
-    whole = packed(made, there)
-    about = (span(made.trace), made.mechanism.noise_trace, whole)
-    return Sent(bare(made), *about, tuple(there), tuple(marks), prints)
+    whole = packed(plan, there)
+    about = (span(plan.trace), plan.mechanism.noise_trace, whole)
+    return Sent(bare(plan), *about, tuple(there), tuple(marks), prints)
 
 
 def count(book: Book, told: Countable, wanted: bytes, *, again: bool) -> tuple[Published, int]:
@@ -128,17 +128,17 @@ def count(book: Book, told: Countable, wanted: bytes, *, again: bool) -> tuple[P
     times = (told.begin, told.end)
     before = earlier(book, told.subject, told.series, *times, told.prints)
     alike = [one for one in before if _is_like(book, one, wanted, told.noise_trace)]
-    found = Published(len(before) > len(alike))
-    if found.further and not alike:
+    published = Published(len(before) > len(alike))
+    if published.further and not alike:
         cuts = cuts_before(book, [one.number for one in before], told.begin, told.prints)
-        found = replace(found, further=not told.is_in(cuts))
-    if found.further and not alike and not again:
+        published = replace(published, further=not told.is_in(cuts))
+    if published.further and not alike and not again:
         raise released_before(told.subject, before, *times, series=told.series)
     if alike:
         book.claim(alike[-1].number)
-        return found, alike[-1].number
+        return published, alike[-1].number
     entry, of_it = told.counted(book, told.entry(wanted))
-    return replace(found, account=of_it), book.add(entry)
+    return replace(published, account=of_it), book.add(entry)
 
 
 def span(recording: Timed) -> tuple[int, int]:
@@ -185,10 +185,10 @@ def released_before(
     )
 
 
-def _share_time(one: LedgerRow, begin: int, end: int) -> bool:
-    if one.begin == begin == SHIFTED_TO:  # times that were made up, or shifted, say nothing
-        return one.end == end
-    return min(end, one.end) > max(begin, one.begin)
+def _share_time(ledger_row: LedgerRow, begin: int, end: int) -> bool:
+    if ledger_row.begin == begin == SHIFTED_TO:  # times that were made up, or shifted, say nothing
+        return ledger_row.end == end
+    return min(end, ledger_row.end) > max(begin, ledger_row.begin)
 
 
 def _others(book: Book, entry: Entry) -> list[int]:
@@ -200,7 +200,7 @@ def _others(book: Book, entry: Entry) -> list[int]:
 def _with_account(
     book: Book,
     entry: Entry,
-    made: Plan,
+    plan: Plan,
     there: Sequence[Visited],
     marks: Sequence[Mark],
     limit: float | None,
@@ -211,23 +211,23 @@ def _with_account(
     """The entry of a release of a trace, whole, and its account; refused beyond the limit."""
     others = _others(book, entry)
     found, told = account(
-        *(book, made, there, marks, entry.subject, others), beside=beside, prints=entry.prints
+        *(book, plan, there, marks, entry.subject, others), beside=beside, prints=entry.prints
     )
-    check_total(found, limit, made.request.epsilon)
+    check_total(found, limit, plan.request.epsilon)
     body = {
         **entry.body,
         "epsilon": found.epsilon,
         "total": found.total if beside else None,
-        "parts": [one.stretch.label for one in made.findings],
+        "parts": [finding.stretch.label for finding in plan.findings],
         "places": [one.place.name for one in there],
     }
     whole = replace(entry, epsilon=found.epsilon, body=body, marks=told)
     return replace(whole, blob=noise), found
 
 
-def _is_like(book: Book, one: LedgerRow, wanted: bytes, noise_trace: float) -> bool:
+def _is_like(book: Book, ledger_row: LedgerRow, wanted: bytes, noise_trace: float) -> bool:
     """Whether a recorded release is of this request, and was answered with the same noise."""
-    if one.request != wanted:
+    if ledger_row.request != wanted:
         return False
-    before = float(book.body(one.number)["noise_trace"])
+    before = float(book.body(ledger_row.number)["noise_trace"])
     return abs(before - noise_trace) <= _SAME_NOISE * before

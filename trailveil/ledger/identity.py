@@ -63,7 +63,7 @@ def subject_named(name: str) -> str:
     """
     whole = _folded(name)
     letters = [one for one in whole if unicodedata.category(one) in _LETTERS]
-    scripts = {_script(one) for one in letters} - {""}
+    scripts = {_script(letter) for letter in letters} - {""}
     hidden = any(one in _INVISIBLE or "\ufe00" <= one <= "\ufe0f" for one in whole)
     hidden |= not unicodedata.normalize("NFKC", name).strip().isprintable()
     if not whole or len(whole) > _LONGEST or hidden:

@@ -52,25 +52,25 @@ class OfPlace:
         return max(0, int(min(self.ways - spent, self.ways) + 1e-3))
 
 
-def of_visited(made: Plan, one: Visited) -> Mark:
+def of_visited(plan: Plan, one: Visited) -> Mark:
     """What the ways of a recording tell of a place by noise that its visits share."""
     place = one.place
-    released = made.trace.seconds[made.mechanism.rows]
-    spans = [span_of(made, *interval) for interval in one.intervals]
+    released = plan.trace.seconds[plan.mechanism.rows]
+    spans = [span_of(plan, *interval) for interval in one.intervals]
     share = place.noise.ways(released, spans, place.request) / place.ways
     told = [share * place.request.bound, share] if np.isfinite(share) else [EVERYTHING, 1.0]
     return Mark(place.ident, one.draw, np.array(told))
 
 
-def of_cuts(made: Plan, one: Visited) -> Mark:
+def of_cuts(plan: Plan, one: Visited) -> Mark:
     """What the cuts around all visits tell of a place, 1 / m^2, and how many visits these are."""
-    losses = [found.exposures[0].loss for found in findings_of(made, one)]
+    losses = [found.exposures[0].loss for found in findings_of(plan, one)]
     return Mark(one.place.ident, one.place.ident, np.array([sum(losses), len(losses)]))
 
 
 def places_told(book: Book, places: Sequence[Place], subject: str) -> tuple[OfPlace, ...]:
     """What all releases of a subject tell of the places that they visited."""
-    seen = [one for one in places if book.count_of(subject, one.ident)]
+    seen = [place for place in places if book.count_of(subject, place.ident)]
     return tuple(place_told(book, one, None, subject, 0.0) for one in seen)
 
 
@@ -140,14 +140,14 @@ def _of_earlier(flat: FloatArray, root: FloatArray) -> float:
 
 def kernels_for(request: Request) -> list[Kernel]:
     """The priors that what is told is counted against: the slowest pace that is promised, too."""
-    found = usual_kernels(request)
+    kernels = usual_kernels(request)
     slowest = request.slowest if request.method is Method.NOISE else request.paces.middle
     slow = at_speed(request.kernel, slowest.speed)
     if slow is None:  # a prior without a speed: a stranger reckons with a pace all the same
-        white = [one for one in request.kernel.terms() if one.is_white()]
+        white = [term for term in request.kernel.terms() if term.is_white()]
         moving = IntegratedOU(slowest.speed, slowest.time_constant)
         slow = Sum((moving, Constant(LEVEL_STD), *white))
-    return found if slow in found else [*found, slow]
+    return kernels if slow in kernels else [*kernels, slow]
 
 
 def usual_kernels(request: Request) -> list[Kernel]:
@@ -157,9 +157,9 @@ def usual_kernels(request: Request) -> list[Kernel]:
     return kernels_of(who, request.kernel)
 
 
-def span_of(made: Plan, begin: int, end: int) -> tuple[float, float]:
+def span_of(plan: Plan, begin: int, end: int) -> tuple[float, float]:
     """Nanoseconds since 1970 as seconds of the recording."""
-    first = int(made.trace.times[0])
+    first = int(plan.trace.times[0])
     return (begin - first) / NANOSECONDS, (end - first) / NANOSECONDS
 
 

@@ -155,7 +155,10 @@ class Visited:
         if silent is not None and silent > uncertain:
             variance = max(variance, paces.end.bridged(silent - uncertain))
         name = self.place.name
-        return [Stretch(name, *one, by_place=True, variance=variance) for one in self.intervals]
+        return [
+            Stretch(name, *interval, by_place=True, variance=variance)
+            for interval in self.intervals
+        ]
 
     def away(self, trace: Trace) -> FloatArray:
         """Seconds of each fix to the nearest visit (n,)."""
@@ -165,8 +168,10 @@ class Visited:
     def common(self, trace: Trace) -> Common:
         """Its noise at the fixes of a trace."""
         noise, silence = self.place.noise, self.place.withhold
-        parts = tuple(Stretch(self.place.name, *one, by_place=True) for one in self.intervals)
-        columns = noise.at(trace.seconds, [one.seconds(trace) for one in parts])
+        parts = tuple(
+            Stretch(self.place.name, *interval, by_place=True) for interval in self.intervals
+        )
+        columns = noise.at(trace.seconds, [part.seconds(trace) for part in parts])
         size = columns.shape[1]
         draws = [normals(self.seed, f"{axis} place", size) for axis in ("east", "north")]
         silent = self.away(trace) <= (-1.0 if silence is None else silence)
@@ -229,7 +234,7 @@ def forgotten(ledger: Ledger) -> set[bytes]:
 def check_known(ledger: Ledger, book: Book, places: Sequence[Place]) -> None:
     """Refuse to go on where releases are of places that are no longer in the file of places."""
     marked = {place for one in book.standing() for place, _ in one.marked} - {NO_ID}
-    if marked - {one.ident for one in places} - forgotten(ledger):
+    if marked - {place.ident for place in places} - forgotten(ledger):
         raise Refused(
             "every place that releases are counted for must be in the file of places, got one that "
             f"is not: {named(ledger.folder / _FILE)}; restore that file from a backup, or move the "
@@ -261,11 +266,11 @@ def _record(ledger: Ledger) -> dict[str, Any]:
 
 def save_places(ledger: Ledger, places: Sequence[Place]) -> None:
     """Write all places, whole or not at all, for their owner alone."""
-    kept = {one.ident for one in places}
-    dropped = {one.ident for one in load_places(ledger)} | forgotten(ledger)
+    kept = {place.ident for place in places}
+    dropped = {load_place.ident for load_place in load_places(ledger)} | forgotten(ledger)
     record = {
         "version": _VERSION,
-        "places": [_written(one) for one in places],
+        "places": [_written(place) for place in places],
         "forgotten": sorted(one.hex() for one in dropped - kept),
     }
     whole = json.dumps(record).encode()
@@ -305,10 +310,10 @@ def added(places: Sequence[Place], place: Place, *, change: bool) -> list[Place]
     return [*kept, replace(place, ident=ident)]
 
 
-def overlap(one: Place, other: Place) -> bool:
+def overlap(place: Place, other: Place) -> bool:
     """Whether two places may be one: what nobody is to tell apart is counted together."""
-    apart = between_places(one.circle, other.circle)
-    return apart <= one.circle.metres + other.circle.metres + max(one.radius, other.radius)
+    apart = between_places(place.circle, other.circle)
+    return apart <= place.circle.metres + other.circle.metres + max(place.radius, other.radius)
 
 
 def _written(place: Place) -> dict[str, Any]:

@@ -179,9 +179,9 @@ def cache_of(ledger: Ledger) -> DesignCache:
     return DesignCache(ledger.folder / "designs", derive(ledger.key, [b"design cache"]))
 
 
-def whole_of(made: Plan, key: bytes | None) -> tuple[bytes, ...]:
+def whole_of(plan: Plan, key: bytes | None) -> tuple[bytes, ...]:
     """All that a release depends on, and under which key it is drawn; never to be stored."""
-    return _whole(made.trace, made.request, made.common, key)
+    return _whole(plan.trace, plan.request, plan.common, key)
 
 
 def _whole(
@@ -203,19 +203,19 @@ def _steps(recording: Timed) -> NDArray[np.int64]:
     return placed(recording.positions)[1]
 
 
-def drawn(made: Plan, seed: bytes, retiming: Retiming) -> Drawn:
+def drawn(plan: Plan, seed: bytes, retiming: Retiming) -> Drawn:
     """Draw the noise of a release, and make what writes it in the format of a suffix."""
-    own, whole = draw(made, seed)
+    own, whole = draw(plan, seed)
     trace, grid = retimed(own, whole, retiming)
     return own, trace, lambda out, suffix: write(trace, out, suffix, grid=grid)
 
 
 def publish(
-    made: Plan, ledger: Ledger, output: Path, *, overwrite: bool = False, **how: Any
+    plan: Plan, ledger: Ledger, output: Path, *, overwrite: bool = False, **how: Any
 ) -> Published:
     """Count a release, draw its noise and write it. how: as of `commit`, which see."""
     with (
-        commit(made, ledger, **how) as receipt,
+        commit(plan, ledger, **how) as receipt,
         receipt.staged(output, overwrite=overwrite) as put,
     ):
         receipt.put(put)
@@ -224,7 +224,7 @@ def publish(
 
 @contextlib.contextmanager
 def commit(
-    made: Plan,
+    plan: Plan,
     ledger: Ledger,
     *,
     again: bool = False,
@@ -242,19 +242,19 @@ def commit(
     total. Raises Refused for a different release of the recording unless `again`, and for one
     beyond the limit.
     """
-    whole = whole_of(made, key)
-    prints = recognised(ledger, made.trace, whole)
-    release = countable(made, there, told_by(made, there), subject, limit, prints)
+    whole = whole_of(plan, key)
+    prints = recognised(ledger, plan.trace, whole)
+    release = countable(plan, there, told_by(plan, there), subject, limit, prints)
     seed = seed_of(ledger.key if key is None else key, whole)
-    with _committed(release, seed, drawn(made, seed, retiming), ledger, again=again) as receipt:
+    with _committed(release, seed, drawn(plan, seed, retiming), ledger, again=again) as receipt:
         yield receipt
 
 
 @contextlib.contextmanager
 def _committed(
-    release: Countable, seed: bytes, made: Drawn, ledger: Ledger, *, again: bool
+    release: Countable, seed: bytes, drawn: Drawn, ledger: Ledger, *, again: bool
 ) -> Iterator[Receipt]:
-    own, leaves, write_drawn = made
+    own, leaves, write_drawn = drawn
     with ledger.open() as book:
         found, number = count(book, release, ledger.request_id(seed), again=again)
     receipt = Receipt(replace(found, drawn=own, released=leaves), write_drawn)
@@ -284,7 +284,7 @@ def check_released_readings(
 
 @contextlib.contextmanager
 def commit_readings(
-    made: ReadingsPlan,
+    readings_plan: ReadingsPlan,
     ledger: Ledger,
     *,
     series: str,
@@ -300,17 +300,17 @@ def commit_readings(
     """
 
     def counted(book: Book, entry: Entry) -> tuple[Entry, None]:
-        found = [one.guarantee.epsilon for one in made.findings]
-        worst = max(found, default=made.request.epsilon)
+        found = [finding.guarantee.epsilon for finding in readings_plan.findings]
+        worst = max(found, default=readings_plan.request.epsilon)
         return replace(entry, epsilon=worst, body={**entry.body, "epsilon": worst}), None
 
-    whole = _whole_readings(made.readings, made.request, key)
-    prints = recognised(ledger, made.readings, whole)
-    begin, end = span(made.readings)
-    noise_trace = made.mechanism.noise_trace
+    whole = _whole_readings(readings_plan.readings, readings_plan.request, key)
+    prints = recognised(ledger, readings_plan.readings, whole)
+    begin, end = span(readings_plan.readings)
+    noise_trace = readings_plan.mechanism.noise_trace
     release = Countable(begin, end, series, subject, "readings", noise_trace, counted, prints)
     seed = seed_of(ledger.key if key is None else key, whole)
-    own, steps = draw_readings(made, seed)
+    own, steps = draw_readings(readings_plan, seed)
     leaves, grid = retimed(own, steps, retiming)
 
     def written(out: BinaryIO, _: str) -> None:

@@ -69,5 +69,5 @@ class Receipt:
     def put(self, *puts: Put) -> None:
         """Let staged files appear, that of the release first."""
         self.appeared = True
-        for one in puts:
-            one()
+        for put in puts:
+            put()

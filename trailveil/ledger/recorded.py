@@ -59,41 +59,42 @@ class StoredRelease:
     def unnamed(self) -> list[tuple[int, int]]:
         """The parts that are no visit of a place with a name."""
         named = {visit for one in self.visits.values() for visit in one}
-        return [one for one in self.parts if one not in named]
+        return [part for part in self.parts if part not in named]
 
 
-def packed(made: Plan, there: Sequence[Visited]) -> bytes:
+def packed(plan: Plan, there: Sequence[Visited]) -> bytes:
     """Times and mechanism of a release, enough to compute again what it tells; no position."""
-    mechanism = made.mechanism
+    mechanism = plan.mechanism
     arrays: dict[str, NDArray[Any]] = {
-        "times": made.trace.times,
+        "times": plan.trace.times,
         "released": np.asarray(mechanism.released),
         "floor": np.array([mechanism.floor]),
         "plain": np.array([mechanism.process is None]),
         "parts": np.array(
-            [(one.stretch.begin, one.stretch.end) for one in made.findings], dtype=np.int64
+            [(finding.stretch.begin, finding.stretch.end) for finding in plan.findings],
+            dtype=np.int64,
         ).reshape(-1, 2),
-        "proved": np.array([made.request.steady, reach_of(made)]),
+        "proved": np.array([plan.request.steady, reach_of(plan)]),
     }
     if np.any(mechanism.beside):
         arrays["moved"] = mechanism.beside > 0
         arrays["independent"] = np.array([np.max(mechanism.beside)])
-    if made.designs:
-        parts = [one.seconds(made.trace) for one in made.request.stretches]
-        uncertain = made.request.uncertain
+    if plan.designs:
+        parts = [stretch.seconds(plan.trace) for stretch in plan.request.stretches]
+        uncertain = plan.request.uncertain
         arrays["windows"] = np.array([(a - uncertain, b + uncertain) for a, b in parts])
-        for number, design in enumerate(made.designs):
+        for number, design in enumerate(plan.designs):
             arrays[f"knots {number}"] = np.array(design.knots.seconds)
             arrays[f"even {number}"] = design.even
             if design.odd is not None:
                 arrays[f"odd {number}"] = design.odd
     else:
-        own = mechanism.factor[:, : made.own_columns]
+        own = mechanism.factor[:, : plan.own_columns]
         rows = np.flatnonzero(np.any(own != 0, axis=1))
         arrays |= {"rows": rows, "factor": own[rows]}
     for one in there:
-        name = one.counted_as(made.request.method).hex()
-        if not made.request.method.cuts:
+        name = one.counted_as(plan.request.method).hex()
+        if not plan.request.method.cuts:
             arrays[f"root {name}"] = one.place.noise.root
         arrays[f"visits {name}"] = np.array(one.intervals, dtype=np.int64)
     return to_bytes(arrays)
@@ -121,7 +122,7 @@ def unpacked(blob: bytes) -> StoredRelease:
             independent = arrays["independent"][0] * arrays["moved"]
         mechanism = Mechanism(*own, independent=independent)
     names, places = (
-        {bytes.fromhex(one[len(what) :]) for one in arrays if one.startswith(what)}
+        {bytes.fromhex(array[len(what) :]) for array in arrays if array.startswith(what)}
         for what in ("root ", "visits ")
     )
     return StoredRelease(
@@ -135,15 +136,15 @@ def unpacked(blob: bytes) -> StoredRelease:
     )
 
 
-def reach_of(made: Plan) -> float:
+def reach_of(plan: Plan) -> float:
     """Seconds from a part to where its false track is 0, on a side that is recorded.
 
     Of a cut, and of one with noise besides, that is before anything is released.
     """
-    if made.request.method.cuts:
+    if plan.request.method.cuts:
         return 0.0
-    ends = [design.knots.end for design in made.designs]
-    return max(ends) + made.request.uncertain if ends else inf
+    ends = [design.knots.end for design in plan.designs]
+    return max(ends) + plan.request.uncertain if ends else inf
 
 
 def _of_windows(arrays: dict[str, NDArray[Any]]) -> FloatArray:
@@ -159,12 +160,12 @@ def _of_windows(arrays: dict[str, NDArray[Any]]) -> FloatArray:
     return together(around)
 
 
-def bare(made: Plan) -> Plan:
+def bare(plan: Plan) -> Plan:
     """A plan without positions, and, as far as `packed` has them, without times and noise."""
-    if _beyond_packed(made):
-        return _at(made, made.trace.times, made.mechanism)
-    ends = made.trace.times[[0, -1]]
-    return _at(made, ends, no_noise(seconds_since_the_first(ends)))
+    if _beyond_packed(plan):
+        return _at(plan, plan.trace.times, plan.mechanism)
+    ends = plan.trace.times[[0, -1]]
+    return _at(plan, ends, no_noise(seconds_since_the_first(ends)))
 
 
 def restored(plain: Plan, whole: bytes) -> Plan:
@@ -178,16 +179,16 @@ def restored(plain: Plan, whole: bytes) -> Plan:
     return _at(plain, kept.times, replace(kept.mechanism, times=seconds))
 
 
-def _beyond_packed(made: Plan) -> bool:
+def _beyond_packed(plan: Plan) -> bool:
     """Whether noise is more than `packed` has: of a process, or common to several releases."""
-    return made.mechanism.process is not None or bool(made.common)
+    return plan.mechanism.process is not None or bool(plan.common)
 
 
-def _at(made: Plan, times: NDArray[np.int64], mechanism: Mechanism) -> Plan:
+def _at(plan: Plan, times: NDArray[np.int64], mechanism: Mechanism) -> Plan:
     count = times.size
     trace = Trace(times, np.zeros((count, 2)), np.zeros(count, dtype=np.intp), (0,))
     nowhere = np.empty((0, 2), dtype=np.int64)
-    return replace(made, trace=trace, lattice=nowhere, mechanism=mechanism, designs=())
+    return replace(plan, trace=trace, lattice=nowhere, mechanism=mechanism, designs=())
 
 
 def _of_archive(blob: bytes) -> dict[str, NDArray[Any]]:
@@ -210,7 +211,7 @@ def visits_of(
     book: Book, subject: str, places: Sequence[Place], begin: int = -(2**63), end: int = 2**63
 ) -> list[Visit]:
     """The visits of places that the releases of a subject from begin to end (ns) had."""
-    idents = {one.ident for one in places}
+    idents = {place.ident for place in places}
     return [
         Visit(one.begin, one.end, which, tuple(unpacked(book.blob(one.number)).visits[draw]))
         for one in book.overlapping(subject, "", begin, end)
@@ -242,21 +243,21 @@ def near_in_time(
     return found
 
 
-def tells_nothing_new(book: Book, number: int, made: Plan, there: Sequence[Visited]) -> bool:
+def tells_nothing_new(book: Book, number: int, plan: Plan, there: Sequence[Visited]) -> bool:
     """Whether a release is a part of an earlier one, with the same noise at the same fixes.
 
     Independent noise is drawn anew for each: that only adds to what hides them.
     """
-    if made.own_columns or made.mechanism.floor or made.mechanism.process is not None:
+    if plan.own_columns or plan.mechanism.floor or plan.mechanism.process is not None:
         return False
     kept = unpacked(book.blob(number))
     if kept.mechanism is None or np.any(kept.mechanism.factor) or kept.mechanism.floor:
         return False
-    released = made.trace.times[made.mechanism.rows]
+    released = plan.trace.times[plan.mechanism.rows]
     within = bool(np.all(np.isin(released, kept.times[kept.released])))
-    if made.request.method.cuts:
+    if plan.request.method.cuts:
         # Times alone tell: of a copy with another clock, some are not among them.
-        return within and not kept.roots and bool(np.all(np.isin(made.trace.times, kept.times)))
+        return within and not kept.roots and bool(np.all(np.isin(plan.trace.times, kept.times)))
     if set(kept.roots) != {one.draw for one in there}:
         return False
     same = all(

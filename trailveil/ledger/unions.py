@@ -22,9 +22,9 @@ from trailveil.traces.selection import Stretch
 from trailveil.traces.trace import Trace
 
 
-def findings_of(made: Plan, one: Visited) -> list[Finding]:
+def findings_of(plan: Plan, one: Visited) -> list[Finding]:
     """What a cut guarantees of each visit to a place with a name."""
-    own = [found for found in made.findings if found.stretch.variance]
+    own = [finding for finding in plan.findings if finding.stretch.variance]
     return [found for found in own if found.stretch.label == one.place.name]
 
 
@@ -44,10 +44,10 @@ def cuts_before(
     return [] if any(one.roots or one.mechanism is None for one in kept) else kept
 
 
-def is_in(made: Plan, before: Sequence[StoredRelease]) -> bool:
+def is_in(plan: Plan, before: Sequence[StoredRelease]) -> bool:
     """Whether a release is a cut alone of which every fix was released before."""
-    alone = made.request.method is Method.CUT and not made.common
-    return alone and all_in(made.trace.times[made.mechanism.rows], before)
+    alone = plan.request.method is Method.CUT and not plan.common
+    return alone and all_in(plan.trace.times[plan.mechanism.rows], before)
 
 
 def all_in(times: NDArray[np.int64], before: Sequence[StoredRelease]) -> bool:
@@ -58,7 +58,7 @@ def all_in(times: NDArray[np.int64], before: Sequence[StoredRelease]) -> bool:
 
 def told_by_union(
     book: Book,
-    made: Plan,
+    plan: Plan,
     there: Sequence[Visited],
     marks: Sequence[Mark],
     before: dict[int, StoredRelease],
@@ -69,49 +69,49 @@ def told_by_union(
     the loss (1 / m^2) of the worst part of all of them.
     """
     released = [one.times[one.released] for one in before.values()]
-    times = np.unique(np.concatenate([made.trace.times[made.mechanism.rows], *released]))
+    times = np.unique(np.concatenate([plan.trace.times[plan.mechanism.rows], *released]))
     union = Trace(times, np.zeros((times.size, 2)), np.zeros(times.size, dtype=np.intp), (0,))
     losses = {
-        found.stretch: max(found.exposures[0].loss, _loss(made, union, found.stretch))
-        for found in made.findings
+        found.stretch: max(found.exposures[0].loss, _loss(plan, union, found.stretch))
+        for found in plan.findings
     }
-    known = {(one.begin, one.end) for one in losses}
+    known = {(loss.begin, loss.end) for loss in losses}
     others = {part for one in before.values() for part in one.unnamed} - known
-    more = [_loss(made, union, Stretch("", *part)) for part in sorted(others)]
+    more = [_loss(plan, union, Stretch("", *part)) for part in sorted(others)]
     of_places = {
-        one.place.ident: [sum(losses[found.stretch] for found in parts), float(len(parts))]
+        one.place.ident: [sum(losses[part.stretch] for part in parts), float(len(parts))]
         for one in there
-        for parts in [findings_of(made, one)]
+        for parts in [findings_of(plan, one)]
     }
     groups: dict[int, float] = {}
-    for found in made.findings:
-        if not found.stretch.variance:
-            groups[found.place] = groups.get(found.place, 0.0) + losses[found.stretch]
+    for finding in plan.findings:
+        if not finding.stretch.variance:
+            groups[finding.place] = groups.get(finding.place, 0.0) + losses[finding.stretch]
     # Nobody knows here where the parts of earlier ones are: any of them may be at one place.
     of_places[NO_ID] = [max(groups.values(), default=0.0) + sum(more)]
     earlier = _earlier(book, list(before))
     fresh = [
-        replace(one, told=np.maximum(np.array(of_places[one.place]) - counted, 0.0))
-        for one in marks
-        for counted in [earlier.get((one.place, one.draw), 0.0)]
+        replace(mark, told=np.maximum(np.array(of_places[mark.place]) - counted, 0.0))
+        for mark in marks
+        for counted in [earlier.get((mark.place, mark.draw), 0.0)]
     ]
     return tuple(fresh), max([*losses.values(), *more])
 
 
-def _loss(made: Plan, union: Trace, part: Stretch) -> float:
+def _loss(plan: Plan, union: Trace, part: Stretch) -> float:
     """The loss of a part (1 / m^2) where all fixes of a trace are exact and nothing else is out."""
-    window = Window.of(union, part, made.request.uncertain)
+    window = Window.of(union, part, plan.request.uncertain)
     silent = float(np.nextafter(window.silence, 0.0))
     if silent <= 0:
         return EVERYTHING
-    return min(EVERYTHING, made.request.wide**2 / window.left(made.request.paces, silent))
+    return min(EVERYTHING, plan.request.wide**2 / window.left(plan.request.paces, silent))
 
 
 def _earlier(book: Book, numbers: Sequence[int]) -> dict[tuple[bytes, bytes], NDArray[np.float64]]:
     """What releases are counted for, by place and draw."""
     found: dict[tuple[bytes, bytes], NDArray[np.float64]] = {}
     for number in numbers:
-        for one in book.entry(number, b"").marks:
-            pair = one.place, one.draw
-            found[pair] = found.get(pair, np.zeros(one.told.size)) + one.told
+        for mark in book.entry(number, b"").marks:
+            pair = mark.place, mark.draw
+            found[pair] = found.get(pair, np.zeros(mark.told.size)) + mark.told
     return found

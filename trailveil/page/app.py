@@ -123,9 +123,9 @@ class _Page:
         """Count a release and write it."""
         told = await _body(request)
         name, *flags = (told.get(one) for one in ("plan", "again", "overwrite"))
-        if not isinstance(name, str) or not all(isinstance(one, bool) for one in flags):
+        if not isinstance(name, str) or not all(isinstance(flag, bool) for flag in flags):
             raise InvalidValue("what is saved must be a plan, got another: reload the page")
-        again, overwrite = (bool(one) for one in flags)
+        again, overwrite = (bool(flag) for flag in flags)
         save = self._opened().save
         return JSONResponse(await run_in_threadpool(save, name, again=again, overwrite=overwrite))
 

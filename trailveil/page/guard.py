@@ -92,12 +92,12 @@ class Guard:
         return origins in ([], [own]) and (not sites or (len(sites) == 1 and sites[0] in allowed))
 
     def _has_cookie(self, headers: Headers) -> bool:
-        found = SimpleCookie()
+        simple_cookie = SimpleCookie()
         try:
-            found.load("; ".join(headers.getlist("cookie")))
+            simple_cookie.load("; ".join(headers.getlist("cookie")))
         except CookieError:
             return False
-        return self._name in found and _same(found[self._name].value, self._cookie)
+        return self._name in simple_cookie and _same(simple_cookie[self._name].value, self._cookie)
 
 
 def _same(one: str, other: str) -> bool:

@@ -91,11 +91,11 @@ def opened(
     data = bytes_of(source) if content is None else content
     recording = format_of(source, data).read(data, named(source), (), MOST_POINTS)
     trace, cleaning = cleaned(recording, source, assume_utc=assume_utc, zone=naive, every=every)
-    found = Opened(source, output, trace, cleaning, ledger, zone=zone or zone_of(trace), **whose)
-    there = known_places(ledger, trace, subject=found.subject, key=found.key)
+    opened = Opened(source, output, trace, cleaning, ledger, zone=zone or zone_of(trace), **whose)
+    there = known_places(ledger, trace, subject=opened.subject, key=opened.key)
     parts = requested(trace, Chosen(returns=False), Request(()), there).stretches
-    ends = tuple(one for one in parts if not one.variance)
-    return replace(found, there=tuple(there), ends=ends)
+    ends = tuple(part for part in parts if not part.variance)
+    return replace(opened, there=tuple(there), ends=ends)
 
 
 def wanted(told: object) -> PageRequest:
@@ -108,7 +108,7 @@ def wanted(told: object) -> PageRequest:
     if method not in [Method.CUT.value, Method.NOISE.value, Method.BOTH.value]:
         raise InvalidValue("mechanism must be cut, noise or both, got another: reload the page")
     return PageRequest(
-        frozenset(_part(one) for one in parts),
+        frozenset(_part(part) for part in parts),
         _number("radius", told.get("radius")),
         _number("epsilon", told.get("epsilon")),
         Method(method),
@@ -118,7 +118,7 @@ def wanted(told: object) -> PageRequest:
 def _part(told: object) -> tuple[str, ...]:
     times = tuple(told) if isinstance(told, list) else ()
     if len(times) not in {1, 2} or not all(
-        isinstance(one, str) and len(one) <= _LONGEST_TIME for one in times
+        isinstance(time, str) and len(time) <= _LONGEST_TIME for time in times
     ):
         raise InvalidValue("a part must be one or two times, got another: reload the page")
     return times
@@ -140,8 +140,10 @@ def request_of(source: Opened, asked: PageRequest) -> Request:
     InvalidValue and Refused as `protect` does.
     """
     bare = Request((), asked.radius, asked.epsilon, method=asked.method)
-    made = requested(source.trace, _chosen(source, asked), bare, source.there)
-    return replace(made, stretches=tuple(replace(one, by_place=True) for one in made.stretches))
+    request = requested(source.trace, _chosen(source, asked), bare, source.there)
+    return replace(
+        request, stretches=tuple(replace(stretch, by_place=True) for stretch in request.stretches)
+    )
 
 
 def arguments(source: Opened, asked: PageRequest) -> list[str]:
@@ -165,14 +167,14 @@ def _in_full(number: float) -> str:
 
 def _chosen(source: Opened, asked: PageRequest) -> Chosen:
     """Both ends are what `protect` takes by itself; they need not be stated."""
-    ends = {time_words(source.trace, one) for one in source.ends}
+    ends = {time_words(source.trace, end) for end in source.ends}
     if ends and not asked.parts:
         raise InvalidValue("something must be protected, got nothing: choose a part of the track")
     whole = ends <= asked.parts
     parts = sorted(asked.parts - ends if whole else asked.parts)
     return Chosen(
-        tuple(one[0] for one in parts if len(one) == 1),
-        tuple((one[0], one[1]) for one in parts if len(one) == 2),
+        tuple(part[0] for part in parts if len(part) == 1),
+        tuple((part[0], part[1]) for part in parts if len(part) == 2),
         source.zone,
         ends=whole,
     )
@@ -222,7 +224,7 @@ def _offered(source: Opened) -> list[dict[str, Any]]:
     """Both ends, which are chosen at first, and the stays that are found in between."""
     trace = source.trace
     ends = list(source.ends)
-    found = [Stretch("a stop", *one, by_place=True) for one in stays(trace)]
+    found = [Stretch("a stop", *stay, by_place=True) for stay in stays(trace)]
     between = [
         one for one in found if not any(one.begin <= e.end and e.begin <= one.end for e in ends)
     ]

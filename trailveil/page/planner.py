@@ -128,23 +128,23 @@ class Planner:
             key=source.key,
         )
 
-    def _remember(self, design: str, name: str, made: Plan) -> None:
-        self._names[design], self._plans[name] = name, made
+    def _remember(self, design: str, name: str, plan: Plan) -> None:
+        self._names[design], self._plans[name] = name, plan
         while len(self._names) > _KEPT:
             _, oldest = self._names.popitem(last=False)
             del self._plans[oldest]
 
-    def _in_the_way(self, made: Plan) -> dict[str, Any]:
+    def _in_the_way(self, plan: Plan) -> dict[str, Any]:
         """What saving would be refused for, one line each, unless it is confirmed."""
         source = self.source
         found: dict[str, Any] = {"before": None, "exists": source.output.exists()}
         try:
             check_released(
-                *(source.ledger, source.trace, made.request),
+                *(source.ledger, source.trace, plan.request),
                 again=False,
                 key=source.key,
                 subject=source.subject,
-                common=made.common,
+                common=plan.common,
             )
         except TrailveilError as error:
             found["before"] = f"{error}"
@@ -157,9 +157,9 @@ def _sentences(lines: list[str]) -> str:
     return " ".join(" ".join(told).split())
 
 
-def runs(made: Plan, released: Trace) -> list[list[list[float]]]:
+def runs(plan: Plan, released: Trace) -> list[list[list[float]]]:
     """What leaves, as lines of degrees: each ends where recorded fixes are left out."""
-    kept = made.mechanism.rows
+    kept = plan.mechanism.rows
     breaks = np.flatnonzero((np.diff(kept) > 1) | (np.diff(released.segments) != 0)) + 1
     step = max(1, -(-len(released) // DRAWN))
     lines = [
@@ -169,16 +169,16 @@ def runs(made: Plan, released: Trace) -> list[list[list[float]]]:
     return [released.positions[part].tolist() for part in lines]
 
 
-def _circles(made: Plan, found: dict[str, Any]) -> list[dict[str, Any]]:
+def _circles(plan: Plan, found: dict[str, Any]) -> list[dict[str, Any]]:
     """Of each part, what is left to a stranger, and to the adversary who knows most.
 
     Radii are those of the report. Centres are the truth: nobody else ever sees this.
     """
     return [
         {
-            "at": middle_of(made.trace, one.stretch),
+            "at": middle_of(plan.trace, one.stretch),
             "no_idea_m": told["circle_68_m"],
             "knows_most_m": min(left["circle_68_m"] for left in told["exposures"]),
         }
-        for one, told in zip(made.findings, found["secrets"], strict=True)
+        for one, told in zip(plan.findings, found["secrets"], strict=True)
     ]

@@ -82,7 +82,11 @@ class _Connection(H11Protocol):
         """Begin to wait, and make room where too many do."""
         super().connection_made(transport)
         self._since = self.loop.time()
-        waiting = [one for one in self.connections if isinstance(one, _Connection) and one.waits()]
+        waiting = [
+            connection
+            for connection in self.connections
+            if isinstance(connection, _Connection) and connection.waits()
+        ]
         if len(waiting) > _MOST_WAITING:
             min(waiting, key=lambda one: one._since).transport.abort()
         self.loop.call_later(_LONGEST_WAIT, self._end_if_slow)

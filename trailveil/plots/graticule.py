@@ -53,7 +53,7 @@ class Graticule:
     @property
     def room(self) -> float:
         """Inches that the longest name of a parallel takes."""
-        return CHARACTER * max((len(one) for one in self.north_names), default=0)
+        return CHARACTER * max((len(north_name) for north_name in self.north_names), default=0)
 
 
 def graticule(frame: Frame, extent: Extent, inches: float) -> Graticule:
@@ -71,13 +71,13 @@ def graticule(frame: Frame, extent: Extent, inches: float) -> Graticule:
     latitudes, up = _chosen(left, lambda _: 0.35, inches * extent.height / extent.width)
     wide = np.linspace(bottom[0] - across, bottom[-1] + across, _POINTS)
     high = np.clip(np.linspace(left[0] - up, left[-1] + up, _POINTS), -90.0, 90.0)
-    lines = [(high, np.full(_POINTS, one)) for one in longitudes]
-    lines += [(np.full(_POINTS, one), wide) for one in latitudes]
+    lines = [(high, np.full(_POINTS, longitude)) for longitude in longitudes]
+    lines += [(np.full(_POINTS, latitude), wide) for latitude in latitudes]
     return Graticule(
         np.interp(longitudes, bottom, east),
-        tuple(_named(float(_wrapped(one)), across) for one in longitudes),
+        tuple(_named(float(_wrapped(longitude)), across) for longitude in longitudes),
         np.interp(latitudes, left, north),
-        tuple(_named(float(one), up) for one in latitudes),
+        tuple(_named(float(latitude), up) for latitude in latitudes),
         tuple(
             np.asarray(frame.to_lattice(np.stack([a, _wrapped(b)], axis=1)) / MICRO)
             for a, b in lines

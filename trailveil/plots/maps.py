@@ -164,8 +164,8 @@ def _extent(shown: Shown) -> Extent:
     """The box of all that is shown, with a margin, neither too flat nor too tall."""
     corners = [*shown.released, *([] if shown.recorded is None else [shown.recorded])]
     corners += [
-        np.array([[one.east, one.north]]) + one.radius * np.array([[-1.0], [1.0]])
-        for one in shown.rings
+        np.array([[ring.east, ring.north]]) + ring.radius * np.array([[-1.0], [1.0]])
+        for ring in shown.rings
     ]
     points = np.concatenate(corners)
     low, high = points.min(axis=0), points.max(axis=0)

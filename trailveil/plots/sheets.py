@@ -252,24 +252,35 @@ def _draw_coverage(axes: "Axes", panel: CoveragePanel) -> None:
     axes.set(xlim=(0, 1), ylim=(0, 1), xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
 
 
-def _draw_map(axes: "Axes", one: PlaneMap, path: FloatArray) -> None:
+def _draw_map(axes: "Axes", plane_map: PlaneMap, path: FloatArray) -> None:
     from matplotlib.patches import Circle
 
     axes.plot(*path.T, color="#777777", linewidth=1.2, label="true path (private)")
     axes.plot(
-        *one.released.T, ".", color="#0072B2", markersize=2.5, alpha=0.7, label="released fixes"
+        *plane_map.released.T,
+        ".",
+        color="#0072B2",
+        markersize=2.5,
+        alpha=0.7,
+        label="released fixes",
     )
-    for centre, radius in zip(one.centres, one.radii, strict=True):
+    for centre, radius in zip(plane_map.centres, plane_map.radii, strict=True):
         circle = Circle((centre[0], centre[1]), radius, color="#D55E00", alpha=0.25, linewidth=0)
         axes.add_patch(circle)
-    axes.plot(*one.centres.T, "+", color="#D55E00", markersize=7, label="where an adversary looks")
+    axes.plot(
+        *plane_map.centres.T, "+", color="#D55E00", markersize=7, label="where an adversary looks"
+    )
     axes.plot(
         [], [], "o", color="#D55E00", alpha=0.25, markersize=10, label="and how widely (68 %)"
     )
     axes.plot(
-        *one.secrets.T, "*", color="black", markersize=7, label="sensitive times: the true place"
+        *plane_map.secrets.T,
+        "*",
+        color="black",
+        markersize=7,
+        label="sensitive times: the true place",
     )
-    axes.set_title(one.title, loc="left")
+    axes.set_title(plane_map.title, loc="left")
     axes.set_aspect("equal")
 
 

@@ -104,5 +104,7 @@ def at_speed(kernel: Kernel, speed: float) -> Kernel | None:
     if sum(isinstance(part, IntegratedOU) for part in parts) != 1:
         return None
     return Sum(
-        tuple(replace(one, std=speed) if isinstance(one, IntegratedOU) else one for one in parts)
+        tuple(
+            replace(part, std=speed) if isinstance(part, IntegratedOU) else part for part in parts
+        )
     )

@@ -283,8 +283,8 @@ class _EachValue:
 
     def exposure(self, adversary: Adversary, index: int) -> Exposure:
         """That of one value."""
-        made = _exposed(adversary, self.known[index], self.learnt[index])
-        return replace(made, at=float(self.times[index]))
+        exposure = _exposed(adversary, self.known[index], self.learnt[index])
+        return replace(exposure, at=float(self.times[index]))
 
 
 def _each_value(judged: _Judged, mechanism: Mechanism, adversary: Adversary) -> _EachValue | None:

@@ -128,7 +128,7 @@ def left(
         return found
     slowest = max([person.time_constant, *(term.length_scale for term in noise)])
     aways = away_grid(assumed.point_away, slowest, fine=fine)
-    before = np.array([wandered(one, person.time_constant, aways) for one in speeds])
+    before = np.array([wandered(speed, person.time_constant, aways) for speed in speeds])
     before += assumed.accuracy**2
     known = _with_point(made, settled, plain, aways, assumed.accuracy**2)
     found.append(_left("point", shape, known, before, aways))
@@ -137,14 +137,18 @@ def left(
 
 
 def _with_path(
-    made: Motion, person: PriorMovement, assumed: Assumed, stays: FloatArray, shape: tuple[int, int]
+    motion: Motion,
+    person: PriorMovement,
+    assumed: Assumed,
+    stays: FloatArray,
+    shape: tuple[int, int],
 ) -> StationaryExposure:
     """What is left to who knows the path but around the place or the stay."""
     away, left_, before = assumed.path_away, [], []
     for intensity in (every * assumed.accuracy**2 for every in assumed.every):
-        start = after(made.settled(path=intensity), made.element(away))
-        left_.append(_variances(made, _with_stays(made, start, stays)))
-        before.append([_path_variance(person, one, intensity, away) for one in assumed.speeds])
+        start = after(motion.settled(path=intensity), motion.element(away))
+        left_.append(_variances(motion, _with_stays(motion, start, stays)))
+        before.append([_path_variance(person, speed, intensity, away) for speed in assumed.speeds])
     every = np.array(assumed.every)
     return _left("path", shape, np.stack(left_, axis=-1), np.array(before).T, every)
 
@@ -181,47 +185,49 @@ def wandered(speed: float, time_constant: float, seconds: FloatArray) -> FloatAr
     return np.asarray(2 * (speed * time_constant) ** 2 * (steps + np.expm1(-steps)))
 
 
-def _with_stays(made: Motion, start: FloatArray, stays: FloatArray) -> FloatArray:
+def _with_stays(motion: Motion, start: FloatArray, stays: FloatArray) -> FloatArray:
     """The covariance of the states at the beginning of a stay (b, k, d, d), all seen.
 
     start: given what is known of one side of it; of the other side just as much is known.
     """
     found = []
     for seconds in stays:
-        behind = start if seconds == 0 else after(start, made.element(float(seconds), still=True))
-        found.append(made.both_sides(start, behind))
+        behind = start if seconds == 0 else after(start, motion.element(float(seconds), still=True))
+        found.append(motion.both_sides(start, behind))
     return np.stack(found, axis=1)
 
 
-def _variances(made: Motion, states: FloatArray) -> FloatArray:
+def _variances(motion: Motion, states: FloatArray) -> FloatArray:
     """The variance of the place (b, k)."""
-    return np.asarray(np.einsum("bi,bkij,bj->bk", made.place, states, made.place))
+    return np.asarray(np.einsum("bi,bkij,bj->bk", motion.place, states, motion.place))
 
 
 def _with_point(
-    made: Motion, settled: FloatArray, states: FloatArray, aways: FloatArray, accuracy: float
+    motion: Motion, settled: FloatArray, states: FloatArray, aways: FloatArray, accuracy: float
 ) -> FloatArray:
     """The same to who knows one place besides, so far before the stay, to a variance (b, k, j)."""
-    back = _readouts(made, made.smoothing(settled), aways)
-    place = np.einsum("bkij,bj->bki", states, made.place)
+    back = _readouts(motion, motion.smoothing(settled), aways)
+    place = np.einsum("bkij,bj->bki", states, motion.place)
     shared = np.einsum("bji,bki->bkj", back, place)
     # Away from a stay, the surplus over what is left without one fades.
-    surplus = states - made.both_sides(settled, settled)[:, None]
-    alone = np.einsum("bi,bij,bj->b", made.place, made.both_sides(settled, settled), made.place)
+    surplus = states - motion.both_sides(settled, settled)[:, None]
+    alone = np.einsum(
+        "bi,bij,bj->b", motion.place, motion.both_sides(settled, settled), motion.place
+    )
     own = alone[:, None, None] + np.einsum("bji,bkil,bjl->bkj", back, surplus, back)
-    variance = np.einsum("bki,bi->bk", place, made.place)
+    variance = np.einsum("bki,bi->bk", place, motion.place)
     return np.asarray(variance[..., None] - shared**2 / (own + accuracy))
 
 
-def _readouts(made: Motion, generator: FloatArray, aways: FloatArray) -> FloatArray:
+def _readouts(motion: Motion, generator: FloatArray, aways: FloatArray) -> FloatArray:
     """g^T exp(G h) for all h (b, j, d): those of one octave squared again and again."""
-    rows = np.empty((*made.place.shape[:1], aways.size, made.place.shape[1]))
+    rows = np.empty((*motion.place.shape[:1], aways.size, motion.place.shape[1]))
     powers: dict[float, FloatArray] = {}
     for j, away in enumerate(aways):
         half = powers.pop(away / 2, None)
         power = expm(generator * away) if half is None else half @ half
         powers[float(away)] = power
-        rows[:, j] = np.einsum("bi,bij->bj", made.place, power)
+        rows[:, j] = np.einsum("bi,bij->bj", motion.place, power)
     return rows
 
 

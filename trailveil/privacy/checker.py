@@ -189,10 +189,10 @@ def _times(a: Vector, b: Vector) -> Vector:
 
 def _solved(factor: Sequence[Vector], right: Vector) -> Vector:
     """The solution of a lower triangular system."""
-    found: Vector = []
+    vector: Vector = []
     for row, value in zip(factor, right, strict=True):
-        found.append((value - sum(map(mul, row, found))) / row[len(found)])
-    return found
+        vector.append((value - sum(map(mul, row, vector))) / row[len(vector)])
+    return vector
 
 
 def _vector(numbers: Iterable[float]) -> Vector:

@@ -223,10 +223,13 @@ def _scene(
         raise InvalidValue(f"recording must be one of the releases', got {meant!r} for {names}")
     number = names.index(meant)
     if secret.recorded:
-        _check_recorded(secret, [one for one in releases if one.recording == meant])
+        _check_recorded(secret, [release for release in releases if release.recording == meant])
     return _Scene(
         coupling,
-        [(one.mechanism, names.index(one.recording), one.dimension) for one in releases],
+        [
+            (release.mechanism, names.index(release.recording), release.dimension)
+            for release in releases
+        ],
         everywhere(known.times, dimensions, number),
         known.accuracy,
         everywhere(secret.times, dimensions, number if secret.recorded else TRUTH),
@@ -245,17 +248,17 @@ def _in_double(scene: _Scene, *, flat: bool) -> Loss | None:
     if any(mechanism.refinement is not None for mechanism, _, _ in scene.mechanisms):
         return None
     known = known_rows(scene.known, scene.accuracy**2)
-    released = [released_rows(*one) for one in scene.mechanisms]
-    found = _posterior(scene, reduced(reduce(ObservedRows.and_then, [*released, known])))
+    released = [released_rows(*mechanism) for mechanism in scene.mechanisms]
+    posterior = _posterior(scene, reduced(reduce(ObservedRows.and_then, [*released, known])))
     variance, moved, scale = scene.base, scene.moved, scene.scale
-    if found is not None and scene.known.times.size and not flat:
+    if posterior is not None and scene.known.times.size and not flat:
         before = _posterior(scene, known)
         if before is None:
             return None
         variance = before.covariance + before.doubt * np.eye(scene.size)
         moved, scale = np.zeros((scene.size, 0)), np.sqrt(np.diagonal(variance))
     precision = _precision(variance, moved, scale, flat=flat)
-    return None if found is None or precision is None else _loss(found, *precision)
+    return None if posterior is None or precision is None else _loss(posterior, *precision)
 
 
 def _posterior(scene: _Scene, rows: ObservedRows) -> Posterior | None:
@@ -310,11 +313,11 @@ def _precision(
     return basis @ inverse @ basis.T, error + 2 * moved_by + 16 * UNIT_ROUNDOFF * size
 
 
-def _loss(found: Posterior, before: FloatArray, hidden: float) -> Loss | None:
+def _loss(posterior: Posterior, before: FloatArray, hidden: float) -> Loss | None:
     """Q^-1 - P^-1 in double precision, its numerical error bounded and taken against us."""
-    doubt, one = found.doubt, np.eye(before.shape[0])
+    doubt, one = posterior.doubt, np.eye(before.shape[0])
     try:
-        after, error = inverse_of(found.covariance - doubt * one)
+        after, error = inverse_of(posterior.covariance - doubt * one)
     except NumericalError:
         return None
     size = float(np.linalg.norm(after, 2))
@@ -357,7 +360,7 @@ def _in_extended(scene: _Scene) -> FloatArray:
 
 def _joint_covariance(m: Extended, scene: _Scene) -> Objects:
     """Of released values, known values and secret, in the arithmetic m."""
-    released = [released_rows(*one).points for one in scene.mechanisms]
+    released = [released_rows(*mechanism).points for mechanism in scene.mechanisms]
     points = reduce(SeriesPoints.and_then, [*released, scene.known])
     data = covariance(scene.prior, points, points, extended(m), levels=True)
     start = 0

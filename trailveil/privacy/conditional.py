@@ -207,12 +207,12 @@ def extended_apart(pair: Pair, order: float) -> tuple[Apart, Apart]:
     )
 
 
-def _agree(one: Apart, two: Apart) -> bool:
-    if not np.isfinite(one.constant):
-        return one.constant == two.constant
-    near = abs(one.constant - two.constant) <= EXTENDED_AGREEMENT * (1 + abs(one.constant))
-    size = float(np.max(np.abs(one.quadratic)))
-    apart_by = np.abs(one.quadratic - two.quadratic)
+def _agree(apart: Apart, two: Apart) -> bool:
+    if not np.isfinite(apart.constant):
+        return apart.constant == two.constant
+    near = abs(apart.constant - two.constant) <= EXTENDED_AGREEMENT * (1 + abs(apart.constant))
+    size = float(np.max(np.abs(apart.quadratic)))
+    apart_by = np.abs(apart.quadratic - two.quadratic)
     return near and bool(np.all(apart_by <= EXTENDED_AGREEMENT * size))
 
 

@@ -207,13 +207,13 @@ def _parts(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
         yield array[first : first + _ROWS]
 
 
-def _side_by_side(one: Mechanism, other: Mechanism) -> FloatArray | None:
+def _side_by_side(mechanism: Mechanism, other: Mechanism) -> FloatArray | None:
     """The refinements of two factors that stand side by side; the shorter one ends in zeros."""
-    if one.refinement is None and other.refinement is None:
+    if mechanism.refinement is None and other.refinement is None:
         return None
     finer = [
         np.empty((0, *m.factor.shape)) if m.refinement is None else m.refinement
-        for m in (one, other)
+        for m in (mechanism, other)
     ]
     terms = max(part.shape[0] for part in finer)
     padded = [np.pad(part, ((0, terms - part.shape[0]), (0, 0), (0, 0))) for part in finer]

@@ -195,18 +195,18 @@ def divergences(
     return Divergences(order, values[0][0], values[1][0])
 
 
-def _value(one: Apart, order: float, confinement: float, dimensions: int) -> tuple[float, float]:
+def _value(apart: Apart, order: float, confinement: float, dimensions: int) -> tuple[float, float]:
     """dimensions times c, and l/2 max h^T W h over h confined in all of them; caution in it.
 
     The caution is relative to 1 + the value: a divergence is in nats.
     """
-    value, hidden = dimensions * one.constant, dimensions * one.hidden[0]
-    if np.any(one.quadratic) and np.isfinite(value):
+    value, hidden = dimensions * apart.constant, dimensions * apart.hidden[0]
+    if np.any(apart.quadratic) and np.isfinite(value):
         if not np.isfinite(confinement):
             return float("inf"), 0.0
-        size = one.quadratic.shape[0]
-        value += order / 2 * tight_bound([one.quadratic], confinement)
-        hidden += order / 2 * size * confinement**2 * one.hidden[1]
+        size = apart.quadratic.shape[0]
+        value += order / 2 * tight_bound([apart.quadratic], confinement)
+        hidden += order / 2 * size * confinement**2 * apart.hidden[1]
     return value, hidden / (1 + value) if np.isfinite(value) else 0.0
 
 

@@ -164,8 +164,8 @@ class Matern:
 def movement_of(kernel: Kernel) -> Movement | Matern:
     """The movement of a prior of noise for a track; Refused where it is another."""
     terms = kernel.terms()
-    level = sum(one.level_variance() for one in terms)
-    moving = [one for one in terms if not (one.is_white() or one.level_variance())]
+    level = sum(term.level_variance() for term in terms)
+    moving = [term for term in terms if not (term.is_white() or term.level_variance())]
     match moving:
         case [IntegratedOU(std=std, time_constant=tau)] if level:
             return Movement(std, tau)

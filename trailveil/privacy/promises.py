@@ -87,11 +87,12 @@ def _checked(report: dict[str, Any]) -> Iterator[Check]:
         target = {key: _number(report["target"][key]) for key in _STATED}
         proved = []
         if method != "noise":
-            left = _left_by_cut(part, target)
+            fraction = _left_by_cut(part, target)
             yield Check(
-                f"{name}: the cut leaves {float(left) ** 0.5:.0f} m per coordinate", left > 0
+                f"{name}: the cut leaves {float(fraction) ** 0.5:.0f} m per coordinate",
+                fraction > 0,
             )
-            proved.append((1 / left, Fraction(0)))
+            proved.append((1 / fraction, Fraction(0)))
         if method != "cut":
             design = designs[number - 1]
             yield from _design(name, design, part, part["exposures"][len(proved) :], target)
@@ -160,7 +161,7 @@ def _worst(parts: list[dict[str, Any]], worst: dict[str, Any]) -> Iterator[Check
     holds = bool(parts)
     for part in parts:
         strangers = [one for one in part["exposures"] if one["circle_68_before_m"] is None]
-        least = min(_number(one["circle_68_m"]) for one in strangers)
+        least = min(_number(stranger["circle_68_m"]) for stranger in strangers)
         holds = holds and _number(part["circle_68_m"]) <= least * _ROUNDING
     yield Check("the circles of the parts are those of strangers", holds)
 

@@ -105,8 +105,8 @@ def residual_of(sources: "Sources", joint: Joint) -> tuple[Posterior, FloatArray
         weights, shares = finer, trial
     covariance = np.sum([share.variance for share in shares], axis=0)
     covariance = (covariance + covariance.T) / 2  # both halves are the same sums, rounded apart
-    found = Posterior(covariance, _slack(shares, joint.system), weights)
-    return found, _total(shares)[count:] - sources.told(solve(_total(shares)[:count], nothing))
+    posterior = Posterior(covariance, _slack(shares, joint.system), weights)
+    return posterior, _total(shares)[count:] - sources.told(solve(_total(shares)[:count], nothing))
 
 
 def _solver(joint: Joint) -> Callable[[FloatArray, FloatArray], FloatArray]:

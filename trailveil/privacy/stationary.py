@@ -81,10 +81,10 @@ class Motion:
     def element(self, seconds: float, *, still: bool = False, path: float | None = None) -> Element:
         """A stretch of this length: a short one, doubled."""
         doublings = max(0, math.ceil(math.log2(seconds / self.step(path))))
-        found = self.short(seconds / 2**doublings, still=still, path=path)
+        element = self.short(seconds / 2**doublings, still=still, path=path)
         for _ in range(doublings):
-            found = joined(found, found)
-        return found
+            element = joined(element, element)
+        return element
 
     def step(self, path: float | None = None) -> float:
         """Seconds: a stretch short enough to be summarised by one exponential of a matrix."""

@@ -81,10 +81,10 @@ def independent_dimensions(bounds: Sequence[GpLossBound]) -> Guarantee:
     reason. Source: the paper, appendix.
     """
     first = bounds[0]
-    if any((one.locations, one.radius, one.order) != _kind(first) for one in bounds):
+    if any((bound.locations, bound.radius, bound.order) != _kind(first) for bound in bounds):
         raise InvalidValue("all bounds must be of one secret, radius and order, got others")
     return _guarantee(
-        first, max(one.direct for one in bounds) + sum(one.inferential for one in bounds)
+        first, max(bound.direct for bound in bounds) + sum(bound.inferential for bound in bounds)
     )
 
 

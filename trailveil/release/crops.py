@@ -131,7 +131,7 @@ def crops(kernel: Kernel, times: FloatArray, spans: Sequence[Span], left: float)
         else:
             groups.append([i])
             ends.append(spans[i][1])
-    return [_crop(kernel, times, [spans[i] for i in one], one, reach, lag) for one in groups]
+    return [_crop(kernel, times, [spans[i] for i in group], group, reach, lag) for group in groups]
 
 
 def starts_anywhere(kernel: Kernel) -> bool:

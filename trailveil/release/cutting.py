@@ -90,10 +90,10 @@ def at_one_place(trace: Trace, stretches: Sequence[Stretch], radius: float) -> l
     where, near = in_space(trace.positions), max(_ONE_PLACE, radius)
     middles: list[FloatArray] = []
     found = []
-    for one in stretches:
-        inside = np.flatnonzero(one.rows(trace))
+    for stretch in stretches:
+        inside = np.flatnonzero(stretch.rows(trace))
         if inside.size == 0:
-            inside = np.array([np.argmin(np.abs(trace.times - one.begin))])
+            inside = np.array([np.argmin(np.abs(trace.times - stretch.begin))])
         middle = np.mean(where[inside], axis=0)
         away = np.linalg.norm(np.reshape(middles, (-1, 3)) - middle, axis=1)
         found.append(int(np.argmax([*(away <= near), True])))

@@ -57,20 +57,20 @@ class Target:
         """Metres per coordinate that who has no idea of the place must be left with."""
         return self.bound**-0.5 if self.left is None else self.left
 
-    def missed(self, found: "Sequence[PartExposure]") -> float:
+    def missed(self, part_exposures: "Sequence[PartExposure]") -> float:
         """The largest loss over what is allowed: at most 1 is met.
 
         Raises BeyondPrior where one knows more without the release than it must be left with.
         """
         if self.left is None:
-            return max(one.loss for one in found) / self.bound
-        if (least := min(one.known for one in found)) <= self.left:
+            return max(one.loss for one in part_exposures) / self.bound
+        if (least := min(one.known for one in part_exposures)) <= self.left:
             raise BeyondPrior(least)
-        return max(self.left**2 / one.least**2 for one in found)
+        return max(self.left**2 / one.least**2 for one in part_exposures)
 
-    def missed_by(self, found: "Sequence[PartExposure]") -> "tuple[PartExposure, ...]":
+    def missed_by(self, part_exposures: "Sequence[PartExposure]") -> "tuple[PartExposure, ...]":
         """Those who learn more than is allowed. Raises as `missed` does."""
-        return tuple(one for one in found if self.missed([one]) > 1)
+        return tuple(one for one in part_exposures if self.missed([one]) > 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,19 +270,19 @@ class _Looked:
 def _looked(
     crop: Crop,
     mechanism: Mechanism,
-    one: Adversary,
+    adversary: Adversary,
     moments: Sequence[float],
     mean_of: FloatArray | None = None,
 ) -> _Looked:
     """What an adversary sees of the places at some times, and of the mean over others."""
     places = [Secret.at(time) for time in moments]
     means = [Secret.mean(mean_of)] if mean_of is not None and mean_of.size > 1 else []
-    found = seen(crop.prior, [*places, *means], mechanism, one, edges=crop.edges)
+    found = seen(crop.prior, [*places, *means], mechanism, adversary, edges=crop.edges)
     return _Looked((*moments, *([None] * len(means))), found)
 
 
 def _looked_within(
-    crop: Crop, mechanism: Mechanism, one: Adversary, target: Target, quickly: bool
+    crop: Crop, mechanism: Mechanism, adversary: Adversary, target: Target, quickly: bool
 ) -> _Looked:
     """What an adversary sees of a stay: its ends, its mean, and its fixes.
 
@@ -290,17 +290,17 @@ def _looked_within(
     evenly, and those around the worst of them until it is worse than the fix before and the fix
     after it. Who knows no value is judged at all of them at once.
     """
-    (begin, end), times = one.unseen[0], crop.prior.times
+    (begin, end), times = adversary.unseen[0], crop.prior.times
     inside = times[(times >= begin) & (times <= end)]
     sampled = looked_at(inside, _SAMPLED if quickly else _EVERY)
     moments = [float(time) for time in np.unique([begin, *sampled, end])]
-    found = _looked(crop, mechanism, one, moments, inside)
+    found = _looked(crop, mechanism, adversary, moments, inside)
     if inside.size <= sampled.size:
         return found
-    if one.point is None and one.path is None:
-        return _with_the_worst_fix(crop, mechanism, one, target, found)
+    if adversary.point is None and adversary.path is None:
+        return _with_the_worst_fix(crop, mechanism, adversary, target, found)
     while not quickly and (more := _around_the_worst(found, inside, target)):
-        found = found.plus(_looked(crop, mechanism, one, more))
+        found = found.plus(_looked(crop, mechanism, adversary, more))
     return found
 
 
@@ -311,17 +311,17 @@ def looked_at(inside: FloatArray, most: int = _EVERY) -> FloatArray:
 
 
 def _with_the_worst_fix(
-    crop: Crop, mechanism: Mechanism, one: Adversary, target: Target, found: _Looked
+    crop: Crop, mechanism: Mechanism, adversary: Adversary, target: Target, found: _Looked
 ) -> _Looked:
     """All that was seen, and the fix of the part, if any, of which more is."""
-    span = one.unseen[0]
-    judge, times = one.prior(crop.prior), crop.prior.times
+    span = adversary.unseen[0]
+    judge, times = adversary.prior(crop.prior), crop.prior.times
     inside = (times >= span[0]) & (times <= span[1])
     losses = fix_losses(judge, mechanism, inside, target.bound)
     worst = int(np.argmax(losses))
     if losses[worst] <= np.max(found.seen.losses) * (1 + _CAUTION):
         return found
-    return found.plus(_looked(crop, mechanism, one, [float(times[inside][worst])]))
+    return found.plus(_looked(crop, mechanism, adversary, [float(times[inside][worst])]))
 
 
 def _around_the_worst(found: _Looked, inside: FloatArray, target: Target) -> list[float]:

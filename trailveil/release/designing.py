@@ -63,7 +63,7 @@ class Designed:
     gap: float | None
 
 
-def optimal(found: Sequence[Crop], base: Mechanism, target: Target) -> Designed:
+def optimal(crops: Sequence[Crop], base: Mechanism, target: Target) -> Designed:
     """The least noise that meets a target in every crop, beside the withheld rows of `base`.
 
     Raises Refused for a target beyond what an adversary knows without any release.
@@ -71,7 +71,7 @@ def optimal(found: Sequence[Crop], base: Mechanism, target: Target) -> Designed:
     factors: list[tuple[Crop, FloatArray]] = []
     left: dict[int, tuple[PartExposure, ...]] = {}
     gaps: list[float | None] = []
-    for crop in found:
+    for crop in crops:
         mechanism, gap = _optimal_of(crop, part_of(base, crop), target)
         mechanism, seen = _until_met(crop, mechanism, target)
         factors.append((crop, mechanism.factor))
@@ -86,22 +86,22 @@ def optimal(found: Sequence[Crop], base: Mechanism, target: Target) -> Designed:
     return Designed(replace(base, factor=whole), tuple(left[i] for i in sorted(left)), gap)
 
 
-def only_withheld(found: Sequence[Crop], base: Mechanism, target: Target) -> Designed:
+def only_withheld(crops: Sequence[Crop], base: Mechanism, target: Target) -> Designed:
     """No noise at all: what is withheld must be enough."""
-    made = _as_it_is(found, base, target)
-    worst = max(target.missed(one) for one in made.left)
+    designed = _as_it_is(crops, base, target)
+    worst = max(target.missed(one) for one in designed.left)
     if worst > 1:
         raise Refused(
             f"withholding alone must reach the target, got {worst:.3g} times what may be lost; "
             "withhold longer (--withhold SECONDS), or leave --mechanism out to add the noise that "
             "is missing"
         )
-    return made
+    return designed
 
 
-def _as_it_is(found: Sequence[Crop], mechanism: Mechanism, target: Target) -> Designed:
+def _as_it_is(crops: Sequence[Crop], mechanism: Mechanism, target: Target) -> Designed:
     left: dict[int, tuple[PartExposure, ...]] = {}
-    for crop in found:
+    for crop in crops:
         own = part_of(mechanism, crop)
         left.update(
             {part: tuple(judged(crop, own, i, target)) for i, part in enumerate(crop.parts)}
@@ -195,10 +195,10 @@ def _with_noise_for(
         made, gap = _noise_for(crop, base, number, target, effort, aims)
         if last and base.times.size > _ALL_ROWS:
             return made, gap
-        left = judged(crop, made, number, target, quickly=True)
-        if target.missed(left) <= (_FAR if last else 1 + _NEARLY):
+        part_exposures = judged(crop, made, number, target, quickly=True)
+        if target.missed(part_exposures) <= (_FAR if last else 1 + _NEARLY):
             return made, gap
-        aims = aims.after(crop, target, left)
+        aims = aims.after(crop, target, part_exposures)
     return _noise_for(crop, base, number, target, effort, aims, every=True)
 
 
@@ -245,21 +245,21 @@ def _sought(
         prior.times, base.factor[rows], base.floor, base.process, np.asarray(base.released)[rows]
     )
     heard = existing.rows
-    wanted = SeveralRequest(
+    several_request = SeveralRequest(
         *(prior, tuple(demands), tuple(together), _stand_for(crop, rows), existing, effort),
         finer=False,  # what is released is judged as it is drawn: in double precision
     )
     if whole:
-        found, make = sought(wanted)
+        found, make = sought(several_request)
         if found.trace == 0.0:
             return np.zeros((crop.prior.times.size, 0)), 0.0
         return make(found.trace).factor[:, existing.factor.shape[1] :], found.gap
     for few, more in _splines_of(crop, number, away):
         columns = _columns(few, prior.times[heard]), _columns(more, prior.times[heard])
-        if not all(np.any(one) for one in columns):
+        if not all(np.any(column) for column in columns):
             return np.zeros((crop.prior.times.size, 0)), None  # nothing recorded there
         try:
-            found, make = sought(replace(wanted, sought_in=columns))
+            found, make = sought(replace(several_request, sought_in=columns))
         except TooCoarse:
             continue
         if found.trace == 0.0:
@@ -287,13 +287,13 @@ def _splines_of(
     yield fine, fine
 
 
-def _columns(made: Splines, times: FloatArray) -> FloatArray:
+def _columns(splines: Splines, times: FloatArray) -> FloatArray:
     """The splines that are anything at all at some times (n, p)."""
-    found = made.at(times)
+    found = splines.at(times)
     return found[:, np.any(found != 0, axis=0)]
 
 
-def _everywhere(crop: Crop, made: Splines, times: FloatArray, factor: FloatArray) -> FloatArray:
+def _everywhere(crop: Crop, splines: Splines, times: FloatArray, factor: FloatArray) -> FloatArray:
     """Columns at every row of a crop, that were found as combinations of splines at some times.
 
     Those that hardly add to the noise are left out; the rest are turned against splines in the
@@ -301,9 +301,9 @@ def _everywhere(crop: Crop, made: Splines, times: FloatArray, factor: FloatArray
     """
     _, sizes, basis = svd(factor, full_matrices=False)
     kept = basis[sizes**2 > _HARDLY_ANY * np.sum(sizes**2)].T
-    columns = made.at(times)
+    columns = splines.at(times)
     coefficients = np.linalg.lstsq(columns, factor @ kept, rcond=_DEPENDENT)[0]
-    whole = made.at(crop.prior.times)
+    whole = splines.at(crop.prior.times)
     middle = float(np.mean(crop.spans))
     peaks = np.abs(crop.prior.times[np.argmax(whole, axis=0)] - middle)
     reference = whole[:, np.argsort(peaks, kind="stable")[: kept.shape[1]]]

@@ -17,23 +17,23 @@ from trailveil.traces.projection import MICRO
 from trailveil.traces.trace import Trace
 
 
-def draw(made: Plan, seed: bytes) -> tuple[Trace, Degrees]:
+def draw(plan: Plan, seed: bytes) -> tuple[Trace, Degrees]:
     """The released fixes: their trace, and their places in whole microdegrees (n, 2).
 
     seed: 32 secret bytes that belong to this plan alone. Positions of the trace are those released.
     All lie on the grid that was recorded, or on a coarser one of decimals. Without any noise they
     are those that were recorded, and their places are float64 degrees.
     """
-    released = cut_out(made.trace, np.asarray(made.mechanism.released))
-    if made.mechanism.noise_trace == 0:
+    released = cut_out(plan.trace, np.asarray(plan.mechanism.released))
+    if plan.mechanism.noise_trace == 0:
         return released, released.positions
-    own = replace(made.mechanism, factor=made.mechanism.factor[:, : made.own_columns])
+    own = replace(plan.mechanism, factor=plan.mechanism.factor[:, : plan.own_columns])
     noise = np.column_stack([noise_of(own, seed, axis) for axis in ("east", "north")])
-    for one in made.common:
+    for one in plan.common:
         noise = noise + one.columns @ one.draw.T
-    moved = made.lattice + on_lattice(noise)
+    moved = plan.lattice + on_lattice(noise)
     # No digit is finer than what was recorded, whether a fix is moved or not.
-    grid = made.grid.rounded_places(made.frame.to_degrees(moved[made.mechanism.rows]))
+    grid = plan.grid.rounded_places(plan.frame.to_degrees(moved[plan.mechanism.rows]))
     return replace(released, positions=grid / MICRO), grid
 
 

@@ -55,8 +55,10 @@ def plan_everywhere(trace: Trace, request: Request) -> Plan:
     frame, lattice = placed(trace.positions)
     request = request.framed(frame)
     check_target(request)
-    found = noise_everywhere(movement_of(request.kernel), assumed(trace, request), request.bound)
-    mechanism = found.mechanism(trace.seconds)
+    everywhere = noise_everywhere(
+        movement_of(request.kernel), assumed(trace, request), request.bound
+    )
+    mechanism = everywhere.mechanism(trace.seconds)
     if mechanism.max_std > LARGEST_STD:
         raise Refused(
             f"the noise must stay below {LARGEST_STD / 1000:g} km, got more: state a smaller "
@@ -64,6 +66,6 @@ def plan_everywhere(trace: Trace, request: Request) -> Plan:
         )
     worst = tuple(
         replace(one, before=one.before / request.wide, after=one.after / request.wide)
-        for one in found.worst
+        for one in everywhere.worst
     )
     return Plan(trace, frame, lattice, request, mechanism, (), everywhere=worst)

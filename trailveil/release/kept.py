@@ -69,8 +69,8 @@ def left_out(trace: Trace, stretches: Sequence[Stretch], since: int) -> NDArray[
     """At which fixes (n,) of a trace no field is released; since: as above."""
     around, step = round(AROUND * NANOSECONDS), round(EDGES * NANOSECONDS)
     found = np.zeros(len(trace), dtype=np.bool_)
-    for one in stretches:
-        begin = (one.begin - around - since) // step * step + since
-        end = -((since - one.end - around) // step) * step + since
+    for stretch in stretches:
+        begin = (stretch.begin - around - since) // step * step + since
+        end = -((since - stretch.end - around) // step) * step + since
         found |= (trace.times >= begin) & (trace.times <= end)
     return found

@@ -109,8 +109,12 @@ class PlaceNoise:
             elif since < first or until > last:
                 return float("inf")
             else:
-                movements = [one.movement for one in of.adversaries]
-                taus = [one.time_constant for one in movements if isinstance(one, Movement)]
+                movements = [adversary.movement for adversary in of.adversaries]
+                taus = [
+                    movement.time_constant
+                    for movement in movements
+                    if isinstance(movement, Movement)
+                ]
                 found += 2 * max(1.0, *(_of_turn(turn / _FADING, tau) for tau in taus))
         return found
 
@@ -121,12 +125,12 @@ class PlaceNoise:
         """
         precision = cho_solve((self.root, True), np.eye(len(self.root)))
         found = [0.0]
-        for one in of.adversaries:
-            if one.place is None:
-                track, free = one.fixed(self.knots)
-                form = precision + ways * one.movement.cost(self.knots)
+        for adversary in of.adversaries:
+            if adversary.place is None:
+                track, free = adversary.fixed(self.knots)
+                form = precision + ways * adversary.movement.cost(self.knots)
                 track[free] = np.linalg.solve(form[free, free], -(form @ track)[free])
-                found.append(float(track @ form @ track) - ways / one.variance(1))
+                found.append(float(track @ form @ track) - ways / adversary.variance(1))
         return max(found)
 
 
@@ -164,13 +168,13 @@ def place_noise(
 
 def _windows(visits: Sequence[Window]) -> list[Window]:
     """Windows in which nothing is assumed, of visits in order of time: those that are near, one."""
-    found: list[Window] = []
+    windows: list[Window] = []
     for begin, end in visits:
-        if found and begin - found[-1][1] < TOGETHER - _UNCERTAIN:
-            found[-1] = found[-1][0], max(found[-1][1], end + _UNCERTAIN)
+        if windows and begin - windows[-1][1] < TOGETHER - _UNCERTAIN:
+            windows[-1] = windows[-1][0], max(windows[-1][1], end + _UNCERTAIN)
         else:
-            found.append((begin - _UNCERTAIN, end + _UNCERTAIN))
-    return found
+            windows.append((begin - _UNCERTAIN, end + _UNCERTAIN))
+    return windows
 
 
 def _of_turn(reached: float, tau: float) -> float:

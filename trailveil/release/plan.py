@@ -60,7 +60,9 @@ class Finding:
     @property
     def deviation(self) -> float:
         """Metres per coordinate that an adversary with no idea of the place is left with."""
-        return min(one.posterior for one in self.exposures if one.prior == float("inf"))
+        return min(
+            exposure.posterior for exposure in self.exposures if exposure.prior == float("inf")
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -90,12 +92,12 @@ class Plan:
         """Of the part that is protected least. Raises InvalidValue where no part is stated."""
         if not self.findings:
             raise InvalidValue("a guarantee must be of a part, got noise for every place: see text")
-        return max((one.guarantee for one in self.findings), key=lambda one: one.mu)
+        return max((finding.guarantee for finding in self.findings), key=lambda one: one.mu)
 
     @property
     def exposures(self) -> tuple[TrackExposure, ...]:
         """What each adversary learns of each part."""
-        return tuple(one for finding in self.findings for one in finding.exposures)
+        return tuple(exposure for finding in self.findings for exposure in finding.exposures)
 
     @property
     def grid(self) -> Grid:
@@ -175,8 +177,8 @@ def plan(
         replace(_finding(window, request, mechanism, seconds), place=place, together=count)
         for window, seconds, place, count in zip(windows, cuts, places, together, strict=True)
     )
-    made = Plan(trace, *placed(trace.positions), request, mechanism, findings, tuple(designs))
-    return with_common(made, common)
+    plan = Plan(trace, *placed(trace.positions), request, mechanism, findings, tuple(designs))
+    return with_common(plan, common)
 
 
 def _cuts(trace: Trace, request: Request) -> tuple[list[Window], list[float | None]]:
@@ -185,7 +187,7 @@ def _cuts(trace: Trace, request: Request) -> tuple[list[Window], list[float | No
     None for no cut. What is reckoned together must leave so many times as much.
     """
     parts = request.stretches
-    windows = [Window.of(trace, one, request.uncertain) for one in parts]
+    windows = [Window.of(trace, part, request.uncertain) for part in parts]
     # The seconds around a part in which it may really begin or end go with it.
     asked = None if request.withhold is None else max(request.withhold - request.uncertain, 0.0)
     if not request.method.cuts:
@@ -239,7 +241,7 @@ def designed_before(trace: Trace, request: Request, cache: Cache | None) -> bool
 
     Raises BeyondPrior as `plan` does.
     """
-    windows = [Window.of(trace, one, request.uncertain) for one in request.stretches]
+    windows = [Window.of(trace, stretch, request.uncertain) for stretch in request.stretches]
     asked = _asked_of_noise(windows, request)
     return all(stored_noise(*noise, cache) is not None for noise in asked)
 
@@ -249,15 +251,15 @@ def _asked_of_noise(
 ) -> Iterator[tuple[float, int, tuple[Knowledge, ...], float]]:
     """What `trailveil.designer.table.noise_of` is asked for, of each window."""
     bound = request.bound if request.leave is None else _bound_for(request)
-    for one in windows:
+    for window in windows:
         # To the nanosecond: a proof may be of no shorter window than there is.
-        length = (one.stretch.end - one.stretch.begin) / 1e9 + 2 * request.uncertain
-        yield length, one.sides(), request.adversaries, bound
+        length = (window.stretch.end - window.stretch.begin) / 1e9 + 2 * request.uncertain
+        yield length, window.sides(), request.adversaries, bound
 
 
 def _bound_for(request: Request) -> float:
     """The loss by which every adversary is left with the metres that were asked for."""
-    known = min(one.variance(2, one.place) for one in request.adversaries)
+    known = min(adversary.variance(2, adversary.place) for adversary in request.adversaries)
     if known <= request.variance:
         raise _too_much(known, request.scale)
     return 1 / request.variance - 1 / known
@@ -287,10 +289,10 @@ def _sum_of(
 
 
 def _nothing_left(trace: Trace, request: Request, cuts: Sequence[float | None]) -> Refused:
-    minutes = (max((one or 0.0 for one in cuts), default=0.0) + request.uncertain) / 60
+    minutes = (max((cut or 0.0 for cut in cuts), default=0.0) + request.uncertain) / 60
     parts = len(request.stretches)
-    named = any(one.variance for one in request.stretches)
-    returns = any(RETURN in one.label for one in request.stretches)
+    named = any(stretch.variance for stretch in request.stretches)
+    returns = any(RETURN in stretch.label for stretch in request.stretches)
     return Refused(
         f"at least two fixes must remain, got fewer: {minutes:.1f} min are cut on each side of "
         f"{parts} protected part{'s' * (parts != 1)}, of a recording of {trace.duration / 60:.1f} "
@@ -310,22 +312,22 @@ def _leaving(trace: Trace, request: Request, base: Mechanism, common: Sequence[C
     return with_fields_left_out(trace, around, who, first, only=told)
 
 
-def with_common(made: Plan, common: Sequence[Common]) -> Plan:
+def with_common(plan: Plan, common: Sequence[Common]) -> Plan:
     """The plan with noise besides that other releases share, and independent noise where any is.
 
     The latter hides what is exact: it is as wide as a step of the recorded grid, and of the coarser
     one that some fixes lie on, as LEAST, and as the measurement noise of the prior, of which a
     recording that repeats or smooths has none.
     """
-    mechanism = made.mechanism
+    mechanism = plan.mechanism
     for one in common:
         columns = Mechanism(mechanism.times, one.columns, released=~one.withheld)
         mechanism = mechanism.plus(columns)
     if mechanism.max_std > 0:
-        measured = noise_variance(made.request.kernel, mechanism.times) ** 0.5
-        least = max(made.grid.metres, made.coarse.metres, LEAST, measured)
+        measured = noise_variance(plan.request.kernel, mechanism.times) ** 0.5
+        least = max(plan.grid.metres, plan.coarse.metres, LEAST, measured)
         mechanism = mechanism.hiding(least)
-    return replace(made, mechanism=mechanism, common=(*made.common, *common))
+    return replace(plan, mechanism=mechanism, common=(*plan.common, *common))
 
 
 def _finding(window: Window, request: Request, mechanism: Mechanism, cut: float | None) -> Finding:
@@ -336,10 +338,10 @@ def _finding(window: Window, request: Request, mechanism: Mechanism, cut: float 
         exposures.append(TrackExposure(HAS_THE_REST, 1 / left))
     if request.method is not Method.CUT:
         bound = request.bound if request.leave is None else _bound_for(request)
-        for one in request.adversaries:
-            known = one.variance(window.sides(), one.place)
-            exposures.append(TrackExposure(one.name, bound, known**0.5))
-    worst = max(one.loss for one in exposures)
+        for adversary in request.adversaries:
+            known = adversary.variance(window.sides(), adversary.place)
+            exposures.append(TrackExposure(adversary.name, bound, known**0.5))
+    worst = max(exposure.loss for exposure in exposures)
     radius, wide = request.radius * request.scale, request.wide
     withheld = window.inside & ~np.asarray(mechanism.released)
     return Finding(
@@ -347,7 +349,10 @@ def _finding(window: Window, request: Request, mechanism: Mechanism, cut: float 
         int(window.inside.sum()),
         int(withheld.sum()),
         Guarantee(radius * worst**0.5, request.order),
-        tuple(replace(one, loss=one.loss * wide**2, prior=one.prior / wide) for one in exposures),
+        tuple(
+            replace(exposure, loss=exposure.loss * wide**2, prior=exposure.prior / wide)
+            for exposure in exposures
+        ),
         None if cut is None else cut + request.uncertain,
         window.sides(cut or 0.0),
     )

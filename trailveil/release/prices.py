@@ -53,29 +53,29 @@ def other_prices(made: Plan, cache: Cache | None = None) -> tuple[Price, ...]:
     return tuple(prices)
 
 
-def _price_of(made: Plan) -> Price:
-    mechanism, rows = made.mechanism, made.mechanism.rows
+def _price_of(plan: Plan) -> Price:
+    mechanism, rows = plan.mechanism, plan.mechanism.rows
     spread = np.sqrt(2 * mechanism.variances)[rows]
-    away = _away(made)[rows]
+    away = _away(plan)[rows]
     within = float(np.max(away[spread >= HARDLY_MOVED], initial=0.0))
     near = spread[away <= within]
     moved = float(np.sqrt(np.mean(near**2))) if near.size and spread.any() else 0.0
     return Price(
-        made.request.method,
-        len(made.trace) - rows.size,
+        plan.request.method,
+        len(plan.trace) - rows.size,
         rows.size,
-        withheld(made.trace.seconds, rows) / 60,
-        withheld(way(made.lattice), rows) / 1000,
+        withheld(plan.trace.seconds, rows) / 60,
+        withheld(way(plan.lattice), rows) / 1000,
         moved,
         within,
     )
 
 
-def _away(made: Plan) -> FloatArray:
+def _away(plan: Plan) -> FloatArray:
     """Seconds (n,) from each fix to the nearest protected part."""
-    seconds = made.trace.seconds
+    seconds = plan.trace.seconds
     away = np.full(seconds.size, np.inf)
-    for finding in made.findings:
-        begin, end = finding.stretch.seconds(made.trace)
+    for finding in plan.findings:
+        begin, end = finding.stretch.seconds(plan.trace)
         away = np.minimum(away, np.maximum(np.maximum(begin - seconds, seconds - end), 0.0))
     return away

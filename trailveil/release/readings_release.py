@@ -92,15 +92,17 @@ class ReadingsRequest:
     @property
     def design(self) -> str:
         """All of it that the noise depends on, in one line: not what stretches are called."""
-        when = tuple((one.begin, one.end) for one in self.stretches)
-        rest = tuple(getattr(self, one.name) for one in fields(self) if one.name != "stretches")
+        when = tuple((stretch.begin, stretch.end) for stretch in self.stretches)
+        rest = tuple(
+            getattr(self, field.name) for field in fields(self) if field.name != "stretches"
+        )
         return repr((DESIGN_VERSION, when, *rest))
 
 
 def _measured(kernel: Kernel) -> float:
     """The deviation of the measurement noise that a prior has, in the unit."""
     origin = np.zeros(1)
-    white = [float(one.diagonal(origin)[0]) for one in kernel.terms() if one.is_white()]
+    white = [float(term.diagonal(origin)[0]) for term in kernel.terms() if term.is_white()]
     return float(np.sqrt(sum(white)))
 
 
@@ -170,7 +172,7 @@ def plan_readings(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
 def _plan(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
     """Noise for the stated stretches."""
     seconds, target = readings.seconds, Target(request.bound, (Named.PLAIN,))
-    spans = [one.seconds(readings) for one in request.stretches]
+    spans = [stretch.seconds(readings) for stretch in request.stretches]
     silent = within(readings.times, request.stretches, request.withhold)
     base = no_noise(seconds).withholding(silent)
     if base.rows.size < 2:
@@ -195,7 +197,7 @@ def _of_the_whole(readings: Readings, request: ReadingsRequest, designed: "Desig
     if not any(term.level_variance() for term in request.kernel.terms()):
         return designed
     prior, mechanism = Prior(request.kernel, readings.seconds), designed.mechanism
-    spans = [one.seconds(readings) for one in request.stretches]
+    spans = [stretch.seconds(readings) for stretch in request.stretches]
     for _ in range(_MOST_STEPS):
         losses = [_loss_of(prior, mechanism, span) for span in spans]
         share = max(losses) / request.bound
@@ -227,24 +229,30 @@ def _loss_of(prior: Prior, mechanism: Mechanism, span: tuple[float, float]) -> f
     return max(losses)
 
 
-def _at_least(one: PartExposure, loss: float) -> PartExposure:
+def _at_least(part_exposure: PartExposure, loss: float) -> PartExposure:
     """What is left where at least so much is lost."""
-    if loss <= one.loss:
-        return one
-    return replace(one, loss=loss, least=(one.least**-2 + loss - one.loss) ** -0.5)
+    if loss <= part_exposure.loss:
+        return part_exposure
+    return replace(
+        part_exposure,
+        loss=loss,
+        least=(part_exposure.least**-2 + loss - part_exposure.loss) ** -0.5,
+    )
 
 
-def draw_readings(made: ReadingsPlan, seed: bytes) -> tuple[Readings, NDArray[np.int64]]:
+def draw_readings(readings_plan: ReadingsPlan, seed: bytes) -> tuple[Readings, NDArray[np.int64]]:
     """The released readings, and their values in whole steps of 10^-DECIMALS of the unit (n,).
 
     seed: 32 secret bytes that belong to this plan alone.
     """
-    noise = noise_of(_drawable(made.mechanism), seed, "value")
-    whole = made.readings.steps(DECIMALS) + np.floor(noise / _STEP + 0.5).astype(np.int64)
-    rows = made.mechanism.rows
-    grid = made.grid.rounded(whole[rows])
+    noise = noise_of(_drawable(readings_plan.mechanism), seed, "value")
+    whole = readings_plan.readings.steps(DECIMALS) + np.floor(noise / _STEP + 0.5).astype(np.int64)
+    rows = readings_plan.mechanism.rows
+    grid = readings_plan.grid.rounded(whole[rows])
     return replace(
-        made.readings, times=made.readings.times[rows], values=np.asarray(grid * _STEP)
+        readings_plan.readings,
+        times=readings_plan.readings.times[rows],
+        values=np.asarray(grid * _STEP),
     ), grid
 
 

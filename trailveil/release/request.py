@@ -166,10 +166,12 @@ class Request:
         The scale is that of the trace's frame, which stands beside it.
         """
         when = tuple(
-            (one.begin, one.end, *([one.variance] if one.variance else []))
-            for one in self.stretches
+            (stretch.begin, stretch.end, *([stretch.variance] if stretch.variance else []))
+            for stretch in self.stretches
         )
-        rest = tuple(getattr(self, one.name) for one in fields(self) if one.name not in _ELSEWHERE)
+        rest = tuple(
+            getattr(self, field.name) for field in fields(self) if field.name not in _ELSEWHERE
+        )
         return repr((DESIGN_VERSION, when, *rest))
 
 

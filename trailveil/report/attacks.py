@@ -36,8 +36,8 @@ def attacks_record(
     """
     return {
         "beaten": failed(outcomes, audits),
-        "attacks": [_outcome(one) for one in outcomes],
-        "hypotheses": [_audited(one) for one in audits],
+        "attacks": [_outcome(outcome) for outcome in outcomes],
+        "hypotheses": [_audited(audit) for audit in audits],
         "noise": [_drawn(one) for one in noise],
     }
 
@@ -45,7 +45,9 @@ def attacks_record(
 def failed(outcomes: Sequence[AttackOutcome], audits: Sequence[Audited]) -> int:
     """How many attacks beat what was promised, and how many claims of mu were proved wrong."""
     wrong = (Verdict.BEATEN, Verdict.CLOSER)
-    return sum(one.verdict in wrong for one in outcomes) + sum(one.caught for one in audits)
+    return sum(outcome.verdict in wrong for outcome in outcomes) + sum(
+        audit.caught for audit in audits
+    )
 
 
 def attacks_text(found: dict[str, Any]) -> str:
@@ -67,29 +69,29 @@ def attacks_text(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _outcome(one: AttackOutcome) -> dict[str, Any]:
-    found = asdict(one)
-    return found | {"part": one.part + 1, "verdict": one.verdict.value}
+def _outcome(outcome: AttackOutcome) -> dict[str, Any]:
+    found = asdict(outcome)
+    return found | {"part": outcome.part + 1, "verdict": outcome.verdict.value}
 
 
-def _audited(one: Audited) -> dict[str, Any]:
+def _audited(audited: Audited) -> dict[str, Any]:
     return {
-        "part": one.part + 1,
-        "adversary": one.adversary,
-        "way": one.way,
-        "metres": one.metres,
-        "mu_claimed": one.claimed,
-        "mu_least": one.told.least,
-        "mu_likely": one.told.likely,
-        "confidence": one.told.confidence,
-        "draws": one.told.draws,
-        "caught": one.caught,
+        "part": audited.part + 1,
+        "adversary": audited.adversary,
+        "way": audited.way,
+        "metres": audited.metres,
+        "mu_claimed": audited.claimed,
+        "mu_least": audited.told.least,
+        "mu_likely": audited.told.likely,
+        "confidence": audited.told.confidence,
+        "draws": audited.told.draws,
+        "caught": audited.caught,
     }
 
 
-def _drawn(one: Drawn) -> dict[str, Any]:
-    found = {"part": one.part + 1, "as_designed": one.as_designed}
-    return found | {"off_m": one.off, "chance": one.chance}
+def _drawn(drawn: Drawn) -> dict[str, Any]:
+    found = {"part": drawn.part + 1, "as_designed": drawn.as_designed}
+    return found | {"off_m": drawn.off, "chance": drawn.chance}
 
 
 def _of_noise(one: dict[str, Any]) -> str:

@@ -11,18 +11,18 @@ _NOT_SEEN = (
 )
 
 
-def audit_record(found: Scan, *, show: bool = False) -> dict[str, Any]:
+def audit_record(scan: Scan, *, show: bool = False) -> dict[str, Any]:
     """A scan as an object of JSON. show: with some of the leaked values, for the owner alone."""
     return {
-        "clean": found.clean,
-        "findings": [_finding(one, show=show) for one in found.leaks],
-        "notes": list(found.notes),
+        "clean": scan.clean,
+        "findings": [_finding(leak, show=show) for leak in scan.leaks],
+        "notes": list(scan.notes),
         "fixes": {
-            "original": found.recorded,
-            "released": found.released,
-            "protected": found.protected,
+            "original": scan.recorded,
+            "released": scan.released,
+            "protected": scan.protected,
         },
-        "moved": {"all": asdict(found.every), "protected": asdict(found.of_protected)},
+        "moved": {"all": asdict(scan.every), "protected": asdict(scan.of_protected)},
     }
 
 
@@ -43,14 +43,14 @@ def audit_text(found: dict[str, Any]) -> str:
     )
 
 
-def _finding(one: Leak, *, show: bool) -> dict[str, Any]:
+def _finding(leak: Leak, *, show: bool) -> dict[str, Any]:
     found = {
-        "kind": one.kind.name.lower().replace("_", "-"),
-        "what": one.kind.value,
-        "where": one.where,
-        "count": one.count,
+        "kind": leak.kind.name.lower().replace("_", "-"),
+        "what": leak.kind.value,
+        "where": leak.where,
+        "count": leak.count,
     }
-    return found | ({"leaked": list(one.leaked)} if show else {})
+    return found | ({"leaked": list(leak.leaked)} if show else {})
 
 
 def _line(one: dict[str, Any]) -> str:

@@ -33,7 +33,7 @@ def brief(found: dict[str, Any], audit: str, *, coloured: bool = False) -> str:
     shown = range(min(_MOST_PARTS, len(found.get("secrets", []))), -1, -1)
     bold, yellow = (BOLD, YELLOW) if coloured else ("", "")
     texts = [laid_out(_lines(found, audit, parts, bold, yellow)) for parts in shown]
-    return next((one for one in texts if one.count("\n") < MOST_LINES), texts[-1])
+    return next((text for text in texts if text.count("\n") < MOST_LINES), texts[-1])
 
 
 def in_short(found: dict[str, Any]) -> list[str]:
@@ -103,8 +103,8 @@ def _hidden_readings(found: dict[str, Any]) -> str:
 
 def _parts_of_readings(secrets: list[dict[str, Any]]) -> list[str]:
     lines = [
-        f"{_when(one['begin_local'], one['end_local'])}: {one['readings']} readings"
-        for one in secrets[:_MOST_PARTS]
+        f"{_when(secret['begin_local'], secret['end_local'])}: {secret['readings']} readings"
+        for secret in secrets[:_MOST_PARTS]
     ]
     more = len(secrets) - _MOST_PARTS
     return [*lines, *([f"{more} more, which --explain lists"] if more > 0 else [])]
@@ -138,9 +138,9 @@ def _label(label: str) -> str:
 def _parts(secrets: list[dict[str, Any]], count: int) -> list[str]:
     """When the first of the protected parts are, for their owner alone."""
     lines = [
-        f"{_when(one['begin_local'], one['end_local'])}: {_label(one['label'])}"
-        + ("" if one["cut_s"] is None else f", and {one['cut_s'] / 60:.0f} min around it")
-        for one in secrets[:count]
+        f"{_when(secret['begin_local'], secret['end_local'])}: {_label(secret['label'])}"
+        + ("" if secret["cut_s"] is None else f", and {secret['cut_s'] / 60:.0f} min around it")
+        for secret in secrets[:count]
     ]
     more = len(secrets) - count
     return [*lines, *([f"{more} more, which --explain lists"] if more and count else [])]

@@ -17,31 +17,31 @@ _GROUPS = {"folder": "folders (people)", "file": "recordings", "window": "window
 _MIDDLE = 0.68
 
 
-def calibration_record(found: Calibration) -> dict[str, Any]:
+def calibration_record(calibration: Calibration) -> dict[str, Any]:
     """The object that is printed with --json."""
     return {
-        "recordings": found.recordings,
-        "windows": found.windows,
-        "windows_without_prediction": found.short,
-        "windows_too_wide": found.wide,
-        "groups": found.groups,
-        "grouped_by": found.by,
+        "recordings": calibration.recordings,
+        "windows": calibration.windows,
+        "windows_without_prediction": calibration.short,
+        "windows_too_wide": calibration.wide,
+        "groups": calibration.groups,
+        "grouped_by": calibration.by,
         "paces": PACES,
         "far": FAR,
         "curve_levels": list(CURVE),
-        "judged": [_judged(one) for one in found.judged],
+        "judged": [_judged(one) for one in calibration.judged],
     }
 
 
-def _judged(one: Judged) -> dict[str, Any]:
+def _judged(judged: Judged) -> dict[str, Any]:
     return {
-        "name": one.name,
-        "fitted": one.fitted,
+        "name": judged.name,
+        "fitted": judged.fitted,
         "terms": [
-            json.loads(to_json(PriorSpec(one.name, kernel, "metres", None)))["terms"]
-            for kernel in one.kernels
+            json.loads(to_json(PriorSpec(judged.name, kernel, "metres", None)))["terms"]
+            for kernel in judged.kernels
         ],
-        "cells": [_cell(cell) for cell in one.cells],
+        "cells": [_cell(cell) for cell in judged.cells],
     }
 
 
@@ -64,27 +64,28 @@ def _cell(cell: CoverageCell) -> dict[str, Any]:
     }
 
 
-def _share(found: Share) -> dict[str, float | None]:
-    return {"share": found.share, "low": found.low, "high": found.high}
+def _share(share: Share) -> dict[str, float | None]:
+    return {"share": share.share, "low": share.low, "high": share.high}
 
 
-def calibration_text(found: Calibration) -> list[str]:
+def calibration_text(calibration: Calibration) -> list[str]:
     """The lines that are printed: a table for each prior."""
+    groups = _GROUPS[calibration.by]
     lines = [
-        f"{_several(found.recordings, 'recording')}, {_several(found.windows, 'window')} "
-        f"({found.short} without a fix to predict), {found.groups} {_GROUPS[found.by]}.",
+        f"{_several(calibration.recordings, 'recording')}, "
+        f"{_several(calibration.windows, 'window')} "
+        f"({calibration.short} without a fix to predict), {calibration.groups} {groups}.",
         "Each row: fixes predicted from all that is further away than the gap, on both sides; "
         "shares of",
-        "coordinates inside the interval; in brackets 95 % confidence, from resampling "
-        f"{_GROUPS[found.by]}.",
+        f"coordinates inside the interval; in brackets 95 % confidence, from resampling {groups}.",
     ]
-    if found.groups < ENOUGH_GROUPS:
-        lines.append(f"Warning: of {found.groups} {_GROUPS[found.by]}, such intervals are narrow.")
-    if found.wide:
-        lines.append(f"Left out {_several(found.wide, 'window')} too wide for local metres.")
-    met = {cell.pace for one in found.judged for cell in one.cells}
+    if calibration.groups < ENOUGH_GROUPS:
+        lines.append(f"Warning: of {calibration.groups} {groups}, such intervals are narrow.")
+    if calibration.wide:
+        lines.append(f"Left out {_several(calibration.wide, 'window')} too wide for local metres.")
+    met = {cell.pace for one in calibration.judged for cell in one.cells}
     paces = [pace for pace in PACES if pace in met]
-    for one in found.judged:
+    for one in calibration.judged:
         lines += ["", _name(one), _header(paces), *_rows(one, paces)]
     return lines
 
@@ -93,8 +94,8 @@ def _several(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def _name(one: Judged) -> str:
-    return f"{one.name}, fitted on the others" if one.fitted else one.name
+def _name(judged: Judged) -> str:
+    return f"{judged.name}, fitted on the others" if judged.fitted else judged.name
 
 
 def _header(paces: Sequence[str]) -> str:
@@ -104,8 +105,8 @@ def _header(paces: Sequence[str]) -> str:
     )
 
 
-def _rows(one: Judged, paces: Sequence[str]) -> list[str]:
-    by = {(cell.gap, cell.pace): cell.coverage for cell in one.cells}
+def _rows(judged: Judged, paces: Sequence[str]) -> list[str]:
+    by = {(cell.gap, cell.pace): cell.coverage for cell in judged.cells}
     lines = []
     for gap in sorted({gap for gap, _ in by}):
         own = by[gap, ALL]
@@ -123,24 +124,24 @@ def _rows(one: Judged, paces: Sequence[str]) -> list[str]:
     return lines
 
 
-def panels(found: Calibration, suffix: str) -> bytes:
+def panels(calibration: Calibration, suffix: str) -> bytes:
     """The picture: what held against what was promised, a row a prior, a panel a pace."""
-    every = [cell for one in found.judged for cell in one.cells]
+    every = [cell for one in calibration.judged for cell in one.cells]
     gaps = sorted({cell.gap for cell in every})
     paces = [pace for pace in (ALL, *PACES) if any(cell.pace == pace for cell in every)]
     rows = [
         (f"{one.name} (fitted)" if one.fitted else one.name, _row(one, gaps, paces))
-        for one in found.judged
+        for one in calibration.judged
     ]
     title = "Intervals: held (up) against promised (across), by pace (predictions)"
     made = dict(coverages("coverage", rows, title))
     return made[f"coverage{suffix}"]
 
 
-def _row(one: Judged, gaps: list[float], paces: Sequence[str]) -> list[CoveragePanel]:
+def _row(judged: Judged, gaps: list[float], paces: Sequence[str]) -> list[CoveragePanel]:
     made = []
     for pace in paces:
-        cells = [cell for cell in one.cells if cell.pace == pace]
+        cells = [cell for cell in judged.cells if cell.pace == pace]
         count = sum(cell.coverage.predictions for cell in cells)
         curves = [_curve(cell, gaps) for cell in cells]
         made.append(CoveragePanel(f"{pace} ({count:,})", curves))

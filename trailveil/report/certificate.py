@@ -12,15 +12,17 @@ from trailveil.wording import said
 _DIGITS = 10
 
 
-def certified(found: Sequence[BallCertificate], asked: float | None = None) -> dict[str, Any]:
+def certified(
+    ball_certificates: Sequence[BallCertificate], asked: float | None = None
+) -> dict[str, Any]:
     """The certificates of all secrets as one object: the worst, for all adversaries together.
 
     asked: for others, what epsilon was to be at most. They learn no more of it than it says, since
     what was proved of the parts tells of them.
     """
-    worst = max(found, key=lambda one: one.epsilon)
-    against = list(dict.fromkeys(name for one in found for name in one.against))
-    bits = max(one.bits for one in found)
+    worst = max(ball_certificates, key=lambda one: one.epsilon)
+    against = list(dict.fromkeys(name for one in ball_certificates for name in one.against))
+    bits = max(one.bits for one in ball_certificates)
     if asked is not None:
         epsilon = asked if worst.epsilon <= asked else rounded_up(worst.epsilon)
         what = ["every protected part"]
@@ -30,10 +32,10 @@ def certified(found: Sequence[BallCertificate], asked: float | None = None) -> d
         "mu": worst.mu,
         "order": worst.order,
         "against": against,
-        "what": list(dict.fromkeys(one.what for one in found)),
+        "what": list(dict.fromkeys(one.what for one in ball_certificates)),
         "bits": bits,
-        "radius": max(one.radius for one in found),
-        "seconds": sum(one.seconds for one in found),
+        "radius": max(one.radius for one in ball_certificates),
+        "seconds": sum(one.seconds for one in ball_certificates),
     }
 
 

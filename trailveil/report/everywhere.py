@@ -43,7 +43,7 @@ def left(plan: Plan) -> dict[str, Any]:
 def adversaries(plan: Plan) -> list[str]:
     """Who was reckoned with, in words."""
     who = assumed(plan.trace, plan.request)
-    speeds = ", ".join(f"{said(one)}" for one in who.speeds)
+    speeds = ", ".join(f"{said(speed)}" for speed in who.speeds)
     found = [
         f"knows how people move (the prior, at {speeds} m/s) and how the noise was made, but no "
         "place"

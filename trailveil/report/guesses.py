@@ -90,7 +90,7 @@ def _of_stretches(
     if not stretches:
         return
     order = np.cumsum(np.asarray(plan.mechanism.released)) - 1
-    spans = [one.seconds(plan.trace) for one in stretches]
+    spans = [stretch.seconds(plan.trace) for stretch in stretches]
     for crop in crops(kernel, plan.trace.seconds, spans, plan.request.variance**0.5):
         mechanism = part_of(plan.mechanism, crop)
         places = released[order[crop.rows][mechanism.rows]]
@@ -111,11 +111,11 @@ def _of_some_times(plan: Plan, released: FloatArray) -> Iterator[Guess]:
         rows = slice(max(0, row - _AROUND), min(count, row + _AROUND + 1))
         whole = plan.mechanism
         parts = whole.factor[rows], whole.floor, whole.process, np.asarray(whole.released)[rows]
-        own = Mechanism(times[rows], *parts, independent=whole.beside[rows])
+        mechanism = Mechanism(times[rows], *parts, independent=whole.beside[rows])
         order = np.cumsum(np.asarray(whole.released)) - 1
-        places = released[order[rows][own.rows]]
+        places = released[order[rows][mechanism.rows]]
         secret = Secret.at(float(times[row]))
-        where = _guess(own.times, own, plan.request.kernel, secret, places)
+        where = _guess(mechanism.times, mechanism, plan.request.kernel, secret, places)
         if where is not None:
             when = int(plan.trace.times[row])
             yield Guess(number, when, when, (float(where[0]), float(where[1])))

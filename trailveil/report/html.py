@@ -90,7 +90,7 @@ def rendered(page: Page) -> bytes:
         f"<h1>{escaped(title)}</h1>",
         f'<div class="{mark}">\n{lead}</div>',
         *_lines(page.lines),
-        *(line for one in page.sections for line in _section(one)),
+        *(line for section in page.sections for line in _section(section)),
         "</main>",
         "<footer>",
         *(f"<p>{escaped(one)}</p>" for one in page.foot),
@@ -120,28 +120,28 @@ def sections_of(lines: Sequence[Line]) -> tuple[tuple[Line, ...], list[Section]]
     return tuple(before), [Section(title, tuple(own)) for title, own in found]
 
 
-def _section(one: Section) -> list[str]:
-    found = ["<section>", f"<h2>{escaped(one.title)}</h2>", *_lines(one.lines)]
-    for picture in one.pictures:
+def _section(section: Section) -> list[str]:
+    found = ["<section>", f"<h2>{escaped(section.title)}</h2>", *_lines(section.lines)]
+    for picture in section.pictures:
         words = f"<figcaption>{escaped(picture.words)}</figcaption>"
         found += ["<figure>", picture.svg, words, "</figure>"]
-    found += _lines(one.below)
-    return [*found, *(line for table in one.tables for line in _table(table)), "</section>"]
+    found += _lines(section.below)
+    return [*found, *(line for table in section.tables for line in _table(table)), "</section>"]
 
 
 def _lines(lines: Sequence[Line]) -> list[str]:
     """Paragraphs, lists, and a heading for what is numbered."""
     found: list[str] = []
-    items = [one for one in lines if isinstance(one, Item)]
+    items = [line for line in lines if isinstance(line, Item)]
     for mark, group in groupby(items, key=lambda one: one.mark or ""):
         words = [escaped(one.words) for one in group]
         if not mark.strip():
-            found += [f"<p>{one}</p>" for one in words]
+            found += [f"<p>{word}</p>" for word in words]
         elif mark[0].isdigit():
-            found += [f"<h3>{escaped(mark.strip())} {one}</h3>" for one in words]
+            found += [f"<h3>{escaped(mark.strip())} {word}</h3>" for word in words]
         else:
             kind = _KINDS.get(mark, "")
-            found += [f"<ul{kind}>", *(f"<li>{one}</li>" for one in words), "</ul>"]
+            found += [f"<ul{kind}>", *(f"<li>{word}</li>" for word in words), "</ul>"]
     return found
 
 
@@ -160,12 +160,12 @@ def _table(table: Table) -> list[str]:
 
 def _row(row: tuple[Cell, ...]) -> str:
     first, *others = (_cell(one) for one in row)
-    cells = "".join(f"<td>{one}</td>" for one in others)
+    cells = "".join(f"<td>{other}</td>" for other in others)
     return f'<tr><th scope="row">{first}</th>{cells}</tr>'
 
 
-def _cell(one: Cell) -> str:
-    shown, value = escaped(one.shown), one.value
+def _cell(cell: Cell) -> str:
+    shown, value = escaped(cell.shown), cell.value
     if value is None:
         return shown
     exact = value if isinstance(value, int) else float(value)  # numpy's write their type

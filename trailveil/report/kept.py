@@ -45,8 +45,13 @@ def left_to_readers(plan: Plan) -> float | None:
 
     None where all that is protected are places with names.
     """
-    others = {one.name for one in plan.request.adversaries if one.path is None}
-    left = [one for part in plan.findings for one in part.exposures if one.adversary not in others]
+    others = {adversary.name for adversary in plan.request.adversaries if adversary.path is None}
+    left = [
+        exposure
+        for part in plan.findings
+        for exposure in part.exposures
+        if exposure.adversary not in others
+    ]
     return CIRCLE_68 * min(one.posterior for one in left) if left else None
 
 

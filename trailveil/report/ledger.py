@@ -52,18 +52,18 @@ def place_of(plan: Plan, one: Visited) -> dict[str, Any]:
     }
 
 
-def counted(found: Account) -> dict[str, Any]:
+def counted(account: Account) -> dict[str, Any]:
     """An account as an object; None for an epsilon of all that can be told."""
     return {
-        "subject": found.subject,
-        "releases": found.releases,
-        "overlapping": found.overlapping,
-        "epsilon": found.epsilon,
-        "total": _or_all(found.total),
-        "known": _or_all(found.known),
-        "times": _or_all(found.times),
-        "if_one_place": _or_all(found.one_place),
-        "places": [told_of(one) for one in found.places],
+        "subject": account.subject,
+        "releases": account.releases,
+        "overlapping": account.overlapping,
+        "epsilon": account.epsilon,
+        "total": _or_all(account.total),
+        "known": _or_all(account.known),
+        "times": _or_all(account.times),
+        "if_one_place": _or_all(account.one_place),
+        "places": [told_of(place) for place in account.places],
         "cannot_know": CANNOT_KNOW,
     }
 
@@ -95,15 +95,15 @@ def place_lines(places: list[dict[str, Any]]) -> list[Line]:
         "",
         "Places with names, moved by the same at every visit of every recording",
     ]
-    for one in places:
-        held = f", {one['withheld']} fixes withheld" if one["withheld"] else ""
+    for place in places:
+        held = f", {place['withheld']} fixes withheld" if place["withheld"] else ""
         lines += listed(
             "- ",
             [
-                f"{one['name']}: {one['visits']} visit{'s' * (one['visits'] != 1)}, {one['fixes']} "
-                f"fixes{held}; moved by {one['moved_m']:,.0f} m on average. However often "
-                f"it is visited, by up to {one['ways']} way{'s' * (one['ways'] != 1)} to and from "
-                "it:"
+                f"{place['name']}: {place['visits']} visit{'s' * (place['visits'] != 1)}, "
+                f"{place['fixes']} fixes{held}; moved by {place['moved_m']:,.0f} m on average. "
+                f"However often it is visited, by up to {place['ways']} "
+                f"way{'s' * (place['ways'] != 1)} to and from it:"
             ],
         )
         lines += listed(
@@ -111,7 +111,7 @@ def place_lines(places: list[dict[str, Any]]) -> list[Line]:
             [
                 f"{left['adversary']}: their best guess is a circle of {left['circle_68_m']:,.0f} m"
                 + ("" if before is None else f" ({before:,.0f} m without your tracks)")
-                for left in one["left"]
+                for left in place["left"]
                 for before in [left["circle_68_before_m"]]
             ],
         )
@@ -121,10 +121,10 @@ def place_lines(places: list[dict[str, Any]]) -> list[Line]:
 def _cut_lines(places: list[dict[str, Any]]) -> list[Line]:
     moved = "" if not places[0]["moved_m"] else "; what is left is moved by the same at every visit"
     items = [
-        f"{one['name']}: {count_of(one['visits'], 'visit')}, each cut so long that "
-        f"{one['ways']} together tell at most epsilon {said(one['epsilon'])} of it, at "
-        f"{said(one['radius_m'])} m"
-        for one in places
+        f"{place['name']}: {count_of(place['visits'], 'visit')}, each cut so long that "
+        f"{place['ways']} together tell at most epsilon {said(place['epsilon'])} of it, at "
+        f"{said(place['radius_m'])} m"
+        for place in places
     ]
     return ["", f"Places with names: every visit is cut{moved}", *listed("- ", items)]
 
@@ -189,17 +189,17 @@ def place_words(one: dict[str, Any]) -> str:
 def past_what_was_stated(places: Sequence[OfPlace]) -> list[str]:
     """A warning for each place with a name of which more is told than was stated."""
     return [
-        f"{one.name}: {counted} may tell {_epsilon(_or_all(one.total))} of it, and "
-        f"{said(one.stated, 3)} was stated for {one.ways}. Each further visit by a new way tells "
-        "more: --total-epsilon refuses it; `trailveil place add --change` with more --ways makes "
-        f"later {later}."
-        for one in places
+        f"{place.name}: {counted} may tell {_epsilon(_or_all(place.total))} of it, and "
+        f"{said(place.stated, 3)} was stated for {place.ways}. Each further visit by a "
+        "new way tells more: --total-epsilon refuses it; `trailveil place add --change` "
+        f"with more --ways makes later {later}."
+        for place in places
         for counted, later in [
-            (count_of(one.visits, "visit"), "cuts longer")
-            if one.visits
-            else (f"{said(one.moved, 3)} ways", "noise hold for more")
+            (count_of(place.visits, "visit"), "cuts longer")
+            if place.visits
+            else (f"{said(place.moved, 3)} ways", "noise hold for more")
         ]
-        if one.total > one.stated * (1 + 1e-6)
+        if place.total > place.stated * (1 + 1e-6)
     ]
 
 

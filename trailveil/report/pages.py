@@ -257,7 +257,7 @@ def _noise(found: dict[str, Any], plan: Plan, there: Sequence[Visited]) -> Secti
     noise, seconds = found["mechanism"], plan.trace.seconds
     spread = np.sqrt(2 * plan.mechanism.variances)
     spread[~np.asarray(plan.mechanism.released)] = np.nan
-    parts = [one.stretch for one in plan.findings]
+    parts = [finding.stretch for finding in plan.findings]
     if not plan.request.method.cuts:
         parts += [visit for one in there for visit in visits_of(plan, one)]
     spans = [part.seconds(plan.trace) for part in parts]

@@ -64,7 +64,7 @@ def private_page_readings(found: dict[str, Any], plan: ReadingsPlan, drawn: Read
         wide = "nothing is learnt" if half is None else f"{said(half, 3)} {unit}"
         guess = Cell(f"{said(one.place[0], 3)} {unit}")
         rows.append((Cell(str(one.number)), Cell(when), guess, Cell(wide, half)))
-    spans = [one.seconds(readings) for one in plan.request.stretches]
+    spans = [stretch.seconds(readings) for stretch in plan.request.stretches]
     seconds = np.asarray((drawn.times - first) / NANOSECONDS)
     true = (readings.seconds, readings.values)
     shown = Series(seconds, drawn.values, true, spans, marks)

@@ -82,7 +82,7 @@ def record_readings(
     }
     if private and plan.findings:
         found["mechanism"]["gap_where_sought"] = plan.gap
-        found["secrets"] = [_secret(one, zone) for one in plan.findings]
+        found["secrets"] = [_secret(finding, zone) for finding in plan.findings]
     return found
 
 

@@ -101,8 +101,8 @@ def record(
         found["everywhere"] = everywhere.left(plan)
     elif private:
         found["mechanism"] |= _of_design(plan)
-        found["secrets"] = [_secret(one, zone) for one in plan.findings]
-        found["designs"] = [one.proof for one in plan.designs]
+        found["secrets"] = [_secret(finding, zone) for finding in plan.findings]
+        found["designs"] = [design.proof for design in plan.designs]
         found["instead"] = [_price(one) for one in instead]
     if private:
         found["warnings"] += [] if account is None else past_what_was_stated(account.places)
@@ -121,7 +121,7 @@ def _for_the_owner(plan: Plan, there: Sequence[Visited], account: Account | None
 
 def _of_design(plan: Plan) -> dict[str, Any]:
     """What depends on which parts are protected."""
-    gaps = [one.gap for one in plan.designs]
+    gaps = [design.gap for design in plan.designs]
     return {
         "parts": len(plan.findings),
         "components": plan.components,
@@ -180,7 +180,9 @@ def _adversaries(plan: Plan, there: Sequence[Visited]) -> list[str]:
         return everywhere.adversaries(plan)
     if not plan.findings:
         return list(dict.fromkeys(x.adversary for one in there for x in one.place.noise.left))
-    return list(dict.fromkeys(one.adversary for part in plan.findings for one in part.exposures))
+    return list(
+        dict.fromkeys(exposure.adversary for part in plan.findings for exposure in part.exposures)
+    )
 
 
 def _hidden_count(plan: Plan, *, private: bool) -> bool:
@@ -251,18 +253,18 @@ def _secret(finding: Finding, zone: tzinfo | None) -> dict[str, Any]:
         **_meaning(finding.guarantee, finding.deviation),
         "cut_s": finding.cut,
         "reckoned_with": finding.together,
-        "exposures": [_exposure(finding, one) for one in finding.exposures],
+        "exposures": [_exposure(finding, exposure) for exposure in finding.exposures],
     }
 
 
-def _exposure(finding: Finding, one: TrackExposure) -> dict[str, Any]:
+def _exposure(finding: Finding, track_exposure: TrackExposure) -> dict[str, Any]:
     """What one adversary loses at most, and the least it is left with and knew before."""
-    share = (one.loss / max(each.loss for each in finding.exposures)) ** 0.5
-    before = CIRCLE_68 * one.prior
+    share = (track_exposure.loss / max(each.loss for each in finding.exposures)) ** 0.5
+    before = CIRCLE_68 * track_exposure.prior
     return {
-        "adversary": one.adversary,
+        "adversary": track_exposure.adversary,
         "epsilon": Guarantee(finding.guarantee.mu * share, finding.guarantee.order).epsilon,
-        "circle_68_m": _circle(one.posterior),
+        "circle_68_m": _circle(track_exposure.posterior),
         "circle_68_before_m": before if before < NO_IDEA else None,
     }
 

@@ -25,18 +25,18 @@ _BLANK = 0x2800
 _MOST = 20_000
 
 
-def sketch(made: Plan, released: Trace) -> list[str]:
+def sketch(plan: Plan, released: Trace) -> list[str]:
     """Lines of a sketch, north up: at most ROWS and the legend; none where all is at one place.
 
     released: the fixes as they are drawn, at their recorded times. Braille dots are the published
     track. A block stands where a recorded fix is left out, or protected by noise.
     """
-    recorded = made.lattice / MICRO
-    hidden = ~np.asarray(made.mechanism.released)
-    if made.mechanism.noise_trace:
-        for finding in made.findings:
-            hidden |= finding.stretch.rows(made.trace)
-    published = made.frame.to_lattice(released.positions) / MICRO
+    recorded = plan.lattice / MICRO
+    hidden = ~np.asarray(plan.mechanism.released)
+    if plan.mechanism.noise_trace:
+        for finding in plan.findings:
+            hidden |= finding.stretch.rows(plan.trace)
+    published = plan.frame.to_lattice(released.positions) / MICRO
     low = np.minimum(recorded.min(axis=0), published.min(axis=0))
     size = np.maximum(recorded.max(axis=0), published.max(axis=0)) - low
     dots = np.array([COLUMNS * _ACROSS, ROWS * _DOWN]) - 1.0
@@ -54,7 +54,7 @@ def sketch(made: Plan, released: Trace) -> list[str]:
         np.bitwise_or.at(bits, at, _BITS[down % _DOWN, across % _ACROSS])
         return bits
 
-    rows = made.mechanism.rows
+    rows = plan.mechanism.rows
     apart = np.zeros(rows.size, dtype=np.bool_)
     apart[1:] = np.diff(rows) > 1
     lines = cells(published, ~apart) + _BLANK

@@ -8,26 +8,26 @@ from trailveil.checks.utility import Summary, Together, Utility
 from trailveil.wording import said
 
 
-def utility_record(found: Utility) -> dict[str, Any]:
+def utility_record(utility: Utility) -> dict[str, Any]:
     """A trace before and after, as an object of JSON; units are in the names."""
     return {
-        "before": _summary(found.before),
-        "after": _summary(found.after),
-        "moved_rms_m": found.rms,
-        "moved_median_m": found.median,
-        "moved_largest_m": found.largest,
-        "withheld_fixes": found.withheld,
-        "stops_kept": found.stops_kept,
+        "before": _summary(utility.before),
+        "after": _summary(utility.after),
+        "moved_rms_m": utility.rms,
+        "moved_median_m": utility.median,
+        "moved_largest_m": utility.largest,
+        "withheld_fixes": utility.withheld,
+        "stops_kept": utility.stops_kept,
     }
 
 
-def together_record(found: Together, cell: float) -> dict[str, Any]:
+def together_record(together: Together, cell: float) -> dict[str, Any]:
     """Many traces before and after, as an object of JSON. cell: metres."""
     return {
-        "traces": found.traces,
+        "traces": together.traces,
         "cell_m": cell,
-        "density": asdict(found.density),
-        "flows": {**asdict(found.flows), "same_trip": found.same_trip},
+        "density": asdict(together.density),
+        "flows": {**asdict(together.flows), "same_trip": together.same_trip},
     }
 
 
@@ -82,15 +82,15 @@ def _common(one: dict[str, Any]) -> str:
     )
 
 
-def _summary(one: Summary) -> dict[str, Any]:
+def _summary(summary: Summary) -> dict[str, Any]:
     return {
-        "fixes": one.fixes,
-        "duration_s": one.duration,
-        "length_m": one.length,
-        "median_speed_m_s": _or_none(one.median_speed),
-        "fast_speed_m_s": _or_none(one.fast_speed),
-        "stops": one.stops,
-        "stopped_s": one.stopped,
+        "fixes": summary.fixes,
+        "duration_s": summary.duration,
+        "length_m": summary.length,
+        "median_speed_m_s": _or_none(summary.median_speed),
+        "fast_speed_m_s": _or_none(summary.fast_speed),
+        "stops": summary.stops,
+        "stopped_s": summary.stopped,
     }
 
 

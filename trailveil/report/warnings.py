@@ -89,7 +89,11 @@ def warnings(plan: Plan, cleaning: Cleaning | None, *, further: bool, private: b
     found += _of_adversaries(plan)
     if private:
         found += _of_standing(plan)
-    if plan.common or plan.request.returns or any(one.stretch.by_place for one in plan.findings):
+    if (
+        plan.common
+        or plan.request.returns
+        or any(finding.stretch.by_place for finding in plan.findings)
+    ):
         found.append(_BY_PLACE)
     return [*found, *_of_structure(plan), *_of_cleaning(cleaning)]
 
@@ -164,7 +168,7 @@ def stops_left(plan: Plan) -> list[str]:
     """A sentence on the stops that are found in the recording, and are in no protected part."""
     if plan.everywhere:
         return []
-    parts = [one.stretch for one in plan.findings]
+    parts = [finding.stretch for finding in plan.findings]
     parts += [part for one in plan.common for part in one.around]
     released = plan.trace.times[plan.mechanism.rows]
     minutes = [
@@ -201,7 +205,7 @@ def _of_times(retiming: Retiming) -> list[str]:
 
 def _holds_both_ends(plan: Plan) -> bool:
     """Whether both ends are protected."""
-    parts = [one.stretch for one in plan.findings]
+    parts = [finding.stretch for finding in plan.findings]
     parts += [part for one in plan.common for part in one.around]
     if not parts:
         return False

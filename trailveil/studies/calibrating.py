@@ -163,7 +163,7 @@ def recorded_as(folder: Path, mode: str) -> Recorded:
 
 
 def cases_of(
-    found: Recorded,
+    recorded: Recorded,
     gaps: Sequence[float] = GAPS,
     window: float = WINDOW,
     watch: Watch = unwatched,
@@ -174,10 +174,10 @@ def cases_of(
     """
     pieces = [
         (piece, group)
-        for trace, group in zip(found.traces, found.groups, strict=True)
+        for trace, group in zip(recorded.traces, recorded.groups, strict=True)
         for piece in _pieces(trace, window)
     ]
-    single = len(set(found.groups)) == 1
+    single = len(set(recorded.groups)) == 1
     if single:
         pieces = [(piece, number) for number, (piece, _) in enumerate(pieces)]
     cases: list[LeftOut] = []
@@ -198,7 +198,7 @@ def cases_of(
     if not cases:
         raise UnreadableInput(
             "a calibration must have a fix with others before and after it within the gap and a "
-            f"minute, in a window of {window:g} s, got none in {len(found.traces)} recordings: "
+            f"minute, in a window of {window:g} s, got none in {len(recorded.traces)} recordings: "
             "give longer recordings, a smaller gap, or another --window"
         )
     return Cases(
@@ -208,12 +208,12 @@ def cases_of(
         tuple(group for _, group in kept),
         short,
         wide,
-        "window" if single else found.by,
+        "window" if single else recorded.by,
     )
 
 
 def calibrate(
-    found: Recorded,
+    recorded: Recorded,
     priors: Sequence[PriorSpec],
     kernels: Sequence[str] = FITTED,
     *,
@@ -232,7 +232,7 @@ def calibrate(
             raise InvalidValue(
                 f"a prior of traces must be in {METRES.unit}, got one in {spec.unit}: {spec.name}"
             )
-    cases = cases_of(found, gaps, window, watch)
+    cases = cases_of(recorded, gaps, window, watch)
     count = len(set(cases.groups))
     fold_of = {group: rank % FOLDS for rank, group in enumerate(sorted(set(cases.groups)))}
     folds = np.array([fold_of[group] for group in cases.groups])
@@ -252,7 +252,7 @@ def calibrate(
         fitted = len(own) > 1
         judged.append(Judged(name, fitted, own, _cells(cases, predictions_of)))
     return Calibration(
-        recordings=len(found.traces),
+        recordings=len(recorded.traces),
         windows=len(cases.windows),
         short=cases.short,
         wide=cases.wide,
@@ -351,7 +351,7 @@ def _run(task: _Task) -> Predictions:
     return predictions(task.kernel, task.cases)
 
 
-def _cells(cases: Cases, found: Predictions) -> tuple[CoverageCell, ...]:
+def _cells(cases: Cases, predictions: Predictions) -> tuple[CoverageCell, ...]:
     """One for each gap, of all paces and of each; none where there is nothing."""
     gaps = np.array([case.gap for case in cases.cases])
     paces = np.array([case.pace for case in cases.cases])
@@ -361,5 +361,7 @@ def _cells(cases: Cases, found: Predictions) -> tuple[CoverageCell, ...]:
         for pace in (ALL, *PACES):
             rows = (gaps == gap) & (np.ones(len(gaps), bool) if pace == ALL else paces == pace)
             if np.any(rows):
-                cells.append(CoverageCell(gap, pace, coverage(found.only(rows), groups[rows])))
+                cells.append(
+                    CoverageCell(gap, pace, coverage(predictions.only(rows), groups[rows]))
+                )
     return tuple(cells)

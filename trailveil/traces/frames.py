@@ -132,7 +132,7 @@ def _recording(frame: Any, index: Any, wanted: Sequence[str] = ()) -> Recording:
         for i in (roles.track, roles.segment, roles.person)
     )
     columns = field_columns(names, wanted)
-    fields = [(one.field, _stated(frame.iloc[:, one.index], one)) for one in columns]
+    fields = [(column.field, _stated(frame.iloc[:, column.index], column)) for column in columns]
     three = (tracks, segments, people)
     others = {
         name: _cells(frame.iloc[:, index])
@@ -169,7 +169,7 @@ def _times(values: Any) -> tuple[NDArray[Any], bool]:
         return series.to_numpy(dtype=np.float64, na_value=np.nan) if missing else (
             series.to_numpy()
         ), False
-    return np.array([None if one is None else str(one) for one in _cells(series)], object), False
+    return np.array([None if cell is None else str(cell) for cell in _cells(series)], object), False
 
 
 def _cells(series: Any) -> list[Any]:
@@ -196,7 +196,7 @@ def _stated(series: Any, column: FieldColumn) -> NDArray[np.float64]:
 
 def _plain(series: Any) -> list[Any]:
     """Values of a column as those of Python, None where there is none."""
-    return [one.item() if isinstance(one, np.generic) else one for one in _cells(series)]
+    return [cell.item() if isinstance(cell, np.generic) else cell for cell in _cells(series)]
 
 
 def _points(frame: Any) -> NDArray[np.float64]:

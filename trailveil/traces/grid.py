@@ -109,10 +109,10 @@ def position_grid(positions: FloatArray) -> Grid:
     Looked for: decimals of degrees, minutes and seconds, semicircles (180 / 2^31 degrees, as FIT
     has them) and single precision; and metres of a map, see `trailveil.traces.projected`.
     """
-    found = _grid_of([positions[:, 0], positions[:, 1]], _FAMILIES, readings=False)
+    grid = _grid_of([positions[:, 0], positions[:, 1]], _FAMILIES, readings=False)
     metres = projected_step(positions)
-    if metres <= found.metres:
-        return found
+    if metres <= grid.metres:
+        return grid
     return Grid(metres / METRES_A_DEGREE, _decimal(metres / METRES_A_DEGREE))
 
 
@@ -233,7 +233,7 @@ def _is_on(axes: Sequence[tuple[FloatArray, int]], step: float, chance: float) -
     if share < (1 + chance) / 2:
         return False
     cells = [np.floor(values / step + 0.5) for values, _ in axes]
-    tried = sum(1 + int(np.sum(np.diff(one) > 0)) for one in cells)
+    tried = sum(1 + int(np.sum(np.diff(cell) > 0)) for cell in cells)
     return chance**tried <= _CHANCE and bool(
         bdtrc(int(share * tried) - 1, tried, chance) <= _CHANCE
     )

@@ -94,8 +94,8 @@ def places_of(
         edges = stated and not at_one
         found += [(fixes[0], LEAST)] if edges or first == 0 < last else []
         found += [(fixes[-1], LEAST)] if edges or first < last == count else []
-    for one in circles:
-        found.append((in_space(np.array([[one.latitude, one.longitude]]))[0], one.metres))
+    for circle in circles:
+        found.append((in_space(np.array([[circle.latitude, circle.longitude]]))[0], circle.metres))
     reach = _STEP * np.ceil(np.array([size for _, size in found]) / _STEP)
     points = np.array([point for point, _ in found]).reshape(-1, 3)
     return Places(points, np.maximum(reach, LEAST))

@@ -85,9 +85,9 @@ def near(place: Circle, trace: Trace, *, number: int = 1) -> list[Stretch]:
 
     Raises Refused, without the place, where there was none.
     """
-    found = visits(trace, place)
-    if found:
-        return [Stretch(f"near stated place {number}", *one, by_place=True) for one in found]
+    intervals = visits(trace, place)
+    if intervals:
+        return [Stretch(f"near stated place {number}", *one, by_place=True) for one in intervals]
     swapped = place.swapped
     hint = (
         "with latitude and longitude the other way round there are, so write LAT,LON,METRES"
@@ -104,8 +104,8 @@ def stops(trace: Trace, within: float = WITHIN, lasts: float = LASTS) -> list[St
 
     Their times depend on the trace.
     """
-    found = stays(trace, within, lasts)
-    return [Stretch("a stay that was found", *one, by_place=True) for one in found]
+    intervals = stays(trace, within, lasts)
+    return [Stretch("a stay that was found", *one, by_place=True) for one in intervals]
 
 
 def ends(trace: Trace) -> list[Stretch]:
@@ -140,13 +140,15 @@ def _ends_of(trace: Trace, of: str) -> list[Stretch]:
 def merged(stretches: list[Stretch]) -> list[Stretch]:
     """In order of time, each once, and stays that overlap made one: one person has one clock."""
     found: list[Stretch] = []
-    for stay in sorted((one for one in stretches if one.is_stay), key=lambda one: one.begin):
+    for stay in sorted(
+        (stretch for stretch in stretches if stretch.is_stay), key=lambda one: one.begin
+    ):
         if found and stay.begin < found[-1].end:
             found.append(_joined(found.pop(), stay))
         else:
             found.append(stay)
     moments: dict[int, Stretch] = {}
-    for one in (one for one in stretches if not one.is_stay):
+    for one in (stretch for stretch in stretches if not stretch.is_stay):
         known = moments.get(one.begin)
         moments[one.begin] = _joined(known, one) if known else one
     return sorted([*found, *moments.values()], key=lambda one: (one.begin, one.end))
@@ -212,7 +214,7 @@ class Chosen:
         return merged(stated)
 
     def _places(self, trace: Trace, parts: Sequence[Stretch]) -> Places:
-        intervals = [((one.begin, one.end), not one.by_place) for one in parts]
+        intervals = [((part.begin, part.end), not part.by_place) for part in parts]
         return places_of(trace, intervals, self.near)
 
 
@@ -281,9 +283,11 @@ def _bare(begin: int, end: int, covered: Sequence[Interval]) -> int:
     return max(longest, end - until)
 
 
-def _joined(one: Stretch, other: Stretch) -> Stretch:
-    label = one.label if one.label == other.label else f"{one.label}, {other.label}"
-    return Stretch(label, one.begin, max(one.end, other.end), one.by_place or other.by_place)
+def _joined(stretch: Stretch, other: Stretch) -> Stretch:
+    label = stretch.label if stretch.label == other.label else f"{stretch.label}, {other.label}"
+    return Stretch(
+        label, stretch.begin, max(stretch.end, other.end), stretch.by_place or other.by_place
+    )
 
 
 def within(
@@ -293,6 +297,6 @@ def within(
     found = np.zeros(times.size, dtype=np.bool_)
     if seconds is not None:
         around = round(seconds * NANOSECONDS)
-        for one in stretches:
-            found |= (times >= one.begin - around) & (times <= one.end + around)
+        for stretch in stretches:
+            found |= (times >= stretch.begin - around) & (times <= stretch.end + around)
     return found

@@ -39,17 +39,17 @@ def thrown(times: NDArray[np.datetime64], positions: NDArray[np.float64]) -> Row
     most = _longest(pieces)
     off: list[Rows] = []
     last = pieces[most]
-    for one in pieces[most + 1 :]:  # what cannot be reached from what is right is off
-        if _too_far(times, positions, last[-1:], one[:1])[0]:
-            off.append(one)
+    for piece in pieces[most + 1 :]:  # what cannot be reached from what is right is off
+        if _too_far(times, positions, last[-1:], piece[:1])[0]:
+            off.append(piece)
         else:
-            last = one
+            last = piece
     last = pieces[most]
-    for one in pieces[:most][::-1]:
-        if _too_far(times, positions, one[-1:], last[:1])[0]:
-            off.append(one)
+    for piece in pieces[:most][::-1]:
+        if _too_far(times, positions, piece[-1:], last[:1])[0]:
+            off.append(piece)
         else:
-            last = one
+            last = piece
     return _if_few(off, len(times))
 
 

@@ -98,9 +98,9 @@ def visits(trace: Trace, place: Circle) -> list[Interval]:
     return joined([(int(trace.times[i]), int(trace.times[k])) for i, k in found])
 
 
-def between_places(one: Circle, other: Circle) -> float:
+def between_places(circle: Circle, other: Circle) -> float:
     """Metres between the middles of two places."""
-    degrees = (one.latitude, one.longitude, other.latitude, other.longitude)
+    degrees = (circle.latitude, circle.longitude, other.latitude, other.longitude)
     return float(_distances(*(np.array([value]) for value in degrees))[0])
 
 

@@ -40,35 +40,35 @@ def designed(
     stretch = Stretch("part", int(trace.times[begin]), int(trace.times[end]))
     request = Request((stretch,), who=tuple(who), method=Method.NOISE)
     inside = int(stretch.rows(trace).sum())
-    names = [one.name for one in request.adversaries]
+    names = [adversary.name for adversary in request.adversaries]
     nothing = tuple(TrackExposure(name, 0.0) for name in names)
     finding = Finding(stretch, inside, 0, Guarantee(1.0), nothing)
-    made = Plan(trace, *placed(trace.positions), request, mechanism, (finding,))
-    found = {name: [left for who, left in deviations(made) if who == name] for name in names}
+    plan = Plan(trace, *placed(trace.positions), request, mechanism, (finding,))
+    found = {name: [left for who, left in deviations(plan) if who == name] for name in names}
     told = tuple(TrackExposure(name, min(found[name]) ** -2) for name in names)
     worst = max(one.loss for one in told)
     guarantee = Guarantee(request.radius * worst**0.5)
-    return replace(made, findings=(replace(finding, exposures=told, guarantee=guarantee),))
+    return replace(plan, findings=(replace(finding, exposures=told, guarantee=guarantee),))
 
 
-def deviations(made: Plan) -> list[tuple[str, float]]:
+def deviations(plan: Plan) -> list[tuple[str, float]]:
     """What each of the best attacks leaves of a designed release, with the name of the promise."""
-    return [(name, left) for name, trial in _best(made) for left in [_left(made, trial)]]
+    return [(name, left) for name, trial in _best(plan) for left in [_left(plan, trial)]]
 
 
-def _best(made: Plan) -> list[tuple[str, Trial]]:
-    (scene,) = suite._scenes(made, None, ())
+def _best(plan: Plan) -> list[tuple[str, Trial]]:
+    (scene,) = suite._scenes(plan, None, ())
     found = trials.ATTACKS["posterior"](scene)
     # A stranger is tried on somebody who moved within the part, and on somebody who did not.
     first = scene.exposures[0].adversary
-    rest = [one.adversary for one in scene.exposures[1:]]
+    rest = [exposure.adversary for exposure in scene.exposures[1:]]
     return list(zip([first, first, *rest], found, strict=True))
 
 
-def _left(made: Plan, trial: Trial) -> float:
+def _left(plan: Plan, trial: Trial) -> float:
     """Metres per coordinate that a trial leaves of its secret, by its definition."""
-    mechanism, secret = made.mechanism, trial.secret
-    kernel = trial.who.prior(Prior(made.request.kernel, mechanism.times)).kernel
+    mechanism, secret = plan.mechanism, trial.secret
+    kernel = trial.who.prior(Prior(plan.request.kernel, mechanism.times)).kernel
     rows, known = mechanism.rows, trial.known.times
     noise = np.zeros((rows.size + known.size,) * 2)
     noise[: rows.size, : rows.size] = mechanism.covariance()

@@ -43,17 +43,17 @@ def made() -> Plan:
     return designed(trace, 50, 70, bumps(trace.seconds, 1800.0))
 
 
-def tried(made: Plan, *names: str, count: int = COUNT, draws: int = 1) -> list[AttackOutcome]:
+def tried(plan: Plan, *names: str, count: int = COUNT, draws: int = 1) -> list[AttackOutcome]:
     effort = Effort(count, draws)
-    return list(attacked(made, names, effort=effort, generator=np.random.default_rng(7)))
+    return list(attacked(plan, names, effort=effort, generator=np.random.default_rng(7)))
 
 
-def test_the_best_attack_leaves_what_was_promised_to_each_adversary(made: Plan) -> None:
-    found, true = tried(made, "posterior"), deviations(made)
+def test_the_best_attack_leaves_what_was_promised_to_each_adversary(plan: Plan) -> None:
+    found, true = tried(plan, "posterior"), deviations(plan)
     # A stranger, on somebody who moved and who stood still; a place that is known; the path.
     assert [name for name, _ in true[:2]] == [STRANGER, STRANGER]
     assert len(found) == len(true) == 4
-    promised = {one.adversary: one.posterior for one in made.findings[0].exposures}
+    promised = {exposure.adversary: exposure.posterior for exposure in plan.findings[0].exposures}
     for one, (name, left) in zip(found, true, strict=True):
         assert one.promised == CIRCLE_68 * promised[name]
         assert one.promised <= CIRCLE_68 * left
@@ -64,11 +64,11 @@ def test_the_best_attack_leaves_what_was_promised_to_each_adversary(made: Plan) 
 
 @pytest.mark.parametrize("index", range(4))
 def test_the_root_mean_square_agrees(
-    made: Plan, index: int, monkeypatch: pytest.MonkeyPatch
+    plan: Plan, index: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As above, to the interval that is derived at the head."""
     errors: list[FloatArray] = []
-    left = deviations(made)[index][1]
+    left = deviations(plan)[index][1]
     simulated = suite._simulated
 
     def kept(*args: Any) -> FloatArray | None:
@@ -80,22 +80,22 @@ def test_the_root_mean_square_agrees(
     trials = ATTACKS["posterior"]
     monkeypatch.setitem(ATTACKS, "posterior", lambda *args: trials(*args)[index : index + 1])
     monkeypatch.setattr(suite, "_simulated", kept)
-    tried(made, "posterior")
+    tried(plan, "posterior")
     rms = float(np.sqrt(np.mean(np.square(errors[0])) / 2))
     assert abs(rms / left - 1) < WITHIN
 
 
-def test_no_other_attack_leaves_less_than_was_promised(made: Plan) -> None:
+def test_no_other_attack_leaves_less_than_was_promised(plan: Plan) -> None:
     names = ("misspecified", "kalman", "average", "circle", "edges")
-    for one in tried(made, *names, count=400):
+    for one in tried(plan, *names, count=400):
         assert one.verdict in {Verdict.HOLDS, Verdict.CLOSER, Verdict.NOTHING}, one.attack
         if one.simulated is not None:
             assert one.promised is not None
             assert one.simulated.high > one.promised
 
 
-def test_what_is_not_promised_is_told_and_does_not_fail(made: Plan) -> None:
-    found = {one.attack: one for one in tried(made, "true-places", "repeated", "holes")}
+def test_what_is_not_promised_is_told_and_does_not_fail(plan: Plan) -> None:
+    found = {one.attack: one for one in tried(plan, "true-places", "repeated", "holes")}
     assert {one.promised for one in found.values()} == {None}
     assert found["true-places"].verdict is Verdict.NOT_PROMISED
     assert found["repeated"].verdict is Verdict.NOT_PROMISED
@@ -113,9 +113,9 @@ def test_what_is_not_promised_is_told_and_does_not_fail(made: Plan) -> None:
     ],
     ids=["scaled", "a component less", "next to nothing"],
 )
-def test_a_broken_release_is_beaten(made: Plan, broken: object) -> None:
+def test_a_broken_release_is_beaten(plan: Plan, broken: object) -> None:
     """The promise stays, and the noise is less than it was made for."""
-    less = replace(made, mechanism=broken(made.mechanism))  # type: ignore[operator]  # a function
+    less = replace(plan, mechanism=broken(plan.mechanism))  # type: ignore[operator]  # a function
     found = tried(less, "posterior", count=1000)
     assert Verdict.BEATEN in {one.verdict for one in found}
 
@@ -139,22 +139,24 @@ def test_who_stands_still_all_along_is_easier_than_the_prior_has_it() -> None:
     hidden = hidden.withholding(np.abs(trace.seconds - 1800.0) < 1500)
     made = designed(trace, 60, 60, hidden, (Named.PLAIN,))
     effort = Effort(999, 10)
-    found = attacked(made, ["posterior"], effort=effort, generator=np.random.default_rng(3))
-    assert {one.verdict for one in found} == {Verdict.CLOSER}
+    attack_outcomes = attacked(
+        made, ["posterior"], effort=effort, generator=np.random.default_rng(3)
+    )
+    assert {one.verdict for one in attack_outcomes} == {Verdict.CLOSER}
 
 
 @pytest.fixture(scope="module")
-def everywhere(made: Plan) -> Plan:
+def everywhere(plan: Plan) -> Plan:
     """Noise for every place, stated: what it leaves is recomputed for any recording."""
     terms = (Matern32(120.0, 900.0), Matern32(1000.0, 300.0), Matern12(20.0, 5.0))
     noise = [type(term)(term.length_scale) for term in terms]
     variances = np.array([term.std**2 for term in terms])
     assumed = Assumed((1.0, 3.0), 3600.0, every=(10.0,))
-    left = worst(movement_of(made.request.kernel), assumed, noise, variances)
-    times = made.mechanism.times
+    left = worst(movement_of(plan.request.kernel), assumed, noise, variances)
+    times = plan.mechanism.times
     mechanism = Mechanism(times, np.empty((times.size, 0)), process=Sum(terms))
-    request = replace(made.request, method=Method.EVERYWHERE, stretches=())
-    return replace(made, request=request, mechanism=mechanism, findings=(), everywhere=tuple(left))
+    request = replace(plan.request, method=Method.EVERYWHERE, stretches=())
+    return replace(plan, request=request, mechanism=mechanism, findings=(), everywhere=tuple(left))
 
 
 def test_noise_for_every_place_leaves_what_it_promises_at_three(everywhere: Plan) -> None:
@@ -217,9 +219,9 @@ def test_noise_varies_as_its_mechanism() -> None:
         assert np.all(np.abs(drawn[..., axis].T @ drawn[..., axis] / 5000 - expected) <= 6 * error)
 
 
-def test_attacks_that_are_none_are_refused(made: Plan) -> None:
+def test_attacks_that_are_none_are_refused(plan: Plan) -> None:
     with pytest.raises(InvalidValue, match=r"an attack must be posterior, .*, got 'guess'"):
-        list(attacked(made, ["guess"]))
+        list(attacked(plan, ["guess"]))
     with pytest.raises(InvalidValue, match="earlier tracks, got none"):
-        list(attacked(made, ["known-paths"]))
-    assert made.request.who == DEFAULT
+        list(attacked(plan, ["known-paths"]))
+    assert plan.request.who == DEFAULT

@@ -75,6 +75,6 @@ BROKEN: dict[str, Callable[[FloatArray], FloatArray]] = {
 @pytest.mark.parametrize("how", BROKEN)
 @pytest.mark.parametrize("kind", ["smooth", "everywhere"])
 def test_other_noise_is_told(kind: str, how: str) -> None:
-    found = judged(KINDS[kind], BROKEN[how](released(KINDS[kind], 3)))
+    part_exposures = judged(KINDS[kind], BROKEN[how](released(KINDS[kind], 3)))
     # 30 m more are nothing beside 900 m of noise everywhere: that is a draw of it.
-    assert found.as_designed == ((kind, how) == ("everywhere", "moved north"))
+    assert part_exposures.as_designed == ((kind, how) == ("everywhere", "moved north"))

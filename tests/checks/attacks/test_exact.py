@@ -86,16 +86,16 @@ def planned(name: str) -> Plan:
     return plan(trace, Request((stated,), method=Method.NOISE, who=(Named.PLAIN,)))
 
 
-def errors(made: Plan, mechanism: Mechanism, attack: Attack) -> FloatArray | None:
+def errors(plan: Plan, mechanism: Mechanism, attack: Attack) -> FloatArray | None:
     """Metres (draws,) that an attack is off the recorded place; None where it finds nothing."""
-    true, times = made.lattice / MICRO, made.trace.seconds
+    true, times = plan.lattice / MICRO, plan.trace.seconds
     middle = times.size // 2
     released = true + noises(mechanism, (DRAWS,), np.random.default_rng(5))
     known = Background(
         (Secret.at(times[middle]),),
-        made.request.kernel,
+        plan.request.kernel,
         mechanism,
-        grid=OnGrid(made.frame, made.grid.step, made.coarse),
+        grid=OnGrid(plan.frame, plan.grid.step, plan.coarse),
     )
     (found,) = attack(Evidence(times, released), known)
     return None if found is None else found.errors(true[middle])

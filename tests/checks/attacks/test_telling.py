@@ -58,8 +58,8 @@ def bound(make: Callable[[float, np.random.Generator], FloatArray]) -> tuple[flo
     claim = float(loss_matrix(PRIOR, PLACE, shared_noise()).matrix[0, 0])
     apart = 3.0 / claim**0.5
     generator = np.random.default_rng(11)
-    told = told_apart(make(-apart / 2, generator), make(apart / 2, generator))
-    return told.least, 3.0
+    distinction = told_apart(make(-apart / 2, generator), make(apart / 2, generator))
+    return distinction.least, 3.0
 
 
 def honest(value: float, generator: np.random.Generator) -> FloatArray:
@@ -119,12 +119,12 @@ def test_the_trade_off_is_that_of_two_gaussians() -> None:
     """beta = Phi(Phi^-1(1 - alpha) - mu): within 0.02 for 10,000 judged draws (over 4 sigma)."""
     generator = np.random.default_rng(4)
     one, other = generator.standard_normal((2, N, 1))
-    told = told_apart(one, other + 1.5)
-    alpha, beta = np.transpose(told.curve)
+    distinction = told_apart(one, other + 1.5)
+    alpha, beta = np.transpose(distinction.curve)
     assert (alpha[0], beta[0], alpha[-1], beta[-1]) == (0.0, 1.0, 1.0, 0.0)
     assert np.all(np.diff(alpha) >= 0)
     assert np.all(np.abs(beta - ndtr(ndtri(1 - alpha) - 1.5)) < 0.02)
-    assert told.likely == pytest.approx(1.5, abs=0.06)
+    assert distinction.likely == pytest.approx(1.5, abs=0.06)
 
 
 def test_what_never_varies_and_what_is_the_same() -> None:
@@ -154,19 +154,19 @@ def made() -> Plan:
     return designed(trace, 16, 24, bumps(trace.seconds, 1200.0), (Named.PLAIN, Named.STILL))
 
 
-def caught(made: Plan, draws: int = 400) -> set[tuple[str, bool]]:
-    found = audited(made, draws, generator=np.random.default_rng(9))
-    return {(one.way, one.caught) for one in found}
+def caught(plan: Plan, draws: int = 400) -> set[tuple[str, bool]]:
+    auditeds = audited(plan, draws, generator=np.random.default_rng(9))
+    return {(one.way, one.caught) for one in auditeds}
 
 
 @pytest.mark.slow
-def test_an_honest_release_is_not_caught(made: Plan) -> None:
-    found = list(audited(made, 700, generator=np.random.default_rng(9)))
+def test_an_honest_release_is_not_caught(plan: Plan) -> None:
+    found = list(audited(plan, 700, generator=np.random.default_rng(9)))
     assert [one.adversary for one in found[::3]] == [STRANGER, f"{STRANGER}, sees standing still"]
     assert not any(one.caught for one in found)
     # What is claimed is for the worst of both, who sees stillness: the other learns less. Half of
     # 700 draws prove it but for 0.9: a bound of nothing would not be caught either.
-    left = np.array([metres for _, metres in deviations(made)])
+    left = np.array([metres for _, metres in deviations(plan)])
     true = 2.5 * left.min() / left
     assert true.max() == 2.5
     assert all(one.told.least > mu - 0.9 for one, mu in zip(found, true.repeat(3), strict=True))
@@ -174,7 +174,7 @@ def test_an_honest_release_is_not_caught(made: Plan) -> None:
 
 @pytest.mark.slow
 def test_a_release_with_one_dimension_unprotected_is_caught(
-    made: Plan, monkeypatch: pytest.MonkeyPatch
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     noise_of = drawing.noise_of
 
@@ -182,37 +182,37 @@ def test_a_release_with_one_dimension_unprotected_is_caught(
         return noise_of(mechanism, seed, axis) * (axis == "east")
 
     monkeypatch.setattr(drawing, "noise_of", east_only)
-    found = caught(made)
+    found = caught(plan)
     assert ("north", True) in found
     assert ("east", False) in found
 
 
 @pytest.mark.slow
 def test_a_release_with_a_reused_draw_is_caught(
-    made: Plan, monkeypatch: pytest.MonkeyPatch
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both coordinates have the same noise."""
     noise_of = drawing.noise_of
     monkeypatch.setattr(drawing, "noise_of", lambda m, seed, axis: noise_of(m, seed, "east"))
-    assert ("east", True) in caught(made)
+    assert ("east", True) in caught(plan)
 
 
 @pytest.mark.slow
-def test_a_release_with_less_noise_is_caught(made: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_release_with_less_noise_is_caught(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     noise_of = drawing.noise_of
     monkeypatch.setattr(drawing, "noise_of", lambda *given: 0.25 * noise_of(*given))
-    assert ("east", True) in caught(made)
+    assert ("east", True) in caught(plan)
 
 
-def test_hypotheses_lie_where_they_are_said_to(made: Plan) -> None:
+def test_hypotheses_lie_where_they_are_said_to(plan: Plan) -> None:
     """Without noise, the released place at the time of the secret is the one that was stated."""
-    nothing = Mechanism(made.mechanism.times, np.empty((made.mechanism.times.size, 0)))
-    prior = Prior(made.request.kernel, made.mechanism.times)
+    nothing = Mechanism(plan.mechanism.times, np.empty((plan.mechanism.times.size, 0)))
+    prior = Prior(plan.request.kernel, plan.mechanism.times)
     place = np.array([350.0, -120.0])
     found = hypotheses._releases(
-        replace(made, mechanism=nothing),
+        replace(plan, mechanism=nothing),
         prior,
-        Secret.at(float(made.mechanism.times[20])),
+        Secret.at(float(plan.mechanism.times[20])),
         place,
         200,
         np.random.default_rng(3),

@@ -48,16 +48,16 @@ def test_the_circle_of_68_percent_is_within_its_interval() -> None:
     """Of 400 intervals of 95 %, at least 360 hold the truth (5 % is 20: 40 is over 4 sigma off)."""
     inside = 0
     for seed in range(400):
-        found = circle_68(drawn(300, 10.0, seed))
-        inside += found.low <= 10.0 * CIRCLE_68 <= found.high
+        circle68 = circle_68(drawn(300, 10.0, seed))
+        inside += circle68.low <= 10.0 * CIRCLE_68 <= circle68.high
     assert inside >= 360
     exact = float(np.sqrt(chi2.ppf(0.68, 2)))
     assert circle_68(drawn(200_000, 10.0, 1)).radius == pytest.approx(10 * exact, rel=0.01)
 
 
 def test_few_errors_have_no_upper_end() -> None:
-    found = circle_68(np.array([3.0, 1.0]))
-    assert (found.low, found.high, found.count) == (0.0, np.inf, 2)
+    circle68 = circle_68(np.array([3.0, 1.0]))
+    assert (circle68.low, circle68.high, circle68.count) == (0.0, np.inf, 2)
 
 
 def test_how_easy_a_recording_is() -> None:

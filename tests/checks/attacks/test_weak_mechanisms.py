@@ -125,10 +125,10 @@ def test_holes_of_one_radius_have_one_centre() -> None:
     times = np.arange(0.0, 4001.0, 5.0)
     here = np.concatenate([_line(0.0, 2.0, 401), _line(1.9, 4.4, 400)]) + HOME
     hidden = np.hypot(*(here - HOME).T) < 200
-    kept = Mechanism(times, np.empty((times.size, 0))).withholding(hidden)
-    seen = Evidence(times[~hidden], here[None, ~hidden])
+    mechanism = Mechanism(times, np.empty((times.size, 0))).withholding(hidden)
+    evidence = Evidence(times[~hidden], here[None, ~hidden])
     secrets = (Secret.at(1000.0), Secret.at(3000.0))
-    found = circle_of_holes(seen, Background(secrets, knowledge(None).kernel, kept))
+    found = circle_of_holes(evidence, Background(secrets, knowledge(None).kernel, mechanism))
     assert all(one is not None and one.errors(HOME)[0] < 10 for one in found)
 
 
@@ -174,10 +174,10 @@ def test_an_earlier_ride_tells_what_is_between_two_edges() -> None:
     within = (times >= 300) & (times <= 700)
     here[within, 1] = 400 * np.sin(np.pi * (times[within] - 300) / 400)
     hidden = Mechanism(times, np.empty((times.size, 0))).withholding(within)
-    seen = Evidence(times[~within], here[None, ~within])
+    evidence = Evidence(times[~within], here[None, ~within])
     known = Background((Secret.at(500.0),), knowledge(None).kernel, hidden, tracks=(here[::3],))
-    (found,) = known_paths(seen, known)
-    (other,) = edges_of_hole(seen, known)
+    (found,) = known_paths(evidence, known)
+    (other,) = edges_of_hole(evidence, known)
     assert found is not None
     assert other is not None
     assert found.errors(np.array([500.0, 400.0]))[0] < 10

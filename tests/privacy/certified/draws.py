@@ -77,14 +77,16 @@ def _mechanism(random: np.random.Generator, prior: Prior) -> Mechanism:
         factor = np.cumsum(factor, axis=0) / np.sqrt(times.size)
     floor = float(scale**2) if random.random() < 0.4 else 0.0
     process = Matern32(float(np.ptp(times)) / 4 + 1.0, scale) if random.random() < 0.3 else None
-    made = Mechanism(times, factor, floor, process)
+    mechanism = Mechanism(times, factor, floor, process)
     if random.random() < 0.3:
         silent = random.random(times.size) < 0.3
         silent[0] = False
-        made = made.withholding(silent)
+        mechanism = mechanism.withholding(silent)
     if random.random() < 0.05:
-        made = replace(made, factor=np.empty((times.size, 0)), floor=0.0, process=0.7 * kernel)
-    return made
+        mechanism = replace(
+            mechanism, factor=np.empty((times.size, 0)), floor=0.0, process=0.7 * kernel
+        )
+    return mechanism
 
 
 def _secret(random: np.random.Generator, times: FloatArray) -> Secret:

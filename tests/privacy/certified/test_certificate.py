@@ -117,10 +117,10 @@ def test_weights_from_anywhere_give_balls_that_hold_the_truth(
 
         monkeypatch.setattr(posterior, "_started", poor)
         monkeypatch.setattr(posterior, "LARGEST_INVERTED", 0)
-        found = posterior.block(seen, one, others)
-        assert found.covariance.contains(truth.covariance)
-        assert found.beside.contains(truth.beside)
-        assert all(one.rad() > 0 for one in found.covariance.entries())
+        ball_block = posterior.block(seen, one, others)
+        assert ball_block.covariance.contains(truth.covariance)
+        assert ball_block.beside.contains(truth.beside)
+        assert all(entry.rad() > 0 for entry in ball_block.covariance.entries())
 
 
 def test_every_value_that_may_be_known_is_covered() -> None:
@@ -161,10 +161,12 @@ def test_a_claim_that_is_optimistic_by_a_millionth_is_caught() -> None:
     prior, one, mechanism = Prior(MOVING, TIMES), SECRETS["place"], noise()
     proved = prove(prior, [one], mechanism, PLAIN)
     truth = 2.5 * 200.0**2 * proved.lost[0].upper
-    made = certificate_of("a place", ["plain"], [proved], 0, 200.0, 5.0, claimed=truth, seconds=0.0)
-    assert made.epsilon == pytest.approx(truth, rel=1e-12)
-    assert made.epsilon >= truth
-    assert made.mu**2 * 2.5 >= truth * (1 - 1e-15)
+    ball_certificate = certificate_of(
+        "a place", ["plain"], [proved], 0, 200.0, 5.0, claimed=truth, seconds=0.0
+    )
+    assert ball_certificate.epsilon == pytest.approx(truth, rel=1e-12)
+    assert ball_certificate.epsilon >= truth
+    assert ball_certificate.mu**2 * 2.5 >= truth * (1 - 1e-15)
     with pytest.raises(NumericalError, match="must not be below what is proved"):
         certificate_of(
             *("a place", ["plain"], [proved], 0, 200.0, 5.0),

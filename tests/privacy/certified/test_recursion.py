@@ -26,7 +26,7 @@ def test_the_recursion_is_the_formula(name: str) -> None:
         swept = stacked(product(made, to, of, lines_of(x)), 2)
         whole = covariance(kernel, to, of) * x
         assert swept.overlaps(whole)
-        radii = [one.rad() for one in swept.entries()]
+        radii = [entry.rad() for entry in swept.entries()]
         scale = max(abs(value) for value in whole.entries())
         assert all(radius < 1e-50 * scale for radius in radii)
 

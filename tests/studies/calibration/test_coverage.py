@@ -41,19 +41,19 @@ def judged(kernel: Kernel, cases: list[LeftOut]) -> Coverage:
 
 
 def test_the_true_prior_is_covered_at_its_nominal_rate(cases: list[LeftOut]) -> None:
-    found = judged(TRUTH, cases)
-    assert (found.predictions, found.groups) == (SERIES, SERIES)
+    part_exposures = judged(TRUTH, cases)
+    assert (part_exposures.predictions, part_exposures.groups) == (SERIES, SERIES)
     for level in LEVELS:
-        share = found.inside[level]
+        share = part_exposures.inside[level]
         assert abs(share.share - level) < tolerance(level, 2 * SERIES)
         assert share.low is not None
         assert share.high is not None
         assert share.low < level < share.high
-    for level, share_of_curve in zip(CURVE, found.curve, strict=True):
+    for level, share_of_curve in zip(CURVE, part_exposures.curve, strict=True):
         assert abs(share_of_curve - level) < tolerance(level, 2 * SERIES)
-    assert found.factor == pytest.approx(1, abs=0.1)
-    assert found.rms == pytest.approx(found.promised, rel=0.1)
-    assert found.median == pytest.approx(0.6745 * found.promised, rel=0.15)
+    assert part_exposures.factor == pytest.approx(1, abs=0.1)
+    assert part_exposures.rms == pytest.approx(part_exposures.promised, rel=0.1)
+    assert part_exposures.median == pytest.approx(0.6745 * part_exposures.promised, rel=0.15)
 
 
 @pytest.mark.parametrize(("scale", "inside"), [(0.25, 0.3808), (4.0, 0.9533)])
@@ -61,12 +61,12 @@ def test_a_prior_of_half_and_twice_the_deviation_is_told_apart(
     cases: list[LeftOut], scale: float, inside: float
 ) -> None:
     # 2 Phi(0.9945 sqrt(scale)) - 1: the variances of the prior are multiplied, noise included.
-    found = judged(scale * TRUTH, cases)
-    share = found.inside[0.68]
+    part_exposures = judged(scale * TRUTH, cases)
+    share = part_exposures.inside[0.68]
     assert abs(share.share - inside) < tolerance(inside, 2 * SERIES)
     assert abs(share.share - 0.68) > tolerance(0.68, 2 * SERIES)
-    assert found.factor == pytest.approx(scale**-0.5, rel=0.1)
-    assert found.log_density < judged(TRUTH, cases).log_density
+    assert part_exposures.factor == pytest.approx(scale**-0.5, rel=0.1)
+    assert part_exposures.log_density < judged(TRUTH, cases).log_density
 
 
 def test_what_is_chosen_by_the_pace_that_is_seen_is_covered_too(cases: list[LeftOut]) -> None:
@@ -103,14 +103,14 @@ def test_intervals_of_groups_hold_as_often_as_they_say() -> None:
 
 
 def test_all_inside_is_not_certain() -> None:
-    found = Predictions(np.full((30, 2), 0.1), np.ones(30), np.zeros(30))
-    share = coverage(found, np.repeat(np.arange(10), 3).tolist()).inside[0.95]
+    predictions = Predictions(np.full((30, 2), 0.1), np.ones(30), np.zeros(30))
+    share = coverage(predictions, np.repeat(np.arange(10), 3).tolist()).inside[0.95]
     assert share.share == share.high == 1
     assert share.low == pytest.approx(0.025**0.1)
-    far = coverage(found, np.repeat(np.arange(10), 3).tolist()).far
+    far = coverage(predictions, np.repeat(np.arange(10), 3).tolist()).far
     assert (far.share, far.low) == (0, 0)
     assert far.high == pytest.approx(1 - 0.025**0.1)
-    one = coverage(found, [7] * 30).inside[0.95]
+    one = coverage(predictions, [7] * 30).inside[0.95]
     assert (one.low, one.high) == (None, None)
 
 

@@ -27,14 +27,22 @@ def test_what_is_collected() -> None:
         made(20.0, agreeing=3, rejected=1, remaining=0.5),
     ]
     tasks = [LengthScaleTask(SERIES, FAMILY, 5, period) for period in (1.0, 2.0, 5.0, 5.0, 5.0)]
-    found = collected(tasks, fits)
-    assert found.values.tolist() == [1.0, 20.0, 8.0, 2.0, 4.0]
-    assert found.quartiles == (2.0, 4.0, 8.0)
-    assert (found.at_low, found.at_high, found.at_bound) == (1, 2, 0.6)
-    assert (found.several, found.unfinished, found.rejected) == (2, 1, 4)
+    effective_scales = collected(tasks, fits)
+    assert effective_scales.values.tolist() == [1.0, 20.0, 8.0, 2.0, 4.0]
+    assert effective_scales.quartiles == (2.0, 4.0, 8.0)
+    assert (effective_scales.at_low, effective_scales.at_high, effective_scales.at_bound) == (
+        1,
+        2,
+        0.6,
+    )
+    assert (effective_scales.several, effective_scales.unfinished, effective_scales.rejected) == (
+        2,
+        1,
+        4,
+    )
 
 
 def test_a_task_is_fitted_as_it_says() -> None:
-    one = fitted(LengthScaleTask(SERIES, FAMILY, 2, 1.0))
-    assert one.starts == 2
-    assert one["length_scale"] == pytest.approx(2.2, abs=0.8)  # of a sine of period 6.3
+    fit = fitted(LengthScaleTask(SERIES, FAMILY, 2, 1.0))
+    assert fit.starts == 2
+    assert fit["length_scale"] == pytest.approx(2.2, abs=0.8)  # of a sine of period 6.3

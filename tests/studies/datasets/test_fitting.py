@@ -27,8 +27,8 @@ def windows() -> Stretches:
 
 
 def test_medians_are_near_the_truth_whatever_one_recorder_does(windows: Stretches) -> None:
-    made = fit_prior(windows, "mine", workers=1)
-    own, noise, level = made.spec.kernel.terms()
+    fitted = fit_prior(windows, "mine", workers=1)
+    own, noise, level = fitted.spec.kernel.terms()
     assert isinstance(own, IntegratedOU)
     assert isinstance(noise, White)
     # A median of nine scatters by 1.25 / 3 of one window's error, which is about a third of std and
@@ -37,8 +37,8 @@ def test_medians_are_near_the_truth_whatever_one_recorder_does(windows: Stretche
     assert np.abs(np.log([own.std / 2.0, noise.std / 3.0])).max() < 0.4
     assert abs(np.log(own.time_constant / 40.0)) < 0.6
     assert level == Constant(LEVEL_STD)
-    assert len(made.fits) == 9
-    basis = made.spec.fitted_on
+    assert len(fitted.fits) == 9
+    basis = fitted.spec.fitted_on
     assert basis is not None
     assert (basis.files, basis.windows, basis.fixes, basis.seconds) == (4, 9, 360, 9 * 390.0)
     assert basis.spread["std"][1] == own.std
@@ -48,11 +48,11 @@ def test_medians_are_near_the_truth_whatever_one_recorder_does(windows: Stretche
 
 def test_pooled_parameters_follow_the_wild_one(windows: Stretches) -> None:
     calm = Stretches(windows.series[:-1], windows.sources[:-1], 0, 0)
-    made = fit_prior(calm, "calm", how="pooled", starts=1)
-    (one,) = made.fits
+    fitted = fit_prior(calm, "calm", how="pooled", starts=1)
+    (one,) = fitted.fits
     deviations = (np.array(one.values) - TRUTH) / one.standard_errors
     assert np.abs(deviations).max() < 3.9  # a chance of 3e-4 for a seed that was not tried before
-    basis = made.spec.fitted_on
+    basis = fitted.spec.fitted_on
     assert basis is not None
     low, middle, high = basis.spread["std"]
     assert high - middle == pytest.approx(one.standard_errors[0], abs=2e-3)
@@ -64,11 +64,11 @@ def test_pooled_parameters_follow_the_wild_one(windows: Stretches) -> None:
 @pytest.mark.parametrize("kernel", ["matern32", "rbf"])
 def test_other_kernels_and_the_way_to_a_file(windows: Stretches, kernel: str) -> None:
     few = Stretches(windows.series[:2], (0, 0), 0, 0)
-    made = fit_prior(few, "other", kernel=kernel, starts=1, workers=1)
-    assert from_json(to_json(made.spec), "other") == made.spec
-    medians = [float(np.median([one.values[i] for one in made.fits])) for i in (0, 1)]
-    expected = made.fits[0].family.kernel(*(float(f"{value:.4g}") for value in medians))
-    assert made.spec.kernel.terms()[0] == expected
+    fitted = fit_prior(few, "other", kernel=kernel, starts=1, workers=1)
+    assert from_json(to_json(fitted.spec), "other") == fitted.spec
+    medians = [float(np.median([fit.values[i] for fit in fitted.fits])) for i in (0, 1)]
+    expected = fitted.fits[0].family.kernel(*(float(f"{value:.4g}") for value in medians))
+    assert fitted.spec.kernel.terms()[0] == expected
 
 
 def test_noise_below_a_metre_is_not_believed() -> None:

@@ -85,8 +85,8 @@ def test_only_what_was_labelled_so_is_taken() -> None:
         Label(start + 55 * 10**9, start + 70 * 10**9, "walk"),
         Label(start + 71 * 10**9, start + 72 * 10**9, "car"),
     )
-    found = labelled(trace, labels, "drive")
-    assert [(part.times[0] - start, part.times[-1] - start, len(part)) for part in found] == [
+    traces = labelled(trace, labels, "drive")
+    assert [(part.times[0] - start, part.times[-1] - start, len(part)) for part in traces] == [
         (0, 20 * 10**9, 5),
         (25 * 10**9, 50 * 10**9, 6),
     ]

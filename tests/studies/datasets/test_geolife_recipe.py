@@ -69,8 +69,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_each_step_is_the_papers(folder: Path) -> None:
-    found = geolife_scales(folder, projection="paper", fewest=2, workers=1)
-    assert found.counts == {
+    scales = geolife_scales(folder, projection="paper", fewest=2, workers=1)
+    assert scales.counts == {
         "users": 2,
         "files": 11,
         "duplicates": 1,
@@ -85,9 +85,9 @@ def test_each_step_is_the_papers(folder: Path) -> None:
     used = [f"000/Trajectory/00{n}.plt" for n in range(3)]
     used += [f"002/Trajectory/00{n}.plt" for n in range(2)]
     expected = np.array([retold((folder / "Data" / name).read_text()) for name in used])
-    np.testing.assert_allclose(found.first.values, expected[:, 0], rtol=1e-5)
-    np.testing.assert_allclose(found.second.values, expected[:, 1], rtol=1e-5)
-    assert found.first.unfinished == 0
+    np.testing.assert_allclose(scales.first.values, expected[:, 0], rtol=1e-5)
+    np.testing.assert_allclose(scales.second.values, expected[:, 1], rtol=1e-5)
+    assert scales.first.unfinished == 0
 
 
 def test_local_metres_are_not_the_papers_coordinates(folder: Path) -> None:
@@ -105,18 +105,18 @@ def test_long_files_are_cut_and_thinned_by_whole_steps(
     # 321 fixes of the first 320 s: every sixth, from the sixth to the 300th: 299 s, median 6 s.
     # 60 fixes every 7 s: the 46 of the first 320 s.
     write_user(tmp_path / "000", [2, 3], count=count, period=period)
-    found = geolife_scales(tmp_path, projection="paper", fewest=2, workers=1)
+    scales = geolife_scales(tmp_path, projection="paper", fewest=2, workers=1)
     expected = [retold((tmp_path / "000" / f"00{n}.plt").read_text()) for n in (0, 1)]
-    np.testing.assert_allclose(found.first.values, [one[0] for one in expected], rtol=1e-5)
-    np.testing.assert_allclose(found.second.values, [one[1] for one in expected], rtol=1e-5)
-    assert found.second.at_bound == 0.0
+    np.testing.assert_allclose(scales.first.values, [one[0] for one in expected], rtol=1e-5)
+    np.testing.assert_allclose(scales.second.values, [one[1] for one in expected], rtol=1e-5)
+    assert scales.second.at_bound == 0.0
 
 
 def test_of_many_files_the_first_fifty_count(tmp_path: Path) -> None:
     write_user(tmp_path / "000", range(53), count=26, period=10.0)
     write_user(tmp_path / "001", range(100, 109), count=26, period=10.0)
-    found = geolife_scales(tmp_path, starts=1, workers=1)
-    assert (found.counts["used"], found.counts["beyond"], found.counts["of_few"]) == (50, 3, 9)
+    scales = geolife_scales(tmp_path, starts=1, workers=1)
+    assert (scales.counts["used"], scales.counts["beyond"], scales.counts["of_few"]) == (50, 3, 9)
 
 
 def test_processes_change_nothing(folder: Path) -> None:
@@ -138,8 +138,8 @@ def test_what_cannot_be_served_is_refused(folder: Path) -> None:
 @pytest.mark.slow
 def test_the_real_files_run_end_to_end(shared: Path) -> None:
     # The figures of docs/fit.md. The published 3,762 fits a coordinate need the whole data set.
-    found = geolife_scales(shared / "traces" / "geolife", projection="paper", starts=1)
-    assert found.counts == {
+    scales = geolife_scales(shared / "traces" / "geolife", projection="paper", starts=1)
+    assert scales.counts == {
         "users": 2,
         "files": 262,
         "duplicates": 3,
@@ -151,7 +151,7 @@ def test_the_real_files_run_end_to_end(shared: Path) -> None:
         "unclear": 0,
         "used": 31,
     }
-    np.testing.assert_allclose(found.first.quartiles, (5.711, 6.873, 8.167), atol=2e-3)
-    np.testing.assert_allclose(found.second.quartiles, (5.575, 7.569, 8.261), atol=2e-3)
-    assert (found.first.at_high, found.second.at_high) == (12, 13)
-    assert found.first.unfinished == found.second.unfinished == 0
+    np.testing.assert_allclose(scales.first.quartiles, (5.711, 6.873, 8.167), atol=2e-3)
+    np.testing.assert_allclose(scales.second.quartiles, (5.575, 7.569, 8.261), atol=2e-3)
+    assert (scales.first.at_high, scales.second.at_high) == (12, 13)
+    assert scales.first.unfinished == scales.second.unfinished == 0

@@ -96,17 +96,24 @@ def test_a_table_that_does_not_serve_the_recipe_is_refused(tmp_path: Path) -> No
 def test_the_papers_ten_values_are_reproduced(shared: Path) -> None:
     table = shared / "traces" / "sml2010" / "NEW-DATA-1.T15.txt"
     values = np.load(shared / "reference" / "effective_length_scales.npz")["temperature"]
-    found = sml2010_scales(table, column="paper", workers=1)
-    np.testing.assert_allclose(found.values, values.astype(float), rtol=5e-6)  # 1e-3 is asked for
-    np.testing.assert_allclose(found.quartiles, (1.040, 1.097, 1.145), atol=5e-4)
-    assert (found.at_low, found.at_high, found.unfinished, found.rejected) == (0, 0, 0, 0)
+    effective_scales = sml2010_scales(table, column="paper", workers=1)
+    np.testing.assert_allclose(
+        effective_scales.values, values.astype(float), rtol=5e-6
+    )  # 1e-3 is asked for
+    np.testing.assert_allclose(effective_scales.quartiles, (1.040, 1.097, 1.145), atol=5e-4)
+    assert (
+        effective_scales.at_low,
+        effective_scales.at_high,
+        effective_scales.unfinished,
+        effective_scales.rejected,
+    ) == (0, 0, 0, 0)
 
 
 def test_the_room_has_another_scale_and_needs_several_starts(shared: Path) -> None:
     table = shared / "traces" / "sml2010" / "NEW-DATA-1.T15.txt"
     theirs = sml2010_scales(table, starts=1, workers=1)
     np.testing.assert_allclose(theirs.quartiles, (1.23, 1.34, 1.42), atol=5e-3)
-    found = sml2010_scales(table, workers=1)
-    np.testing.assert_allclose(found.quartiles, (1.269, 1.367, 1.421), atol=1e-3)
+    effective_scales = sml2010_scales(table, workers=1)
+    np.testing.assert_allclose(effective_scales.quartiles, (1.269, 1.367, 1.421), atol=1e-3)
     assert theirs.values[8] < 0.02  # their one start ends where nothing is periodic
-    assert found.values[8] > 1.3
+    assert effective_scales.values[8] > 1.3

@@ -35,8 +35,8 @@ def test_the_paper_keeps_noise_on_the_secret_apart_and_the_optimum_does_not(
 def test_draws_lie_in_the_noise(drawn: dict[str, list[NoiseCase]]) -> None:
     """As many as were asked for, of the size of the deviations, none where there is no noise."""
     for columns in drawn.values():
-        for one in columns:
-            deviation = np.sqrt(np.maximum(np.diagonal(one.covariance), 0.0))
-            assert one.samples.shape == (3, deviation.size)
-            assert np.all(np.abs(one.samples) <= 5 * deviation + 1e-7)
-            assert np.max(np.abs(one.samples)) > 0.2 * np.max(deviation)
+        for column in columns:
+            deviation = np.sqrt(np.maximum(np.diagonal(column.covariance), 0.0))
+            assert column.samples.shape == (3, deviation.size)
+            assert np.all(np.abs(column.samples) <= 5 * deviation + 1e-7)
+            assert np.max(np.abs(column.samples)) > 0.2 * np.max(deviation)

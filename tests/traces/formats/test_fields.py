@@ -105,8 +105,8 @@ def test_tcx() -> None:
 def fit(rows: Sequence[tuple[int, ...]], numbers: list[tuple[int, int, int, str]]) -> bytes:
     """A FIT file of one place; numbers: of further fields, number, size, type and code."""
     place = [(253, 4, UINT32), (0, 4, SINT32), (1, 4, SINT32)]
-    body = definition(0, RECORD, [*place, *(one[:3] for one in numbers)])
-    code = "<BIii" + "".join(one[3] for one in numbers)
+    body = definition(0, RECORD, [*place, *(number[:3] for number in numbers)])
+    code = "<BIii" + "".join(number[3] for number in numbers)
     for index, row in enumerate(rows):
         body += struct.pack(code, 0, int(SECONDS[index]) - EPOCH, 10**9, 10**8, *row)
     return framed(body)

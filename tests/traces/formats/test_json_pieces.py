@@ -38,13 +38,13 @@ def by_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 def put_together(data: bytes) -> Any:
     """A tree of its pieces."""
     found: dict[str | None, Any] = {}
-    for one in pieces(data, json.JSONDecoder(), "x"):
-        if one.index is None:
-            found[one.key] = one.value
+    for piece in pieces(data, json.JSONDecoder(), "x"):
+        if piece.index is None:
+            found[piece.key] = piece.value
         else:
-            held = found.setdefault(one.key, [])
-            assert len(held) == one.index
-            held.append(one.value)
+            held = found.setdefault(piece.key, [])
+            assert len(held) == piece.index
+            held.append(piece.value)
     return found.get(None, found)
 
 

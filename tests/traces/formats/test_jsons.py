@@ -43,12 +43,12 @@ def test_records_of_takeout() -> None:
         {**E7, "timestampMs": str(MS[1]), "deviceTag": 7},
         {"timestamp": AT[2], "activity": []},
     ]
-    found = taken({"locations": records}, "elevation", "speed")
-    assert times(found) == MS[:2]
-    assert found.positions.tolist() == [[46.123456, -7.654321]] * 2
-    assert dict(found.fields)["elevation"][0] == 512
-    assert dict(found.fields)["speed"][0] == 3
-    assert found.seen.without_position == 1
+    riders = taken({"locations": records}, "elevation", "speed")
+    assert times(riders) == MS[:2]
+    assert riders.positions.tolist() == [[46.123456, -7.654321]] * 2
+    assert dict(riders.fields)["elevation"][0] == 512
+    assert dict(riders.fields)["speed"][0] == 3
+    assert riders.seen.without_position == 1
     other = [*records, {**E7, "timestamp": AT[2], "deviceTag": 8}]
     assert "of one person and one device" in refusal(json.dumps({"locations": other}).encode())
 
@@ -64,10 +64,10 @@ def test_semantic_location_history() -> None:
     }
     visit = {"location": SHORT, "duration": duration, "childVisits": [{"location": E7}]}
     objects = [{"activitySegment": activity}, {"placeVisit": visit}, {"other": 1}]
-    found = taken({"timelineObjects": objects})
-    assert times(found) == [*MS, MS[0], MS[2]]
-    assert found.positions[1].tolist() == [46.123457, -7.654322]
-    assert (found.seen.waypoints, found.seen.other_records) == (2, 1)
+    riders = taken({"timelineObjects": objects})
+    assert times(riders) == [*MS, MS[0], MS[2]]
+    assert riders.positions[1].tolist() == [46.123457, -7.654322]
+    assert (riders.seen.waypoints, riders.seen.other_records) == (2, 1)
 
 
 def test_the_export_of_android() -> None:
@@ -83,11 +83,11 @@ def test_the_export_of_android() -> None:
         {"startTime": AT[0], "timelineMemory": {}},
     ]
     raw = [{"position": {"LatLng": "5.0°, 6.0°", "timestamp": AT[2]}}, {"wifiScan": {}}]
-    found = taken({"semanticSegments": segments, "rawSignals": raw})
-    assert times(found) == [MS[0], MS[2], MS[1], MS[0], MS[1], MS[2]]
+    riders = taken({"semanticSegments": segments, "rawSignals": raw})
+    assert times(riders) == [MS[0], MS[2], MS[1], MS[0], MS[1], MS[2]]
     expected = [[46.5, -7.5], [46.5, -7.5], [46.25, 7.25], [1, 2], [3, 4], [5, 6]]
-    assert found.positions.tolist() == expected
-    assert found.seen.other_records == 2
+    assert riders.positions.tolist() == expected
+    assert riders.seen.other_records == 2
 
 
 def test_the_export_of_ios() -> None:
@@ -97,17 +97,17 @@ def test_the_export_of_ios() -> None:
     ]
     visit = {"topCandidate": {"placeLocation": "geo:46.0,7.0"}}
     local = "2024-05-01T10:00:00.000+02:00"
-    found = taken(
+    riders = taken(
         [
             {"startTime": local, "endTime": AT[2], "timelinePath": path},
             {"startTime": local, "endTime": AT[2], "visit": visit},
         ]
     )
-    assert times(found)[0] == MS[0] + 600_000
-    assert np.isnat(found.times[1])
-    assert times(found)[2:] == [MS[0], MS[2]]
-    assert found.positions[:, 1].tolist() == [-7.25, -7.5, 7.0, 7.0]
-    assert found.seen.unreadable_times == 1
+    assert times(riders)[0] == MS[0] + 600_000
+    assert np.isnat(riders.times[1])
+    assert times(riders)[2:] == [MS[0], MS[2]]
+    assert riders.positions[:, 1].tolist() == [-7.25, -7.5, 7.0, 7.0]
+    assert riders.seen.unreadable_times == 1
 
 
 BAD: list[object] = ["46.1", None, True, [46], {}, 1e400, 10**300, float("nan"), -(10**30)]
@@ -147,13 +147,13 @@ def test_owntracks_in_each_of_its_forms() -> None:
 
 def test_fields_and_other_messages_of_owntracks() -> None:
     sent = [{**messages()[0], "alt": 500, "vel": 36, "cog": 90, "batt": 5}, {"_type": "lwt"}]
-    found = taken(sent, "elevation", "speed", "course")
-    assert {name: values.tolist() for name, values in found.fields} == {
+    riders = taken(sent, "elevation", "speed", "course")
+    assert {name: values.tolist() for name, values in riders.fields} == {
         "elevation": [500.0],
         "speed": [10.0],
         "course": [90.0],
     }
-    assert found.seen.other_records == 1
+    assert riders.seen.other_records == 1
     two = [{**one, "topic": f"owntracks/a/{index}"} for index, one in enumerate(messages())]
     assert "of one person and one device" in refusal(json.dumps(two).encode())
 
@@ -167,9 +167,9 @@ def test_moving_features_in_each_of_their_forms() -> None:
     several = {"type": "FeatureCollection", "features": [moving(), {"type": "Feature"}, moving()]}
     counts = [(point, 1), (prisms, 2), (sequences, 2), (stamps, 1), (several, 2)]
     for root, count in counts:
-        found = taken(root)
-        assert times(found) == (SECONDS * 1000).tolist() * count
-        assert len(found.tracks) == count
+        riders = taken(root)
+        assert times(riders) == (SECONDS * 1000).tolist() * count
+        assert len(riders.tracks) == count
     assert taken(several).tracks == (0, 1)
     assert taken(prisms).tracks == (0, 0)
     crs = {"type": "Name", "properties": {"name": "EPSG:3857"}}

@@ -60,11 +60,11 @@ def test_times_and_positions_of_a_track_are_paired_in_whatever_order() -> None:
         for place, at in zip(COORDS, WHENS, strict=True)
     )
     for inner in (track(WHENS, COORDS), f"<Track>{mixed}</Track>"):
-        found = taken(placemark(inner))
-        assert found.positions.tolist() == [[46.0, 7.0], [46.1, 7.1], [46.2, 7.2]]
-        assert [f"{at}"[:19] + "Z" for at in found.times] == WHENS
-        assert not found.naive.any()
-        assert found.seen.other_fields == 1  # the height
+        riders = taken(placemark(inner))
+        assert riders.positions.tolist() == [[46.0, 7.0], [46.1, 7.1], [46.2, 7.2]]
+        assert [f"{at}"[:19] + "Z" for at in riders.times] == WHENS
+        assert not riders.naive.any()
+        assert riders.seen.other_fields == 1  # the height
 
 
 def test_a_track_with_more_of_one_than_of_the_other_is_refused() -> None:
@@ -78,38 +78,38 @@ def test_a_track_without_times_has_fixes_without_times() -> None:
 
 
 def test_an_empty_position_takes_its_time_with_it() -> None:
-    found = taken(placemark(track(WHENS, ["", *COORDS[1:]])))
-    assert [f"{at}"[17:19] for at in found.times] == ["01", "02"]
-    assert found.seen.without_position == 1
+    riders = taken(placemark(track(WHENS, ["", *COORDS[1:]])))
+    assert [f"{at}"[17:19] for at in riders.times] == ["01", "02"]
+    assert riders.seen.without_position == 1
 
 
 def test_tracks_and_segments() -> None:
     several = f"<gx:MultiTrack>{track(WHENS[:1], COORDS[:1]) * 2}</gx:MultiTrack>"
-    found = taken(placemark(several) + placemark(track(WHENS, COORDS)))
-    assert found.segments.tolist() == [0, 1, 2, 2, 2]
-    assert found.tracks == (0, 0, 1)
+    riders = taken(placemark(several) + placemark(track(WHENS, COORDS)))
+    assert riders.segments.tolist() == [0, 1, 2, 2, 2]
+    assert riders.tracks == (0, 0, 1)
 
 
 def test_a_placemark_with_a_time_is_a_fix_and_with_a_span_two() -> None:
-    found = taken(placemark(stamp(WHENS[1]) + POINT) + placemark(POINT + SPAN))
-    assert found.positions.tolist() == [[46.5, 7.5]] * 3
-    assert [f"{at}"[17:19] for at in found.times] == ["01", "00", "02"]
-    assert found.seen.waypoints == 0
+    riders = taken(placemark(stamp(WHENS[1]) + POINT) + placemark(POINT + SPAN))
+    assert riders.positions.tolist() == [[46.5, 7.5]] * 3
+    assert [f"{at}"[17:19] for at in riders.times] == ["01", "00", "02"]
+    assert riders.seen.waypoints == 0
 
 
 def test_beside_a_track_it_is_a_waypoint() -> None:
     line = f"{SPAN}<LineString><coordinates>1,2 3,4</coordinates></LineString>"
     inner = placemark(stamp(WHENS[1]) + POINT) + placemark(line)
-    found = taken(inner + placemark(track(WHENS, COORDS)))
-    assert len(found) == 3
-    assert (found.seen.waypoints, found.seen.routes) == (1, 1)
+    riders = taken(inner + placemark(track(WHENS, COORDS)))
+    assert len(riders) == 3
+    assert (riders.seen.waypoints, riders.seen.routes) == (1, 1)
 
 
 def test_a_line_with_a_span_has_times_at_its_ends_alone() -> None:
     line = "<LineString><coordinates>7,46,1 7.1,46.1\n7.2,46.2,0</coordinates></LineString>"
-    found = taken(placemark(SPAN + line))
-    assert np.isnat(found.times).tolist() == [False, True, False]
-    assert found.positions.tolist() == [[46.0, 7.0], [46.1, 7.1], [46.2, 7.2]]
+    riders = taken(placemark(SPAN + line))
+    assert np.isnat(riders.times).tolist() == [False, True, False]
+    assert riders.positions.tolist() == [[46.0, 7.0], [46.1, 7.1], [46.2, 7.2]]
     for other in ("", stamp(WHENS[0])):
         with pytest.raises(UnreadableInput, match="got routes: 1"):
             taken(placemark(other + line))
@@ -129,18 +129,18 @@ def test_a_view_of_the_map_is_no_place_and_a_link_is_not_followed() -> None:
     "place", ["NaN NaN 1", "inf 46", "7", "7,46", "x" * 1000, "7 46 1 2", "1e999 1e999", "7 95"]
 )
 def test_odd_positions_are_counted_and_never_a_traceback(place: str) -> None:
-    found = taken(placemark(track(WHENS, [place] * 3)))
-    assert len(found) == 3
+    riders = taken(placemark(track(WHENS, [place] * 3)))
+    assert len(riders) == 3
     if place != "7 46 1 2":
         with pytest.raises(UnreadableInput):
-            clean(found)
+            clean(riders)
 
 
 @pytest.mark.parametrize("when", ["2024", "2024-05", "2024-05-01", "0725", "9999-01-01T00:00:00Z"])
 def test_times_that_are_none_are_counted(when: str) -> None:
-    found = taken(placemark(track([*WHENS[:2], when], COORDS)))
-    assert found.seen.unreadable_times + found.seen.impossible_years == 1
-    assert np.isnat(found.times[2])
+    riders = taken(placemark(track([*WHENS[:2], when], COORDS)))
+    assert riders.seen.unreadable_times + riders.seen.impossible_years == 1
+    assert np.isnat(riders.times[2])
 
 
 def test_fields_are_taken_by_name_where_each_fix_has_one() -> None:
@@ -151,13 +151,13 @@ def test_fields_are_taken_by_name_where_each_fix_has_one() -> None:
     )
     more = f"<ExtendedData><SchemaData>{arrays}</SchemaData></ExtendedData>"
     inner = "<name>Loop</name>" + track(WHENS, COORDS, more)
-    found = taken(placemark(inner), "elevation", "heart_rate", "cadence", "name")
-    fields = dict(found.fields)
+    riders = taken(placemark(inner), "elevation", "heart_rate", "cadence", "name")
+    fields = dict(riders.fields)
     np.testing.assert_array_equal(fields["elevation"], [500, np.nan, 520.5])
     np.testing.assert_array_equal(fields["heart_rate"], [150, np.nan, 152])
     assert "cadence" not in fields
-    assert found.names == ("Loop",)
-    assert found.seen.other_fields == 1
+    assert riders.names == ("Loop",)
+    assert riders.seen.other_fields == 1
 
 
 def nested(depth: int) -> str:

@@ -59,15 +59,15 @@ def test_laps_read_back_as_they_were_written(suffix: str) -> None:
 def test_a_lap_of_fit_has_the_times_and_the_length_of_its_fixes() -> None:
     with fitdecode.FitReader(io.BytesIO(written(TRACE, ".fit"))) as reader:
         frames = [one for one in reader if one.frame_type == fitdecode.FIT_FRAME_DATA]
-    laps = [one for one in frames if one.name == "lap"]
-    begin = [int(one.get_value("start_time").timestamp()) for one in laps]
+    laps = [frame for frame in frames if frame.name == "lap"]
+    begin = [int(lap.get_value("start_time").timestamp()) for lap in laps]
     assert begin == [int(TRACE.times[row]) // 10**9 for row in (0, 20, 40)]
-    assert [one.get_value("total_elapsed_time") for one in laps] == [95.0] * 3
+    assert [lap.get_value("total_elapsed_time") for lap in laps] == [95.0] * 3
     lengths = way_lengths(rows_of(TRACE, np.round(TRACE.positions * MICRO).astype(np.int64)))
-    assert [one.get_value("total_distance") for one in laps] == pytest.approx(lengths, abs=0.3)
-    session = next(one for one in frames if one.name == "session")
+    assert [lap.get_value("total_distance") for lap in laps] == pytest.approx(lengths, abs=0.3)
+    session = next(frame for frame in frames if frame.name == "session")
     assert session.get_value("num_laps") == 3
-    timer = [one for one in frames if one.name == "event"]
+    timer = [frame for frame in frames if frame.name == "event"]
     assert [one.get_value("event_type") for one in timer] == ["start", "stop_all"] * 2
 
 
@@ -107,7 +107,7 @@ def test_recordings_come_out_with_the_laps_outside_of_their_cuts(shared: Path, n
     assert begins(found.laps) == due
     assert len(due) <= bounds.size
     scanned = scan((path.name, path.read_bytes()), (f"x{path.suffix}", data), Chosen(returns=False))
-    assert [one for one in scanned.leaks if "Lap" in one.where or one.where == "the file"] == []
+    assert [leak for leak in scanned.leaks if "Lap" in leak.where or leak.where == "the file"] == []
 
 
 def test_pieces_of_laps_are_whole() -> None:

@@ -34,16 +34,16 @@ def stamps(recording: Recording) -> list[str]:
 
 def test_two_sentences_of_one_moment_are_one_fix() -> None:
     for lines in ((rmc("080000"), gga("080000.00")), (gga("080000"), rmc("080000"))):
-        found = taken(*lines, wanted=("elevation", "speed", "course"))
-        assert found.positions.tolist() == [[46.2, -7.5]]
-        assert stamps(found) == ["2024-05-01T08:00:00"]
-        fields = {name: values.tolist() for name, values in found.fields}
+        riders = taken(*lines, wanted=("elevation", "speed", "course"))
+        assert riders.positions.tolist() == [[46.2, -7.5]]
+        assert stamps(riders) == ["2024-05-01T08:00:00"]
+        fields = {name: values.tolist() for name, values in riders.fields}
         assert fields == {"elevation": [512.3], "speed": [1852 / 3600], "course": [90.0]}
 
 
 def test_a_date_holds_across_midnight_in_both_directions() -> None:
-    found = taken(gga("235959.5"), rmc("000001", "020524"), gga("000002"), gga("005900"))
-    assert stamps(found) == [
+    riders = taken(gga("235959.5"), rmc("000001", "020524"), gga("000002"), gga("005900"))
+    assert stamps(riders) == [
         "2024-05-01T23:59:59",
         "2024-05-02T00:00:01",
         "2024-05-02T00:00:02",
@@ -56,8 +56,8 @@ def test_a_date_holds_across_midnight_in_both_directions() -> None:
 
 
 def test_a_clock_that_is_far_from_any_date_has_no_time() -> None:
-    found = taken(gga("050000"), rmc("080000"), gga("090000"), gga("100001"))
-    assert np.isnat(found.times).tolist() == [True, False, False, True]
+    riders = taken(gga("050000"), rmc("080000"), gga("090000"), gga("100001"))
+    assert np.isnat(riders.times).tolist() == [True, False, False, True]
     assert np.isnat(taken(gga("080000"), gga("080001")).times).all()
 
 
@@ -66,22 +66,22 @@ def test_a_date_of_zda_is_one() -> None:
     assert stamps(taken(gga("080000"), zda)) == ["2024-05-01T08:00:00"]
     many = f"01,05,{9**30}"
     for odd in ("32,05,2024", "01,05,9999", "x,y,z", "1_0,05,2024", many):
-        found = taken(gga("080000"), sentence(f"GPZDA,080001,{odd},00,00"))
-        assert np.isnat(found.times).all()
+        riders = taken(gga("080000"), sentence(f"GPZDA,080001,{odd},00,00"))
+        assert np.isnat(riders.times).all()
 
 
 def test_what_says_that_it_is_not_valid_is_no_fix() -> None:
     mode = sentence(f"GNRMC,080002,A,{PLACE},1.00,90.0,010524,,,N")
-    found = taken(rmc("080000", state="V"), gga("080001", "0"), mode, rmc("080003"))
-    assert stamps(found) == ["2024-05-01T08:00:03"]
-    assert found.seen.without_position == 3
+    riders = taken(rmc("080000", state="V"), gga("080001", "0"), mode, rmc("080003"))
+    assert stamps(riders) == ["2024-05-01T08:00:03"]
+    assert riders.seen.without_position == 3
 
 
 def test_a_wrong_checksum_is_counted_and_none_is_fine_where_there_is_none() -> None:
     right, other = rmc("080000"), rmc("080001")
     wrong = other.replace("W", "E")
-    found = taken(right, wrong, other[:-3], other[:-2] + "zz")
-    assert (len(found), found.seen.wrong_checksums) == (1, 3)
+    riders = taken(right, wrong, other[:-3], other[:-2] + "zz")
+    assert (len(riders), riders.seen.wrong_checksums) == (1, 3)
     assert len(taken(right[:-3], other[:-3])) == 2
 
 
@@ -111,8 +111,8 @@ def test_clocks_and_dates_that_are_none(clock: str, date: str) -> None:
 
 def test_lines_of_a_log_may_have_more_before_them_and_rubbish_between() -> None:
     noise = ["x" * 100_000, "$" * 10_000, "$GPRMC," * 1000, "\x00\xff"]
-    found = taken(f"2024-05-01 08:00 > {rmc('080000')}", *noise, rmc("080001"))
-    assert stamps(found) == ["2024-05-01T08:00:00", "2024-05-01T08:00:01"]
+    riders = taken(f"2024-05-01 08:00 > {rmc('080000')}", *noise, rmc("080001"))
+    assert stamps(riders) == ["2024-05-01T08:00:00", "2024-05-01T08:00:01"]
 
 
 def test_a_log_is_known_by_its_content() -> None:

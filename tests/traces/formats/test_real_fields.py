@@ -31,7 +31,7 @@ def by_fitdecode(path: Path) -> dict[str, np.ndarray]:
         for frame in reader:
             if frame.frame_type != fitdecode.FIT_FRAME_DATA or frame.name != "record":
                 continue
-            values = {one.name: one.value for one in frame.fields if one.value is not None}
+            values = {field.name: field.value for field in frame.fields if field.value is not None}
             if "position_lat" not in values and "position_long" not in values:
                 continue
             for name, keys in OF_FIT.items():
@@ -76,7 +76,7 @@ def test_gpx_files_have_the_elevations_that_gpxpy_finds(shared: Path) -> None:
                 name: [getattr(point, name) for point in points] for name in ("speed", "course")
             }
         for name, cells in stated.items():
-            expected = plausible(name, [np.nan if one is None else one for one in cells])
+            expected = plausible(name, [np.nan if cell is None else cell for cell in cells])
             mine = found.get(name, np.full(len(points), np.nan))
             np.testing.assert_array_equal(mine, expected, err_msg=f"{path.name}: {name}")
             seen[name] += int(np.isfinite(expected).any())

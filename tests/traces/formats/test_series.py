@@ -119,11 +119,11 @@ def test_what_is_written_reads_back(
     assert stream.getvalue() == given_as.getvalue()
     path = tmp_path_factory.mktemp("series") / "a.csv"
     path.write_bytes(stream.getvalue())
-    found = read_series(path)
-    assert found.times.astype(np.int64).tolist() == times.tolist()
-    assert found.values.tolist() == readings.values.tolist()
-    assert found.unit == "m/s"
-    assert found.seen == Seen()
+    recorded_readings = read_series(path)
+    assert recorded_readings.times.astype(np.int64).tolist() == times.tolist()
+    assert recorded_readings.values.tolist() == readings.values.tolist()
+    assert recorded_readings.unit == "m/s"
+    assert recorded_readings.seen == Seen()
 
 
 def test_the_bytes_are_these() -> None:

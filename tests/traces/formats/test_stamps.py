@@ -166,7 +166,7 @@ def test_whole_numbers_at_once_are_as_one_by_one(
     values: list[int], unit: int | None, unsigned: bool
 ) -> None:
     kind = np.uint64 if unsigned else np.int64
-    numbers = np.array([abs(one) if unsigned else one for one in values], dtype=kind)
+    numbers = np.array([abs(value) if unsigned else value for value in values], dtype=kind)
     at_once = Stamps(per_second=unit, utc=False)
     one_by_one = Stamps(per_second=unit, utc=False)
     at_once.whole(numbers)

@@ -72,19 +72,19 @@ def test_the_streets_of_a_file_are_the_same_in_every_format(form: str, tmp_path:
         "pbf": lambda: pbf(tmp_path),
         "geojson": geojson,
     }
-    found = streets_near(written(tmp_path, texts[form]()), HERE, TRACK)
+    network = streets_near(written(tmp_path, texts[form]()), HERE, TRACK)
     expected = HERE.to_lattice(np.array(list(NODES.values()))) / MICRO
-    assert found.nodes == pytest.approx(expected, abs=0.02)
-    assert list(zip(found.tails.tolist(), found.heads.tolist(), strict=True)) == [
+    assert network.nodes == pytest.approx(expected, abs=0.02)
+    assert list(zip(network.tails.tolist(), network.heads.tolist(), strict=True)) == [
         *((0, 1), (1, 0), (1, 2), (2, 1), (2, 3), (3, 2))
     ]
-    assert found.total == pytest.approx(np.hypot(*(expected[3] - expected[0])), abs=0.05)
+    assert network.total == pytest.approx(np.hypot(*(expected[3] - expected[0])), abs=0.05)
 
 
 def test_a_way_is_cut_where_a_node_has_no_id_or_no_place(tmp_path: Path) -> None:
     ways = way(1, 2, "x", 3, 4) + '<node id="7" lat="nan" lon="-33"/>' + way(1, 7, 4)
-    found = streets_near(written(tmp_path, osm(ways=ways)), HERE, TRACK)
-    assert found.tails.size == 4
+    network = streets_near(written(tmp_path, osm(ways=ways)), HERE, TRACK)
+    assert network.tails.size == 4
 
 
 def test_streets_on_both_sides_of_the_antimeridian_meet(tmp_path: Path) -> None:
@@ -94,8 +94,8 @@ def test_streets_on_both_sides_of_the_antimeridian_meet(tmp_path: Path) -> None:
         + "</osm>"
     )
     track = np.array([[10.0, 179.9995], [10.0, -179.9995]])
-    found = streets_near(written(tmp_path, text), Frame(10, -180), track)
-    assert found.total == pytest.approx(219.3, abs=0.5)
+    network = streets_near(written(tmp_path, text), Frame(10, -180), track)
+    assert network.total == pytest.approx(219.3, abs=0.5)
 
 
 @pytest.mark.parametrize(
@@ -150,9 +150,9 @@ def test_the_made_up_town_is_read_as_it_was_written(tmp_path: Path) -> None:
     streets = town(blocks=8)
     times, places = town_ride(streets, seed=2, minutes=15)
     trace = as_trace(times, places)
-    found = streets_near(written(tmp_path, town_geojson(streets)), FRAME, trace.positions)
-    assert found.total == pytest.approx(streets.total, rel=1e-4)
-    assert found.tails.size == streets.tails.size
+    network = streets_near(written(tmp_path, town_geojson(streets)), FRAME, trace.positions)
+    assert network.total == pytest.approx(streets.total, rel=1e-4)
+    assert network.tails.size == streets.tails.size
     # 2.5 m a coordinate, and half the five metres between the points that are looked up.
     assert np.quantile(streets.distances(places), 0.99) < 12
 

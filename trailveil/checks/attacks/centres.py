@@ -52,8 +52,8 @@ def circle_of_holes(view: Evidence, known: Background) -> tuple[Estimate | None,
         edges |= {int(rows[i]) for i in (before, after) if 0 <= i < rows.size}
     if len(edges) < 3:
         return (None,) * len(known.secrets)
-    found = Estimate(circle_centres(view.places[:, sorted(edges)]))
-    return (found,) * len(known.secrets)
+    estimate = Estimate(circle_centres(view.places[:, sorted(edges)]))
+    return (estimate,) * len(known.secrets)
 
 
 def circle_centres(points: FloatArray) -> FloatArray:

@@ -60,6 +60,6 @@ def _edge(times: FloatArray, places: FloatArray, edge: float) -> tuple[FloatArra
 
 
 def _time_constant(kernel: Kernel) -> float:
-    terms = [one.kernel if isinstance(one, Scaled) else one for one in kernel.terms()]
-    found = [one.time_constant for one in terms if isinstance(one, IntegratedOU)]
+    terms = [term.kernel if isinstance(term, Scaled) else term for term in kernel.terms()]
+    found = [term.time_constant for term in terms if isinstance(term, IntegratedOU)]
     return found[0] if found else _GOES_ON

@@ -57,7 +57,7 @@ class Audited:
 
 
 def audited(
-    made: Plan,
+    plan: Plan,
     draws: int,
     *,
     confidence: float = 0.999,
@@ -68,25 +68,25 @@ def audited(
     draws: releases for each hypothesis. A right claim is proved wrong with a chance of
     1 - confidence each.
     """
-    if not made.findings:
+    if not plan.findings:
         raise InvalidValue("an audit must have protected parts, got noise for every place")
     generator = generator or worlds.fresh()
-    request, trace = made.request, made.trace
-    spans = [one.seconds(trace) for one in request.stretches]
+    request, trace = plan.request, plan.trace
+    spans = [stretch.seconds(trace) for stretch in request.stretches]
     for crop in crops(request.kernel, trace.seconds, spans, request.variance**0.5):
         rows = np.zeros(len(trace), dtype=np.bool_)
         rows[crop.rows] = True
-        own = replace(made, trace=trace.only(rows), mechanism=part_of(made.mechanism, crop))
+        own = replace(plan, trace=trace.only(rows), mechanism=part_of(plan.mechanism, crop))
         prior = Prior(request.kernel, crop.prior.times)
         for number, part in enumerate(crop.parts):
             begin, end = crop.spans[number]
             around = (begin - request.uncertain, end + request.uncertain)
-            finding, pace = made.findings[part], request.slowest
+            finding, pace = plan.findings[part], request.slowest
             if request.method.cuts:
                 pace = request.paces.around(finding.stretch, finding.sides)
             slow = at_speed(request.kernel, pace.speed) or request.kernel
             stranger = Adversary.believes(STRANGER, slow)
-            loss = max(one.loss for one in finding.exposures)
+            loss = max(exposure.loss for exposure in finding.exposures)
             chosen = [stranger, stranger & Adversary.sees_stillness([around])]
             for who in chosen if around[0] < around[1] else chosen[:1]:
                 secret = Secret.at((begin + end) / 2)
@@ -96,7 +96,7 @@ def audited(
 
 
 def _audited(
-    made: Plan,
+    plan: Plan,
     prior: Prior,
     claim: tuple[int, Adversary, float],
     secret: Secret,
@@ -109,16 +109,16 @@ def _audited(
     metres, direction = _APART / loss**0.5, _WAYS[way]
     judge = who.judging(prior, secret)
     pair = [
-        _releases(made, judge, secret, side * metres / 2 * np.asarray(direction), draws, generator)
+        _releases(plan, judge, secret, side * metres / 2 * np.asarray(direction), draws, generator)
         for side in (-1, 1)
     ]
-    best = _best_test(judge, secret, made, direction)
-    told = told_apart(*pair, directions=[best], confidence=confidence)
-    return Audited(part, who.name, way, metres, _APART, told)
+    best = _best_test(judge, secret, plan, direction)
+    distinction = told_apart(*pair, directions=[best], confidence=confidence)
+    return Audited(part, who.name, way, metres, _APART, distinction)
 
 
 def _releases(
-    made: Plan,
+    plan: Plan,
     judge: Prior,
     secret: Secret,
     place: FloatArray,
@@ -129,22 +129,22 @@ def _releases(
     world = recordings(judge, secret, count, generator)
     moved = _regression(judge, secret)[:, None] * (place - world.secret)[:, None, :]
     lattices = np.floor((world.recorded + moved) * MICRO + 0.5).astype(np.int64)
-    return np.stack([_released(_of(made, one)) for one in lattices])
+    return np.stack([_released(_of(plan, lattice)) for lattice in lattices])
 
 
-def _of(made: Plan, lattice: NDArray[np.int64]) -> Plan:
+def _of(plan: Plan, lattice: NDArray[np.int64]) -> Plan:
     """The same release of another recording (n, 2), which leaves as it is where no noise is."""
-    own = replace(made, lattice=lattice)
-    if made.mechanism.noise_trace:
+    own = replace(plan, lattice=lattice)
+    if plan.mechanism.noise_trace:
         return own
-    places = made.grid.rounded_places(made.frame.to_degrees(lattice)) / MICRO
-    return replace(own, trace=replace(made.trace, positions=places))
+    places = plan.grid.rounded_places(plan.frame.to_degrees(lattice)) / MICRO
+    return replace(own, trace=replace(plan.trace, positions=places))
 
 
-def _released(made: Plan) -> FloatArray:
+def _released(plan: Plan) -> FloatArray:
     """One release as a file would have it, back in metres (2 m,)."""
-    released, _ = draw(made, fresh_seed())
-    return np.asarray(made.frame.to_lattice(released.positions) / MICRO).reshape(-1)
+    released, _ = draw(plan, fresh_seed())
+    return np.asarray(plan.frame.to_lattice(released.positions) / MICRO).reshape(-1)
 
 
 def _regression(judge: Prior, secret: Secret) -> FloatArray:
@@ -158,8 +158,8 @@ def _regression(judge: Prior, secret: Secret) -> FloatArray:
     return np.asarray(cross[:, 0] / own[0, 0])
 
 
-def _best_test(judge: Prior, secret: Secret, made: Plan, way: tuple[float, float]) -> FloatArray:
+def _best_test(judge: Prior, secret: Secret, plan: Plan, way: tuple[float, float]) -> FloatArray:
     """The test (2 m,) that would be best if the claim were right: the posterior mean."""
-    observed = observe(judge, made.mechanism, independent=True)
+    observed = observe(judge, plan.mechanism, independent=True)
     found = observed.posterior(replace(secret, window=None))
     return np.outer(found.weights[:, 0], way).reshape(-1)

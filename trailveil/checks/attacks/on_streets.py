@@ -64,8 +64,8 @@ def on_streets(view: Evidence, known: Background) -> tuple[Estimate | None, ...]
             continue
         moment = sum(when(secret)) / 2
         circles = [
-            smallest_circle(places_left(known.streets, own, mechanism, moment, random), random)
-            for own in view.places
+            smallest_circle(places_left(known.streets, place, mechanism, moment, random), random)
+            for place in view.places
         ]
         centres = np.array([centre for centre, _ in circles])
         radius = float(np.mean([radius for _, radius in circles]))
@@ -141,7 +141,7 @@ class _Search:
             self._learns(side, row)
             self._reached[side] = float(self._times[row])
         self._unseen(moment)
-        ends = [one.places(self._streets) for one in self._sides if one is not None]
+        ends = [side.places(self._streets) for side in self._sides if side is not None]
         fits = float(np.mean(self._logs)) if self._logs else 0.0
         return fits, self._met(*ends) if len(ends) == 2 else ends[0]
 
@@ -190,13 +190,13 @@ class _Search:
         points = self._first_points(target.mean(axis=0), _FIRST * far + _AROUND)
         off = cdist(target, self._streets.places(points), "sqeuclidean") / variance
         weights = np.exp(-np.minimum(off, _FURTHEST) / 2)
-        kept = self._resampled(np.log(weights.sum(axis=1)))
-        chances = np.cumsum(weights[kept], axis=1)
-        drawn = self._random.random((_AT_FIRST, kept.size)) * chances[:, -1]
+        integers = self._resampled(np.log(weights.sum(axis=1)))
+        chances = np.cumsum(weights[integers], axis=1)
+        drawn = self._random.random((_AT_FIRST, integers.size)) * chances[:, -1]
         which = np.concatenate([np.argmax(chances > one[:, None], axis=1) for one in drawn])
         points = StreetPoints(points.edges[which], points.offsets[which])
         riders = started(points, self._pace, self._random)
-        self._keep(side, riders, np.tile(kept, _AT_FIRST))
+        self._keep(side, riders, np.tile(integers, _AT_FIRST))
         self._count = self._usual * _AT_FIRST
 
     def _first_points(self, middle: FloatArray, radius: float) -> StreetPoints:
@@ -219,20 +219,20 @@ class _Search:
         logs = -np.minimum(off, _FURTHEST) / 2
         self._logs.append(float(np.log(np.mean(np.exp(logs)))))
         self._count = max(self._usual, int(_FEWER * self._count))
-        kept = self._resampled(logs)
-        self._keep(side, riders.taken(kept), tried[kept])
+        integers = self._resampled(logs)
+        self._keep(side, riders.taken(integers), tried[integers])
 
-    def _keep(self, side: int, riders: Riders, kept: Integers) -> None:
+    def _keep(self, side: int, riders: Riders, integers: Integers) -> None:
         """Go on with hypotheses that come from some rows of those that there were."""
         self._sides[side] = riders
         other = self._sides[1 - side]
-        self._sides[1 - side] = None if other is None else other.taken(kept)
-        self._means = self._means[kept]
+        self._sides[1 - side] = None if other is None else other.taken(integers)
+        self._means = self._means[integers]
 
     def _unseen(self, moment: float) -> None:
         """Move on to a moment from where the last fixes were released."""
         gaps = [abs(moment - at) for at in self._reached]
-        ends = [None if one is None else one.places(self._streets) for one in self._sides]
+        ends = [None if side is None else side.places(self._streets) for side in self._sides]
         apart = np.zeros((self._count, 2))
         if ends[0] is not None and ends[1] is not None:
             apart = (ends[1] - ends[0]) / max(self._pace * sum(gaps), _MEET)

@@ -32,9 +32,10 @@ def known_paths(view: Evidence, known: Background) -> tuple[Estimate | None, ...
         before = np.flatnonzero(times < span[0])[-_COMPARED:]
         after = np.flatnonzero(times > span[1])[:_COMPARED]
         places = [
-            _snapped(lines, times, one[rows], before, after, sum(span) / 2) for one in view.places
+            _snapped(lines, times, place[rows], before, after, sum(span) / 2)
+            for place in view.places
         ]
-        known_ones = [one for one in places if one is not None]
+        known_ones = [place for place in places if place is not None]
         complete = bool(known_ones) and len(known_ones) == len(places)
         found.append(Estimate(np.array(known_ones)) if complete else None)
     return tuple(found)

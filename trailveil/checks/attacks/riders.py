@@ -36,7 +36,9 @@ class Riders:
 
     def taken(self, rows: Integers) -> "Riders":
         """Those of some rows."""
-        return replace(self, **{one.name: getattr(self, one.name)[rows] for one in fields(self)})
+        return replace(
+            self, **{field.name: getattr(self, field.name)[rows] for field in fields(self)}
+        )
 
     def places(self, streets: Network) -> FloatArray:
         """Where they are (n, 2), in metres."""

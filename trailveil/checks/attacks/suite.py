@@ -86,7 +86,7 @@ class AttackOutcome:
 
 
 def attacked(
-    made: Plan,
+    plan: Plan,
     names: Sequence[str] | None = None,
     *,
     file: FloatArray | None = None,
@@ -104,50 +104,50 @@ def attacked(
     """
     chosen = _chosen(names, bool(tracks), streets is not None)
     effort, generator = effort or Effort(), generator or worlds.fresh()
-    for bare in _scenes(made, file, tuple(tracks)):
+    for bare in _scenes(plan, file, tuple(tracks)):
         scene = replace(bare, streets=streets)
         for name in chosen:
-            if made.everywhere:
-                trials = EVERYWHERE[name](scene, made.everywhere) if name in EVERYWHERE else []
+            if plan.everywhere:
+                trials = EVERYWHERE[name](scene, plan.everywhere) if name in EVERYWHERE else []
             else:
                 trials = ATTACKS[name](scene)
             for trial in trials:
                 yield _outcome(scene, trial, effort, generator)
 
 
-def file_as_designed(made: Plan, file: FloatArray) -> tuple[Drawn, ...]:
+def file_as_designed(plan: Plan, file: FloatArray) -> tuple[Drawn, ...]:
     """Whether a released file holds a draw of the noise of a plan, around each of its parts.
 
     file: (m, 2) metres in the frame of the plan.
     """
     seen: dict[int, Drawn] = {}
-    for scene in _scenes(made, file, ()):
+    for scene in _scenes(plan, file, ()):
         if scene.file is not None:
-            step = made.grid.released_step * METRES_A_DEGREE
+            step = plan.grid.released_step * METRES_A_DEGREE
             seen[scene.part] = drawn(scene.part, scene.mechanism, scene.fixes, scene.file, step)
     return tuple(seen.values())
 
 
-def _scenes(made: Plan, file: FloatArray | None, tracks: tuple[FloatArray, ...]) -> Iterator[Scene]:
+def _scenes(plan: Plan, file: FloatArray | None, tracks: tuple[FloatArray, ...]) -> Iterator[Scene]:
     """Each protected part; of noise for every place, three places."""
-    request, trace = made.request, made.trace
-    order = np.cumsum(np.asarray(made.mechanism.released)) - 1
-    if made.everywhere:
+    request, trace = plan.request, plan.trace
+    order = np.cumsum(np.asarray(plan.mechanism.released)) - 1
+    if plan.everywhere:
         found = [around(request.kernel, trace.seconds, part) for part in range(len(PLACES))]
     else:
-        spans = [one.seconds(trace) for one in request.stretches]
+        spans = [stretch.seconds(trace) for stretch in request.stretches]
         found = crops(request.kernel, trace.seconds, spans, request.variance**0.5)
     for crop in found:
-        mechanism = part_of(made.mechanism, crop)
+        mechanism = part_of(plan.mechanism, crop)
         kept = order[crop.rows][mechanism.rows]
         for number, part in enumerate(crop.parts):
-            fixes = made.lattice[crop.rows] / MICRO
+            fixes = plan.lattice[crop.rows] / MICRO
             own = None if file is None else file[kept]
-            coarse = replace(made.coarse, fixes=made.coarse.fixes[crop.rows])
-            grid = OnGrid(made.frame, made.grid.step, coarse)
+            coarse = replace(plan.coarse, fixes=plan.coarse.fixes[crop.rows])
+            grid = OnGrid(plan.frame, plan.grid.step, coarse)
             scene = Scene(crop, number, request.kernel, mechanism, fixes, own, tracks, grid)
-            if not made.everywhere:
-                finding, pace = made.findings[part], request.slowest.speed
+            if not plan.everywhere:
+                finding, pace = plan.findings[part], request.slowest.speed
                 through = request.paces.around(finding.stretch, finding.sides).speed
                 scene = replace(scene, exposures=finding.exposures, floors=(pace, through))
             yield replace(scene, uncertain=float(request.uncertain))
@@ -208,7 +208,7 @@ def _outcome(
     truth = scene.truth(trial.secret, still=trial.still)
     own = _tried(scene, trial, fixes, _draws(scene, trial, effort), generator)
     promised = None if trial.deviation is None else CIRCLE_68 * trial.deviation
-    found = AttackOutcome(
+    outcome = AttackOutcome(
         trial.name,
         scene.part,
         (trial.believed or trial.who).name,
@@ -220,28 +220,28 @@ def _outcome(
         Verdict.NOTHING,
     )
     if own is None:
-        return found
+        return outcome
     errors = own.errors(truth)
     alone = None
     if scene.file is not None and not trial.repeated:
         seen = _tried(scene, trial, fixes, 1, generator, released_as=scene.file)
         alone = None if seen is None else float(seen.errors(truth)[0])
-    found = replace(found, recorded=circle_68(errors), file=alone, verdict=Verdict.NOT_PROMISED)
+    outcome = replace(outcome, recorded=circle_68(errors), file=alone, verdict=Verdict.NOT_PROMISED)
     if trial.deviation is None:
-        return found
+        return outcome
     if trial.exact:
         near = float(np.median(errors)) <= _SOLVED * trial.deviation
         once = alone is not None and alone <= _SOLVED_ONCE * trial.deviation
-        return replace(found, verdict=Verdict.BEATEN if near or once else Verdict.HOLDS)
+        return replace(outcome, verdict=Verdict.BEATEN if near or once else Verdict.HOLDS)
     simulated = _simulated(scene, trial, effort.mapped if trial.mapped else effort, generator)
     if simulated is None:
-        return found
+        return outcome
     chance = easier(errors, simulated)
     closer = chance <= EASY and np.mean(errors**2) < 2 * trial.deviation**2
     wrong = beaten(simulated[:, 0], trial.deviation)
     held = Verdict.CLOSER if closer else Verdict.HOLDS
     return replace(
-        found,
+        outcome,
         simulated=circle_68(simulated[:, 0]),
         easier=chance,
         verdict=Verdict.BEATEN if wrong else held,

@@ -107,7 +107,7 @@ class Scene:
     @property
     def least(self) -> float:
         """Metres per coordinate that a stranger is left with."""
-        return min(one.posterior for one in self.exposures if one.prior == np.inf)
+        return min(exposure.posterior for exposure in self.exposures if exposure.prior == np.inf)
 
     def known_to(self, adversary: str) -> SideInformation:
         """What an adversary by that name knows of the path."""
@@ -181,20 +181,20 @@ def _of_the_set(scene: Scene) -> list[Trial]:
     stood still there, and a stranger on somebody who moved as well.
     """
     found = []
-    for one in scene.exposures:
+    for exposure in scene.exposures:
         still = scene.stood_still
-        if one.adversary in (STRANGER, HAS_THE_REST):
-            slow = Adversary.believes(one.adversary, scene.slowest(one.adversary))
+        if exposure.adversary in (STRANGER, HAS_THE_REST):
+            slow = Adversary.believes(exposure.adversary, scene.slowest(exposure.adversary))
             found.append(
-                Trial(posterior_mean, "posterior", slow, scene.at, deviation=one.posterior)
+                Trial(posterior_mean, "posterior", slow, scene.at, deviation=exposure.posterior)
             )
             who, known = slow & still, NOTHING_KNOWN
         else:
-            who = replace(still, name=one.adversary)
-            known = scene.known_to(one.adversary)
+            who = replace(still, name=exposure.adversary)
+            known = scene.known_to(exposure.adversary)
             if not known.times.size:
                 continue
-        deviation = one.posterior
+        deviation = exposure.posterior
         found.append(Trial(posterior_mean, "posterior", who, scene.at, known, deviation=deviation))
     return found
 
@@ -228,10 +228,10 @@ def _misspecified(scene: Scene) -> list[Trial]:
             "misspecified",
             PLAIN,
             scene.middle,
-            believed=one,
+            believed=other,
             deviation=scene.least,
         )
-        for one in others
+        for other in others
     ]
 
 

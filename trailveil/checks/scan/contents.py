@@ -76,21 +76,21 @@ def contents(
     if layout.whole:
         if _as_written(released, fixes, kept, typed=typed):
             return ()
-        found: tuple[Leak, ...] = ()
+        leaks: tuple[Leak, ...] = ()
     else:
         first = _Slots(layout)
         take(released.data, released.where, first)
-        found = first.findings(len(fixes))
+        leaks = first.findings(len(fixes))
         if not first.beyond:
-            return found
+            return leaks
     known = Tokens()
     TAKERS[original.format](original.data, original.where, known)
     judge = _Judge(layout, kept, known, *coordinates)
     take(released.data, released.where, judge)
-    found = (*found, *judge.findings())
-    if layout.whole and not found:
+    leaks = (*leaks, *judge.findings())
+    if layout.whole and not leaks:
         return (Leak(LeakKind.FIELD, "the file", 1),)
-    return found
+    return leaks
 
 
 def on_grid(released: Recording) -> Recording:
@@ -222,19 +222,19 @@ class _Judge:
         own = place[-1].rpartition(":")[2]
         return bool(self._kept) and (own in self._layout.frame or place[-1].startswith("@xmlns"))
 
-    def _has_protected_place(self, found: list[Number]) -> bool:
+    def _has_protected_place(self, numbers: list[Number]) -> bool:
         """Whether two numbers, one after the other in the file, are such a place."""
-        pairs = list(zip([self._previous, *found], found, strict=False))
-        self._previous = found[-1] if found else self._previous
+        pairs = list(zip([self._previous, *numbers], numbers, strict=False))
+        self._previous = numbers[-1] if numbers else self._previous
         return any(one and self._protected.has_pair(one, other) for one, other in pairs)
 
-    def _kind(self, place: Place, text: str, found: list[Number]) -> LeakKind:
+    def _kind(self, place: Place, text: str, numbers: list[Number]) -> LeakKind:
         told = place[-1].lstrip("@").rpartition(":")[2].casefold() in self._known.names
-        if any(self._every.has_one(one) for one in found):
+        if any(self._every.has_one(one) for one in numbers):
             return LeakKind.COORDINATE
         if self._known.has_text(text):
             return LeakKind.TEXT
-        known = any(self._known.has_number(one, told=told) for one in found)
+        known = any(self._known.has_number(one, told=told) for one in numbers)
         return LeakKind.NUMBER if known else LeakKind.FIELD
 
     def _add(self, place: Place, kind: LeakKind, text: str, count: int) -> None:

@@ -86,7 +86,7 @@ class Tokens:
             if len(self.names) < _MOST_TEXTS:
                 self.names.add(short.rpartition(":")[2])
             return
-        self._pending.extend(one.value for one in numbers(text))
+        self._pending.extend(number.value for number in numbers(text))
         if len(self._pending) > _CHUNK:
             self._merge()
         if len(self._texts) < _MOST_TEXTS and _WORD.search(short):

@@ -54,7 +54,7 @@ def cells(grid: NDArray[np.int64]) -> Cells:
     return np.asarray((grid[:, 0] + 90_000_000) * 360_000_000 + grid[:, 1] + 180_000_000)
 
 
-def matched(original: Times, places: Cells, times: Times, found: Cells) -> Matching:
+def matched(original: Times, places: Cells, times: Times, cells: Cells) -> Matching:
     """Match fixes of a release (times and cells, (m,) each) to those of the original, (n,) each.
 
     original must be sorted. Times are in nanoseconds. Where neither times nor shifted times agree
@@ -62,35 +62,35 @@ def matched(original: Times, places: Cells, times: Times, found: Cells) -> Match
     order decides.
     """
     rows = _rows(original, times, 0)
-    best, shift = _score(rows, places, found), 0
-    for candidate in _shifts(original, places, times, found):
-        score = _score(_rows(original, times, candidate), places, found)
+    best, shift = _score(rows, places, cells), 0
+    for candidate in _shifts(original, places, times, cells):
+        score = _score(_rows(original, times, candidate), places, cells)
         if score > best:
             best, shift = score, candidate
     rows = _rows(original, times, shift)
     if 2 * int((rows >= 0).sum()) >= len(times):
         return Matching(rows, How.SHIFTED if shift else How.TIME)
-    if (rounded := _rounded(original, places, times, found)) is not None:
+    if (rounded := _rounded(original, places, times, cells)) is not None:
         return rounded
     if len(times) == len(original):
         return Matching(np.argsort(np.argsort(times, kind="stable")), How.ORDER)
     return Matching(_rows(original, times, 0), How.TIME)
 
 
-def _rounded(original: Times, places: Cells, times: Times, found: Cells) -> Matching | None:
+def _rounded(original: Times, places: Cells, times: Times, cells: Cells) -> Matching | None:
     """By times rounded as `traces.retiming` does it, shifted or not; None where few agree."""
     step = int(np.gcd.reduce(np.diff(times))) if len(times) > 1 else 0
     if not 0 < step <= _LONGEST_STEP:
         return None
-    wanted = Retiming(step / NANOSECONDS)
+    retiming = Retiming(step / NANOSECONDS)
     starts = [0, *(SHIFTED_TO - original[:_MOST_TRIED])]
-    rounded = [wanted.times(original + start) for start in starts]
+    rounded = [retiming.times(original + start) for start in starts]
     tried = [np.searchsorted(one, times) for one in rounded]
     rows = [
         np.where(one[np.minimum(index, len(one) - 1)] == times, index, -1)
         for one, index in zip(rounded, tried, strict=True)
     ]
-    best = max(rows, key=lambda one: _score(one, places, found))
+    best = max(rows, key=lambda one: _score(one, places, cells))
     return Matching(best, How.ROUNDED) if 2 * int((best >= 0).sum()) >= len(times) else None
 
 
@@ -100,13 +100,13 @@ def _rows(original: Times, times: Times, shift: int) -> NDArray[np.intp]:
     return np.where(original[index] == wanted, index, -1)
 
 
-def _score(rows: NDArray[np.intp], places: Cells, found: Cells) -> int:
+def _score(rows: NDArray[np.intp], places: Cells, cells: Cells) -> int:
     """Fixes whose times agree, and once more those that were not moved."""
     agree = rows >= 0
-    return int(agree.sum() + (places[rows[agree]] == found[agree]).sum())
+    return int(agree.sum() + (places[rows[agree]] == cells[agree]).sum())
 
 
-def _shifts(original: Times, places: Cells, times: Times, found: Cells) -> list[int]:
+def _shifts(original: Times, places: Cells, times: Times, cells: Cells) -> list[int]:
     """Shifts that are worth a try, the small ones first."""
     tried: set[int] = set()
     if (_rows(original, times, 0) < 0).any():
@@ -114,8 +114,8 @@ def _shifts(original: Times, places: Cells, times: Times, found: Cells) -> list[
         spread = spread[: max(1, _MOST_PAIRS // len(original))]
         tried.update(_common(times[spread][:, None] - original[None, :], _MOST_TRIED))
     known, first = np.unique(places, return_index=True)
-    index = np.minimum(np.searchsorted(known, found), len(known) - 1)
-    same = known[index] == found
+    index = np.minimum(np.searchsorted(known, cells), len(known) - 1)
+    same = known[index] == cells
     unmoved = times[same] - original[first[index[same]]]
     tried.update(_common(unmoved, 1, least=_LEAST_UNMOVED))
     return sorted(tried - {0}, key=abs)

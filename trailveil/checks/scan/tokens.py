@@ -131,14 +131,14 @@ def from_json(data: bytes, where: str, emit: Emit, *, under: Place = ()) -> None
 
 def _from_pieces(data: bytes, where: str, emit: Emit, under: Place) -> None:
     numbered = False
-    for one in pieces(data, json.JSONDecoder(**_KINDS), where):
-        place = under if one.key is None else _below(under, one.key)
-        if one.key is not None and not one.index:  # the first of a list, or no list
-            emit(place, one.key, NAME)
-        if one.index is not None:
-            numbered = isinstance(one.value, _Number) if one.index == 0 else numbered
-            place = _below(place, _item(one.index, numbered=numbered))
-        _from_tree(place, one.value, emit)
+    for piece in pieces(data, json.JSONDecoder(**_KINDS), where):
+        place = under if piece.key is None else _below(under, piece.key)
+        if piece.key is not None and not piece.index:  # the first of a list, or no list
+            emit(place, piece.key, NAME)
+        if piece.index is not None:
+            numbered = isinstance(piece.value, _Number) if piece.index == 0 else numbered
+            place = _below(place, _item(piece.index, numbered=numbered))
+        _from_tree(place, piece.value, emit)
 
 
 def _from_tree(under: Place, root: Any, emit: Emit) -> None:

@@ -254,7 +254,7 @@ class Product(Kernel):
 
     def terms(self) -> tuple[Kernel, ...]:
         """The products of the terms of both."""
-        pairs = [(one, two) for one in self.kernel.terms() for two in self.other.terms()]
+        pairs = [(term, two) for term in self.kernel.terms() for two in self.other.terms()]
         return (self,) if len(pairs) == 1 else tuple(Product(one, two) for one, two in pairs)
 
     def is_white(self) -> bool:

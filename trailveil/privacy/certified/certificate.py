@@ -80,15 +80,15 @@ def prove(
     for what is out of reach, NumericalError where no precision gives narrow balls.
     """
     load_flint()
-    spans = {span_of(one, adversary) for one in secrets}
-    alike = {(one.window, one.recorded) for one in secrets}
+    spans = {span_of(secret, adversary) for secret in secrets}
+    alike = {(secret.window, secret.recorded) for secret in secrets}
     if (len(spans) > 1 and (adversary.point or adversary.path)) or len(alike) != 1:
         raise InvalidValue("secrets that are proved together must be of a kind and in one span")
-    if flat and any(one.size > 1 for one in secrets):
+    if flat and any(secret.size > 1 for secret in secrets):
         raise InvalidValue("what counts as flat must be of one location, got several")
     judge, span = adversary.judging(prior, secrets[0]), spans.pop()
     # The clock of a stay is stopped in the judge: once is enough.
-    places = tuple(replace(one, window=None) for one in secrets)
+    places = tuple(replace(secret, window=None) for secret in secrets)
     case = _Case(judge, span, places, mechanism, adversary, flat, enough or Enough())
     return _narrowed(case)
 
@@ -106,7 +106,7 @@ class _Case:
     @property
     def bits(self) -> int:
         """In which all times are exact."""
-        times = np.concatenate([one.times for one in self.secrets])
+        times = np.concatenate([secret.times for secret in self.secrets])
         return bits_needed(self.judge, times, self.mechanism.process)
 
     @property
@@ -115,12 +115,14 @@ class _Case:
         if self.flat or self.adversary.point is not None:
             return 0.0
         known = known_path(self.judge, self.span, self.adversary)
-        return min(proportional(self.judge, one, self.mechanism, known) for one in self.secrets)
+        return min(
+            proportional(self.judge, secret, self.mechanism, known) for secret in self.secrets
+        )
 
     def lost(self) -> list[Lost]:
         """In the precision that is set."""
         if share := self.share:
-            return [self._proportional(one, share) for one in self.secrets]
+            return [self._proportional(secret, share) for secret in self.secrets]
         adversary, judge = self.adversary, self.judge
         known = known_path(judge, self.span, adversary)
         together, groups = _together(self.secrets), _groups(self.secrets)
@@ -148,11 +150,13 @@ class _Case:
             values = KnownValues(after, before, view, points, adversary.point.accuracy)
         return worst(values, view, self.enough)
 
-    def _proportional(self, one: Secret, share: float) -> Lost:
+    def _proportional(self, secret: Secret, share: float) -> Lost:
         """Gamma = c Sigma: Q = P c / (1 + c) of recorded values."""
-        before = block(Observed(self.judge, _silent(self.judge), NOTHING_KNOWN), one, np.empty(0))
+        before = block(
+            Observed(self.judge, _silent(self.judge), NOTHING_KNOWN), secret, np.empty(0)
+        )
         kept = BALLS.number(share) / (1 + BALLS.number(share))
-        group = tuple(range(one.size))
+        group = tuple(range(secret.size))
         after = replace(before, covariance=before.covariance * kept)
         return BallView(after, before, (group,), BALLS.number(0.0)).alone(group)
 
@@ -169,14 +173,14 @@ def _together(secrets: Sequence[Secret]) -> Secret:
     times = np.unique(np.concatenate([one.times for one in secrets]))
     weights = np.zeros((sum(one.size for one in secrets), times.size))
     row = 0
-    for one in secrets:
-        weights[row : row + one.size, np.searchsorted(times, one.times)] = one.weights
-        row += one.size
+    for secret in secrets:
+        weights[row : row + secret.size, np.searchsorted(times, secret.times)] = secret.weights
+        row += secret.size
     return Secret("several", times, weights, secrets[0].recorded)
 
 
 def _groups(secrets: Sequence[Secret]) -> tuple[tuple[int, ...], ...]:
-    ends = np.cumsum([one.size for one in secrets]).tolist()
+    ends = np.cumsum([secret.size for secret in secrets]).tolist()
     return tuple(tuple(range(end - one.size, end)) for one, end in zip(secrets, ends, strict=True))
 
 
@@ -198,9 +202,11 @@ def _narrowed(case: _Case) -> Proved:
     )
 
 
-def _is_narrow(one: Lost, enough: Enough) -> bool:
+def _is_narrow(lost: Lost, enough: Enough) -> bool:
     """To what a double can say of the loss, or of what is left where hardly anything is lost."""
-    return one.radius <= _NARROW * max(one.upper, enough.loss) or one.radius * one.left < _HARDLY
+    return (
+        lost.radius <= _NARROW * max(lost.upper, enough.loss) or lost.radius * lost.left < _HARDLY
+    )
 
 
 def certificate_of(

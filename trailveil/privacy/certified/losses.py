@@ -76,9 +76,9 @@ class BallView:
 
 
 def _parts(
-    found: BallBlock, groups: tuple[tuple[int, ...], ...]
+    ball_block: BallBlock, groups: tuple[tuple[int, ...], ...]
 ) -> dict[tuple[int, ...], list[list[Any]]]:
-    rows = rows_of(found.covariance)
+    rows = rows_of(ball_block.covariance)
     return {group: [[rows[i][j] for j in group] for i in group] for group in groups}
 
 
@@ -93,7 +93,7 @@ class KnownValues:
         self.accurate = BALLS.number(accuracy) ** 2
         self.shared = rows_of(view.after.beside)
         self.knew = rows_of(view.before.beside)
-        self.most = [one * one for one in deviations(before, times)]
+        self.most = [deviation * deviation for deviation in deviations(before, times)]
         self.columns: list[int] = []
         self.own: dict[int, Any] = {}
         self.told: list[list[Any]] = [[] for _ in range(times.size)]
@@ -104,17 +104,17 @@ class KnownValues:
         if not new:
             return
         secret = secret_of_values(self.times[new])
-        found = block(self.after, secret, self.times)
+        ball_block = block(self.after, secret, self.times)
         known = self.most
         if self.before.size:
             known = [None] * self.times.size
             knew = rows_of(block(self.before, secret, np.empty(0)).covariance)
             for i, k in enumerate(new):
                 known[k] = knew[i][i]
-        own = rows_of(found.covariance)
+        own = rows_of(ball_block.covariance)
         for i, k in enumerate(new):
             self.own[k] = (own[i][i], known[k])
-        for told, more in zip(self.told, rows_of(found.beside), strict=True):
+        for told, more in zip(self.told, rows_of(ball_block.beside), strict=True):
             told.extend(more)
         self.columns += new
 
@@ -220,14 +220,14 @@ def _bounded(
     return best
 
 
-def _worse(one: Lost, other: Lost) -> Lost:
+def _worse(lost: Lost, other: Lost) -> Lost:
     """The worse of two in every respect."""
-    more = other if other.upper > one.upper else one
+    more = other if other.upper > lost.upper else lost
     return Lost(
         more.upper,
-        max(one.lower, other.lower),
-        min(one.left, other.left),
-        max(one.radius, other.radius),
+        max(lost.lower, other.lower),
+        min(lost.left, other.left),
+        max(lost.radius, other.radius),
         more.at,
     )
 
@@ -281,7 +281,7 @@ def _lost(
 
 def _radius(balls: Sequence[Any]) -> float:
     """How wide the widest is."""
-    return max(upper(2 * one.rad()) for one in balls)
+    return max(upper(2 * ball.rad()) for ball in balls)
 
 
 def _lost_of_several(

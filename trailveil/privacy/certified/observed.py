@@ -216,7 +216,7 @@ def bits_needed(prior: Prior, times: FloatArray, process: object) -> int:
                 terms.append(inner)
             case IntegratedOU(origin=origin):
                 numbers.append(np.array([origin]))
-    edges = sum(one.size for one in numbers[2:])
+    edges = sum(number.size for number in numbers[2:])
     return bits_of_times(np.concatenate(numbers)) + int(np.ceil(np.log2(edges + 2)))
 
 

@@ -96,7 +96,7 @@ def _missed(residual: Any, least: Any) -> list[Any]:
     """Upper bounds of the square roots of |r|^2 / least, of each column."""
     zero = BALLS.number(0.0)
     squares = [sum((v * v for v in row), zero) for row in rows_of(residual.transpose())]
-    return [(one / least).abs_upper().sqrt() for one in squares]
+    return [(square / least).abs_upper().sqrt() for square in squares]
 
 
 def _outer(one: list[Any], other: list[Any]) -> Any:
@@ -171,8 +171,8 @@ def _started(
     observed: Observed, secret: Secret
 ) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
     """S^-1 B in double precision (n, k), and S^-1 as a function of columns."""
-    found = observe(observed.prior, observed.mechanism, observed.known)
-    joint = found.joint(secret)
+    observation = observe(observed.prior, observed.mechanism, observed.known)
+    joint = observation.joint(secret)
     inverse = regression(joint)
 
     def solve(residual: FloatArray) -> FloatArray:

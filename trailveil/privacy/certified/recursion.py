@@ -133,10 +133,12 @@ def parts(kernel: Kernel | None) -> list[Part] | None:
     return found
 
 
-def product(made: Sequence[Part], to: FloatArray, of: FloatArray, rows: Sequence[Any]) -> list[Any]:
+def product(
+    parts: Sequence[Part], to: FloatArray, of: FloatArray, rows: Sequence[Any]
+) -> list[Any]:
     """sum_j k(to_i, of_j) x_j, n rows (1, m), for p rows x of balls: O((n + p) m)."""
-    own = [one for one in made if not isinstance(one.kernel, White)]
-    white = [one for one in made if isinstance(one.kernel, White)]
+    own = [one for one in parts if not isinstance(one.kernel, White)]
+    white = [one for one in parts if isinstance(one.kernel, White)]
     found = [0 * rows[0]] * to.size if rows else []
     if own and to.size and of.size:
         _sweep(own, to, of, rows, found)
@@ -207,20 +209,24 @@ def _block(blocks: Sequence[list[list[Any]]]) -> Any:
     return matrix(size, size, entries)
 
 
-def _ends(one: Part, to: FloatArray, of: FloatArray, rows: Sequence[Any], found: list[Any]) -> None:
+def _ends(
+    part: Part, to: FloatArray, of: FloatArray, rows: Sequence[Any], found: list[Any]
+) -> None:
     """(g(a - o) + g(b - o)) / 2: of either end alone."""
-    if not isinstance(one.kernel, IntegratedOU):
+    if not isinstance(part.kernel, IntegratedOU):
         return
     total, weighted = 0 * rows[0], 0 * rows[0]
-    for row, end in zip(rows, one.ends(of), strict=True):
+    for row, end in zip(rows, part.ends(of), strict=True):
         total, weighted = total + row, weighted + row * end
-    for i, end in enumerate(one.ends(to)):
+    for i, end in enumerate(part.ends(to)):
         found[i] = found[i] + total * end + weighted
 
 
-def _same(one: Part, to: FloatArray, of: FloatArray, rows: Sequence[Any], found: list[Any]) -> None:
+def _same(
+    part: Part, to: FloatArray, of: FloatArray, rows: Sequence[Any], found: list[Any]
+) -> None:
     """std^2 where the times are the same."""
-    own = one.scale() * BALLS.number(one.kernel.std) ** 2  # type: ignore[attr-defined]  # white
+    own = part.scale() * BALLS.number(part.kernel.std) ** 2  # type: ignore[attr-defined]  # white
     at: dict[float, Any] = {}
     for time, row in zip(of.tolist(), rows, strict=True):
         at[time] = at[time] + row if time in at else row

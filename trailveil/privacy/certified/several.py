@@ -30,18 +30,25 @@ def certify(
     """
     whole = tuple(zip(secrets, claimed, radii, strict=True))
     started = time.perf_counter()
-    proved = [prove(prior, secrets, mechanism, one) for one in adversaries] if together else []
+    proved = (
+        [prove(prior, secrets, mechanism, adversary) for adversary in adversaries]
+        if together
+        else []
+    )
     found = []
     for i, (secret, claim, radius) in enumerate(whole):
         if not together:
             started = time.perf_counter()
             enough = Enough(loss=(claim.mu / radius) ** 2)
-            proved = [prove(prior, [secret], mechanism, one, enough=enough) for one in adversaries]
+            proved = [
+                prove(prior, [secret], mechanism, adversary, enough=enough)
+                for adversary in adversaries
+            ]
         seconds = time.perf_counter() - started
         found.append(
             certificate_of(
                 _what(secret, adversaries),
-                [one.name for one in adversaries],
+                [adversary.name for adversary in adversaries],
                 proved,
                 i if together else 0,
                 radius,
@@ -57,6 +64,6 @@ def _what(secret: Secret, adversaries: Sequence[Adversary]) -> str:
     """What is covered, in words."""
     kinds = {"basic": "a recorded value", "compound": f"{secret.size} recorded values together"}
     others = {"mean": "a mean of recorded values", "difference": "a difference of recorded values"}
-    known = any(one.point for one in adversaries)
+    known = any(adversary.point for adversary in adversaries)
     besides = ", whichever one value is known" if known else ""
     return f"{({**kinds, **others}).get(secret.kind, secret.kind)}{besides}"

@@ -64,12 +64,12 @@ class Coverage:
     curve: tuple[float, ...]
 
 
-def coverage(found: Predictions, groups: Sequence[int]) -> Coverage:
+def coverage(predictions: Predictions, groups: Sequence[int]) -> Coverage:
     """Judge m predictions of one prior. groups: (m,), of each the group it is resampled with.
 
     Raises InvalidValue for no prediction, or another number of groups.
     """
-    size = np.abs(found.standardised)
+    size = np.abs(predictions.standardised)
     owners = np.asarray(groups)
     if not len(size) or owners.shape != (len(size),):
         raise InvalidValue(
@@ -84,25 +84,25 @@ def coverage(found: Predictions, groups: Sequence[int]) -> Coverage:
         groups=len(np.unique(owners)),
         inside=dict(zip(LEVELS, shares, strict=False)),
         far=shares[-1],
-        log_density=float(np.mean(found.log_densities)),
-        log_density_median=float(np.median(found.log_densities)),
-        promised=float(np.median(found.stds)),
-        rms=float(np.sqrt(np.mean(found.errors**2))),
-        median=float(np.median(np.abs(found.errors))),
+        log_density=float(np.mean(predictions.log_densities)),
+        log_density_median=float(np.median(predictions.log_densities)),
+        promised=float(np.median(predictions.stds)),
+        rms=float(np.sqrt(np.mean(predictions.errors**2))),
+        median=float(np.median(np.abs(predictions.errors))),
         factor=float(np.quantile(size, 0.68)) / half_width(0.68),
         curve=tuple(float(np.mean(size <= half_width(level))) for level in CURVE),
     )
 
 
-def _not_certain(found: Share, groups: int) -> Share:
+def _not_certain(share: Share, groups: int) -> Share:
     """Where all or none are inside, every resample says the same: then as for independent groups.
 
     All of `groups` have a chance of at least (1 - CONFIDENCE) / 2 down to this share.
     """
     least = ((1 - CONFIDENCE) / 2) ** (1 / groups)
-    if found.low is None or 0 < found.share < 1:
-        return found
-    return Share(1.0, least, 1.0) if found.share == 1 else Share(0.0, 0.0, 1 - least)
+    if share.low is None or 0 < share.share < 1:
+        return share
+    return Share(1.0, least, 1.0) if share.share == 1 else Share(0.0, 0.0, 1 - least)
 
 
 def half_width(level: float) -> float:

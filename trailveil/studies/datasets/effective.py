@@ -56,7 +56,7 @@ def fitted(task: LengthScaleTask) -> Fit:
 
 def collected(tasks: Sequence[LengthScaleTask], fits: Sequence[Fit]) -> EffectiveScales:
     """Length scales over periods, and how the fits went. At least one task."""
-    lengths = np.array([one["length_scale"] for one in fits])
+    lengths = np.array([fit["length_scale"] for fit in fits])
     held = [pair for pair in zip(tasks, fits, strict=True) if "length_scale" in pair[1].at_bounds]
     ranges = [(one["length_scale"], task.family["length_scale"]) for task, one in held]
     high = sum(length > (bound.low * bound.high) ** 0.5 for length, bound in ranges)
@@ -64,7 +64,7 @@ def collected(tasks: Sequence[LengthScaleTask], fits: Sequence[Fit]) -> Effectiv
         values=lengths / np.array([task.period for task in tasks]),
         at_low=len(held) - high,
         at_high=high,
-        several=sum(one.agreeing + one.rejected < one.starts for one in fits),
-        unfinished=sum(not one.converged for one in fits),
-        rejected=sum(one.rejected for one in fits),
+        several=sum(fit.agreeing + fit.rejected < fit.starts for fit in fits),
+        unfinished=sum(not fit.converged for fit in fits),
+        rejected=sum(fit.rejected for fit in fits),
     )

@@ -114,7 +114,7 @@ def fit_prior(
     else:
         tasks = [_Window(series, family, starts, level) for series in windows.series]
         fits = mapped(_fitted, tasks, label="Fitting", watch=watch, workers=workers)
-        spread = np.percentile([one.values for one in fits], [25, 50, 75], axis=0)
+        spread = np.percentile([fit.values for fit in fits], [25, 50, 75], axis=0)
     names = [parameter.name for parameter in family.parameters]
     low, middle, high = ([_rounded(value) for value in row] for row in spread.tolist())
     basis = FittedOn(
@@ -124,8 +124,8 @@ def fit_prior(
         seconds=windows.seconds,
         how=how,
         spread={n: (a, b, c) for n, a, b, c in zip(names, low, middle, high, strict=True)},
-        at_bounds=dict(Counter(name for one in fits for name in one.at_bounds)),
-        unfinished=sum(not one.converged for one in fits),
+        at_bounds=dict(Counter(name for fit in fits for name in fit.at_bounds)),
+        unfinished=sum(not fit.converged for fit in fits),
     )
     found = family.build(middle) + Constant(level)
     return Fitted(PriorSpec(name, found, scale.unit, basis), tuple(fits))

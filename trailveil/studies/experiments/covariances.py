@@ -48,9 +48,9 @@ def write(folder: Folder, *, drawn: bool, overwrite: bool) -> None:
     """Write the tables and, where `drawn`, the pictures."""
     found = {design: cases(design) for design in DESIGNS}
     named = [
-        (design, one.title.replace("\n", " "), one)
+        (design, column.title.replace("\n", " "), column)
         for design, columns in found.items()
-        for one in columns
+        for column in columns
     ]
     values = (
         (*about, i, j, f"{one.covariance[i, j]:.10g}")

@@ -196,7 +196,9 @@ def _table(folder: Folder, choice: Choice, panel: Panel) -> bytes:
 
 def _bands(choice: Choice) -> bytes:
     kernels = dict.fromkeys(SCENES[PANELS[letter].scene].kernel for letter in choice.panels)
-    rows = [(one, b.name, b.low, b.median, b.high) for one in kernels for b in [BANDS[one]]]
+    rows = [
+        (kernel, b.name, b.low, b.median, b.high) for kernel in kernels for b in [BANDS[kernel]]
+    ]
     return table([["kernel", "source", "low", "median", "high"], *rows])
 
 

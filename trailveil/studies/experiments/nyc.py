@@ -87,8 +87,8 @@ def releases() -> tuple[FloatArray, dict[str, NycRelease]]:
     found = {}
     for name, mechanism in mechanisms(day).items():
         released = path + symmetric_root(mechanism.covariance()) @ normal
-        seen = observe(day, mechanism)
-        left = [seen.posterior(Secret.at(day.times[i], recorded=True)) for i in SENSITIVE]
+        observation = observe(day, mechanism)
+        left = [observation.posterior(Secret.at(day.times[i], recorded=True)) for i in SENSITIVE]
         found[name] = NycRelease(
             mechanism,
             released,

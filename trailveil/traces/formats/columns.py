@@ -95,7 +95,7 @@ def columns_beside(names: Sequence[object]) -> Columns:
 def _hashable(names: Sequence[object]) -> tuple[str | None, ...]:
     """What is no text, or too long, names nothing."""
     return tuple(
-        one if isinstance(one, str) and len(one) <= _LONGEST_NAME else None for one in names
+        name if isinstance(name, str) and len(name) <= _LONGEST_NAME else None for name in names
     )
 
 

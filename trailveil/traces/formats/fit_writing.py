@@ -142,7 +142,7 @@ def _definition(message: int, layout: tuple[tuple[int, int], ...] | None = None)
     stated = _LAYOUTS[message] if layout is None else layout
     head = struct.pack("<BBBHB", 0x40 | _LOCAL[message], 0, 0, message, len(stated))
     sizes = ((number, struct.calcsize(f"<{_TYPES[kind]}"), kind) for number, kind in stated)
-    return head + b"".join(bytes(one) for one in sizes)
+    return head + b"".join(bytes(size) for size in sizes)
 
 
 def _message(message: int, *values: int) -> bytes:

@@ -105,7 +105,7 @@ def fits(root: Any) -> bool:
     if not isinstance(root, dict) or "temporalGeometry" in root:
         return False
     features = objects(root.get("features"))
-    if any("temporalGeometry" in one for one in features):
+    if any("temporalGeometry" in feature for feature in features):
         return False
     listed = is_list(root.get("features"))
     located = any("geometry" in one for one in objects(root.get("locations")))
@@ -193,9 +193,9 @@ class _Reader:
         values = list(properties.values())
         fields = self._fields_of(names)
         used = {roles.time, roles.date, roles.track, roles.segment, roles.person}
-        used |= {one.index for one in fields}
+        used |= {field.index for field in fields}
         self._others.update(name for index, name in enumerate(names) if index not in used)
-        self._fix(place, [(one, values[one.index]) for one in fields])
+        self._fix(place, [(field, values[field.index]) for field in fields])
         self._rows.stamps.per_second = roles.per_second or self._rows.stamps.per_second
         date = "" if roles.date is None else values[roles.date]
         self._stamp(values[roles.time], date if isinstance(date, str) else "")
@@ -284,8 +284,13 @@ class _Reader:
         }
         names = list(stated)
         singular = [name.removesuffix("s") for name in names]  # "powers", of a line
-        found = {one.field: one for one in field_columns(singular, self._wanted)}
-        found |= {one.field: one for one in field_columns(names, self._wanted)}
+        found = {
+            field_column.field: field_column
+            for field_column in field_columns(singular, self._wanted)
+        }
+        found |= {
+            field_column.field: field_column for field_column in field_columns(names, self._wanted)
+        }
         return [(names[one.index], one, stated[names[one.index]]) for one in found.values()]
 
     def _fields_of(self, names: tuple[str, ...]) -> tuple[FieldColumn, ...]:

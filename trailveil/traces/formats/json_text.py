@@ -41,10 +41,10 @@ class Items:
         return self.objects if self.only_objects else self.count
 
     def __iter__(self) -> Iterator[Any]:
-        for one in pieces(self.data, _DECODER, self.where):
-            taken = one.key == self.key and one.index is not None
-            if taken and (not self.only_objects or isinstance(one.value, dict)):
-                yield one.value
+        for piece in pieces(self.data, _DECODER, self.where):
+            taken = piece.key == self.key and piece.index is not None
+            if taken and (not self.only_objects or isinstance(piece.value, dict)):
+                yield piece.value
 
 
 def parsed(data: bytes, where: str) -> Any:
@@ -102,15 +102,17 @@ def _large(data: bytes, where: str) -> Any:
             f"{where}; convert it first"
         )
     found: dict[str | None, Any] = {}
-    for one in pieces(data, _DECODER, where):
-        if one.index is None or one.index == 0:
-            if one.key in found:
+    for piece in pieces(data, _DECODER, where):
+        if piece.index is None or piece.index == 0:
+            if piece.key in found:
                 raise _Twice
-            found[one.key] = one.value if one.index is None else Items(data, where, one.key, 0, 0)
-        if one.index is not None:
-            held = found[one.key]
-            more = isinstance(one.value, dict)
-            found[one.key] = replace(held, count=held.count + 1, objects=held.objects + more)
+            found[piece.key] = (
+                piece.value if piece.index is None else Items(data, where, piece.key, 0, 0)
+            )
+        if piece.index is not None:
+            held = found[piece.key]
+            more = isinstance(piece.value, dict)
+            found[piece.key] = replace(held, count=held.count + 1, objects=held.objects + more)
     return found.get(None, found)
 
 

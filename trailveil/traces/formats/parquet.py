@@ -56,7 +56,9 @@ def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_P
         fields = field_columns(names, wanted)
         people = _people(file, geometry)
         for columns in _batches(file, _wanted(names, geometry, roles, fields) | people):
-            _take(columns, geometry, rows, [(names[one.index], one) for one in fields], people)
+            _take(
+                columns, geometry, rows, [(names[field.index], field) for field in fields], people
+            )
     return rows.recording(other_fields=roles.others - (geometry is not None) - len(fields))
 
 
@@ -162,8 +164,8 @@ def _arrow() -> ModuleType:
             "Parquet must be read and written with pyarrow, which is not installed: "
             f"{installing('parquet')}, or use GPX, GeoJSON or CSV"
         ) from None
-    found: ModuleType = pyarrow
-    return found
+    module_type: ModuleType = pyarrow
+    return module_type
 
 
 def _geometry(file: Any, where: str) -> str | None:
@@ -226,7 +228,7 @@ def _wanted(
 ) -> set[str]:
     """The columns that are needed."""
     indices = [roles.latitude, roles.longitude, roles.time]
-    indices += [roles.track, roles.segment, roles.person, *(one.index for one in fields)]
+    indices += [roles.track, roles.segment, roles.person, *(field.index for field in fields)]
     wanted = {names[index] for index in indices if index is not None and index >= 0}
     return wanted | ({geometry} if geometry is not None else set())
 
@@ -298,7 +300,7 @@ def _stated(column: Any) -> NDArray[np.float64]:
     """The numbers of a column of any kind, NaN for what is none."""
     if hasattr(column, "dictionary"):  # text, of any length, each looked at once
         texts = column.dictionary.to_pylist()
-        known = [number(one) if isinstance(one, str) else np.nan for one in texts]
+        known = [number(text) if isinstance(text, str) else np.nan for text in texts]
         return np.asarray(np.array([*known, np.nan])[_indices(column)])
     if not str(column.type).startswith(_NUMBERS):
         return np.full(len(column), np.nan)

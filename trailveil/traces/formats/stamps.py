@@ -145,7 +145,7 @@ class Stamps:
         self._rows.append(len(self._times))
         for held, found in zip((self._day_first, self._month_first), readings, strict=True):
             held.append(found.nanoseconds if isinstance(found, Moment) else NO_TIME)
-        return next((found for found in readings if isinstance(found, Moment)), None)
+        return next((reading for reading in readings if isinstance(reading, Moment)), None)
 
     def _ordered(self, where: str) -> NDArray[np.int64]:
         day_first = np.array(self._day_first, dtype=np.int64)

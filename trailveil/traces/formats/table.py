@@ -71,8 +71,8 @@ def _reader(module: str) -> Reader:
     def read(
         data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS
     ) -> Recording:
-        found: Reader = import_module(f"trailveil.traces.formats.{module}").read
-        return found(data, where, wanted, most)
+        reader: Reader = import_module(f"trailveil.traces.formats.{module}").read
+        return reader(data, where, wanted, most)
 
     return read
 
@@ -81,8 +81,8 @@ def _writer(module: str, name: str = "write") -> Writer:
     """The `write` of a module, which is imported when it is first needed."""
 
     def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
-        found: Writer = getattr(import_module(f"trailveil.traces.formats.{module}"), name)
-        found(trace, grid, stream)
+        writer: Writer = getattr(import_module(f"trailveil.traces.formats.{module}"), name)
+        writer(trace, grid, stream)
 
     return write
 

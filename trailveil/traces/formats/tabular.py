@@ -167,9 +167,9 @@ def add_arrays(
     else:
         for value in chosen.tolist():
             rows.stamps.text("" if value is None else str(value))
-    if all(one is None for one in keys):
+    if all(key is None for key in keys):
         rows.keys(None, None, None, count=int(stated.sum()))
         return
-    each = (repeat(None, len(stated)) if one is None else one for one in keys)
+    each = (repeat(None, len(stated)) if key is None else key for key in keys)
     for (track, segment, person), group in groupby(compress(zip(*each, strict=True), stated)):
         rows.keys(track, segment, person, count=sum(1 for _ in group))

@@ -64,17 +64,17 @@ def streets_near(path: str | PathLike[str], frame: Frame, positions: FloatArray)
                 "streets must be a file of OpenStreetMap (XML or PBF) or GeoJSON, got other XML: "
                 f"{where}; name a file of streets"
             )
-    found = collected.network(frame)
+    network = collected.network(frame)
     share = 0.0
-    if found is not None:
-        near = found.distances(frame.to_lattice(positions) / MICRO) <= _NEAR
+    if network is not None:
+        near = network.distances(frame.to_lattice(positions) / MICRO) <= _NEAR
         share = float(np.mean(near))
-    if found is None or share < _COVERED:
+    if network is None or share < _COVERED:
         raise Refused(
             f"streets must cover the track, got {share:.0%} of its fixes within {_NEAR:.0f} m of a "
             f"street ({_COVERED:.0%} are the least): {where}; name a file of the streets around it"
         )
-    return found
+    return network
 
 
 class _Collected:
