@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.oracles.exact import exact_sdp
 from trailveil.designer.designer import design
-from trailveil.designer.exact import exact_sdp
 from trailveil.errors import NumericalError
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import RBF, Matern32, White

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import Sweep
-from trailveil.designer import closed_form, exact
+from tests.oracles import exact
+from tests.oracles.exact import exact_block_sdp, exact_sdp
+from trailveil.designer import closed_form
 from trailveil.designer.block import exact_block
-from trailveil.designer.exact import exact_block_sdp, exact_sdp
 from trailveil.designer.paper import sdp_a
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.kernels import RBF, IntegratedOU, Periodic, White

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from trailveil.designer import closed_form, exact_set
-from trailveil.designer.exact import exact_sdp
-from trailveil.designer.exact_set import requirements
+from tests.oracles import exact_set
+from tests.oracles.exact import exact_sdp
+from tests.oracles.exact_set import requirements
+from trailveil.designer import closed_form
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Matern32, White
 from trailveil.privacy.adversary import PLAIN, Adversary, exposure, left

@@ -13,8 +13,8 @@ from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 
 from tests.conftest import Sweep
+from tests.oracles.exact import exact_sdp
 from trailveil.designer.designer import design
-from trailveil.designer.exact import exact_sdp
 from trailveil.designer.interior import (
     Constraint,
     Linear,

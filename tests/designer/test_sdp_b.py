@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import svd
 
+from tests.oracles.conic import sdp_b_conic
 from trailveil.designer import sdp_b as module
 from trailveil.designer.columns import symmetric_root
-from trailveil.designer.conic import sdp_b_conic
 from trailveil.designer.sdp_b import FEASIBILITY, LARGEST_GAP, Cover, cover, cover_mechanisms, sdp_b
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.gaussian import FloatArray

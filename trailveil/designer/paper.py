@@ -1,7 +1,7 @@
 """The paper's own mechanism: SDP_A for one secret, and Multiple Secrets (Algorithm 1) for several.
 
 SDP_A optimises an approximation of the loss, so it is not the optimum: that is in
-trailveil.designer.closed_form, and in trailveil.designer.conic for any secrets. With recorded
+trailveil.designer.closed_form and trailveil.designer.optimal. With recorded
 secrets s = X_S and the other fixes u,
 
     A = Sigma_us Sigma_ss^-1,   At = [I; A],   Ct = blockdiag(0, Sigma_{u|s}),   R = At^T At

@@ -1,13 +1,12 @@
 """The paper's programs as a conic solver (cvxpy, Clarabel) answers them.
 
-Slow, and right to about 1e-6: oracles, and the paper as it was run. The names keep
-apart what differs:
+Slow, and right to about 1e-6. The names keep apart what differs:
 
     sdp_a_as_in_code     SDP_A, full Gamma in the program, its cross block dropped afterwards
     sdp_a_as_printed     SDP_A with Gamma_su = 0 and Gamma_ss = sigma_s^2 I inside: degenerate
     sdp_b_conic          SDP_B
 
-and in trailveil.designer.exact, without any approximation, exact_sdp and exact_block_sdp. A status
+and in tests.oracles.exact, without any approximation, exact_sdp and exact_block_sdp. A status
 other than optimal is an error, "optimal_inaccurate" included. Source: the paper, appendix.
 """
 
@@ -16,12 +15,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 from scipy.linalg import eigh
 
 from trailveil.designer.columns import symmetric_root
 from trailveil.designer.paper import Indices, check_indices, positive, regression
-from trailveil.errors import NumericalError, Refused, Unavailable, installing
+from trailveil.errors import NumericalError, Refused
 from trailveil.gp.gaussian import FloatArray, check_covariance
 from trailveil.privacy.mechanism import Mechanism, no_noise
 from trailveil.privacy.prior import Prior
@@ -53,7 +53,6 @@ def sdp_a_as_in_code(
     accuracy: a prior without measurement noise undoes that, as it would undo the authors'.
     """
     program = _ProgramA.of(prior, indices, budget, factor)
-    cp = load_cvxpy()
     gamma = cp.Variable((prior.times.size,) * 2, PSD=True)
     solved = program.solve(gamma, [cp.trace(gamma) <= 1])
     variance = float(np.mean(np.diagonal(solved.covariance)[program.at])) / factor
@@ -70,7 +69,6 @@ def sdp_a_as_printed(
     as it is. Raises Refused where it does; otherwise as `sdp_a_as_in_code`.
     """
     program = _ProgramA.of(prior, indices, budget, factor)
-    cp = load_cvxpy()
     at, others, size = program.at, program.others, prior.times.size
     variance = cp.Variable(nonneg=True)
     rest = cp.Variable((others.size,) * 2, PSD=True) if others.size else None
@@ -91,7 +89,6 @@ def sdp_a_as_printed(
 
 def sdp_b_conic(covariances: Sequence[FloatArray]) -> FloatArray:
     """SDP_B by the solver: Y (n, n) of least trace with Y >= each of the covariances."""
-    cp = load_cvxpy()
     checked = [check_covariance(gamma, "a noise covariance") for gamma in covariances]
     scale = max(float(np.trace(gamma)) for gamma in checked)
     cover = cp.Variable(checked[0].shape, PSD=True)
@@ -136,7 +133,6 @@ class _ProgramA:
 
     def solve(self, gamma: Any, budget: list[Any]) -> ProgramA:
         """gamma: the expression of Gamma / total. The mechanism is left to the caller."""
-        cp = load_cvxpy()
         beta, scale = cp.Variable(), float(np.linalg.norm(self.strength, 2))
         seen = self.rest / self.total + self.axes.T @ gamma @ self.axes
         above = seen - beta * (self.strength / scale) >> 0
@@ -162,22 +158,8 @@ class _ProgramA:
         return Mechanism(self.prior.times, np.hstack([direct, root]))
 
 
-def load_cvxpy() -> Any:
-    """The cvxpy module; Unavailable, with the command that installs it, where it is missing."""
-    try:
-        import clarabel  # noqa: F401  # cvxpy finds it by itself
-        import cvxpy
-    except ImportError as error:
-        raise Unavailable(
-            "the conic programs must have cvxpy and Clarabel, got an installation without; "
-            f"say: {installing('conic')}"
-        ) from error
-    return cvxpy
-
-
 def solve(problem: Any) -> None:
     """Solve it, or raise NumericalError: a solver that is not sure is a solver that failed."""
-    cp = load_cvxpy()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", UserWarning)  # "Solution may be inaccurate"

@@ -9,19 +9,20 @@ linear in Gamma and in l. Where the noise on a secret of recorded values is sigm
 of the rest, its rows drop out and l - 1 / sigma_s^2 takes the place of l (the direct loss is then 1
 / sigma_s^2). Seconds at 50 points: the oracle for faster solvers. The loss of the noise that is
 returned is computed again by trailveil.privacy.loss, and held against the solver's word. Sets of
-adversaries, a floor and the tight bound are for trailveil.designer.exact_set.
+adversaries, a floor and the tight bound are for tests.oracles.exact_set.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 from scipy.linalg import cho_solve, eigh, pinv, qr
 
+from tests.oracles.conic import AGREEMENT, inverse, solve, symmetric
+from tests.oracles.exact_set import ConicOptimum, exact_set
 from trailveil.designer.columns import needs_digits, spanned, symmetric_root, turn
-from trailveil.designer.conic import AGREEMENT, inverse, load_cvxpy, solve, symmetric
-from trailveil.designer.exact_set import ConicOptimum, exact_set
 from trailveil.designer.paper import Indices, check_indices, positive
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.gaussian import FloatArray, check_covariance, cholesky_factor
@@ -128,13 +129,12 @@ class _Shape:
 
 
 def _free(kept: _Kept, count: int) -> _Shape:
-    gamma = load_cvxpy().Variable((kept.basis.shape[1],) * 2, PSD=True)
+    gamma = cp.Variable((kept.basis.shape[1],) * 2, PSD=True)
     nothing = np.empty(0, np.intp)
     return _Shape(kept.basis, gamma, nothing, [nothing] * count)
 
 
 def _block(kept: _Kept, secrets: list[Indices]) -> _Shape:
-    cp = load_cvxpy()
     union = np.unique(np.concatenate(secrets))
     size = kept.basis.shape[0]
     others = np.setdiff1d(np.arange(size), union)
@@ -199,7 +199,6 @@ class _ExactProgram:
         return self._solve(shape_of(last), last)
 
     def _solve(self, shape: _Shape, kept: _Kept) -> ConicOptimum:
-        cp = load_cvxpy()
         hardest = [
             float(np.linalg.norm(tall.T @ tall, 2)) / bound
             for (tall, _), bound in zip(self.parts, self.bounds, strict=True)
@@ -231,7 +230,6 @@ class _ExactProgram:
 
         In the basis R^-1/2 of the secret, R = At^T At, so that entries are of size one.
         """
-        cp = load_cvxpy()
         if kept.variances is not None and not shape.secret.size and len(self.secrets) >= _MANY:
             return self._shared_cones(shape, kept.variances, scale, ratio)
         cones = []
@@ -253,7 +251,6 @@ class _ExactProgram:
         self, shape: _Shape, variances: FloatArray, scale: float, ratio: Any
     ) -> list[Any]:
         """The same by one cone for all secrets: M <= Sigma - Sigma (Sigma + Gamma)^-1 Sigma."""
-        cp = load_cvxpy()
         own = np.diag(variances / scale)
         known = cp.Variable(own.shape, symmetric=True)
         cones = [cp.bmat([[own - known, own], [own, own + shape.gamma]]) >> 0]
@@ -329,7 +326,6 @@ class _ExactProgram:
 
 def _direct(variance: Any, unit: FloatArray) -> tuple[Any, Any]:
     """An expression that is at least 1 / variance, of size one in the solver, and its cone."""
-    cp = load_cvxpy()
     size = 1.0 / float(np.linalg.norm(unit, -2))
     told, root = cp.Variable(nonneg=True), np.full((1, 1), size**-0.5)
     corner = [cp.reshape(one, (1, 1), order="C") for one in (variance, told)]

@@ -17,11 +17,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 from scipy.linalg import eigh
 
+from tests.oracles.conic import AGREEMENT, solve, symmetric
 from trailveil.designer.columns import symmetric_root
-from trailveil.designer.conic import AGREEMENT, load_cvxpy, solve, symmetric
 from trailveil.designer.stepping import positive
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.gaussian import FloatArray
@@ -123,7 +124,7 @@ def exact_set(
 ) -> ConicOptimum:
     """The optimum over all Gamma >= floor I, every secret against each of the adversaries.
 
-    Arguments, result and errors as trailveil.designer.exact.exact_sdp.
+    Arguments, result and errors as tests.oracles.exact.exact_sdp.
     """
     given = [1.0] * len(secrets) if bounds is None else [positive(b, "a bound") for b in bounds]
     if not secrets or not adversaries or len(given) != len(secrets):
@@ -189,7 +190,7 @@ class _Program:
 
     def _noise_in(self, scale: float) -> tuple[FloatArray, float]:
         """Gamma / scale of the least trace, and that trace by the mean weight."""
-        cp, count = load_cvxpy(), self.cost.size
+        count = self.cost.size
         gamma = cp.Variable((count, count), PSD=True)
         trace = cp.sum(cp.multiply(self.cost / np.mean(self.cost), cp.diag(gamma)))
         cones = [cone for one in self.needed for cone in _cones(one, gamma, scale, 1.0)]
@@ -198,7 +199,7 @@ class _Program:
 
     def _loss_in(self, scale: float, unit: float) -> tuple[FloatArray, float]:
         """Gamma / scale of the least loss, and that loss / unit."""
-        cp, count = load_cvxpy(), self.cost.size
+        count = self.cost.size
         gamma, ratio = cp.Variable((count, count), PSD=True), cp.Variable()
         trace = cp.sum(cp.multiply(self.cost / np.mean(self.cost), cp.diag(gamma)))
         cones = [cone for one in self.needed for cone in _cones(one, gamma, scale, unit, ratio)]
@@ -248,7 +249,7 @@ def _cones(
 
     What varies by far more than all noise (a level) would hide the rest: it is made smaller first.
     """
-    cp, size = load_cvxpy(), exact_requirement.tall.shape[1]
+    size = exact_requirement.tall.shape[1]
     rest, turned = exact_requirement.rest / scale, np.eye(exact_requirement.tall.shape[0])
     spectrum, axes = eigh(rest)
     if spectrum[-1] > _HUGE:
