@@ -74,15 +74,15 @@ def test_as_printed_it_gets_all_when_the_rest_tells_less() -> None:
     of = prior(scale=0.5)
     a = of.covariance[3] / of.covariance[3, 3]
     assert np.sum(a**2) - 1 < 1
-    made = sdp_a_as_printed(of, [3], 0.5).mechanism
-    assert made.variances[3] == pytest.approx(0.5, rel=1e-6)
-    assert made.noise_trace == pytest.approx(0.5, rel=1e-6)
+    mechanism = sdp_a_as_printed(of, [3], 0.5).mechanism
+    assert mechanism.variances[3] == pytest.approx(0.5, rel=1e-6)
+    assert mechanism.noise_trace == pytest.approx(0.5, rel=1e-6)
 
 
 def test_as_printed_a_secret_of_every_fix_is_the_same() -> None:
     every = list(range(8))
-    made = sdp_a_as_printed(prior(), every, 0.8).mechanism
-    np.testing.assert_allclose(made.covariance(), 0.1 * np.eye(8), atol=1e-8)
+    mechanism = sdp_a_as_printed(prior(), every, 0.8).mechanism
+    np.testing.assert_allclose(mechanism.covariance(), 0.1 * np.eye(8), atol=1e-8)
 
 
 def test_sdp_b_of_nested_noises_is_the_largest() -> None:

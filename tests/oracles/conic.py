@@ -71,20 +71,20 @@ def sdp_a_as_printed(
     program = _ProgramA.of(prior, indices, budget, factor)
     at, others, size = program.at, program.others, prior.times.size
     variance = cp.Variable(nonneg=True)
-    rest = cp.Variable((others.size,) * 2, PSD=True) if others.size else None
-    own, open_part = np.eye(size)[:, at], np.eye(size)[:, others]
-    gamma = variance * (own @ own.T)
+    open_noise = cp.Variable((others.size,) * 2, PSD=True) if others.size else None
+    secret_part, open_part = np.eye(size)[:, at], np.eye(size)[:, others]
+    gamma = variance * (secret_part @ secret_part.T)
     total = at.size * variance
-    if rest is not None:
-        gamma, total = gamma + open_part @ rest @ open_part.T, total + cp.trace(rest)
+    if open_noise is not None:
+        gamma, total = gamma + open_part @ open_noise @ open_part.T, total + cp.trace(open_noise)
     solved = program.solve(gamma, [total <= 1])
-    left = float(np.mean(np.diagonal(solved.covariance)[at])) / factor
-    if left <= _NO_NOISE * budget:
+    on_secret = float(np.mean(np.diagonal(solved.covariance)[at])) / factor
+    if on_secret <= _NO_NOISE * budget:
         raise Refused(
             "the program as printed must leave noise on the secret, got none: an infinite loss; "
             "use sdp-a (as in the authors' code), or exact-block, which has the printed structure"
         )
-    return ProgramA(program.release(solved.covariance, left), solved.covariance, solved.beta)
+    return ProgramA(program.release(solved.covariance, on_secret), solved.covariance, solved.beta)
 
 
 def sdp_b_conic(covariances: Sequence[FloatArray]) -> FloatArray:
@@ -101,8 +101,8 @@ def sdp_b_conic(covariances: Sequence[FloatArray]) -> FloatArray:
 class _ProgramA:
     """max beta s.t. U^T (Ct + Gamma) U >= beta R: the paper's constraint between R^1/2 and R^1/2.
 
-    axes: U = At R^-1/2 (n, k). strength: R (k, k). rest: U^T Ct U (k, k). total: factor times the
-    budget.
+    axes: U = At R^-1/2 (n, k). strength: R (k, k). conditional: U^T Ct U (k, k). total: factor
+    times the budget.
     """
 
     prior: Prior
@@ -110,7 +110,7 @@ class _ProgramA:
     others: Indices
     axes: FloatArray
     strength: FloatArray
-    rest: FloatArray
+    conditional: FloatArray
     total: float
     factor: float
 
@@ -128,19 +128,19 @@ class _ProgramA:
         strength = tall.T @ tall
         axes = tall @ symmetric_root(inverse(strength))
         low = axes[others]
-        rest = low.T @ (sigma[np.ix_(others, others)] - a @ sigma[np.ix_(at, others)]) @ low
-        return cls(prior, at, others, axes, strength, symmetric(rest), total, factor)
+        conditional = low.T @ (sigma[np.ix_(others, others)] - a @ sigma[np.ix_(at, others)]) @ low
+        return cls(prior, at, others, axes, strength, symmetric(conditional), total, factor)
 
     def solve(self, gamma: Any, budget: list[Any]) -> ProgramA:
         """gamma: the expression of Gamma / total. The mechanism is left to the caller."""
         beta, scale = cp.Variable(), float(np.linalg.norm(self.strength, 2))
-        seen = self.rest / self.total + self.axes.T @ gamma @ self.axes
-        above = seen - beta * (self.strength / scale) >> 0
+        shown = self.conditional / self.total + self.axes.T @ gamma @ self.axes
+        above = shown - beta * (self.strength / scale) >> 0
         solve(cp.Problem(cp.Maximize(beta), [above, *budget]))
         covariance = self.total * symmetric(gamma.value)
         covariance *= min(1.0, self.total / float(np.trace(covariance)))
-        found = self.rest + self.axes.T @ covariance @ self.axes
-        recomputed = float(eigh(symmetric(found), self.strength, eigvals_only=True)[0])
+        reached = self.conditional + self.axes.T @ covariance @ self.axes
+        recomputed = float(eigh(symmetric(reached), self.strength, eigvals_only=True)[0])
         word = float(beta.value) * self.total / scale
         if abs(recomputed - word) > AGREEMENT * abs(word):
             raise NumericalError(
@@ -150,10 +150,10 @@ class _ProgramA:
 
     def release(self, covariance: FloatArray, variance: float) -> Mechanism:
         """Without the cross block, at the budget: `variance` on the secret, the rest as it is."""
-        rest = covariance.copy()
-        rest[self.at], rest[:, self.at] = 0.0, 0.0
-        direct = np.sqrt(variance) * np.eye(rest.shape[0])[:, self.at]
-        root = symmetric_root(rest / self.factor)
+        open_part = covariance.copy()
+        open_part[self.at], open_part[:, self.at] = 0.0, 0.0
+        direct = np.sqrt(variance) * np.eye(open_part.shape[0])[:, self.at]
+        root = symmetric_root(open_part / self.factor)
         root[self.at] = 0.0  # not even by rounding
         return Mechanism(self.prior.times, np.hstack([direct, root]))
 

@@ -72,9 +72,9 @@ def smallest_ellipsoid(
         if decrement > (_AT if last else _NEAR):
             continue
         if last:
-            found = problem.proved(covariance, weight)
-            if found.gap < gap:
-                return found
+            ellipsoid = problem.proved(covariance, weight)
+            if ellipsoid.gap < gap:
+                return ellipsoid
         weight *= _FASTER
     raise NumericalError("the search for the least noise must end, got no end: report this request")
 
@@ -121,15 +121,15 @@ class _Problem:
     def costs(self, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The least that each false track costs (n,), and the factor of K."""
         factor = self._factor(covariance)
-        found = []
+        costs = []
         for limit in self.limits:
             fixed = solve_triangular(factor, limit.fixed, lower=True)
             free = solve_triangular(factor, limit.free, lower=True)
             gram = free.T @ free + limit.free.T @ limit.form @ limit.free
             along = free.T @ fixed + limit.free.T @ (limit.form @ limit.fixed)
             whole = fixed @ fixed + limit.fixed @ limit.form @ limit.fixed
-            found.append(float(whole - along @ np.linalg.solve(gram, along)))
-        return np.array(found), factor
+            costs.append(float(whole - along @ np.linalg.solve(gram, along)))
+        return np.array(costs), factor
 
     def _local(self, factor: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Costs (n,), tracks (n, m) and curvatures (n, m, m), where K is the identity."""
@@ -195,8 +195,8 @@ class _Problem:
                 whole = whole + whole.transpose(0, 1, 3, 2)
                 row.append(whole[i, j][:, k, m] / 4)
             rows.append(row)
-        found: NDArray[np.float64] = np.block(rows)
-        return np.asarray(found * self.twice[:, None] * self.twice)
+        curvature: NDArray[np.float64] = np.block(rows)
+        return np.asarray(curvature * self.twice[:, None] * self.twice)
 
     def _matrix(self, entries: FloatArray) -> FloatArray:
         """The symmetric matrix of its entries on and above the diagonals of the blocks."""
@@ -248,10 +248,10 @@ class _Problem:
             for b in self.blocks
         )
         least = 0.0
-        for one, force, share in zip(self.limits, forces, pull, strict=True):
-            gram = one.free.T @ one.form @ one.free
-            along = np.linalg.solve(gram, one.free.T @ (force + one.form @ one.fixed))
-            w = one.fixed - one.free @ along
-            least += share * float(2 * force @ w + w @ one.form @ w - one.bound)
+        for limit, force, share in zip(self.limits, forces, pull, strict=True):
+            gram = limit.free.T @ limit.form @ limit.free
+            along = np.linalg.solve(gram, limit.free.T @ (force + limit.form @ limit.fixed))
+            w = limit.fixed - limit.free @ along
+            least += share * float(2 * force @ w + w @ limit.form @ w - limit.bound)
         whole = self.back.T @ covariance @ self.back
         return Ellipsoid((whole + whole.T) / 2, float(np.trace(covariance)), least)
