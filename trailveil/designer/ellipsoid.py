@@ -72,9 +72,9 @@ def smallest_ellipsoid(
         if decrement > (_AT if last else _NEAR):
             continue
         if last:
-            found = problem.proved(covariance, weight)
-            if found.gap < gap:
-                return found
+            ellipsoid = problem.proved(covariance, weight)
+            if ellipsoid.gap < gap:
+                return ellipsoid
         weight *= _FASTER
     raise NumericalError("the search for the least noise must end, got no end: report this request")
 
@@ -256,8 +256,8 @@ class _Problem:
                 whole = whole + whole.transpose(0, 1, 3, 2)
                 row.append(whole[i, j][:, k, m] / 4)
             rows.append(row)
-        found: NDArray[np.float64] = np.block(rows)
-        return np.asarray(found * self.twice[:, None] * self.twice)
+        curvature: NDArray[np.float64] = np.block(rows)
+        return np.asarray(curvature * self.twice[:, None] * self.twice)
 
     def _matrix(self, entries: FloatArray) -> FloatArray:
         """The symmetric matrix of its entries on and above the diagonals of the blocks."""

@@ -34,10 +34,10 @@ _BEND = ((12, 6, -12, 6), (6, 4, -6, 2))
 def check(design: dict[str, Any]) -> list[str]:
     """What is wrong with a design; empty where all that it promises is proved."""
     try:
-        found = [(design["adversaries"][i]["name"], places) for i, places in unproved(design)]
+        gaps = [(design["adversaries"][i]["name"], places) for i, places in unproved(design)]
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         return [f"no design: {error!r}"]
-    return [f"not proved: {name} {[float(x) for x in at] or ''}".strip() for name, at in found]
+    return [f"not proved: {name} {[float(x) for x in at] or ''}".strip() for name, at in gaps]
 
 
 def unproved(design: dict[str, Any]) -> Iterator[tuple[int, Vector]]:
@@ -49,11 +49,11 @@ def unproved(design: dict[str, Any]) -> Iterator[tuple[int, Vector]]:
     for number, stated in enumerate(design["adversaries"]):
         who = _Adversary(design, stated)
         # Where a place is known: a track for each of some places, and one for those far away.
-        *near, far = (who.track(one) for one in stated["tracks"])
+        *near, far = (who.track(track) for track in stated["tracks"])
         if who.cost(far, far) > who.bound + who.known:
             yield number, []
         if who.place:
-            places = [one.away for one in near]
+            places = [track.away for track in near]
             _must(places[0] == who.place, "places must begin where one is known from on")
             beyond = {knot for knot in who.knots if knot > who.place}
             _must(beyond <= {*places} and who.knots[-1] <= places[-1], "they must have all knots")
@@ -128,22 +128,22 @@ class _Adversary:
                 out[at + 1] += step * _dot(slope, ends)
         return out
 
-    def cost(self, one: _Track, two: _Track) -> Fraction:
+    def cost(self, first: _Track, two: _Track) -> Fraction:
         """The product of two tracks that belongs to |phi|^2 of movement and noise, rounded up."""
-        moved = self.movement.inside + self.sides * _dot(one.curve, two.force)
-        exact = moved + _dot(one.drawn, two.drawn)
+        moved = self.movement.inside + self.sides * _dot(first.curve, two.force)
+        exact = moved + _dot(first.drawn, two.drawn)
         return Fraction(-(-exact.numerator * _GRAIN // exact.denominator), _GRAIN)
 
-    def holds_between(self, one: _Track, two: _Track) -> bool:
+    def holds_between(self, first: _Track, two: _Track) -> bool:
         """Whether the bound holds for each place between two, with the track between theirs."""
-        _must(one.away < two.away, "places must grow")
+        _must(first.away < two.away, "places must grow")
         # Bernstein coefficients, from place to place: of phi where it is known, and of the cost.
-        shapes = ((one, [ONE, ZERO]), (two, [ZERO, ONE]))
-        parts = [_times(self._piece(x, one.away, two.away), shape) for x, shape in shapes]
+        shapes = ((first, [ONE, ZERO]), (two, [ZERO, ONE]))
+        parts = [_times(self._piece(x, first.away, two.away), shape) for x, shape in shapes]
         phi = [sum(x) / self.accuracy for x in zip(*parts, strict=True)]
-        costs = [self.cost(one, one), self.cost(one, two), self.cost(two, two)]
+        costs = [self.cost(first, first), self.cost(first, two), self.cost(two, two)]
         cost = [*map(add, _times(costs, [ONE] * 7), _times(phi, phi))]
-        return self._below(cost, [one.away, two.away], _HALVINGS)
+        return self._below(cost, [first.away, two.away], _HALVINGS)
 
     def _below(self, cost: Vector, places: Vector, halvings: int) -> bool:
         """Whether cost - 1 / P <= bound between two places. P grows, or is below its chord."""
@@ -163,8 +163,8 @@ class _Adversary:
         i, size = max(j for j, knot in enumerate(self.knots) if knot <= begin), 2 * len(self.knots)
         p, p1, q, q1 = (track.curve[j] + track.curve[size + j] for j in range(2 * i, 2 * i + 4))
         u, h = self.knots[i], self.knots[i + 1] - self.knots[i]
-        rest = _split([p, p + p1 * h / 3, q - q1 * h / 3, q], (begin - u) / h)[1]
-        return _split(rest, (end - begin) / (u + h - begin))[0]
+        later = _split([p, p + p1 * h / 3, q - q1 * h / 3, q], (begin - u) / h)[1]
+        return _split(later, (end - begin) / (u + h - begin))[0]
 
 
 def _split(points: Vector, at: Fraction) -> tuple[Vector, Vector]:

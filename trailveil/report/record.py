@@ -212,7 +212,7 @@ def _mechanism(plan: Plan, *, private: bool) -> dict[str, Any]:
         "rms_m": float(np.sqrt(2) * mechanism.rms) if stated else None,
         "largest_rms_m": float(np.sqrt(2) * mechanism.max_std) if stated else None,
         "largest_99_m": _PLANAR_99 * mechanism.max_std if stated else None,
-        "independent_m": float(np.sqrt(np.max(mechanism.beside, initial=0.0))),
+        "independent_m": float(np.sqrt(np.max(mechanism.independent_variances, initial=0.0))),
     }
 
 
