@@ -12,7 +12,8 @@ from trailveil.checks.scan.findings import Leak, LeakKind
 from trailveil.checks.scan.positions import compare
 from trailveil.privacy.adversaries import Named
 from trailveil.release.drawing import draw
-from trailveil.release.plan import Plan, plan
+from trailveil.release.plan import Plan
+from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
 from trailveil.traces.selection import Stretch
 from trailveil.traces.trace import Recording
@@ -25,7 +26,7 @@ DRAWS = 30
 def planned(decimals: int, seed: int, radius: float = 100.0) -> Plan:
     trace = rounded(ride(60, 20.0, seed=seed), decimals)
     part = Stretch("stay", int(trace.times[STAY.start]), int(trace.times[STAY.stop - 1]))
-    return plan(trace, Request((part,), radius, method=Method.NOISE, who=(Named.PLAIN,)))
+    return protect(trace, Request((part,), radius, method=Method.NOISE, who=(Named.PLAIN,)))
 
 
 def findings(plan: Plan, positions: np.ndarray) -> tuple[Leak, ...]:
@@ -68,7 +69,7 @@ def test_noise_that_is_rounded_to_coarser_decimals_than_recorded_is_no_leak() ->
     regular = np.array([46.123456, 7.654321]) + np.outer(np.arange(60), [1e-4, 2e-4])
     trace = replace(trace, positions=regular)
     part = Stretch("stay", int(trace.times[STAY.start]), int(trace.times[STAY.stop - 1]))
-    made = plan(trace, Request((part,), 25.0, method=Method.NOISE, who=(Named.PLAIN,)))
+    made = protect(trace, Request((part,), 25.0, method=Method.NOISE, who=(Named.PLAIN,)))
     assert made.grid.micro == 1000
     near = 0
     for number in range(DRAWS):

@@ -12,19 +12,20 @@ from trailveil.files.arrays import from_bytes, to_bytes
 from trailveil.gp.clocks import stopped
 from trailveil.gp.kernels import Kernel
 from trailveil.ledger import Ledger, Mark, open_ledger
-from trailveil.ledger.accounting import account, check_total, told_by
-from trailveil.ledger.beside import EVERYTHING
+from trailveil.ledger.accounting import account, check_total, marks_of
+from trailveil.ledger.commit import Receipt, known_places, publish
+from trailveil.ledger.nearby import EVERYTHING
 from trailveil.ledger.place_accounts import places_told
-from trailveil.ledger.places import Place, designed, save_places, shared_noise
-from trailveil.ledger.protecting import known_places, publish, requested
-from trailveil.ledger.published import Published
+from trailveil.ledger.places import save_places
 from trailveil.ledger.recorded import packed
 from trailveil.privacy.adversaries import Named, at_speed
 from trailveil.privacy.composition import Release, joint_loss
 from trailveil.privacy.mechanism import Mechanism, no_noise
 from trailveil.privacy.secrets import Secret
 from trailveil.release.everywhere import plan_everywhere
-from trailveil.release.plan import Plan, plan
+from trailveil.release.places import Place, designed
+from trailveil.release.plan import Plan
+from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
 from trailveil.traces.projection import Frame
 from trailveil.traces.selection import Chosen
@@ -61,12 +62,12 @@ def released(
     subject: str = "me",
     epsilon: float = 1.0,
     asked: Request | None = None,
-) -> Published:
+) -> Receipt[Trace]:
     there = known_places(ledger, trace, subject=subject)
     asked = asked or replace(CUT, epsilon=epsilon)
     request = requested(trace, Chosen((at,), returns=False, ends=False), asked, there)
-    made = plan(trace, request, shared_noise(there, trace, request.method))
-    return publish(made, ledger, output, there=there, again=again, limit=limit, subject=subject)
+    plan = protect(trace, request, places=there)
+    return publish(plan, ledger, output, again=again, limit=limit, subject=subject)
 
 
 def slow(plan: Plan) -> Kernel:
@@ -102,15 +103,17 @@ def test_parts_without_a_name_add_up_as_if_all_were_one_place(
 def test_of_noise_a_part_counts_by_the_slowest_pace_that_is_promised() -> None:
     """It is what is proved: joint conditioning of the whole release tells less, still or not."""
     trace = day(0)
-    made = plan(trace, requested(trace, Chosen(("start+10m",), returns=False, ends=False), NOISE))
-    (mark,) = told_by(made, [])
+    made = protect(
+        trace, requested(trace, Chosen(("start+10m",), returns=False, ends=False), NOISE)
+    )
+    (mark,) = marks_of(made)
     still = slow(made).warp(stopped([(300.0, 900.0)]))
     moving, standing = (
         joint_loss(kernel, [Release(made.mechanism)], Secret.at(600.0)).matrix[0, 0]
         for kernel in (slow(made), still)
     )
-    assert moving < standing < mark.told[0] == pytest.approx(made.request.bound)
-    assert standing > 0.8 * mark.told[0]
+    assert moving < standing < mark.information[0] == pytest.approx(made.request.bound)
+    assert standing > 0.8 * mark.information[0]
 
 
 @pytest.mark.parametrize(("at", "both"), [((48.137, 12.5), 1.0), ((47.999, 11.575), 2.0)])
@@ -133,7 +136,9 @@ def test_what_is_years_away_adds_nothing(ledger: Ledger, tmp_path: Path, years: 
     who = (Named.SPEEDS,)
     for number, when in enumerate((0, years * 365)):
         trace = ride(940, 5.0, seed=number, begin=BEGIN + when * DAY, at=AT)
-        made = plan(trace, requested(trace, Chosen(("start",), ends=False), Request((), who=who)))
+        made = protect(
+            trace, requested(trace, Chosen(("start",), ends=False), Request((), who=who))
+        )
         found = publish(made, ledger, tmp_path / f"{number}.gpx").account
         assert found is not None
         assert found.times == pytest.approx(found.epsilon, abs=1e-5)
@@ -199,9 +204,12 @@ def test_what_an_earlier_version_counted_of_a_place_still_counts(
     both = design.sum(axis=1)
     cover = columns @ columns.T + 400.0 * np.eye(40)
     exact = float(both @ np.linalg.solve(cover, both))
-    made, there = plan(day(0), requested(day(0), Chosen(("end",), returns=False), NOISE)), b"e" * 16
+    made, there = (
+        protect(day(0), requested(day(0), Chosen(("end",), returns=False), NOISE)),
+        b"e" * 16,
+    )
     publish(made, ledger, tmp_path / "a.gpx")
-    blob = to_bytes({**from_bytes(packed(made, []))[0], f"root {there.hex()}": root})
+    blob = to_bytes({**from_bytes(packed(made))[0], f"root {there.hex()}": root})
     with ledger.open() as book:
         entry = book.entry(1, b"")
         book.add(replace(entry, blob=blob, marks=(Mark(HOME.ident, there, told),)))
@@ -217,12 +225,12 @@ def test_a_part_of_a_released_ride_with_nothing_of_its_own_costs_nothing(
     save_places(ledger, [HOME])
     trace = ride(30, 20.0, still=(0, 29), begin=BEGIN, at=AT)
 
-    def only_home(trace: Trace, name: str) -> Published:
+    def only_home(trace: Trace, name: str) -> Receipt[Trace]:
         there = known_places(ledger, trace)
         request = requested(trace, Chosen(returns=False), NOISE, there)
         assert request.stretches == ()
-        made = plan(trace, request, [one.common(trace) for one in there])
-        return publish(made, ledger, tmp_path / name, there=there, again=True)
+        plan = protect(trace, request, places=there)
+        return publish(plan, ledger, tmp_path / name, again=True)
 
     first = only_home(trace, "a.gpx").account
     second = only_home(trace.only(np.arange(30) % 2 == 0), "b.gpx").account
@@ -238,7 +246,7 @@ def test_the_same_recording_again_is_counted_by_the_joint_law(
     """Of two cuts, what their union tells: here all that the shorter one releases."""
     trace = day(0, 24)
     asked = requested(trace, Chosen(("start+4m",), returns=False, ends=False), CUT)
-    first, second = plan(trace, asked), plan(trace, replace(asked, epsilon=8.0))
+    first, second = protect(trace, asked), protect(trace, replace(asked, epsilon=8.0))
     publish(first, ledger, tmp_path / "a.gpx")
     found = publish(second, ledger, tmp_path / "b.gpx", again=True).account
     assert found is not None
@@ -257,7 +265,7 @@ def test_who_stands_still_within_what_is_uncertain_is_counted_with_two_releases(
     """Of a fix a minute, two noises: what is promised of each holds for any movement there."""
     trace = ride(12, 60.0, begin=BEGIN, at=AT)
     asked = requested(trace, Chosen(("start+6m",), returns=False, ends=False), NOISE)
-    made = [plan(trace, replace(asked, epsilon=epsilon)) for epsilon in (0.5, 1.0)]
+    made = [protect(trace, replace(asked, epsilon=epsilon)) for epsilon in (0.5, 1.0)]
     publish(made[0], ledger, tmp_path / "a.gpx")
     found = publish(made[1], ledger, tmp_path / "b.gpx", again=True).account
     assert found is not None
@@ -273,8 +281,8 @@ def test_who_stands_still_within_what_is_uncertain_is_counted_with_two_releases(
 def test_two_noises_of_few_columns_tell_all(ledger: Ledger, tmp_path: Path) -> None:
     trace = day(0, 24)
     asked = requested(trace, Chosen(("start+5m",), returns=False, ends=False), NOISE)
-    publish(plan(trace, asked), ledger, tmp_path / "a.gpx")
-    second = plan(trace, replace(asked, epsilon=0.5))
+    publish(protect(trace, asked), ledger, tmp_path / "a.gpx")
+    second = protect(trace, replace(asked, epsilon=0.5))
     found = publish(second, ledger, tmp_path / "b.gpx", again=True).account
     assert found is not None
     assert found.times > 1e9
@@ -300,11 +308,11 @@ def test_what_another_ride_adds_to_a_time_is_never_more_than_is_counted(
 ) -> None:
     early, late = day(0, 30), day(hours / 24, 30)
     released(ledger, early, tmp_path / "a.gpx", at="end", asked=NOISE)
-    made = plan(late, requested(late, Chosen(("start",), returns=False, ends=False), NOISE))
+    made = protect(late, requested(late, Chosen(("start",), returns=False, ends=False), NOISE))
     with ledger.open() as book:
-        found, _ = account(book, made, [], told_by(made, []), "me", [])
+        found, _ = account(book, made, marks_of(made), "me", [])
     shift = (late.times[0] - early.times[0]) / 1e9
-    first = plan(early, requested(early, Chosen(("end",), returns=False, ends=False), NOISE))
+    first = protect(early, requested(early, Chosen(("end",), returns=False, ends=False), NOISE))
     alone = Release(first.mechanism, "early"), Release(made.mechanism, "late")
     both = [alone[0], replace(alone[1], mechanism=shifted(made, shift))]
     end, scale = float(early.seconds[-1]), 2.5 * (100.0 * (1 + Frame.SCALE_ERROR)) ** 2
@@ -334,9 +342,9 @@ def test_who_is_beside_is_as_if_released_as_it_is_where_that_is_all_that_is_know
     early = ride(2000, 1.0, begin=BEGIN, at=AT)
     late = ride(30, 20.0, begin=BEGIN + 2100, at=AT)
     released(ledger, early, tmp_path / "a.gpx", at="start+1m")
-    made = plan(late, requested(late, Chosen(("start",), returns=False, ends=False), NOISE))
+    made = protect(late, requested(late, Chosen(("start",), returns=False, ends=False), NOISE))
     with ledger.open() as book:
-        found, _ = account(book, made, [], told_by(made, []), "me", [])
+        found, _ = account(book, made, marks_of(made), "me", [])
     states = Release(no_noise(early.seconds[-600:]), "early")
     mine = Release(shifted(made, 2100.0), "late")
     scale = 2.5 * (100.0 * (1 + Frame.SCALE_ERROR)) ** 2
@@ -355,28 +363,28 @@ def test_of_a_long_recording_some_hours_around_are_enough(
     trace = ride(400, 120.0, still=(0, 399), begin=BEGIN, at=AT)  # thirteen hours
     # Both parts are at one place, and near: they are conditioned on together.
     home = ("start+6h", "start+7h")
-    made = plan(trace, requested(trace, Chosen(home, returns=False, ends=False), NOISE))
-    (whole,) = told_by(made, [])
+    made = protect(trace, requested(trace, Chosen(home, returns=False, ends=False), NOISE))
+    (whole,) = marks_of(made)
     monkeypatch.setattr("trailveil.ledger.accounting._LONG", 100)
-    (part,) = told_by(made, [])
-    assert part.told[0] == pytest.approx(whole.told[0], rel=1e-4)
+    (part,) = marks_of(made)
+    assert part.information[0] == pytest.approx(whole.information[0], rel=1e-4)
 
 
 def test_both_ends_at_one_place_count_as_two_looks_at_it(ledger: Ledger) -> None:
     """Against the same with the clock stopped at both and the place tied, by dense algebra."""
     trace = ride(400, 20.0, still=(0, 399), begin=BEGIN, at=AT)  # there and nowhere else
-    made: Plan = plan(
+    made: Plan = protect(
         trace, requested(trace, Chosen(("start", "end"), returns=False, ends=False), NOISE)
     )
-    (mark,) = told_by(made, [])
-    one = plan(trace, requested(trace, Chosen(("start",), returns=False, ends=False), NOISE))
-    (alone,) = told_by(one, [])
-    assert mark.told[0] > 1.2 * alone.told[0]
+    (mark,) = marks_of(made)
+    one = protect(trace, requested(trace, Chosen(("start",), returns=False, ends=False), NOISE))
+    (alone,) = marks_of(one)
+    assert mark.information[0] > 1.2 * alone.information[0]
 
 
 def test_with_every_place_protected_a_loop_counts_as_two_visits() -> None:
     request = Request((), who=PLAIN, method=Method.EVERYWHERE)
     loop = ride(40, 20.0, still=(0, 39), begin=BEGIN, at=AT)
     away = replace(loop, positions=loop.positions + np.linspace(0, 0.05, 40)[:, None])
-    told = [told_by(plan_everywhere(one, request), [])[0].told[0] for one in (loop, away)]
+    told = [marks_of(plan_everywhere(one, request))[0].information[0] for one in (loop, away)]
     assert told == pytest.approx([2 * request.bound, request.bound])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tests.oracles.dense_movement import Law, Rows, released
 from trailveil.designer.window import window_noise
 from trailveil.gp.kernels import Kernel
-from trailveil.ledger.beside import NearbyRelease, worst_beside
+from trailveil.ledger.nearby import NearbyRelease, worst_nearby
 from trailveil.privacy.adversaries import at_speed
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.release.request import DEFAULT_KERNEL, Request
@@ -37,7 +37,7 @@ def counted(
     row: Any = SimpleNamespace(begin=other.begin, end=other.end, number=1)
     kernel = at_speed(DEFAULT_KERNEL, SLOW.speed)
     assert isinstance(kernel, Kernel)
-    return worst_beside(new, [row], lambda _: other, [kernel], 1.0)
+    return worst_nearby(new, [row], lambda _: other, [kernel], 1.0)
 
 
 @pytest.mark.parametrize("seconds", [20_000.0, 86_400.0, 400_000.0])

@@ -12,14 +12,14 @@ from tests.ledger.test_protecting import MADE, OTHER
 from tests.rides import PATIENCE
 from trailveil.errors import Refused, UnwritableOutput
 from trailveil.ledger import Ledger, open_ledger
-from trailveil.ledger.protecting import commit, publish
+from trailveil.ledger.commit import commit, publish
 
 RUN = """
 import pickle, sys
 from pathlib import Path
 from trailveil.errors import UnwritableOutput
 from trailveil.ledger import open_ledger
-from trailveil.ledger.protecting import commit
+from trailveil.ledger.commit import commit
 
 
 def step(name):

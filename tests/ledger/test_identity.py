@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tests.rides import ride
 from trailveil.errors import InvalidValue, Refused
 from trailveil.ledger import Ledger, open_ledger
+from trailveil.ledger.commit import publish
 from trailveil.ledger.identity import (
     ENOUGH,
     WINDOW_BYTES,
@@ -21,8 +22,7 @@ from trailveil.ledger.identity import (
     subject_named,
     windows_of,
 )
-from trailveil.ledger.protecting import publish, requested
-from trailveil.release.plan import plan
+from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
 from trailveil.traces.retiming import SHIFTED_TO
 from trailveil.traces.selection import Chosen
@@ -176,7 +176,7 @@ def ledger(tmp_path: Path) -> Ledger:
 
 def released(ledger: Ledger, trace: Trace, output: Path, *, again: bool = False) -> float:
     request = Request((), method=Method.NOISE)
-    made = plan(trace, requested(trace, Chosen(("start+10m",), ends=False), request))
+    made = protect(trace, requested(trace, Chosen(("start+10m",), ends=False), request))
     account = publish(made, ledger, output, again=again).account
     return math.nan if account is None else account.known
 

@@ -13,22 +13,14 @@ from trailveil.errors import Refused
 from trailveil.files.arrays import from_bytes
 from trailveil.gp.randomness import derive
 from trailveil.ledger import Ledger, open_ledger
-from trailveil.ledger.places import (
-    Place,
-    Visited,
-    added,
-    designed,
-    load_places,
-    overlap,
-    save_places,
-    shared_noise,
-    visited,
-)
-from trailveil.ledger.protecting import known_places, publish, requested
+from trailveil.ledger.commit import known_places, publish
+from trailveil.ledger.places import added, load_places, save_places
 from trailveil.privacy.adversaries import Named
 from trailveil.release.common import named_in_full
 from trailveil.release.drawing import draw
-from trailveil.release.plan import Plan, plan
+from trailveil.release.places import Place, designed, overlap, shared_noise, visited
+from trailveil.release.plan import Plan
+from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
 from trailveil.report import record, text
 from trailveil.traces.selection import Chosen
@@ -61,10 +53,10 @@ def ledger(tmp_path: Path) -> Ledger:
 ENDS = Chosen(returns=False)
 
 
-def planned(ledger: Ledger, trace: Trace, chosen: Chosen = ENDS) -> tuple[Plan, list[Visited]]:
+def planned(ledger: Ledger, trace: Trace, chosen: Chosen = ENDS) -> Plan:
     there = known_places(ledger, trace, key=KEY)  # so that draws are the same in every run
     request = requested(trace, chosen, Request((), who=(Named.PLAIN,), method=Method.NOISE), there)
-    return plan(trace, request, [one.common(trace) for one in there]), there
+    return protect(trace, request, places=there)
 
 
 def test_what_is_saved_is_loaded_by_its_owner_alone(ledger: Ledger) -> None:
@@ -72,7 +64,7 @@ def test_what_is_saved_is_loaded_by_its_owner_alone(ledger: Ledger) -> None:
     assert home.name == "home"
     assert home.statement == HOME.statement
     assert np.array_equal(home.noise.root, HOME.noise.root)
-    assert home.noise.left == HOME.noise.left
+    assert home.noise.exposures == HOME.noise.exposures
     path = ledger.folder / "places.json"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert "48.1" not in repr(home)
@@ -93,7 +85,7 @@ def test_a_place_of_an_earlier_version_can_be_cut_and_gets_no_noise_of_this_one(
     (there,) = known_places(ledger, day(3))
     assert shared_noise([there], day(3), Method.CUT) == []
     request = requested(day(3), ENDS, Request((), floor=10.0), [there])
-    assert plan(day(3), request).findings[0].cut is not None
+    assert protect(day(3), request).findings[0].cut is not None
     for method in (Method.NOISE, Method.BOTH):
         with pytest.raises(Refused, match=r"got 'home' of an earlier one: state it anew \(trail"):
             shared_noise([there], day(3), method)
@@ -111,12 +103,11 @@ def test_fields_are_refused_beside_noise_that_paths_can_undo(ledger: Ledger) -> 
         save_places(ledger, [designed(replace(HOME, who=who))])
         there = known_places(ledger, trace)
         request = requested(trace, ENDS, Request((), method=Method.NOISE), there)
-        common = shared_noise(there, trace, Method.NOISE)
         if Named.PATH in who:
-            assert plan(trace, request, common).trace.fields
+            assert protect(trace, request, places=there).trace.fields
         else:
             with pytest.raises(Refused, match="kept fields must come with noise that is made"):
-                plan(trace, request, common)
+                protect(trace, request, places=there)
 
 
 @pytest.mark.parametrize("change", ["edited", "open", "another key", "emptied"])
@@ -139,12 +130,12 @@ def test_every_visit_of_every_ride_is_moved_by_the_same(ledger: Ledger) -> None:
     moved = []
     for number in (1, 2, 5):
         trace = day(number)
-        made, there = planned(ledger, trace)
+        made = planned(ledger, trace)
         assert [stretch.label for stretch in made.request.stretches] == ["the end"]
-        made = plan(trace, replace(made.request, stretches=()), made.common)
+        made = protect(trace, replace(made.request, stretches=()), places=made.visited)
         assert np.all(made.mechanism.beside[:9] == 4.0)  # of each release, besides what is common
         made = replace(made, mechanism=replace(made.mechanism, independent=None))
-        assert [one.place.name for one in there] == ["home"]
+        assert [one.place.name for one in made.visited] == ["home"]
         (noise,) = made.common
         released, _ = draw(made, bytes([number]) * 32)
         shift = (released.positions - trace.positions)[:9]
@@ -191,9 +182,9 @@ def test_what_a_release_is_does_not_depend_on_how_a_machine_rounds() -> None:
 
 def test_the_report_of_a_place_says_that_its_times_were_chosen_by_place(ledger: Ledger) -> None:
     trace = ride(30, 20.0, still=(0, 29), begin=1_715_672_400, at=AT)
-    made, there = planned(ledger, trace)
+    made = planned(ledger, trace)
     assert made.findings == ()
-    found = record(made, None, output="a.gpx", there=there)
+    found = record(made, None, output="a.gpx", there=made.visited)
     told = " ".join(found["warnings"])
     assert "a figure there and not a guarantee" in told
     assert "made against who learns" not in told  # which is said of the place itself
@@ -203,19 +194,21 @@ def test_the_report_of_a_place_says_that_its_times_were_chosen_by_place(ledger: 
 
 def test_a_part_of_an_outing_has_the_noise_of_its_visit(ledger: Ledger, tmp_path: Path) -> None:
     trace = day(4)
-    made, there = planned(ledger, trace)
-    publish(made, ledger, tmp_path / "a.gpx", there=there)
+    made = planned(ledger, trace)
+    publish(made, ledger, tmp_path / "a.gpx")
     later = trace.only(np.arange(len(trace)) >= 40)
     assert visited(later, [HOME], ledger.key, {}) == []
     again = known_places(ledger, later, key=KEY)
     assert [one.place.name for one in again] == ["home"]
-    assert np.array_equal(again[0].common(later).columns, there[0].common(trace).columns[40:])
+    assert np.array_equal(
+        again[0].common(later).columns, made.visited[0].common(trace).columns[40:]
+    )
 
 
 def test_a_withheld_place_is_withheld_at_each_visit(ledger: Ledger) -> None:
     held = designed(replace(HOME, withhold=300.0))
     save_places(ledger, [held])
-    made, _ = planned(ledger, day(6))
+    made = planned(ledger, day(6))
     seconds = made.trace.seconds
     inside = np.asarray(made.mechanism.released)[seconds <= 480.0]
     assert not inside.any()
@@ -245,8 +238,8 @@ def test_places_overlap_or_not_and_keep_what_the_ledger_knows_them_by() -> None:
 def test_releases_of_a_place_that_is_gone_from_the_file_are_not_passed_over(
     ledger: Ledger, tmp_path: Path
 ) -> None:
-    made, there = planned(ledger, day(8))
-    publish(made, ledger, tmp_path / "a.gpx", there=there)
+    made = planned(ledger, day(8))
+    publish(made, ledger, tmp_path / "a.gpx")
     path = ledger.folder / "places.json"
     data = path.read_bytes()
     path.unlink()
@@ -262,8 +255,8 @@ def test_releases_of_a_place_that_is_gone_from_the_file_are_not_passed_over(
 
 
 def test_nothing_in_the_ledger_says_where_a_place_is(ledger: Ledger, tmp_path: Path) -> None:
-    made, there = planned(ledger, day(7))
-    publish(made, ledger, tmp_path / "a.gpx", there=there)
+    made = planned(ledger, day(7))
+    publish(made, ledger, tmp_path / "a.gpx")
     with ledger.open() as book:
         (one,) = book.standing()
         told = json.dumps(book.body(one.number))

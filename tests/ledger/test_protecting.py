@@ -10,16 +10,12 @@ from tests.rides import ride, written
 from tests.traces.formats.traces import SAMPLES
 from trailveil.errors import Refused, UnreadableInput, UnwritableOutput
 from trailveil.ledger import Ledger, open_ledger
-from trailveil.ledger.protecting import (
-    check_released,
-    commit,
-    default_output,
-    publish,
-    requested,
-)
-from trailveil.release.plan import Plan, plan
+from trailveil.ledger.commit import check_released, commit, publish
+from trailveil.release.plan import Plan
+from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
 from trailveil.traces.formats import read
+from trailveil.traces.formats.table import default_output
 from trailveil.traces.loading import load
 from trailveil.traces.selection import Chosen
 from trailveil.traces.trace import Trace
@@ -29,11 +25,11 @@ TRACE = ride(30, 30.0)
 
 def planned(trace: Trace = TRACE, epsilon: float = 1.0) -> Plan:
     asked = Request((), epsilon=epsilon, floor=4.0)
-    return plan(trace, requested(trace, Chosen(("start+5m",), ends=False), asked))
+    return protect(trace, requested(trace, Chosen(("start+5m",), ends=False), asked))
 
 
 MADE, OTHER = planned(), planned(epsilon=2.0)
-NOISY = plan(
+NOISY = protect(
     TRACE,
     requested(TRACE, Chosen(("start+5m",), ends=False), Request((), method=Method.NOISE)),
 )
@@ -125,7 +121,7 @@ def test_other_noise_for_the_same_request_is_another_release(ledger: Ledger, pla
 def test_it_is_remembered_before_it_appears(ledger: Ledger, place: Path) -> None:
     output, seen = place / "a.gpx", list[int]()
     with commit(MADE, ledger) as receipt:
-        assert not receipt.published.further
+        assert not receipt.further
         seen.append(records(ledger))
         with receipt.staged(output, overwrite=False) as put:
             assert not output.exists()

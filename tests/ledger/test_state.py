@@ -16,10 +16,11 @@ from trailveil.files.output import check_output, make_private, write_atomically
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.randomness import derive
 from trailveil.ledger import Ledger, open_ledger
-from trailveil.ledger.protecting import publish, requested, seed_of, whole_of
+from trailveil.ledger.commit import publish, seed_of, whole_of
 from trailveil.ledger.recorded import unpacked
 from trailveil.release.drawing import noise_of
-from trailveil.release.plan import Plan, plan
+from trailveil.release.plan import Plan
+from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
 from trailveil.traces.formats import read
 from trailveil.traces.selection import Chosen
@@ -65,7 +66,7 @@ def test_a_copy_of_the_state_folder_and_the_release_give_the_recording_back_to_n
     """
     ledger = open_ledger(tmp_path / "state")
     trace = ride(60, 20.0)
-    made = plan(trace, requested(trace, Chosen(("start+10m",), ends=False), NOISE))
+    made = protect(trace, requested(trace, Chosen(("start+10m",), ends=False), NOISE))
     publish(made, ledger, tmp_path / "a.gpx")
     recorded = read(tmp_path / "a.gpx").positions
     shutil.copytree(ledger.folder, tmp_path / "copy")
@@ -89,7 +90,7 @@ def test_a_copy_of_the_state_folder_and_the_release_give_the_recording_back_to_n
 def test_a_guess_of_all_but_the_place_can_be_tried_only_slowly(tmp_path: Path) -> None:
     """A request is known by what a guess of the whole recording gives, after scrypt."""
     ledger, trace = open_ledger(tmp_path / "state"), ride(60, 20.0)
-    made = plan(trace, requested(trace, Chosen(("start+10m",), ends=False), NOISE))
+    made = protect(trace, requested(trace, Chosen(("start+10m",), ends=False), NOISE))
     publish(made, ledger, tmp_path / "a.gpx")
     whole = whole_of(made, None)
     with ledger.open() as book:

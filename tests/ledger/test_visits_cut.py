@@ -13,13 +13,14 @@ from tests.rides import ride, written
 from trailveil.cli import cli
 from trailveil.errors import TrailveilError
 from trailveil.ledger import Ledger, open_ledger
+from trailveil.ledger.commit import Receipt, known_places, publish
 from trailveil.ledger.place_accounts import places_told
-from trailveil.ledger.places import Place, designed, save_places, shared_noise, visited
-from trailveil.ledger.protecting import known_places, publish, requested
-from trailveil.ledger.published import Published
+from trailveil.ledger.places import save_places
 from trailveil.privacy.adversaries import Named
 from trailveil.release.cutting import at_one_place, reckoned_together
-from trailveil.release.plan import Plan, plan
+from trailveil.release.places import Place, designed, shared_noise, visited
+from trailveil.release.plan import Plan
+from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
 from trailveil.traces.formats import read
 from trailveil.traces.selection import Chosen, Stretch
@@ -57,11 +58,11 @@ def ledger(tmp_path: Path) -> Ledger:
 
 def released(
     ledger: Ledger, trace: Trace, output: Path, request: Request = RIDE, *, again: bool = False
-) -> tuple[Plan, Published]:
+) -> tuple[Plan, Receipt[Trace]]:
     there = known_places(ledger, trace)
     request = requested(trace, ENDS, request, there)
-    made = plan(trace, request, shared_noise(there, trace, request.method))
-    return made, publish(made, ledger, output, there=there, again=again)
+    plan = protect(trace, request, places=there)
+    return plan, publish(plan, ledger, output, again=again)
 
 
 def test_as_many_visits_as_were_stated_tell_at_most_its_epsilon(
@@ -103,14 +104,14 @@ def test_what_a_cut_of_a_place_releases_is_as_it_was_recorded(
     trace = out(0)
     made, done = released(ledger, trace, tmp_path / "a.gpx")
     assert made.mechanism.noise_trace == 0
-    drawn, _ = done.traces
+    drawn = done.drawn
     assert np.array_equal(drawn.positions, trace.positions[made.mechanism.rows])
 
 
 def test_a_withheld_place_is_cut_for_as_long_at_least() -> None:
     trace = out(0)
     (there,) = visited(trace, [replace(HOME, withhold=1200.0)], bytes(32), {})
-    made = plan(trace, requested(trace, ENDS, RIDE, [there]))
+    made = protect(trace, requested(trace, ENDS, RIDE, [there]))
     assert made.findings[0].cut == 1200
 
 
@@ -152,8 +153,11 @@ def test_both_ends_at_one_place_are_reckoned_together(ledger: Ledger, tmp_path: 
     assert done.account is not None
     assert 0.99 < done.account.one_place <= 1.0
     stated = requested(loop(), Chosen(("start", "end"), returns=False, ends=False), RIDE)
-    assert [one.together for one in plan(loop(), stated).findings] == [1, 1]
-    assert [one.together for one in plan(out(1), requested(out(1), ENDS, RIDE)).findings] == [1, 1]
+    assert [one.together for one in protect(loop(), stated).findings] == [1, 1]
+    assert [one.together for one in protect(out(1), requested(out(1), ENDS, RIDE)).findings] == [
+        1,
+        1,
+    ]
 
 
 def test_what_is_reckoned_together_is_at_the_place_of_both_ends() -> None:
@@ -214,7 +218,9 @@ def test_what_one_cut_hides_and_another_does_not_counts_as_all(
         all_three = Chosen(("start", "start+30m", "end"), returns=False, ends=False)
         order = (middle, requested(loop(), all_three, replace(RIDE, radius=50.0)))
     for name, asked in zip("ab", order, strict=True):
-        found = publish(plan(loop(), asked), ledger, tmp_path / f"{name}.gpx", again=True).account
+        found = publish(
+            protect(loop(), asked), ledger, tmp_path / f"{name}.gpx", again=True
+        ).account
         assert found is not None
         assert (found.one_place > 1e9) == (found.times > 1e9) == (name == "b")
 

@@ -15,9 +15,9 @@ from trailveil.designer.window import WindowNoise, window_noise
 from trailveil.errors import NoRoom
 from trailveil.files.output import write_atomically
 from trailveil.ledger import user_ledger
-from trailveil.ledger.protecting import cache_of, planned
 from trailveil.release import design_cache
 from trailveil.release.design_cache import DesignCache
+from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
 from trailveil.traces.selection import Stretch
 
@@ -185,10 +185,10 @@ def test_a_release_uses_what_its_ledger_keeps(made: list[float]) -> None:
     trace = ride(60)
     part = Stretch("the end", int(trace.times[-1]), int(trace.times[-1]))
     request = Request((part,), radius=150.0, method=Method.NOISE, who=())
-    cache = cache_of(user_ledger())
-    first = planned(trace, request, cache=cache)
+    cache = DesignCache.of(user_ledger().folder, user_ledger().key)
+    first = protect(trace, request, cache=cache)
     table.forget()
-    second = planned(trace, request, cache=cache)
+    second = protect(trace, request, cache=cache)
     assert len(made) == 1
     assert np.array_equal(first.mechanism.factor, second.mechanism.factor)
     assert first.designs[0].proof == second.designs[0].proof

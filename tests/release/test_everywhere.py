@@ -19,7 +19,7 @@ from trailveil.release.request import DEFAULT_KERNEL, Method, Request
 
 
 @pytest.fixture(scope="module")
-def made() -> Plan:
+def plan() -> Plan:
     return plan_everywhere(ride(200, 10.0), Request((), method=Method.EVERYWHERE))
 
 

@@ -13,12 +13,13 @@ from tests.rides import ride
 from trailveil.errors import Refused
 from trailveil.gp.kernels import IntegratedOU
 from trailveil.ledger import open_ledger
-from trailveil.ledger.protecting import seed_of, whole_of
+from trailveil.ledger.commit import seed_of, whole_of
 from trailveil.privacy.adversaries import DEFAULT, Named
 from trailveil.release.drawing import draw
 from trailveil.release.everywhere import plan_everywhere
 from trailveil.release.kept import AROUND, EDGES, left_out, with_fields_left_out
-from trailveil.release.plan import Plan, identity, plan
+from trailveil.release.plan import Plan, identity
+from trailveil.release.protect import protect
 from trailveil.release.request import KNOWS_PATH, Method, Request
 from trailveil.traces.selection import Stretch
 from trailveil.traces.trace import NANOSECONDS, Trace
@@ -37,7 +38,7 @@ def at(row: int, last: int | None = None) -> Stretch:
 def planned(
     trace: Trace, *stretches: Stretch, withhold: float | None = None, method: Method = Method.NOISE
 ) -> Plan:
-    return plan(trace, Request(stretches, withhold=withhold, method=method))
+    return protect(trace, Request(stretches, withhold=withhold, method=method))
 
 
 WITH, WITHOUT = planned(TRACE, at(90)), planned(BARE, at(90))
@@ -143,7 +144,7 @@ def test_who_reads_the_path_from_the_fields_is_left_with_what_is_said(accuracy: 
 def test_noise_that_is_not_made_against_who_knows_the_path_is_refused() -> None:
     for who in ((Named.PLAIN,), tuple(one for one in DEFAULT if one is not Named.PATH)):
         with pytest.raises(Refused, match="add --adversary path, or leave --keep out"):
-            plan(TRACE, Request((at(90),), who=who, method=Method.NOISE))
+            protect(TRACE, Request((at(90),), who=who, method=Method.NOISE))
         assert with_fields_left_out(BARE, [at(90)], who, FIRST) is BARE
 
 

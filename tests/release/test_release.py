@@ -18,7 +18,8 @@ from trailveil.privacy.adversaries import Named
 from trailveil.privacy.guarantee import CIRCLE_68
 from trailveil.privacy.mechanism import Mechanism, no_noise
 from trailveil.release.drawing import draw, noise_of, on_lattice
-from trailveil.release.plan import Plan, identity, plan
+from trailveil.release.plan import Plan, identity
+from trailveil.release.protect import protect
 from trailveil.release.request import HAS_THE_REST, Method, Request
 from trailveil.traces.projection import MICRO, Frame
 from trailveil.traces.selection import Stretch
@@ -40,7 +41,7 @@ def protected(trace: Trace = TRACE) -> tuple[Stretch, ...]:
 NOISE = Request(protected(), method=Method.NOISE)
 # Of short recordings something is left only where people are quick, or promises small.
 DRIVE: dict[str, Any] = {"floor": 3.6, "middle": 2.5}
-MADE = plan(TRACE, NOISE)
+MADE = protect(TRACE, NOISE)
 
 
 def seed(number: int) -> bytes:
@@ -83,7 +84,7 @@ def test_the_covariance_of_noises_is_gamma() -> None:
 @pytest.mark.slow
 def test_the_covariance_of_what_is_released_is_gamma() -> None:
     trace = ride(6, 60.0)
-    made = plan(trace, replace(NOISE, stretches=(stretch(trace, 1, 3),)))
+    made = protect(trace, replace(NOISE, stretches=(stretch(trace, 1, 3),)))
     moved = []
     for i in range(2_000):
         _, grid = draw(made, seed(i))
@@ -138,7 +139,7 @@ def test_a_seed_gives_one_release_and_another_seed_another() -> None:
 
 def test_protected_places_have_moved_and_the_rest_not() -> None:
     trace = ride(200, 60.0)
-    made = plan(trace, replace(NOISE, stretches=(stretch(trace, 0, 1),)))
+    made = protect(trace, replace(NOISE, stretches=(stretch(trace, 0, 1),)))
     released, _ = draw(made, SEED)
     moved = np.hypot(*((made.frame.to_lattice(released.positions) - made.lattice) / MICRO).T)
     assert np.all(moved[:3] > 10)
@@ -148,7 +149,7 @@ def test_protected_places_have_moved_and_the_rest_not() -> None:
 
 
 def test_a_cut_leaves_the_rest_exactly_as_it_was() -> None:
-    made = plan(TRACE, Request(protected(), **DRIVE))
+    made = protect(TRACE, Request(protected(), **DRIVE))
     released, _ = draw(made, SEED)
     rows = made.mechanism.rows
     assert released.positions.tobytes() == TRACE.positions[rows].tobytes()
@@ -165,7 +166,7 @@ def test_a_cut_leaves_the_rest_exactly_as_it_was() -> None:
 @pytest.mark.parametrize(("asked", "around"), [(0.0, 3), (40.0, 3), (60.0, 3), (105.0, 5)])
 def test_withheld_fixes_are_not_released(asked: float, around: int) -> None:
     """What is asked for counts from the part; the minute in which it may really begin goes, too."""
-    made = plan(TRACE, replace(NOISE, withhold=asked))
+    made = protect(TRACE, replace(NOISE, withhold=asked))
     away = np.zeros(60, dtype=np.bool_)
     away[: 1 + around] = away[59 - around :] = away[20 - around : 36 + around] = True
     assert np.array_equal(~np.asarray(made.mechanism.released), away)
@@ -190,7 +191,7 @@ PROMISES: dict[str, Request] = {
 @pytest.mark.parametrize("name", PROMISES)
 def test_every_finding_keeps_its_promise(name: str) -> None:
     request = PROMISES[name]
-    made = plan(TRACE, request)
+    made = protect(TRACE, request)
     assert (made.mechanism.noise_trace > 0) == (request.method is not Method.CUT)
     for finding in made.findings:
         assert finding.guarantee.epsilon <= request.epsilon * (1 + 1e-9)
@@ -218,8 +219,8 @@ def test_the_design_does_not_depend_on_where_and_when(
         positions=TRACE.positions - TRACE.positions[0] + [north, east],
         times=TRACE.times + later * NANOSECONDS,
     )
-    made = plan(trace, replace(NOISE, stretches=(stretch(trace, 20, 35),)))
-    expected = plan(TRACE, replace(NOISE, stretches=(stretch(TRACE, 20, 35),)))
+    made = protect(trace, replace(NOISE, stretches=(stretch(trace, 20, 35),)))
+    expected = protect(TRACE, replace(NOISE, stretches=(stretch(TRACE, 20, 35),)))
     assert np.array_equal(made.mechanism.factor, expected.mechanism.factor)
     assert made.findings[0].guarantee == expected.findings[0].guarantee
 
@@ -229,7 +230,7 @@ def test_the_design_does_not_depend_on_where_and_when(
 def test_more_withheld_is_never_less_private(one: float, other: float) -> None:
     less, more = sorted((one, other))
     wide = Request((stretch(TRACE, 30, 30),), epsilon=1e6, **DRIVE)
-    found = [plan(TRACE, replace(wide, withhold=around)) for around in (less, more)]
+    found = [protect(TRACE, replace(wide, withhold=around)) for around in (less, more)]
     before, after = (made.findings[0].guarantee.mu for made in found)
     assert after <= before * (1 + 1e-9)
     assert found[0].mechanism.noise_trace == found[1].mechanism.noise_trace == 0
@@ -255,7 +256,7 @@ REFUSED = {
 def test_what_cannot_be_released(name: str) -> None:
     request, error, message = REFUSED[name]
     with pytest.raises(error, match=message):
-        plan(TRACE, request)
+        protect(TRACE, request)
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf"), 1e300])
@@ -346,10 +347,10 @@ GAPS = {
 def test_times_of_every_kind(name: str) -> None:
     trace = GAPS[name]
     ends = (stretch(trace, 0, 0), stretch(trace, -1, -1))
-    made = plan(trace, replace(NOISE, stretches=ends))
+    made = protect(trace, replace(NOISE, stretches=ends))
     assert all(finding.guarantee.epsilon <= 1 + 1e-9 for finding in made.findings)
     assert len(draw(made, SEED)[0]) == len(trace)
-    whole = plan(trace, replace(NOISE, stretches=(stretch(trace, 0, -1),)))
+    whole = protect(trace, replace(NOISE, stretches=(stretch(trace, 0, -1),)))
     assert whole.findings[0].guarantee.epsilon <= 1 + 1e-9
 
 
@@ -357,21 +358,21 @@ def test_times_of_every_kind(name: str) -> None:
 def test_a_stay_between_two_fixes(method: Method) -> None:
     begin = int(TRACE.times[30]) + NANOSECONDS
     part = Stretch("x", begin, begin + 10 * NANOSECONDS)
-    made = plan(TRACE, Request((part,), method=method, **DRIVE))
+    made = protect(TRACE, Request((part,), method=method, **DRIVE))
     assert made.findings[0].fixes == 0
     assert made.findings[0].guarantee.epsilon == pytest.approx(1, rel=0.01)
 
 
 def test_metres_can_be_asked_for_in_place_of_epsilon() -> None:
     for request in (replace(NOISE, leave=120.0), Request(protected(), leave=50.0, **DRIVE)):
-        made = plan(TRACE, request)
+        made = protect(TRACE, request)
         left = [
             CIRCLE_68 * exposure.posterior for part in made.findings for exposure in part.exposures
         ]
         assert min(left) == pytest.approx(request.leave, rel=0.01)
         assert min(left) >= (request.leave or 0) * (1 - 1e-9)
     with pytest.raises(Refused, match=r"metres to leave must be below 1\d\d with noise, got more"):
-        plan(TRACE, replace(NOISE, leave=400.0))
+        protect(TRACE, replace(NOISE, leave=400.0))
 
 
 def test_metres_are_true_metres_where_the_frame_has_longer_ones() -> None:

@@ -25,11 +25,10 @@ from trailveil.cli.waiting import waiting
 from trailveil.errors import Refused
 from trailveil.files.source import named
 from trailveil.ledger import user_ledger
-from trailveil.ledger.places import shared_noise
-from trailveil.ledger.protecting import known_places, requested
-from trailveil.release.common import Common
-from trailveil.release.everywhere import plan_everywhere
-from trailveil.release.plan import Plan, plan, released_rows, with_common
+from trailveil.ledger.commit import known_places
+from trailveil.release.places import Visited, shared_noise
+from trailveil.release.plan import released_rows
+from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
 from trailveil.report.attacks import attacks_record
 from trailveil.traces.formats import read
@@ -50,10 +49,9 @@ def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str,
     trace, _ = load(original, zone=None if options["assume_utc"] else options["zone"], **asked)
     wanted = requested_of(options)
     everywhere = wanted.method is Method.EVERYWHERE
-    there = known_places(user_ledger(), trace)
-    request = wanted if everywhere else requested(trace, selected(options), wanted, there)
-    common = shared_noise(there, trace, request.method)
-    if there and not everywhere and not request.stretches:
+    visited = known_places(user_ledger(), trace)
+    request = wanted if everywhere else requested(trace, selected(options), wanted, visited)
+    if visited and not everywhere and not request.stretches:
         raise Refused(
             "an attack must be on parts that have noise of their own, got none but places with "
             "names: attacks on these are over all rides (docs/recurring-places.md); plain audit "
@@ -66,9 +64,10 @@ def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str,
         streets = streets_near(options["streets"], file.frame, trace.positions)
     beside: dict[str, Any] = {"tracks": tracks, "streets": streets}
     made, places = None, None
-    if _may_be_of(request, trace, file, common):
+    if _may_be_of(request, trace, file, visited):
         with waiting(f"designing noise for {len(trace)} fixes"):
-            made = _planned(trace, request, common)
+            # What it shares with other releases is drawn anew like the rest.
+            made = replace(protect(trace, request, places=visited), common=())
         places = file.as_designed(made.mechanism.rows)
     if made is None or places is None:
         with waiting("attacking"):
@@ -96,18 +95,10 @@ def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str,
     return attacks_record(outcomes, audits, file_as_designed(made, places))
 
 
-def _planned(trace: Trace, request: Request, common: Sequence[Common]) -> Plan:
-    """The release as it was designed; what it shares with others is drawn anew like the rest."""
-    if request.method is Method.EVERYWHERE:
-        made = with_common(plan_everywhere(trace, request), common)
-    else:
-        made = plan(trace, request, common)
-    return replace(made, common=())
-
-
-def _may_be_of(request: Request, trace: Trace, file: Aligned, common: Sequence[Common]) -> bool:
+def _may_be_of(request: Request, trace: Trace, file: Aligned, visited: Sequence[Visited]) -> bool:
     """Whether a file may be of a design, by which fixes it has: known before it is designed."""
     try:
+        common = shared_noise(visited, trace, request.method)
         released = released_rows(trace, request, common)
     except Refused:
         return False

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from trailveil.ledger.accounting import Account
-from trailveil.ledger.places import Place, Visited
 from trailveil.privacy.exposure import TrackExposure
 from trailveil.privacy.guarantee import CIRCLE_68, Guarantee, mu_for
 from trailveil.release.cutting import way, withheld
 from trailveil.release.halving import leaving_half
+from trailveil.release.places import Place, Visited
 from trailveil.release.plan import Finding, Plan
 from trailveil.release.prices import Price
 from trailveil.release.request import Request
@@ -179,7 +179,7 @@ def _adversaries(plan: Plan, there: Sequence[Visited]) -> list[str]:
     if plan.everywhere:
         return everywhere.adversaries(plan)
     if not plan.findings:
-        return list(dict.fromkeys(x.adversary for one in there for x in one.place.noise.left))
+        return list(dict.fromkeys(x.adversary for one in there for x in one.place.noise.exposures))
     return list(
         dict.fromkeys(exposure.adversary for part in plan.findings for exposure in part.exposures)
     )

@@ -26,7 +26,8 @@ from trailveil.privacy.guarantee import CIRCLE_68
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior
 from trailveil.privacy.secrets import Secret
-from trailveil.release.plan import Plan, plan
+from trailveil.release.plan import Plan
+from trailveil.release.protect import protect
 from trailveil.release.request import STRANGER, Method, Request
 from trailveil.traces.selection import Stretch
 
@@ -37,7 +38,7 @@ WITHIN = 5 / (2 * COUNT**0.5)
 
 
 @pytest.fixture(scope="module")
-def made() -> Plan:
+def plan() -> Plan:
     """An hour with a stay of ten minutes, judged for the whole default set."""
     trace = ride(121, 30.0, still=(50, 70))
     return designed(trace, 50, 70, bumps(trace.seconds, 1800.0))
@@ -125,7 +126,7 @@ def test_holes_of_parts_that_are_near_are_taken_together() -> None:
     trace = ride(121, 30.0)
     parts = tuple(Stretch("x", int(trace.times[i]), int(trace.times[i])) for i in (40, 80))
     request = Request(parts, 1.0, withhold=120.0)
-    made = plan(trace, request)
+    made = protect(trace, request)
     made = replace(made, request=replace(request, radius=200.0))  # parts that are near each other
     found = list(attacked(made, ["holes"], effort=Effort(100, 2)))
     assert [one.verdict for one in found] == [Verdict.NOT_PROMISED] * 2

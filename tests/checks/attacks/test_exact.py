@@ -36,7 +36,8 @@ from trailveil.gp.kernels import Constant, IntegratedOU, White
 from trailveil.privacy.adversaries import Named
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.secrets import Secret
-from trailveil.release.plan import Plan, plan
+from trailveil.release.plan import Plan
+from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
 from trailveil.report.warnings import warnings
 from trailveil.traces.projection import MICRO
@@ -83,7 +84,7 @@ def planned(name: str) -> Plan:
     trace = KINDS[name].recording()
     at = int(trace.times[len(trace) // 2])
     stated = Stretch("stated", at, at)
-    return plan(trace, Request((stated,), method=Method.NOISE, who=(Named.PLAIN,)))
+    return protect(trace, Request((stated,), method=Method.NOISE, who=(Named.PLAIN,)))
 
 
 def errors(plan: Plan, mechanism: Mechanism, attack: Attack) -> FloatArray | None:
@@ -139,7 +140,7 @@ def test_repeats_where_somebody_stands_still_are_hidden() -> None:
     """
     trace = ride(600, 6.0, seed=3, still=(250, 350))
     part = Stretch("stay", int(trace.times[250]), int(trace.times[350]))
-    made = plan(trace, Request((part,), method=Method.NOISE))
+    made = protect(trace, Request((part,), method=Method.NOISE))
     moves = IntegratedOU(3.0, 60.0) + Constant(3000.0)
     at = np.arange(600)
     at[250:351] = 250
@@ -153,7 +154,7 @@ def test_repeats_where_somebody_stands_still_are_hidden() -> None:
 def test_nothing_exact_is_found_in_an_ordinary_ride() -> None:
     trace = ride(600, 6.0, seed=2)
     at = int(trace.times[300])
-    made = plan(trace, Request((Stretch("stated", at, at),), method=Method.NOISE))
+    made = protect(trace, Request((Stretch("stated", at, at),), method=Method.NOISE))
     assert made.grid.step == 0
     bare = replace(made.mechanism, independent=None)
     nothing = (on_a_grid, repeating, going_straight, smoothed)
@@ -175,7 +176,7 @@ def test_who_looks_for_a_filter(independent: bool, least: float, most: float) ->
     times = trace.seconds
     at = int(trace.times[300])
     stated = (Stretch("stated", at, at),)
-    made = plan(trace, Request(stated, method=Method.NOISE, who=(Named.PLAIN,)))
+    made = protect(trace, Request(stated, method=Method.NOISE, who=(Named.PLAIN,)))
     moves = IntegratedOU(made.request.slowest.speed, 60.0)
     random = np.random.default_rng(2)
     root = np.linalg.cholesky(moves(times, times) + 4.0 * np.eye(600))

@@ -20,7 +20,7 @@ from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.secrets import Secret
-from trailveil.release.plan import plan
+from trailveil.release.protect import protect
 from trailveil.release.request import DEFAULT_KERNEL, Method, Request
 from trailveil.traces.selection import Stretch
 from trailveil.traces.streets.network import Network, network
@@ -69,7 +69,7 @@ def test_a_map_undoes_the_designed_noise_and_not_a_cut() -> None:
     ride = as_trace(*town_ride(TOWN, 100))
     begin = int(ride.times[0])
     asked = Request((Stretch("start", begin, begin),), method=Method.NOISE)
-    designed = plan(ride, asked)
+    designed = protect(ride, asked)
     promised = designed.findings[0].deviation
     found = errors(designed.mechanism, 0.0, range(100, 108))
     assert promised == pytest.approx(158.3, abs=0.1)
@@ -146,7 +146,7 @@ def test_a_map_is_asked_for() -> None:
     begin = int(ride.times[0])
     asked = Request((Stretch("x", begin, begin),), leave=238.0, floor=1.0)
     with pytest.raises(InvalidValue, match="map must have a street network"):
-        list(attacked(plan(ride, asked), ["map"]))
+        list(attacked(protect(ride, asked), ["map"]))
 
 
 def test_a_cut_is_reported_as_held() -> None:
@@ -154,7 +154,7 @@ def test_a_cut_is_reported_as_held() -> None:
     ride = as_trace(*town_ride(TOWN, 100))
     begin = int(ride.times[0])
     asked = Request((Stretch("x", begin, begin),), leave=238.0, floor=1.0)
-    made = plan(ride, asked)
+    made = protect(ride, asked)
     random = np.random.default_rng(5)
     effort = Effort(100, 10)
     (one,) = attacked(made, ["map"], streets=TOWN, effort=effort, generator=random)

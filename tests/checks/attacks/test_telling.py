@@ -149,7 +149,7 @@ def test_draws_that_prove_nothing_are_refused() -> None:
 
 
 @pytest.fixture(scope="module")
-def made() -> Plan:
+def plan() -> Plan:
     trace = ride(41, 60.0, still=(16, 24))
     return designed(trace, 16, 24, bumps(trace.seconds, 1200.0), (Named.PLAIN, Named.STILL))
 
