@@ -133,7 +133,9 @@ def test_every_visit_of_every_ride_is_moved_by_the_same(ledger: Ledger) -> None:
         made = planned(ledger, trace)
         assert [stretch.label for stretch in made.request.stretches] == ["the end"]
         made = protect(trace, replace(made.request, stretches=()), places=made.visited)
-        assert np.all(made.mechanism.beside[:9] == 4.0)  # of each release, besides what is common
+        assert np.all(
+            made.mechanism.independent_variances[:9] == 4.0
+        )  # of each release, besides what is common
         made = replace(made, mechanism=replace(made.mechanism, independent=None))
         assert [one.place.name for one in made.visited] == ["home"]
         (noise,) = made.common
@@ -184,7 +186,7 @@ def test_the_report_of_a_place_says_that_its_times_were_chosen_by_place(ledger: 
     trace = ride(30, 20.0, still=(0, 29), begin=1_715_672_400, at=AT)
     made = planned(ledger, trace)
     assert made.findings == ()
-    found = record(made, None, output="a.gpx", there=made.visited)
+    found = record(made, None, output="a.gpx", visits=made.visited)
     told = " ".join(found["warnings"])
     assert "a figure there and not a guarantee" in told
     assert "made against who learns" not in told  # which is said of the place itself

@@ -54,16 +54,16 @@ def demo(output: Path | None, *, as_json: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="trailveil-") as state:
         publish(plan, open_ledger(Path(state)), released, overwrite=True)
     utc, instead = ZoneInfo("UTC"), other_prices(plan)
-    found = record(plan, cleaning, output=named(released), zone=utc, instead=instead)
+    report = record(plan, cleaning, output=named(released), zone=utc, instead=instead)
     if as_json:
-        click.echo(json.dumps(found))
+        click.echo(json.dumps(report))
         return
     options = " ".join(["--no-ends", *(f"--between {begin} {end}" for begin, end in stays)])
     click.echo(
         f"A made-up day: {named(source)}\n{DAY}.\n$ trailveil protect day.gpx {options} --tz UTC\n"
     )
     audit = f"trailveil audit {named(source)} {named(released)} {options} --tz UTC"
-    click.echo(brief(found, audit))
+    click.echo(brief(report, audit))
 
 
 def _folder(output: Path | None) -> Path:

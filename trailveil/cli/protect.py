@@ -81,7 +81,7 @@ def protect(**options: Any) -> None:
     if options["column"] or options["unit"]:
         _protect_readings(source, options)
         return
-    chosen, wanted = selected(options), requested_of(options)
+    chosen, asked = selected(options), requested_of(options)
     key = None if options["key"] is None else load_key(options["key"])
     retiming = retiming_of(options, output)
     trace, cleaning = load(
@@ -100,7 +100,7 @@ def protect(**options: Any) -> None:
     ledger = user_ledger()
     whose = {"subject": options["subject"], "key": key}
     places = known_places(ledger, trace, **whose)
-    request = requested(trace, chosen, wanted, places)
+    request = requested(trace, chosen, asked, places)
     with waiting(f"designing noise for {len(trace)} fixes"):
         check_released(ledger, trace, request, again=options["again"], places=places, **whose)
         plan = protect_parts(trace, request, places=places, cache=_cache(ledger))
@@ -123,12 +123,12 @@ def _audit(output: Path, options: dict[str, Any]) -> str:
     """The command that looks for leaks in the release. It repeats no place that was stated."""
     words = [f"trailveil audit {file_named(options['source'])} {file_named(output)}"]
     words += [f"--{name.replace('_', '-')}" for name in _FLAGS if options[name]]
-    words += [f"--at {shlex.quote(one)}" for one in options["at"]]
+    words += [f"--at {shlex.quote(time)}" for time in options["at"]]
     words += [f"--between {shlex.join(both)}" for both in options["between"]]
     for name, option in (*_SAME, ("zone", "--tz")):
         if was_given(name):
             words.append(f"{option} {options[name]}")
-    words += [f"--keep {one}" for one in options["keep"]]
+    words += [f"--keep {field}" for field in options["keep"]]
     return " ".join(words) + (" and the same --near" if options["near"] else "")
 
 
@@ -145,7 +145,7 @@ def _publish(
     reports = reports_of(options)
     in_full = options["explain"] or options["as_json"] or reports.private
     instead = other_prices(plan, _cache(ledger)) if in_full else ()
-    about: dict[str, Any] = {"retiming": retiming, "keep": options["keep"], "there": plan.visited}
+    about: dict[str, Any] = {"retiming": retiming, "keep": options["keep"], "visits": plan.visited}
     how = {name: options[name] for name in ("again", "subject", "limit")}
     with commit(plan, ledger, key=key, retiming=retiming, **how) as receipt:
         about["further"] = receipt.further

@@ -73,9 +73,9 @@ class Reports:
         if self.public is not None:
             check_output(self.public, *others, overwrite=self.overwrite, what="report")
         if self.private is not None:
-            beside = [*others, *([] if self.public is None else [self.public])]
+            written = [*others, *([] if self.public is None else [self.public])]
             what = "private report"
-            check_output(self.private, *beside, overwrite=self.overwrite, what=what)
+            check_output(self.private, *written, overwrite=self.overwrite, what=what)
 
     @contextlib.contextmanager
     def staged(self, public: bytes | None, private: bytes | None) -> Iterator[Sequence[Put]]:

@@ -76,9 +76,9 @@ def packed(plan: Plan) -> bytes:
         ).reshape(-1, 2),
         "proved": np.array([plan.request.steady, reach_of(plan)]),
     }
-    if np.any(mechanism.beside):
-        arrays["moved"] = mechanism.beside > 0
-        arrays["independent"] = np.array([np.max(mechanism.beside)])
+    if np.any(mechanism.independent_variances):
+        arrays["moved"] = mechanism.independent_variances > 0
+        arrays["independent"] = np.array([np.max(mechanism.independent_variances)])
     if plan.designs:
         parts = [stretch.seconds(plan.trace) for stretch in plan.request.stretches]
         uncertain = plan.request.uncertain

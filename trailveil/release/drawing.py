@@ -54,8 +54,8 @@ def noise_of(mechanism: Mechanism, seed: bytes, axis: str) -> FloatArray:
     total = mechanism.factor @ columns
     if mechanism.floor > 0:
         total = total + np.sqrt(mechanism.floor) * normals(seed, f"{axis} floor", total.size)
-    if np.any(mechanism.beside):
-        deviations = np.sqrt(mechanism.beside)
+    if np.any(mechanism.independent_variances):
+        deviations = np.sqrt(mechanism.independent_variances)
         total = total + deviations * normals(seed, f"{axis} independent", total.size)
     if mechanism.process is not None:
         shape = (total.size, normals_needed(mechanism.process))

@@ -95,7 +95,11 @@ def _chance(ways: FloatArray, parts: FloatArray, sizes: FloatArray) -> float:
 def _spectrum(mechanism: Mechanism, step: float) -> tuple[FloatArray, FloatArray]:
     """Directions (m, r) that have noise, orthonormal, and its deviations (r,) with rounding."""
     rows = mechanism.rows
-    if mechanism.floor == 0 and mechanism.process is None and not np.any(mechanism.beside):
+    if (
+        mechanism.floor == 0
+        and mechanism.process is None
+        and not np.any(mechanism.independent_variances)
+    ):
         axes, sizes, _ = svd(mechanism.factor[rows], full_matrices=False)
         large = sizes > _GRID / 10
         return axes[:, large], sizes[large]

@@ -127,7 +127,7 @@ def _low_rank(mechanism: Mechanism) -> LowRank | None:
     moved = np.any(factor != 0, axis=1)
     if mechanism.process is not None or not np.any(moved):
         return None
-    white = mechanism.floor + float(np.median(mechanism.beside[rows][moved]))
+    white = mechanism.floor + float(np.median(mechanism.independent_variances[rows][moved]))
     return LowRank(mechanism.times[rows], factor, float(np.sqrt(white + _ROUNDED**2)))
 
 

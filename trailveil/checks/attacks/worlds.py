@@ -101,8 +101,8 @@ def noises(
     total = np.swapaxes(weights @ factor.T, -1, -2)
     if mechanism.floor > 0:
         total = total + np.sqrt(mechanism.floor) * generator.standard_normal(total.shape)
-    if np.any(mechanism.beside):
-        deviations = np.sqrt(mechanism.beside[rows])[:, None]
+    if np.any(mechanism.independent_variances):
+        deviations = np.sqrt(mechanism.independent_variances[rows])[:, None]
         total = total + deviations * generator.standard_normal(total.shape)
     if mechanism.process is not None:
         count = 2 * int(np.prod(shape))
