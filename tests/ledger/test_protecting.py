@@ -119,14 +119,14 @@ def test_other_noise_for_the_same_request_is_another_release(ledger: Ledger, pla
 
 
 def test_it_is_remembered_before_it_appears(ledger: Ledger, place: Path) -> None:
-    output, seen = place / "a.gpx", list[int]()
+    output, counts = place / "a.gpx", list[int]()
     with commit(MADE, ledger) as receipt:
         assert not receipt.further
-        seen.append(records(ledger))
+        counts.append(records(ledger))
         with receipt.staged(output, overwrite=False) as put:
             assert not output.exists()
-            receipt.put(put, lambda: seen.append(int(output.exists())))
-    assert seen == [1, 1]
+            receipt.put(put, lambda: counts.append(int(output.exists())))
+    assert counts == [1, 1]
 
 
 def failing(ledger: Ledger, output: Path, failure: BaseException, *, late: bool = False) -> None:
@@ -219,7 +219,7 @@ def test_refusals_name_the_file(place: Path) -> None:
 
 def test_without_a_choice_both_ends_are_protected() -> None:
     stretches = Chosen(returns=False).stretches(TRACE)
-    assert [one.label for one in stretches] == ["the start", "the end"]
+    assert [stretch.label for stretch in stretches] == ["the start", "the end"]
     chosen = Chosen(
         ("end", "end"),
         (("start+1m", "start+3m"), ("start+2m", "start+4m")),
@@ -238,10 +238,10 @@ def test_names_of_outputs(tmp_path: Path) -> None:
     assert default_output(Path("ride")) == Path("ride.private.gpx")
     assert default_output(Path("ride.xml")) == Path("ride.xml.private.gpx")
     assert default_output(Path("ride.json")) == Path("ride.private.json")
-    for name, kept in (("GeoJSON", True), ("Google Timeline", False), ("OwnTracks", False)):
+    for name, is_written in (("GeoJSON", True), ("Google Timeline", False), ("OwnTracks", False)):
         path = tmp_path / "ride.json"
         path.write_bytes(SAMPLES[name])
-        expected = "ride.private.json" if kept else "ride.json.private.gpx"
+        expected = "ride.private.json" if is_written else "ride.json.private.gpx"
         assert default_output(path).name == expected
     for name in (".", "/", ""):
         with pytest.raises(Refused, match="must be a file, got a folder"):

@@ -37,21 +37,21 @@ def made_at(begin: float = 0.0, *, epsilon: float = 1.0, withhold: float | None 
 
 def as_archive(plan: Plan) -> bytes:
     """How an entry was stored when ledgers were of version 1, written again."""
-    own = plan.mechanism.factor[:, : plan.own_columns]
-    rows = np.flatnonzero(np.any(own != 0, axis=1))
+    factor = plan.mechanism.factor[:, : plan.own_columns]
+    rows = np.flatnonzero(np.any(factor != 0, axis=1))
     parts = [(finding.stretch.begin, finding.stretch.end) for finding in plan.findings]
     arrays: dict[str, Any] = {
         "times": plan.trace.times,
         "released": np.asarray(plan.mechanism.released),
         "rows": rows,
-        "factor": own[rows],
+        "factor": factor[rows],
         "floor": np.array([plan.mechanism.floor]),
         "process": np.array([""]),
         "parts": np.array(parts, dtype=np.int64).reshape(-1, 2),
     }
-    for one in plan.visited:
-        arrays[f"root {one.draw.hex()}"] = one.place.noise.root
-        arrays[f"visits {one.draw.hex()}"] = np.array(one.intervals, dtype=np.int64)
+    for visit in plan.visited:
+        arrays[f"root {visit.draw.hex()}"] = visit.place.noise.root
+        arrays[f"visits {visit.draw.hex()}"] = np.array(visit.intervals, dtype=np.int64)
     out = io.BytesIO()
     np.savez_compressed(out, **arrays)
     return out.getvalue()
@@ -62,7 +62,7 @@ def assert_same(stored_release: StoredRelease, other: StoredRelease) -> None:
     assert other.mechanism is not None
     for name in ("times", "factor", "released", "floor"):
         first, second = (
-            np.asarray(getattr(kept.mechanism, name)) for kept in (stored_release, other)
+            np.asarray(getattr(stored.mechanism, name)) for stored in (stored_release, other)
         )
         assert first.tobytes() == second.tobytes(), name
     assert stored_release.times.tobytes() == other.times.tobytes()
@@ -77,43 +77,45 @@ def assert_same(stored_release: StoredRelease, other: StoredRelease) -> None:
 
 @pytest.mark.parametrize("withhold", [None, 45.0])
 def test_an_entry_of_an_earlier_version_says_the_same(withhold: float | None) -> None:
-    made = made_at(withhold=withhold)
-    spans = ((int(made.trace.times[0]), int(made.trace.times[5])),)
-    made = replace(made, visited=(Visited(HOME, spans, bytes(32)),))
-    assert_same(unpacked(packed(made)), unpacked(as_archive(made)))
+    plan = made_at(withhold=withhold)
+    spans = ((int(plan.trace.times[0]), int(plan.trace.times[5])),)
+    plan = replace(plan, visited=(Visited(HOME, spans, bytes(32)),))
+    assert_same(unpacked(packed(plan)), unpacked(as_archive(plan)))
 
 
 @pytest.mark.parametrize("withhold", [None, 45.0])
 def test_independent_noise_comes_back(withhold: float | None) -> None:
-    made = made_at(withhold=withhold)
-    found = unpacked(packed(made)).mechanism
-    assert found is not None
-    assert np.any(made.mechanism.independent_variances)
-    assert np.array_equal(found.independent_variances, made.mechanism.independent_variances)
+    plan = made_at(withhold=withhold)
+    stored = unpacked(packed(plan)).mechanism
+    assert stored is not None
+    assert np.any(plan.mechanism.independent_variances)
+    assert np.array_equal(stored.independent_variances, plan.mechanism.independent_variances)
 
 
 def test_the_noise_of_a_part_takes_some_kilobytes_however_many_fixes() -> None:
     long = ride(4_000, 2.0, seed=3, begin=1_715_672_400, at=AT)
     designed = protect(long, requested(long, Chosen(("start+5m",), ends=False), made_at().request))
-    found = packed(designed)
-    assert len(found) < 10 * len(long) + 16_000 < designed.mechanism.factor.nbytes / 10
-    kept = unpacked(found).mechanism
-    assert kept is not None
-    assert kept.factor.tobytes() == designed.mechanism.factor.tobytes()
+    stored = packed(designed)
+    assert len(stored) < 10 * len(long) + 16_000 < designed.mechanism.factor.nbytes / 10
+    mechanism = unpacked(stored).mechanism
+    assert mechanism is not None
+    assert mechanism.factor.tobytes() == designed.mechanism.factor.tobytes()
 
 
 @pytest.mark.parametrize("withhold", [None, 45.0])
 def test_a_plan_is_restored_from_what_is_sent(withhold: float | None) -> None:
-    made = made_at(withhold=withhold)
-    plain, whole = bare(made), packed(made)
+    whole_plan = made_at(withhold=withhold)
+    plain, whole = bare(whole_plan), packed(whole_plan)
     assert plain.mechanism.factor.size == 0
     plan = restored(plain, whole)
     for name in ("times", "factor", "released"):
-        first, second = (np.asarray(getattr(one.mechanism, name)) for one in (plan, made))
+        first, second = (
+            np.asarray(getattr(designed.mechanism, name)) for designed in (plan, whole_plan)
+        )
         assert first.tobytes() == second.tobytes(), name
-    assert np.array_equal(plan.trace.times, made.trace.times)
+    assert np.array_equal(plan.trace.times, whole_plan.trace.times)
     assert not plan.trace.positions.any()
-    assert plan.findings == made.findings
+    assert plan.findings == whole_plan.findings
 
 
 @pytest.mark.slow
@@ -122,8 +124,8 @@ def test_what_is_sent_is_counted_as_the_plan_is(tmp_path: Path, limit: float | N
     """Releases that overlap, and ones beside them; without a limit, each total is of it alone."""
     ledgers = [open_ledger(tmp_path / name) for name in ("whole", "sent")]
     plans = [made_at(), made_at(86_400.0), made_at(765.0, epsilon=0.5)]
-    for number, made in enumerate(plans):
-        whole = countable(made, b"")
+    for number, plan in enumerate(plans):
+        whole = countable(plan, b"")
         rows = []
         for ledger, release, nearby in (
             (ledgers[0], whole, True),
