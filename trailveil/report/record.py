@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from trailveil.ledger.accounting import Account
-from trailveil.ledger.places import Place, Visited
 from trailveil.privacy.exposure import TrackExposure
 from trailveil.privacy.guarantee import CIRCLE_68, Guarantee, mu_for
 from trailveil.release.cutting import way, withheld
 from trailveil.release.halving import leaving_half
+from trailveil.release.places import Place, Visited
 from trailveil.release.plan import Finding, Plan
 from trailveil.release.prices import Price
 from trailveil.release.request import Request
@@ -187,7 +187,7 @@ def _adversaries(plan: Plan, visits: Sequence[Visited]) -> list[str]:
         return everywhere.adversaries(plan)
     if not plan.findings:
         return list(
-            dict.fromkeys(x.adversary for visited in visits for x in visited.place.noise.left)
+            dict.fromkeys(x.adversary for visited in visits for x in visited.place.noise.exposures)
         )
     return list(
         dict.fromkeys(exposure.adversary for part in plan.findings for exposure in part.exposures)
