@@ -14,10 +14,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from trailveil.errors import InvalidValue, Unavailable
-from trailveil.gp.gaussian import FloatArray, System, cholesky_factor, cholesky_solve, dense_system
+from trailveil.gp.gaussian import (
+    DenseSystem,
+    FloatArray,
+    cholesky_factor,
+    cholesky_solve,
+    dense_system,
+)
 from trailveil.gp.kernels import Kernel, latent, split, stopped
 from trailveil.gp.statespace import is_markov
-from trailveil.privacy.markov import markov_system
+from trailveil.privacy.markov import MarkovSystem, markov_system
 from trailveil.privacy.prior import noise_variance
 
 Window = tuple[float, float]
@@ -63,7 +69,8 @@ def information(
     seen[:, 0] = 1.0
     seen[ties.size :, 1] = 1.0
     seen[ties.size :, 2:] = factor
-    told = seen.T @ system.solve(seen)
+    white_columns = system.whitened(seen)
+    told = white_columns.T @ white_columns
     found = told[1:, 1:] - np.outer(told[1:, 0], told[0, 1:]) / told[0, 0]
     found = (found + found.T) / 2
     drawn = cholesky_factor(found[1:, 1:] + np.eye(factor.shape[1]))
@@ -72,7 +79,7 @@ def information(
 
 def _system(
     kernel: Kernel, moments: FloatArray, windows: Sequence[Window], variances: FloatArray
-) -> System:
+) -> DenseSystem | MarkovSystem:
     smooth = latent(kernel)
     base = None if smooth is None else split(smooth)[0]
     still = None if base is None else base.warp(stopped(windows))

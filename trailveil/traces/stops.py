@@ -147,7 +147,12 @@ def _stay_at_start(
 def _still_until(seconds: NDArray[np.float64], metres: NDArray[np.float64]) -> int:
     """The last fix of those that stay near one of the first fixes for a while; 0 where none do."""
     last, latest = 0, min(STILL_BEGINS, seconds[-1] / 4)
-    for anchor in np.flatnonzero(seconds <= latest):
+    anchors = np.flatnonzero(seconds <= latest)
+    # Who is gone when the moment has passed has not stood still for it.
+    passed = np.searchsorted(seconds, seconds[anchors] + (STILL_FOR - 1e-3))
+    anchors, passed = anchors[passed < seconds.size], passed[passed < seconds.size]
+    near = np.hypot(*(metres[passed] - metres[anchors]).T) <= STILL_WITHIN
+    for anchor in anchors[near]:
         away = np.hypot(*(metres[anchor:] - metres[anchor]).T) > STILL_WITHIN
         until = anchor + (int(np.argmax(away)) if away.any() else away.size) - 1
         if seconds[until] - seconds[anchor] >= STILL_FOR:
@@ -208,8 +213,10 @@ def _together(
     for more in range(1, min(_PIECES, len(places))):
         apart = np.hypot(*(places[more:] - places[:-more]).T)
         near = near[:-1] & near[1:] & (apart <= within)
+        if not near.any():
+            break
         window = np.flatnonzero(near & (last[more:] - first[:-more] >= lasts))
-        for step in range(more):
+        for step in range(more if window.size else 0):
             found[window + step] = True
     return found
 
