@@ -208,7 +208,7 @@ def _together(
 
     Windows of more pieces than the shortest stay can have are unions of windows that have so many.
     """
-    found = np.zeros(max(len(places) - 1, 0), dtype=np.bool_)
+    begun = np.zeros(len(places), dtype=np.intp)  # windows that begin at a piece, less those over
     near = np.ones(len(places), dtype=np.bool_)
     for more in range(1, min(_PIECES, len(places))):
         apart = np.hypot(*(places[more:] - places[:-more]).T)
@@ -216,9 +216,9 @@ def _together(
         if not near.any():
             break
         window = np.flatnonzero(near & (last[more:] - first[:-more] >= lasts))
-        for step in range(more if window.size else 0):
-            found[window + step] = True
-    return found
+        begun[window] += 1
+        begun[window + more] -= 1
+    return np.cumsum(begun)[:-1] > 0
 
 
 def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:

@@ -117,7 +117,8 @@ class Trace:
     on what was mended in the recording, and on what was left out. timed: whether its times are
     written. seconds: (n,) since the first fix.
 
-    The arrays are read-only: copies, unless nobody can write to those that are given. Raises InvalidValue where any of this does not hold.
+    The arrays are read-only: copies, unless nobody can write to those that are given. Raises
+    InvalidValue where any of this does not hold.
     """
 
     times: NDArray[np.int64]
