@@ -8,8 +8,8 @@ have in common (the paper, corollary 3.4.1). Then
 as for one release, and epsilon, odds and the rest follow from this L and from nothing else.
 
 - The same recording twice: all of it is shared, its measurement noise too. Equal to one release
-  with the parallel sum of the two noises (trailveil.gp.parallel): for two different designs of low
-  rank that is no noise at all, and everything is disclosed.
+  with the parallel sum of the two noises: for two different designs of low rank that is no noise
+  at all, and everything is disclosed.
 - Overlapping recordings, or some fixes withheld in one: so wherever they have a fix in common.
 - Another device at the same moments: the truth is shared, the measurement noise is its own.
 - Far apart in time: what the kernel remembers. An RBF prior forgets, a periodic one does not.
