@@ -50,20 +50,20 @@ def demo(output: Path | None, *, as_json: bool) -> None:
     trace, cleaning = load(source)
     request = requested(trace, Chosen((), stays, ZoneInfo("UTC"), ends=False), Request(()))
     with waiting(f"designing noise for {len(trace)} fixes"):
-        made = plan(trace, request)
+        planned = plan(trace, request)
     with tempfile.TemporaryDirectory(prefix="trailveil-") as state:
-        publish(made, open_ledger(Path(state)), released, overwrite=True)
-    utc, instead = ZoneInfo("UTC"), other_prices(made)
-    found = record(made, cleaning, output=named(released), zone=utc, instead=instead)
+        publish(planned, open_ledger(Path(state)), released, overwrite=True)
+    utc, instead = ZoneInfo("UTC"), other_prices(planned)
+    report = record(planned, cleaning, output=named(released), zone=utc, instead=instead)
     if as_json:
-        click.echo(json.dumps(found))
+        click.echo(json.dumps(report))
         return
     options = " ".join(["--no-ends", *(f"--between {begin} {end}" for begin, end in stays)])
     click.echo(
         f"A made-up day: {named(source)}\n{DAY}.\n$ trailveil protect day.gpx {options} --tz UTC\n"
     )
     audit = f"trailveil audit {named(source)} {named(released)} {options} --tz UTC"
-    click.echo(brief(found, audit))
+    click.echo(brief(report, audit))
 
 
 def _folder(output: Path | None) -> Path:

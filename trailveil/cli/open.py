@@ -100,13 +100,13 @@ def open_page(source: Path | None, **options: Any) -> None:
     tiles = None if options["template"] is None else basemap(options["template"])
     output: Path | None = options["output"]
     if source is None:
-        found = None
+        recording = None
     else:
-        found = _opened(source, output or default_output(source), options)
+        recording = _opened(source, output or default_output(source), options)
         # That it exists is no reason not to look: the page asks before it is replaced.
-        check_target(found.output, *found.read, overwrite=True)
+        check_target(recording.output, *recording.read, overwrite=True)
     if tiles is not None:
-        click.echo(f"--basemap: {tiles.told}")
+        click.echo(f"--basemap: {tiles.notice}")
 
     def choose(name: str, content: bytes) -> Opened:
         file = Path(name)
@@ -120,7 +120,7 @@ def open_page(source: Path | None, **options: Any) -> None:
             webbrowser.open(address)
 
     try:
-        serve(found, ready, choose=choose, port=options["port"] or 0, basemap=tiles)
+        serve(recording, ready, choose=choose, port=options["port"] or 0, basemap=tiles)
     except KeyboardInterrupt:
         click.echo()
     click.echo("Ended.")

@@ -85,7 +85,7 @@ def protect(**options: Any) -> None:
     if options["column"] or options["unit"]:
         _protect_readings(source, options)
         return
-    chosen, wanted = selected(options), requested_of(options)
+    chosen, asked = selected(options), requested_of(options)
     key = None if options["key"] is None else load_key(options["key"])
     retiming = retiming_of(options, output)
     trace, cleaning = load(
@@ -102,17 +102,17 @@ def protect(**options: Any) -> None:
     options["keep"] = check_keep(output, keep)
     reports_of(options).check(*read, output)
     ledger, subject = user_ledger(), options["subject"]
-    there = known_places(ledger, trace, subject=subject, key=key)
-    plan = _planned(trace, wanted, chosen, there, ledger, options, key)
-    found, done = _published(plan, cleaning, there, ledger, output, retiming, options, key)
+    visits = known_places(ledger, trace, subject=subject, key=key)
+    plan = _planned(trace, asked, chosen, visits, ledger, options, key)
+    report, done = _published(plan, cleaning, visits, ledger, output, retiming, options, key)
     if options["as_json"]:
-        click.echo(json.dumps(found))
+        click.echo(json.dumps(report))
     elif options["explain"]:
-        click.echo(text(found))
+        click.echo(text(report))
     else:
         for line in sketch(plan, done.traces[0]) if on_terminal() else ():
             click.echo(line)
-        click.echo(brief(found, _audit(output, options), coloured=on_terminal(colours=True)))
+        click.echo(brief(report, _audit(output, options), coloured=on_terminal(colours=True)))
     if options["output"] is None and output.suffix.lower() != source.suffix.lower():
         click.echo(
             f"Written as GPX: files such as {file_named(source.name)} are only read.", err=True
@@ -123,19 +123,19 @@ def _audit(output: Path, options: dict[str, Any]) -> str:
     """The command that looks for leaks in the release. It repeats no place that was stated."""
     words = [f"trailveil audit {file_named(options['source'])} {file_named(output)}"]
     words += [f"--{name.replace('_', '-')}" for name in _FLAGS if options[name]]
-    words += [f"--at {shlex.quote(one)}" for one in options["at"]]
+    words += [f"--at {shlex.quote(time)}" for time in options["at"]]
     words += [f"--between {shlex.join(both)}" for both in options["between"]]
     for name, option in (*_SAME, ("zone", "--tz")):
         if was_given(name):
             words.append(f"{option} {options[name]}")
-    words += [f"--keep {one}" for one in options["keep"]]
+    words += [f"--keep {field}" for field in options["keep"]]
     return " ".join(words) + (" and the same --near" if options["near"] else "")
 
 
 def _published(
     plan: Plan,
     cleaning: Cleaning,
-    there: Sequence[Visited],
+    visits: Sequence[Visited],
     ledger: Ledger,
     output: Path,
     retiming: Retiming,
@@ -144,12 +144,12 @@ def _published(
 ) -> tuple[dict[str, Any], Published]:
     """What is told to its owner of a release that was counted and written, and what it is."""
     overwrite = options["overwrite"]
-    told = partial(
+    recorded = partial(
         record,
         *(plan, cleaning),
         retiming=retiming,
         keep=options["keep"],
-        there=there,
+        visits=visits,
     )
 
     reports = reports_of(options)
@@ -157,7 +157,7 @@ def _published(
     instead = other_prices(plan, cache_of(ledger)) if in_full else ()
 
     def whole(done: Published, called: str) -> dict[str, Any]:
-        return told(
+        return recorded(
             output=called,
             further=done.further,
             zone=options["zone"],
@@ -171,14 +171,14 @@ def _published(
         key=key,
         retiming=retiming,
         subject=options["subject"],
-        there=there,
+        there=visits,
         limit=options["limit"],
     ) as receipt:
         done = receipt.published
-        public = partial(told, output=output.name, further=done.further, private=False)
-        own = partial(whole, done, output.name)
-        beside = _staged(reports, (plan, there), done, public, own)
-        with receipt.staged(output, overwrite=overwrite) as put, beside as put_beside:
+        public = partial(recorded, output=output.name, further=done.further, private=False)
+        private = partial(whole, done, output.name)
+        staged = _staged(reports, (plan, visits), done, public, private)
+        with receipt.staged(output, overwrite=overwrite) as put, staged as put_beside:
             receipt.put(put, put_beside)
     return whole(done, file_named(output)), done
 
@@ -191,39 +191,39 @@ def _staged(
     whole: Callable[[], dict[str, Any]],
 ) -> AbstractContextManager[Put]:
     """The reports that were asked for, as they appear with the release."""
-    made, there = planned
+    plan, visits = planned
 
     def for_others() -> tuple[dict[str, Any], str]:
-        found = public()
-        return found, text(found)
+        report = public()
+        return report, text(report)
 
-    def page(found: dict[str, Any]) -> bytes:
+    def page(report: dict[str, Any]) -> bytes:
         from trailveil.report.pages import public_page
 
-        return public_page(found, done.traces[1])
+        return public_page(report, done.traces[1])
 
-    def private(found: dict[str, Any]) -> bytes:
+    def private(report: dict[str, Any]) -> bytes:
         from trailveil.report.pages import private_page
 
-        return private_page(found, made, done.traces[0], there)
+        return private_page(report, plan, done.traces[0], visits)
 
     return reports.staged(for_others, page, whole, private)
 
 
 def _planned(
     trace: Trace,
-    wanted: Request,
+    asked: Request,
     chosen: Chosen,
-    there: Sequence[Visited],
+    visits: Sequence[Visited],
     ledger: Ledger,
     options: dict[str, Any],
     key: bytes | None,
 ) -> Plan:
     """The release as it is designed; refused before that where it must not be made."""
-    request = requested(trace, chosen, wanted, there)
+    request = requested(trace, chosen, asked, visits)
     who = {"again": options["again"], "subject": options["subject"], "key": key}
     with waiting(f"designing noise for {len(trace)} fixes"):
-        return designed(trace, request, there, ledger, **who)
+        return designed(trace, request, visits, ledger, **who)
 
 
 def _protect_readings(source: Path, options: dict[str, Any]) -> None:

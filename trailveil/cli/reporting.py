@@ -73,9 +73,9 @@ class Reports:
         if self.public is not None:
             check_output(self.public, *others, overwrite=self.overwrite, what="report")
         if self.private is not None:
-            beside = [*others, *([] if self.public is None else [self.public])]
+            written = [*others, *([] if self.public is None else [self.public])]
             what = "private report"
-            check_output(self.private, *beside, overwrite=self.overwrite, what=what)
+            check_output(self.private, *written, overwrite=self.overwrite, what=what)
 
     @contextlib.contextmanager
     def staged(
@@ -93,13 +93,13 @@ class Reports:
         with contextlib.ExitStack() as files:
             puts = []
             if self.public is not None:
-                found, words = public()
-                data = page(found) if _is_page(self.public) else _plain(self.public, found, words)
+                report, words = public()
+                data = page(report) if _is_page(self.public) else _plain(self.public, report, words)
                 puts.append(files.enter_context(self._file(self.public, data)))
             if self.private is not None:
-                found = whole()
-                data = private(found) if _is_page(self.private) else _json(found)
-                puts.append(files.enter_context(self._file(self.private, data, own=True)))
+                report = whole()
+                data = private(report) if _is_page(self.private) else _json(report)
+                puts.append(files.enter_context(self._file(self.private, data, secret=True)))
 
             def put() -> None:
                 for put in puts:
@@ -108,14 +108,14 @@ class Reports:
             yield put
 
     def _file(
-        self, path: Path, data: bytes, *, own: bool = False
+        self, path: Path, data: bytes, *, secret: bool = False
     ) -> contextlib.AbstractContextManager[Put]:
         return staged(
             path,
             lambda out: out.write(data),
             overwrite=self.overwrite,
-            private=own,
-            what="private report" if own else "report",
+            private=secret,
+            what="private report" if secret else "report",
         )
 
     def __bool__(self) -> bool:
@@ -132,12 +132,12 @@ def _is_page(path: Path | None) -> bool:
     return path is not None and path.suffix.lower() in _HTML
 
 
-def _plain(path: Path, found: dict[str, Any], words: str) -> bytes:
+def _plain(path: Path, report: dict[str, Any], words: str) -> bytes:
     """The report as JSON or as text, by its suffix."""
     if path.suffix.lower() == _JSON:
-        return _json(found)
+        return _json(report)
     return f"{words}\n".encode(errors="backslashreplace")
 
 
-def _json(found: dict[str, Any]) -> bytes:
-    return f"{json.dumps(found, indent=1)}\n".encode()
+def _json(report: dict[str, Any]) -> bytes:
+    return f"{json.dumps(report, indent=1)}\n".encode()

@@ -27,10 +27,10 @@ def draw(plan: Plan, seed: bytes) -> tuple[Trace, Degrees]:
     released = cut_out(plan.trace, np.asarray(plan.mechanism.released))
     if plan.mechanism.noise_trace == 0:
         return released, released.positions
-    own = replace(plan.mechanism, factor=plan.mechanism.factor[:, : plan.own_columns])
-    noise = np.column_stack([noise_of(own, seed, axis) for axis in ("east", "north")])
-    for one in plan.common:
-        noise = noise + one.columns @ one.draw.T
+    unshared = replace(plan.mechanism, factor=plan.mechanism.factor[:, : plan.own_columns])
+    noise = np.column_stack([noise_of(unshared, seed, axis) for axis in ("east", "north")])
+    for shared in plan.common:
+        noise = noise + shared.columns @ shared.draw.T
     moved = plan.lattice + on_lattice(noise)
     # No digit is finer than what was recorded, whether a fix is moved or not.
     grid = plan.grid.rounded_places(plan.frame.to_degrees(moved[plan.mechanism.rows]))
