@@ -13,7 +13,7 @@ from tests.conftest import Sweep
 from tests.oracles import exact
 from tests.oracles.exact import exact_block_sdp, exact_sdp
 from trailveil.designer import closed_form
-from trailveil.designer.block import exact_block
+from trailveil.designer.closed_form import exact_block
 from trailveil.designer.paper import sdp_a
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.kernels import RBF, IntegratedOU, Periodic, White

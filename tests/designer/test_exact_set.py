@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
+from tests.exposed import least_share
 from tests.oracles import exact_set
 from tests.oracles.exact import exact_sdp
 from tests.oracles.exact_set import requirements
 from trailveil.designer import closed_form
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Matern32, White
-from trailveil.privacy.adversary import PLAIN, Adversary, exposure, left
+from trailveil.privacy.adversary import PLAIN, Adversary, exposure
 from trailveil.privacy.guarantee import tight_bound
 from trailveil.privacy.loss import losses
 from trailveil.privacy.mechanism import no_noise
@@ -62,7 +63,7 @@ def test_every_exposure_to_the_noise_is_within_its_bound_and_one_is_at_it(
         assert loss == pytest.approx(exposed.loss, rel=1e-7)
         shares.append((tight_bound([exposed.learnt], 1.0) if tight else exposed.loss) / bound)
         if not tight:
-            assert left(of, secret, optimum.mechanism, adversary, bound) >= 1 - 1e-9
+            assert least_share(of, secret, optimum.mechanism, adversary, bound) >= 1 - 1e-9
     # With a tight bound, the largest eigenvalue and the largest sum(y) may be at two known places.
     assert 1 - 1e-4 <= max(shares) <= 1 + 1e-7
     assert optimum.value == pytest.approx(optimum.mechanism.noise_trace, rel=1e-6)

@@ -20,7 +20,8 @@ import numpy as np
 from scipy.linalg import eigh
 
 from trailveil.designer.columns import symmetric_root
-from trailveil.designer.paper import Indices, check_indices, positive, regression
+from trailveil.designer.paper import Indices, check_indices, regression
+from trailveil.designer.stepping import positive
 from trailveil.errors import NumericalError, Refused
 from trailveil.gp.gaussian import FloatArray, check_covariance
 from trailveil.privacy.mechanism import Mechanism, no_noise

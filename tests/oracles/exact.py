@@ -23,7 +23,8 @@ from scipy.linalg import cho_solve, eigh, pinv, qr
 from tests.oracles.conic import AGREEMENT, inverse, solve, symmetric
 from tests.oracles.exact_set import ConicOptimum, exact_set
 from trailveil.designer.columns import needs_digits, spanned, symmetric_root, turn
-from trailveil.designer.paper import Indices, check_indices, positive
+from trailveil.designer.paper import Indices, check_indices
+from trailveil.designer.stepping import positive
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.gaussian import FloatArray, check_covariance, cholesky_factor
 from trailveil.privacy.adversary import PLAIN, Adversary

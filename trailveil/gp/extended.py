@@ -178,17 +178,6 @@ def stable(compute: Callable[[int], FloatArray]) -> FloatArray:
     )
 
 
-def expansion(fixed: Objects, bits: int, terms: int) -> FloatArray:
-    """Fixed-point numbers (n,) as sums of float64 numbers, largest first: (terms, n)."""
-    context = _context(bits)
-    remainder = np.frompyfunc(lambda v: context.ldexp(v, -bits), 1, 1)(fixed)
-    parts = np.empty((terms, fixed.shape[0]))
-    for k in range(terms):
-        parts[k] = remainder.astype(np.float64)
-        remainder = remainder - np.frompyfunc(context.mpf, 1, 1)(parts[k].astype(object))
-    return parts
-
-
 def exact_null_space(matrix: FloatArray) -> FloatArray:
     """An orthonormal basis (r, q) of the null space of a matrix (n, r), its rank decided exactly.
 
@@ -211,13 +200,12 @@ def exact_null_space(matrix: FloatArray) -> FloatArray:
 
 def _gram_schmidt(columns: Objects, m: Extended) -> FloatArray:
     """An orthonormal basis of the span of independent columns (r, q) of extended numbers."""
-    vectors: list[Objects] = []
-    for vector in columns.T:
-        residual = vector
-        for earlier in vectors:
-            residual = residual - earlier * (earlier * residual).sum()
-        vectors.append(residual / m.context.sqrt((residual * residual).sum()))
-    return np.array(vectors, dtype=object).reshape(-1, len(columns)).T.astype(np.float64)
+    basis = columns.copy()
+    for i in range(basis.shape[1]):
+        for earlier in basis.T[:i]:
+            basis[:, i] -= earlier * (earlier * basis[:, i]).sum()
+        basis[:, i] /= m.context.sqrt((basis[:, i] * basis[:, i]).sum())
+    return basis.astype(np.float64)
 
 
 def _common_dependences(whole: Objects, chosen: NDArray[np.intp]) -> Objects:

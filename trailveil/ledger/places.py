@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from trailveil.designer.cut import least_cut
 from trailveil.designer.table import Cache
 from trailveil.errors import InvalidValue, Refused, UnreadableInput
 from trailveil.files.keys import check_private
@@ -28,8 +27,9 @@ from trailveil.gp.kernels import Kernel
 from trailveil.gp.randomness import derive, normals
 from trailveil.ledger import ID_BYTES, NO_ID, Book, Ledger
 from trailveil.privacy.adversaries import Named
-from trailveil.privacy.exposure import TrackExposure
 from trailveil.privacy.false_tracks import Knots
+from trailveil.privacy.knowledge import TrackExposure
+from trailveil.privacy.movement import least_cut
 from trailveil.privacy.priors import BUILT_IN
 from trailveil.release.common import Common
 from trailveil.release.cutting import Paces

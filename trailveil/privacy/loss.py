@@ -54,12 +54,6 @@ class Loss:
         """maxeig L; at least 0."""
         return max(0.0, largest_eigenvalue(self.matrix))
 
-    @property
-    def left(self) -> float:
-        """1 / sqrt(maxeig L): what a flat-prior adversary is left with in the worst direction."""
-        largest = self.largest
-        return float("inf") if largest == 0.0 else 1.0 / float(np.sqrt(largest))
-
 
 def largest_eigenvalue(matrix: FloatArray) -> float:
     """The largest eigenvalue of a symmetric matrix (k, k)."""

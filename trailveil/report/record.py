@@ -13,8 +13,8 @@ import numpy as np
 
 from trailveil.ledger.accounting import Account
 from trailveil.ledger.places import Place, Visited
-from trailveil.privacy.exposure import TrackExposure
 from trailveil.privacy.guarantee import CIRCLE_68, Guarantee, mu_for
+from trailveil.privacy.knowledge import TrackExposure
 from trailveil.release.cutting import way, withheld
 from trailveil.release.halving import leaving_half
 from trailveil.release.plan import Finding, Plan
