@@ -40,18 +40,18 @@ from trailveil.gp.extended import (
 from trailveil.gp.gaussian import (
     LARGEST_LOSS_SLACK,
     LOSS_SLACK,
-    UNIT_ROUNDOFF,
     FloatArray,
     Joint,
     Posterior,
-    inverse_of,
     posterior,
     rounding,
 )
 from trailveil.gp.kernels import Kernel, StoppedClock
 from trailveil.privacy.coupled import Coupling, independent
-from trailveil.privacy.loss import Loss
+from trailveil.privacy.extended_loss import no_secret
+from trailveil.privacy.loss import Loss, loss_between
 from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.precision import inverse_with_levels
 from trailveil.privacy.prior import NOTHING_KNOWN, SideInformation
 from trailveil.privacy.rows import (
     TRUTH,
@@ -257,8 +257,14 @@ def _in_double(scene: _Scene, *, flat: bool) -> Loss | None:
             return None
         variance = before.covariance + before.doubt * np.eye(scene.size)
         moved, scale = np.zeros((scene.size, 0)), np.sqrt(np.diagonal(variance))
-    precision = _precision(variance, moved, scale, flat=flat)
-    return None if posterior is None or precision is None else _loss(posterior, *precision)
+    if posterior is None:
+        return None
+    rounded = rounding(scale.size) * float(np.sum(scale**2))
+    try:
+        precision = inverse_with_levels(variance, moved, rounded, flat=flat)
+    except NumericalError:
+        return None
+    return loss_between(posterior, *precision)
 
 
 def _posterior(scene: _Scene, rows: ObservedRows) -> Posterior | None:
@@ -284,55 +290,6 @@ def _posterior(scene: _Scene, rows: ObservedRows) -> Posterior | None:
     return replace(computed, slack=computed.slack + 3 * share * np.diagonal(computed.covariance))
 
 
-def _precision(
-    base: FloatArray, moved: FloatArray, scale: FloatArray, *, flat: bool
-) -> tuple[FloatArray, float] | None:
-    """(base + moved moved^T)^-1 (k d, k d) and a bound of its error; None where double is lost.
-
-    moved: how the levels of the series move the secret (k d, q). scale: (k d,), the deviations that
-    went into the base. flat: the limit of infinitely uncertain levels: only what they do not move
-    keeps a precision. In a basis that ends with the directions of the levels, so that a large level
-    meets nothing small.
-    """
-    vectors, sizes, _ = np.linalg.svd(moved, full_matrices=True)
-    rank = int(np.sum(sizes > 0)) if moved.shape[1] else 0
-    basis = np.roll(vectors, -rank, axis=1)
-    if flat:
-        basis, rank = basis[:, : basis.shape[1] - rank], 0
-    if basis.shape[1] == 0:
-        return np.zeros_like(base), 0.0
-    pulled = basis.T @ moved
-    pulled[: basis.shape[1] - rank] = 0.0  # but for rounding it is
-    try:
-        inverse, error = inverse_of(basis.T @ base @ basis + pulled @ pulled.T)
-    except NumericalError:
-        return None
-    size = float(np.linalg.norm(inverse, 2))
-    # Rounding of P0 by e I: P^-1 moves by P^-1 e P^-1.
-    moved_by = rounding(scale.size) * float(np.sum(scale**2)) * size**2
-    return basis @ inverse @ basis.T, error + 2 * moved_by + 16 * UNIT_ROUNDOFF * size
-
-
-def _loss(posterior: Posterior, before: FloatArray, hidden: float) -> Loss | None:
-    """Q^-1 - P^-1 in double precision, its numerical error bounded and taken against us."""
-    doubt, identity = posterior.doubt, np.eye(before.shape[0])
-    try:
-        after, error = inverse_of(posterior.covariance - doubt * identity)
-    except NumericalError:
-        return None
-    size = float(np.linalg.norm(after, 2))
-    caution = hidden + error + 16 * identity.size * UNIT_ROUNDOFF * (size + np.linalg.norm(before))
-    matrix = after - before + float(caution) * identity
-    return Loss((matrix + matrix.T) / 2, float(2 * doubt * size**2 + 2 * caution) / size)
-
-
-def _no_secret() -> InvalidValue:
-    return InvalidValue(
-        "every direction of the secret must have variance, got one without: "
-        "it is known already, so there is no secret in it"
-    )
-
-
 def _in_extended(scene: _Scene) -> FloatArray:
     """L, correct to double precision, by elimination of a joint covariance that may be singular."""
 
@@ -347,7 +304,7 @@ def _in_extended(scene: _Scene) -> FloatArray:
         if (before is None or after is None) and bits < _DECIDED:
             raise TooFewBits
         if before is None:
-            raise _no_secret()
+            raise no_secret()
         if after is None:
             raise NumericalError(
                 "the secret must be uncertain after the releases, got one that is known "
