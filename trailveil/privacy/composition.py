@@ -28,14 +28,9 @@ import numpy as np
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.extended import (
     LARGEST_EXTENDED,
-    START_BITS,
     Extended,
     Objects,
-    TooFewBits,
-    eliminate,
-    solve,
     stable,
-    zero_pivot,
 )
 from trailveil.gp.gaussian import (
     LARGEST_LOSS_SLACK,
@@ -48,7 +43,7 @@ from trailveil.gp.gaussian import (
 )
 from trailveil.gp.kernels import Kernel, StoppedClock
 from trailveil.privacy.coupled import Coupling, independent
-from trailveil.privacy.extended_loss import no_secret
+from trailveil.privacy.extended_loss import loss_in
 from trailveil.privacy.loss import Loss, loss_between
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.precision import inverse_with_levels
@@ -70,9 +65,6 @@ from trailveil.privacy.rows import (
     system,
 )
 from trailveil.privacy.secrets import Secret
-
-# What vanishes in this many bits is zero.
-_DECIDED = 4 * START_BITS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -295,22 +287,8 @@ def _in_extended(scene: _Scene) -> FloatArray:
 
     def compute(bits: int) -> FloatArray:
         m = Extended(bits)
-        matrix = _joint_covariance(m, scene)
-        scale = max(abs(value) for value in np.diagonal(matrix))
-        fixed = m.fixed(matrix / scale)
-        known, observed = scene.known.times.size, scene.released
-        before = _inverse(m, eliminate(fixed[observed:, observed:], known, bits))
-        after = _inverse(m, eliminate(fixed, observed + known, bits))
-        if (before is None or after is None) and bits < _DECIDED:
-            raise TooFewBits
-        if before is None:
-            raise no_secret()
-        if after is None:
-            raise NumericalError(
-                "the secret must be uncertain after the releases, got one that is known "
-                "(infinite loss)"
-            )
-        return np.asarray(((after - before) / scale).astype(np.float64))
+        joint = _joint_covariance(m, scene)
+        return loss_in(m, joint, scene.released, scene.known.times.size)
 
     return stable(compute)
 
@@ -331,19 +309,3 @@ def _joint_covariance(m: Extended, scene: _Scene) -> Objects:
     cross = covariance(scene.prior, points, scene.at, extended(m), levels=True).dot(weights)
     inner = covariance(scene.prior, scene.at, scene.at, extended(m), levels=True)
     return np.block([[data, cross], [cross.T, weights.T.dot(inner).dot(weights)]])
-
-
-def _inverse(m: Extended, fixed: Objects) -> Objects | None:
-    """The inverse of a fixed-point covariance, as numbers; None where it is singular."""
-    size, bits = fixed.shape[0], m.bits
-    # Elimination leaves the upper triangle right.
-    upper = np.triu(fixed) + np.triu(fixed, 1).T
-    pivots = [eliminate(upper[: i + 1, : i + 1], i, bits)[0, 0] for i in range(size)]
-    if min(pivots) <= zero_pivot(bits):
-        return None
-    unit = np.full((size, size), 0, dtype=object)
-    unit[np.diag_indices(size)] = 1 << bits
-    columns = np.stack([solve(upper, column, bits) for column in unit.T], axis=1)
-    return np.asarray(
-        np.frompyfunc(lambda v: m.context.ldexp(m.context.mpf(v), -bits), 1, 1)(columns)
-    )
