@@ -17,7 +17,7 @@ _BEFORE = (
 )
 _SHOWN = (
     "You published another version of this recording. Whoever has both knows everything that this "
-    "one hides: delete the earlier file, if nobody has it yet."
+    "one hides. If nobody has the earlier file, delete it and add --replace."
 )
 _EXACT = "All else is exactly as recorded."
 
@@ -59,7 +59,10 @@ def _lines(report: dict[str, Any], audit: str, parts: int, bold: str, yellow: st
         *paragraph(f"{_learnt(report)} {_told_apart(report)}"),
         *paragraph(_open(report), yellow),
         *listed("", _before(report.get("ledger"))),
-        *listed("", [f"Next: {audit} looks for leaks. --explain says what is assumed, and warns."]),
+        *listed(
+            "",
+            [f"Next: {audit} looks for leaks. --overwrite --explain tells all, and warns."],
+        ),
     ]
 
 
@@ -227,10 +230,10 @@ def _before(ledger: dict[str, Any] | None) -> list[str]:
     if ledger["releases"] == 1:
         return places
     count, total = ledger["releases"], ledger["known"]
-    if ledger["times"] is None:
+    if ledger["times"] is None and ledger["overlapping"]:
         return [_SHOWN, *places]
     words = f"All {count} releases, of any one time: "
-    words += "everything, by an earlier one" if total is None else f"epsilon {said(total, 3)}"
+    words += "everything, of what an earlier one shows" if total is None else f"epsilon {said(total, 3)}"
     of_one, circle_68 = ledger["if_one_place"], ledger["if_one_place_circle_68_m"]
     if circle_68 is not None and of_one > (total or 0.0) * (1 + 1e-9):
         words += (

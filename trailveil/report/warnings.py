@@ -183,7 +183,10 @@ def stops_left(plan: Plan) -> list[str]:
     how_long = " to ".join(
         dict.fromkeys(f"{length:.0f}" for length in (min(minutes), max(minutes)))
     )
-    return [f"You also stopped {how_long} min at {places}: add --stops auto."]
+    return [
+        f"You also stopped {how_long} min at {places}: add --stops auto --replace, unless somebody "
+        "has this file already."
+    ]
 
 
 def _of_times(retiming: Retiming) -> list[str]:

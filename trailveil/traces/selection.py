@@ -291,7 +291,7 @@ def _bare(begin: int, end: int, covered: Sequence[Interval]) -> int:
 
 
 def _joined(stretch: Stretch, other: Stretch) -> Stretch:
-    label = stretch.label if stretch.label == other.label else f"{stretch.label}, {other.label}"
+    label = ", ".join(dict.fromkeys([*stretch.label.split(", "), *other.label.split(", ")]))
     return Stretch(
         label, stretch.begin, max(stretch.end, other.end), stretch.by_place or other.by_place
     )
