@@ -233,7 +233,8 @@ def _before(ledger: dict[str, Any] | None) -> list[str]:
     if ledger["times"] is None and ledger["overlapping"]:
         return [_SHOWN, *places]
     words = f"All {count} releases, of any one time: "
-    words += "everything, of what an earlier one shows" if total is None else f"epsilon {said(total, 3)}"
+    shown = "everything, of what an earlier one shows"
+    words += shown if total is None else f"epsilon {said(total, 3)}"
     of_one, circle_68 = ledger["if_one_place"], ledger["if_one_place_circle_68_m"]
     if circle_68 is not None and of_one > (total or 0.0) * (1 + 1e-9):
         words += (

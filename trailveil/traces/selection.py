@@ -291,7 +291,9 @@ def _bare(begin: int, end: int, covered: Sequence[Interval]) -> int:
 
 
 def _joined(stretch: Stretch, other: Stretch) -> Stretch:
-    label = ", ".join(dict.fromkeys([*stretch.label.split(", "), *other.label.split(", ")]))
+    names = dict.fromkeys([*stretch.label.split(", "), *other.label.split(", ")])
+    asked = [name for name in names if name != RETURN]
+    label = ", ".join(asked or [RETURN])
     return Stretch(
         label, stretch.begin, max(stretch.end, other.end), stretch.by_place or other.by_place
     )
