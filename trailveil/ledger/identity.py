@@ -22,6 +22,9 @@ from numpy.typing import NDArray
 from trailveil.errors import InvalidValue
 from trailveil.gp.randomness import derive, slow_digest
 
+ME = "me"
+"""Whose recordings they are where nobody says."""
+
 CONTENT_BYTES, WINDOW_BYTES = 16, 6
 """How long the hashes of the content and of each window are."""
 

@@ -13,18 +13,19 @@ from trailveil.checks.utility import compare
 from trailveil.errors import InvalidValue, TrailveilError
 from trailveil.files.source import load
 from trailveil.gp.randomness import SEED_BYTES
-from trailveil.ledger.protecting import cache_of, check_released, publish
-from trailveil.ledger.releasing import check_target, designed
+from trailveil.ledger.commit import check_released, publish
 from trailveil.page.opened import DRAWN, Opened, PageRequest, arguments, middle_of, request_of
 from trailveil.release.cutting import withheld
+from trailveil.release.design_cache import DesignCache
 from trailveil.release.drawing import draw
 from trailveil.release.plan import Plan
 from trailveil.release.prices import other_prices
-from trailveil.release.request import Request
+from trailveil.release.protect import protect
 from trailveil.report import record, text
 from trailveil.report.parts import laid_out
 from trailveil.report.text import promise
 from trailveil.report.utility import utility_record, utility_text
+from trailveil.traces.formats.table import check_writable
 from trailveil.traces.trace import Trace
 
 # Designs that are kept, so that going back to one is immediate.
@@ -36,6 +37,7 @@ class Planner:
 
     def __init__(self, source: Opened) -> None:
         self.source = source
+        self._cache = DesignCache.of(source.ledger.folder, source.ledger.key)
         self._lock = threading.Lock()
         self._names: OrderedDict[str, str] = OrderedDict()
         self._plans: dict[str, Plan] = {}
@@ -48,7 +50,8 @@ class Planner:
         with self._lock:
             name = self._names.get(request.design)
             if name is None:
-                planned = self._designed(request)
+                # Nothing is released by a look: whether it may be is asked by `save`.
+                planned = protect(source.trace, request, places=source.visits, cache=self._cache)
                 name = token_hex(8)
                 self._remember(request.design, name, planned)
             self._names.move_to_end(request.design)
@@ -58,7 +61,7 @@ class Planner:
             output=source.output.name,
             zone=source.zone,
             visits=source.visits,
-            instead=other_prices(planned, cache_of(source.ledger)),
+            instead=other_prices(planned, self._cache),
         )
         return {
             "plan": name,
@@ -82,26 +85,25 @@ class Planner:
                 raise InvalidValue(
                     "what is saved must be the last that was shown, got another: choose once more"
                 )
-            check_target(source.output, *source.read, overwrite=overwrite)
-            done = publish(
+            check_writable(source.output, *source.read, overwrite=overwrite)
+            receipt = publish(
                 *(planned, source.ledger, source.output),
                 again=again,
                 overwrite=overwrite,
                 key=source.key,
                 subject=source.subject,
-                there=source.visits,
                 limit=source.limit,
             )
         report = record(
             *(planned, source.cleaning),
             output=source.output.name,
-            further=done.further,
+            further=receipt.further,
             zone=source.zone,
-            account=done.account,
+            account=receipt.account,
             visits=source.visits,
-            instead=other_prices(planned, cache_of(source.ledger)),
+            instead=other_prices(planned, self._cache),
         )
-        utility = utility_record(compare(source.trace, done.traces[0]))
+        utility = utility_record(compare(source.trace, receipt.drawn))
         words = f"{text(report)}\n\n{utility_text(utility)}"
         self.saved = True
         return {
@@ -109,7 +111,7 @@ class Planner:
             "report": report,
             "words": words,
             "utility": utility,
-            "published": runs(planned, done.traces[1]),
+            "published": runs(planned, receipt.released),
         }
 
     def released(self) -> bytes:
@@ -117,16 +119,6 @@ class Planner:
         if not self.saved:
             raise InvalidValue("a release must be saved before it is fetched, got none: save it")
         return load(self.source.output)
-
-    def _designed(self, request: Request) -> Plan:
-        """Nothing is released by a look: whether it may be is told apart, and asked by `save`."""
-        source = self.source
-        return designed(
-            *(source.trace, request, source.visits, source.ledger),
-            again=True,
-            subject=source.subject,
-            key=source.key,
-        )
 
     def _remember(self, design: str, name: str, plan: Plan) -> None:
         self._names[design], self._plans[name] = name, plan
@@ -144,7 +136,7 @@ class Planner:
                 again=False,
                 key=source.key,
                 subject=source.subject,
-                common=plan.common,
+                places=source.visits,
             )
         except TrailveilError as error:
             obstacles["before"] = f"{error}"

@@ -60,7 +60,7 @@ class Window:
         """Seconds beyond the window to the nearest fix that is recorded."""
         return float(np.min(np.maximum(self.before, self.after)))
 
-    def left(self, paces: Paces, seconds: float) -> float:
+    def variance(self, paces: Paces, seconds: float) -> float:
         """Square metres per coordinate that a cut of so many seconds beyond the window leaves."""
         sides = self.sides(seconds)
         return paces.around(self.stretch, sides).bridged(seconds) / sides

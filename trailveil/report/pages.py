@@ -30,10 +30,10 @@ from typing import Any
 
 import numpy as np
 
-from trailveil.ledger.places import Visited
 from trailveil.plots import Ring, Shown, lines_of, map_figure, metres
 from trailveil.plots.curves import chances_figure, noise_figure
 from trailveil.plots.svg import inline
+from trailveil.release.places import Visited
 from trailveil.release.plan import Plan
 from trailveil.report.brief import in_short
 from trailveil.report.guesses import Guess, guesses, guesses_of_visits, visits_of
