@@ -332,7 +332,7 @@ def _derivatives(problem: Reduced, point: _Point, t: float) -> _Slopes:
 
 
 def _products(vectors: FloatArray) -> FloatArray:
-    """Rows that map the lower triangle of D to r_a^T D r_b, for all columns r of `seen` (p, k)."""
+    """Rows that map the lower triangle of D to r_a^T D r_b, for all columns r of vectors (p, k)."""
     rows, columns, weights = triangle(vectors.shape[0])
     first, second = vectors[rows], vectors[columns]
     if vectors.shape[1] == 1:

@@ -15,7 +15,7 @@ from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.gaussian import FloatArray, spectral_doubt
 from trailveil.gp.kernels import Kernel, stopped
 from trailveil.privacy.loss import largest_eigenvalue, loss_matrix
-from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.privacy.mechanism import Mechanism, no_release
 from trailveil.privacy.precision import given_one_value, known_precision
 from trailveil.privacy.prior import (
     NOTHING_KNOWN,
@@ -281,13 +281,21 @@ def _each_value(judged: _Judged, mechanism: Mechanism, adversary: Adversary) -> 
         return None
     accuracy = adversary.point.accuracy
     after = _with_each(observe(judge, mechanism, known), place, points, accuracy, -1.0)
-    if known.times.size:
-        nothing = no_noise(judge.times).withholding(np.ones(judge.times.size, bool))
-        before = _with_each(observe(judge, nothing, known), place, points, accuracy, 1.0)
-    else:
-        before = given_one_value(judge, place, points, accuracy)
-    precision = np.asarray(np.linalg.inv(before))
+    precision = np.asarray(np.linalg.inv(known_with_each(judge, place, known, points, accuracy)))
     return _EachValue(points, precision, np.asarray(np.linalg.inv(after)) - precision)
+
+
+def known_with_each(
+    judge: Prior, secret: Secret, known: SideInformation, times: FloatArray, accuracy: float
+) -> FloatArray:
+    """Var(secret | what is known, one more recorded value to an accuracy) (p, k, k), from above.
+
+    For each of the values at times (p,). judge: the prior that judges the secret.
+    """
+    if not known.times.size:
+        return given_one_value(judge, secret, times, accuracy)
+    observation = observe(judge, no_release(judge.times), known)
+    return _with_each(observation, secret, times, accuracy, 1.0)
 
 
 def _exposed(adversary: Adversary, known: FloatArray, learnt: FloatArray) -> Exposure:
