@@ -340,7 +340,7 @@ def test_what_double_precision_cannot_say_is_said_one_by_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "one", [PLAIN, Adversary.knows_point(), Adversary.knows_path()], ids=lambda x: x.name
+    "adversary", [PLAIN, Adversary.knows_point(), Adversary.knows_path()], ids=lambda x: x.name
 )
 def test_one_by_one_is_the_same(adversary: Adversary, monkeypatch: pytest.MonkeyPatch) -> None:
     prior, hidden = (
