@@ -218,13 +218,13 @@ def _pulled(
 ) -> list[tuple[FloatArray, FloatArray]]:
     """(I + M M^T)^-1/2 C^T G and (I + N K)^-1 G of each constraint."""
     pulled: dict[int, tuple[FloatArray, FloatArray]] = {}
-    for number, factor_of_prior in enumerate(damped):
+    for number, root in enumerate(damped):
         numbers = [i for i, c in enumerate(problem.constraints) if c.prior == number]
         if not numbers:
             continue
         pulls = [problem.constraints[i].pull for i in numbers]
-        forward = triangular_solve(factor_of_prior, factor.T @ np.hstack(pulls))
-        back = _upper_solve(factor, _upper_solve(factor_of_prior, forward))
+        forward = triangular_solve(root, factor.T @ np.hstack(pulls))
+        back = _upper_solve(factor, _upper_solve(root, forward))
         ends = np.cumsum([0, *(pull.shape[1] for pull in pulls)])
         for i, a, b in zip(numbers, ends[:-1], ends[1:], strict=True):
             pulled[i] = forward[:, a:b], back[:, a:b]

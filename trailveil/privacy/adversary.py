@@ -211,16 +211,16 @@ def exposures(
         less = known_precision(judged.prior, judged.place, surely)[0]
         before, learnt = less, learnt + (before - less)
     alone = _exposed(adversary, before, learnt)
-    found_exposures = [replace(alone, least=alone.after)]
+    exposed_each = [replace(alone, least=alone.after)]
     each = _each_value(judged, mechanism, adversary)
     if each is None:
-        return found_exposures
+        return exposed_each
     which = range(each.times.size)
     if secret.size == 1:
         which = range((at := int(np.argmax(each.learnt))), at + 1)
-    least = min(found_exposures[0].after, each.least)
-    found_exposures += [each.exposure(adversary, i) for i in which]
-    return [replace(exposed, least=least) for exposed in found_exposures]
+    least = min(exposed_each[0].after, each.least)
+    exposed_each += [each.exposure(adversary, i) for i in which]
+    return [replace(exposed, least=least) for exposed in exposed_each]
 
 
 def value_losses(

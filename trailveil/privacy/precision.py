@@ -113,9 +113,9 @@ def _given(
     accuracy: float,
 ) -> FloatArray:
     """The formula of `given_one_value`, for pairs of locations, broadcast against each other."""
-    (left_factor, other), (first, second) = shared, v
-    c, d = left_factor - alone * first, other - alone * second
-    e = base - (left_factor * second + first * other) + alone * (first * second)
+    (shared_row, other), (first, second) = shared, v
+    c, d = shared_row - alone * first, other - alone * second
+    e = base - (shared_row * second + first * other) + alone * (first * second)
     total = alone + level + accuracy**2
     share = accuracy**2 / total
     mixed = c * second + first * d
