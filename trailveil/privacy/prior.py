@@ -310,9 +310,9 @@ def noise_variance(kernel: Kernel, times: ArrayLike) -> float:
 def least_eigenvalue(white: float, added: float | None, known: SideInformation) -> float:
     """A lower bound of the eigenvalues of the observed rows; added: None where none is released.
 
-    A released value and m known ones of the same fix share its measurement noise `own`. For an x of
-    them, (sum x)^2 is least where the known ones are equal: [[own + added, r], [r, m own + q]] with
-    r = sqrt(m) own and q = accuracy^2, whose least eigenvalue is at least its determinant over its
+    A released value and m known ones of the same fix share its measurement noise w. For an x of
+    them, (sum x)^2 is least where the known ones are equal: [[w + added, r], [r, m w + q]] with
+    r = sqrt(m) w and q = accuracy^2, whose least eigenvalue is at least its determinant over its
     trace. Known ones alone have at least q.
     """
     accurate = known.accuracy**2
