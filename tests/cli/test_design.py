@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from trailveil import cli
-from trailveil.cli.kernel_options import KERNELS
+from trailveil.cli.targets import KERNELS
 from trailveil.designer import Kind
 
 Run = Callable[..., tuple[int, str, str]]

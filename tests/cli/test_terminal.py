@@ -9,8 +9,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.rides import ride, written
-from trailveil.report.brief import MOST_LINES
-from trailveil.report.sketch import LEGEND
+from trailveil.report.brief import LEGEND, MOST_LINES
 
 pty = pytest.importorskip("pty", reason="of systems with terminals of this kind")
 WORDS = ("protect", "ride.gpx", "--activity", "drive", "--no-returns")

@@ -193,7 +193,7 @@ def test_the_report_of_a_place_says_that_its_times_were_chosen_by_place(ledger: 
     trace = ride(30, 20.0, still=(0, 29), begin=1_715_672_400, at=AT)
     made, there = planned(ledger, trace)
     assert made.findings == ()
-    found = record(made, None, output="a.gpx", visits=there)
+    found = record(replace(made, visited=tuple(there)), None, output="a.gpx")
     told = " ".join(found["warnings"])
     assert "a figure there and not a guarantee" in told
     assert "made against who learns" not in told  # which is said of the place itself

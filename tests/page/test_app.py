@@ -13,9 +13,9 @@ from trailveil.errors import InvalidValue
 from trailveil.ledger import user_ledger
 from trailveil.ledger.protecting import default_output
 from trailveil.page.app import LARGEST_BODY, SERVED, application
-from trailveil.page.guard import Guard
 from trailveil.page.opened import asked_in, opened
 from trailveil.page.planner import Planner
+from trailveil.page.serving import Guard
 from trailveil.release.request import Method
 from trailveil.traces.stops import stays
 

@@ -8,7 +8,7 @@ from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 
 from trailveil.page.basemap import basemap
-from trailveil.page.guard import Guard
+from trailveil.page.serving import Guard
 
 PORT = 8765
 OWN = f"http://127.0.0.1:{PORT}"

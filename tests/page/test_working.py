@@ -12,8 +12,8 @@ from tests.rides import PATIENCE, ride, written
 from trailveil.errors import Refused
 from trailveil.ledger import user_ledger
 from trailveil.page import serving
+from trailveil.page.app import Latest, Superseded
 from trailveil.page.opened import opened
-from trailveil.page.working import Latest, Superseded
 
 
 def test_of_those_that_wait_only_the_latest_is_done() -> None:

@@ -26,7 +26,8 @@ SHORT: dict[str, Any] = {"floor": 10.0, "middle": 10.0, "uncertain": 5, "radius"
 
 
 def of(planned: Any, **more: Any) -> str:
-    return brief(record(planned, None, output="ride.private.gpx") | more, AUDIT)
+    report: Any = record(planned, None, output="ride.private.gpx")
+    return brief(report | more, AUDIT)
 
 
 @pytest.mark.parametrize("name", PLANS)

@@ -8,7 +8,7 @@ import pytest
 from tests.report.test_report import PLANS, TRACE
 from trailveil.release.drawing import draw
 from trailveil.release.plan import Plan, plan
-from trailveil.report.sketch import COLUMNS, HIDDEN, LEGEND, ROWS, sketch
+from trailveil.report.brief import COLUMNS, HIDDEN, LEGEND, ROWS, sketch
 
 
 def drawn(plan: Plan) -> list[str]:

@@ -20,10 +20,19 @@ from trailveil.batch.manifest import folder_of, opened
 from trailveil.batch.rule_table import check_rules, read_rules
 from trailveil.batch.rules import Rules
 from trailveil.batch.running import PROTECTED, REFUSED, SAME, Setting, TripOutcome, run, why_of
-from trailveil.cli.keep import check_keep
-from trailveil.cli.releasing import counting, naive_zone, reading, retiming_of
-from trailveil.cli.requesting import requested_of, requesting, was_given
-from trailveil.cli.selecting import WithPlaces, selected, selecting
+from trailveil.cli.options import (
+    WithPlaces,
+    check_keep,
+    counting,
+    naive_zone,
+    reading,
+    requested_of,
+    requesting,
+    retiming_of,
+    selected,
+    selecting,
+    was_given,
+)
 from trailveil.cli.waiting import watched
 from trailveil.errors import Refused
 from trailveil.files.keys import load_key, make_key

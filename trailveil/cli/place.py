@@ -7,8 +7,8 @@ from typing import Any
 import click
 import numpy as np
 
+from trailveil.cli.options import WithPlaces
 from trailveil.cli.parameters import ABOVE_ONE, POSITIVE, printable
-from trailveil.cli.selecting import WithPlaces
 from trailveil.cli.waiting import waiting
 from trailveil.designer.cut import least_cut
 from trailveil.errors import Refused

@@ -10,11 +10,20 @@ from typing import Any
 
 import click
 
-from trailveil.cli.keep import check_keep
-from trailveil.cli.releasing import counting, naive_zone, reading, retiming_of
+from trailveil.cli.options import (
+    WithPlaces,
+    check_keep,
+    counting,
+    naive_zone,
+    reading,
+    requested_of,
+    requesting,
+    retiming_of,
+    selected,
+    selecting,
+    was_given,
+)
 from trailveil.cli.reporting import Reports, report_options, reports_of
-from trailveil.cli.requesting import requested_of, requesting, was_given
-from trailveil.cli.selecting import WithPlaces, selected, selecting
 from trailveil.cli.waiting import on_terminal, waiting
 from trailveil.files.keys import load_key
 from trailveil.files.output import Put, check_output
@@ -29,7 +38,8 @@ from trailveil.release.plan import Plan
 from trailveil.release.prices import other_prices
 from trailveil.release.request import Request
 from trailveil.report import brief, record, text
-from trailveil.report.sketch import sketch
+from trailveil.report.brief import sketch
+from trailveil.report.schema import ReleaseReport
 from trailveil.traces.cleaning import Cleaning
 from trailveil.traces.loading import load
 from trailveil.traces.retiming import Retiming
@@ -104,7 +114,7 @@ def protect(**options: Any) -> None:
     ledger, subject = user_ledger(), options["subject"]
     visits = known_places(ledger, trace, subject=subject, key=key)
     plan = _planned(trace, asked, chosen, visits, ledger, options, key)
-    report, done = _published(plan, cleaning, visits, ledger, output, retiming, options, key)
+    report, done = _published(plan, cleaning, ledger, output, retiming, options)
     if options["as_json"]:
         click.echo(json.dumps(report))
     elif options["explain"]:
@@ -135,28 +145,18 @@ def _audit(output: Path, options: dict[str, Any]) -> str:
 def _published(
     plan: Plan,
     cleaning: Cleaning,
-    visits: Sequence[Visited],
     ledger: Ledger,
     output: Path,
     retiming: Retiming,
     options: dict[str, Any],
-    key: bytes | None,
-) -> tuple[dict[str, Any], Published]:
+) -> tuple[ReleaseReport, Published]:
     """What is told to its owner of a release that was counted and written, and what it is."""
-    overwrite = options["overwrite"]
-    recorded = partial(
-        record,
-        *(plan, cleaning),
-        retiming=retiming,
-        keep=options["keep"],
-        visits=visits,
-    )
-
     reports = reports_of(options)
     in_full = options["explain"] or options["as_json"] or reports.private
     instead = other_prices(plan, cache_of(ledger)) if in_full else ()
+    recorded = partial(record, plan, cleaning, retiming=retiming, keep=options["keep"])
 
-    def whole(done: Published, called: str) -> dict[str, Any]:
+    def whole(done: Published, called: str) -> ReleaseReport:
         return recorded(
             output=called,
             further=done.further,
@@ -168,44 +168,45 @@ def _published(
     with commit(
         *(plan, ledger),
         again=options["again"],
-        key=key,
+        key=plan.key,
         retiming=retiming,
         subject=options["subject"],
-        there=visits,
+        there=plan.visited,
         limit=options["limit"],
     ) as receipt:
         done = receipt.published
         public = partial(recorded, output=output.name, further=done.further, private=False)
-        private = partial(whole, done, output.name)
-        staged = _staged(reports, (plan, visits), done, public, private)
-        with receipt.staged(output, overwrite=overwrite) as put, staged as put_beside:
-            receipt.put(put, put_beside)
+        staged_reports = _staged(reports, plan, done, public, partial(whole, done, output.name))
+        with (
+            receipt.staged(output, overwrite=options["overwrite"]) as put,
+            staged_reports as put_reports,
+        ):
+            receipt.put(put, put_reports)
     return whole(done, file_named(output)), done
 
 
 def _staged(
     reports: Reports,
-    planned: tuple[Plan, Sequence[Visited]],
+    plan: Plan,
     done: Published,
-    public: Callable[[], dict[str, Any]],
-    whole: Callable[[], dict[str, Any]],
+    public: Callable[[], ReleaseReport],
+    whole: Callable[[], ReleaseReport],
 ) -> AbstractContextManager[Put]:
     """The reports that were asked for, as they appear with the release."""
-    plan, visits = planned
 
-    def for_others() -> tuple[dict[str, Any], str]:
+    def for_others() -> tuple[ReleaseReport, str]:
         report = public()
         return report, text(report)
 
-    def page(report: dict[str, Any]) -> bytes:
+    def page(report: ReleaseReport) -> bytes:
         from trailveil.report.pages import public_page
 
         return public_page(report, done.traces[1])
 
-    def private(report: dict[str, Any]) -> bytes:
+    def private(report: ReleaseReport) -> bytes:
         from trailveil.report.pages import private_page
 
-        return private_page(report, plan, done.traces[0], visits)
+        return private_page(report, plan, done.traces[0])
 
     return reports.staged(for_others, page, whole, private)
 

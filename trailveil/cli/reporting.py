@@ -2,40 +2,37 @@
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
+from trailveil.cli.options import options_of
 from trailveil.errors import InvalidValue
 from trailveil.files.output import Put, check_output, staged
 from trailveil.files.source import named
+
+Report = TypeVar("Report", bound=Mapping[str, Any])
 
 _HTML, _JSON = (".html", ".htm"), ".json"
 _MARK = "PRIVATE"
 
 
-def report_options(command: Any) -> Any:
-    """The two options."""
-    for option in reversed(
-        (
-            click.option(
-                "--report",
-                type=click.Path(path_type=Path),
-                help="Write the report without protected times (.html, .json or text).",
-            ),
-            click.option(
-                "--private-report",
-                type=click.Path(path_type=Path),
-                help="Write a page (.html) with the true track and protected times, or what --json "
-                "prints (.json), for trailveil verify: for you alone.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+report_options = options_of(
+    click.option(
+        "--report",
+        type=click.Path(path_type=Path),
+        help="Write the report without protected times (.html, .json or text).",
+    ),
+    click.option(
+        "--private-report",
+        type=click.Path(path_type=Path),
+        help="Write a page (.html) with the true track and protected times, or what --json "
+        "prints (.json), for trailveil verify: for you alone.",
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +77,10 @@ class Reports:
     @contextlib.contextmanager
     def staged(
         self,
-        public: Callable[[], tuple[dict[str, Any], str]],
-        page: Callable[[dict[str, Any]], bytes],
-        whole: Callable[[], dict[str, Any]],
-        private: Callable[[dict[str, Any]], bytes],
+        public: Callable[[], tuple[Report, str]],
+        page: Callable[[Report], bytes],
+        whole: Callable[[], Report],
+        private: Callable[[Report], bytes],
     ) -> Iterator[Put]:
         """Stage what was asked for.
 
@@ -132,12 +129,12 @@ def _is_page(path: Path | None) -> bool:
     return path is not None and path.suffix.lower() in _HTML
 
 
-def _plain(path: Path, report: dict[str, Any], words: str) -> bytes:
+def _plain(path: Path, report: Mapping[str, Any], words: str) -> bytes:
     """The report as JSON or as text, by its suffix."""
     if path.suffix.lower() == _JSON:
         return _json(report)
     return f"{words}\n".encode(errors="backslashreplace")
 
 
-def _json(report: dict[str, Any]) -> bytes:
+def _json(report: Mapping[str, Any]) -> bytes:
     return f"{json.dumps(report, indent=1)}\n".encode()

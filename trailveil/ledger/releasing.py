@@ -1,6 +1,7 @@
 """What the command line and the page both do before a release: look at its target, design it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from trailveil.files.output import check_output
@@ -38,4 +39,5 @@ def designed(
     """
     common = shared_noise(there, trace, request.method)
     check_released(ledger, trace, request, again=again, key=key, subject=subject, common=common)
-    return planned(trace, request, common, cache_of(ledger))
+    plan = planned(trace, request, common, cache_of(ledger))
+    return replace(plan, visited=tuple(there), subject=subject, key=key)
