@@ -65,7 +65,9 @@ def test_what_is_known_long_before_tells_no_more_than_is_counted(how: str, secon
     known = np.vstack([near, velocity, place])
     levels = np.append(np.zeros(len(near) + 1), 1.0)
     secret = record.motion.position(0.0)[0]
-    alone, exact = (1 / record.left(secret, known[:n], levels[:n]) for n in (len(near), len(known)))
+    alone, exact = (
+        1 / record.posterior(secret, known[:n], levels[:n]) for n in (len(near), len(known))
+    )
     assert alone < exact <= total * (1 + 1e-9)
     assert exact > 0.97 * total
     assert total - bound == pytest.approx(1 / SLOW.bridged(seconds - STEADY), rel=1e-6)

@@ -142,7 +142,9 @@ def test_every_visit_of_every_ride_is_moved_by_the_same(ledger: Ledger) -> None:
         made, there = planned(ledger, trace)
         assert [stretch.label for stretch in made.request.stretches] == ["the end"]
         made = plan(trace, replace(made.request, stretches=()), made.common)
-        assert np.all(made.mechanism.beside[:9] == 4.0)  # of each release, besides what is common
+        assert np.all(
+            made.mechanism.independent_variances[:9] == 4.0
+        )  # of each release, besides what is common
         made = replace(made, mechanism=replace(made.mechanism, independent=None))
         assert [one.place.name for one in there] == ["home"]
         (noise,) = made.common

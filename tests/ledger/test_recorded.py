@@ -91,8 +91,8 @@ def test_independent_noise_comes_back(withhold: float | None) -> None:
     made = made_at(withhold=withhold)
     found = unpacked(packed(made, [])).mechanism
     assert found is not None
-    assert np.any(made.mechanism.beside)
-    assert np.array_equal(found.beside, made.mechanism.beside)
+    assert np.any(made.mechanism.independent_variances)
+    assert np.array_equal(found.independent_variances, made.mechanism.independent_variances)
 
 
 def test_the_noise_of_a_part_takes_some_kilobytes_however_many_fixes() -> None:

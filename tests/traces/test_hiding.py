@@ -87,8 +87,8 @@ def test_every_fix_with_noise_has_independent_noise_and_no_other(
     mechanism = planned(decimals).mechanism
     moved = np.any(mechanism.factor != 0, axis=1)
     assert 100 < moved.sum() < 700
-    assert np.sqrt(mechanism.beside[moved]) == pytest.approx(metres, rel=1e-9)
-    assert not np.any(mechanism.beside[~moved])
+    assert np.sqrt(mechanism.independent_variances[moved]) == pytest.approx(metres, rel=1e-9)
+    assert not np.any(mechanism.independent_variances[~moved])
 
 
 def test_the_least_is_a_third_of_a_metre_where_a_prior_has_less_measurement_noise() -> None:
@@ -97,7 +97,7 @@ def test_the_least_is_a_third_of_a_metre_where_a_prior_has_less_measurement_nois
     kernel = IntegratedOU(3.0, 60.0) + Constant(1e5) + White(0.05)
     request = Request((Stretch("stated", at, at),), method=Method.NOISE, kernel=kernel)
     made = plan(trace, request)
-    assert float(np.sqrt(made.mechanism.beside.max())) == LEAST
+    assert float(np.sqrt(made.mechanism.independent_variances.max())) == LEAST
 
 
 def test_drawn_noise_has_its_independent_part_and_is_the_same_again() -> None:
@@ -172,7 +172,7 @@ def test_noise_that_visits_share_has_independent_noise_as_well() -> None:
     stretch = Stretch("stated", at, at)
     made = plan(trace, Request((stretch,), method=Method.NOISE))
     bare = replace(made, mechanism=no_noise(trace.seconds))
-    beside = with_common(bare, [shared]).mechanism.beside
+    beside = with_common(bare, [shared]).mechanism.independent_variances
     assert np.flatnonzero(beside).tolist() == list(range(20, 40))
     assert np.all(beside[20:40] == 4.0)
 
@@ -180,12 +180,15 @@ def test_noise_that_visits_share_has_independent_noise_as_well() -> None:
 def test_more_is_hidden_only_where_there_is_noise() -> None:
     factor = np.array([[0.0], [3.0], [0.0], [1e-9]])
     mechanism = Mechanism(np.arange(4.0), factor).hiding(2.0)
-    assert mechanism.beside.tolist() == [0.0, 4.0, 0.0, 4.0]
-    assert mechanism.hiding(1.0).beside.tolist() == mechanism.beside.tolist()
+    assert mechanism.independent_variances.tolist() == [0.0, 4.0, 0.0, 4.0]
+    assert (
+        mechanism.hiding(1.0).independent_variances.tolist()
+        == mechanism.independent_variances.tolist()
+    )
     uniform = replace(no_noise(np.arange(3.0)), floor=1.0).hiding(2.0)
     assert uniform.variances.tolist() == [4.0, 4.0, 4.0]
     withheld = mechanism.withholding(np.array([False, True, False, False]))
-    assert withheld.beside.tolist() == [0.0, 0.0, 0.0, 4.0]
+    assert withheld.independent_variances.tolist() == [0.0, 0.0, 0.0, 4.0]
 
 
 @pytest.mark.parametrize("step", [0.1, 0.01, 0.0625])
@@ -199,7 +202,9 @@ def test_readings_have_noise_of_a_step_and_no_finer_digit(step: float) -> None:
     request = ReadingsRequest((Stretch("stated", at, at),), 2.0, "degC", kernel)
     readings_plan = plan_readings(readings, request)
     moved = np.any(readings_plan.mechanism.factor != 0, axis=1)
-    assert np.sqrt(readings_plan.mechanism.beside[moved]) == pytest.approx(max(step, 0.02))
+    assert np.sqrt(readings_plan.mechanism.independent_variances[moved]) == pytest.approx(
+        max(step, 0.02)
+    )
     _, grid = draw_readings(readings_plan, SEED)
     assert not np.any(grid % round(step * 1e6))
     far = ~moved

@@ -139,6 +139,6 @@ def test_independent_noise_is_as_wide_as_metres_of_a_map(
     """Even an attack that takes whatever it finds for the grid comes to no less than a third."""
     monkeypatch.setattr(grids, "_ON_GRID", 1.0)
     made = planned(step)
-    assert np.max(made.mechanism.beside) == pytest.approx(least**2)
+    assert np.max(made.mechanism.independent_variances) == pytest.approx(least**2)
     found = errors(step, least)
     assert found is None or np.median(found) > made.findings[0].deviation / 3

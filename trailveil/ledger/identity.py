@@ -62,9 +62,11 @@ def subject_named(name: str) -> str:
     several scripts or consists of such that look like others.
     """
     whole = _folded(name)
-    letters = [one for one in whole if unicodedata.category(one) in _LETTERS]
+    letters = [character for character in whole if unicodedata.category(character) in _LETTERS]
     scripts = {_script(letter) for letter in letters} - {""}
-    hidden = any(one in _INVISIBLE or "\ufe00" <= one <= "\ufe0f" for one in whole)
+    hidden = any(
+        character in _INVISIBLE or "\ufe00" <= character <= "\ufe0f" for character in whole
+    )
     hidden |= not unicodedata.normalize("NFKC", name).strip().isprintable()
     if not whole or len(whole) > _LONGEST or hidden:
         raise InvalidValue(
@@ -110,8 +112,8 @@ def prints_of(
     content: of `content_of`, of the same times and steps. A recording of hardly any different
     steps comes back by itself, and is known by its windows alone.
     """
-    told = len(np.unique(steps, axis=0)) >= _LEAST_DIFFERENT
-    if not told:
+    distinct = len(np.unique(steps, axis=0)) >= _LEAST_DIFFERENT
+    if not distinct:
         return bytes(CONTENT_BYTES) + b"".join(windows_of(key, times))
     whole = derive(key, [b"content", content])[:CONTENT_BYTES]
     places = derive(key, [b"places", _places(steps.astype("<i8").tobytes())])
@@ -121,8 +123,8 @@ def prints_of(
 
 def content_in(prints: bytes) -> list[bytes]:
     """The hash of the content in prints, in a list; none where the content tells nothing."""
-    found = prints[:CONTENT_BYTES]
-    return [found] if found.strip(b"\0") else []
+    content = prints[:CONTENT_BYTES]
+    return [content] if content.strip(b"\0") else []
 
 
 def windows_in(prints: bytes) -> list[bytes]:
@@ -133,18 +135,18 @@ def windows_in(prints: bytes) -> list[bytes]:
 
 def windows_of(key: bytes, times: NDArray[np.int64]) -> list[bytes]:
     """Keyed hashes of those windows of time differences that tell a recording from others."""
-    found = []
+    windows = []
     for unit in (_SECOND, _MILLISECOND):
         steps = np.diff(np.floor_divide(times, unit))
         if unit == _SECOND or np.any(times % _SECOND):
             bits = _bits(steps)
             for length in _LENGTHS:
                 label = [b"window", unit.to_bytes(8, "big")]
-                found += [
+                windows += [
                     derive(key, [*label, steps[i : i + length].astype("<i8").tobytes()])
                     for i in _telling(steps, bits, length)
                 ]
-    return [one[:WINDOW_BYTES] for one in found]
+    return [window[:WINDOW_BYTES] for window in windows]
 
 
 def _folded(name: str) -> str:
@@ -170,14 +172,14 @@ def _bits(steps: NDArray[np.int64]) -> NDArray[np.float64]:
     the grid included (Kontoyiannis et al., "Nonparametric entropy estimation for stationary
     processes and random fields", 1998). Lengths are rounded up, so bits down.
     """
-    found = np.zeros(steps.size)
+    bits = np.zeros(steps.size)
     for length in _UNIQUE_FROM:
         if length <= steps.size:
             names = _names(steps, length)
             _, which, counts = np.unique(names, return_inverse=True, return_counts=True)
-            unique = (counts[which] == 1) & (found[: names.size] == 0)
-            found[: names.size][unique] = np.log2(steps.size) / length
-    return found
+            unique = (counts[which] == 1) & (bits[: names.size] == 0)
+            bits[: names.size][unique] = np.log2(steps.size) / length
+    return bits
 
 
 def _names(steps: NDArray[np.int64], length: int) -> NDArray[np.uint64]:
@@ -200,15 +202,15 @@ def _telling(steps: NDArray[np.int64], bits: NDArray[np.float64], length: int) -
     if enough.size == 0:
         return []
     rank = _names(steps, length)[enough]
-    found: list[int] = []
+    places: list[int] = []
     taken = np.zeros(steps.size, dtype=np.bool_)
     for place in enough[np.argsort(rank, kind="stable")].tolist():
         if not taken[place]:
-            found.append(place)
+            places.append(place)
             taken[max(0, place - length + 1) : place + length] = True
-            if len(found) == _MOST:
+            if len(places) == _MOST:
                 break
-    return found
+    return places
 
 
 def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:

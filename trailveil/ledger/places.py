@@ -187,8 +187,8 @@ def shared_noise(there: Sequence[Visited], trace: Trace, method: Method) -> list
     if method is Method.CUT:
         return []
     if method is Method.BOTH:
-        there = [replace(one, seed=derive(one.seed, [b"beside a cut"])) for one in there]
-    return [one.common(trace) for one in there]
+        there = [replace(visit, seed=derive(visit.seed, [b"beside a cut"])) for visit in there]
+    return [visit.common(trace) for visit in there]
 
 
 def visited(
@@ -201,12 +201,12 @@ def visited(
 
     known: visits that earlier releases had, near in time, by the ident of the place.
     """
-    found = []
+    visits_by_place = []
     for place in places:
         whole = joined(sorted({*visits(trace, place.wide), *known.get(place.ident, [])}))
         if whole:
-            found.append(Visited(place, tuple(whole), place.seed(key)))
-    return found
+            visits_by_place.append(Visited(place, tuple(whole), place.seed(key)))
+    return visits_by_place
 
 
 def designed(place: Place, cache: Cache | None = None) -> Place:
@@ -221,19 +221,19 @@ def load_places(ledger: Ledger) -> list[Place]:
     """
     record = _record(ledger)
     try:
-        return [_read(one) for one in record["places"]]
+        return [_read(stored) for stored in record["places"]]
     except (KeyError, TypeError, ValueError) as error:
         raise _changed(ledger.folder / _FILE) from error
 
 
 def forgotten(ledger: Ledger) -> set[bytes]:
     """What the ledger knows the places by that were forgotten on purpose. Raises as above."""
-    return {bytes.fromhex(one) for one in _record(ledger)["forgotten"]}
+    return {bytes.fromhex(name) for name in _record(ledger)["forgotten"]}
 
 
 def check_known(ledger: Ledger, book: Book, places: Sequence[Place]) -> None:
     """Refuse to go on where releases are of places that are no longer in the file of places."""
-    marked = {place for one in book.standing() for place, _ in one.marked} - {NO_ID}
+    marked = {place for row in book.standing() for place, _ in row.marked} - {NO_ID}
     if marked - {place.ident for place in places} - forgotten(ledger):
         raise Refused(
             "every place that releases are counted for must be in the file of places, got one that "
@@ -266,12 +266,12 @@ def _record(ledger: Ledger) -> dict[str, Any]:
 
 def save_places(ledger: Ledger, places: Sequence[Place]) -> None:
     """Write all places, whole or not at all, for their owner alone."""
-    kept = {place.ident for place in places}
+    saved = {place.ident for place in places}
     dropped = {load_place.ident for load_place in load_places(ledger)} | forgotten(ledger)
     record = {
         "version": _VERSION,
         "places": [_written(place) for place in places],
-        "forgotten": sorted(one.hex() for one in dropped - kept),
+        "forgotten": sorted(ident.hex() for ident in dropped - saved),
     }
     whole = json.dumps(record).encode()
     code = derive(ledger.key, [b"places", whole]).hex().encode()
@@ -285,29 +285,29 @@ def added(places: Sequence[Place], place: Place, *, change: bool) -> list[Place]
 
     Raises Refused for a name that is taken unless `change`, and for a place that overlaps another.
     """
-    same = [one for one in places if one.name == place.name]
-    if any(not one.gone for one in same) and not change:
+    same = [known for known in places if known.name == place.name]
+    if any(not known.gone for known in same) and not change:
         raise Refused(
             f"a place must have a name of its own, got one that exists: {place.name!r}; add "
             "--change to state it anew (its noise is then drawn anew, and counted with the old)"
         )
-    rest = [one for one in places if one.name != place.name]
-    near = [one for one in rest if overlap(one, place)]
-    if any(not one.gone for one in near):
-        name = next(one.name for one in near if not one.gone)
+    others = [known for known in places if known.name != place.name]
+    near = [known for known in others if overlap(known, place)]
+    if any(not known.gone for known in near):
+        name = next(known.name for known in near if not known.gone)
         raise Refused(
             f"places must not overlap, nor be within the radius, got one that overlaps {name!r}: "
             f"one place with both in it is enough; `trailveil place remove {name}` first"
         )
-    earlier = [*(one for one in same if overlap(one, place)), *near]
-    if len({one.ident for one in earlier}) > 1:
+    earlier = [*(known for known in same if overlap(known, place)), *near]
+    if len({known.ident for known in earlier}) > 1:
         raise Refused(
             "a place must be where at most one was before, got one that overlaps several that were "
             "removed: state smaller metres"
         )
     ident = earlier[0].ident if earlier else place.ident
-    kept = [one for one in rest if one not in near]
-    return [*kept, replace(place, ident=ident)]
+    distant = [known for known in others if known not in near]
+    return [*distant, replace(place, ident=ident)]
 
 
 def overlap(place: Place, other: Place) -> bool:
@@ -327,14 +327,16 @@ def _written(place: Place) -> dict[str, Any]:
         "ways": place.ways,
         "withhold": place.withhold,
         "prior": place.prior,
-        "who": [one.value for one in place.who],
+        "who": [adversary.value for adversary in place.who],
         "ident": place.ident.hex(),
         "gone": place.gone,
         "noise": noise
         and {
             "knots": noise.knots.seconds,
             "root": noise.root.tolist(),
-            "left": [[one.adversary, one.loss, one.prior] for one in noise.left],
+            "left": [
+                [exposure.adversary, exposure.loss, exposure.prior] for exposure in noise.left
+            ],
         },
     }
 
@@ -343,7 +345,9 @@ def _read(record: dict[str, Any]) -> Place:
     noise = None
     if stored := record.get("noise"):  # earlier versions have other fields in its place
         knots, root = Knots(tuple(stored["knots"])), np.array(stored["root"], dtype=np.float64)
-        noise = PlaceNoise(knots, root, tuple(TrackExposure(*one) for one in stored["left"]))
+        noise = PlaceNoise(
+            knots, root, tuple(TrackExposure(*exposure) for exposure in stored["left"])
+        )
     if record["prior"] not in BUILT_IN:
         raise InvalidValue("the prior of a place must be a built-in one")
     return Place(
@@ -355,7 +359,7 @@ def _read(record: dict[str, Any]) -> Place:
         record["ways"],
         record["withhold"],
         record["prior"],
-        tuple(Named(one) for one in record["who"]),
+        tuple(Named(name) for name in record["who"]),
         bytes.fromhex(record["ident"]),
         noise,
         record["gone"],

@@ -89,17 +89,17 @@ def at_one_place(trace: Trace, stretches: Sequence[Stretch], radius: float) -> l
     """Of each part, the number of the place that it may be at: the same where they may be one."""
     where, near = in_space(trace.positions), max(_ONE_PLACE, radius)
     middles: list[FloatArray] = []
-    found = []
+    numbers = []
     for stretch in stretches:
         inside = np.flatnonzero(stretch.rows(trace))
         if inside.size == 0:
             inside = np.array([np.argmin(np.abs(trace.times - stretch.begin))])
         middle = np.mean(where[inside], axis=0)
         away = np.linalg.norm(np.reshape(middles, (-1, 3)) - middle, axis=1)
-        found.append(int(np.argmax([*(away <= near), True])))
-        if found[-1] == len(middles):
+        numbers.append(int(np.argmax([*(away <= near), True])))
+        if numbers[-1] == len(middles):
             middles.append(middle)
-    return found
+    return numbers
 
 
 def reckoned_together(
@@ -110,12 +110,14 @@ def reckoned_together(
     places: of `at_one_place`. Ends whose times were stated, and places with names, which have an
     account of their own, are reckoned by themselves.
     """
-    own = [i for i, one in enumerate(stretches) if one.by_place and not one.variance]
-    starts = [i for i in own if stretches[i].begin <= trace.times[0]]
-    stops = [i for i in own if stretches[i].end >= trace.times[-1]]
+    by_place = [
+        i for i, stretch in enumerate(stretches) if stretch.by_place and not stretch.variance
+    ]
+    starts = [i for i in by_place if stretches[i].begin <= trace.times[0]]
+    stops = [i for i in by_place if stretches[i].end >= trace.times[-1]]
     homes = {places[i] for i in starts} & {places[i] for i in stops}
     return [
-        sum(places[k] == places[i] for k in own) if i in own and places[i] in homes else 1
+        sum(places[k] == places[i] for k in by_place) if i in by_place and places[i] in homes else 1
         for i in range(len(stretches))
     ]
 

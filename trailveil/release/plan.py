@@ -8,6 +8,7 @@ floor(x + 1/2), so X + round(G) is round(X + G): what leaves is a function of X 
 guarantee carries over.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -90,11 +91,35 @@ class Plan:
     key: bytes | None = None
 
     @property
-    def guarantee(self) -> Guarantee:
-        """Of the part that is protected least. Raises InvalidValue where no part is stated."""
+    def worst(self) -> tuple[Guarantee, float]:
+        """What is told of the place that is protected least, and metres that a stranger is left.
+
+        Cuts of what may be one place, as both ends may, count together. Raises InvalidValue where
+        no part is stated.
+        """
         if not self.findings:
             raise InvalidValue("a guarantee must be of a part, got noise for every place: see text")
-        return max((finding.guarantee for finding in self.findings), key=lambda one: one.mu)
+        cut = self.request.method is Method.CUT
+        joint = [finding for finding in self.findings if cut and finding.together > 1]
+        return max(
+            (
+                (
+                    Guarantee(math.hypot(*(part.guarantee.mu for part in place)), order),
+                    math.hypot(*(1 / part.deviation for part in place)) ** -1,
+                )
+                for place in [
+                    *([finding] for finding in self.findings),
+                    *([joint] if joint else []),
+                ]
+                for order in [self.request.order]
+            ),
+            key=lambda told: told[0].mu,
+        )
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Of the place that is protected least: as `worst`."""
+        return self.worst[0]
 
     @property
     def exposures(self) -> tuple[TrackExposure, ...]:
@@ -124,7 +149,7 @@ class Plan:
     @property
     def own_columns(self) -> int:
         """How many columns of the mechanism are of this release alone: the first ones."""
-        shared = sum(one.columns.shape[1] for one in self.common)
+        shared = sum(noise.columns.shape[1] for noise in self.common)
         return int(self.mechanism.factor.shape[1]) - int(shared)
 
 
@@ -221,8 +246,8 @@ def _silent(
 ) -> Mechanism:
     """No noise, and nothing released that is cut."""
     base = no_noise(trace.seconds)
-    for one in common:
-        base = base.withholding(one.withheld)
+    for noise in common:
+        base = base.withholding(noise.withheld)
     for window, seconds in zip(windows, cuts, strict=True):
         if seconds is not None:
             base = base.withholding(window.within(seconds))
@@ -307,11 +332,11 @@ def _nothing_left(trace: Trace, request: Request, cuts: Sequence[float | None]) 
 def _leaving(trace: Trace, request: Request, base: Mechanism, common: Sequence[Common]) -> Trace:
     """The trace with the fields that may leave."""
     first = int(trace.times[base.rows[0]])
-    around = [*request.stretches, *(part for one in common for part in one.around)]
+    around = [*request.stretches, *(part for noise in common for part in noise.around)]
     # Where a cut alone protects, released places are exact: but how one moves is not.
-    told = MOVEMENT if request.method is Method.CUT and not common else None
-    who = set(request.who).intersection(*(one.who for one in common))
-    return with_fields_left_out(trace, around, who, first, only=told)
+    only = MOVEMENT if request.method is Method.CUT and not common else None
+    who = set(request.who).intersection(*(noise.who for noise in common))
+    return with_fields_left_out(trace, around, who, first, only=only)
 
 
 def with_common(plan: Plan, common: Sequence[Common]) -> Plan:
@@ -322,8 +347,8 @@ def with_common(plan: Plan, common: Sequence[Common]) -> Plan:
     recording that repeats or smooths has none.
     """
     mechanism = plan.mechanism
-    for one in common:
-        columns = Mechanism(mechanism.times, one.columns, released=~one.withheld)
+    for noise in common:
+        columns = Mechanism(mechanism.times, noise.columns, released=~noise.withheld)
         mechanism = mechanism.plus(columns)
     if mechanism.max_std > 0:
         measured = noise_variance(plan.request.kernel, mechanism.times) ** 0.5
@@ -336,8 +361,8 @@ def _finding(window: Window, request: Request, mechanism: Mechanism, cut: float 
     exposures = []
     if cut is not None and request.method is not Method.NOISE:
         # A visit that another recording had may be longer ago than its cut.
-        left = window.left(request.paces, max(cut, np.nextafter(window.silence, 0.0)))
-        exposures.append(TrackExposure(HAS_THE_REST, 1 / left))
+        variance = window.left(request.paces, max(cut, np.nextafter(window.silence, 0.0)))
+        exposures.append(TrackExposure(HAS_THE_REST, 1 / variance))
     if request.method is not Method.CUT:
         bound = request.bound if request.leave is None else _bound_for(request)
         for adversary in request.adversaries:

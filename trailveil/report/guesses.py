@@ -111,7 +111,7 @@ def _of_some_times(plan: Plan, released: FloatArray) -> Iterator[Guess]:
         rows = slice(max(0, row - _AROUND), min(count, row + _AROUND + 1))
         whole = plan.mechanism
         parts = whole.factor[rows], whole.floor, whole.process, np.asarray(whole.released)[rows]
-        mechanism = Mechanism(times[rows], *parts, independent=whole.beside[rows])
+        mechanism = Mechanism(times[rows], *parts, independent=whole.independent_variances[rows])
         order = np.cumsum(np.asarray(whole.released)) - 1
         places = released[order[rows][mechanism.rows]]
         secret = Secret.at(float(times[row]))

@@ -96,7 +96,8 @@ def record(
         report["warnings"] += [] if account is None else past_what_was_stated(account.places)
         report["stops"] = stops_left(plan)
         report["places"] = [place_of(plan, visited) for visited in plan.visited]
-        report["ledger"] = None if account is None else counted(account)
+        radius, order = plan.request.radius, plan.request.order
+        report["ledger"] = None if account is None else counted(account, radius, order)
     return report
 
 
@@ -219,7 +220,7 @@ def _mechanism(plan: Plan, *, private: bool) -> schema.NoiseReport:
         "rms_m": float(np.sqrt(2) * mechanism.rms) if stated else None,
         "largest_rms_m": float(np.sqrt(2) * mechanism.max_std) if stated else None,
         "largest_99_m": _PLANAR_99 * mechanism.max_std if stated else None,
-        "independent_m": float(np.sqrt(np.max(mechanism.beside, initial=0.0))),
+        "independent_m": float(np.sqrt(np.max(mechanism.independent_variances, initial=0.0))),
     }
 
 
@@ -231,17 +232,17 @@ def _worst(plan: Plan, *, private: bool) -> schema.Meaning:
         asked = _asked(plan)
         mu = mu_for(asked.epsilon, asked.order)
         return _meaning(Guarantee(mu, asked.order), asked.radius / mu)
-    worst = max(plan.findings, key=lambda finding: finding.guarantee.mu)
+    guarantee, deviation = plan.worst
     if private:
-        return _meaning(worst.guarantee, worst.deviation)
+        return _meaning(guarantee, deviation)
     request = plan.request
     if request.leave is not None:
-        mu = rounded_up(worst.guarantee.mu)
+        mu = rounded_up(guarantee.mu)
         return _meaning(Guarantee(mu, request.order), request.leave / CIRCLE_68)
     mu = request.radius * request.scale * float(np.sqrt(request.bound))
     # What was asked for tells nothing of the parts; less than that would.
     asked = request.bound**-0.5 / request.wide
-    least = asked if worst.deviation >= asked else rounded_down(worst.deviation)
+    least = asked if deviation >= asked else rounded_down(deviation)
     return _meaning(Guarantee(mu, request.order), least)
 
 

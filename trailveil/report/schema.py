@@ -172,6 +172,7 @@ class LedgerReport(TypedDict):
     known: float | None
     times: float | None
     if_one_place: float | None
+    if_one_place_circle_68_m: float | None
     places: list[PlaceTotal]
     cannot_know: str
 

@@ -212,14 +212,16 @@ def test_fixes_on_a_coarser_grid_than_the_others_are_hidden_by_wider_noise_alone
     The audit is granted which fixes they are. The plan has noise as wide as a step, and says so.
     """
     made = planned("3 decimals at times")
-    narrow = replace(made.mechanism, independent=np.minimum(made.mechanism.beside, 4.0))
+    narrow = replace(
+        made.mechanism, independent=np.minimum(made.mechanism.independent_variances, 4.0)
+    )
     name = "looks for a grid of some fixes"
     for mechanism, verdict in ((narrow, Verdict.BEATEN), (made.mechanism, Verdict.NOTHING)):
         outcomes = attacked(replace(made, mechanism=mechanism), ["lattice"])
         outcome = next(row for row in outcomes if row.adversary == name)
         assert outcome.verdict is verdict
-    assert np.sqrt(made.mechanism.beside.max()) == pytest.approx(111.7)
-    text = " ".join(warnings(made, None, further=False, private=True))
+    assert np.sqrt(made.mechanism.independent_variances.max()) == pytest.approx(111.7)
+    text = " ".join(warnings(made, None, (), further=False, private=True))
     assert "400 fixes lie on steps of 112 m" in text
 
 

@@ -62,8 +62,8 @@ def _numbers_of_short(text: str) -> tuple[Number, ...]:
 def _numbers(text: str) -> Iterator[Number]:
     if ":" in text and isinstance(parse_moment(text[:100]), Moment):
         return
-    for found in _NUMBER.findall(text):
-        exact = Decimal(found.replace(",", "."))
+    for match in _NUMBER.findall(text):
+        exact = Decimal(match.replace(",", "."))
         _, digits, exponent = exact.as_tuple()
         if isinstance(exponent, int):
             shorter = len("".join(map(str, digits)).strip("0"))
@@ -136,8 +136,8 @@ class Coordinates:
     def _pair(self, latitude: Number, longitude: Number) -> bool:
         for degrees, unit in latitude.degrees():
             begin, end = np.searchsorted(self._latitudes, _around(degrees, unit))
-            rest = self._ordered[begin:end, 1]
-            if any(_near(np.sort(rest), east, per) for east, per in longitude.degrees()):
+            longitudes = self._ordered[begin:end, 1]
+            if any(_near(np.sort(longitudes), east, per) for east, per in longitude.degrees()):
                 return True
         return False
 
