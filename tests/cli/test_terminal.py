@@ -9,6 +9,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.rides import ride, written
+from trailveil.cli import waiting
 from trailveil.report.brief import LEGEND, MOST_LINES
 
 pty = pytest.importorskip("pty", reason="of systems with terminals of this kind")
