@@ -4,6 +4,7 @@ The options have the names, meanings and defaults of those of the commands.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -14,18 +15,20 @@ from trailveil.files.keys import load_key
 from trailveil.files.output import staged
 from trailveil.files.source import load as bytes_of
 from trailveil.ledger import Ledger, user_ledger
-from trailveil.ledger.protecting import ME, known_places, requested
-from trailveil.ledger.protecting import publish as publish_plan
-from trailveil.ledger.published import Published
-from trailveil.ledger.releasing import check_target, designed
+from trailveil.ledger.commit import Receipt, check_released, known_places
+from trailveil.ledger.commit import publish as publish_plan
+from trailveil.ledger.identity import ME
+from trailveil.release.design_cache import DesignCache
 from trailveil.release.options import Options, Selection, chosen_of, request_of, zone_named
 from trailveil.release.plan import Plan
+from trailveil.release.protect import protect as protect_parts
+from trailveil.release.protect import requested
 from trailveil.release.request import Request
 from trailveil.threads import one_thread
 from trailveil.traces.fields import ALL
 from trailveil.traces.formats import MOST_POINTS, size_of
 from trailveil.traces.formats import write as write_trace
-from trailveil.traces.formats.table import format_to_write
+from trailveil.traces.formats.table import check_writable, format_to_write
 from trailveil.traces.loading import load, load_readings
 from trailveil.traces.readings import Readings
 from trailveil.traces.trace import Trace
@@ -106,7 +109,12 @@ def protect(
     places = known_places(book, trace, subject=subject, key=secret)
     with one_thread():
         asked = requested(trace, chosen_of(options), whole, places)
-        return designed(trace, asked, places, book, again=again, subject=subject, key=secret)
+        check_released(
+            *(book, trace, asked), again=again, subject=subject, key=secret, places=places
+        )
+        cache = DesignCache.of(book.folder, book.key)
+        plan = protect_parts(trace, asked, places=places, cache=cache)
+    return replace(plan, subject=subject, key=secret)
 
 
 def publish(
@@ -117,7 +125,7 @@ def publish(
     again: bool = False,
     limit: float | None = None,
     overwrite: bool = False,
-) -> Published:
+) -> Receipt[Trace]:
     """Count a release in the ledger, draw it and write it, in the format of the suffix.
 
     Its subject and its key are those of `protect`. limit: of epsilon in total. Raises Refused for a
@@ -125,7 +133,7 @@ def publish(
     the file cannot be written.
     """
     path = Path(output)
-    check_target(path, overwrite=overwrite)
+    check_writable(path, overwrite=overwrite)
     return publish_plan(
         plan,
         user_ledger() if ledger is None else ledger,
@@ -134,7 +142,6 @@ def publish(
         again=again,
         key=plan.key,
         subject=plan.subject or ME,
-        there=plan.visited,
         limit=limit,
     )
 

@@ -7,7 +7,7 @@ import pytest
 from trailveil.privacy.guarantee import Guarantee
 from trailveil.privacy.promises import FLOORS, HAS_THE_REST, NAMES, _odds, promises
 from trailveil.release import request
-from trailveil.release.plan import plan
+from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
 from trailveil.report.record import record
 from trailveil.studies.datasets.day import day_plan, simulated_day
@@ -20,7 +20,7 @@ TIME = Stretch("on the way", CLINIC.begin - 600 * 10**9, CLINIC.begin - 600 * 10
 
 
 def reported(stretch: Stretch, method: Method) -> dict[str, Any]:
-    planned = plan(simulated_day(), Request((stretch,), method=method))
+    planned = protect(simulated_day(), Request((stretch,), method=method))
     return dict(record(planned, None, output="day.private.gpx"))
 
 

@@ -11,7 +11,8 @@ from tests.report.test_report import PLANS, TRACE, stretch
 from trailveil.gp.kernels import RBF, White
 from trailveil.release.drawing import draw
 from trailveil.release.everywhere import plan_everywhere
-from trailveil.release.plan import Plan, plan
+from trailveil.release.plan import Plan
+from trailveil.release.protect import protect
 from trailveil.release.readings_release import ReadingsRequest, plan_readings
 from trailveil.release.request import Method, Request
 from trailveil.report import brief, brief_readings, record
@@ -74,7 +75,7 @@ def test_readings_are_told_as_shortly(count: int) -> None:
 
 def test_many_parts_are_not_all_listed() -> None:
     parts = tuple(stretch(row, row, label="at a stated time") for row in range(5, 55, 5))
-    shown = of(plan(TRACE, Request(parts, **SHORT)))
+    shown = of(protect(TRACE, Request(parts, **SHORT)))
     assert shown.startswith("10 stated times: hidden in")
     assert "6 more, which --explain lists" in shown
     assert len(shown.splitlines()) <= MOST_LINES
@@ -82,10 +83,10 @@ def test_many_parts_are_not_all_listed() -> None:
 
 def test_a_stop_that_is_not_protected_is_named_in_one_line() -> None:
     """The ride stands still for 7.5 minutes in its middle."""
-    planned = plan(TRACE, Request(ENDS, **SHORT))
+    planned = protect(TRACE, Request(ENDS, **SHORT))
     assert "You also stopped 8 min at one place: add --stops auto." in " ".join(of(planned).split())
     stop = stretch(22, 24, label="between stated times")
-    shown = of(plan(TRACE, Request((*ENDS, stop), **SHORT)))
+    shown = of(protect(TRACE, Request((*ENDS, stop), **SHORT)))
     assert shown.startswith("Both ends, a stated stay: hidden in")
     assert "You also stopped" not in shown
 
@@ -100,7 +101,7 @@ def test_a_place_for_everybody_is_told_as_it_is() -> None:
 
 
 def test_less_than_half_names_what_leaves_half() -> None:
-    planned = plan(TRACE, replace(PLANS["cut"].request, radius=400.0, floor=5.0, middle=5.0))
+    planned = protect(TRACE, replace(PLANS["cut"].request, radius=400.0, floor=5.0, middle=5.0))
     assert re.search(r"Half is left with --radius \d+", " ".join(of(planned).split()))
 
 
@@ -122,7 +123,7 @@ def test_it_is_small_and_has_both(name: str) -> None:
 
 def test_a_straight_way_east_is_a_line_that_begins_and_ends_in_blocks() -> None:
     east = np.column_stack([np.full(60, 48.1), 11.5 + np.arange(60) * 1e-3])
-    planned = plan(replace(TRACE, positions=east), PLANS["cut"].request)
+    planned = protect(replace(TRACE, positions=east), PLANS["cut"].request)
     line, legend = drawn(planned)
     assert legend == f"  {LEGEND}"
     assert len(line) == COLUMNS + 2
@@ -139,4 +140,4 @@ def test_a_straight_way_east_is_a_line_that_begins_and_ends_in_blocks() -> None:
 
 def test_one_place_has_no_sketch() -> None:
     still = np.tile([[48.1, 11.5]], (60, 1))
-    assert drawn(plan(replace(TRACE, positions=still), PLANS["cut"].request)) == []
+    assert drawn(protect(replace(TRACE, positions=still), PLANS["cut"].request)) == []

@@ -17,7 +17,8 @@ from trailveil.checks.scan.tokens import from_xml
 from trailveil.privacy.adversaries import Named
 from trailveil.release.drawing import draw
 from trailveil.release.everywhere import plan_everywhere
-from trailveil.release.plan import Plan, plan
+from trailveil.release.plan import Plan
+from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
 from trailveil.report import record, text
 from trailveil.report.guesses import guesses
@@ -41,11 +42,11 @@ def stretch(begin: int, end: int) -> Stretch:
 STAY = stretch(FROM, UNTIL)
 NOISE = Method.NOISE
 PLANS: dict[str, Callable[[], Plan]] = {
-    "a time and a stay": lambda: plan(TRACE, Request((stretch(AT, AT), STAY), method=NOISE)),
-    "cut": lambda: plan(TRACE, Request((stretch(AT, AT), STAY), floor=4.0)),
-    "both": lambda: plan(TRACE, Request((stretch(1770, 1770),), method=Method.BOTH)),
-    "withheld": lambda: plan(TRACE, Request((STAY,), withhold=90.0, method=NOISE)),
-    "metres": lambda: plan(TRACE, Request((STAY,), leave=300.0, floor=4.0)),
+    "a time and a stay": lambda: protect(TRACE, Request((stretch(AT, AT), STAY), method=NOISE)),
+    "cut": lambda: protect(TRACE, Request((stretch(AT, AT), STAY), floor=4.0)),
+    "both": lambda: protect(TRACE, Request((stretch(1770, 1770),), method=Method.BOTH)),
+    "withheld": lambda: protect(TRACE, Request((STAY,), withhold=90.0, method=NOISE)),
+    "metres": lambda: protect(TRACE, Request((STAY,), leave=300.0, floor=4.0)),
     "everywhere": lambda: plan_everywhere(
         TRACE, Request((), method=Method.EVERYWHERE, who=(Named.PLAIN,))
     ),
@@ -164,7 +165,7 @@ def test_the_scan_of_a_page_can_fail() -> None:
 
 def test_a_page_for_others_does_not_depend_on_which_time_is_protected() -> None:
     """The same fixes, released with noise for another time, give the same page to the byte."""
-    others = [plan(TRACE, Request((stretch(at, at),), method=NOISE)) for at in (AT, 900)]
+    others = [protect(TRACE, Request((stretch(at, at),), method=NOISE)) for at in (AT, 900)]
     assert not np.allclose(others[0].mechanism.variances, others[1].mechanism.variances)
     released = drawn(others[0])[1]
     pages = [
@@ -185,7 +186,7 @@ def test_a_page_for_others_shows_times_as_they_leave() -> None:
 
 
 def test_a_circle_that_dwarfs_the_track_is_not_drawn() -> None:
-    planned_release = plan(TRACE, Request((stretch(AT, AT),), radius=5000.0, floor=100.0))
+    planned_release = protect(TRACE, Request((stretch(AT, AT),), radius=5000.0, floor=100.0))
     report = record(planned_release, None, output="", private=False)
     released = drawn(planned_release)[1]
     near = Trace(

@@ -20,7 +20,8 @@ from trailveil.gp.kernels import Constant, IntegratedOU, White
 from trailveil.privacy.adversaries import DEFAULT, Named
 from trailveil.privacy.guarantee import CIRCLE_68
 from trailveil.release.drawing import draw
-from trailveil.release.plan import Plan, plan
+from trailveil.release.plan import Plan
+from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
 from trailveil.report import record, text
 from trailveil.report.parts import rounded_down, rounded_up
@@ -47,18 +48,18 @@ def noisy(*parts: Stretch, **more: Any) -> Request:
     return Request(parts, **{"method": Method.NOISE, "who": ALONE, **more})
 
 
-MADE = plan(TRACE, noisy(START, STAY))
-CUT = plan(TRACE, Request((START, stretch(45, 45)), floor=10.0, middle=10.0, uncertain=10))
+MADE = protect(TRACE, noisy(START, STAY))
+CUT = protect(TRACE, Request((START, stretch(45, 45)), floor=10.0, middle=10.0, uncertain=10))
 MOVING = IntegratedOU(2.0, 60.0) + Constant(1e5) + White(3.0)
 PLANS = {
     "times and a stay": MADE,
-    "a time": plan(TRACE, noisy(START, who=DEFAULT)),
-    "everyone": plan(TRACE, noisy(STAY, who=DEFAULT)),
-    "by place": plan(TRACE, noisy(stretch(0, 0, by_place=True), who=DEFAULT)),
+    "a time": protect(TRACE, noisy(START, who=DEFAULT)),
+    "everyone": protect(TRACE, noisy(STAY, who=DEFAULT)),
+    "by place": protect(TRACE, noisy(stretch(0, 0, by_place=True), who=DEFAULT)),
     "cut": CUT,
-    "both": plan(TRACE, replace(CUT.request, method=Method.BOTH)),
-    "withheld": plan(TRACE, noisy(START, STAY, who=DEFAULT, withhold=90.0)),
-    "other prior": plan(TRACE, noisy(START, who=DEFAULT, kernel=MOVING)),
+    "both": protect(TRACE, replace(CUT.request, method=Method.BOTH)),
+    "withheld": protect(TRACE, noisy(START, STAY, who=DEFAULT, withhold=90.0)),
+    "other prior": protect(TRACE, noisy(START, who=DEFAULT, kernel=MOVING)),
 }
 
 
@@ -139,7 +140,7 @@ def test_where_the_protected_part_lies_does_not_change_a_report_for_others() -> 
     even = replace(TRACE, times=TRACE.times[0] + np.arange(60) * 30 * 10**9)
     parts = [Stretch("x", int(even.times[i]), int(even.times[i])) for i in (20, 43)]
     report, other = (
-        record(plan(even, noisy(part, who=DEFAULT)), None, output="out.gpx", private=False)
+        record(protect(even, noisy(part, who=DEFAULT)), None, output="out.gpx", private=False)
         for part in parts
     )
     assert report == other
@@ -157,13 +158,13 @@ def test_how_many_parts_and_of_which_kind_is_not_in_a_report_for_others(
 ) -> None:
     kinds = [(START,), (STAY,), (START, STAY), (START, stretch(50, 50))]
     reports = [
-        record(plan(TRACE, noisy(*parts, who=who)), None, output="out.gpx", private=False)
+        record(protect(TRACE, noisy(*parts, who=who)), None, output="out.gpx", private=False)
         for parts in kinds
     ]
     for entry in ("adversaries", "warnings", "not_protected", "mechanism", "target", "times"):
         assert [each[entry] for each in reports] == [reports[0][entry]] * len(reports), entry
     assert "counted by itself" in " ".join(reports[0]["warnings"])
-    report = record(plan(TRACE, noisy(START, who=who)), None, output="out.gpx")
+    report = record(protect(TRACE, noisy(START, who=who)), None, output="out.gpx")
     assert "counted by itself" not in " ".join(report["warnings"])
 
 
@@ -218,8 +219,10 @@ def test_what_must_be_warned_of_is(name: str) -> None:
 )
 def test_structure_that_no_noise_hides_is_warned_of(trace: Trace, words: str) -> None:
     at = int(trace.times[100])
-    planned = plan(trace, noisy(Stretch("stated", at, at), who=DEFAULT))
-    cut = plan(trace, Request((Stretch("stated", at, at),), floor=20.0, middle=20.0, uncertain=0))
+    planned = protect(trace, noisy(Stretch("stated", at, at), who=DEFAULT))
+    cut = protect(
+        trace, Request((Stretch("stated", at, at),), floor=20.0, middle=20.0, uncertain=0)
+    )
     # Nothing is uncertain around this cut, so that what is computed of other fixes tells of it.
     said = " ".join(record(cut, None, output="")["warnings"])
     assert ("tell of what is cut" in said) == ("filled in" in words or "repeated" in words)
@@ -285,7 +288,7 @@ def test_adversaries_are_named_once_each() -> None:
 def test_what_cleaning_left_out_is_told() -> None:
     data = gpx(TRACE).replace(b"<time>2024-05-14T07:40:00Z</time>", b"", 1)
     trace, cleaning = clean(read(data, "ride.gpx"))
-    planned = plan(trace, noisy(Stretch("x", int(trace.times[0]), int(trace.times[0]))))
+    planned = protect(trace, noisy(Stretch("x", int(trace.times[0]), int(trace.times[0]))))
     report = record(planned, cleaning, output="out.gpx")
     assert report["recording"]["cleaning"]["untimed"] == 1
     assert "59 of 60 recorded fixes are used." in text(report)
@@ -335,10 +338,10 @@ def test_standing_still_near_a_part_is_told_to_the_owner(method: str, words: str
     trace = ride(240, 15.0, still=(18, 60))
     at = int(trace.times[0])
     request = Request((Stretch("the start", at, at),), method=Method(method), floor=1.4)
-    planned = plan(trace, request)
+    planned = protect(trace, request)
     near, far = (
         " ".join(record(ride_plan, None, output="")["warnings"])
-        for ride_plan in (planned, plan(ride(240, 15.0), request))
+        for ride_plan in (planned, protect(ride(240, 15.0), request))
     )
     assert "You stood still for" in near
     assert words in near

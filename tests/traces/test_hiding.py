@@ -16,7 +16,8 @@ from trailveil.privacy.adversaries import DEFAULT
 from trailveil.privacy.mechanism import Mechanism, no_noise
 from trailveil.release.common import Common
 from trailveil.release.drawing import draw, noise_of
-from trailveil.release.plan import Plan, plan, with_common
+from trailveil.release.plan import Plan, with_common
+from trailveil.release.protect import protect
 from trailveil.release.readings_release import ReadingsRequest, draw_readings, plan_readings
 from trailveil.release.request import Method, Request
 from trailveil.traces.formats import read, write
@@ -77,7 +78,7 @@ def planned(decimals: int) -> Plan:
     """One time in the middle of six hours: noise near it, and none far off."""
     trace = rounded(ride(720, 30.0, seed=2), decimals)
     at = int(trace.times[360])
-    return plan(trace, Request((Stretch("stated", at, at),), method=Method.NOISE))
+    return protect(trace, Request((Stretch("stated", at, at),), method=Method.NOISE))
 
 
 @pytest.mark.parametrize(("decimals", "metres"), [(4, 11.17), (5, 2.0), (7, 2.0)])
@@ -96,7 +97,7 @@ def test_the_least_is_a_third_of_a_metre_where_a_prior_has_less_measurement_nois
     at = int(trace.times[30])
     kernel = IntegratedOU(3.0, 60.0) + Constant(1e5) + White(0.05)
     request = Request((Stretch("stated", at, at),), method=Method.NOISE, kernel=kernel)
-    made = plan(trace, request)
+    made = protect(trace, request)
     assert float(np.sqrt(made.mechanism.independent_variances.max())) == LEAST
 
 
@@ -152,7 +153,7 @@ def test_minutes_are_released_in_coarser_decimals_moved_or_not(step: float, deci
     trace = ride(720, 30.0, seed=2)
     trace = replace(trace, positions=np.round(trace.positions / step) * step)
     at = int(trace.times[360])
-    made = plan(trace, Request((Stretch("stated", at, at),), method=Method.NOISE))
+    made = protect(trace, Request((Stretch("stated", at, at),), method=Method.NOISE))
     released, grid = draw(made, SEED)
     assert not np.any(grid % 10 ** (6 - decimals))
     moved = np.any(made.mechanism.factor != 0, axis=1)
@@ -170,7 +171,7 @@ def test_noise_that_visits_share_has_independent_noise_as_well() -> None:
     shared = Common(b"draw", columns, np.ones((2, 2)), nowhere, (), DEFAULT)
     at = int(trace.times[30])
     stretch = Stretch("stated", at, at)
-    made = plan(trace, Request((stretch,), method=Method.NOISE))
+    made = protect(trace, Request((stretch,), method=Method.NOISE))
     bare = replace(made, mechanism=no_noise(trace.seconds))
     beside = with_common(bare, [shared]).mechanism.independent_variances
     assert np.flatnonzero(beside).tolist() == list(range(20, 40))

@@ -24,11 +24,10 @@ from trailveil.cli.waiting import waiting
 from trailveil.errors import Refused
 from trailveil.files.source import named
 from trailveil.ledger import user_ledger
-from trailveil.ledger.places import shared_noise
-from trailveil.ledger.protecting import known_places, requested
-from trailveil.release.common import Common
-from trailveil.release.everywhere import plan_everywhere
-from trailveil.release.plan import Plan, plan, released_rows, with_common
+from trailveil.ledger.commit import known_places
+from trailveil.release.places import Visited, shared_noise
+from trailveil.release.plan import released_rows
+from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
 from trailveil.report.attacks import attacks_record
 from trailveil.traces.formats import read
@@ -51,7 +50,6 @@ def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str,
     everywhere = stated.method is Method.EVERYWHERE
     visits = known_places(user_ledger(), trace)
     request = stated if everywhere else requested(trace, selected(options), stated, visits)
-    common = shared_noise(visits, trace, request.method)
     if visits and not everywhere and not request.stretches:
         raise Refused(
             "an attack must be on parts that have noise of their own, got none but places with "
@@ -64,12 +62,13 @@ def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str,
     if options["streets"] is not None:
         streets = streets_near(options["streets"], file.frame, trace.positions)
     evidence: dict[str, Any] = {"tracks": tracks, "streets": streets}
-    planned, places = None, None
-    if _may_be_of(request, trace, file, common):
+    plan, places = None, None
+    if _may_be_of(request, trace, file, visits):
         with waiting(f"designing noise for {len(trace)} fixes"):
-            planned = _planned(trace, request, common)
-        places = file.as_designed(planned.mechanism.rows)
-    if planned is None or places is None:
+            # What it shares with other releases is drawn anew like the rest.
+            plan = replace(protect(trace, request, places=visits), common=())
+        places = file.as_designed(plan.mechanism.rows)
+    if plan is None or places is None:
         with waiting("attacking"):
             outcomes = _alone(trace, request, file, names, evidence)
         click.echo(
@@ -85,28 +84,20 @@ def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str,
         return attacks_record(outcomes, [], ())
     effort = Effort(recordings=options["draws"])
     with waiting("attacking"):
-        outcomes = list(attacked(planned, names, file=places, effort=effort, **evidence))
-        audits = list(audited(planned, options["draws"])) if hypotheses and not everywhere else []
+        outcomes = list(attacked(plan, names, file=places, effort=effort, **evidence))
+        audits = list(audited(plan, options["draws"])) if hypotheses and not everywhere else []
     if not outcomes and not audits:
         raise Refused(
             "an attack must be one that is tried on such a release, got none: with --everywhere "
             "name posterior or kalman (--attack)"
         )
-    return attacks_record(outcomes, audits, file_as_designed(planned, places))
+    return attacks_record(outcomes, audits, file_as_designed(plan, places))
 
 
-def _planned(trace: Trace, request: Request, common: Sequence[Common]) -> Plan:
-    """The release as it was designed; what it shares with others is drawn anew like the rest."""
-    if request.method is Method.EVERYWHERE:
-        planned = with_common(plan_everywhere(trace, request), common)
-    else:
-        planned = plan(trace, request, common)
-    return replace(planned, common=())
-
-
-def _may_be_of(request: Request, trace: Trace, file: Aligned, common: Sequence[Common]) -> bool:
+def _may_be_of(request: Request, trace: Trace, file: Aligned, visits: Sequence[Visited]) -> bool:
     """Whether a file may be of a design, by which fixes it has: known before it is designed."""
     try:
+        common = shared_noise(visits, trace, request.method)
         released = released_rows(trace, request, common)
     except Refused:
         return False

@@ -12,9 +12,9 @@ from trailveil.errors import UnwritableOutput
 from trailveil.files.output import check_not_state, write_atomically
 from trailveil.files.source import named
 from trailveil.ledger import open_ledger
-from trailveil.ledger.protecting import publish, requested
-from trailveil.release.plan import plan
+from trailveil.ledger.commit import publish
 from trailveil.release.prices import other_prices
+from trailveil.release.protect import protect, requested
 from trailveil.release.request import Request
 from trailveil.report import brief, record
 from trailveil.studies.datasets.day import day_plan, simulated_day
@@ -50,11 +50,11 @@ def demo(output: Path | None, *, as_json: bool) -> None:
     trace, cleaning = load(source)
     request = requested(trace, Chosen((), stays, ZoneInfo("UTC"), ends=False), Request(()))
     with waiting(f"designing noise for {len(trace)} fixes"):
-        planned = plan(trace, request)
+        plan = protect(trace, request)
     with tempfile.TemporaryDirectory(prefix="trailveil-") as state:
-        publish(planned, open_ledger(Path(state)), released, overwrite=True)
-    utc, instead = ZoneInfo("UTC"), other_prices(planned)
-    report = record(planned, cleaning, output=named(released), zone=utc, instead=instead)
+        publish(plan, open_ledger(Path(state)), released, overwrite=True)
+    utc, instead = ZoneInfo("UTC"), other_prices(plan)
+    report = record(plan, cleaning, output=named(released), zone=utc, instead=instead)
     if as_json:
         click.echo(json.dumps(report))
         return

@@ -89,7 +89,7 @@ def _entry(book: Book, ledger_row: LedgerRow) -> dict[str, Any]:
     body = book.body(ledger_row.number)
     return {
         "number": ledger_row.number,
-        "made_utc": _in_utc(ledger_row.made),
+        "made_utc": _in_utc(ledger_row.recorded),
         "subject": ledger_row.subject,
         "series": ledger_row.series or None,
         "begin_utc": _in_utc(ledger_row.begin),

@@ -18,7 +18,7 @@ from trailveil.cli.parameters import (
 )
 from trailveil.errors import InvalidValue, UnwritableOutput
 from trailveil.files.source import named
-from trailveil.ledger.protecting import ME
+from trailveil.ledger.identity import ME
 from trailveil.release.options import Options, Selection, request_of
 from trailveil.release.request import NOISE_AGAINST, Method, Request
 from trailveil.traces.activities import ACTIVITIES

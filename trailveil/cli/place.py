@@ -14,12 +14,13 @@ from trailveil.designer.cut import least_cut
 from trailveil.errors import Refused
 from trailveil.gp.randomness import fresh_seed
 from trailveil.ledger import ID_BYTES, Ledger, user_ledger
-from trailveil.ledger.places import Place, added, designed, load_places, save_places
-from trailveil.ledger.protecting import cache_of
+from trailveil.ledger.places import added, load_places, save_places
 from trailveil.privacy.adversaries import named as known_as
 from trailveil.privacy.guarantee import CIRCLE_68
 from trailveil.privacy.priors import BUILT_IN
+from trailveil.release.design_cache import DesignCache
 from trailveil.release.place_noise import DEFAULT_WAYS, MOST_WAYS
+from trailveil.release.places import Place, designed
 from trailveil.release.request import NOISE_AGAINST, Request
 from trailveil.traces.activities import ACTIVITIES
 from trailveil.traces.visits import circle
@@ -104,7 +105,7 @@ def add(**options: Any) -> None:
     )
     added(load_places(ledger), stated, change=options["change"])  # or refused, before the work
     with waiting("designing the noise that all visits share"):
-        added_place = designed(stated, cache_of(ledger))
+        added_place = designed(stated, DesignCache.of(ledger.folder, ledger.key))
     with ledger.open():  # two of these at once do not lose each other's place
         save_places(ledger, added(load_places(ledger), added_place, change=options["change"]))
     click.echo(
@@ -127,7 +128,7 @@ def add(**options: Any) -> None:
         "it. However often "
         f"it is visited, by up to {added_place.ways} way{'s' * (added_place.ways != 1)}, a "
         "stranger's best "
-        f"guess is a circle of {CIRCLE_68 * added_place.noise.left[0].posterior:,.0f} m. A "
+        f"guess is a circle of {CIRCLE_68 * added_place.noise.exposures[0].posterior:,.0f} m. A "
         "street map "
         "can undo noise."
     )

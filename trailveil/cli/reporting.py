@@ -2,10 +2,10 @@
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -13,8 +13,6 @@ from trailveil.cli.options import options_of
 from trailveil.errors import InvalidValue
 from trailveil.files.output import Put, check_output, staged
 from trailveil.files.source import named
-
-Report = TypeVar("Report", bound=Mapping[str, Any])
 
 _HTML, _JSON = (".html", ".htm"), ".json"
 _MARK = "PRIVATE"
@@ -63,7 +61,7 @@ class Reports:
                     f"to be published are called .private.), got {named(self.private)}: "
                     f"say {named(better)}"
                 )
-        if _is_page(self.private) or _is_page(self.public):
+        if is_page(self.private) or is_page(self.public):
             from trailveil.plots.drawing import check_available
 
             check_available(", or name the report .json or .txt")
@@ -75,37 +73,18 @@ class Reports:
             check_output(self.private, *written, overwrite=self.overwrite, what=what)
 
     @contextlib.contextmanager
-    def staged(
-        self,
-        public: Callable[[], tuple[Report, str]],
-        page: Callable[[Report], bytes],
-        whole: Callable[[], Report],
-        private: Callable[[Report], bytes],
-    ) -> Iterator[Put]:
-        """Stage what was asked for.
-
-        public: the report for others, as an object and in words. page: a page of that object.
-        whole, private: the same for the owner.
-        """
+    def staged(self, public: bytes | None, private: bytes | None) -> Iterator[Sequence[Put]]:
+        """Stage the contents of those that were asked for; None where one was not."""
+        contents = ((self.public, public, False), (self.private, private, True))
         with contextlib.ExitStack() as files:
-            puts = []
-            if self.public is not None:
-                report, words = public()
-                data = page(report) if _is_page(self.public) else _plain(self.public, report, words)
-                puts.append(files.enter_context(self._file(self.public, data)))
-            if self.private is not None:
-                report = whole()
-                data = private(report) if _is_page(self.private) else _json(report)
-                puts.append(files.enter_context(self._file(self.private, data, secret=True)))
-
-            def put() -> None:
-                for put in puts:
-                    put()
-
-            yield put
+            yield [
+                files.enter_context(self._file(path, data, secret=secret))
+                for path, data, secret in contents
+                if path is not None and data is not None
+            ]
 
     def _file(
-        self, path: Path, data: bytes, *, secret: bool = False
+        self, path: Path, data: bytes, *, secret: bool
     ) -> contextlib.AbstractContextManager[Put]:
         return staged(
             path,
@@ -125,16 +104,13 @@ def reports_of(options: dict[str, Any]) -> Reports:
     return Reports(options["report"], options["private_report"], options["overwrite"])
 
 
-def _is_page(path: Path | None) -> bool:
+def is_page(path: Path | None) -> bool:
+    """Whether a report is to be a page, with pictures."""
     return path is not None and path.suffix.lower() in _HTML
 
 
-def _plain(path: Path, report: Mapping[str, Any], words: str) -> bytes:
-    """The report as JSON or as text, by its suffix."""
+def plain(path: Path, report: Mapping[str, Any], words: str) -> bytes:
+    """A report that is no page: as JSON or as text, by its suffix."""
     if path.suffix.lower() == _JSON:
-        return _json(report)
+        return f"{json.dumps(report, indent=1)}\n".encode()
     return f"{words}\n".encode(errors="backslashreplace")
-
-
-def _json(report: Mapping[str, Any]) -> bytes:
-    return f"{json.dumps(report, indent=1)}\n".encode()

@@ -6,6 +6,7 @@ leaves of it, and that has a closed form (trailveil.privacy.movement).
 """
 
 from bisect import bisect_left
+from functools import lru_cache
 
 from trailveil.errors import Refused
 from trailveil.privacy.movement import Movement
@@ -13,6 +14,7 @@ from trailveil.privacy.movement import Movement
 _LONGEST = 86_400
 
 
+@lru_cache(maxsize=1024)  # most parts of most recordings ask for the same few
 def least_cut(floor: Movement, variance: float, sides: int) -> float:
     """Whole seconds outward from a window within which nothing may be released.
 

@@ -25,7 +25,7 @@ from trailveil.errors import InvalidValue, NumericalError, Unavailable
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import stopped
 from trailveil.ledger import ID_BYTES, NO_ID, Book, LedgerRow, Mark
-from trailveil.ledger.beside import EVERYTHING, NearbyRelease, worst_beside
+from trailveil.ledger.nearby import EVERYTHING, NearbyRelease, worst_nearby
 from trailveil.ledger.place_accounts import (
     OfPlace,
     epsilon_of,
@@ -35,7 +35,6 @@ from trailveil.ledger.place_accounts import (
     place_told,
     span_of,
 )
-from trailveil.ledger.places import Visited
 from trailveil.ledger.recorded import StoredRelease, reach_of, tells_nothing_new, unpacked
 from trailveil.ledger.unions import cuts_before, is_in, told_by_union
 from trailveil.privacy.composition import Release, joint_loss
@@ -96,27 +95,26 @@ class Account:
         return max(self.epsilon, self.times, self.before, *(place.total for place in self.places))
 
 
-def told_by(plan: Plan, there: Sequence[Visited]) -> tuple[Mark, ...]:
+def marks_of(plan: Plan) -> tuple[Mark, ...]:
     """What a release tells of each place, and of the one that its unnamed parts may be."""
     named = of_cuts if plan.request.method.cuts else of_visited
-    return (*(named(plan, visit) for visit in there), *_of_unnamed(plan))
+    return (*(named(plan, visit) for visit in plan.visited), *_of_unnamed(plan))
 
 
 def account(
     book: Book,
     plan: Plan,
-    there: Sequence[Visited],
     marks: Sequence[Mark],
     subject: str,
     overlapping: Sequence[int],
     *,
-    beside: bool = True,
+    nearby: bool = True,
     prints: bytes = b"",
 ) -> tuple[Account, tuple[Mark, ...]]:
     """What a release costs beside all in the book, and the marks that count it.
 
-    overlapping: the numbers of releases that share time with it. The marks are those of `told_by`,
-    but for what these tell already, or tell besides. beside: whether what releases at other times
+    overlapping: the numbers of releases that share time with it. The marks are those of `marks_of`,
+    but for what these tell already, or tell besides. nearby: whether what releases at other times
     tell of its times is reckoned, which takes long; without, `times` and the total are without it.
     prints: what the recording is recognised by.
     """
@@ -124,29 +122,31 @@ def account(
     alone = max((finding.guarantee.epsilon for finding in plan.findings), default=0.0)
     if plan.request.method is Method.EVERYWHERE:
         alone = request.epsilon
-    times = _beside(book, plan, subject) if beside else alone
+    times = _nearby(book, plan, subject) if nearby else alone
     cuts: list[StoredRelease] = []
     if request.method is Method.CUT and not plan.common:
         cuts = cuts_before(book, overlapping, int(plan.trace.times[0]), prints)
     nothing_new = is_in(plan, cuts) or any(
-        tells_nothing_new(book, number, plan, there) for number in overlapping
+        tells_nothing_new(book, number, plan) for number in overlapping
     )
     if cuts:
         before = dict(zip(overlapping, cuts, strict=True))
-        marks, worst = told_by_union(book, plan, there, marks, before)
+        marks, worst = told_by_union(book, plan, marks, before)
         times = max(times, epsilon_of(request.radius, worst, request.order))
     elif overlapping and not (nothing_new and plan.common):
         joint, times = _together(book, overlapping, plan)
         marks = tuple(
-            replace(mark, told=np.array([joint]) if mark.place == NO_ID else _all_of(mark.told))
+            replace(mark, information=np.array(whole))
             for mark in marks
+            for whole in [[joint] if mark.place == NO_ID else [EVERYTHING, mark.information[1]]]
         )
     if nothing_new:
-        marks = tuple(replace(mark, told=np.zeros_like(mark.told)) for mark in marks)
-    fresh, unnamed = _unnamed(book, marks[len(there) :], subject)
+        marks = tuple(replace(mark, information=np.zeros_like(mark.information)) for mark in marks)
+    count = len(plan.visited)
+    fresh, unnamed = _unnamed(book, marks[count:], subject)
     places = tuple(
         place_told(book, visit.place, mark, subject, unnamed)
-        for visit, mark in zip(there, marks[: len(there)], strict=True)
+        for visit, mark in zip(plan.visited, marks[:count], strict=True)
     )
     account = Account(
         subject,
@@ -157,7 +157,7 @@ def account(
         places,
         len(overlapping),
         epsilon_of(request.radius, fresh, request.order),
-        _known_before(book, subject) if beside or overlapping else 0.0,
+        _known_before(book, subject) if nearby or overlapping else 0.0,
     )
     return account, tuple(marks)
 
@@ -177,7 +177,7 @@ def _unnamed(book: Book, marks: Sequence[Mark], subject: str) -> tuple[float, fl
     """
     before = {name: float(total[0]) for name, (_, total) in book.totals(subject, NO_ID).items()}
     anywhere = before.get(NO_ID, 0.0)
-    pairs = [(float(mark.told[0]), before.get(mark.draw, 0.0)) for mark in marks]
+    pairs = [(float(mark.information[0]), before.get(mark.draw, 0.0)) for mark in marks]
     fresh, earlier = max(pairs, key=sum, default=(0.0, 0.0))
     return fresh, fresh + earlier + anywhere
 
@@ -296,11 +296,6 @@ def _without_names(plan: Plan) -> list[Finding]:
     return [finding for finding in plan.findings if not finding.stretch.variance]
 
 
-def _all_of(information: FloatArray) -> FloatArray:
-    """Information by which everything is known."""
-    return np.array([EVERYTHING, information[1]])
-
-
 def _together(book: Book, numbers: Sequence[int], plan: Plan) -> tuple[float, float]:
     """What a release and those that overlap it tell more of one place, and epsilon of any time.
 
@@ -358,7 +353,7 @@ def _together(book: Book, numbers: Sequence[int], plan: Plan) -> tuple[float, fl
     return one_place * request.wide**2, epsilon_of(radius, worst, request.order)
 
 
-def _beside(book: Book, plan: Plan, subject: str) -> float:
+def _nearby(book: Book, plan: Plan, subject: str) -> float:
     """Epsilon of the worst protected time of this release and of those near it: see there."""
     request = plan.request
     rows = [row for row in book.standing(subject) if not row.series]
@@ -385,6 +380,6 @@ def _beside(book: Book, plan: Plan, subject: str) -> float:
         return NearbyRelease(row.begin, row.end, stored.mechanism, parts, epsilons, *stored.proved)
 
     radius = request.radius * request.wide
-    return worst_beside(
+    return worst_nearby(
         new, rows, load, kernels_for(request), epsilon_of(radius, 1.0, request.order)
     )

@@ -17,6 +17,7 @@ import numpy as np
 
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.randomness import derive
 from trailveil.ledger.chain import (
     ID_BYTES,
     LedgerRow,
@@ -28,14 +29,14 @@ from trailveil.ledger.chain import (
 )
 from trailveil.ledger.identity import series_named, subject_named
 
-SHARING = (
+_SHARING = (
     "CREATE TABLE shared (name BLOB PRIMARY KEY, data BLOB NOT NULL)",
     "CREATE TABLE uses (number INTEGER NOT NULL, name BLOB NOT NULL)",
     "CREATE INDEX of_user ON uses (number)",
 )
 """What ledgers of version 1 have not."""
 
-CLAIMS = "CREATE TABLE claims (number INTEGER PRIMARY KEY, count INTEGER NOT NULL)"
+_CLAIMS = "CREATE TABLE claims (number INTEGER PRIMARY KEY, count INTEGER NOT NULL)"
 """How many runs rely on a row and did not say that they failed; no ledger before version 3."""
 
 SCHEMA = """
@@ -46,7 +47,7 @@ CREATE TABLE marks (
     number INTEGER NOT NULL, place BLOB NOT NULL, draw BLOB NOT NULL,
     told BLOB NOT NULL, total BLOB NOT NULL);
 CREATE INDEX of_entry ON marks (number);
-""" + "".join(f"{statement};\n" for statement in (*SHARING, CLAIMS))
+""" + "".join(f"{statement};\n" for statement in (*_SHARING, _CLAIMS))
 
 NO_ID = bytes(ID_BYTES)
 
@@ -56,12 +57,12 @@ class Mark:
     """That a release visited a place, and what it tells of it.
 
     place, draw: which place, and which draw of common noise; NO_ID for one without a name.
-    told: information, any shape; the ledger adds it up.
+    information: of any shape; the ledger adds it up.
     """
 
     place: bytes
     draw: bytes
-    told: FloatArray
+    information: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -251,7 +252,7 @@ class Book:
         for mark in entry.marks:
             pair, information = (
                 (mark.place, mark.draw),
-                np.ascontiguousarray(mark.told, "<f8").ravel(),
+                np.ascontiguousarray(mark.information, "<f8").ravel(),
             )
             if pair not in running:
                 before = self.totals(entry.subject, mark.place).get(mark.draw)
@@ -329,3 +330,42 @@ def _digest(
         digest.update(len(name).to_bytes(8, "big"))
         digest.update(name)
     return digest.digest()
+
+
+def upgraded(
+    connection: sqlite3.Connection, key: bytes, chain: RowChain, version: int, where: str
+) -> RowChain:
+    """All rows of an earlier version as this one writes them, within the transaction that is open.
+
+    Requests of versions 1 and 2 were what the noise of their releases was drawn from, by the key
+    beside them: with a release they gave the recording back. They are replaced by hashes of
+    themselves, so such a release is counted and never made again. Names become canonical, and what
+    is told of a place is then added up over all that one person released.
+
+    key: of the codes. version: of the ledger, 1 or 2. Raises Refused for one that is damaged.
+    """
+    for statement in (*(_SHARING if version == 1 else ()), _CLAIMS, "PRAGMA secure_delete = ON"):
+        connection.execute(statement)
+    old = Book(connection, key, chain, where)
+    entries = [(row, old.entry(row.number, _hidden(key, row.request))) for row in old.rows]
+    for table in ("entries", "contents", "marks", "uses", "shared"):
+        connection.execute(f"DELETE FROM {table}")  # noqa: S608  # of these alone
+    new = Book(connection, key, RowChain(), where)
+    for row, entry in entries:
+        if row.withdraws:
+            new.withdraw(row.withdraws, row.recorded)
+        else:
+            new.add(replace(entry, subject=_name(key, entry.subject)), row.recorded)
+    return new.chain
+
+
+def _name(key: bytes, subject: str) -> str:
+    """A name as it is now; one that none could have any more is replaced, and counted by itself."""
+    try:
+        return subject_named(subject)
+    except InvalidValue:
+        return f"earlier name {derive(key, [subject.encode()])[:4].hex()}"
+
+
+def _hidden(key: bytes, request: bytes) -> bytes:
+    return derive(key, [b"request of an earlier version", request])

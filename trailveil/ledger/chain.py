@@ -27,7 +27,7 @@ _NUMBERS = struct.Struct("<5qd5q")
 class LedgerRow(NamedTuple):
     """A row of the ledger: an entry without what it refers to.
 
-    number: from 1 on. made: when it was recorded (ns). withdraws: of a row that takes another one
+    number: from 1 on. recorded: when (ns). withdraws: of a row that takes another one
     back, its number; else 0. places: which places and draws it has marks of. digest: of what it
     refers to. prints: what the recording is recognised by, see `trailveil.ledger.identity`.
     """
@@ -39,7 +39,7 @@ class LedgerRow(NamedTuple):
     end: int
     request: bytes
     epsilon: float
-    made: int
+    recorded: int
     withdraws: int
     places: bytes
     digest: bytes

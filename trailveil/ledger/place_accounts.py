@@ -8,12 +8,12 @@ import numpy as np
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Constant, IntegratedOU, Kernel, Sum
 from trailveil.ledger import Book, Mark
-from trailveil.ledger.beside import EVERYTHING
-from trailveil.ledger.places import Place, Visited
+from trailveil.ledger.nearby import EVERYTHING
 from trailveil.ledger.recorded import unpacked
 from trailveil.ledger.unions import findings_of
 from trailveil.privacy.adversaries import Named, at_speed, kernels_of
 from trailveil.privacy.priors import LEVEL_STD
+from trailveil.release.places import Place, Visited
 from trailveil.release.plan import Plan
 from trailveil.release.request import DEFAULT_KERNEL, Method, Request
 from trailveil.traces.projection import Frame
@@ -83,12 +83,12 @@ def place_told(
     newest = None if last is None else last[1]
     alone, total, visits = 0.0, 0.0, 0
     if mark is not None:
-        number, before = sums.get(mark.draw, (0, np.zeros(mark.told.size)))
-        sums[mark.draw] = number, before + mark.told
+        number, before = sums.get(mark.draw, (0, np.zeros(mark.information.size)))
+        sums[mark.draw] = number, before + mark.information
         if mark.draw == place.ident:
-            alone = float(mark.told[0])
+            alone = float(mark.information[0])
         else:
-            newest, alone = mark.draw, _of_ways(place, mark.told, place.noise.root)
+            newest, alone = mark.draw, _of_ways(place, mark.information, place.noise.root)
     for draw, (number, flat) in sums.items():
         if draw == place.ident:
             total, visits = total + float(flat[0]), round(flat[1])

@@ -17,9 +17,9 @@ from trailveil.errors import InvalidValue
 from trailveil.files.arrays import from_bytes, to_bytes
 from trailveil.gp.gaussian import FloatArray
 from trailveil.ledger import Book
-from trailveil.ledger.places import Place, Visited
 from trailveil.privacy.false_tracks import Knots
 from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.release.places import Place
 from trailveil.release.plan import Plan
 from trailveil.traces.trace import NANOSECONDS, Trace, seconds_since_the_first
 
@@ -62,7 +62,7 @@ class StoredRelease:
         return [part for part in self.parts if part not in named]
 
 
-def packed(plan: Plan, there: Sequence[Visited]) -> bytes:
+def packed(plan: Plan) -> bytes:
     """Times and mechanism of a release, enough to compute again what it tells; no position."""
     mechanism = plan.mechanism
     arrays: dict[str, NDArray[Any]] = {
@@ -92,7 +92,7 @@ def packed(plan: Plan, there: Sequence[Visited]) -> bytes:
         factor = mechanism.factor[:, : plan.own_columns]
         rows = np.flatnonzero(np.any(factor != 0, axis=1))
         arrays |= {"rows": rows, "factor": factor[rows]}
-    for visit in there:
+    for visit in plan.visited:
         name = visit.counted_as(plan.request.method).hex()
         if not plan.request.method.cuts:
             arrays[f"root {name}"] = visit.place.noise.root
@@ -243,7 +243,7 @@ def near_in_time(
     return spans
 
 
-def tells_nothing_new(book: Book, number: int, plan: Plan, there: Sequence[Visited]) -> bool:
+def tells_nothing_new(book: Book, number: int, plan: Plan) -> bool:
     """Whether a release is a part of an earlier one, with the same noise at the same fixes.
 
     Independent noise is drawn anew for each: that only adds to what hides them.
@@ -258,11 +258,11 @@ def tells_nothing_new(book: Book, number: int, plan: Plan, there: Sequence[Visit
     if plan.request.method.cuts:
         # Times alone tell: of a copy with another clock, some are not among them.
         return within and not stored.roots and bool(np.all(np.isin(plan.trace.times, stored.times)))
-    if set(stored.roots) != {visit.draw for visit in there}:
+    if set(stored.roots) != {visit.draw for visit in plan.visited}:
         return False
     same = all(
         np.array_equal(stored.visits[visit.draw], visit.intervals)
         and np.array_equal(stored.roots[visit.draw], visit.place.noise.root)
-        for visit in there
+        for visit in plan.visited
     )
     return same and within

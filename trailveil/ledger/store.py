@@ -24,9 +24,8 @@ from trailveil.files.keys import check_private, name_of
 from trailveil.files.output import SEAL, make_private, state_folder, write_atomically
 from trailveil.files.source import named
 from trailveil.gp.randomness import SEED_BYTES, derive, fresh_seed
-from trailveil.ledger.book import SCHEMA, Book
+from trailveil.ledger.book import SCHEMA, Book, upgraded
 from trailveil.ledger.chain import RowChain, chained, damaged, digest_of
-from trailveil.ledger.upgrade import upgraded
 
 # Of the file; and of what a request is hashed with, so that those of older files stay the same.
 VERSION, _REQUESTS = 3, 2

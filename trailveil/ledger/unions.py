@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.ledger import NO_ID, Book, Mark
-from trailveil.ledger.beside import EVERYTHING
 from trailveil.ledger.identity import content_in
-from trailveil.ledger.places import Visited
+from trailveil.ledger.nearby import EVERYTHING
 from trailveil.ledger.recorded import StoredRelease, unpacked
 from trailveil.release.cutting import Window
+from trailveil.release.places import Visited
 from trailveil.release.plan import Finding, Plan
 from trailveil.release.request import Method
 from trailveil.traces.selection import Stretch
@@ -59,7 +59,6 @@ def all_in(times: NDArray[np.int64], before: Sequence[StoredRelease]) -> bool:
 def told_by_union(
     book: Book,
     plan: Plan,
-    there: Sequence[Visited],
     marks: Sequence[Mark],
     before: dict[int, StoredRelease],
 ) -> tuple[tuple[Mark, ...], float]:
@@ -80,7 +79,7 @@ def told_by_union(
     more = [_loss(plan, union, Stretch("", *part)) for part in sorted(others)]
     of_places = {
         visit.place.ident: [sum(losses[part.stretch] for part in parts), float(len(parts))]
-        for visit in there
+        for visit in plan.visited
         for parts in [findings_of(plan, visit)]
     }
     groups: dict[int, float] = {}
@@ -91,7 +90,7 @@ def told_by_union(
     of_places[NO_ID] = [max(groups.values(), default=0.0) + sum(more)]
     earlier = _earlier(book, list(before))
     fresh = [
-        replace(mark, told=np.maximum(np.array(of_places[mark.place]) - counted, 0.0))
+        replace(mark, information=np.maximum(np.array(of_places[mark.place]) - counted, 0.0))
         for mark in marks
         for counted in [earlier.get((mark.place, mark.draw), 0.0)]
     ]
@@ -104,7 +103,7 @@ def _loss(plan: Plan, union: Trace, part: Stretch) -> float:
     silent = float(np.nextafter(window.silence, 0.0))
     if silent <= 0:
         return EVERYTHING
-    return min(EVERYTHING, plan.request.wide**2 / window.left(plan.request.paces, silent))
+    return min(EVERYTHING, plan.request.wide**2 / window.variance(plan.request.paces, silent))
 
 
 def _earlier(book: Book, numbers: Sequence[int]) -> dict[tuple[bytes, bytes], NDArray[np.float64]]:
@@ -113,5 +112,5 @@ def _earlier(book: Book, numbers: Sequence[int]) -> dict[tuple[bytes, bytes], ND
     for number in numbers:
         for mark in book.entry(number, b"").marks:
             pair = mark.place, mark.draw
-            sums[pair] = sums.get(pair, np.zeros(mark.told.size)) + mark.told
+            sums[pair] = sums.get(pair, np.zeros(mark.information.size)) + mark.information
     return sums

@@ -14,8 +14,10 @@ from trailveil.errors import InvalidValue
 from trailveil.files.source import load as bytes_of
 from trailveil.files.source import named
 from trailveil.ledger import Ledger
-from trailveil.ledger.places import Visited
-from trailveil.ledger.protecting import ME, known_places, requested
+from trailveil.ledger.commit import known_places
+from trailveil.ledger.identity import ME
+from trailveil.release.places import Visited
+from trailveil.release.protect import requested
 from trailveil.release.request import Method, Request
 from trailveil.traces.cleaning import Cleaning
 from trailveil.traces.formats import MOST_POINTS

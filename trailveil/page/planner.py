@@ -12,18 +12,19 @@ from trailveil.checks.utility import compare
 from trailveil.errors import InvalidValue, TrailveilError
 from trailveil.files.source import load
 from trailveil.gp.randomness import SEED_BYTES
-from trailveil.ledger.protecting import cache_of, check_released, publish
-from trailveil.ledger.releasing import check_target, designed
+from trailveil.ledger.commit import check_released, publish
 from trailveil.page.opened import DRAWN, Opened, PageRequest, arguments, middle_of, request_of
 from trailveil.release.cutting import withheld
+from trailveil.release.design_cache import DesignCache
 from trailveil.release.drawing import draw
 from trailveil.release.plan import Plan
 from trailveil.release.prices import other_prices
-from trailveil.release.request import Request
+from trailveil.release.protect import protect
 from trailveil.report import record, text
 from trailveil.report.audit import utility_record, utility_text
 from trailveil.report.schema import ReleaseReport
 from trailveil.report.text import promise
+from trailveil.traces.formats.table import check_writable
 from trailveil.traces.trace import Trace
 
 # Designs that are kept, so that going back to one is immediate.
@@ -35,6 +36,7 @@ class Planner:
 
     def __init__(self, source: Opened) -> None:
         self.source = source
+        self._cache = DesignCache.of(source.ledger.folder, source.ledger.key)
         self._lock = threading.Lock()
         self._names: OrderedDict[str, str] = OrderedDict()
         self._plans: dict[str, Plan] = {}
@@ -47,7 +49,8 @@ class Planner:
         with self._lock:
             name = self._names.get(request.design)
             if name is None:
-                planned = self._designed(request)
+                # Nothing is released by a look: whether it may be is asked by `save`.
+                planned = protect(source.trace, request, places=source.visits, cache=self._cache)
                 name = token_hex(8)
                 self._remember(request.design, name, planned)
             self._names.move_to_end(request.design)
@@ -56,7 +59,7 @@ class Planner:
             *(planned, source.cleaning),
             output=source.output.name,
             zone=source.zone,
-            instead=other_prices(planned, cache_of(source.ledger)),
+            instead=other_prices(planned, self._cache),
         )
         return {
             "plan": name,
@@ -80,25 +83,24 @@ class Planner:
                 raise InvalidValue(
                     "what is saved must be the last that was shown, got another: choose once more"
                 )
-            check_target(source.output, *source.read, overwrite=overwrite)
-            done = publish(
+            check_writable(source.output, *source.read, overwrite=overwrite)
+            receipt = publish(
                 *(planned, source.ledger, source.output),
                 again=again,
                 overwrite=overwrite,
-                key=planned.key,
+                key=source.key,
                 subject=source.subject,
-                there=planned.visited,
                 limit=source.limit,
             )
         report = record(
             *(planned, source.cleaning),
             output=source.output.name,
-            further=done.further,
+            further=receipt.further,
             zone=source.zone,
-            account=done.account,
-            instead=other_prices(planned, cache_of(source.ledger)),
+            account=receipt.account,
+            instead=other_prices(planned, self._cache),
         )
-        utility = utility_record(compare(source.trace, done.traces[0]))
+        utility = utility_record(compare(source.trace, receipt.drawn))
         words = f"{text(report)}\n\n{utility_text(utility)}"
         self.saved = True
         return {
@@ -106,7 +108,7 @@ class Planner:
             "report": report,
             "words": words,
             "utility": utility,
-            "published": runs(planned, done.traces[1]),
+            "published": runs(planned, receipt.released),
         }
 
     def released(self) -> bytes:
@@ -114,16 +116,6 @@ class Planner:
         if not self.saved:
             raise InvalidValue("a release must be saved before it is fetched, got none: save it")
         return load(self.source.output)
-
-    def _designed(self, request: Request) -> Plan:
-        """Nothing is released by a look: whether it may be is told apart, and asked by `save`."""
-        source = self.source
-        return designed(
-            *(source.trace, request, source.visits, source.ledger),
-            again=True,
-            subject=source.subject,
-            key=source.key,
-        )
 
     def _remember(self, design: str, name: str, plan: Plan) -> None:
         self._names[design], self._plans[name] = name, plan
@@ -141,7 +133,7 @@ class Planner:
                 again=False,
                 key=source.key,
                 subject=source.subject,
-                common=plan.common,
+                places=source.visits,
             )
         except TrailveilError as error:
             obstacles["before"] = f"{error}"

@@ -1,5 +1,6 @@
 """The part of a trace around a protected one that is cut: a window, and how far beyond it."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -61,7 +62,7 @@ class Window:
         """Seconds beyond the window to the nearest fix that is recorded."""
         return float(np.min(np.maximum(self.before, self.after)))
 
-    def left(self, paces: Paces, seconds: float) -> float:
+    def variance(self, paces: Paces, seconds: float) -> float:
         """Square metres per coordinate that a cut of so many seconds beyond the window leaves."""
         sides = self.sides(seconds)
         return paces.around(self.stretch, sides).bridged(seconds) / sides
@@ -91,12 +92,13 @@ def at_one_place(trace: Trace, stretches: Sequence[Stretch], radius: float) -> l
     middles: list[FloatArray] = []
     numbers = []
     for stretch in stretches:
-        inside = np.flatnonzero(stretch.rows(trace))
-        if inside.size == 0:
-            inside = np.array([np.argmin(np.abs(trace.times - stretch.begin))])
-        middle = np.mean(where[inside], axis=0)
-        away = np.linalg.norm(np.reshape(middles, (-1, 3)) - middle, axis=1)
-        numbers.append(int(np.argmax([*(away <= near), True])))
+        first, last = np.searchsorted(trace.times, [stretch.begin, stretch.end + 1]).tolist()
+        if first == last:
+            first = int(np.argmin(np.abs(trace.times - stretch.begin)))
+            last = first + 1
+        middle = np.mean(where[first:last], axis=0)
+        alike = (math.dist(middle, other) <= near for other in middles)
+        numbers.append(next((i for i, same in enumerate(alike) if same), len(middles)))
         if numbers[-1] == len(middles):
             middles.append(middle)
     return numbers

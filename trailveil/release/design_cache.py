@@ -35,6 +35,11 @@ class DesignCache:
     folder: Path
     key: bytes = field(repr=False)
 
+    @classmethod
+    def of(cls, state: Path, key: bytes) -> "DesignCache":
+        """Where designs are kept in a state folder, under a key made from that of its ledger."""
+        return cls(state / "designs", derive(key, [b"design cache"]))
+
     def get(self, key: str) -> bytes | None:
         """What was put under a key; None where there is nothing, or nothing that is as it was."""
         whole = _contents(self._path(key))

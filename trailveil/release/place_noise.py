@@ -53,12 +53,12 @@ Window = tuple[float, float]
 class PlaceNoise:
     """The common noise of a place, of a coordinate: a curve with coefficients root c, c ~ N(0, I).
 
-    root: (r, r) metres, lower triangular. left: what each adversary is left with after all ways.
+    root: (r, r) metres, lower triangular. exposures: what each adversary learns by all ways.
     """
 
     knots: Knots
     root: FloatArray
-    left: tuple[TrackExposure, ...]
+    exposures: tuple[TrackExposure, ...]
 
     @property
     def reach(self) -> float:

@@ -1,6 +1,6 @@
-"""The main job: a trace in, a protected trace and its guarantee out.
+"""A designed release: what is cut, what noise there is, and what that guarantees.
 
-`plan` finds the least cut or the least noise and computes what it guarantees; drawing adds it. A
+`plan_parts` finds the least cut or the least noise for stated parts; drawing adds it. A
 cut releases nothing around a protected part, and all else as it was recorded. Noise never meets a
 coordinate in floating point: coordinates and noise are integers of one micrometre, their sum is
 exact, and it is rounded to a public grid of degrees. Coordinates are lattice points and rounding is
@@ -12,7 +12,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +28,7 @@ from trailveil.privacy.prior import noise_variance
 from trailveil.release.common import Common, named_in_full
 from trailveil.release.cutting import Window, at_one_place, reckoned_together
 from trailveil.release.kept import MOVEMENT, with_fields_left_out
+from trailveil.release.places import Visited
 from trailveil.release.request import HAS_THE_REST, Method, Request, check_target
 from trailveil.traces.grid import LEAST, CoarseSubset, Grid, coarse_subset, position_grid
 from trailveil.traces.projection import Frame, placed
@@ -73,8 +73,8 @@ class Plan:
     lattice: the places (n, 2) in micrometres. mechanism: the noise of each coordinate. designs:
     of the noise of each part, with its proof; none without noise. everywhere: of noise for every
     place at once, the worst case of each kind of adversary. common: noise shared with other
-    releases, the last columns of the mechanism. visited: the places with names that it counts on,
-    of `trailveil.ledger.places`. subject, key: whose it is and under which key, where stated.
+    releases, the last columns of the mechanism. visited: the places with names that it counts on.
+    subject, key: whose it is and under which key, where stated.
     """
 
     trace: Trace
@@ -86,7 +86,7 @@ class Plan:
     designs: tuple[WindowNoise, ...] = ()
     everywhere: tuple[Worst, ...] = ()
     common: tuple[Common, ...] = ()
-    visited: tuple[Any, ...] = ()
+    visited: tuple[Visited, ...] = ()
     subject: str | None = None
     key: bytes | None = None
 
@@ -172,7 +172,7 @@ def identity(trace: Trace, request: Request, common: Sequence[Common] = ()) -> t
     return (trace.times.astype("<i8").tobytes(), places.astype("<i8").tobytes(), *whole)
 
 
-def plan(
+def plan_parts(
     trace: Trace, request: Request, common: Sequence[Common] = (), cache: Cache | None = None
 ) -> Plan:
     """Find the cut or the noise for a trace, and compute what it guarantees.
@@ -245,15 +245,15 @@ def _silent(
     common: Sequence[Common],
 ) -> Mechanism:
     """No noise, and nothing released that is cut."""
-    base = no_noise(trace.seconds)
+    released = np.ones(len(trace), dtype=np.bool_)
     for noise in common:
-        base = base.withholding(noise.withheld)
+        released &= ~noise.withheld
     for window, seconds in zip(windows, cuts, strict=True):
         if seconds is not None:
-            base = base.withholding(window.within(seconds))
-    if base.rows.size < 2:
+            released &= ~window.within(seconds)
+    if np.count_nonzero(released) < 2:
         raise _nothing_left(trace, request, cuts)
-    return base
+    return no_noise(trace.seconds).withholding(~released)
 
 
 def _designed(
@@ -266,7 +266,7 @@ def _designed(
 def designed_before(trace: Trace, request: Request, cache: Cache | None) -> bool:
     """Whether a plan of this request, framed and with a pace, takes no new design of noise.
 
-    Raises BeyondPrior as `plan` does.
+    Raises BeyondPrior as `plan_parts` does.
     """
     windows = [Window.of(trace, stretch, request.uncertain) for stretch in request.stretches]
     asked = _asked_of_noise(windows, request)
@@ -361,7 +361,7 @@ def _finding(window: Window, request: Request, mechanism: Mechanism, cut: float 
     exposures = []
     if cut is not None and request.method is not Method.NOISE:
         # A visit that another recording had may be longer ago than its cut.
-        variance = window.left(request.paces, max(cut, np.nextafter(window.silence, 0.0)))
+        variance = window.variance(request.paces, max(cut, np.nextafter(window.silence, 0.0)))
         exposures.append(TrackExposure(HAS_THE_REST, 1 / variance))
     if request.method is not Method.CUT:
         bound = request.bound if request.leave is None else _bound_for(request)

@@ -8,7 +8,7 @@ from trailveil.designer.table import Cache
 from trailveil.errors import NumericalError, Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.release.cutting import way, withheld
-from trailveil.release.plan import Plan, designed_before, plan
+from trailveil.release.plan import Plan, designed_before, plan_parts
 from trailveil.release.request import Method
 
 HARDLY_MOVED = 10.0
@@ -47,7 +47,7 @@ def other_prices(chosen: Plan, cache: Cache | None = None) -> tuple[Price, ...]:
             continue
         try:
             if method is Method.CUT or designed_before(chosen.trace, request, cache):
-                prices.append(_price_of(plan(chosen.trace, request, cache=cache)))
+                prices.append(_price_of(plan_parts(chosen.trace, request, cache=cache)))
         except (Refused, NumericalError):
             continue
     return tuple(prices)

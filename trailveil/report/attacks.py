@@ -81,10 +81,10 @@ def _audited(audited: Audited) -> dict[str, Any]:
         "way": audited.way,
         "metres": audited.metres,
         "mu_claimed": audited.claimed,
-        "mu_least": audited.told.least,
-        "mu_likely": audited.told.likely,
-        "confidence": audited.told.confidence,
-        "draws": audited.told.draws,
+        "mu_least": audited.distinction.least,
+        "mu_likely": audited.distinction.likely,
+        "confidence": audited.distinction.confidence,
+        "draws": audited.distinction.draws,
         "caught": audited.caught,
     }
 

@@ -14,11 +14,11 @@ from trailveil.checks.attacks.contract import Background, Evidence
 from trailveil.checks.attacks.posterior import posterior_mean
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Kernel
-from trailveil.ledger.places import Visited
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.secrets import Secret
 from trailveil.release.crops import crops
 from trailveil.release.designing import part_of
+from trailveil.release.places import Visited
 from trailveil.release.plan import Plan
 from trailveil.release.readings_release import ReadingsPlan
 from trailveil.traces.projection import MICRO

@@ -7,8 +7,8 @@ import numpy as np
 
 from trailveil.ledger.accounting import Account
 from trailveil.ledger.place_accounts import OfPlace
-from trailveil.ledger.places import Visited
 from trailveil.privacy.guarantee import CIRCLE_68
+from trailveil.release.places import Visited
 from trailveil.release.plan import Plan
 from trailveil.release.request import Method
 from trailveil.report.parts import Item, Section, listed
@@ -47,7 +47,7 @@ def place_of(plan: Plan, visited: Visited) -> PlaceReport:
                 "circle_68_m": CIRCLE_68 * facing.posterior,
                 "circle_68_before_m": CIRCLE_68 * facing.prior if isfinite(facing.prior) else None,
             }
-            for facing in place.noise.left
+            for facing in place.noise.exposures
         ],
     }
 

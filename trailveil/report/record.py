@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from trailveil.ledger.accounting import Account
-from trailveil.ledger.places import Place
 from trailveil.privacy.exposure import TrackExposure
 from trailveil.privacy.guarantee import CIRCLE_68, Guarantee, mu_for
 from trailveil.release.cutting import way, withheld
 from trailveil.release.halving import leaving_half
+from trailveil.release.places import Place
 from trailveil.release.plan import Finding, Plan
 from trailveil.release.prices import Price
 from trailveil.release.request import Request
@@ -191,13 +191,9 @@ def _asked(plan: Plan) -> Request | Place:
 def _adversaries(plan: Plan) -> list[str]:
     if plan.everywhere:
         return everywhere.adversaries(plan)
-    if not plan.findings:
-        return list(
-            dict.fromkeys(x.adversary for visited in plan.visited for x in visited.place.noise.left)
-        )
-    return list(
-        dict.fromkeys(exposure.adversary for part in plan.findings for exposure in part.exposures)
-    )
+    groups = [part.exposures for part in plan.findings]
+    groups = groups or [visited.place.noise.exposures for visited in plan.visited]
+    return list(dict.fromkeys(exposure.adversary for group in groups for exposure in group))
 
 
 def _hidden_count(plan: Plan, *, private: bool) -> bool:

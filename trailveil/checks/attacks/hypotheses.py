@@ -40,7 +40,7 @@ _WAYS = {"east": (1.0, 0.0), "north": (0.0, 1.0), "north-east": (0.5**0.5, 0.5**
 class Audited:
     """What draws prove of one part, against who an adversary is, along one way.
 
-    claimed: mu, between places `metres` apart. told: what the draws prove.
+    claimed: mu, between places `metres` apart. distinction: what the draws prove.
     """
 
     part: int
@@ -48,12 +48,12 @@ class Audited:
     way: str
     metres: float
     claimed: float
-    told: Distinction
+    distinction: Distinction
 
     @property
     def caught(self) -> bool:
         """Whether the claim is proved wrong."""
-        return self.told.least > self.claimed
+        return self.distinction.least > self.claimed
 
 
 def audited(

@@ -24,7 +24,7 @@ from trailveil.checks.attacks.trials import (
     Trial,
     around,
 )
-from trailveil.checks.attacks.worlds import World, noises, recordings, released, rides, told
+from trailveil.checks.attacks.worlds import World, measured, noises, recordings, released, rides
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Kernel
@@ -300,7 +300,7 @@ def _tried(
     view = released(each, mechanism, generator) if released_as is None else released_as[None]
     true = None
     if trial.known.times.size:
-        places = told(each, times, trial.known, generator)
+        places = measured(each, times, trial.known, generator)
         true = TruePlaces(trial.known.times, places, trial.known.accuracy)
     others = None
     if trial.repeated:

@@ -111,7 +111,7 @@ def noises(
     return np.asarray(total)
 
 
-def told(
+def measured(
     recorded: FloatArray, times: FloatArray, known: SideInformation, generator: np.random.Generator
 ) -> FloatArray:
     """What somebody knows (count, p, 2) of recordings (count, n, 2) at times (n,)."""

@@ -234,7 +234,7 @@ class _Judge:
             return LeakKind.COORDINATE
         if self._known.has_text(text):
             return LeakKind.TEXT
-        known = any(self._known.has_number(number, told=named) for number in numbers)
+        known = any(self._known.has_number(number, named=named) for number in numbers)
         return LeakKind.NUMBER if known else LeakKind.FIELD
 
     def _add(self, place: Place, kind: LeakKind, text: str, count: int) -> None:

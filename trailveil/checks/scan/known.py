@@ -99,11 +99,11 @@ class Tokens:
             word in self._texts for word in _WORD.findall(short) if len(word) > 3
         )
 
-    def has_number(self, number: Number, *, told: bool) -> bool:
-        """Whether the original has a number. told: its name is known, so a short one counts."""
+    def has_number(self, number: Number, *, named: bool) -> bool:
+        """Whether the original has a number. named: its name is known, so a short one counts."""
         self._merge()
         short = number.digits < _DIGITS
-        return (told or not short) and _near(
+        return (named or not short) and _near(
             self._numbers, number.value, 0.0 if short else number.unit
         )
 

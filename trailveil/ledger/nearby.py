@@ -69,7 +69,7 @@ Load = Callable[[LedgerRow], NearbyRelease]
 """The piece of a release in the ledger."""
 
 
-def worst_beside(
+def worst_nearby(
     new: NearbyRelease,
     rows: Sequence[LedgerRow],
     load: Load,
