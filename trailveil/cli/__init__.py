@@ -94,8 +94,8 @@ def main() -> NoReturn:
         _fail("the computation must fit in memory, got more than this machine has: shorten it", 1)
     except ArithmeticError as error:
         _fail(
-            f"the numbers must be such that can be reckoned with, got "
-            f"{type(error).__name__}: state none so large or so small",
+            f"the numbers must be such that can be reckoned with, got {type(error).__name__}: "
+            "state none so large or so small",
             1,
         )
     sys.exit(status if isinstance(status, int) else 0)

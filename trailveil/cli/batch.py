@@ -312,9 +312,7 @@ def _text(summary: dict[str, Any], outdir: Path) -> str:
             quantiles = summary[name]
             lines.append(
                 f"  {what}: {said(quantiles['least'], 3)} to {said(quantiles['most'], 3)}{unit}, "
-                "half of them "
-                "up to "
-                f"{said(quantiles['half'], 3)}{unit}, nine of ten up to "
+                f"half of them up to {said(quantiles['half'], 3)}{unit}, nine of ten up to "
                 f"{said(quantiles['nine_of_ten'], 3)}{unit}"
             )
     return "\n".join([*lines, *(f"  ! {line}" for line in summary["places"])])

@@ -269,8 +269,7 @@ def _text(described: dict[str, Any]) -> str:
         f"{described['mechanism']} mechanism for {described['points']} points, "
         f"designed in {described['seconds']:.3g} s",
         f"  noise: rms {described['rms']:.6g}, largest standard deviation "
-        f"{described['max_std']:.6g}, "
-        f"trace {described['noise_trace']:.6g}",
+        f"{described['max_std']:.6g}, trace {described['noise_trace']:.6g}",
     ]
     if described["gap"] is not None:
         proved = "" if described["gap"] <= LARGEST_GAP else "not proved optimal: "
@@ -281,9 +280,9 @@ def _text(described: dict[str, Any]) -> str:
     for secret in shown:
         indices = ",".join(map(str, secret["indices"][:6]))
         lines.append(
-            f"  secret {indices}: epsilon {secret['epsilon']:.6g} "
-            f"(the paper's bound {secret['epsilon_paper']:.6g}), loss {secret['loss']:.6g}, "
-            f"2-sigma interval {secret['interval']:.6g}"
+            f"  secret {indices}: epsilon {secret['epsilon']:.6g} (the paper's bound "
+            f"{secret['epsilon_paper']:.6g}), loss {secret['loss']:.6g}, 2-sigma interval "
+            f"{secret['interval']:.6g}"
         )
         lines += [f"    left to who {who}: {std:.6g}" for who, std in secret["left"].items()]
     if len(described["secrets"]) > len(shown):

@@ -73,8 +73,7 @@ def export(output: Path, *, overwrite: bool) -> None:
     write_atomically(output, lambda out: out.write(data), overwrite=overwrite, private=True)
     click.echo(
         f"Wrote {len(releases)} release{'s' * (len(releases) != 1)} to {named(output)}. It says "
-        "when you "
-        "recorded what: keep it to yourself."
+        "when you recorded what: keep it to yourself."
     )
 
 

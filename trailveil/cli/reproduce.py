@@ -89,8 +89,8 @@ def figure2(
         interval_study.write(folder, choice, drawn=drawn, overwrite=overwrite)
     except KeyboardInterrupt:
         click.secho(
-            f"trailveil: stopped: what was computed is kept in {named(out)}; "
-            "the same command goes on from there",
+            f"trailveil: stopped: what was computed is kept in {named(out)}; the same command goes "
+            "on from there",
             fg="red",
             err=True,
         )

@@ -229,9 +229,8 @@ def _refused(what: str) -> Response:
 def _headers_with(basemap: Basemap | None) -> dict[str, str]:
     images = "img-src 'self' data:" + (f" https://{basemap.host}" if basemap else "")
     policy = (
-        "default-src 'none'; script-src 'self'; style-src 'self'; "
-        f"{images}; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-        "frame-ancestors 'none'"
+        f"default-src 'none'; script-src 'self'; style-src 'self'; {images}; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
     return {
         "content-security-policy": policy,

@@ -113,9 +113,8 @@ def utility_text(utility: dict[str, Any]) -> str:
             "What it is still good for" + " " * 14 + f"{'before':>14} {'after':>14}",
             *table,
             f"  Fixes are moved by {utility['moved_rms_m']:,.0f} m (root mean square), "
-            f"{utility['moved_median_m']:,.0f} m in the median, "
-            f"{utility['moved_largest_m']:,.0f} m at "
-            "most.",
+            f"{utility['moved_median_m']:,.0f} m in the median, {utility['moved_largest_m']:,.0f} "
+            "m at most.",
             f"  {utility['withheld_fixes']} fixes are not in it; {utility['stops_kept']} of "
             f"{before['stops']} stops are where and when they were (to 100 m).",
             "  These figures are for you alone: with the release they tell where it is not true.",

@@ -214,8 +214,7 @@ def _told_apart(report: ReleaseReport) -> str:
     right = 100 * (0.5 + report["worst"]["advantage"] / 2)
     return (
         f"Of two places up to {said(report['target']['radius_m'])} m apart they guess the right "
-        "one "
-        f"{right:.0f} times in 100; a coin gets 50."
+        f"one {right:.0f} times in 100; a coin gets 50."
     )
 
 

@@ -73,8 +73,8 @@ def calibration_text(calibration: Calibration) -> list[str]:
     groups = _GROUPS[calibration.by]
     lines = [
         f"{_several(calibration.recordings, 'recording')}, "
-        f"{_several(calibration.windows, 'window')} "
-        f"({calibration.short} without a fix to predict), {calibration.groups} {groups}.",
+        f"{_several(calibration.windows, 'window')} ({calibration.short} without a fix to "
+        f"predict), {calibration.groups} {groups}.",
         "Each row: fixes predicted from all that is further away than the gap, on both sides; "
         "shares of",
         f"coordinates inside the interval; in brackets 95 % confidence, from resampling {groups}.",

@@ -156,8 +156,8 @@ def total_sections(account: LedgerReport | None) -> list[Section]:
     if account["if_one_place"] != 0:
         items.append(
             "if all protected parts without a name, within a degree or so, are one place, visited "
-            "again and again: "
-            f"{_epsilon(account['if_one_place'])} (name places that come back: trailveil place add)"
+            f"again and again: {_epsilon(account['if_one_place'])} (name places that come back: "
+            "trailveil place add)"
         )
     items += [
         place_words(place)
@@ -181,8 +181,8 @@ def place_words(place: PlaceTotal) -> str:
         return (
             f"{place['name']}, {releases} by {said(place['ways'], 3)} ways, each of its own: "
             f"{_epsilon(place['total'])} of {said(place['stated'], 3)}; "
-            f"{count_of(place['ways_left'] or 0, 'way')} left, and any number by "
-            "a way that was taken before"
+            f"{count_of(place['ways_left'] or 0, 'way')} left, and any number by a way that was "
+            "taken before"
         )
     return (
         f"{place['name']}, after {count_of(place['visits'], 'visit')}, each by a way of its own: "

@@ -253,9 +253,8 @@ def _noise(report: ReleaseReport, plan: Plan) -> Section:
         parts += [visit for visited in plan.visited for visit in visits_of(plan, visited)]
     spans = [part.seconds(plan.trace) for part in parts]
     words = (
-        "How far the design moves each fix (root mean square): "
-        f"{noise['rms_m']:,.0f} m on average, {noise['largest_rms_m']:,.0f} m where most; no line "
-        "where nothing is released."
+        f"How far the design moves each fix (root mean square): {noise['rms_m']:,.0f} m on "
+        f"average, {noise['largest_rms_m']:,.0f} m where most; no line where nothing is released."
     )
     if spans:
         words += f" Shaded: what is protected ({len(spans)} of times and stays)."

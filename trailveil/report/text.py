@@ -69,8 +69,7 @@ def _everywhere(exposure: AdversaryReport) -> str:
         moving += f" and is seen to stand still for {duration(exposure['stay_s'])}"
     return (
         f"who {exposure['knows']}, {without}{known}: the place to "
-        f"{metres(exposure['circle_68_m'])} "
-        f"(epsilon {said(exposure['epsilon'], 2)}), of {moving}"
+        f"{metres(exposure['circle_68_m'])} (epsilon {said(exposure['epsilon'], 2)}), of {moving}"
     )
 
 

@@ -174,8 +174,8 @@ def not_protected(
     that = "That" if retiming.drop else "The times of the fixes, and that"
     sentences = [
         "Every other part of the track: it is released as it was recorded, or hardly moved.",
-        f"{that} there was a recording; its frame (the whole degree "
-        f"nearest its middle: {plan.frame.latitude}, {plan.frame.longitude}) counts as public.",
+        f"{that} there was a recording; its frame (the whole degree nearest its middle: "
+        f"{plan.frame.latitude}, {plan.frame.longitude}) counts as public.",
     ]
     if not plan.request.returns and plan.findings:
         sentences.append(
