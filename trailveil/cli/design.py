@@ -24,8 +24,7 @@ from trailveil.designer import LARGEST_GAP, Certificate, Kind
 from trailveil.designer import design as design_mechanism
 from trailveil.gp.balls import load_flint
 from trailveil.privacy.adversary import PLAIN, Adversary
-from trailveil.privacy.certified import BallCertificate
-from trailveil.privacy.certified.several import certify
+from trailveil.privacy.certified.certificate import BallCertificate, certify
 from trailveil.privacy.guarantee import Guarantee, paper_bound
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior

@@ -20,9 +20,8 @@ from trailveil.designer.table import Cache, noise_of, stored_noise
 from trailveil.designer.window import WindowNoise, together
 from trailveil.errors import BeyondPrior, InvalidValue, Refused
 from trailveil.privacy.anytime import Worst
-from trailveil.privacy.exposure import TrackExposure
 from trailveil.privacy.guarantee import CIRCLE_68, Guarantee
-from trailveil.privacy.knowledge import Knowledge
+from trailveil.privacy.knowledge import Knowledge, TrackExposure
 from trailveil.privacy.mechanism import LARGEST_STD, Mechanism, no_noise
 from trailveil.privacy.prior import noise_variance
 from trailveil.release.common import Common, named_in_full
