@@ -14,6 +14,7 @@ from trailveil.errors import InvalidValue
 from trailveil.files.keys import load_key
 from trailveil.files.output import staged
 from trailveil.files.source import load as bytes_of
+from trailveil.gp.threads import one_thread
 from trailveil.ledger import Ledger, user_ledger
 from trailveil.ledger.commit import Receipt, check_released, known_places
 from trailveil.ledger.commit import publish as publish_plan
@@ -24,7 +25,6 @@ from trailveil.release.plan import Plan
 from trailveil.release.protect import protect as protect_parts
 from trailveil.release.protect import requested
 from trailveil.release.request import Request
-from trailveil.threads import one_thread
 from trailveil.traces.fields import ALL
 from trailveil.traces.formats import MOST_POINTS, size_of
 from trailveil.traces.formats import write as write_trace

@@ -15,7 +15,7 @@ from typing import NoReturn
 import click
 
 from trailveil.errors import TrailveilError
-from trailveil.threads import keep_one_thread
+from trailveil.gp.threads import keep_one_thread
 from trailveil.version import __version__
 
 # Name of the command: its module and function, and its one line in `trailveil --help`.

@@ -34,14 +34,13 @@ from trailveil.cli.options import (
     was_given,
 )
 from trailveil.cli.waiting import watched
-from trailveil.errors import Refused
+from trailveil.errors import Refused, said
 from trailveil.files.keys import load_key, make_key
 from trailveil.files.source import named
 from trailveil.ledger import Ledger, user_ledger
 from trailveil.ledger.place_accounts import places_told
 from trailveil.ledger.places import load_places
 from trailveil.report.ledger import past_what_was_stated
-from trailveil.wording import said
 
 EXAMPLE = """Examples:
 

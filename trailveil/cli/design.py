@@ -22,13 +22,13 @@ from trailveil.cli.targets import (
 )
 from trailveil.designer import LARGEST_GAP, Certificate, Kind
 from trailveil.designer import design as design_mechanism
+from trailveil.errors import said
 from trailveil.gp.balls import load_flint
 from trailveil.privacy.adversary import PLAIN, Adversary
 from trailveil.privacy.certified.certificate import BallCertificate, certify
 from trailveil.privacy.guarantee import Guarantee, paper_bound
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior
-from trailveil.wording import said
 
 EXAMPLE = (
     "Example: trailveil design --points 50 --kernel rbf --length-scale 6.1 "

@@ -10,7 +10,7 @@ import numpy as np
 
 from trailveil.cli.parameters import POSITIVE
 from trailveil.cli.waiting import watched
-from trailveil.errors import InvalidValue, UnreadableInput
+from trailveil.errors import InvalidValue, UnreadableInput, said
 from trailveil.files.output import check_output, write_atomically
 from trailveil.files.source import named
 from trailveil.privacy.priors import PriorSpec, to_json
@@ -31,7 +31,6 @@ from trailveil.traces.formats import read
 from trailveil.traces.loading import load_readings
 from trailveil.traces.readings import Readings
 from trailveil.traces.trace import Trace
-from trailveil.wording import said
 
 KERNELS = ("integrated-ou", "matern12", "matern32", "matern52", "rbf", "periodic")
 EXAMPLE = "Example: trailveil fit rides/*.gpx -o my-rides.json"

@@ -10,7 +10,7 @@ import numpy as np
 from trailveil.cli.options import WithPlaces
 from trailveil.cli.parameters import ABOVE_ONE, POSITIVE, printable
 from trailveil.cli.waiting import waiting
-from trailveil.errors import Refused
+from trailveil.errors import Refused, said
 from trailveil.gp.randomness import fresh_seed
 from trailveil.ledger import ID_BYTES, Ledger, user_ledger
 from trailveil.ledger.places import added, load_places, save_places
@@ -24,7 +24,6 @@ from trailveil.release.places import Place, designed
 from trailveil.release.request import NOISE_AGAINST, Request
 from trailveil.traces.activities import ACTIVITIES
 from trailveil.traces.visits import circle
-from trailveil.wording import said
 
 EXAMPLE = """Examples:
 

@@ -11,13 +11,13 @@ import click
 
 from trailveil.cli.options import options_of
 from trailveil.cli.waiting import waiting, watched
+from trailveil.errors import said
 from trailveil.files.source import named
 from trailveil.studies.experiments import covariances as noise_study
 from trailveil.studies.experiments import figure2 as interval_study
 from trailveil.studies.experiments import nyc as day_study
 from trailveil.studies.experiments.figure2 import Choice, Point
 from trailveil.studies.experiments.folder import Folder, opened
-from trailveil.wording import said
 
 LETTERS = "abcdefgh"
 EXAMPLE = "Example: trailveil reproduce figure2 --panel a --scales 5 --out figures"

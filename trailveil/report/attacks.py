@@ -8,7 +8,7 @@ from trailveil.checks.attacks.drawn import Drawn
 from trailveil.checks.attacks.hypotheses import Audited
 from trailveil.checks.attacks.suite import AttackOutcome
 from trailveil.checks.attacks.trial import Circle68, Verdict
-from trailveil.wording import said
+from trailveil.errors import said
 
 _HEAD = (
     "attack",

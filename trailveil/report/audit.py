@@ -6,7 +6,7 @@ from typing import Any
 
 from trailveil.checks.scan import Leak, Scan
 from trailveil.checks.utility import Summary, Together, Utility
-from trailveil.wording import said
+from trailveil.errors import said
 
 _NOT_SEEN = (
     "Not looked at: times of files and names of folders, what is coded or hidden in the order of "

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trailveil.errors import said
 from trailveil.gp.gaussian import FloatArray
 from trailveil.release.plan import Plan
 from trailveil.report.ledger import count_of, place_words
@@ -16,7 +17,6 @@ from trailveil.report.schema import LedgerReport, NoiseReport, PartReport, Relea
 from trailveil.report.text import circle, left_out, metres
 from trailveil.traces.projection import MICRO
 from trailveil.traces.trace import Trace
-from trailveil.wording import said
 
 MOST_LINES = 15
 _MOST_PARTS = 4

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from trailveil.errors import said
 from trailveil.plots import CoverageCurve, CoveragePanel, coverages
 from trailveil.privacy.priors import PriorSpec, to_json
 from trailveil.studies.calibrating import ALL, ENOUGH_GROUPS, Calibration, CoverageCell, Judged
 from trailveil.studies.calibration import LEVELS, PACES, Share
 from trailveil.studies.calibration.coverage import CURVE, FAR
-from trailveil.wording import said
 
 _GROUPS = {"folder": "folders (people)", "file": "recordings", "window": "windows"}
 _MIDDLE = 0.68

@@ -5,6 +5,7 @@ from math import isfinite
 
 import numpy as np
 
+from trailveil.errors import said
 from trailveil.ledger.accounting import Account
 from trailveil.ledger.place_accounts import OfPlace
 from trailveil.privacy.guarantee import CIRCLE_68
@@ -13,7 +14,6 @@ from trailveil.release.plan import Plan
 from trailveil.release.request import Method
 from trailveil.report.parts import Item, Section, listed
 from trailveil.report.schema import LedgerReport, PlaceReport, PlaceTotal
-from trailveil.wording import said
 
 # An epsilon above this is of all that can be told.
 _ALL = 1e9

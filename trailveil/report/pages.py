@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+from trailveil.errors import said
 from trailveil.plots import Ring, Shown, lines_of, map_figure, metres
 from trailveil.plots.curves import chances_figure, noise_figure
 from trailveil.plots.svg import inline
@@ -43,7 +44,6 @@ from trailveil.report.text import in_sections
 from trailveil.traces.projection import MICRO, Frame
 from trailveil.traces.stated_times import in_words
 from trailveil.traces.trace import Trace
-from trailveil.wording import said
 
 FOR_OTHERS = (
     "This page is for others. It holds nothing but what the released file and its public report "

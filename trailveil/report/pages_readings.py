@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from trailveil.errors import said
 from trailveil.plots.curves import Series, noise_figure, series_figure
 from trailveil.plots.svg import inline
 from trailveil.release.readings_release import ReadingsPlan
@@ -20,7 +21,6 @@ from trailveil.report.readings import in_sentences_readings
 from trailveil.traces.readings import Readings
 from trailveil.traces.stated_times import in_words
 from trailveil.traces.trace import NANOSECONDS
-from trailveil.wording import said
 
 _FOR_OTHERS = (
     "This page is for others to read. It is made of the released file and the public report alone, "

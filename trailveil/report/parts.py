@@ -7,12 +7,12 @@ from textwrap import wrap
 import numpy as np
 from numpy.typing import NDArray
 
+from trailveil.errors import said
 from trailveil.gp.kernels import Kernel
 from trailveil.privacy.guarantee import Guarantee
 from trailveil.privacy.priors import BUILT_IN
 from trailveil.report.schema import Guaranteed, Times
 from trailveil.traces.retiming import Retiming
-from trailveil.wording import said
 
 CONFIDENCE = 0.99
 _DELTAS = (1e-2, 1e-5)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from trailveil.errors import said
 from trailveil.privacy.guarantee import Guarantee
 from trailveil.release.readings_release import ReadingsFinding, ReadingsPlan
 from trailveil.report.parts import (
@@ -27,7 +28,6 @@ from trailveil.traces.cleaning import Cleaning
 from trailveil.traces.retiming import AS_RECORDED, Retiming
 from trailveil.traces.stated_times import in_words
 from trailveil.version import __version__
-from trailveil.wording import said
 
 # Standard deviations within which 99 % of draws are.
 _DRAWS_99 = 2.5758293035489004

@@ -1,5 +1,6 @@
 """The report of a release in plain words. It holds no true position and no drawn noise."""
 
+from trailveil.errors import said
 from trailveil.report.ledger import place_sections, total_sections
 from trailveil.report.parts import (
     Item,
@@ -20,7 +21,6 @@ from trailveil.report.schema import (
     TargetReport,
     Times,
 )
-from trailveil.wording import said
 
 
 def text(report: ReleaseReport) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from trailveil.errors import said
 from trailveil.privacy.adversaries import Named
 from trailveil.privacy.guarantee import CIRCLE_68
 from trailveil.privacy.movement import Matern, Movement, movement_of
@@ -20,7 +21,6 @@ from trailveil.traces.retiming import AS_RECORDED, Retiming
 from trailveil.traces.selection import Stretch
 from trailveil.traces.stops import stays
 from trailveil.traces.trace import NANOSECONDS
-from trailveil.wording import said
 
 # The same for whom it was chosen by, and however often: it is in reports for others, too.
 _BY_PLACE = (
