@@ -73,6 +73,7 @@ class Plan:
     of the noise of each part, with its proof; none without noise. everywhere: of noise for every
     place at once, the worst case of each kind of adversary. common: noise shared with other
     releases, the last columns of the mechanism. visited: the places with names that it counts on.
+    subject, key: whose it is and under which key, where stated.
     """
 
     trace: Trace
@@ -85,6 +86,8 @@ class Plan:
     everywhere: tuple[Worst, ...] = ()
     common: tuple[Common, ...] = ()
     visited: tuple[Visited, ...] = ()
+    subject: str | None = None
+    key: bytes | None = None
 
     @property
     def worst(self) -> tuple[Guarantee, float]:

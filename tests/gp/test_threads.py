@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from tests.rides import ride, written
 from trailveil.batch import working
 from trailveil.batch.working import here
-from trailveil.threads import one_thread
+from trailveil.gp.threads import one_thread
 
 # Looked at when the command ends, with all that it has loaded.
 _LOOK = """
@@ -83,7 +83,7 @@ _WORKERS = """
 if __name__ == "__main__":
     import distributed
     from trailveil.batch.cluster import workers_here
-    from trailveil.threads import keep_one_thread
+    from trailveil.gp.threads import keep_one_thread
 
     def look():
         import scipy.linalg
