@@ -14,7 +14,7 @@ from trailveil.checks.attacks.on_streets import on_streets
 from trailveil.checks.attacks.paths import known_paths
 from trailveil.checks.attacks.posterior import posterior_mean, repeated_releases
 from trailveil.checks.attacks.smoother import kalman_smoother
-from trailveil.checks.attacks.worlds import told
+from trailveil.checks.attacks.worlds import measured
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.adversaries import SPEEDS, at_speed
 from trailveil.privacy.adversary import PLAIN, Adversary, far_from, known_path, span_of
@@ -85,7 +85,7 @@ def still(tried: Tried, part: int) -> list[FloatArray]:
 
 
 def _with(tried: Tried, part: int, who: Adversary, known: SideInformation) -> FloatArray:
-    places = told(tried.recorded, tried.ride.times, known, tried.generator)
+    places = measured(tried.recorded, tried.ride.times, known, tried.generator)
     true = TruePlaces(known.times, places, known.accuracy) if known is not NOTHING_KNOWN else None
     return tried.errors(posterior_mean, replace(_known(tried, part, who), true=true), part)
 

@@ -19,7 +19,8 @@ from trailveil.privacy.mechanism import Mechanism, no_noise
 from trailveil.privacy.prior import observe
 from trailveil.privacy.secrets import Secret
 from trailveil.release.cutting import withheld
-from trailveil.release.plan import Plan, plan
+from trailveil.release.plan import Plan
+from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
 from trailveil.traces.selection import within
 
@@ -115,8 +116,8 @@ def laws(ride: Ride, progress: Callable[[str], None]) -> Laws:
     """Design each of them."""
     request = Request(ride.stretches, method=Method.NOISE)
     progress("ours")
-    ours = plan(ride.trace, request)
-    stranger = plan(ride.trace, replace(request, who=(Named.PLAIN,)))
+    ours = protect(ride.trace, request)
+    stranger = protect(ride.trace, replace(request, who=(Named.PLAIN,)))
     progress("the paper's")
     secrets = _indices(ride, 1), _indices(ride, MOST_SECRETS)
     compound = calibrated(
@@ -153,7 +154,7 @@ def on_streets(ride: Ride) -> tuple[Law, ...]:
     """Those that an attacker with a street map is tried on."""
     request = Request(ride.stretches, method=Method.NOISE)
     fixes = np.concatenate(_indices(ride, MOST_SECRETS))
-    ours = plan(ride.trace, request)
+    ours = protect(ride.trace, request)
     return (*_both_ways(ride, ours), *_of_today(ride, request.bound, fixes))
 
 
@@ -161,9 +162,9 @@ def _both_ways(ride: Ride, noisy: Plan) -> tuple[Law, ...]:
     """Our cut, our noise as it was planned, and both at once."""
     moving = replace(noisy.request, floor=PACE, middle=PACE)
     return (
-        Law("ours, cut", plan(ride.trace, replace(moving, method=Method.CUT)).mechanism),
+        Law("ours, cut", protect(ride.trace, replace(moving, method=Method.CUT)).mechanism),
         Law("ours, noise", noisy.mechanism),
-        Law("ours, both", plan(ride.trace, replace(moving, method=Method.BOTH)).mechanism),
+        Law("ours, both", protect(ride.trace, replace(moving, method=Method.BOTH)).mechanism),
     )
 
 

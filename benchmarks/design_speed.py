@@ -7,8 +7,8 @@ from collections.abc import Callable
 import click
 import numpy as np
 
+from tests.oracles.conic import sdp_a_as_in_code
 from trailveil.designer.closed_form import least_loss, least_noise
-from trailveil.designer.conic import sdp_a_as_in_code
 from trailveil.designer.designer import design
 from trailveil.designer.paper import multiple_secrets
 from trailveil.gp.kernels import RBF, Constant, IntegratedOU, White

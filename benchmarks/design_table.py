@@ -23,8 +23,8 @@ from typing import Any
 import click
 import numpy as np
 
+from tests.oracles.exact import exact_sdp
 from trailveil.designer import design
-from trailveil.designer.exact import exact_sdp
 from trailveil.errors import TrailveilError
 from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Kernel, White
 from trailveil.privacy.adversary import PLAIN, Adversary

@@ -13,9 +13,8 @@ from collections import Counter
 from pathlib import Path
 
 from trailveil.errors import TrailveilError
-from trailveil.ledger.protecting import requested
 from trailveil.release.drawing import draw
-from trailveil.release.plan import plan
+from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
 from trailveil.traces.formats.table import FORMATS
 from trailveil.traces.loading import load
@@ -28,7 +27,7 @@ def outcome(path: Path, request: Request) -> tuple[str, str]:
     """One word, and what there is to say."""
     try:
         trace, cleaning = load(path, assume_utc=True)
-        made = plan(trace, requested(trace, Chosen(), request))
+        made = protect(trace, requested(trace, Chosen(), request))
         draw(made, bytes(32))
     except TrailveilError as error:
         return "refused", str(error).replace(str(path), path.name)

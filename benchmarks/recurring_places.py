@@ -188,7 +188,7 @@ def trial(places: int, seed: int = 7) -> dict[str, object]:
                     row.setdefault(attack, []).append(float(np.hypot(*where)))
     return {
         "places": places,
-        "left_by_ways_m": CIRCLE_68 * ours.left[0].posterior,
+        "left_by_ways_m": CIRCLE_68 * ours.exposures[0].posterior,
         "counted_m": CIRCLE_68 * ours.loss(2 * DAYS, request) ** -0.5,
         "moved_m": float(np.sqrt(2) * ours.std),
         "errors": found,

@@ -10,13 +10,13 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
-from trailveil.traces.activities import ACTIVITIES, MIDDLE
-from trailveil.studies.datasets.day import day_plan, simulated_day
-from trailveil.release.drawing import draw
 from trailveil.privacy.guarantee import CIRCLE_68
-from trailveil.traces.projection import frame_for
-from trailveil.release.plan import plan
+from trailveil.release.drawing import draw
+from trailveil.release.protect import protect
 from trailveil.release.request import Request
+from trailveil.studies.datasets.day import day_plan, simulated_day
+from trailveil.traces.activities import ACTIVITIES, MIDDLE
+from trailveil.traces.projection import frame_for
 from trailveil.traces.selection import Stretch
 
 TARGET = Path(__file__).parent / "images" / "day.svg"
@@ -33,7 +33,7 @@ def main() -> None:
     first, last = int(day.times[0]), int(day.times[-1])
     stretches = [Stretch(one.name, max(one.begin, first), min(one.end, last)) for one in stays]
     clinic = stretches[1]
-    made = plan(day, Request(tuple(stretches), floor=ACTIVITIES["ride"], middle=MIDDLE["ride"]))
+    made = protect(day, Request(tuple(stretches), floor=ACTIVITIES["ride"], middle=MIDDLE["ride"]))
     released, _ = draw(made, SEED)
     before, after = (frame.to_lattice(trace.positions) / 1e9 for trace in (day, released))
     left = CIRCLE_68 * made.findings[1].deviation / 1000

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from trailveil.release.drawing import draw
 from trailveil.plots import covariance, posterior, trace, trade_off
+from trailveil.release.drawing import draw
 
 HERE = Path(__file__).parent
 TARGET = HERE / "images" / "plots.png"

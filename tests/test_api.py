@@ -39,7 +39,7 @@ def test_the_public_names_are_these() -> None:
         tv.protec  # noqa: B018
 
 
-@pytest.mark.parametrize("name", [one for one in tv.__all__ if one != "__version__"])
+@pytest.mark.parametrize("name", [public for public in tv.__all__ if public != "__version__"])
 def test_every_public_name_is_documented_and_typed(name: str) -> None:
     public = getattr(tv, name)
     assert inspect.getdoc(public)
@@ -74,8 +74,8 @@ def test_a_ride_is_read_protected_published_and_audited(
     assert not receipt.further
     released = tv.read(target)
     assert set(released.times) < set(trace.times)
-    found = tv.audit(ride, target, between=[("08:39", "09:21")], tz="UTC")
-    assert found.leaks == ()
+    scanned = tv.audit(ride, target, between=[("08:39", "09:21")], tz="UTC")
+    assert scanned.leaks == ()
 
 
 def test_a_second_release_is_refused_before_it_is_designed(
@@ -127,9 +127,9 @@ def test_a_request_stands_in_place_of_options(ride: Path, ledger: Ledger) -> Non
     with pytest.raises(InvalidValue, match="without options of its own"):
         tv.protect(trace, tv.Request(()), radius=3, ledger=ledger)
     what: Selection = {"at": ["start+1h"], "ends": False}
-    one = tv.protect(trace, tv.Request((), radius=50.0), **what, ledger=ledger)
+    plan = tv.protect(trace, tv.Request((), radius=50.0), **what, ledger=ledger)
     other = tv.protect(trace, radius=50.0, **what, ledger=ledger)
-    assert one.request == other.request
+    assert plan.request == other.request
 
 
 def test_ten_lines_do_the_research_of_the_paper() -> None:

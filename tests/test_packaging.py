@@ -21,7 +21,7 @@ GROUPS: dict[str, list[Any]] = PYPROJECT["dependency-groups"]
 BUILD: list[str] = GROUPS["build"]
 DEV: list[str] = [item for item in GROUPS["dev"] if isinstance(item, str)]
 LOCKED_LINE = re.compile(r"#.*|\S+==[^ ]+( ; [^/]+)? \\|    --hash=sha256:[0-9a-f]{64}( \\)?")
-OPTIONAL_MODULES = {"clarabel", "cvxpy", "flint", "geopandas", "matplotlib", "movingpandas"}
+OPTIONAL_MODULES = {"flint", "geopandas", "matplotlib", "movingpandas"}
 OPTIONAL_MODULES |= {"cryptography", "dask", "distributed", "pandas", "pyarrow", "starlette"}
 OPTIONAL_MODULES |= {"osmium", "uvicorn"}
 

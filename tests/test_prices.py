@@ -9,9 +9,9 @@ import pytest
 from tests.rides import ride
 from trailveil.designer import table
 from trailveil.gp.gaussian import FloatArray
-from trailveil.ledger.protecting import requested
-from trailveil.release.plan import Plan, plan
+from trailveil.release.plan import Plan
 from trailveil.release.prices import HARDLY_MOVED, other_prices
+from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
 from trailveil.report import record, text
 from trailveil.traces.selection import Chosen, Stretch
@@ -29,7 +29,7 @@ def new_process() -> Iterator[None]:
 
 
 def planned(method: Method, radius: float = 100.0) -> Plan:
-    return plan(
+    return protect(
         TRACE, requested(TRACE, Chosen(returns=False), Request((), radius=radius, method=method))
     )
 
@@ -74,7 +74,7 @@ def test_no_noise_is_designed_for_a_price(monkeypatch: pytest.MonkeyPatch) -> No
         def put(self, key: str, data: bytes) -> None:
             designs[key] = data
 
-    noise = plan(TRACE, replace(made.request, method=Method.NOISE), cache=Kept())
+    noise = protect(TRACE, replace(made.request, method=Method.NOISE), cache=Kept())
     table.forget()
     monkeypatch.setattr(table, "window_noise", lambda *_: pytest.fail("noise is designed"))
     assert other_prices(made) == ()
@@ -86,7 +86,7 @@ def test_no_noise_is_designed_for_a_price(monkeypatch: pytest.MonkeyPatch) -> No
 def test_what_would_be_refused_has_no_price() -> None:
     """A cut of so short a recording leaves nothing."""
     short = replace(ride(30, 5.0), activity="walk")
-    made = plan(short, requested(short, Chosen(returns=False), Request((), method=Method.NOISE)))
+    made = protect(short, requested(short, Chosen(returns=False), Request((), method=Method.NOISE)))
     assert other_prices(made) == ()
 
 

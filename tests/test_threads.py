@@ -32,7 +32,7 @@ main()
 
 
 def threads() -> set[int]:
-    return {one["num_threads"] for one in threadpool_info()}
+    return {library["num_threads"] for library in threadpool_info()}
 
 
 def run(
@@ -68,14 +68,14 @@ def test_what_is_loaded_already_uses_one_thread_for_as_long_as_asked() -> None:
 
 
 def test_workers_use_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[set[int]] = []
-    monkeypatch.setattr(working, "_told", lambda task, act: seen.append(threads()))
+    counts: list[set[int]] = []
+    monkeypatch.setattr(working, "_told", lambda task, act: counts.append(threads()))
     task: Any = object()  # nothing looks at it
     with threadpool_limits(limits=2):
         tasks = iter([task, None, None])
         assert len(list(here(lambda: next(tasks)))) == 1
         working.work_all([task])
-    assert seen[::2] == [{1}] * 2  # what follows each puts a file to the disk
+    assert counts[::2] == [{1}] * 2  # what follows each puts a file to the disk
 
 
 # Asked of processes in which nobody has set anything, when they have loaded what they need.

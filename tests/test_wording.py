@@ -30,7 +30,7 @@ def test_numbers_are_said_without_an_exponent(number: float, digits: int, text: 
 
 @pytest.mark.parametrize("number", [1, 1e9, 10**400, -(10**400), float("nan"), float("inf"), -3.0])
 def test_out_of_bounds_states_both_bounds(number: float) -> None:
-    with pytest.raises(InvalidValue, match="above 1 and below 1,000,000,000, got ") as told:
+    with pytest.raises(InvalidValue, match="above 1 and below 1,000,000,000, got ") as refusal:
         Request((), order=number)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(refusal.value)
     assert number_between("order", 5, 1, 1e9) == 5.0

@@ -4,7 +4,6 @@ The options have the names, meanings and defaults of those of the commands.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -17,19 +16,21 @@ from trailveil.files.output import staged
 from trailveil.files.source import load as bytes_of
 from trailveil.gp.kernels import Kernel
 from trailveil.ledger import Ledger, user_ledger
-from trailveil.ledger.protecting import ME, known_places, requested
-from trailveil.ledger.protecting import publish as publish_plan
-from trailveil.ledger.published import Published
-from trailveil.ledger.releasing import check_target, designed
+from trailveil.ledger.commit import Receipt, check_released, known_places
+from trailveil.ledger.commit import publish as publish_plan
+from trailveil.ledger.identity import ME
 from trailveil.privacy.adversaries import named
+from trailveil.release.design_cache import DesignCache
 from trailveil.release.plan import Plan
+from trailveil.release.protect import protect as protect_parts
+from trailveil.release.protect import requested
 from trailveil.release.request import Method, Request
 from trailveil.threads import one_thread
 from trailveil.traces.activities import ACTIVITIES, MIDDLE
 from trailveil.traces.fields import ALL
 from trailveil.traces.formats import MOST_POINTS, size_of
 from trailveil.traces.formats import write as write_trace
-from trailveil.traces.formats.table import format_to_write
+from trailveil.traces.formats.table import check_writable, format_to_write
 from trailveil.traces.loading import load, load_readings
 from trailveil.traces.prior_file import prior_in
 from trailveil.traces.readings import Readings
@@ -157,8 +158,11 @@ def protect(
     places = known_places(book, trace, subject=subject, key=secret)
     with one_thread():
         asked = requested(trace, chosen_of(options), whole, places)
-        plan = designed(trace, asked, places, book, again=again, subject=subject, key=secret)
-    return replace(plan, visited=tuple(places))
+        check_released(
+            *(book, trace, asked), again=again, subject=subject, key=secret, places=places
+        )
+        cache = DesignCache.of(book.folder, book.key)
+        return protect_parts(trace, asked, places=places, cache=cache)
 
 
 def publish(
@@ -171,14 +175,14 @@ def publish(
     again: bool = False,
     limit: float | None = None,
     overwrite: bool = False,
-) -> Published:
+) -> Receipt[Trace]:
     """Count a release in the ledger, draw it and write it, in the format of the suffix.
 
     limit: of epsilon in total. Raises Refused for a different release of the recording unless
     `again`, and beyond the limit; UnwritableOutput where the file cannot be written.
     """
     path = Path(output)
-    check_target(path, overwrite=overwrite)
+    check_writable(path, overwrite=overwrite)
     return publish_plan(
         plan,
         user_ledger() if ledger is None else ledger,
@@ -187,7 +191,6 @@ def publish(
         again=again,
         key=load_key(key) if isinstance(key, Path) else key,
         subject=subject,
-        there=plan.visited,
         limit=limit,
     )
 

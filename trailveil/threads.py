@@ -23,5 +23,5 @@ def one_thread() -> AbstractContextManager[Any]:
     """Have linear algebra that is loaded use one thread, until what is returned is left."""
     from threadpoolctl import threadpool_limits
 
-    found: AbstractContextManager[Any] = threadpool_limits(limits=1)
-    return found
+    limits: AbstractContextManager[Any] = threadpool_limits(limits=1)
+    return limits

@@ -54,7 +54,7 @@ PLACES_TO_HIDE = [
 all_written = pytest.mark.parametrize("row", WRITTEN, ids=[row.name for row in WRITTEN])
 
 
-def found(data: bytes, suffix: str, source: str = "GPX", chosen: Chosen | None = CHOSEN) -> Scan:
+def scanned(data: bytes, suffix: str, source: str = "GPX", chosen: Chosen | None = CHOSEN) -> Scan:
     return scan(("a", FULL[source]), (f"b{suffix}", data), chosen)
 
 
@@ -71,12 +71,12 @@ def test_each_written_format_has_places_to_hide_a_leak() -> None:
 @pytest.mark.parametrize(("suffix", "name"), PLACES_TO_HIDE)
 def test_what_is_planted_is_found(suffix: str, name: str, leak: tuple[str, LeakKind]) -> None:
     text, kind = leak
-    result = found(PLANTS[suffix][name](released(suffix), text), suffix)
+    result = scanned(PLANTS[suffix][name](released(suffix), text), suffix)
     assert kind in kinds(result)
     assert not result.clean
-    for one in result.leaks:
-        assert text not in f"{one.where} {one!r}"
-        assert one.count >= 1
+    for found_leak in result.leaks:
+        assert text not in f"{found_leak.where} {found_leak!r}"
+        assert found_leak.count >= 1
 
 
 @all_written
@@ -98,16 +98,16 @@ def test_the_original_is_known_whatever_its_format(source: Format) -> None:
     number = str(FEET[3]) if source.name == "GeoLife" else f"{ELEVATIONS[3]:.2f}"
     number = "515.4" if source.name == "FIT" else number  # a fifth of a metre
     planted = PLANTS[".gpx"]["field"](released(".gpx"), number)
-    assert kinds(found(planted, ".gpx", source.name)) == {LeakKind.NUMBER}
+    assert kinds(scanned(planted, ".gpx", source.name)) == {LeakKind.NUMBER}
     text = "Kaohsiung" if source.name == "GeoLife" else "Secretville"  # it has no names
     planted = PLANTS[".gpx"]["field"](released(".gpx"), text)
     expected = LeakKind.FIELD if source.name == "GeoLife" else LeakKind.TEXT
-    assert kinds(found(planted, ".gpx", source.name)) == {expected}
+    assert kinds(scanned(planted, ".gpx", source.name)) == {expected}
 
 
 @all_written
 def test_a_whole_recording_of_the_format_is_full_of_leaks(row: Format) -> None:
-    result = found(FULL[row.name], row.suffixes[0], row.name)
+    result = scanned(FULL[row.name], row.suffixes[0], row.name)
     assert kinds(result) >= {LeakKind.UNMOVED, LeakKind.TEXT, LeakKind.NUMBER}
     shown = " ".join(f"{leak.where}" for leak in result.leaks)
     for secret in ("Secretville", "Petronella", "Wristwatch", "46.1", "7.65", "512."):
@@ -118,7 +118,7 @@ def test_a_whole_recording_of_the_format_is_full_of_leaks(row: Format) -> None:
 def test_names_alone_are_found(row: Format) -> None:
     suffix = row.suffixes[0]
     planted = NAMED[suffix](released(suffix))
-    result = found(planted, suffix)
+    result = scanned(planted, suffix)
     assert kinds(result) == {LeakKind.FIELD}
     assert "Petronella" not in result.leaks[0].where
     assert "another name" in result.leaks[0].where
@@ -126,10 +126,10 @@ def test_names_alone_are_found(row: Format) -> None:
 
 def test_who_made_a_parquet_file_is_looked_at() -> None:
     data = released(".parquet")
-    made = b"parquet-cpp-arrow version"
-    assert data.count(made) == 1
-    planted = data.replace(made, b"Petronella's own converter"[: len(made)])
-    result = found(planted, ".parquet")
+    writer = b"parquet-cpp-arrow version"
+    assert data.count(writer) == 1
+    planted = data.replace(writer, b"Petronella's own converter"[: len(writer)])
+    result = scanned(planted, ".parquet")
     assert [(leak.kind, leak.where) for leak in result.leaks] == [(LeakKind.TEXT, "created by")]
 
 
@@ -138,7 +138,7 @@ def test_who_made_a_parquet_file_is_looked_at() -> None:
 def test_a_protected_fix_that_is_not_moved_is_found(source: Format, row: Format) -> None:
     grid = MOVED.copy()
     grid[-1] = GRID[-1]
-    result = found(released(row.suffixes[0], grid), row.suffixes[0], source.name)
+    result = scanned(released(row.suffixes[0], grid), row.suffixes[0], source.name)
     kind = LeakKind.UNMOVED
     if source.name == "FIT" and (result.every.unmoved == 0):  # semicircles are off the grid
         kind = LeakKind.NEARLY
@@ -147,7 +147,7 @@ def test_a_protected_fix_that_is_not_moved_is_found(source: Format, row: Format)
 
 
 def with_grid(grid: np.ndarray, chosen: Chosen | None = CHOSEN) -> Scan:
-    return found(released(".csv", grid), ".csv", chosen=chosen)
+    return scanned(released(".csv", grid), ".csv", chosen=chosen)
 
 
 def test_hardly_moved_fixes_are_counted_and_fail_where_protected() -> None:
@@ -213,35 +213,35 @@ def test_passing_often_beside_a_protected_place_is_no_leak_in_itself() -> None:
 )
 def test_positions_that_are_of_no_fix_are_found(line: str) -> None:
     data = released(".gpx").replace(b"<trkseg>", line.encode())
-    assert LeakKind.STRAY in kinds(found(data, ".gpx"))
+    assert LeakKind.STRAY in kinds(scanned(data, ".gpx"))
 
 
 def test_a_line_without_times_is_found() -> None:
     line = '"features":[{"type":"Feature","geometry":{"type":"LineString","coordinates":[%s]}},'
     place = f"[{FIRST[1]},{FIRST[0]}]"
     data = released(".geojson").replace(b'"features":[', (line % f"{place},{place}").encode())
-    assert kinds(found(data, ".geojson")) == {LeakKind.STRAY}
+    assert kinds(scanned(data, ".geojson")) == {LeakKind.STRAY}
 
 
 def test_numbers_in_place_of_segments_are_found() -> None:
     trace = replace(TRACE, segments=np.repeat([0, 1, 2, 3], 10), tracks=(0, 0, 1, 1))
     for suffix in (".csv", ".geojson", ".parquet"):
         data = written(trace, suffix, MOVED)
-        assert found(data, suffix).clean
+        assert scanned(data, suffix).clean
         if suffix != ".parquet":
             mark = b",3" if suffix == ".csv" else b'"segment":3'
-            assert kinds(found(data.replace(mark, mark[:-1] + b"97"), suffix)) == {LeakKind.STRAY}
+            assert kinds(scanned(data.replace(mark, mark[:-1] + b"97"), suffix)) == {LeakKind.STRAY}
 
 
 def test_coordinates_below_the_grid_are_found() -> None:
     data = released(".csv").replace(f"{MOVED[5, 0] / 1e6:.6f}".encode(), b"46.12345678")
-    assert kinds(found(data, ".csv")) == {LeakKind.FINE}
+    assert kinds(scanned(data, ".csv")) == {LeakKind.FINE}
 
 
 @pytest.mark.parametrize("text", ["2024-05-01T09:30:00+02:00", "1714548600", "2024-05-01 07:30:00"])
 def test_a_time_that_is_written_in_another_way_is_found(text: str) -> None:
     data = released(".csv").replace(b"2024-05-01T07:30:00Z", text.encode())
-    assert not found(data, ".csv").clean
+    assert not scanned(data, ".csv").clean
 
 
 def shifted(seconds: float, rows: slice = slice(None)) -> Trace:
@@ -297,20 +297,20 @@ def test_fixes_at_other_times_are_counted() -> None:
 
 
 def test_a_field_that_was_kept_is_no_leak_but_a_protected_place_in_it_is() -> None:
-    def kept(inner: str, *keep: str) -> set[LeakKind]:
+    def kinds_of(inner: str, *keep: str) -> set[LeakKind]:
         data = released(".gpx").replace(b"</trkpt>", f"{inner}</trkpt>".encode(), 1)
         return kinds(scan(("a", FULL["GPX"]), ("b.gpx", data), CHOSEN, keep=keep))
 
-    assert kept("<ele>512.34</ele>") == {LeakKind.NUMBER}
-    assert kept("<ele>512.34</ele>", "ele") == set()
-    assert kept("<ele>512.34</ele>", "hr") == {LeakKind.NUMBER}
+    assert kinds_of("<ele>512.34</ele>") == {LeakKind.NUMBER}
+    assert kinds_of("<ele>512.34</ele>", "ele") == set()
+    assert kinds_of("<ele>512.34</ele>", "hr") == {LeakKind.NUMBER}
     inner = "<g:hr>142</g:hr>"
     nested = f"<extensions><g:TrackPointExtension>{inner}</g:TrackPointExtension></extensions>"
-    assert kept(nested, "HR") == set()
+    assert kinds_of(nested, "HR") == set()
     more = nested.replace(inner, f"{inner}<g:cad>233</g:cad>")
-    assert kept(more, "hr") == {LeakKind.NUMBER}
-    assert kept(f"<cmt>{FIRST[0]}, {FIRST[1]}</cmt>", "cmt") == {LeakKind.PLACE}
-    assert kept("<ele/><!-- 512.34 -->", "ele", "comment", "a comment") == {LeakKind.NUMBER}
+    assert kinds_of(more, "hr") == {LeakKind.NUMBER}
+    assert kinds_of(f"<cmt>{FIRST[0]}, {FIRST[1]}</cmt>", "cmt") == {LeakKind.PLACE}
+    assert kinds_of("<ele/><!-- 512.34 -->", "ele", "comment", "a comment") == {LeakKind.NUMBER}
     data = released(".csv").replace(b"longitude\n", b"longitude,heart rate\n")
     assert scan(("a", FULL["CSV"]), ("b.csv", data), CHOSEN, keep=["heart_rate"]).clean
     assert not scan(("a", FULL["CSV"]), ("b.csv", data), CHOSEN, keep=["", "rate"]).clean
@@ -326,7 +326,7 @@ def test_names_of_files_are_noted() -> None:
 @pytest.mark.parametrize("name", ["NMEA", "GeoLife"])
 def test_a_format_that_is_not_written_is_refused(name: str) -> None:
     with pytest.raises(UnreadableInput, match="must be of a format that is written"):
-        found(SAMPLES[name], ".x")
+        scanned(SAMPLES[name], ".x")
 
 
 @st.composite
@@ -388,11 +388,11 @@ def test_damage_is_refused_in_one_line_or_survived(
     source: Format, row: Format, place: int, patch: bytes
 ) -> None:
     for first in (True, False):
-        one, other = FULL[source.name], released(row.suffixes[0])
-        target = one if first else other
+        original, other = FULL[source.name], released(row.suffixes[0])
+        target = original if first else other
         at = place % len(target)
         damaged = target[:at] + patch + target[at + len(patch) :]
-        files = (damaged, other) if first else (one, damaged)
+        files = (damaged, other) if first else (original, damaged)
         names = ("a" + (source.suffixes or (".json",))[0], f"b{row.suffixes[0]}")
         try:
             scan((names[0], files[0]), (names[1], files[1]), CHOSEN, assume_utc=True)

@@ -12,7 +12,8 @@ from trailveil.checks.scan.findings import Leak, LeakKind
 from trailveil.checks.scan.positions import compare
 from trailveil.privacy.adversaries import Named
 from trailveil.release.drawing import draw
-from trailveil.release.plan import Plan, plan
+from trailveil.release.plan import Plan
+from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
 from trailveil.traces.selection import Stretch
 from trailveil.traces.trace import Recording
@@ -25,7 +26,7 @@ DRAWS = 30
 def planned(decimals: int, seed: int, radius: float = 100.0) -> Plan:
     trace = rounded(ride(60, 20.0, seed=seed), decimals)
     part = Stretch("stay", int(trace.times[STAY.start]), int(trace.times[STAY.stop - 1]))
-    return plan(trace, Request((part,), radius, method=Method.NOISE, who=(Named.PLAIN,)))
+    return protect(trace, Request((part,), radius, method=Method.NOISE, who=(Named.PLAIN,)))
 
 
 def findings(plan: Plan, positions: np.ndarray) -> tuple[Leak, ...]:
@@ -42,24 +43,24 @@ def findings(plan: Plan, positions: np.ndarray) -> tuple[Leak, ...]:
 def test_noise_on_a_coarse_grid_is_no_leak(decimals: int, radius: float) -> None:
     """Of 90 true releases none is called a leak; a hundredth of a false alarm is expected."""
     for seed in range(3):
-        made = planned(decimals, seed, radius)
+        plan = planned(decimals, seed, radius)
         for number in range(DRAWS):
-            released, _ = draw(made, bytes([number] * 32))
-            assert findings(made, released.positions) == ()
+            released, _ = draw(plan, bytes([number] * 32))
+            assert findings(plan, released.positions) == ()
 
 
 def test_fixes_that_were_not_moved_are_told_on_a_coarse_grid_as_well() -> None:
-    made = planned(3, 1)
-    released, _ = draw(made, bytes(32))
+    plan = planned(3, 1)
+    released, _ = draw(plan, bytes(32))
     for rows, kind in ((STAY, LeakKind.UNMOVED), (slice(20, 33), LeakKind.UNMOVED)):
         positions = released.positions.copy()
-        positions[rows] = made.trace.positions[rows]
-        assert kind in {each.kind for each in findings(made, positions)}
+        positions[rows] = plan.trace.positions[rows]
+        assert kind in {each.kind for each in findings(plan, positions)}
     positions = released.positions.copy()
-    positions[STAY] = made.trace.positions[STAY] + np.array([0.0, 0.002])
-    assert LeakKind.HALF_MOVED in {each.kind for each in findings(made, positions)}
-    coarser = np.round(made.trace.positions, 2)
-    assert LeakKind.NEARLY in {each.kind for each in findings(made, coarser)}
+    positions[STAY] = plan.trace.positions[STAY] + np.array([0.0, 0.002])
+    assert LeakKind.HALF_MOVED in {each.kind for each in findings(plan, positions)}
+    coarser = np.round(plan.trace.positions, 2)
+    assert LeakKind.NEARLY in {each.kind for each in findings(plan, coarser)}
 
 
 def test_noise_that_is_rounded_to_coarser_decimals_than_recorded_is_no_leak() -> None:
@@ -68,14 +69,14 @@ def test_noise_that_is_rounded_to_coarser_decimals_than_recorded_is_no_leak() ->
     regular = np.array([46.123456, 7.654321]) + np.outer(np.arange(60), [1e-4, 2e-4])
     trace = replace(trace, positions=regular)
     part = Stretch("stay", int(trace.times[STAY.start]), int(trace.times[STAY.stop - 1]))
-    made = plan(trace, Request((part,), 25.0, method=Method.NOISE, who=(Named.PLAIN,)))
-    assert made.grid.micro == 1000
+    plan = protect(trace, Request((part,), 25.0, method=Method.NOISE, who=(Named.PLAIN,)))
+    assert plan.grid.micro == 1000
     near = 0
     for number in range(DRAWS):
-        released, grid = draw(made, bytes([number] * 32))
+        released, grid = draw(plan, bytes([number] * 32))
         off = np.abs(grid[STAY] - np.rint(1e6 * regular[STAY])).max(axis=1)
         near += bool(np.mean(off < 1000) > 0.5)
-        assert findings(made, released.positions) == ()
+        assert findings(plan, released.positions) == ()
     assert near > 5
     down = np.floor(regular * 1000) / 1000
-    assert LeakKind.NEARLY in {each.kind for each in findings(made, down)}
+    assert LeakKind.NEARLY in {each.kind for each in findings(plan, down)}

@@ -49,8 +49,8 @@ def test_a_kept_field_passes_by_its_name_and_only_so(suffix: str, name: str) -> 
     original, release = ("ride.gpx", gpx(TRACE)), (f"x{suffix}", released(suffix, name))
     assert scan(original, release, Chosen(), keep=[name]).leaks == ()
     assert not scan(original, release, Chosen()).clean
-    told = scan(original, release, Chosen(), keep=[name]).notes
-    assert [FIELDS[name].tells in note for note in told] == ([True] if name in FIELDS else [])
+    notes = scan(original, release, Chosen(), keep=[name]).notes
+    assert [FIELDS[name].tells in note for note in notes] == ([True] if name in FIELDS else [])
     others = [other for other in KEEPABLE if other != name]
     assert not scan(original, release, Chosen(), keep=others).clean
 

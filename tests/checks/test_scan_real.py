@@ -41,8 +41,8 @@ def test_releases_of_real_recordings_are_clean(shared: Path, folder: str, sweep:
         row = format_of(path, data)
         suffix = row.suffixes[0] if row.write else WRITTEN[number % len(WRITTEN)]
         release = (f"shared{suffix}", written(trace, suffix, grid))
-        found = scan((path.name, data), release, Chosen(), assume_utc=True)
-        assert found.leaks == (), path.name
-        assert found.every.compared == len(trace)
+        result = scan((path.name, data), release, Chosen(), assume_utc=True)
+        assert result.leaks == (), path.name
+        assert result.every.compared == len(trace)
         audited += 1
     assert audited == FOLDERS[folder] or len(tried) < len(paths)

@@ -22,12 +22,12 @@ MOVED = FRAME.to_degrees(FRAME.to_lattice(TRACE.positions) + on_lattice(NOISE))
 
 def released(retiming: Retiming, withheld: slice, *, unmoved: bool) -> tuple[str, bytes]:
     """A release with some fixes withheld; unmoved: the last protected minute is as recorded."""
-    kept = np.ones(len(TRACE), dtype=np.bool_)
-    kept[withheld] = False
+    released_rows = np.ones(len(TRACE), dtype=np.bool_)
+    released_rows[withheld] = False
     grid = MOVED.copy()
     if unmoved:
         grid[-24:] = TRUE[-24:]
-    trace, places = retimed(TRACE.only(kept), grid[kept], retiming)
+    trace, places = retimed(TRACE.only(released_rows), grid[released_rows], retiming)
     out = io.BytesIO()
     write(trace, out, ".csv", grid=places)
     return "shared.csv", out.getvalue()
@@ -42,8 +42,8 @@ def test_rounded_and_shifted_releases_are_compared(
 ) -> None:
     release = released(Retiming(step, shift), withheld, unmoved=unmoved)
     chosen = Chosen(between=(("end-2m", "end"),), ends=False)
-    found = scan(("ride.gpx", gpx(TRACE)), release, chosen)
-    assert found.every.compared >= 0.9 * (release[1].count(b"\n") - 1)
-    kinds = {leak.kind for leak in found.leaks}
+    result = scan(("ride.gpx", gpx(TRACE)), release, chosen)
+    assert result.every.compared >= 0.9 * (release[1].count(b"\n") - 1)
+    kinds = {leak.kind for leak in result.leaks}
     assert (LeakKind.UNMOVED in kinds) == unmoved
     assert kinds <= {LeakKind.UNMOVED, LeakKind.NEARLY, LeakKind.RETURN}

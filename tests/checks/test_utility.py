@@ -30,22 +30,22 @@ def north(metres: np.ndarray, step: float = 10.0, segments: np.ndarray | None = 
     count = len(metres)
     positions = np.stack([46.2 + np.asarray(metres) * METRE, np.full(count, -33.0)], axis=1)
     times = (np.arange(count) * step * NANOSECONDS).astype(np.int64)
-    own = np.zeros(count, dtype=np.intp) if segments is None else segments
-    return Trace(times, positions, own, (0,) * (int(own.max(initial=0)) + 1))
+    numbers = np.zeros(count, dtype=np.intp) if segments is None else segments
+    return Trace(times, positions, numbers, (0,) * (int(numbers.max(initial=0)) + 1))
 
 
 STOPPED = np.concatenate([np.arange(60) * 20.0, np.full(90, 1180.0), 1180 + np.arange(60) * 20.0])
 
 
 def test_a_way_with_a_stop_in_numbers() -> None:
-    found = summary(north(STOPPED))
-    assert found.fixes == 210
-    assert found.duration == 2090
-    assert found.length == pytest.approx(2 * 1180, rel=2e-3)
-    assert found.stops == 1
-    assert found.stopped == pytest.approx(910, abs=110)  # within 100 m of it
-    assert found.median_speed == pytest.approx(2, rel=2e-3)
-    assert found.fast_speed == pytest.approx(2, rel=2e-3)
+    summarised = summary(north(STOPPED))
+    assert summarised.fixes == 210
+    assert summarised.duration == 2090
+    assert summarised.length == pytest.approx(2 * 1180, rel=2e-3)
+    assert summarised.stops == 1
+    assert summarised.stopped == pytest.approx(910, abs=110)  # within 100 m of it
+    assert summarised.median_speed == pytest.approx(2, rel=2e-3)
+    assert summarised.fast_speed == pytest.approx(2, rel=2e-3)
 
 
 def test_lengths_are_those_of_the_ellipsoid() -> None:
@@ -62,16 +62,16 @@ def test_gaps_and_ends_of_segments_are_no_way() -> None:
     assert apart.length == pytest.approx(360, rel=2e-3)
     assert math.isnan(summary(north(ten, step=300)).median_speed)
     assert summary(north(ten, step=299)).length == pytest.approx(180, rel=2e-3)
-    one = summary(north(ten[:1]))
-    assert (one.length, one.stops) == (0, 0)
-    assert math.isnan(one.fast_speed)
+    first = summary(north(ten[:1]))
+    assert (first.length, first.stops) == (0, 0)
+    assert math.isnan(first.fast_speed)
 
 
 def test_slower_means_longer_time_and_not_more_fixes() -> None:
     speeds = np.concatenate([np.full(10, 100.0), np.full(90, 10.0)])  # metres a step
-    found = summary(north(np.append(0, np.cumsum(speeds)), step=10))
-    assert found.median_speed == pytest.approx(1, rel=2e-3)
-    assert found.fast_speed == pytest.approx(10, rel=2e-3)
+    summarised = summary(north(np.append(0, np.cumsum(speeds)), step=10))
+    assert summarised.median_speed == pytest.approx(1, rel=2e-3)
+    assert summarised.fast_speed == pytest.approx(10, rel=2e-3)
 
 
 def test_what_moved_by_how_much() -> None:
@@ -79,13 +79,17 @@ def test_what_moved_by_how_much() -> None:
     shift = np.where(np.arange(210) < 100, 30.0, 40.0)
     shift[7] = 90.0
     after = north(STOPPED + shift).only(np.arange(210) != 3)
-    found = compare(before, after)
-    assert found.withheld == 1
-    assert found.median == pytest.approx(40, rel=3e-3)
-    assert found.largest == pytest.approx(90, rel=3e-3)
+    compared_traces = compare(before, after)
+    assert compared_traces.withheld == 1
+    assert compared_traces.median == pytest.approx(40, rel=3e-3)
+    assert compared_traces.largest == pytest.approx(90, rel=3e-3)
     moved = np.delete(shift, 3)
-    assert found.rms == pytest.approx(np.sqrt(np.mean(moved**2)), rel=3e-3)
-    assert (found.before.stops, found.after.stops, found.stops_kept) == (1, 1, 1)
+    assert compared_traces.rms == pytest.approx(np.sqrt(np.mean(moved**2)), rel=3e-3)
+    assert (
+        compared_traces.before.stops,
+        compared_traces.after.stops,
+        compared_traces.stops_kept,
+    ) == (1, 1, 1)
 
 
 def test_a_stop_elsewhere_or_at_another_time_is_not_kept() -> None:
@@ -128,19 +132,19 @@ def test_a_place_is_within_the_bounds_of_its_cell(places: list[tuple[float, floa
 
 def test_the_antimeridian_and_the_poles_are_in_cells() -> None:
     places = np.array([[0, 180.0], [0, -180.0], [90, 7.0], [-90, 7.0]])
-    found = cells(places, 500.0)
-    assert found[0].tolist() == found[1].tolist()
-    assert found[3, 0] == 0
+    rows = cells(places, 500.0)
+    assert rows[0].tolist() == rows[1].tolist()
+    assert rows[3, 0] == 0
     with pytest.raises(InvalidValue, match="a cell must be"):
         cells(places, 0.5)
 
 
 def test_time_in_cells_is_all_of_the_time() -> None:
     trace = north(np.arange(100) * 37.0, step=10)
-    found = density([trace, trace], 500.0)
-    assert sum(found.values()) == pytest.approx(2 * trace.duration)
+    durations = density([trace, trace], 500.0)
+    assert sum(durations.values()) == pytest.approx(2 * trace.duration)
     # Of 990 s at 3.7 m/s, a cell of 500 m has 135 s of each.
-    assert sorted(found.values())[-2] == pytest.approx(270, abs=20)
+    assert sorted(durations.values())[-2] == pytest.approx(270, abs=20)
     assert sum(density([north(np.zeros(3), step=1000)]).values()) == 2 * 300
 
 
@@ -163,11 +167,11 @@ def test_distributions_are_compared_as_by_hand() -> None:
 @given(st.dictionaries(st.integers(0, 5), st.floats(0.01, 1e6), min_size=1))
 def test_comparing_is_symmetric_and_does_not_see_scale(weights: dict[int, float]) -> None:
     other = {key + 1: 3 * value for key, value in weights.items()}
-    one, two = compared(weights, other), compared(other, weights)
-    assert one.overlap == pytest.approx(two.overlap, abs=1e-12)
-    assert one.divergence == pytest.approx(two.divergence, abs=1e-12)
-    assert 0 <= one.overlap <= 1 + 1e-12
-    assert 0 <= one.divergence <= 1 + 1e-12
+    first, two = compared(weights, other), compared(other, weights)
+    assert first.overlap == pytest.approx(two.overlap, abs=1e-12)
+    assert first.divergence == pytest.approx(two.divergence, abs=1e-12)
+    assert 0 <= first.overlap <= 1 + 1e-12
+    assert 0 <= first.divergence <= 1 + 1e-12
 
 
 def test_many_traces_together() -> None:

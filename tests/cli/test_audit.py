@@ -30,12 +30,12 @@ def pair(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_a_clean_release_passes(pair: tuple[Path, Path]) -> None:
-    found = run("audit", *pair)
-    assert found.exit_code == 0, found.output
-    assert found.stdout.startswith("No leak found.\n")
-    assert "40 recorded, 2 of them protected; 40 released" in found.stdout
-    assert "Note" not in found.stdout
-    assert found.stderr == ""
+    completed = run("audit", *pair)
+    assert completed.exit_code == 0, completed.output
+    assert completed.stdout.startswith("No leak found.\n")
+    assert "40 recorded, 2 of them protected; 40 released" in completed.stdout
+    assert "Note" not in completed.stdout
+    assert completed.stderr == ""
     record = json.loads(run("audit", *pair, "--json").stdout)
     assert record["clean"] is True
     assert record["findings"] == []
@@ -50,13 +50,13 @@ def test_a_clean_release_passes(pair: tuple[Path, Path]) -> None:
 
 def test_each_leak_is_a_line_without_the_leak(pair: tuple[Path, Path]) -> None:
     original, _ = pair
-    found = run("audit", original, original)
-    assert isinstance(found.exception, Refused)
-    assert "do not publish it" in str(found.exception)
-    assert "\n" not in str(found.exception)
-    lines = [line for line in found.stdout.splitlines() if line.startswith("LEAK ")]
+    completed = run("audit", original, original)
+    assert isinstance(completed.exception, Refused)
+    assert "do not publish it" in str(completed.exception)
+    assert "\n" not in str(completed.exception)
+    lines = [line for line in completed.stdout.splitlines() if line.startswith("LEAK ")]
     assert "LEAK protected fixes where they were recorded: positions of fixes at their own " in (
-        found.stdout
+        completed.stdout
     )
     for expected in (
         "LEAK coordinates of a protected fix: gpx/wpt/@lon, 1",
@@ -69,13 +69,13 @@ def test_each_leak_is_a_line_without_the_leak(pair: tuple[Path, Path]) -> None:
         "LEAK numbers of the original: gpx/trk/trkseg/trkpt/extensions/TrackPointExtension/hr, 40",
     ):
         assert expected in lines
-    assert not [secret for secret in SECRETS if secret in found.output]
+    assert not [secret for secret in SECRETS if secret in completed.output]
     as_json = run("audit", original, original, "--json")
     assert isinstance(as_json.exception, Refused)
     record = json.loads(as_json.stdout)
     assert len(record["findings"]) == len(lines)
     assert {"kind": "number", "what": "numbers of the original"}.items() <= next(
-        one for one in record["findings"] if one["where"].endswith("/ele")
+        finding for finding in record["findings"] if finding["where"].endswith("/ele")
     ).items()
     assert not [secret for secret in SECRETS if secret in as_json.stdout]
 
@@ -85,8 +85,8 @@ def test_values_are_shown_on_request_alone(pair: tuple[Path, Path]) -> None:
     shown = run("audit", original, original, "--show")
     assert "'Secretville by the lake'" in shown.stdout
     assert "'512.34' '513.34'" in shown.stdout
-    found = json.loads(run("audit", original, original, "--show", "--json").stdout)["findings"]
-    assert ["Petronella Hidden"] in [one["leaked"] for one in found]
+    findings = json.loads(run("audit", original, original, "--show", "--json").stdout)["findings"]
+    assert ["Petronella Hidden"] in [finding["leaked"] for finding in findings]
     release.write_bytes(PLANTS[".gpx"]["field"](released(".gpx"), "Secretville" * 100_000))
     assert len(run("audit", original, release, "--show").stdout) < 1000
 
@@ -122,13 +122,13 @@ def test_it_says_what_elevation_tells_where_it_is_kept(pair: tuple[Path, Path], 
     original, release = pair
     bare = released(".gpx").decode()
     release.write_text(bare.replace("<time>", "<ele>431.5</ele><time>"), encoding="utf-8")
-    found = run("audit", original, release, "--keep", keep)
-    assert found.exit_code == 0, found.output
+    completed = run("audit", original, release, "--keep", keep)
+    assert completed.exit_code == 0, completed.output
     assert (
         f"Note: Elevation stands at 40 of the released fixes: {FIELDS['elevation'].tells}."
-        in found.stdout
+        in completed.stdout
     )
-    assert "found on a map and gives the true path back" in found.stdout
+    assert "found on a map and gives the true path back" in completed.stdout
     assert run("audit", original, release).exit_code == 1
 
 
@@ -141,7 +141,7 @@ def test_wrong_usage_and_files_that_cannot_be_read(pair: tuple[Path, Path], tmp_
     bomb.write_bytes(b'<!DOCTYPE gpx [<!ENTITY a "b">]><gpx>&a;</gpx>')
     (tmp_path / "nothing.gpx").write_bytes(b"")
     (tmp_path / "ride.plt").write_bytes(SAMPLES["GeoLife"])
-    for one, other in (
+    for recorded, other in (
         (original, tmp_path / "none.gpx"),
         (tmp_path / "nothing.gpx", release),
         (original, tmp_path),
@@ -149,10 +149,10 @@ def test_wrong_usage_and_files_that_cannot_be_read(pair: tuple[Path, Path], tmp_
         (bomb, release),
         (original, tmp_path / "ride.plt"),
     ):
-        found = run("audit", one, other)
-        assert isinstance(found.exception, UnreadableInput)
-        assert "\n" not in str(found.exception)
-        assert found.stdout == ""
+        completed = run("audit", recorded, other)
+        assert isinstance(completed.exception, UnreadableInput)
+        assert "\n" not in str(completed.exception)
+        assert completed.stdout == ""
 
 
 def test_times_without_a_zone_need_one(tmp_path: Path) -> None:
@@ -170,11 +170,15 @@ def test_times_without_a_zone_need_one(tmp_path: Path) -> None:
 def test_what_protect_releases_passes(row: Format, tmp_path: Path) -> None:
     source = tmp_path / ("ride" + (row.suffixes or (".json",))[0])
     source.write_bytes(FULL[row.name])
-    suffixes = [one.suffixes[0] for one in FORMATS if one.write] if row.name == "GPX" else [".csv"]
+    suffixes = (
+        [file_format.suffixes[0] for file_format in FORMATS if file_format.write]
+        if row.name == "GPX"
+        else [".csv"]
+    )
     for suffix in {row.suffixes[0] if row.write else ".gpx", *suffixes}:
         output = tmp_path / f"shared{suffix}"
         words = ("-o", output, "--mechanism", "noise", "--again")
         assert run("protect", source, *words).exit_code == 0
-        found = run("audit", source, output)
-        assert found.exit_code == 0, found.output
-        assert "Note" not in found.stdout
+        completed = run("audit", source, output)
+        assert completed.exit_code == 0, completed.output
+        assert "Note" not in completed.stdout

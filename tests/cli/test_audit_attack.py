@@ -46,8 +46,8 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     key.chmod(0o600)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
-        found = run("protect", original, "-o", release, *DESIGN, "--key", key)
-    assert found.exit_code == 0, found.output
+        completed = run("protect", original, "-o", release, *DESIGN, "--key", key)
+    assert completed.exit_code == 0, completed.output
     return original, release
 
 
@@ -56,12 +56,12 @@ def attack(pair: tuple[Path, Path], *words: str | Path) -> Result:
 
 
 def test_all_attacks_are_tried_and_none_wins(pair: tuple[Path, Path]) -> None:
-    found = attack(pair, "--attack", "all", "--json")
-    assert found.exit_code == 0, found.output
-    record = json.loads(found.stdout)
+    completed = attack(pair, "--attack", "all", "--json")
+    assert completed.exit_code == 0, completed.output
+    record = json.loads(completed.stdout)
     assert record["clean"] is True
     assert record["beaten"] == 0
-    by_name = {one["attack"]: one for one in record["attacks"]}
+    by_name = {attack["attack"]: attack for attack in record["attacks"]}
     assert list(by_name) == [name for name in ATTACKS if name not in {"known-paths", "map"}]
     best = by_name["posterior"]
     assert best["part"] == 1
@@ -70,18 +70,22 @@ def test_all_attacks_are_tried_and_none_wins(pair: tuple[Path, Path]) -> None:
     assert best["simulated"]["count"] == 100
     assert best["simulated"]["low"] < best["promised"] < best["simulated"]["high"]
     assert by_name["repeated"]["promised"] is None
-    told = record["hypotheses"]
-    assert [one["way"] for one in told] == ["east", "north", "north-east"] * 2  # moving, and still
-    assert all(0 < one["mu_least"] <= one["mu_claimed"] for one in told)
+    claims = record["hypotheses"]
+    assert [claim["way"] for claim in claims] == [
+        "east",
+        "north",
+        "north-east",
+    ] * 2  # moving, and still
+    assert all(0 < claim["mu_least"] <= claim["mu_claimed"] for claim in claims)
     text = attack(pair, "--attack", "all").stdout
     assert "Attacks on protected part 1:" in text
     assert "releases of each told apart: mu is at least" in text
 
 
 def test_no_place_and_no_time_is_told(pair: tuple[Path, Path]) -> None:
-    found = attack(pair, "--attack", "all", "--attack", "hypotheses")
+    completed = attack(pair, "--attack", "all", "--attack", "hypotheses")
     for secret in ("48.1", "11.5", "07:5", "2024"):
-        assert secret not in found.output
+        assert secret not in completed.output
 
 
 def test_an_attack_that_wins_is_a_loud_failure(
@@ -96,11 +100,11 @@ def test_an_attack_that_wins_is_a_loud_failure(
         return noises(mechanism, shape, generator) / 3
 
     monkeypatch.setattr(worlds, "noises", less)
-    found = attack(pair, "--attack", "posterior")
-    assert found.exit_code == 1
-    assert "BEATEN" in found.stdout
-    assert isinstance(found.exception, Refused)
-    assert re.match(r"no attack must come nearer .*, got [1-4] that did", str(found.exception))
+    completed = attack(pair, "--attack", "posterior")
+    assert completed.exit_code == 1
+    assert "BEATEN" in completed.stdout
+    assert isinstance(completed.exception, Refused)
+    assert re.match(r"no attack must come nearer .*, got [1-4] that did", str(completed.exception))
 
 
 def test_noise_that_is_not_of_the_design_is_a_loud_failure(
@@ -119,22 +123,22 @@ def test_noise_that_is_not_of_the_design_is_a_loud_failure(
     moved.write_text(
         re.sub(r'lat="([0-9.]+)"', lambda m: f'lat="{float(m[1]) + next(steps):.6f}"', text)
     )
-    for found in (
+    for completed in (
         run("audit", original, moved, *DESIGN, "--draws", "100", "--attack", "average"),
         attack(pair, "--attack", "average", "--radius", "400"),
     ):
-        assert isinstance(found.exception, Refused)
-        assert "the noise of a released file must be that of its design" in str(found.exception)
-        assert "is NOT that of the design around part 1" in found.stdout
+        assert isinstance(completed.exception, Refused)
+        assert "the noise of a released file must be that of its design" in str(completed.exception)
+        assert "is NOT that of the design around part 1" in completed.stdout
 
 
 def test_an_earlier_track_is_used(pair: tuple[Path, Path], tmp_path: Path) -> None:
     record = json.loads(
         attack(pair, "--attack", "known-paths", "--track", pair[0], "--json").stdout
     )
-    (found,) = record["attacks"]
-    assert found["attack"] == "known-paths"
-    assert found["verdict"] in {"not promised", "nothing to go by"}
+    (tried,) = record["attacks"]
+    assert tried["attack"] == "known-paths"
+    assert tried["verdict"] in {"not promised", "nothing to go by"}
 
 
 def test_a_file_of_another_design_is_attacked_alone(
@@ -143,26 +147,26 @@ def test_a_file_of_another_design_is_attacked_alone(
     """Somebody else's tool left out fixes: nothing is promised or known of its noise."""
     original, _ = pair
     lines = gpx(ride(60, 20.0)).decode().splitlines()
-    kept = [line for i, line in enumerate(lines) if "<trkpt" not in line or not 25 < i < 40]
+    remaining = [line for i, line in enumerate(lines) if "<trkpt" not in line or not 25 < i < 40]
     other = tmp_path / "cut.gpx"
-    other.write_text("\n".join(kept))
+    other.write_text("\n".join(remaining))
     words = ("--no-ends", "--at", "start+10m", "--attack", "all", "--draws", "100")
-    found = run("audit", original, other, *words)
-    assert "so what is promised of it is not known" in found.stderr
-    assert "edges" in found.stdout
-    assert "posterior" not in found.stdout
+    completed = run("audit", original, other, *words)
+    assert "so what is promised of it is not known" in completed.stderr
+    assert "edges" in completed.stdout
+    assert "posterior" not in completed.stdout
 
 
 def test_two_files_that_are_not_of_one_recording(pair: tuple[Path, Path], tmp_path: Path) -> None:
     other = tmp_path / "other.gpx"
     other.write_bytes(gpx(ride(60, 20.0, begin=1_600_000_000, seed=4, at=(51.0, 7.0))))
-    found = run("audit", pair[0], other, *DESIGN, "--attack", "all")
-    assert isinstance(found.exception, Refused)
-    assert "both files must be of one recording, got 0 of 60" in str(found.exception)
-    assert "\n" not in str(found.exception)
+    completed = run("audit", pair[0], other, *DESIGN, "--attack", "all")
+    assert isinstance(completed.exception, Refused)
+    assert "both files must be of one recording, got 0 of 60" in str(completed.exception)
+    assert "\n" not in str(completed.exception)
     other.write_bytes(gpx(ride(60, 20.0, seed=4, at=(11.0, 7.0))))
-    found = run("audit", pair[0], other, *DESIGN, "--attack", "all")
-    assert "got released fixes in another part of the world" in str(found.exception)
+    completed = run("audit", pair[0], other, *DESIGN, "--attack", "all")
+    assert "got released fixes in another part of the world" in str(completed.exception)
 
 
 @pytest.mark.parametrize(
@@ -178,9 +182,9 @@ def test_two_files_that_are_not_of_one_recording(pair: tuple[Path, Path], tmp_pa
     ],
 )
 def test_wrong_usage(pair: tuple[Path, Path], words: tuple[str, ...], expected: str) -> None:
-    found = run("audit", *pair, "--no-ends", "--at", "start+10m", *words)
-    assert found.exit_code == 2
-    assert expected in found.stderr
+    completed = run("audit", *pair, "--no-ends", "--at", "start+10m", *words)
+    assert completed.exit_code == 2
+    assert expected in completed.stderr
 
 
 def test_a_map_finds_what_noise_hides_and_not_what_is_cut(
@@ -193,16 +197,16 @@ def test_a_map_finds_what_noise_hides_and_not_what_is_cut(
     asked = ("--no-ends", "--at", "07:40", "--tz", "UTC", "--no-returns")
     assert run("protect", ride, "-o", shared, *asked).exit_code == 0
     mapped = ("--attack", "map", "--draws", "100", "--streets")
-    found = run("audit", ride, shared, *asked, *mapped, tmp_path / "town.geojson", "--json")
-    assert found.exit_code == 0, found.output
-    (one,) = json.loads(found.stdout)["attacks"]
-    assert (one["attack"], one["verdict"]) == ("map", "holds")
-    assert one["file"] > one["promised"] > 238  # 158 m in each coordinate
+    completed = run("audit", ride, shared, *asked, *mapped, tmp_path / "town.geojson", "--json")
+    assert completed.exit_code == 0, completed.output
+    (tried,) = json.loads(completed.stdout)["attacks"]
+    assert (tried["attack"], tried["verdict"]) == ("map", "holds")
+    assert tried["file"] > tried["promised"] > 238  # 158 m in each coordinate
     elsewhere = tmp_path / "elsewhere.geojson"
     elsewhere.write_text('{"type":"LineString","coordinates":[[1,1],[2,2]]}')
-    found = run("audit", ride, shared, *asked, *mapped, elsewhere)
-    assert isinstance(found.exception, Refused)
-    assert "streets must cover the track, got 0% of its fixes" in str(found.exception)
+    completed = run("audit", ride, shared, *asked, *mapped, elsewhere)
+    assert isinstance(completed.exception, Refused)
+    assert "streets must cover the track, got 0% of its fixes" in str(completed.exception)
 
 
 @pytest.mark.slow
@@ -215,23 +219,23 @@ def test_a_map_undoes_noise_loudly(
     asked = ("--no-ends", "--at", "07:40", "--tz", "UTC", "--no-returns", "--mechanism", "noise")
     assert run("protect", ride, "-o", shared, *asked).exit_code == 0
     mapped = ("--attack", "map", "--draws", "100", "--streets", tmp_path / "town.geojson")
-    found = run("audit", ride, shared, *asked, *mapped)
-    assert found.exit_code == 1
-    assert "BEATEN" in found.stdout
-    assert "a map undoes noise" in str(found.exception)
+    completed = run("audit", ride, shared, *asked, *mapped)
+    assert completed.exit_code == 1
+    assert "BEATEN" in completed.stdout
+    assert "a map undoes noise" in str(completed.exception)
 
 
 def test_an_attack_that_is_not_tried_is_refused(pair: tuple[Path, Path]) -> None:
     words = ("--everywhere", "--adversary", "plain", "--attack", "average", "--draws", "100")
-    found = run("audit", *pair, *words)
-    assert isinstance(found.exception, Refused)
-    assert "name posterior or kalman" in str(found.exception)
+    completed = run("audit", *pair, *words)
+    assert isinstance(completed.exception, Refused)
+    assert "name posterior or kalman" in str(completed.exception)
 
 
 def test_a_prior_of_another_version(pair: tuple[Path, Path], tmp_path: Path) -> None:
     prior = tmp_path / "prior.json"
     prior.write_text('{"trailveil_prior": 99}')
-    found = attack(pair, "--attack", "posterior", "--prior", prior)
-    assert found.exit_code == 1
-    assert "prior" in str(found.exception)
-    assert "\n" not in str(found.exception)
+    completed = attack(pair, "--attack", "posterior", "--prior", prior)
+    assert completed.exit_code == 1
+    assert "prior" in str(completed.exception)
+    assert "\n" not in str(completed.exception)

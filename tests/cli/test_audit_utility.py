@@ -43,21 +43,21 @@ def save(trace: Trace, path: Path) -> Path:
 
 
 def audit(*words: object, status: int = 0) -> str:
-    found = CliRunner().invoke(cli, ["audit", *map(str, words)])
-    assert found.exit_code == status, found.output
-    return found.output
+    completed = CliRunner().invoke(cli, ["audit", *map(str, words)])
+    assert completed.exit_code == status, completed.output
+    return completed.output
 
 
 def test_one_recording_in_numbers_and_in_words(tmp_path: Path) -> None:
     trace, released = ride(), moved(ride()).only(np.arange(120) != 5)
     files = save(trace, tmp_path / "a.gpx"), save(released, tmp_path / "a.private.gpx")
-    found = json.loads(audit(*files, "--utility", "--json"))["utility"]
+    utility = json.loads(audit(*files, "--utility", "--json"))["utility"]
     expected = compare(trace, released)
-    assert found["moved_rms_m"] == pytest.approx(expected.rms, abs=1e-3)
-    assert found["moved_rms_m"] == pytest.approx(300, rel=1e-2)
-    assert found["before"]["length_m"] == pytest.approx(expected.before.length, abs=0.01)
-    assert found["after"]["stops"] == expected.after.stops == 1
-    assert (found["withheld_fixes"], found["stops_kept"]) == (1, 0)
+    assert utility["moved_rms_m"] == pytest.approx(expected.rms, abs=1e-3)
+    assert utility["moved_rms_m"] == pytest.approx(300, rel=1e-2)
+    assert utility["before"]["length_m"] == pytest.approx(expected.before.length, abs=0.01)
+    assert utility["after"]["stops"] == expected.after.stops == 1
+    assert (utility["withheld_fixes"], utility["stops_kept"]) == (1, 0)
     words = audit(*files, "--utility")
     assert "No leak found." in words
     assert "moved by 300 m (root mean square)" in words
@@ -71,8 +71,8 @@ def test_shifted_times_are_those_of_the_original(tmp_path: Path) -> None:
     shift = np.datetime64("2000-01-01", "ns").astype(np.int64) - START
     later = Trace(released.times + shift, released.positions, released.segments, (0,))
     files = save(ride(), tmp_path / "a.gpx"), save(later, tmp_path / "b.gpx")
-    found = json.loads(audit(*files, "--utility", "--json"))["utility"]
-    assert found["moved_rms_m"] == pytest.approx(300, rel=1e-2)
+    utility = json.loads(audit(*files, "--utility", "--json"))["utility"]
+    assert utility["moved_rms_m"] == pytest.approx(300, rel=1e-2)
 
 
 def test_folders_are_compared_together(tmp_path: Path) -> None:
@@ -85,24 +85,24 @@ def test_folders_are_compared_together(tmp_path: Path) -> None:
         save(pairs[-1][1], tmp_path / "out" / f"{number % 2}" / name)
     save(ride(7), tmp_path / "rides" / "unreleased.gpx")
     folders = tmp_path / "rides", tmp_path / "out"
-    found = json.loads(audit(*folders, "--utility", "--json", "--cell", 800))["utility"]
+    utility = json.loads(audit(*folders, "--utility", "--json", "--cell", 800))["utility"]
     expected = together(pairs, 800.0)
-    assert found["traces"] == 4
-    assert found["density"]["overlap"] == pytest.approx(expected.density.overlap, abs=1e-9)
-    assert 0 < found["density"]["overlap"] < 1
-    assert found["flows"]["same_trip"] == expected.same_trip
+    assert utility["traces"] == 4
+    assert utility["density"]["overlap"] == pytest.approx(expected.density.overlap, abs=1e-9)
+    assert 0 < utility["density"]["overlap"] < 1
+    assert utility["flows"]["same_trip"] == expected.same_trip
     words = audit(*folders, "--utility")
     assert "4 traces together, in cells of 500 m" in words
     # Releases beside their originals are found, too.
-    beside = save(moved(ride()), tmp_path / "one" / "a.private.gpx").parent
-    save(ride(), beside / "a.gpx")
-    assert json.loads(audit(beside, beside, "--utility", "--json"))["utility"]["traces"] == 1
+    folder = save(moved(ride()), tmp_path / "one" / "a.private.gpx").parent
+    save(ride(), folder / "a.gpx")
+    assert json.loads(audit(folder, folder, "--utility", "--json"))["utility"]["traces"] == 1
 
 
 def test_wrong_usage(tmp_path: Path) -> None:
     file = save(ride(), tmp_path / "a.gpx")
-    found = CliRunner().invoke(cli, ["audit", str(tmp_path), str(file), "--utility"])
-    assert "got a directory" in str(found.exception)
+    completed = CliRunner().invoke(cli, ["audit", str(tmp_path), str(file), "--utility"])
+    assert "got a directory" in str(completed.exception)
     assert "must come with --utility" in audit(tmp_path, tmp_path, status=2)
     refused = audit(tmp_path, tmp_path, "--utility", "--attack", "all", status=2)
     assert "not on folders" in refused

@@ -46,8 +46,8 @@ def test_a_table_for_each_prior(rides: list[str]) -> None:
 
 def test_json_is_one_object(rides: list[str]) -> None:
     result = run(*rides, *QUICK, "--json")
-    found = json.loads(result.stdout)
-    assert found.keys() == {
+    report = json.loads(result.stdout)
+    assert report.keys() == {
         "recordings",
         "windows",
         "windows_without_prediction",
@@ -62,18 +62,18 @@ def test_json_is_one_object(rides: list[str]) -> None:
         "unreadable",
         "plot",
     }
-    assert [one["name"] for one in found["judged"]] == list(BUILT_IN)
-    for one in found["judged"]:
-        assert one.keys() == {"name", "fitted", "terms", "cells"}
-        assert {cell["gap"] for cell in one["cells"]} == {0, 60}
-        assert one["cells"][0]["pace"] == "all"
-        for cell in one["cells"]:
+    assert [prior["name"] for prior in report["judged"]] == list(BUILT_IN)
+    for judged in report["judged"]:
+        assert judged.keys() == {"name", "fitted", "terms", "cells"}
+        assert {cell["gap"] for cell in judged["cells"]} == {0, 60}
+        assert judged["cells"][0]["pace"] == "all"
+        for cell in judged["cells"]:
             assert cell["inside"].keys() == {"0.5", "0.68", "0.95"}
             shares = [cell["inside"][level]["share"] for level in ("0.5", "0.68", "0.95")]
             assert shares == sorted(shares)
-            assert len(cell["curve"]) == len(found["curve_levels"])
+            assert len(cell["curve"]) == len(report["curve_levels"])
             assert cell["rms"] >= 0 < cell["promised"]
-        paces = [cell for cell in one["cells"] if cell["gap"] == 60]
+        paces = [cell for cell in judged["cells"] if cell["gap"] == 60]
         assert sum(cell["predictions"] for cell in paces[1:]) == paces[0]["predictions"]
 
 

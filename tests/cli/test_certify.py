@@ -48,15 +48,15 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
 def test_design_proves_every_secret(run: Run, words: tuple[str, ...]) -> None:
     status, out, err = run("design", *SERIES, *words, "--certify", "--json")
     assert status == 0, err
-    found = json.loads(out)
-    for one in found["secrets"]:
-        assert one["epsilon_certified"] <= one["epsilon"] * (1 + 1e-9)
-        assert one["epsilon_certified"] >= one["epsilon"] * (1 - 1e-6)
-    told = found["certificate"]
-    assert told["epsilon"] == max(one["epsilon_certified"] for one in found["secrets"])
-    assert told["against"] == ["plain"]
-    assert told["bits"] >= 128
-    assert 0 <= told["radius"] < 1e-9
+    report = json.loads(out)
+    for secret in report["secrets"]:
+        assert secret["epsilon_certified"] <= secret["epsilon"] * (1 + 1e-9)
+        assert secret["epsilon_certified"] >= secret["epsilon"] * (1 - 1e-6)
+    certificate = report["certificate"]
+    assert certificate["epsilon"] == max(each["epsilon_certified"] for each in report["secrets"])
+    assert certificate["against"] == ["plain"]
+    assert certificate["bits"] >= 128
+    assert 0 <= certificate["radius"] < 1e-9
 
 
 def test_design_says_so_in_words(run: Run) -> None:

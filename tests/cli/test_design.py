@@ -69,28 +69,28 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     return once
 
 
-def of_kind(found: dict[str, Any], keys: dict[str, tuple[type, ...]]) -> None:
+def of_kind(report: dict[str, Any], keys: dict[str, tuple[type, ...]]) -> None:
     for key, kinds in keys.items():
-        assert type(found[key]) in kinds, key
-        if type(found[key]) is float:
-            assert np.isfinite(found[key]), key
-            assert found[key] >= 0, key
+        assert type(report[key]) in kinds, key
+        if type(report[key]) is float:
+            assert np.isfinite(report[key]), key
+            assert report[key] >= 0, key
 
 
-def check(found: dict[str, Any], mechanism: str, indices: list[list[int]]) -> None:
+def check(report: dict[str, Any], mechanism: str, indices: list[list[int]]) -> None:
     """Every key, its type, and what follows from the others."""
-    of_kind(found, KEYS)
-    assert found["mechanism"] == mechanism
-    assert found["points"] == 12
-    assert found["rms"] == pytest.approx((found["noise_trace"] / 12) ** 0.5, rel=1e-12)
-    assert found["rms"] <= found["max_std"] * (1 + 1e-12)
-    assert (found["gap"] is None) == (mechanism != "optimal")
-    assert [one["indices"] for one in found["secrets"]] == indices
-    for one in found["secrets"]:
-        of_kind(one, SECRET_KEYS)
-        assert all(type(index) is int for index in one["indices"])
-        assert one["epsilon"] == pytest.approx(2.5 * one["mu"] ** 2, rel=1e-9)
-        assert one["epsilon"] <= one["epsilon_paper"] * (1 + 1e-9)
+    of_kind(report, KEYS)
+    assert report["mechanism"] == mechanism
+    assert report["points"] == 12
+    assert report["rms"] == pytest.approx((report["noise_trace"] / 12) ** 0.5, rel=1e-12)
+    assert report["rms"] <= report["max_std"] * (1 + 1e-12)
+    assert (report["gap"] is None) == (mechanism != "optimal")
+    assert [each["indices"] for each in report["secrets"]] == indices
+    for secret in report["secrets"]:
+        of_kind(secret, SECRET_KEYS)
+        assert all(type(index) is int for index in secret["indices"])
+        assert secret["epsilon"] == pytest.approx(2.5 * secret["mu"] ** 2, rel=1e-9)
+        assert secret["epsilon"] <= secret["epsilon_paper"] * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
@@ -105,14 +105,14 @@ def test_json_of_every_mechanism(run: Run, name: str, target: tuple[str, str]) -
     status, out, err = run(*words)
     assert (status, err) == (0, "")
     assert out.count("\n") == 1
-    found = json.loads(out)
-    check(found, mechanism, indices)
+    report = json.loads(out)
+    check(report, mechanism, indices)
     if target[0] == "--budget":
-        assert found["noise_trace"] == pytest.approx(0.3 * 12, rel=1e-9)
+        assert report["noise_trace"] == pytest.approx(0.3 * 12, rel=1e-9)
         return
-    for one in found["secrets"]:
-        most = 0.5 if one["indices"] == [2] and "several" in name else float(target[1])
-        assert one["epsilon"] <= most * (1 + 1e-9)
+    for secret in report["secrets"]:
+        most = 0.5 if secret["indices"] == [2] and "several" in name else float(target[1])
+        assert secret["epsilon"] <= most * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -130,9 +130,9 @@ def test_json_of_every_kernel(run: Run, kernel: str, secrets: tuple[str, ...]) -
 
 def test_text_and_json_tell_the_same(run: Run) -> None:
     words = [*SERIES, "--kernel", "rbf", "--secret", "5", "--budget", "0.3"]
-    found, text = json.loads(run(*words, "--json")[1]), run(*words)[1]
-    assert f"epsilon {found['secrets'][0]['epsilon']:.6g}" in text
-    assert f"trace {found['noise_trace']:.6g}" in text
+    report, text = json.loads(run(*words, "--json")[1]), run(*words)[1]
+    assert f"epsilon {report['secrets'][0]['epsilon']:.6g}" in text
+    assert f"trace {report['noise_trace']:.6g}" in text
 
 
 GOOD = (*SERIES, "--kernel", "rbf")
@@ -221,9 +221,9 @@ def test_bad_input_is_refused_in_one_line(run: Run, tmp_path: Path, name: str) -
     assert status == expected, err
     assert out == ""
     assert "Traceback" not in err
-    told = [line for line in err.splitlines() if not line.startswith(("Usage:", "Try "))]
-    assert len([line for line in told if line.strip()]) == 1, err
-    assert len(told[-1]) > 10
+    shown = [line for line in err.splitlines() if not line.startswith(("Usage:", "Try "))]
+    assert len([line for line in shown if line.strip()]) == 1, err
+    assert len(shown[-1]) > 10
 
 
 def test_every_mechanism_and_kernel_is_met() -> None:

@@ -18,8 +18,8 @@ SETTING = (
 def designed(*more: str | Path) -> dict[str, Any]:
     done = run("design", *SETTING, *more, "--json")
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
 
 
 def test_robust_noise_is_more_and_leaves_each_adversary_something() -> None:

@@ -63,10 +63,10 @@ def test_a_prior_is_written_with_what_it_was_fitted_on(run: Run, rides: list[str
     assert "std" in out
     assert "m/s" in out
     spec = read_prior("mine.json")
-    own, noise, level = spec.kernel.terms()
-    assert isinstance(own, IntegratedOU)
+    movement, noise, level = spec.kernel.terms()
+    assert isinstance(movement, IntegratedOU)
     assert isinstance(noise, White)
-    assert 0.3 < own.std < 5.0
+    assert 0.3 < movement.std < 5.0
     assert level == Constant(100_000.0)
     assert spec.fitted_on is not None
     assert (spec.fitted_on.files, spec.fitted_on.fixes, spec.fitted_on.seconds) == (2, 200, 1195.0)
@@ -80,11 +80,11 @@ def test_json_is_one_object_with_the_same_numbers(run: Run, rides: list[str]) ->
     options = ("--kernel", "matern32", "--how", "pooled", "--window", "300", "--starts", "1")
     status, out, err = run(*rides, "-o", "mine.json", *options, "--json")
     assert (status, err) == (0, "")
-    found = json.loads(out)
+    report = json.loads(out)
     written = json.loads(Path("mine.json").read_text())
-    assert {key: found[key] for key in written} == written
-    assert found["output"] == "mine.json"
-    assert found["left_out"] == {"short": 0, "fast": 0}
+    assert {key: report[key] for key in written} == written
+    assert report["output"] == "mine.json"
+    assert report["left_out"] == {"short": 0, "fast": 0}
     assert written["fitted_on"]["windows"] == 4
     assert isinstance(read_prior("mine.json").kernel.terms()[0], Matern32)
 
@@ -169,9 +169,9 @@ def test_the_recipes_print_length_scales(run: Run, tmp_path: Path) -> None:
     assert "users 1, files 10" in out
     assert "Effective length scale, x: 10 fits, quartiles" in out
     status, out, err = run("g", "--recipe", "geolife", "--starts", "1", "--json")
-    found = json.loads(out)
-    assert (status, err, list(found["scales"])) == (0, "", ["east", "north"])
-    east = found["scales"]["east"]
+    report = json.loads(out)
+    assert (status, err, list(report["scales"])) == (0, "", ["east", "north"])
+    east = report["scales"]["east"]
     np.testing.assert_allclose(np.percentile(east["values"], [25, 50, 75]), east["quartiles"])
     status, out, err = run("table.txt", "--recipe", "sml2010", "--columns", "paper", "--json")
     assert (status, err) == (0, "")

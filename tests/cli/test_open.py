@@ -25,14 +25,14 @@ def source(tmp_path: Path) -> Path:
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, dict[str, Any]]]:
     """What would be served, and how."""
-    found: list[tuple[Any, dict[str, Any]]] = []
+    calls: list[tuple[Any, dict[str, Any]]] = []
 
     def serve(source: Any, ready: Any, **options: Any) -> None:
         ready("http://127.0.0.1:1/?token=t")
-        found.append((source, options))
+        calls.append((source, options))
 
     monkeypatch.setattr(serving, "serve", serve)
-    return found
+    return calls
 
 
 def invoke(*arguments: str | Path) -> str:
@@ -57,10 +57,10 @@ def test_protect_would_be_told_the_same(source: Path, served: list[Any], tmp_pat
     options = ["--tz", "Europe/Berlin", "--subject", "her", "--total-epsilon", "3"]
     output = tmp_path / "out.gpx"
     invoke(source, "--no-browser", "-o", output, *options, "--assume-utc")
-    found = served[0][0]
-    assert found.output == output
-    assert (found.subject, found.limit, found.zone.key) == ("her", 3.0, "Europe/Berlin")
-    words = list(found.options)
+    recording = served[0][0]
+    assert recording.output == output
+    assert (recording.subject, recording.limit, recording.zone.key) == ("her", 3.0, "Europe/Berlin")
+    words = list(recording.options)
     assert words == ["-o", f"{output}", *options[:2], "--assume-utc", *options[2:5], "3.0"]
 
 

@@ -46,9 +46,9 @@ def run(*words: str) -> Result:
 
 
 def done(*words: str) -> str:
-    found = run(*words)
-    assert found.exit_code == 0, (found.output, found.exception)
-    return found.stdout
+    completed = run(*words)
+    assert completed.exit_code == 0, (completed.output, completed.exception)
+    return completed.stdout
 
 
 def refused(*words: str) -> str:
@@ -68,25 +68,25 @@ def test_home_is_moved_by_the_same_on_every_day_and_its_total_is_told() -> None:
     Path("my.key").chmod(0o600)
     keyed = ("--no-returns", "--key", "my.key", "--mechanism", "noise")
     moved, totals = [], []
-    found: dict[str, Any] = {}
+    report: dict[str, Any] = {}
     for number in range(3):
-        found = json.loads(done("protect", f"{number}.gpx", *keyed, "--json"))
+        report = json.loads(done("protect", f"{number}.gpx", *keyed, "--json"))
         before, after = read(Path(f"{number}.gpx")), read(Path(f"{number}.private.gpx"))
         moved.append((after.positions[:9] - before.positions[:9]).mean(axis=0))
-        (home,) = found["ledger"]["places"]
+        (home,) = report["ledger"]["places"]
         assert home["name"] == "home"
-        assert home["releases"] == found["ledger"]["releases"] == number + 1
+        assert home["releases"] == report["ledger"]["releases"] == number + 1
         totals.append(home["total"])
-        assert [one["label"] for one in found["secrets"]] == ["the end"]
-        assert (number + 1) / 2 < found["ledger"]["if_one_place"] <= number + 1
+        assert [secret["label"] for secret in report["secrets"]] == ["the end"]
+        assert (number + 1) / 2 < report["ledger"]["if_one_place"] <= number + 1
     # The noise of the end, some metres here, is each ride's own.
     assert np.ptp(moved, axis=0).max() < 1e-3
     assert np.abs(moved).max() > 1e-3
     assert 0.99 < totals[0] <= 1 < totals[1] < totals[2] < 3 * totals[0]
     shown = r"3 releases by 3 ways, each of its own: epsilon [12]\.\d+ of 1; 0 ways left"
     assert re.search(shown, done("ledger", "show"))
-    told = r"3 ways may tell epsilon [12]\.\d+ of it, and 1 was stated for 1"
-    assert re.search(told, " ".join(found["warnings"]))
+    total_words = r"3 ways may tell epsilon [12]\.\d+ of it, and 1 was stated for 1"
+    assert re.search(total_words, " ".join(report["warnings"]))
     # Another radius is another draw, not the same one larger.
     done("place", "add", "home", "--near", AT, "--radius", "100", "--change", "--ways", "1", *QUICK)
     done("protect", "1.gpx", *keyed, "-o", "other.gpx", "--again")
@@ -99,11 +99,11 @@ def test_home_is_moved_by_the_same_on_every_day_and_its_total_is_told() -> None:
 def test_the_report_for_others_says_nothing_of_places_and_totals() -> None:
     done("place", "add", "my secret home", "--near", AT, "--ways", "1", *QUICK)
     done("protect", "0.gpx", "--report", "for-others.json")
-    told = Path("for-others.json").read_text()
-    assert "secret home" not in told
-    found = json.loads(told)
-    assert "ledger" not in found
-    assert "places" not in found
+    words = Path("for-others.json").read_text()
+    assert "secret home" not in words
+    report = json.loads(words)
+    assert "ledger" not in report
+    assert "places" not in report
 
 
 def test_places_are_listed_changed_and_removed(folder: Path) -> None:
@@ -111,11 +111,11 @@ def test_places_are_listed_changed_and_removed(folder: Path) -> None:
     done("place", "add", "home", "--near", AT, "--ways", "1", *QUICK)
     assert "48.137" not in done("place", "list")
     assert AT in done("place", "list", "--where")
-    (one,) = json.loads(done("place", "list", "--json"))["places"]
-    assert one["radius_m"] == 100.0
+    (place,) = json.loads(done("place", "list", "--json"))["places"]
+    assert place["radius_m"] == 100.0
     # 158 m left of one visit, 60 s around it included: see docs/activities.md.
-    assert one["cut_min"]["ride"] == pytest.approx(4.7, abs=0.1)
-    assert "near" not in one
+    assert place["cut_min"]["ride"] == pytest.approx(4.7, abs=0.1)
+    assert "near" not in place
     assert "got one that exists" in refused("place", "add", "home", "--near", AT, *QUICK)
     assert "overlaps 'home'" in refused("place", "add", "flat", "--near", AT, *QUICK)
     assert "got none of the name 'work'" in refused("place", "remove", "work")
@@ -145,9 +145,9 @@ def test_what_was_released_is_shown_exported_and_checked() -> None:
     assert "the start, the end" in shown
     assert "2 releases." in shown
     assert "cannot know what other apps" in shown
-    (one,) = json.loads(done("ledger", "show", "--subject", "anna", "--json"))["releases"]
-    assert one["begin_utc"].startswith("2024-05-15")
-    assert 0.99 < one["epsilon"] <= 1.0  # whole seconds are cut
+    (release,) = json.loads(done("ledger", "show", "--subject", "anna", "--json"))["releases"]
+    assert release["begin_utc"].startswith("2024-05-15")
+    assert 0.99 < release["epsilon"] <= 1.0  # whole seconds are cut
     done("ledger", "export", "mine.jsonl")
     lines = Path("mine.jsonl").read_text().splitlines()
     assert [json.loads(line)["subject"] for line in lines] == ["me", "anna"]
@@ -158,9 +158,9 @@ def test_what_was_released_is_shown_exported_and_checked() -> None:
 
 def test_past_a_total_nothing_is_released() -> None:
     done("protect", "0.gpx", "--total-epsilon", "1.5")
-    told = refused("protect", "1.gpx", "--total-epsilon", "1.5")
-    assert "must be at most 1.5, got 1.99" in told
-    assert "would still fit" in told
+    message = refused("protect", "1.gpx", "--total-epsilon", "1.5")
+    assert "must be at most 1.5, got 1.99" in message
+    assert "would still fit" in message
     assert not Path("1.private.gpx").exists()
     done("protect", "1.gpx", "--total-epsilon", "1.5", "--subject", "somebody else")
 
@@ -204,9 +204,9 @@ def test_two_processes_at_once_never_both_pass_a_total_that_one_may(folder: Path
         for number in range(2)
     ]
     with starts[0], starts[1]:
-        told = [start.communicate(timeout=PATIENCE)[1] for start in starts]
+        messages = [start.communicate(timeout=PATIENCE)[1] for start in starts]
     assert sorted(start.returncode for start in starts) == [0, 1]
-    assert "epsilon in total must be at most 1.5" in "".join(told)
+    assert "epsilon in total must be at most 1.5" in "".join(messages)
     assert [Path(f"{n}.private.gpx").exists() for n in range(2)].count(True) == 1
     assert user_ledger().verify() == 1
 
@@ -230,8 +230,10 @@ def test_killed_at_any_moment_no_file_is_there_that_is_not_counted(folder: Path)
             run_once.kill()
         counted = json.loads(done("ledger", "show", "--json"))["releases"]
         if Path(f"{number}.private.gpx").exists():
-            assert any(one["begin_utc"].startswith(f"2024-05-{14 + number}") for one in counted)
+            assert any(
+                release["begin_utc"].startswith(f"2024-05-{14 + number}") for release in counted
+            )
         # And what was not finished can be: it is the same release, counted once.
         assert real("protect", f"{number}.gpx", "--overwrite", env=state).returncode == 0
         again = json.loads(done("ledger", "show", "--json"))["releases"]
-        assert len({one["begin_utc"] for one in again}) == len(again)
+        assert len({release["begin_utc"] for release in again}) == len(again)

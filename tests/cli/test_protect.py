@@ -112,21 +112,21 @@ def test_a_run_that_is_stopped_at_any_step(number: int, source: Path, sweep: Swe
     steps = 0
     for step in sweep(range(1, MOST_STEPS), short=9):
         output.unlink(missing_ok=True)
-        found = stopped_at(step, number, source)
+        completed = stopped_at(step, number, source)
         assert source.read_bytes() == data
         if output.exists():  # whole, and the same each time
             assert output.read_bytes().endswith(b"</gpx>\n")
             assert whole in (None, output.read_bytes())
             whole = output.read_bytes()
-        left = {one.name for one in source.parent.iterdir()} - {"ride.gpx", "ride.private.gpx"}
+        files = {path.name for path in source.parent.iterdir()} - {"ride.gpx", "ride.private.gpx"}
         if number == signal.SIGKILL:
-            assert all(name.startswith(".trailveil-") for name in left)
-            for name in left:
+            assert all(name.startswith(".trailveil-") for name in files)
+            for name in files:
                 (source.parent / name).unlink()
         else:
-            assert left == set()
-            assert "Traceback" not in found.stderr
-        if found.returncode == 0:
+            assert files == set()
+            assert "Traceback" not in completed.stderr
+        if completed.returncode == 0:
             break
         steps += 1
     assert steps >= 3  # it was stopped in earnest
@@ -150,9 +150,9 @@ def test_of_two_different_runs_at_once_one_wins(source: Path) -> None:
     ]
     errors = [run.communicate(timeout=PATIENCE)[1] for run in runs]
     assert sorted(run.returncode for run in runs) == [0, 1], errors
-    for one, output, error in zip(runs, outputs, errors, strict=True):
-        assert output.exists() == (one.returncode == 0)
-        assert ("must be released once" in error) == (one.returncode == 1)
+    for process, output, error in zip(runs, outputs, errors, strict=True):
+        assert output.exists() == (process.returncode == 0)
+        assert ("must be released once" in error) == (process.returncode == 1)
 
 
 @pytest.mark.parametrize(
@@ -164,21 +164,21 @@ def test_of_two_different_runs_at_once_one_wins(source: Path) -> None:
 def test_names_and_locales(name: str, locale: dict[str, str], source: Path) -> None:
     path = source.with_name(name)
     path.write_bytes(source.read_bytes())
-    words = [os.fsencode(one) for one in ("protect", "--json", *AT_ONCE, "--", os.fspath(path))]
-    for wanted in (0, 1):
-        found = subprocess.run(
-            [os.fsencode(one) for one in command()] + words,
+    words = [os.fsencode(word) for word in ("protect", "--json", *AT_ONCE, "--", os.fspath(path))]
+    for status in (0, 1):
+        completed = subprocess.run(
+            [os.fsencode(word) for word in command()] + words,
             env=environment(locale),
             capture_output=True,
             check=False,
             timeout=PATIENCE,
         )
-        assert found.returncode == wanted, found.stderr
-        if wanted == 0:
-            assert json.loads(found.stdout)["output"]
+        assert completed.returncode == status, completed.stderr
+        if status == 0:
+            assert json.loads(completed.stdout)["output"]
         else:
-            assert b"must not exist yet" in found.stderr
-            assert len(found.stderr.splitlines()) == 1
+            assert b"must not exist yet" in completed.stderr
+            assert len(completed.stderr.splitlines()) == 1
     assert path.with_name(path.stem + ".private.gpx").exists()
 
 
@@ -186,9 +186,9 @@ def test_text_is_printed_whatever_the_locale(source: Path) -> None:
     path = source.with_name("\u00fc.gpx")
     path.write_bytes(source.read_bytes())
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    found = run("protect", path, *AT_ONCE, env=plain)
-    assert found.returncode == 0, found.stderr
-    assert "Not protected: " in found.stdout
+    completed = run("protect", path, *AT_ONCE, env=plain)
+    assert completed.returncode == 0, completed.stderr
+    assert "Not protected: " in completed.stdout
 
 
 def test_a_reader_that_has_gone(source: Path) -> None:
@@ -200,7 +200,7 @@ def test_a_reader_that_has_gone(source: Path) -> None:
                 for word in command("protect", source, *AT_ONCE, "-o", output, "--overwrite")
             ]
         )
-        found = subprocess.run(
+        completed = subprocess.run(
             ["bash", "-c", f"{line} {target}"],
             env=environment(),
             capture_output=True,
@@ -208,15 +208,15 @@ def test_a_reader_that_has_gone(source: Path) -> None:
             check=False,
             timeout=PATIENCE,
         )
-        assert "Traceback" not in found.stderr
-        assert "Exception ignored" not in found.stderr
-        assert found.returncode == status, target
+        assert "Traceback" not in completed.stderr
+        assert "Exception ignored" not in completed.stderr
+        assert completed.returncode == status, target
         assert output.exists()
 
 
 def test_a_disk_that_is_full(source: Path) -> None:
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500)); "
-    found = subprocess.run(
+    completed = subprocess.run(
         [
             sys.executable,
             "-c",
@@ -231,8 +231,8 @@ def test_a_disk_that_is_full(source: Path) -> None:
         check=False,
         timeout=PATIENCE,
     )
-    assert "the ledger must be writable" in refused(found)
-    assert [one.name for one in source.parent.iterdir()] == ["ride.gpx"]
+    assert "the ledger must be writable" in refused(completed)
+    assert [path.name for path in source.parent.iterdir()] == ["ride.gpx"]
     # What never appeared is not remembered: another release is no second one.
     assert run("protect", source, *AT_ONCE, "--epsilon", "2").returncode == 0
 
@@ -262,7 +262,7 @@ def test_places_that_are_none(source: Path, tmp_path: Path, call: Call) -> None:
     for words, what in cases:
         line = refused(call("protect", *words, *AT_ONCE))
         assert re.search(what, line), line
-    assert [one.name for one in source.parent.iterdir()] == ["ride.gpx"]
+    assert [path.name for path in source.parent.iterdir()] == ["ride.gpx"]
 
 
 def test_no_home(source: Path, tmp_path: Path) -> None:
@@ -282,21 +282,21 @@ def test_no_home(source: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("option", ["--radius", "--epsilon", "--order", "--withhold"])
 @pytest.mark.parametrize("value", ["nan", "inf", "-1", "x", "1e400"])
 def test_numbers_that_are_none(option: str, value: str, source: Path, call: Call) -> None:
-    found = call("protect", source, "--activity", "drive", option, value)
-    assert found.returncode in (1, 2)
-    assert "Traceback" not in found.stderr
+    completed = call("protect", source, "--activity", "drive", option, value)
+    assert completed.returncode in (1, 2)
+    assert "Traceback" not in completed.stderr
     assert not source.with_name("ride.private.gpx").exists()
 
 
 def test_a_report_for_others(source: Path) -> None:
     report = source.with_name("report.json")
-    found = run("protect", source, *AT_ONCE, "--at", "start+5m", "--report", report, "--json")
-    assert found.returncode == 0, found.stderr
-    public, private = json.loads(report.read_bytes()), json.loads(found.stdout)
+    completed = run("protect", source, *AT_ONCE, "--at", "start+5m", "--report", report, "--json")
+    assert completed.returncode == 0, completed.stderr
+    public, private = json.loads(report.read_bytes()), json.loads(completed.stdout)
     assert not public["private"]
     assert private["private"]
     assert "2024-05-14" not in report.read_text(encoding="utf-8")
-    assert "2024-05-14" in found.stdout
+    assert "2024-05-14" in completed.stdout
     assert "must not exist yet" in refused(
         run("protect", source, *AT_ONCE, "-o", source.with_name("b.gpx"), "--report", report)
     )

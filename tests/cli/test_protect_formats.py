@@ -27,11 +27,11 @@ def test_each_format_goes_in_and_its_own_or_gpx_comes_out(row: Format, tmp_path:
     suffix = (*row.suffixes, ".json")[0]  # what has none of its own is known by its content
     source = tmp_path / f"ride{suffix}"
     source.write_bytes(SAMPLES[row.name])
-    found = protect(source, *NOISE, "--json")
-    assert found.exit_code == 0, found.output
+    completed = protect(source, *NOISE, "--json")
+    assert completed.exit_code == 0, completed.output
     name = f"ride.private{suffix}" if row.write else f"{source.name}.private.gpx"
-    assert json.loads(found.stdout)["output"].endswith(name)
-    assert ("Written as GPX" in found.stderr) == (row.write is None)
+    assert json.loads(completed.stdout)["output"].endswith(name)
+    assert ("Written as GPX" in completed.stderr) == (row.write is None)
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == sorted(
         [source.name, name]
     )
@@ -46,9 +46,9 @@ def test_any_format_may_be_asked_for(suffix: str, tmp_path: Path) -> None:
     source = tmp_path / "ride.gpx"
     source.write_bytes(written(TRACE, ".gpx"))
     output = tmp_path / f"out{suffix}"
-    found = protect(source, "-o", output, *NOISE)
-    assert found.exit_code == 0, found.output
-    assert found.stderr == ""
+    completed = protect(source, "-o", output, *NOISE)
+    assert completed.exit_code == 0, completed.output
+    assert completed.stderr == ""
     assert len(read(output)) == len(TRACE)
 
 
@@ -57,10 +57,12 @@ def test_the_report_says_what_was_dropped(tmp_path: Path) -> None:
     lines = written(TRACE, ".csv").decode().splitlines()
     text = "\n".join([f"{lines[0]},heart rate,cadence", *(f"{line},90,80" for line in lines[1:])])
     source.write_text(f"{text}\n2024-05-01T09:00:00Z,,,91,80\n", encoding="utf-8")
-    found = protect(source, *NOISE, "--explain")
-    assert found.exit_code == 0, found.output
-    assert "further fields of fixes, kinds: 2; none is released" in " ".join(found.stdout.split())
-    assert "records that state no position: 1" in " ".join(found.stdout.split())
+    completed = protect(source, *NOISE, "--explain")
+    assert completed.exit_code == 0, completed.output
+    assert "further fields of fixes, kinds: 2; none is released" in " ".join(
+        completed.stdout.split()
+    )
+    assert "records that state no position: 1" in " ".join(completed.stdout.split())
     assert (
         (tmp_path / "ride.private.csv")
         .read_text(encoding="utf-8")

@@ -43,16 +43,16 @@ def protect(*words: str | Path) -> Result:
 
 
 def done(*words: str | Path) -> str:
-    found = protect(*words, *(() if "--json" in words else ("--explain",)))
-    assert found.exit_code == 0, found.output
-    return " ".join(found.stdout.split())
+    completed = protect(*words, *(() if "--json" in words else ("--explain",)))
+    assert completed.exit_code == 0, completed.output
+    return " ".join(completed.stdout.split())
 
 
 def refused(*words: str | Path) -> str:
-    found = protect(*words)
-    assert isinstance(found.exception, Refused), found.output
-    assert "\n" not in str(found.exception)
-    return str(found.exception)
+    completed = protect(*words)
+    assert isinstance(completed.exception, Refused), completed.output
+    assert "\n" not in str(completed.exception)
+    return str(completed.exception)
 
 
 def fields(path: Path) -> dict[str, np.ndarray]:
@@ -60,12 +60,12 @@ def fields(path: Path) -> dict[str, np.ndarray]:
 
 
 def test_nothing_is_kept_that_was_not_asked_for(source: Path) -> None:
-    found = done(source, *MIDDLE)
+    words = done(source, *MIDDLE)
     output = source.with_name("ride.private.gpx")
     assert fields(output) == {}
     assert not re.search(r"<ele|hr>|extensions|>21\.5|gpxtpx", output.read_text(encoding="utf-8"))
-    assert "further fields of fixes, kinds: 2; none is released" in found
-    assert "kept as it" not in found
+    assert "further fields of fixes, kinds: 2; none is released" in words
+    assert "kept as it" not in words
 
 
 @pytest.mark.parametrize(
@@ -73,19 +73,19 @@ def test_nothing_is_kept_that_was_not_asked_for(source: Path) -> None:
 )
 def test_what_is_kept_leaves_far_from_what_is_protected(source: Path, suffix: str) -> None:
     output = source.with_name(f"out{suffix}")
-    found = done(source, "-o", output, *MIDDLE, "--keep", "heart_rate", "--keep", "elevation")
+    words = done(source, "-o", output, *MIDDLE, "--keep", "heart_rate", "--keep", "elevation")
     held = fields(output)
     assert held.keys() == {"elevation", "heart_rate"}
     gap = np.abs(BARE.seconds - 1800.0)
     for name, values in held.items():
         assert np.isnan(values[gap <= 600]).all()
         assert values[gap >= 900].tolist() == STATED[name][gap >= 900].tolist()
-    assert "Elevation (m) of 119 fixes, kept as it was recorded" in found
-    assert "Heart rate (1/min) of 119 fixes, kept as it was recorded" in found
-    assert "its profile, found on a map, gives the true path back" in found
-    assert "left out within 10 min of each protected part" in found
-    assert "further fields of fixes, kinds: 3; none is released" in found
-    assert "SPEED AND COURSE" not in found
+    assert "Elevation (m) of 119 fixes, kept as it was recorded" in words
+    assert "Heart rate (1/min) of 119 fixes, kept as it was recorded" in words
+    assert "its profile, found on a map, gives the true path back" in words
+    assert "left out within 10 min of each protected part" in words
+    assert "further fields of fixes, kinds: 3; none is released" in words
+    assert "SPEED AND COURSE" not in words
 
 
 CUT = ("--no-ends", "--at", "start+30m", "--no-returns", "--withhold", "900", "--activity", "drive")
@@ -93,16 +93,16 @@ CUT = ("--no-ends", "--at", "start+30m", "--no-returns", "--withhold", "900", "-
 
 def test_a_cut_keeps_what_is_harmless_of_every_released_fix(source: Path) -> None:
     """Elevations, pulses and temperatures of all that is left; speeds from 10 minutes away on."""
-    found = done(source, *CUT, "--keep", "all")
+    words = done(source, *CUT, "--keep", "all")
     held = fields(source.with_name("ride.private.gpx"))
     gap = np.abs(BARE.seconds - 1800.0)
-    left = gap > 900
+    released = gap > 900
     for name in ("elevation", "heart_rate", "temperature"):
-        assert held[name].tolist() == STATED[name][left].tolist()
+        assert held[name].tolist() == STATED[name][released].tolist()
     for name in ("speed", "course"):
-        assert np.isfinite(held[name]).tolist() == (gap[left] >= 900).tolist()
-    assert "leaves with each released fix, whose place is released as it is" in found
-    assert "No power is released" in found
+        assert np.isfinite(held[name]).tolist() == (gap[released] >= 900).tolist()
+    assert "leaves with each released fix, whose place is released as it is" in words
+    assert "No power is released" in words
 
 
 def test_all_is_what_the_output_has_a_place_for(source: Path) -> None:
@@ -120,24 +120,28 @@ def test_the_noise_is_the_same_whatever_is_kept(source: Path) -> None:
         output = source.with_name(f"{name}.gpx")
         assert "released before" not in done(source, "-o", output, *MIDDLE, *words)
         released.append(read(output))
-    for one in released[1:]:
-        np.testing.assert_array_equal(one.positions, released[0].positions)
+    for other in released[1:]:
+        np.testing.assert_array_equal(other.positions, released[0].positions)
 
 
 def test_speed_and_course_together_are_warned_of_first(source: Path) -> None:
     report = source.with_name("report.json")
     words = ("--keep", "course", "--keep", "speed", "--report", report)
-    found = json.loads(done(source, *MIDDLE, *words, "--json"))
-    assert found["warnings"][0].startswith("SPEED AND COURSE ARE BOTH KEPT")
-    path = next(one for one in found["secrets"][0]["exposures"] if "path" in one["adversary"])
-    assert f"({path['circle_68_m']:,.0f} m at worst" in found["warnings"][1]
-    assert [(one["field"], one["unit"], one["fixes"]) for one in found["kept"]] == [
+    printed = json.loads(done(source, *MIDDLE, *words, "--json"))
+    assert printed["warnings"][0].startswith("SPEED AND COURSE ARE BOTH KEPT")
+    path = next(
+        exposure
+        for exposure in printed["secrets"][0]["exposures"]
+        if "path" in exposure["adversary"]
+    )
+    assert f"({path['circle_68_m']:,.0f} m at worst" in printed["warnings"][1]
+    assert [(field["field"], field["unit"], field["fixes"]) for field in printed["kept"]] == [
         ("speed", "m/s", 119),
         ("course", "degrees", 119),
     ]
     public = json.loads(report.read_text(encoding="utf-8"))
-    assert public["kept"] == found["kept"]
-    assert public["warnings"][:2] == found["warnings"][:2]
+    assert public["kept"] == printed["kept"]
+    assert public["warnings"][:2] == printed["warnings"][:2]
     assert "secrets" not in public
 
 
@@ -145,37 +149,37 @@ def test_fields_beside_places_with_names_alone(source: Path) -> None:
     """Both ends are at home: no part is left of which metres could be said."""
     back = np.concatenate([BARE.positions[:90], BARE.positions[89::-1]])
     source.write_bytes(written(replace(TRACE, positions=back), ".gpx"))
-    at = ",".join(f"{one:.5f}" for one in back[0])
+    at = ",".join(f"{degrees:.5f}" for degrees in back[0])
     words = ["place", "add", "home", "--near", f"{at},80", "--ways", "1", "--adversary", "path"]
     added = CliRunner().invoke(cli, words)
     assert added.exit_code == 0, added.output
-    found = done(source, "--mechanism", "noise", "--keep", "heart_rate")
-    assert "what is left to who knows the path. Epsilon and odds are not said" in found
+    explained = done(source, "--mechanism", "noise", "--keep", "heart_rate")
+    assert "what is left to who knows the path. Epsilon and odds are not said" in explained
 
 
 def test_a_field_that_no_fix_states_is_a_note_and_no_failure(source: Path) -> None:
-    found = json.loads(done(source, *MIDDLE, "--keep", "power", "--json"))
-    assert found["warnings"][0].startswith("No power is released: it was to be kept, but no fix")
-    assert found["kept"][0]["recorded"] is False
-    assert not any("kept as it" in one for one in found["not_protected"])
+    report = json.loads(done(source, *MIDDLE, "--keep", "power", "--json"))
+    assert report["warnings"][0].startswith("No power is released: it was to be kept, but no fix")
+    assert report["kept"][0]["recorded"] is False
+    assert not any("kept as it" in sentence for sentence in report["not_protected"])
 
 
 def test_a_field_that_is_near_what_is_protected_throughout_is_a_note(source: Path) -> None:
     trace = TRACE.only(BARE.seconds < 1200)
     source.write_bytes(written(trace, ".gpx"))
-    found = json.loads(
+    report = json.loads(
         done(source, "--no-ends", *MIDDLE[3:], "--at", "start+10m", "--keep", "speed", "--json")
     )
-    assert "every fix that states it is withheld, or within 10 min" in found["warnings"][0]
-    assert (found["kept"][0]["recorded"], found["kept"][0]["fixes"]) == (True, 0)
+    assert "every fix that states it is withheld, or within 10 min" in report["warnings"][0]
+    assert (report["kept"][0]["recorded"], report["kept"][0]["fixes"]) == (True, 0)
     assert fields(source.with_name("ride.private.gpx")) == {}
 
 
 def test_rounded_times_take_the_fields_of_the_fixes_that_are_released(source: Path) -> None:
     words = ("--keep", "heart_rate", "--round-times", "60", "--json")
-    found = json.loads(done(source, *MIDDLE, *words))
+    report = json.loads(done(source, *MIDDLE, *words))
     held = fields(source.with_name("ride.private.gpx"))["heart_rate"]
-    assert int(np.isfinite(held).sum()) == found["kept"][0]["fixes"] < 60
+    assert int(np.isfinite(held).sum()) == report["kept"][0]["fixes"] < 60
 
 
 def test_the_name_of_the_track_leaves_where_the_output_has_a_place_for_it(source: Path) -> None:
@@ -184,20 +188,20 @@ def test_the_name_of_the_track_leaves_where_the_output_has_a_place_for_it(source
     assert b"Ann" not in source.with_name("bare.gpx").read_bytes()
     for suffix in (".gpx", ".kml", ".kmz", ".geojson"):
         output = source.with_name(f"out{suffix}")
-        found = json.loads(done(source, "-o", output, *MIDDLE, "--keep", "name", "--json"))
+        report = json.loads(done(source, "-o", output, *MIDDLE, "--keep", "name", "--json"))
         assert read(output, ("name",)).names == ("Tom & Ann",)
-        assert found["kept"][0] | {"tells": ""} == {
+        assert report["kept"][0] | {"tells": ""} == {
             "field": "name",
             "unit": None,
             "recorded": True,
             "fixes": 180,
             "tells": "",
         }
-        assert found["warnings"][0].startswith("The name of the track is kept: read it before")
-        assert "Ann" not in json.dumps(found)
-    found = protect(source, "-o", source.with_name("out.csv"), *MIDDLE, "--keep", "name")
-    assert isinstance(found.exception, UnwritableOutput)
-    assert "must be GPX, KML, KMZ or GeoJSON to hold the name" in str(found.exception)
+        assert report["warnings"][0].startswith("The name of the track is kept: read it before")
+        assert "Ann" not in json.dumps(report)
+    report = protect(source, "-o", source.with_name("out.csv"), *MIDDLE, "--keep", "name")
+    assert isinstance(report.exception, UnwritableOutput)
+    assert "must be GPX, KML, KMZ or GeoJSON to hold the name" in str(report.exception)
 
 
 @pytest.mark.parametrize("name", NEVER)
@@ -215,9 +219,9 @@ def test_what_is_never_released_is_refused_by_name(source: Path, name: str) -> N
     ],
 )
 def test_wrong_usage(source: Path, words: tuple[str, ...], message: str) -> None:
-    found = protect(source, *words)
-    assert found.exit_code == 2
-    assert message in " ".join(found.stderr.split())
+    completed = protect(source, *words)
+    assert completed.exit_code == 2
+    assert message in " ".join(completed.stderr.split())
 
 
 def test_noise_that_is_not_made_against_who_knows_the_path_is_refused(source: Path) -> None:
@@ -225,8 +229,8 @@ def test_noise_that_is_not_made_against_who_knows_the_path_is_refused(source: Pa
 
 
 def test_the_help_says_what_may_be_kept() -> None:
-    found = " ".join(protect("--help").stdout.split())
-    assert all(name in found for name in FIELDS)
+    words = " ".join(protect("--help").stdout.split())
+    assert all(name in words for name in FIELDS)
 
 
 @pytest.mark.parametrize("suffix", [".gpx", ".tcx", ".geojson", ".fit"])
@@ -237,11 +241,11 @@ def test_a_type_leaves_by_its_name_or_with_all(source: Path, suffix: str, tmp_pa
     ends = ("--activity", "drive", "--no-returns")
     for keep, more in (("type", ()), ("all", ("--again", "--overwrite"))):
         report.unlink(missing_ok=True)
-        found = done(
+        explained = done(
             *(source, "-o", output, *ends, *more, "--keep", keep, "--private-report", report)
         )
-        assert "The type of the track of" in found
-        assert "it tells how you moved, in one word" in found
+        assert "The type of the track of" in explained
+        assert "it tells how you moved, in one word" in explained
 
         def run(*words: str | Path) -> int:
             return CliRunner().invoke(cli, [*map(str, words)]).exit_code
@@ -250,6 +254,6 @@ def test_a_type_leaves_by_its_name_or_with_all(source: Path, suffix: str, tmp_pa
         assert run("audit", source, output, "--no-returns") == 1
         assert run("verify", report, source, output) == 0
         stated = json.loads(report.read_text(encoding="utf-8"))
-        stated["kept"] = [one for one in stated["kept"] if one["field"] != "type"]
+        stated["kept"] = [field for field in stated["kept"] if field["field"] != "type"]
         report.write_text(json.dumps(stated), encoding="utf-8")
         assert run("verify", report, source, output) == 1

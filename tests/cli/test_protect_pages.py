@@ -36,26 +36,26 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def protect(*words: str | Path, status: int = 0) -> Result:
-    found = CliRunner().invoke(cli, ["protect", *(os.fspath(word) for word in words)])
-    assert found.exit_code == status, found.output
-    return found
+    completed = CliRunner().invoke(cli, ["protect", *(os.fspath(word) for word in words)])
+    assert completed.exit_code == status, completed.output
+    return completed
 
 
 def refused(*words: str | Path) -> str:
     before = sorted(Path().iterdir())
-    found = CliRunner().invoke(cli, ["protect", *(os.fspath(word) for word in words)])
-    assert found.exit_code != 0
+    completed = CliRunner().invoke(cli, ["protect", *(os.fspath(word) for word in words)])
+    assert completed.exit_code != 0
     assert sorted(Path().iterdir()) == before
-    return str(found.exception)
+    return str(completed.exception)
 
 
 def test_both_pages_are_written_with_the_release(source: Path) -> None:
     words = (source, *AT_ONCE, "--report", "out.html", "--private-report", "out.PRIVATE.html")
     protect(*words, "--json")
     public, private = Path("out.html"), Path("out.PRIVATE.html")
-    seen = read_page(public.read_bytes())
-    assert seen.title == "What ride.private.gpx promises"
-    assert "recorded" not in seen.drawn
+    content = read_page(public.read_bytes())
+    assert content.title == "What ride.private.gpx promises"
+    assert "recorded" not in content.drawn
     owner = read_page(private.read_bytes())
     assert owner.title.startswith("PRIVATE")
     assert "recorded" in owner.drawn
@@ -82,25 +82,25 @@ def test_a_page_for_others_is_made_of_what_is_public(words: tuple[str, ...], sou
     protect(source, *words, "--report", "a.html")
     protect(source, *words, "--report", "a.json", "--overwrite")
     released, _ = clean(read("ride.private.gpx"))
-    found = json.loads(Path("a.json").read_text())
-    assert public_page(found, released) == Path("a.html").read_bytes()
+    report = json.loads(Path("a.json").read_text())
+    assert public_page(report, released) == Path("a.html").read_bytes()
     if "--shift-times" not in words:
-        assert public_page(found, TRACE) != Path("a.html").read_bytes()
+        assert public_page(report, TRACE) != Path("a.html").read_bytes()
 
 
 def test_the_page_has_the_numbers_of_the_json_report(source: Path) -> None:
     protect(source, *AT_ONCE, "--report", "a.html")
     protect(source, *AT_ONCE, "--report", "a.json", "--overwrite")
-    found = json.loads(Path("a.json").read_text())
+    report = json.loads(Path("a.json").read_text())
     values = read_page(Path("a.html").read_bytes()).values
-    assert found["worst"]["mu"] in values
-    assert found["mechanism"]["released_fixes"] in values
-    assert found["mechanism"]["withheld_fixes"] is None  # it would tell how long a stay was
-    assert found["recording"]["fixes"] == found["mechanism"]["released_fixes"]
+    assert report["worst"]["mu"] in values
+    assert report["mechanism"]["released_fixes"] in values
+    assert report["mechanism"]["withheld_fixes"] is None  # it would tell how long a stay was
+    assert report["recording"]["fixes"] == report["mechanism"]["released_fixes"]
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "expected"),
     [
         ("mine.html", "PRIVATE in its name, in capitals"),
         ("ride.private.html", "say ride.private.PRIVATE.html"),
@@ -109,9 +109,11 @@ def test_the_page_has_the_numbers_of_the_json_report(source: Path) -> None:
         ("ride.gpx.PRIVATE.html", "must not exist yet"),
     ],
 )
-def test_private_reports_are_refused_before_any_work(name: str, told: str, source: Path) -> None:
+def test_private_reports_are_refused_before_any_work(
+    name: str, expected: str, source: Path
+) -> None:
     Path("ride.gpx.PRIVATE.html").write_text("mine")
-    assert told in refused(source, "--private-report", name)
+    assert expected in refused(source, "--private-report", name)
     assert Path("ride.gpx.PRIVATE.html").read_text() == "mine"
 
 
@@ -125,14 +127,14 @@ def test_a_page_without_matplotlib(
     option: tuple[str, str], source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    told = refused(source, *AT_ONCE, *option)
-    assert "pip install '.[plots]'), or name the report .json or .txt" in told
+    message = refused(source, *AT_ONCE, *option)
+    assert "pip install '.[plots]'), or name the report .json or .txt" in message
     protect(source, *AT_ONCE, "--report", "a.json")
 
 
 def test_a_place_with_a_hostile_name(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a place may be called so at all; else it is refused, and no page is asked for."""
-    at = ",".join(f"{one:.5f}" for one in TRACE.positions[0])
+    at = ",".join(f"{degrees:.5f}" for degrees in TRACE.positions[0])
     name = "Ida & <b>Co</b>"
     words = ["place", "add", name, "--near", f"{at},80", "--adversary", "plain", "--ways", "1"]
     added = CliRunner().invoke(cli, words)
@@ -141,11 +143,11 @@ def test_a_place_with_a_hostile_name(source: Path, monkeypatch: pytest.MonkeyPat
     protect(source, *pages, "--subject", HOSTILE, "--mechanism", "noise")
     public, private = Path("a.html").read_bytes(), Path("a.PRIVATE.html").read_bytes()
     assert b"Ida" not in public
-    seen = read_page(private)
-    assert any(word.startswith(name) for word in seen.words)
-    assert "P1" in seen.drawn
-    assert f"P1, {name}" in seen.words
-    assert any("onerror" in word for word in seen.words)  # whose releases
+    content = read_page(private)
+    assert any(word.startswith(name) for word in content.words)
+    assert "P1" in content.drawn
+    assert f"P1, {name}" in content.words
+    assert any("onerror" in word for word in content.words)  # whose releases
     read_page(public)
 
 
@@ -185,7 +187,7 @@ def test_readings(unit: str, chosen: str, tmp_path: Path, monkeypatch: pytest.Mo
     words = ("room.csv", "--column", "value", "--unit", unit, "--radius", "0.5")
     words = (*words, "--prior", "rooms.json", *when)
     protect(*words, "--report", "a.html", "--private-report", "PRIVATE.html", "--json")
-    public, private = (read_page(Path(one).read_bytes()) for one in ("a.html", "PRIVATE.html"))
+    public, private = (read_page(Path(name).read_bytes()) for name in ("a.html", "PRIVATE.html"))
     assert "size of what is left" in public.drawn
     assert len(public.charts) == 2
     assert len(private.charts) == 3
@@ -196,5 +198,5 @@ def test_readings(unit: str, chosen: str, tmp_path: Path, monkeypatch: pytest.Mo
     again = ("--overwrite", "--report", "a.json")
     protect(*words, *again)
     released, _ = clean_readings(read_series("room.private.csv"))
-    found = json.loads(Path("a.json").read_text())
-    assert public_page_readings(found, released) == Path("a.html").read_bytes()
+    report = json.loads(Path("a.json").read_text())
+    assert public_page_readings(report, released) == Path("a.html").read_bytes()

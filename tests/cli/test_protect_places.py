@@ -83,8 +83,8 @@ REFUSED: dict[str, tuple[int, tuple[str, ...], str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_refusals_are_one_line_without_the_place(name: str, run: Run, tmp_path: Path) -> None:
     status, words, hint = REFUSED[name]
-    found, out, err = run("ride.gpx", *words)
-    assert found == status
+    exit_status, out, err = run("ride.gpx", *words)
+    assert exit_status == status
     assert hint in err
     assert out == ""
     assert not tells_the_place(err)
@@ -112,34 +112,36 @@ def test_an_option_that_does_not_exist_is_still_named(run: Run) -> None:
     assert run()[0] == 2
 
 
-def described(found: dict[str, Any]) -> list[tuple[str, str, bool]]:
-    return [(one["kind"], one["label"], one["chosen_by_place"]) for one in found["secrets"]]
+def described(report: dict[str, Any]) -> list[tuple[str, str, bool]]:
+    return [
+        (secret["kind"], secret["label"], secret["chosen_by_place"]) for secret in report["secrets"]
+    ]
 
 
 def test_places_and_stays_are_protected_and_told_of(run: Run, tmp_path: Path) -> None:
     near = ("--near", PLACE, "--no-returns", "--no-ends")
     status, out, err = run("ride.gpx", *SHORT, *near, "--json", "--report", "r.json")
     assert (status, err) == (0, "")
-    found, public = json.loads(out), json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
-    assert described(found) == [("stay", "near stated place 1", True)]
+    printed, public = json.loads(out), json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    assert described(printed) == [("stay", "near stated place 1", True)]
     ((begin, end),) = visits(TRACE, Circle(LATITUDE, LONGITUDE, 60.0))
     inside = (TRACE.times >= begin) & (TRACE.times <= end)
-    assert found["secrets"][0]["fixes"] == inside.sum() >= 15
-    for report in (found, public):
-        (warning,) = (one for one in report["warnings"] if "chosen by where" in one)
+    assert printed["secrets"][0]["fixes"] == inside.sum() >= 15
+    for report in (printed, public):
+        (warning,) = (sentence for sentence in report["warnings"] if "chosen by where" in sentence)
         assert "a figure there and not a guarantee" in warning
         assert "at the edge of a protected place" in warning
         assert "how many such visits" in warning
         assert "--everywhere tells none of that" in warning
-    assert "leave --no-ends out" in " ".join(found["not_protected"])
+    assert "leave --no-ends out" in " ".join(printed["not_protected"])
     assert "leave --no-ends out" not in " ".join(public["not_protected"])
-    told = json.dumps(public)
-    assert "near stated" not in told
-    assert not re.search(r"\d\d:\d\d", told)
-    numbers = re.findall(r"-?\d+\.\d+", out + told)
+    words = json.dumps(public)
+    assert "near stated" not in words
+    assert not re.search(r"\d\d:\d\d", words)
+    numbers = re.findall(r"-?\d+\.\d+", out + words)
     for value in (LATITUDE, LONGITUDE):
         assert min(abs(float(number) - value) for number in numbers) > 1e-3
-    for path in (one for one in tmp_path.rglob("*") if one.is_file()):
+    for path in (path for path in tmp_path.rglob("*") if path.is_file()):
         if path.suffix != ".gpx":  # what is remembered of the release, and its lock
             assert str(LATITUDE).encode() not in path.read_bytes(), path
 
@@ -149,23 +151,23 @@ def test_all_that_is_stated_adds_up(run: Run) -> None:
     words = (*SHORT, "--radius", "30", *ends, "--near", PLACE, "--stops", "auto", "--json")
     status, out, _ = run("ride.gpx", *words)
     assert status == 0
-    found = json.loads(out)
-    assert described(found) == [
+    report = json.loads(out)
+    assert described(report) == [
         ("time", "at a stated time, the start", True),
         ("stay", "near stated place 1, a stay that was found", True),
         ("time", "at a stated time, the end", True),
     ]
-    assert "leave --no-ends out" not in " ".join(found["not_protected"])
+    assert "leave --no-ends out" not in " ".join(report["not_protected"])
 
 
 def test_both_ends_are_chosen_by_place_whether_widened_or_not(run: Run) -> None:
     status, out, _ = run("ride.gpx", "--no-returns", "--json")
     assert status == 0
-    found = json.loads(out)
-    assert described(found) == [("time", "the start", True), ("time", "the end", True)]
-    assert "(--no-returns), and leave as recorded" in " ".join(found["not_protected"])
-    assert "chosen by where you were" in " ".join(found["warnings"])
-    assert "leave --no-ends out" not in " ".join(found["not_protected"])
+    report = json.loads(out)
+    assert described(report) == [("time", "the start", True), ("time", "the end", True)]
+    assert "(--no-returns), and leave as recorded" in " ".join(report["not_protected"])
+    assert "chosen by where you were" in " ".join(report["warnings"])
+    assert "leave --no-ends out" not in " ".join(report["not_protected"])
     anew = ("--no-ends", "--at", "start", "--json", "--again", "--overwrite")
     status, out, _ = run("ride.gpx", *anew, "--no-returns")
     assert "chosen by where" not in " ".join(json.loads(out)["warnings"])

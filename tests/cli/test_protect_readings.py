@@ -72,11 +72,11 @@ def refused(*words: str) -> str:
 def test_from_a_table_to_a_table(folder: Path) -> None:
     done = run(*WORDS, *STAY, "--json", "--report", "public.json", "--key", keyed())
     assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
-    assert found["output"] == "room.private.csv"
-    assert found["recording"]["readings"] == COUNT
-    assert found["recording"]["cleaning"]["assumed_zone"] == COUNT
-    assert found["target"] == {
+    report = json.loads(done.stdout)
+    assert report["output"] == "room.private.csv"
+    assert report["recording"]["readings"] == COUNT
+    assert report["recording"]["cleaning"]["assumed_zone"] == COUNT
+    assert report["target"] == {
         "unit": "degC",
         "radius": 1.0,
         "epsilon": 1.0,
@@ -84,8 +84,8 @@ def test_from_a_table_to_a_table(folder: Path) -> None:
         "withhold": None,
         "every_reading": False,
     }
-    assert found["worst"]["epsilon"] <= 1 + 1e-9
-    assert found["secrets"][0]["readings"] == 8
+    assert report["worst"]["epsilon"] <= 1 + 1e-9
+    assert report["secrets"][0]["readings"] == 8
     released = read_series("room.private.csv")
     assert released.unit == "degC"
     assert len(released) == COUNT
@@ -114,8 +114,8 @@ def test_the_same_again_is_the_same_and_another_is_refused(folder: Path) -> None
     assert Path("a.csv").read_bytes() == Path("b.csv").read_bytes()
     assert "--again" in refused(*WORDS, *STAY, "-o", "c.csv", "--epsilon", "2")
     assert not Path("c.csv").exists()
-    told = run(*WORDS, *STAY, "-o", "c.csv", "--epsilon", "2", "--again")
-    assert "released before" in told.stdout
+    completed = run(*WORDS, *STAY, "-o", "c.csv", "--epsilon", "2", "--again")
+    assert "released before" in completed.stdout
     assert "--again" in refused(*WORDS, "--everywhere", "-o", "d.csv")
 
 
@@ -124,10 +124,10 @@ def test_every_reading_with_a_key_and_coarse_times(folder: Path) -> None:
     more = ["--everywhere", "--key", "my.key", "--round-times", "3600", "--shift-times", "--json"]
     done = run(*WORDS, *more)
     assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
-    assert "secrets" not in found
+    report = json.loads(done.stdout)
+    assert "secrets" not in report
     # Every half hour from 2000 on: of each pair that rounds to one hour the first.
-    assert found["times"] == {
+    assert report["times"] == {
         "rounded_to_s": 3600.0,
         "shifted": True,
         "dropped": False,

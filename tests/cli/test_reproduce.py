@@ -82,10 +82,10 @@ def test_a_panel_is_a_table_and_two_pictures(run: Run, tmp_path: Path) -> None:
     assert names | {"figure2.run.jsonl"} == set(contents(tmp_path / "made"))
     assert is_picture(tmp_path / "made" / "figure2-g.png")
     assert is_picture(tmp_path / "made" / "figure2-g.svg")
-    found = rows(tmp_path / "made" / "figure2-g.csv")
-    assert [row["computed"] for row in found] == ["as published"] * 3 + ["exact"] * 3
-    assert [float(row["length_scale"]) for row in found[:3]] == [0.5, 1.141328865, 1.5]
-    assert float(found[0]["sdp"]) == pytest.approx(0.7613113, rel=1e-5)
+    table = rows(tmp_path / "made" / "figure2-g.csv")
+    assert [row["computed"] for row in table] == ["as published"] * 3 + ["exact"] * 3
+    assert [float(row["length_scale"]) for row in table[:3]] == [0.5, 1.141328865, 1.5]
+    assert float(table[0]["sdp"]) == pytest.approx(0.7613113, rel=1e-5)
     bands = rows(tmp_path / "made" / "figure2-bands.csv")
     assert bands == [
         {"kernel": "periodic", "source": "SML2010", "low": "1.04", "median": "1.097"}
@@ -157,8 +157,8 @@ def stopped_and_resumed(tmp_path: Path, stop: int, count: int) -> None:
     again = subprocess.run(
         [*line(PROGRAM), "stopped"], cwd=tmp_path, check=True, capture_output=True
     )
-    found = json.loads(again.stdout)
-    assert (found["kept"], found["computed"]) == (5, count - 5)
+    report = json.loads(again.stdout)
+    assert (report["kept"], report["computed"]) == (5, count - 5)
 
 
 def test_a_foreign_file_is_refused_before_anything_is_computed(
@@ -202,8 +202,8 @@ def test_what_is_refused(
     run: Run, tmp_path: Path, arguments: tuple[str, ...], status: int, says: str
 ) -> None:
     (tmp_path / "file").write_text("x")
-    found, out, err = run(*arguments)
-    assert (found, out) == (status, "")
+    exit_status, out, err = run(*arguments)
+    assert (exit_status, out) == (status, "")
     assert says in err
     assert "Traceback" not in err
 

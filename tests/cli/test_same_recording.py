@@ -28,9 +28,9 @@ def run(*words: str) -> Result:
 
 
 def done(*words: str) -> str:
-    found = run(*words)
-    assert found.exit_code == 0, (found.output, found.exception)
-    return found.stdout
+    completed = run(*words)
+    assert completed.exit_code == 0, (completed.output, completed.exception)
+    return completed.stdout
 
 
 def refused(*words: str) -> str:
@@ -41,7 +41,8 @@ def refused(*words: str) -> str:
 
 def table(path: str, column: str, values: Sequence[float]) -> None:
     lines = [
-        f"2024-05-{1 + i // 24:02d}T{i % 24:02d}:00:00,{one:.3f}" for i, one in enumerate(values)
+        f"2024-05-{1 + i // 24:02d}T{i % 24:02d}:00:00,{reading:.3f}"
+        for i, reading in enumerate(values)
     ]
     Path(path).write_text("\n".join([f"time,{column}", *lines, ""]))
 
@@ -75,7 +76,7 @@ def test_a_person_is_one_however_the_name_is_written() -> None:
         assert "the name of a person must be" in wrong.stderr
     assert not Path("b.gpx").exists()
     shown = json.loads(done("ledger", "show", "--json", "--subject", "ME"))
-    assert [one["subject"] for one in shown["releases"]] == ["me"]
+    assert [release["subject"] for release in shown["releases"]] == ["me"]
 
 
 def test_readings_are_one_series_however_their_column_is_named() -> None:
@@ -83,40 +84,40 @@ def test_readings_are_one_series_however_their_column_is_named() -> None:
     Path("prior.json").write_text(json.dumps(PRIOR))
     table("room.csv", "temperature (degC)", values)
     when = ("2024-05-02T08:00:00Z", "2024-05-02T12:00:00Z")
-    rest = ("--prior", "prior.json", "--assume-utc", "--between", *when)
+    options = ("--prior", "prior.json", "--assume-utc", "--between", *when)
     ways = (("--column", "temperature (degC)"), ("--unit", "degC"))
-    done("protect", "room.csv", *ways[0], "--radius", "1", *rest)
+    done("protect", "room.csv", *ways[0], "--radius", "1", *options)
     before = Path("room.private.csv").read_bytes()
-    done("protect", "room.csv", *ways[1], "--radius", "1", *rest, "--overwrite")
+    done("protect", "room.csv", *ways[1], "--radius", "1", *options, "--overwrite")
     assert Path("room.private.csv").read_bytes() == before
     table("named.csv", "Temp [C]", values)
     table("bare.csv", "TEMPERATURE", values + 1)  # other values of the same series and time
     for name in ("room.csv", "named.csv", "bare.csv"):
-        words = ("protect", name, "--unit", "degC", "--radius", "2", *rest, "-o", "b.csv")
+        words = ("protect", name, "--unit", "degC", "--radius", "2", *options, "-o", "b.csv")
         assert "must be released once" in refused(*words)
     table(
         "humidity.csv", "humidity", [40.0 + i % 5 for i in range(96)]
     )  # another quantity, same times
-    done("protect", "humidity.csv", "--unit", "degC", "--radius", "2", *rest, "-o", "c.csv")
+    done("protect", "humidity.csv", "--unit", "degC", "--radius", "2", *options, "-o", "c.csv")
 
 
 def test_recordings_with_neither_time_nor_place_in_common_add_nothing() -> None:
     """Zurich in 2012, France in 2023: there is no place that both can have been at."""
     written(Path("a.gpx"), ride(940, 5.0, begin=1_350_000_000, at=(47.37, 8.54)))
     written(Path("b.gpx"), ride(940, 5.0, begin=1_350_000_000 + YEARS, at=(43.7, 3.87), seed=2))
-    told = ""
+    explained = ""
     for name in ("a", "b"):
         words = ("protect", f"{name}.gpx", "--at", "start")
-        told = " ".join(done(*words, "--explain").split())
-        assert "all that can be told" not in told
-        assert "visited again and again: epsilon 2" not in told
-    assert "with all 2 of them, of any one time or place with a name: epsilon 0.996 -" in told
+        explained = " ".join(done(*words, "--explain").split())
+        assert "all that can be told" not in explained
+        assert "visited again and again: epsilon 2" not in explained
+    assert "with all 2 of them, of any one time or place with a name: epsilon 0.996 -" in explained
     # The same recording with other noise is what tells all.
     copy = ride(940, 5.0, begin=1_350_036_000 + YEARS, at=(43.7, 3.87), seed=2)
     words = ("protect", str(written(Path("c.gpx"), copy)), *words[2:])
     assert "must be released once" in refused(*words)
-    told = " ".join(done(*words, "--again", "--radius", "50", "--explain").split())
-    assert "of any one time or place with a name: all that can be told" in told
+    explained = " ".join(done(*words, "--again", "--radius", "50", "--explain").split())
+    assert "of any one time or place with a name: all that can be told" in explained
 
 
 def test_no_report_replaces_the_key_of_the_ledger(folder: Path) -> None:
@@ -125,11 +126,13 @@ def test_no_report_replaces_the_key_of_the_ledger(folder: Path) -> None:
     key = folder / "state" / "trailveil" / "key"
     before = key.read_bytes()
     for words in (("--report", str(key)), ("-o", str(key.with_name("a.gpx")))):
-        told = refused("protect", "a.gpx", "--activity", "drive", *words, "--overwrite")
-        assert "must not be in the folder of a ledger" in told
+        message = refused("protect", "a.gpx", "--activity", "drive", *words, "--overwrite")
+        assert "must not be in the folder of a ledger" in message
     assert "folder of a ledger" in refused("ledger", "export", str(key), "--overwrite")
     assert "folder of a ledger" in refused("demo", "-o", str(key.parent))
     done("key", "new", "my.key")
-    told = refused("protect", "a.gpx", "--activity", "drive", "--report", "my.key", "--overwrite")
-    assert "must not replace a key" in told
+    message = refused(
+        "protect", "a.gpx", "--activity", "drive", "--report", "my.key", "--overwrite"
+    )
+    assert "must not replace a key" in message
     assert key.read_bytes() == before

@@ -32,7 +32,7 @@ def shell(
     line: str, place: Path, *words: str, env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a line of bash, where "$@" is the program with its words."""
-    found = subprocess.run(
+    completed = subprocess.run(
         ["bash", "-c", line, "bash", *command(*words)],
         cwd=place,
         env=environment(env),
@@ -40,8 +40,8 @@ def shell(
         check=False,
         timeout=PATIENCE,
     )
-    assert b"Traceback" not in found.stderr
-    return found
+    assert b"Traceback" not in completed.stderr
+    return completed
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def shell(
     [("<&- >&- 2>&-", 0), (">/dev/full 2>/dev/full", 1)],
 )
 def test_streams_that_are_closed(streams: str, status: int, place: Path) -> None:
-    found = shell(f'"$@" {streams}', place, "protect", "ride.gpx", *AT_ONCE)
-    assert found.returncode == status
+    completed = shell(f'"$@" {streams}', place, "protect", "ride.gpx", *AT_ONCE)
+    assert completed.returncode == status
     text = (place / PRIVATE).read_bytes()
     assert text.startswith(b"<?xml")  # nothing said went into the file in place of the stream
     assert text.endswith(b"</gpx>\n")
@@ -68,18 +68,18 @@ def test_a_key_of_the_ledger_that_has_no_end(place: Path) -> None:
     state.chmod(0o700)
     os.mkfifo(state / "key")
     env = {"XDG_STATE_HOME": os.fspath(place / "state")}
-    found = shell('"$@"', place, "ledger", "show", env=env)
-    assert found.returncode == 1
-    assert b"the key of the ledger must be a file" in found.stderr
-    assert len(found.stderr.splitlines()) == 1
+    completed = shell('"$@"', place, "ledger", "show", env=env)
+    assert completed.returncode == 1
+    assert b"the key of the ledger must be a file" in completed.stderr
+    assert len(completed.stderr.splitlines()) == 1
 
 
 def test_a_folder_that_is_gone(place: Path) -> None:
     line = 'mkdir gone; cd gone; rmdir ../gone; "$@"'
     source = os.fspath(place / "ride.gpx")
-    found = shell(line, place, "protect", source, *AT_ONCE, "-o", "x.gpx")
-    assert found.returncode == 1
-    assert len(found.stderr.splitlines()) == 1
+    completed = shell(line, place, "protect", source, *AT_ONCE, "-o", "x.gpx")
+    assert completed.returncode == 1
+    assert len(completed.stderr.splitlines()) == 1
 
 
 def test_odd_variables_and_an_open_mask(place: Path) -> None:
@@ -87,11 +87,11 @@ def test_odd_variables_and_an_open_mask(place: Path) -> None:
     odd = {"TZ": "No/Where", "TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "20", "HOME": "/none"}
     ascii_only = {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii:strict"}
     env = {**odd, **ascii_only, "XDG_STATE_HOME": os.fspath(state)}
-    found = shell('umask 0; "$@"', place, "protect", "ride.gpx", *AT_ONCE, env=env)
-    assert found.returncode == 0, found.stderr
-    found.stdout.decode("ascii")
-    kept = [one for one in (state / "trailveil").iterdir() if one.is_file()]
-    assert {stat.S_IMODE(one.stat().st_mode) for one in kept} == {0o600}
+    completed = shell('umask 0; "$@"', place, "protect", "ride.gpx", *AT_ONCE, env=env)
+    assert completed.returncode == 0, completed.stderr
+    completed.stdout.decode("ascii")
+    stored = [path for path in (state / "trailveil").iterdir() if path.is_file()]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in stored} == {0o600}
     assert stat.S_IMODE((state / "trailveil").stat().st_mode) == 0o700
 
 
@@ -113,7 +113,7 @@ main()
 
 def test_a_run_that_is_told_to_end_says_so(place: Path, sweep: Sweep) -> None:
     for number, status in sweep(ENDS, short=2):
-        found = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-c", MIDDLE, str(int(number)), "protect", "ride.gpx", *AT_ONCE],
             cwd=place,
             env=environment(),
@@ -122,7 +122,7 @@ def test_a_run_that_is_told_to_end_says_so(place: Path, sweep: Sweep) -> None:
             timeout=PATIENCE,
             preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # not as under nohup
         )
-        assert found.returncode == status, found.stderr
+        assert completed.returncode == status, completed.stderr
         # After Ctrl-C a line begins anew, since a terminal has shown ^C.
-        assert found.stderr.lstrip() == b"trailveil: stopped; no file was left half-written\n"
-        assert [one.name for one in place.iterdir()] == ["ride.gpx"]
+        assert completed.stderr.lstrip() == b"trailveil: stopped; no file was left half-written\n"
+        assert [path.name for path in place.iterdir()] == ["ride.gpx"]

@@ -23,9 +23,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    own = {"PYTHONPATH": str(ROOT), "XDG_STATE_HOME": str(folder / "state"), "TERM": "xterm"}
+    variables = {"PYTHONPATH": str(ROOT), "XDG_STATE_HOME": str(folder / "state"), "TERM": "xterm"}
     bare = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
-    return bare | own | {"PYTHONIOENCODING": "utf-8"} | more
+    return bare | variables | {"PYTHONIOENCODING": "utf-8"} | more
 
 
 def on_terminal(folder: Path, *words: str, **more: str) -> str:

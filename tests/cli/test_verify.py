@@ -28,9 +28,9 @@ Report = dict[str, Any]
 
 
 def run(*words: str | Path, status: int = 0) -> Result:
-    found = CliRunner().invoke(cli, [os.fspath(word) for word in words])
-    assert found.exit_code == status, found.output + str(found.exception)
-    return found
+    completed = CliRunner().invoke(cli, [os.fspath(word) for word in words])
+    assert completed.exit_code == status, completed.output + str(completed.exception)
+    return completed
 
 
 def releases(path: Path) -> Path:
@@ -56,9 +56,9 @@ def report_of(folder: Path, name: str) -> Report:
 
 def failed(*words: str | Path) -> list[str]:
     """What does not hold, as verify prints it."""
-    found = json.loads(run("verify", *words, "--json", status=1).output)
-    assert not found["holds"]
-    return [one["check"] for one in found["checks"] if not one["holds"]]
+    report = json.loads(run("verify", *words, "--json", status=1).output)
+    assert not report["holds"]
+    return [check["check"] for check in report["checks"] if not check["holds"]]
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -125,12 +125,12 @@ def called(name: str) -> Callable[[Report], None]:
 FIRST, DESIGN = ("secrets", 0), ("designs", 0)
 CLAIMS = [
     *((name, everywhere(("odds_factor_99",), 1.0), "its odds") for name in METHODS),
-    ("cut", changed(("worst", "odds_factor_99"), times(1 - 1e-8)), "worst part"),
+    ("cut", changed(("worst", "odds_factor_99"), times(1 - 1e-8)), "worst place"),
     *((name, everywhere(("advantage",), 0), "its advantage") for name in METHODS),
     ("noise", changed((*FIRST, "advantage"), times(0.999)), "part 1: mu gives its advantage"),
     ("cut", everywhere(("paper_gap", "0.01"), 0.0), "its gap"),
-    ("noise", changed(("worst", "order"), 10.0), "worst part"),
-    ("noise", changed(("worst", "circle_68_m"), times(1.001)), "worst part"),
+    ("noise", changed(("worst", "order"), 10.0), "worst place"),
+    ("noise", changed(("worst", "circle_68_m"), times(1.001)), "worst place"),
     ("cut", changed(("adversaries",), ["everybody, with any map"]), "listed adversaries"),
     ("noise", changed(("adversaries",), lambda all_of: all_of[:1]), "listed adversaries"),
     *((name, called("everybody, with any map"), "called by what they know") for name in METHODS),
@@ -179,15 +179,15 @@ TAMPERED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "change", "told"), TAMPERED)
+@pytest.mark.parametrize(("name", "change", "expected"), TAMPERED)
 def test_a_report_that_was_changed(
-    folder: Path, name: str, change: Callable[[Report], None], told: str
+    folder: Path, name: str, change: Callable[[Report], None], expected: str
 ) -> None:
     report = report_of(folder, name)
     assert all(promise.holds for promise in promises(report))
     tampered = copy.deepcopy(report)
     change(tampered)
-    assert told in " ".join(promise.what for promise in promises(tampered) if not promise.holds)
+    assert expected in " ".join(promise.what for promise in promises(tampered) if not promise.holds)
 
 
 def tampered(folder: Path, name: str, change: Callable[[Trace], Trace], out: Path) -> Path:
@@ -215,9 +215,9 @@ def as_recorded(trace: Trace) -> Trace:
 def with_nearer(trace: Trace) -> Trace:
     """With the recorded fixes of the middle of what was cut."""
     rows = np.sort(np.append(np.searchsorted(TRACE.times, trace.times), 220))
-    found = np.zeros(TRACE.times.size, dtype=np.bool_)
-    found[rows] = True
-    return TRACE.only(found)
+    near = np.zeros(TRACE.times.size, dtype=np.bool_)
+    near[rows] = True
+    return TRACE.only(near)
 
 
 def a_tenth_of_the_noise(trace: Trace) -> Trace:
@@ -243,29 +243,29 @@ FILES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "change", "told"), FILES)
+@pytest.mark.parametrize(("name", "change", "expected"), FILES)
 def test_a_release_that_was_changed(
-    folder: Path, name: str, change: Callable[[Trace], Trace], told: str, tmp_path: Path
+    folder: Path, name: str, change: Callable[[Trace], Trace], expected: str, tmp_path: Path
 ) -> None:
     out = tampered(folder, name, change, tmp_path / "other.gpx")
-    found = failed(folder / f"{name}.PRIVATE.json", folder / "ride.gpx", out)
-    assert told in " ".join(found)
+    failures = failed(folder / f"{name}.PRIVATE.json", folder / "ride.gpx", out)
+    assert expected in " ".join(failures)
 
 
 @pytest.fixture(scope="module")
 def two_parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Releases of a recording with two protected parts, the first of which is a stay."""
-    found = tmp_path_factory.mktemp("two")
-    source = written(found / "ride.gpx", TRACE)
+    folder = tmp_path_factory.mktemp("two")
+    source = written(folder / "ride.gpx", TRACE)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", os.fspath(found / "state"))
+        patch.setenv("XDG_STATE_HOME", os.fspath(folder / "state"))
         for name in METHODS:
-            report = found / f"{name}.PRIVATE.json"
+            report = folder / f"{name}.PRIVATE.json"
             words = ("--at", "start+1000s", "--mechanism", name, "--subject", name)
-            out = ("-o", found / f"{name}.gpx", "--private-report", report)
+            out = ("-o", folder / f"{name}.gpx", "--private-report", report)
             run("protect", source, *STAY, *words, "--activity", "ride", "--no-returns", *out)
-            assert len(report_of(found, name)["secrets"]) == 2
-    return found
+            assert len(report_of(folder, name)["secrets"]) == 2
+    return folder
 
 
 def dropped(number: int) -> Callable[[Report], None]:
@@ -300,9 +300,9 @@ CONSISTENT = [
 ]
 
 
-@pytest.mark.parametrize(("name", "change", "told"), CONSISTENT)
+@pytest.mark.parametrize(("name", "change", "expected"), CONSISTENT)
 def test_a_report_that_agrees_with_itself_and_not_with_the_files(
-    two_parts: Path, name: str, change: Callable[[Report], None], told: str, tmp_path: Path
+    two_parts: Path, name: str, change: Callable[[Report], None], expected: str, tmp_path: Path
 ) -> None:
     report = report_of(two_parts, name)
     words = (two_parts / "ride.gpx", two_parts / f"{name}.gpx")
@@ -311,9 +311,10 @@ def test_a_report_that_agrees_with_itself_and_not_with_the_files(
     path = tmp_path / "changed.PRIVATE.json"
     path.write_text(json.dumps(report))
     alone = [promise for promise in promises(report) if not promise.holds]
-    assert [one.what for one in alone if "worst" not in one.what and "circle" not in one.what] == []
-    of_files = set(failed(path, *words)) - {one.what for one in alone}
-    assert any(told in of_file for of_file in of_files)
+    named = {promise.what for promise in alone}
+    assert all("worst" in name or "circle" in name for name in named)
+    of_files = set(failed(path, *words)) - named
+    assert any(expected in of_file for of_file in of_files)
 
 
 PLACE = 'lat="46.1" lon="-33.2"'
@@ -366,12 +367,12 @@ def test_a_wrong_original(folder: Path, tmp_path: Path) -> None:
     report = report_of(folder, "cut")
     report["secrets"][0]["begin_ns"] = "soon"
     (tmp_path / "odd.PRIVATE.json").write_text(json.dumps(report))
-    found = failed(tmp_path / "odd.PRIVATE.json", folder / "ride.gpx", folder / "cut.gpx")
-    assert "whole" in " ".join(found)
+    failures = failed(tmp_path / "odd.PRIVATE.json", folder / "ride.gpx", folder / "cut.gpx")
+    assert "whole" in " ".join(failures)
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "expected"),
     [
         (b"no JSON", "must be JSON"),
         (b"[" * 100_000, "must be JSON"),
@@ -379,14 +380,14 @@ def test_a_wrong_original(folder: Path, tmp_path: Path) -> None:
         (b'{"private": false}', "must be the private one"),
     ],
 )
-def test_what_is_no_report(content: bytes, told: str, tmp_path: Path) -> None:
+def test_what_is_no_report(content: bytes, expected: str, tmp_path: Path) -> None:
     (tmp_path / "x.json").write_bytes(content)
-    assert told in str(run("verify", tmp_path / "x.json", status=1).exception)
+    assert expected in str(run("verify", tmp_path / "x.json", status=1).exception)
 
 
 def test_words_that_do_not_go_together(folder: Path) -> None:
-    found = run("verify", folder / "cut.PRIVATE.json", folder / "ride.gpx", status=2)
-    assert "RELEASED" in found.output
+    completed = run("verify", folder / "cut.PRIVATE.json", folder / "ride.gpx", status=2)
+    assert "RELEASED" in completed.output
 
 
 def test_what_a_report_says_is_printed_on_one_line(folder: Path, tmp_path: Path) -> None:

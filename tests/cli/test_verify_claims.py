@@ -53,15 +53,15 @@ OF_FILES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "change", "told"), OF_FILES)
+@pytest.mark.parametrize(("name", "change", "expected"), OF_FILES)
 def test_a_report_that_claims_what_the_files_refute(
-    folder: Path, name: str, change: Callable[[Report], None], told: str
+    folder: Path, name: str, change: Callable[[Report], None], expected: str
 ) -> None:
     """Draws differ: that a claim of 3 m for 2 m passes is 10 standard deviations away."""
     report = report_of(folder, name)
     change(report)
-    found = compared(report, load(folder / "ride.gpx")[0], read(folder / f"{name}.gpx"))
-    assert told in " ".join(one.what for one in found if not one.holds)
+    checks = compared(report, load(folder / "ride.gpx")[0], read(folder / f"{name}.gpx"))
+    assert expected in " ".join(promise.what for promise in checks if not promise.holds)
 
 
 @pytest.mark.parametrize("rounding", [0.05, 5.0])
@@ -100,7 +100,7 @@ def test_what_is_not_checked_is_listed(folder: Path, files: tuple[str, ...]) -> 
 
 
 @pytest.mark.parametrize(
-    ("told", "words"),
+    ("expected", "words"),
     [
         ("drive", ("--at", "end", "--activity", "drive", "--mechanism", "both")),
         ("ride", ("--at", "start", "--activity", "ride", "--mechanism", "cut", "--drop-times")),
@@ -108,14 +108,14 @@ def test_what_is_not_checked_is_listed(folder: Path, files: tuple[str, ...]) -> 
     ],
 )
 def test_true_releases_of_other_kinds(
-    told: str | None, words: tuple[str, ...], tmp_path: Path
+    expected: str | None, words: tuple[str, ...], tmp_path: Path
 ) -> None:
     source, report = written(tmp_path / "ride.gpx", TRACE), tmp_path / "x.PRIVATE.json"
     run("protect", source, *words, "-o", tmp_path / "x.gpx", "--private-report", report)
-    found = report_of(tmp_path, "x")
-    assert found["target"]["activity"] == told
+    changed = report_of(tmp_path, "x")
+    assert changed["target"]["activity"] == expected
     run("verify", report, source, tmp_path / "x.gpx")
-    if found["times"]["dropped"]:
-        found["times"]["dropped"] = False
-        report.write_text(json.dumps(found))
+    if changed["times"]["dropped"]:
+        changed["times"]["dropped"] = False
+        report.write_text(json.dumps(changed))
         assert "no times" in " ".join(failed(report, source, tmp_path / "x.gpx"))

@@ -71,18 +71,18 @@ def commands(of: click.Command = cli, name: str = "") -> Iterator[tuple[str, cli
 def cases(name: str, command: click.Command) -> Iterator[list[str]]:
     """A run for each wrong value of each parameter of a command."""
     options, arguments = BASES.get(name, ((), ()))
-    places = [one.name for one in command.params if one.param_type_name == "argument"]
-    for one in command.params:
-        is_file = isinstance(one.type, click.Path) or one.name in ("prior", "priors")
+    places = [each.name for each in command.params if each.param_type_name == "argument"]
+    for parameter in command.params:
+        is_file = isinstance(parameter.type, click.Path) or parameter.name in ("prior", "priors")
         for value in FILES if is_file else TEXTS:
-            words, rest = list(options), list(arguments)
-            if one.name in places:
-                rest[places.index(one.name)] = value
-            elif isinstance(one, click.Option) and one.is_flag:
-                words += [f"{one.opts[-1]}={value}"]
+            words, values = list(options), list(arguments)
+            if parameter.name in places:
+                values[places.index(parameter.name)] = value
+            elif isinstance(parameter, click.Option) and parameter.is_flag:
+                words += [f"{parameter.opts[-1]}={value}"]
             else:
-                words += [one.opts[-1], *[value] * one.nargs]
-            yield [*name.split(), *words, "--", *rest]
+                words += [parameter.opts[-1], *[value] * parameter.nargs]
+            yield [*name.split(), *words, "--", *values]
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setattr(module, "write", no_work)
     monkeypatch.setattr(figure2, "run", no_work)
     monkeypatch.setattr("trailveil.cli.demo.simulated_day", no_work)
-    monkeypatch.setattr("trailveil.ledger.places.place_noise", no_work)
+    monkeypatch.setattr("trailveil.release.places.place_noise", no_work)
     monkeypatch.setattr("trailveil.page.serving.serve", no_work)
     monkeypatch.setattr("trailveil.cli.batch._engine", no_work)
     monkeypatch.setattr("trailveil.cli.batch.find", found_here)
@@ -127,10 +127,10 @@ def no_work(*_: Any, **__: Any) -> None:
 def ended(words: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
     """The status of a run in this process, as the shell would have it."""
     monkeypatch.setattr(sys, "argv", ["trailveil", *words])
-    with pytest.raises(SystemExit) as found:
+    with pytest.raises(SystemExit) as end:
         main()
-    assert isinstance(found.value.code, int)
-    return found.value.code
+    assert isinstance(end.value.code, int)
+    return end.value.code
 
 
 @pytest.mark.slow
@@ -143,7 +143,7 @@ def test_wrong_arguments(
     capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    before = {one.name for one in here.iterdir()}
+    before = {path.name for path in here.iterdir()}
     source = (here / "ride.gpx").read_bytes()
     for words in sweep(list(cases(name, command)), short=40):
         began = time.monotonic()
@@ -159,16 +159,16 @@ def test_wrong_arguments(
             assert len(errors.splitlines()) == 1, (shown, errors)
         assert "48.13" not in errors, shown  # where the ride is
         assert "11.57" not in errors, shown
-        made = {one.name for one in here.iterdir()} - before
-        left = {one for one in made if (here / one).is_file()}
-        assert not any(one.startswith(".trailveil-") for one in left), shown
+        created = {path.name for path in here.iterdir()} - before
+        files = {name for name in created if (here / name).is_file()}
+        assert not any(name.startswith(".trailveil-") for name in files), shown
         if status:
-            assert left == set(), shown
-        for one in made:  # which the next run is not to meet
-            if one in left:
-                (here / one).unlink()
+            assert files == set(), shown
+        for entry in created:  # which the next run is not to meet
+            if entry in files:
+                (here / entry).unlink()
             else:
-                shutil.rmtree(here / one)
+                shutil.rmtree(here / entry)
         assert (here / "ride.gpx").read_bytes() == source, shown
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.oracles.exact import exact_sdp
 from trailveil.designer.designer import design
-from trailveil.designer.exact import exact_sdp
 from trailveil.errors import NumericalError
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import RBF, Matern32, White
@@ -79,8 +79,8 @@ def check_bounds(problem: Problem) -> None:
         oracle = exact_sdp(problem.prior, problem.secrets, bounds=bounds, tight=True, **options)
     except NumericalError:
         assume(False)  # the oracle says that it does not know
-    made, certificate = design(problem.prior, problem.secrets, bounds=bounds, **options)
-    reached = float(problem.cost @ made.variances)
+    mechanism, certificate = design(problem.prior, problem.secrets, bounds=bounds, **options)
+    reached = float(problem.cost @ mechanism.variances)
     assert reached >= oracle.value * (1 - BELOW) - 1e-6
     # Without the whole of it, losses of compound secrets are made equal in all directions.
     if WHOLE or all(secret.size == 1 for secret in problem.secrets):
@@ -97,8 +97,8 @@ def check_budget(problem: Problem, each: float) -> None:
         oracle = exact_sdp(problem.prior, problem.secrets, budget=budget, **options)
     except NumericalError:
         assume(False)
-    made, certificate = design(problem.prior, problem.secrets, budget=budget, **options)
-    assert float(problem.cost @ made.variances) <= budget * (1 + 1e-9)
+    mechanism, certificate = design(problem.prior, problem.secrets, budget=budget, **options)
+    assert float(problem.cost @ mechanism.variances) <= budget * (1 + 1e-9)
     reached = max(outcome.loss.largest for outcome in certificate.outcomes)
     assert oracle.value * (1 - BELOW) <= reached <= oracle.value * (1 + AGREES)
     if certificate.lower_bound is not None:

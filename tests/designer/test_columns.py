@@ -61,54 +61,57 @@ def test_the_symmetric_root_does_not_jump_where_eigenvalues_meet() -> None:
 def test_a_turned_factor_does_not_depend_on_the_factor_it_was_made_from(seed: int) -> None:
     factor, reference = normal(seed, 7, 3), normal(seed + 1, 7, 3)
     rotation = np.linalg.qr(normal(seed + 2, 3, 3))[0]
-    one = factor @ turn(factor, reference)
+    turned = factor @ turn(factor, reference)
     other = factor @ rotation @ turn(factor @ rotation, reference)
-    np.testing.assert_allclose(one @ one.T, factor @ factor.T, atol=1e-12)
+    np.testing.assert_allclose(turned @ turned.T, factor @ factor.T, atol=1e-12)
     size = np.linalg.svd(reference.T @ factor, compute_uv=False)
-    np.testing.assert_allclose(one, other, atol=1e-11 * size[0] / size[-1])
+    np.testing.assert_allclose(turned, other, atol=1e-11 * size[0] / size[-1])
 
 
 @given(st.integers(-(2**1100), 2**1100))
 def test_terms_hold_the_leading_954_bits(value: int) -> None:
     terms = columns._split(value)
-    left = abs(Fraction(value, 2**1024) - sum(map(Fraction, terms), Fraction(0)))
-    assert left <= Fraction(abs(value), 2**1024) / 2**953
+    remainder = abs(Fraction(value, 2**1024) - sum(map(Fraction, terms), Fraction(0)))
+    assert remainder <= Fraction(abs(value), 2**1024) / 2**953
     assert all(abs(a) >= abs(b) for a, b in pairwise(terms))
 
 
 def test_columns_of_the_prior_are_those_of_its_formula() -> None:
     chosen = np.zeros((9, 2))
     chosen[[1, 4, 5]] = normal(1, 3, 2)
-    found = exact(prior_columns(prior(), chosen))
+    computed = exact(prior_columns(prior(), chosen))
     with mpmath.workprec(1100):
         for entry in range(9 * 2):
             row, column = divmod(entry, 2)
-            wanted = mpmath.fsum(
+            expected = mpmath.fsum(
                 mpmath.exp(-(mpmath.mpf(row - at) ** 2) / (2 * mpmath.mpf(2.5) ** 2))
                 * mpmath.mpf(float(chosen[at, column]))
                 for at in range(9)
             )
-            value = mpmath.mpf(found[entry].numerator) / found[entry].denominator
-            assert abs(value - wanted) < mpmath.mpf(2) ** -940
+            value = mpmath.mpf(computed[entry].numerator) / computed[entry].denominator
+            assert abs(value - expected) < mpmath.mpf(2) ** -940
 
 
 def test_columns_can_be_combined_without_losing_digits() -> None:
     first, second = normal(2, 9, 2), normal(3, 9, 1)
-    parts = [written(prior().times, prior_columns(prior(), one)) for one in (first, second)]
+    parts = [
+        written(prior().times, prior_columns(prior(), coefficients))
+        for coefficients in (first, second)
+    ]
     mixed = normal(4, 3, 2)
-    found = combined_columns([*parts], mixed)
+    computed = combined_columns([*parts], mixed)
     # The same in exact rational arithmetic, from the terms of the parts.
     given_terms = [np.concatenate([part.factor[None], part.refinement]) for part in parts]
     numbers = [exact(terms) for terms in given_terms]
     for row in range(9):
         values = [*numbers[0][2 * row : 2 * row + 2], numbers[1][row]]
         for column in range(2):
-            wanted = sum(
+            expected = sum(
                 (v * Fraction(c) for v, c in zip(values, mixed[:, column], strict=True)),
                 Fraction(0),
             )
-            got = exact(found)[2 * row + column]
-            assert abs(got - wanted) < Fraction(1, 2**930)
+            got = exact(computed)[2 * row + column]
+            assert abs(got - expected) < Fraction(1, 2**930)
 
 
 def test_only_a_prior_that_undoes_rounding_needs_digits() -> None:
@@ -119,15 +122,15 @@ def test_only_a_prior_that_undoes_rounding_needs_digits() -> None:
 
 
 def test_spanned_noise_leaves_the_rows_of_its_own_columns_alone() -> None:
-    own = np.zeros((9, 1))
-    own[4] = 0.5
+    column = np.zeros((9, 1))
+    column[4] = 0.5
     for kernel in (RBF(2.5), RBF(2.5) + White(0.1)):
-        mechanism = spanned(prior(kernel=kernel), normal(5, 9, 1), own)
+        mechanism = spanned(prior(kernel=kernel), normal(5, 9, 1), column)
         assert (mechanism.refinement is None) == (kernel != RBF(2.5))
         np.testing.assert_allclose(mechanism.factor[4], [0.5, 0.0])
         others = np.arange(9) != 4
-        wanted = prior(kernel=kernel).covariance @ normal(5, 9, 1)
-        np.testing.assert_allclose(mechanism.factor[others, 1:], wanted[others], rtol=1e-12)
+        expected = prior(kernel=kernel).covariance @ normal(5, 9, 1)
+        np.testing.assert_allclose(mechanism.factor[others, 1:], expected[others], rtol=1e-12)
 
 
 def test_a_process_has_no_columns() -> None:

@@ -1,7 +1,6 @@
 """The paper's programs through the conic solver: equal to the closed form, degenerate as
 printed."""
 
-import sys
 from typing import Any
 
 import cvxpy
@@ -11,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import Sweep
-from trailveil.designer import conic
-from trailveil.designer.conic import (
+from tests.oracles import conic
+from tests.oracles.conic import (
     sdp_a_as_in_code,
     sdp_a_as_printed,
     sdp_b_conic,
 )
 from trailveil.designer.paper import sdp_a_noise
-from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable
+from trailveil.errors import InvalidValue, NumericalError, Refused
 from trailveil.gp.kernels import RBF, White
 from trailveil.privacy.prior import Prior
 
@@ -75,15 +74,15 @@ def test_as_printed_it_gets_all_when_the_rest_tells_less() -> None:
     of = prior(scale=0.5)
     a = of.covariance[3] / of.covariance[3, 3]
     assert np.sum(a**2) - 1 < 1
-    made = sdp_a_as_printed(of, [3], 0.5).mechanism
-    assert made.variances[3] == pytest.approx(0.5, rel=1e-6)
-    assert made.noise_trace == pytest.approx(0.5, rel=1e-6)
+    mechanism = sdp_a_as_printed(of, [3], 0.5).mechanism
+    assert mechanism.variances[3] == pytest.approx(0.5, rel=1e-6)
+    assert mechanism.noise_trace == pytest.approx(0.5, rel=1e-6)
 
 
 def test_as_printed_a_secret_of_every_fix_is_the_same() -> None:
     every = list(range(8))
-    made = sdp_a_as_printed(prior(), every, 0.8).mechanism
-    np.testing.assert_allclose(made.covariance(), 0.1 * np.eye(8), atol=1e-8)
+    mechanism = sdp_a_as_printed(prior(), every, 0.8).mechanism
+    np.testing.assert_allclose(mechanism.covariance(), 0.1 * np.eye(8), atol=1e-8)
 
 
 def test_sdp_b_of_nested_noises_is_the_largest() -> None:
@@ -120,15 +119,6 @@ def test_beta_must_be_that_of_the_noise(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(conic, "AGREEMENT", 1e-16)
     with pytest.raises(NumericalError, match="beta of the solver"):
         sdp_a_as_in_code(prior(), [3, 4], 0.5)
-
-
-@pytest.mark.parametrize("module", ["cvxpy", "clarabel"])
-def test_without_the_extra_the_command_that_installs_it_is_told(
-    module: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(Unavailable, match=r"pip install 'trailveil\[conic\]'"):
-        sdp_a_as_in_code(prior(), [3], 0.5)
 
 
 def test_bad_input_is_refused_before_any_solver() -> None:

@@ -22,8 +22,8 @@ def test_minutes_of_usual_speeds(speed: float, end: float, middle: float) -> Non
 
     Roots of s^2 2 tau (h - 2 tau tanh(h / 2 tau)) / sides = 316.2^2, found apart.
     """
-    found = [least_cut(Movement(speed, 60.0), LEFT, sides) / 60 for sides in (1, 2)]
-    assert found == pytest.approx([end, middle], abs=0.005)
+    minutes = [least_cut(Movement(speed, 60.0), LEFT, sides) / 60 for sides in (1, 2)]
+    assert minutes == pytest.approx([end, middle], abs=0.005)
 
 
 @pytest.mark.parametrize("sides", [1, 2])
@@ -31,9 +31,9 @@ def test_minutes_of_usual_speeds(speed: float, end: float, middle: float) -> Non
 @pytest.mark.parametrize("metres", [5.0, 48.0, 316.0])
 def test_it_is_the_least_whole_second(sides: int, speed: float, metres: float) -> None:
     floor = Movement(speed, 60.0)
-    found = least_cut(floor, metres**2, sides)
-    assert found == round(found)
-    assert floor.bridged(found - 1) / sides < metres**2 <= floor.bridged(found) / sides
+    seconds = least_cut(floor, metres**2, sides)
+    assert seconds == round(seconds)
+    assert floor.bridged(seconds - 1) / sides < metres**2 <= floor.bridged(seconds) / sides
 
 
 def test_a_cut_grows_with_metres_and_sides_and_falls_with_speed() -> None:
@@ -45,8 +45,8 @@ def test_a_cut_grows_with_metres_and_sides_and_falls_with_speed() -> None:
 
 
 def test_metres_and_speed_scale_together() -> None:
-    found = [least_cut(Movement(x, 60.0), (x * 200) ** 2, 2) for x in (1.0, 2.5, 10.0)]
-    assert found == [found[0]] * 3
+    cuts = [least_cut(Movement(x, 60.0), (x * 200) ** 2, 2) for x in (1.0, 2.5, 10.0)]
+    assert cuts == [cuts[0]] * 3
 
 
 def test_a_cut_of_more_than_a_day_is_refused_in_a_line() -> None:
@@ -82,10 +82,12 @@ def check_cut(seed: int) -> None:
             record.motion.velocity(*(t for t in (before[0], after[0]) if t in record.motion.index))
         )
         known = np.vstack([known, edges])
-        left = record.left(record.motion.position(0.0)[0], known, np.zeros(known.shape[0]))
-        assert left >= metres**2 * (1 - 1e-9)
+        posterior = record.posterior(
+            record.motion.position(0.0)[0], known, np.zeros(known.shape[0])
+        )
+        assert posterior >= metres**2 * (1 - 1e-9)
         if granted and half == 0:
-            assert left <= Movement(speed, 60.0).bridged(cut) / sides * (1 + 1e-9)
+            assert posterior <= Movement(speed, 60.0).bridged(cut) / sides * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -11,12 +11,12 @@ from benchmarks.design_table import ROWS, line, main, run, slope, ten
 
 @pytest.mark.slow
 def test_a_row_of_both() -> None:
-    found = run(0, "ours", 60.0, 6.0)
-    assert found["gap"] < 1e-6
-    assert 0 < found["first"] < 60
-    assert 0 < found["peak"] < 6 * 2**30
-    other = {**found, "noise": found["noise"] / 2}
-    cells = line(ROWS[0], found, other).split(" | ")
+    measured = run(0, "ours", 60.0, 6.0)
+    assert measured["gap"] < 1e-6
+    assert 0 < measured["first"] < 60
+    assert 0 < measured["peak"] < 6 * 2**30
+    other = {**measured, "noise": measured["noise"] / 2}
+    cells = line(ROWS[0], measured, other).split(" | ")
     assert cells[0] == "| one secret"
     assert cells[-2] == "+1e+00"
     assert cells[-1] == " |"
@@ -25,8 +25,8 @@ def test_a_row_of_both() -> None:
 @pytest.mark.parametrize(("again", "told"), [(0.01, "met"), (0.03, "missed"), (None, "missed")])
 def test_an_aim_is_met_or_missed(again: float | None, told: str) -> None:
     row = design_table.Row("x", 3, design_table.values(1), aim=0.02)
-    own = {"noise": 1.0, "gap": None, "first": 5.0, "again": again, "peak": 1}
-    assert line(row, own, {"why": "too large"}).endswith(f"| 20.0 ms: {told} |")
+    ours = {"noise": 1.0, "gap": None, "first": 5.0, "again": again, "peak": 1}
+    assert line(row, ours, {"why": "too large"}).endswith(f"| 20.0 ms: {told} |")
     assert line(row, {"why": "over 1 s"}, {"why": "too large"}).endswith("| 20.0 ms: missed |")
 
 
@@ -49,7 +49,7 @@ def test_a_refusal_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_slopes_and_adversaries() -> None:
     assert slope([(10, 1.0), (1_000, 100.0)]) == "1.00 from n = 10 to 1,000"
     assert slope([(10, 1.0)]).startswith("not known")
-    assert len({one.name for one in ten([(0.0, 1.0)])}) == 10
+    assert len({adversary.name for adversary in ten([(0.0, 1.0)])}) == 10
 
 
 def test_the_table_has_a_line_for_each_row(monkeypatch: pytest.MonkeyPatch) -> None:

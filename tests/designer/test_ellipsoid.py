@@ -126,12 +126,12 @@ def test_arbitrary_multipliers_prove_no_more_than_the_least(seed: int) -> None:
             for a, b in pairwise(ends)
         )
         least = 0.0
-        for one, u in zip(limits, forces / over**0.5, strict=True):
-            gram = one.free.T @ one.form @ one.free
-            w = one.fixed - one.free @ np.linalg.solve(
-                gram, one.free.T @ (u + one.form @ one.fixed)
+        for limit, u in zip(limits, forces / over**0.5, strict=True):
+            gram = limit.free.T @ limit.form @ limit.free
+            w = limit.fixed - limit.free @ np.linalg.solve(
+                gram, limit.free.T @ (u + limit.form @ limit.fixed)
             )
-            least += 2 * u @ w + w @ one.form @ w - one.bound
+            least += 2 * u @ w + w @ limit.form @ w - limit.bound
         assert least <= trace * (1 + 1e-9)
 
 

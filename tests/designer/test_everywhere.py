@@ -28,7 +28,9 @@ def test_every_loss_is_within_the_bound_and_one_is_near_it(bound: float) -> None
     everywhere = noise_everywhere(PERSON, EVERYBODY, bound)
     assert 0.9 * bound < everywhere.loss <= bound
     again = worst(PERSON, EVERYBODY, *taken_apart(everywhere.kernel))
-    assert [one.loss for one in again] == [one.loss for one in everywhere.worst]
+    assert [adversary.loss for adversary in again] == [
+        adversary.loss for adversary in everywhere.worst
+    ]
 
 
 def test_what_it_costs() -> None:
@@ -48,13 +50,13 @@ def test_no_other_noise_of_the_family_is_much_smaller() -> None:
     """1 / L is concave in the variances: a plane that touches it proves a least sum."""
     bound = 1e-5
     everywhere = noise_everywhere(PERSON, EVERYBODY, bound)
-    units, own = taken_apart(everywhere.kernel)
+    units, variances = taken_apart(everywhere.kernel)
     rng = np.random.default_rng(3)
     for _ in range(20):
-        other = own * np.exp(rng.normal(0, 0.7, own.size))
-        other *= 0.97 * own.sum() / other.sum()
+        other = variances * np.exp(rng.normal(0, 0.7, variances.size))
+        other *= 0.97 * variances.sum() / other.sum()
         kinds = left(PERSON, EVERYBODY, units, other[None], fine=False)
-        assert max(float(one.losses(1e10).max()) for one in kinds) > bound
+        assert max(float(kind.losses(1e10).max()) for kind in kinds) > bound
 
 
 def test_the_same_noise_is_found_again() -> None:
@@ -64,19 +66,19 @@ def test_the_same_noise_is_found_again() -> None:
 @pytest.mark.parametrize("bound", [1e-5, 1e-3])
 def test_design_meets_a_bound_for_every_value_of_a_prior_of_movement(bound: float) -> None:
     prior = Prior(KERNEL, np.cumsum(np.random.default_rng(5).uniform(0.5, 20.0, 60)))
-    made, certificate = design(prior, None, bounds=[bound])
+    mechanism, certificate = design(prior, None, bounds=[bound])
     assert max(outcome.loss.largest for outcome in certificate.outcomes) <= bound
     # No noise is below 1 / bound at any value.
     assert certificate.lower_bound == pytest.approx(60 / bound)
     assert certificate.gap is not None
     assert 0 <= certificate.gap < 0.02
-    assert made.noise_trace == pytest.approx(60 / bound, rel=0.02)
+    assert mechanism.noise_trace == pytest.approx(60 / bound, rel=0.02)
 
 
 def test_design_spends_a_budget_on_a_prior_of_movement() -> None:
     prior = Prior(KERNEL, np.arange(50.0) * 5)
-    made, certificate = design(prior, None, budget=50 * 300.0**2)
-    assert made.noise_trace == pytest.approx(50 * 300.0**2, rel=1e-12)
+    mechanism, certificate = design(prior, None, budget=50 * 300.0**2)
+    assert mechanism.noise_trace == pytest.approx(50 * 300.0**2, rel=1e-12)
     assert certificate.gap is not None
     assert 0 <= certificate.gap < 0.02
 

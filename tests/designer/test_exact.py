@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import Sweep
-from trailveil.designer import closed_form, exact
+from tests.oracles import exact
+from tests.oracles.exact import exact_block_sdp, exact_sdp
+from trailveil.designer import closed_form
 from trailveil.designer.block import exact_block
-from trailveil.designer.exact import exact_block_sdp, exact_sdp
 from trailveil.designer.paper import sdp_a
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.kernels import RBF, IntegratedOU, Periodic, White
@@ -131,7 +132,7 @@ def test_a_stay_and_a_level_of_100_km() -> None:
 def test_each_secret_has_its_own_bound() -> None:
     secrets, bounds = [recorded(1), recorded(5, 6)], [2.0, 6.0]
     optimum = exact_sdp(noisy(), secrets, bounds=bounds)
-    assert all(one <= bound for one, bound in zip(optimum.losses, bounds, strict=True))
+    assert all(loss <= bound for loss, bound in zip(optimum.losses, bounds, strict=True))
     assert optimum.losses[0] == pytest.approx(2.0, rel=1e-5)
     assert optimum.losses[1] == pytest.approx(6.0, rel=1e-5)
     ratio = exact_sdp(noisy(), secrets, bounds=bounds, budget=optimum.value)
@@ -142,9 +143,9 @@ def test_each_secret_has_its_own_bound() -> None:
 
 
 def test_the_block_structure_is_kept_where_secrets_overlap() -> None:
-    made = exact_block_sdp(noisy(), [[1, 2], [2, 5], [7]], budget=1.0).mechanism
-    gamma = made.covariance()
-    assert made.noise_trace == pytest.approx(1.0, rel=1e-9)
+    mechanism = exact_block_sdp(noisy(), [[1, 2], [2, 5], [7]], budget=1.0).mechanism
+    gamma = mechanism.covariance()
+    assert mechanism.noise_trace == pytest.approx(1.0, rel=1e-9)
     joined = [1, 2, 5]
     np.testing.assert_allclose(np.diagonal(gamma)[joined], gamma[1, 1], rtol=1e-9)
     assert gamma[7, 7] != pytest.approx(gamma[1, 1], rel=1e-3)
@@ -179,25 +180,25 @@ def test_one_cone_for_all_is_a_cone_for_each(monkeypatch: pytest.MonkeyPatch) ->
         exact_sdp(noisy(), secrets, budget=1.0, bounds=bounds).value,
     ]
     monkeypatch.setattr(exact, "_MANY", 100)
-    own = [
+    separate = [
         exact_sdp(noisy(), secrets, bounds=bounds).value,
         exact_sdp(noisy(), secrets, budget=1.0, bounds=bounds).value,
     ]
-    np.testing.assert_allclose(shared, own, rtol=1e-6)
+    np.testing.assert_allclose(shared, separate, rtol=1e-6)
 
 
 def test_without_measurement_noise_the_noise_keeps_the_solvers_word() -> None:
     of = Prior(RBF(3.0), np.arange(16.0))
-    for found in (
+    for optimum in (
         exact_sdp(of, [recorded(7), recorded(3, 4)], budget=1.0),
         exact_block_sdp(of, [[7], [3, 4]], budget=1.0),
     ):
-        assert found.mechanism.refinement is not None
-        assert max(found.losses) == pytest.approx(found.value, rel=1e-4)
+        assert optimum.mechanism.refinement is not None
+        assert max(optimum.losses) == pytest.approx(optimum.value, rel=1e-4)
 
 
 def test_the_noise_of_the_solver_must_keep_its_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    def twice(of: Prior, secrets: list[Secret], made: object) -> list[Loss]:
+    def twice(of: Prior, secrets: list[Secret], mechanism: object) -> list[Loss]:
         return [Loss(np.array([[10.0]]), 0.0)] * len(secrets)
 
     monkeypatch.setattr(exact, "losses", twice)

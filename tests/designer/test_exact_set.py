@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from trailveil.designer import closed_form, exact_set
-from trailveil.designer.exact import exact_sdp
-from trailveil.designer.exact_set import requirements
+from tests.oracles import exact_set
+from tests.oracles.exact import exact_sdp
+from tests.oracles.exact_set import requirements
+from trailveil.designer import closed_form
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Matern32, White
 from trailveil.privacy.adversary import PLAIN, Adversary, exposure, left
@@ -37,7 +38,7 @@ ADVERSARIES = [
     & Adversary.knows_path(4.0, 0.4),
     Adversary.believes("slower", Matern32(3.0) + White(0.2)),
 ]
-EACH = pytest.mark.parametrize("adversary", ADVERSARIES, ids=lambda one: one.name)
+EACH = pytest.mark.parametrize("adversary", ADVERSARIES, ids=lambda adversary: adversary.name)
 
 
 def prior(count: int = 9) -> Prior:
@@ -57,9 +58,9 @@ def test_every_exposure_to_the_noise_is_within_its_bound_and_one_is_at_it(
     )
     shares = []
     for secret, bound, loss in zip(SECRETS, bounds, optimum.losses, strict=True):
-        seen = exposure(of, secret, optimum.mechanism, adversary)
-        assert loss == pytest.approx(seen.loss, rel=1e-7)
-        shares.append((tight_bound([seen.learnt], 1.0) if tight else seen.loss) / bound)
+        exposed = exposure(of, secret, optimum.mechanism, adversary)
+        assert loss == pytest.approx(exposed.loss, rel=1e-7)
+        shares.append((tight_bound([exposed.learnt], 1.0) if tight else exposed.loss) / bound)
         if not tight:
             assert left(of, secret, optimum.mechanism, adversary, bound) >= 1 - 1e-9
     # With a tight bound, the largest eigenvalue and the largest sum(y) may be at two known places.
@@ -73,15 +74,17 @@ def test_a_budget_is_spent_on_the_worst_exposure(adversary: Adversary) -> None:
     both = list(dict.fromkeys([adversary, PLAIN]))
     optimum = exact_sdp(of, secrets, budget=4.0, weights=weights, adversaries=both, floor=0.1)
     assert float(weights @ optimum.mechanism.variances) == pytest.approx(4.0, rel=1e-9)
-    seen = [exposure(of, s, optimum.mechanism, one).loss for s in secrets for one in both]
-    assert max(seen) == pytest.approx(optimum.value, rel=1e-5)
+    losses_each = [exposure(of, s, optimum.mechanism, who).loss for s in secrets for who in both]
+    assert max(losses_each) == pytest.approx(optimum.value, rel=1e-5)
     back = exact_sdp(
         of, secrets, bounds=[optimum.value] * 3, weights=weights, adversaries=both, floor=0.1
     )
     assert back.value == pytest.approx(4.0, rel=1e-5)
 
 
-@pytest.mark.parametrize("secret", [one for one in SECRETS if one.size == 1], ids=lambda s: s.kind)
+@pytest.mark.parametrize(
+    "secret", [secret for secret in SECRETS if secret.size == 1], ids=lambda s: s.kind
+)
 @pytest.mark.parametrize("floor", [0.0, 0.02])
 def test_one_secret_and_one_adversary_are_the_closed_form(secret: Secret, floor: float) -> None:
     existing = replace(no_noise(prior().times), floor=floor)
@@ -152,8 +155,8 @@ def _least_with_shares(of: Prior, secret: Secret, bound: float) -> float:
         scaled = replace(secret, weights=np.diag(np.sqrt(y)) @ secret.weights)
         return exact_sdp(of, [scaled], bounds=[1.0]).value
 
-    found = minimize_scalar(least, bounds=(0.05, 0.95), method="bounded", options={"xatol": 1e-3})
-    return float(found.fun)
+    optimum = minimize_scalar(least, bounds=(0.05, 0.95), method="bounded", options={"xatol": 1e-3})
+    return float(optimum.fun)
 
 
 def test_the_tight_bound_of_compound_secrets_is_minimised_with_the_noise() -> None:
@@ -179,12 +182,12 @@ def test_a_level_of_3_km_and_bounds_far_apart() -> None:
         [1e-4, 1e-2, 1e-5],
     )
     optimum = exact_sdp(of, secrets, bounds=bounds, adversaries=adversaries)
-    seen = [
+    ratios = [
         exposure(of, secret, optimum.mechanism, adversary).loss / bound
         for secret, bound in zip(secrets, bounds, strict=True)
         for adversary in adversaries
     ]
-    assert max(seen) == pytest.approx(1.0, rel=1e-4)
+    assert max(ratios) == pytest.approx(1.0, rel=1e-4)
 
 
 def test_a_bound_that_is_met_gets_the_floor_alone() -> None:
@@ -195,25 +198,25 @@ def test_a_bound_that_is_met_gets_the_floor_alone() -> None:
 
 def test_the_noise_of_the_solver_must_keep_its_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact_set, "AGREEMENT", 1e-16)
-    wanted: list[dict[str, Any]] = [{"bounds": [1.0] * 6}, {"budget": 1.0}]
-    for options in wanted:
+    requests: list[dict[str, Any]] = [{"bounds": [1.0] * 6}, {"budget": 1.0}]
+    for options in requests:
         with pytest.raises(NumericalError, match="must be what it says"):
             exact_sdp(prior(), SECRETS, adversaries=ADVERSARIES[1:3], **options)
 
 
 def test_bad_input_is_refused() -> None:
-    one = [SECRETS[0]]
+    secret = [SECRETS[0]]
     cases: list[tuple[list[Secret], dict[str, Any]]] = [
         ([], {"budget": 1.0}),
-        (one, {}),
-        (one, {"bounds": [1.0, 1.0]}),
-        (one, {"bounds": [0.0]}),
-        (one, {"bounds": [1.0], "adversaries": []}),
-        (one, {"budget": 1.0, "tight": True}),
-        (one, {"budget": 0.9, "floor": 0.1}),
-        (one, {"bounds": [1.0], "floor": -1.0}),
-        (one, {"bounds": [1.0], "weights": np.zeros(9)}),
-        (one, {"bounds": [1.0], "weights": np.ones(8)}),
+        (secret, {}),
+        (secret, {"bounds": [1.0, 1.0]}),
+        (secret, {"bounds": [0.0]}),
+        (secret, {"bounds": [1.0], "adversaries": []}),
+        (secret, {"budget": 1.0, "tight": True}),
+        (secret, {"budget": 0.9, "floor": 0.1}),
+        (secret, {"bounds": [1.0], "floor": -1.0}),
+        (secret, {"bounds": [1.0], "weights": np.zeros(9)}),
+        (secret, {"bounds": [1.0], "weights": np.ones(8)}),
     ]
     for secrets, options in cases:
         with pytest.raises(InvalidValue):

@@ -44,7 +44,7 @@ class Case:
 
     record: Released
 
-    def left(self, secret: Rows, known: Rows | None = None, *, release: bool = True) -> float:
+    def posterior(self, secret: Rows, known: Rows | None = None, *, release: bool = True) -> float:
         """The variance of a place (size,) given rows that are known, and the release."""
         rows = [] if known is None else [known]
         rows += [self.record.release] if release else []
@@ -99,16 +99,16 @@ def test_adversaries_that_bind_are_left_with_little_more(
     noise = noise_of(smoothness, levels, sides)
     shares = []
     for away in (60.0, 75.0, 200.0):
-        found = case(fixes, noise, smoothness, FLAT * levels, -HALF - away, still=False)
-        secret = found.record.motion.position(0.0)[0]
-        known = np.vstack([found.inside(), found.place(-HALF - away)])
-        shares.append(found.left(secret, known) ** 0.5 / metres(place, sides, away))
+        release = case(fixes, noise, smoothness, FLAT * levels, -HALF - away, still=False)
+        secret = release.record.motion.position(0.0)[0]
+        known = np.vstack([release.inside(), release.place(-HALF - away)])
+        shares.append(release.posterior(secret, known) ** 0.5 / metres(place, sides, away))
     edges = (-HALF - PATH, HALF + PATH)[:sides]
-    found = case(fixes, noise, smoothness, 0.0, *edges, still=False)
-    secret = found.record.motion.position(0.0)[0]
-    known = np.vstack([found.inside(), found.path()])
+    release = case(fixes, noise, smoothness, 0.0, *edges, still=False)
+    secret = release.record.motion.position(0.0)[0]
+    known = np.vstack([release.inside(), release.path()])
     # Of the path, what is known before is less by what the window's own length tells.
-    shares.append(found.left(secret, known) ** 0.5 / metres(path, sides, None))
+    shares.append(release.posterior(secret, known) ** 0.5 / metres(path, sides, None))
     assert min(shares) > 1 - EXACT
     assert shares[-1] < 1.03
     assert min(shares[:-1]) < 1.03
@@ -125,26 +125,33 @@ def check_sampling(seed: int, smoothness: int, levels: int) -> None:
     for mean in (FLAT, STATED, 0.0) if levels else (0.0,):
         for still in (True, False):
             times = (HALF + away, -HALF - PATH, HALF + PATH, inside)
-            found = case(fixes, noise, smoothness, mean, *times, still=still)
-            motion = found.record.motion
+            release = case(fixes, noise, smoothness, mean, *times, still=still)
+            motion = release.record.motion
             secret = motion.position(inside)[0]
-            granted = [found.inside()] if still else []
+            granted = [release.inside()] if still else []
             # Of a path, the mean is known with it.
             known_mean = case(fixes, noise, smoothness, 0.0, *times, still=still)
-            for who, one, rows, at in (
-                (place, found, found.place(HALF + away), away),
+            for who, observed, rows, at in (
+                (place, release, release.place(HALF + away), away),
                 (path, known_mean, known_mean.path(), None),
             ):
                 least = metres(who, 2, at) * (1 - EXACT)
-                own = [one.inside()] if still else []
-                assert one.left(secret, np.vstack([*own, rows])) ** 0.5 >= least, (seed, mean)
-                known = np.vstack([one.inside(), rows])
-                gain = 1 / one.left(secret, known) - 1 / one.left(secret, known, release=False)
+                granted_rows = [observed.inside()] if still else []
+                assert (
+                    observed.posterior(secret, np.vstack([*granted_rows, rows])) ** 0.5 >= least
+                ), (seed, mean)
+                known = np.vstack([observed.inside(), rows])
+                gain = 1 / observed.posterior(secret, known) - 1 / observed.posterior(
+                    secret, known, release=False
+                )
                 assert gain <= BOUND * (1 + 1e-5), (seed, who.name, mean, still)
             # Nothing besides the prior: what is gained, in every law of the window.
             inner = np.vstack(granted) if granted else None
-            before = math.inf if mean == FLAT else found.left(secret, inner, release=False)
-            assert 1 / found.left(secret, inner) - 1 / before <= BOUND * (1 + 1e-5), (seed, mean)
+            before = math.inf if mean == FLAT else release.posterior(secret, inner, release=False)
+            assert 1 / release.posterior(secret, inner) - 1 / before <= BOUND * (1 + 1e-5), (
+                seed,
+                mean,
+            )
 
 
 @pytest.mark.parametrize("levels", [0, 1])
@@ -173,7 +180,7 @@ def test_a_window_that_is_longer_than_its_proof_is_not_covered(smoothness: int) 
     motion = Returning(fixes.tolist(), smoothness, STD, LENGTH, FLAT)
     before, after = np.maximum(-half - fixes, 0.0), np.maximum(fixes - half, 0.0)
     case = Case(Released(fixes, motion, noise.columns(before, after)))
-    assert 1 / case.left(motion.position(0.0)[0]) > 1.3 * BOUND
+    assert 1 / case.posterior(motion.position(0.0)[0]) > 1.3 * BOUND
     with pytest.raises(Refused, match=r"the prior must leave the place of 3333 min open") as no:
         window_noise(200_000.0, 2, who, BOUND)
     assert "\n" not in str(no.value)

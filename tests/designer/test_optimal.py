@@ -13,8 +13,8 @@ from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 
 from tests.conftest import Sweep
+from tests.oracles.exact import exact_sdp
 from trailveil.designer.designer import design
-from trailveil.designer.exact import exact_sdp
 from trailveil.designer.interior import (
     Constraint,
     Linear,
@@ -120,19 +120,19 @@ def test_any_secrets_agree_with_a_conic_solver(
     problem: tuple[Prior, list[Secret], list[float]],
 ) -> None:
     prior, secrets, bounds = problem
-    demands = [Demand(one, bound) for one, bound in zip(secrets, bounds, strict=True)]
-    found = solved(prior, demands, (PLAIN,))
-    assume(found.trace > 0)  # else nothing is needed, which the oracle cannot say
+    demands = [Demand(secret, bound) for secret, bound in zip(secrets, bounds, strict=True)]
+    solution = solved(prior, demands, (PLAIN,))
+    assume(solution.trace > 0)  # else nothing is needed, which the oracle cannot say
     try:
         oracle = exact_sdp(prior, secrets, bounds=bounds, tight=True)
     except NumericalError:
         reject()  # the conic solver itself is not sure of its answer
     trace = oracle.mechanism.noise_trace
-    assert found.trace == pytest.approx(trace, rel=AGREES)
+    assert solution.trace == pytest.approx(trace, rel=AGREES)
     # The bound is proved: it is above no feasible trace, the oracle's included (good to 1e-5).
-    assert found.least <= found.trace * (1 + 1e-9)
-    assert found.least <= trace * (1 + BELOW)
-    assert found.gap <= 1e-3
+    assert solution.least <= solution.trace * (1 + 1e-9)
+    assert solution.least <= trace * (1 + BELOW)
+    assert solution.gap <= 1e-3
 
 
 @settings(max_examples=10)
@@ -142,10 +142,10 @@ def test_what_design_returns_meets_every_bound(
 ) -> None:
     prior, secrets, bounds = problem
     mechanism, certificate = design(prior, secrets, bounds=bounds)
-    for one, bound in zip(certificate.outcomes, bounds, strict=True):
-        assert one.effective <= bound
+    for judged, bound in zip(certificate.outcomes, bounds, strict=True):
+        assert judged.effective <= bound
     again = losses(prior, secrets, mechanism)
-    assert [one.largest for one in again] == [
+    assert [loss.largest for loss in again] == [
         outcome.loss.largest for outcome in certificate.outcomes
     ]
 
@@ -162,10 +162,10 @@ def test_a_bound_of_a_compound_secret_is_tight_at_its_optimum() -> None:
 def test_many_neighbours_need_few_directions() -> None:
     prior = Prior(RBF(6.0) + White(0.1), np.arange(40.0))
     demands = [Demand(Secret.at(float(i), recorded=True), 8.0) for i in range(20, 30)]
-    found = solved(prior, demands, (PLAIN,))
-    spectrum = np.linalg.svd(found.factor, compute_uv=False) ** 2
-    assert np.count_nonzero(spectrum > 1e-3 * found.trace) < len(demands) / 2
-    assert found.gap <= 1e-3
+    solution = solved(prior, demands, (PLAIN,))
+    spectrum = np.linalg.svd(solution.factor, compute_uv=False) ** 2
+    assert np.count_nonzero(spectrum > 1e-3 * solution.trace) < len(demands) / 2
+    assert solution.gap <= 1e-3
 
 
 def test_one_place_that_an_adversary_may_know_as_in_the_design_document() -> None:
@@ -183,8 +183,8 @@ def test_one_place_that_an_adversary_may_know_as_in_the_design_document() -> Non
     assert certificate.gap < 1e-4
     (outcome,) = certificate.outcomes
     assert outcome.effective <= 1e-5
-    for one in outcome.exposures:
-        assert one.after >= one.required(1e-5)
+    for exposed in outcome.exposures:
+        assert exposed.after >= exposed.required(1e-5)
     plain, _ = design(prior, [Secret.at(times[300])], bounds=[1e-5])
     known = exposure(prior, Secret.at(times[300]), plain, Adversary.knows_point())
     assert known.after < 0.1 * known.required(1e-5)
@@ -206,8 +206,8 @@ def test_a_stay_goes_with_other_secrets() -> None:
     prior = Prior(Matern32(3.0) + White(0.1), np.arange(9.0))
     secrets = [Secret.stay(1.0, 4.0), Secret.at(7.0)]
     both, certificate = design(prior, secrets, bounds=[2.0, 3.0])
-    for secret, bound, one in zip(secrets, (2.0, 3.0), certificate.outcomes, strict=True):
-        assert one.effective <= bound
+    for secret, bound, outcome in zip(secrets, (2.0, 3.0), certificate.outcomes, strict=True):
+        assert outcome.effective <= bound
         alone, _ = design(prior, [secret], bounds=[bound])
         assert alone.noise_trace <= both.noise_trace
 
@@ -227,9 +227,9 @@ def test_what_is_withheld_needs_no_noise() -> None:
     prior = Prior(Matern32(3.0) + White(0.1), np.arange(9.0))
     withheld = np.isin(np.arange(9), [4, 5])
     bare, _ = design(prior, [Secret.at(4.0)], bounds=[3.0])
-    made, certificate = design(prior, [Secret.at(4.0)], bounds=[3.0], withheld=withheld)
-    assert made.noise_trace < bare.noise_trace
-    assert not np.any(made.variances[withheld])
+    mechanism, certificate = design(prior, [Secret.at(4.0)], bounds=[3.0], withheld=withheld)
+    assert mechanism.noise_trace < bare.noise_trace
+    assert not np.any(mechanism.variances[withheld])
     assert certificate.outcomes[0].effective <= 3.0
 
 
@@ -237,8 +237,8 @@ def test_derivatives_are_those_of_the_barrier() -> None:
     generator = np.random.default_rng(7)
     problem, noise = _random_problem(generator)
     t, z = 3.0, np.array([1.5, 2.5])
-    found = _derivatives(problem, _evaluate(problem, noise, z), t)
-    hessian = found.hessian + found.binding.T @ found.binding
+    slopes = _derivatives(problem, _evaluate(problem, noise, z), t)
+    hessian = slopes.hessian + slopes.binding.T @ slopes.binding
     rows, columns, _ = triangle(noise.shape[0])
     direction = generator.normal(size=rows.size + z.size)
     step = np.zeros_like(noise)
@@ -251,7 +251,7 @@ def test_derivatives_are_those_of_the_barrier() -> None:
     h = 1e-4  # the fourth-order error of the first and the rounding of the second are below 1e-5
     slope = (barrier(h) - barrier(-h)) / (2 * h)
     bend = (barrier(h) - 2 * barrier(0.0) + barrier(-h)) / h**2
-    assert found.gradient @ direction == pytest.approx(slope, rel=1e-5)
+    assert slopes.gradient @ direction == pytest.approx(slope, rel=1e-5)
     assert direction @ hessian @ direction == pytest.approx(bend, rel=1e-4)
 
 

@@ -49,8 +49,8 @@ def seen(covariance: FloatArray, sdp_a: SdpA, gamma: FloatArray) -> FloatArray:
     conditional[np.ix_(u, u)] = covariance[np.ix_(u, u)] - a @ covariance[np.ix_(at, u)]
     tall = np.zeros((len(covariance), len(at)))
     tall[at], tall[u] = np.eye(len(at)), a
-    left = np.linalg.inv(tall.T @ tall) @ tall.T
-    return np.asarray(left @ (conditional + gamma) @ left.T)
+    inverse = np.linalg.inv(tall.T @ tall) @ tall.T
+    return np.asarray(inverse @ (conditional + gamma) @ inverse.T)
 
 
 def full(sdp_a: SdpA) -> FloatArray:
@@ -69,14 +69,14 @@ def test_a_single_index_has_the_simple_form() -> None:
     sdp_a = sdp_a_noise(sigma, [5], 0.7)
     a = np.delete(sigma[:, 5], 5) / sigma[5, 5]
     variance = 0.7 / (1 + a @ a)
-    wanted = np.zeros((12, 12))
+    expected = np.zeros((12, 12))
     others = np.arange(12) != 5
-    wanted[5, 5], wanted[np.ix_(others, others)] = variance, variance * np.outer(a, a)
-    np.testing.assert_allclose(sdp_a.covariance, wanted, atol=1e-15)
+    expected[5, 5], expected[np.ix_(others, others)] = variance, variance * np.outer(a, a)
+    np.testing.assert_allclose(sdp_a.covariance, expected, atol=1e-15)
     assert sdp_a.secret_variance == pytest.approx(variance)
     # Whatever the factor: with one index there is nothing to trade.
     np.testing.assert_allclose(
-        sdp_a_noise(sigma, [5], 0.7, factor=1e4).covariance, wanted, atol=1e-12
+        sdp_a_noise(sigma, [5], 0.7, factor=1e4).covariance, expected, atol=1e-12
     )
 
 
@@ -86,8 +86,8 @@ def test_losses_are_those_of_the_reference(shared: Path, sweep: Sweep) -> None:
     for case in sweep([case for case in cases if "loss_sdp_a" in case], short=3):
         of = prior(kernel_of(case["kernel"], case["length_scale"]), case["points"])
         mechanism = sdp_a(of, case["secret"], case["noise_trace"])
-        found = loss_matrix(of, recorded(of, case["secret"]), mechanism).largest
-        assert found == pytest.approx(case["loss_sdp_a"], rel=1e-9)
+        loss = loss_matrix(of, recorded(of, case["secret"]), mechanism).largest
+        assert loss == pytest.approx(case["loss_sdp_a"], rel=1e-9)
         assert mechanism.noise_trace == pytest.approx(case["noise_trace"], rel=1e-12)
 
 
@@ -150,13 +150,13 @@ def test_units_and_the_order_of_fixes_do_not_matter(
     secret: list[int], budget: float, unit: float, seed: int
 ) -> None:
     sigma = noisy().covariance
-    made = sdp_a_noise(sigma, secret, budget).covariance
+    covariance = sdp_a_noise(sigma, secret, budget).covariance
     other = sdp_a_noise(unit**2 * sigma, secret, unit**2 * budget).covariance
-    np.testing.assert_allclose(other, unit**2 * made, atol=1e-6 * unit**2 * budget)
+    np.testing.assert_allclose(other, unit**2 * covariance, atol=1e-6 * unit**2 * budget)
     order = np.random.default_rng(seed).permutation(12)
     place = np.argsort(order)
     moved = sdp_a_noise(sigma[np.ix_(order, order)], place[secret], budget).covariance
-    np.testing.assert_allclose(moved, made[np.ix_(order, order)], atol=1e-6 * budget)
+    np.testing.assert_allclose(moved, covariance[np.ix_(order, order)], atol=1e-6 * budget)
 
 
 def test_a_secret_of_every_fix_gets_white_noise() -> None:
@@ -168,8 +168,8 @@ def test_a_secret_of_every_fix_gets_white_noise() -> None:
 def test_the_optimum_is_never_worse(index: int, budget: float, scale: float) -> None:
     of = noisy(scale)
     secret = recorded(of, [index])
-    found = loss_matrix(of, secret, sdp_a(of, [index], budget)).largest
-    assert least_possible_loss(of, secret, budget) <= found * (1 + 1e-9)
+    loss = loss_matrix(of, secret, sdp_a(of, [index], budget)).largest
+    assert least_possible_loss(of, secret, budget) <= loss * (1 + 1e-9)
 
 
 @pytest.mark.slow
@@ -198,19 +198,19 @@ def test_multiple_secrets_keep_every_promise_within_the_budget(
     secrets: list[list[int]], factor: float, exactly: bool
 ) -> None:
     of = noisy()
-    found = multiple_secrets(of, secrets, 0.6, factor=factor, exactly=exactly)
-    assert len(found.parts) == len(secrets)
-    assert found.cover.trace <= 0.6 * (1 + 1e-9)
-    assert found.cover.gap <= 1e-5
+    several = multiple_secrets(of, secrets, 0.6, factor=factor, exactly=exactly)
+    assert len(several.parts) == len(secrets)
+    assert several.cover.trace <= 0.6 * (1 + 1e-9)
+    assert several.cover.gap <= 1e-5
     if exactly:
-        assert found.mechanism.noise_trace == pytest.approx(0.6, rel=1e-12)
+        assert several.mechanism.noise_trace == pytest.approx(0.6, rel=1e-12)
     else:
-        assert found.mechanism.noise_trace <= 0.6 * (1 + 1e-9)
+        assert several.mechanism.noise_trace <= 0.6 * (1 + 1e-9)
     # More noise in the semidefinite order is more private: for every secret, in all directions.
-    for secret, part in zip(secrets, found.parts, strict=True):
+    for secret, part in zip(secrets, several.parts, strict=True):
         alone = sdp_a(of, secret, 0.6 / len(secrets), factor=factor)
         np.testing.assert_allclose(alone.covariance(), part.covariance, atol=1e-15)
-        after = loss_matrix(of, recorded(of, secret), found.mechanism).matrix
+        after = loss_matrix(of, recorded(of, secret), several.mechanism).matrix
         before = loss_matrix(of, recorded(of, secret), alone).matrix
         assert np.linalg.eigvalsh(before - after)[0] >= -1e-8 * np.abs(before).max()
 
@@ -219,11 +219,11 @@ def test_multiple_secrets_keep_every_promise_within_the_budget(
 @pytest.mark.parametrize("secrets", [[[24], [25], [26]], [[10, 11], [24], [30, 40]]])
 def test_that_holds_without_measurement_noise(secrets: list[list[int]]) -> None:
     of = prior(RBF(4.0), 50)
-    found = multiple_secrets(of, secrets, 1.0, factor=1000.0, exactly=True)
-    assert found.mechanism.refinement is not None
-    assert found.mechanism.noise_trace == pytest.approx(1.0, rel=1e-12)
-    after = losses(of, [recorded(of, secret) for secret in secrets], found.mechanism)
-    for part, loss in zip(found.parts, after, strict=True):
+    several = multiple_secrets(of, secrets, 1.0, factor=1000.0, exactly=True)
+    assert several.mechanism.refinement is not None
+    assert several.mechanism.noise_trace == pytest.approx(1.0, rel=1e-12)
+    after = losses(of, [recorded(of, secret) for secret in secrets], several.mechanism)
+    for part, loss in zip(several.parts, after, strict=True):
         direct = 1 / part.secret_variance
         inferential = 1 / np.linalg.eigvalsh(part.spread)[0]
         assert loss.largest <= (direct + inferential) * (1 + 1e-9)
@@ -231,19 +231,19 @@ def test_that_holds_without_measurement_noise(secrets: list[list[int]]) -> None:
 
 def test_noise_on_every_fix_is_seen_to_have_a_floor() -> None:
     of = prior(RBF(4.0), 30)
-    found = multiple_secrets(of, [[i] for i in range(30)], 0.6)
-    assert found.mechanism.refinement is None
-    assert found.mechanism.floor > 0
-    np.testing.assert_allclose(found.mechanism.covariance(), found.cover.covariance, atol=1e-12)
+    several = multiple_secrets(of, [[i] for i in range(30)], 0.6)
+    assert several.mechanism.refinement is None
+    assert several.mechanism.floor > 0
+    np.testing.assert_allclose(several.mechanism.covariance(), several.cover.covariance, atol=1e-12)
     assert (
-        loss_matrix(of, recorded(of, [15]), found.mechanism).slack > 0
+        loss_matrix(of, recorded(of, [15]), several.mechanism).slack > 0
     )  # double precision is enough
 
 
 def test_one_secret_alone_is_sdp_a() -> None:
     of = noisy()
-    one = multiple_secrets(of, [[3, 4]], 0.6).mechanism.covariance()
-    np.testing.assert_allclose(one, sdp_a(of, [3, 4], 0.6).covariance(), atol=1e-15)
+    covariance = multiple_secrets(of, [[3, 4]], 0.6).mechanism.covariance()
+    np.testing.assert_allclose(covariance, sdp_a(of, [3, 4], 0.6).covariance(), atol=1e-15)
 
 
 # --- The figure, as published --------------------------------------------------------------------
@@ -258,14 +258,14 @@ PANELS = {
 
 def rows(shared: Path, panel: str) -> list[dict[str, float]]:
     figure = json.loads((shared / "reference" / "figure2.json").read_text())
-    found: list[dict[str, float]] = figure["panels"][panel]
-    return found
+    panel_rows: list[dict[str, float]] = figure["panels"][panel]
+    return panel_rows
 
 
 def interval(sigma: FloatArray, noise: FloatArray, indices: Sequence[int]) -> float:
     """2 sigma of the least uncertain direction."""
-    left = posterior_as_published(sigma, noise, indices, jitter=JITTER)
-    return float(2 * np.sqrt(np.linalg.eigvalsh(left)[0]))
+    posterior = posterior_as_published(sigma, noise, indices, jitter=JITTER)
+    return float(2 * np.sqrt(np.linalg.eigvalsh(posterior)[0]))
 
 
 def published(panel: str, scale: float) -> tuple[Prior, float]:
@@ -279,8 +279,8 @@ def published(panel: str, scale: float) -> tuple[Prior, float]:
 def test_panels_of_one_secret_are_the_authors(shared: Path, sweep: Sweep, panel: str) -> None:
     _, count, secret, _ = PANELS[panel]
     for row in sweep(rows(shared, panel)):
-        of, found = published(panel, row["l_eff"])
-        assert found == pytest.approx(row["sdp"], rel=1e-6)
+        of, width = published(panel, row["l_eff"])
+        assert width == pytest.approx(row["sdp"], rel=1e-6)
         uniform = interval(of.covariance, 0.02 * np.eye(count), secret)
         assert uniform == pytest.approx(row["uniform"], rel=1e-6)
         alone = np.zeros((count, count))
@@ -310,13 +310,13 @@ def test_panels_of_all_secrets_are_the_authors(
     for row in sweep(rows(shared, panel), short=3):
         of = prior(kernel_of(kernel, row["l_eff"]), count)
         each = [[i] for i in range(count)]
-        found = multiple_secrets(of, each, 0.02 * count * count, factor=10_000.0)
-        assert found.cover.trace == pytest.approx(row["noise_trace"], rel=1e-4)
+        several = multiple_secrets(of, each, 0.02 * count * count, factor=10_000.0)
+        assert several.cover.trace == pytest.approx(row["noise_trace"], rel=1e-4)
         every = list(range(count))
-        left = posterior_as_published(
-            of.covariance, found.mechanism.covariance(), every, jitter=JITTER
+        posterior = posterior_as_published(
+            of.covariance, several.mechanism.covariance(), every, jitter=JITTER
         )
-        mean = 2 * np.sqrt(np.mean(np.diagonal(left)))
+        mean = 2 * np.sqrt(np.mean(np.diagonal(posterior)))
         assert mean == pytest.approx(row["sdp"], rel=1e-4)
 
 
@@ -336,9 +336,9 @@ def test_panels_of_all_secrets_are_the_authors(
     ],
 )
 def test_a_bad_secret_is_refused(indices: list[int], message: str) -> None:
-    with pytest.raises(InvalidValue, match=message) as found:
+    with pytest.raises(InvalidValue, match=message) as caught:
         sdp_a(noisy(), indices, 1.0)
-    assert "\n" not in str(found.value)
+    assert "\n" not in str(caught.value)
     with pytest.raises(InvalidValue, match=message):
         multiple_secrets(noisy(), [[3], indices], 1.0)
 

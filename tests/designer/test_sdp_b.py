@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import svd
 
+from tests.oracles.conic import sdp_b_conic
 from trailveil.designer import sdp_b as module
 from trailveil.designer.columns import symmetric_root
-from trailveil.designer.conic import sdp_b_conic
 from trailveil.designer.sdp_b import FEASIBILITY, LARGEST_GAP, Cover, cover, cover_mechanisms, sdp_b
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.gaussian import FloatArray
@@ -33,7 +33,7 @@ def factors(seed: int, size: int, count: int) -> list[FloatArray]:
 
 def shortfall(covariance: FloatArray, given: Sequence[FloatArray]) -> float:
     """How far Y falls below any of the noises, relative to its largest eigenvalue."""
-    lowest = min(np.linalg.eigvalsh(covariance - one @ one.T)[0] for one in given)
+    lowest = min(np.linalg.eigvalsh(covariance - root @ root.T)[0] for root in given)
     return max(0.0, -float(lowest)) / float(np.linalg.norm(covariance, 2))
 
 
@@ -43,33 +43,33 @@ PROBLEM = (st.integers(0, 10_000), st.integers(1, 8), st.integers(1, 6))
 @given(*PROBLEM)
 def test_covers_all_at_no_more_than_the_sum(seed: int, size: int, count: int) -> None:
     parts = factors(seed, size, count)
-    found = cover(parts)
+    covering = cover(parts)
     traces = [float(np.sum(part**2)) for part in parts]
-    assert shortfall(found.covariance, parts) <= FEASIBILITY
-    assert 0 <= found.gap <= LARGEST_GAP
-    assert found.least_trace <= found.trace * (1 + 1e-13)
-    assert max(traces) * (1 - 1e-12) <= found.trace <= sum(traces) * (1 + 1e-12)
-    np.testing.assert_allclose(found.covariance, found.factor @ found.factor.T)
+    assert shortfall(covering.covariance, parts) <= FEASIBILITY
+    assert 0 <= covering.gap <= LARGEST_GAP
+    assert covering.least_trace <= covering.trace * (1 + 1e-13)
+    assert max(traces) * (1 - 1e-12) <= covering.trace <= sum(traces) * (1 + 1e-12)
+    np.testing.assert_allclose(covering.covariance, covering.factor @ covering.factor.T)
 
 
 @settings(max_examples=20)
 @given(st.integers(0, 10_000), st.integers(1, 5), st.integers(1, 4))
 def test_covers_exactly_where_asked(seed: int, size: int, count: int) -> None:
     parts = factors(seed, size, count)
-    found = cover(parts, exactly=True)
-    assert found.coefficients is not None
+    covering = cover(parts, exactly=True)
+    assert covering.coefficients is not None
     # C C^T at least each block identity, in 60 digits: then Y covers, however G was rounded.
     with mpmath.workdps(60):
-        inverse = np.array((mpmath.matrix(found.coefficients.tolist()) ** -1).tolist(), float)
+        inverse = np.array((mpmath.matrix(covering.coefficients.tolist()) ** -1).tolist(), float)
     start = 0
     for part in parts:
         block = inverse[:, start : start + part.shape[1]]
         assert np.linalg.norm(block, 2) <= 1
         start += part.shape[1]
     columns = np.concatenate(parts, axis=1)
-    scale = float(np.abs(columns).max()) * float(np.abs(found.coefficients).max())
-    np.testing.assert_allclose(columns @ found.coefficients, found.factor, atol=1e-12 * scale)
-    assert found.trace <= cover(parts).trace * (1 + LARGEST_GAP)
+    scale = float(np.abs(columns).max()) * float(np.abs(covering.coefficients).max())
+    np.testing.assert_allclose(columns @ covering.coefficients, covering.factor, atol=1e-12 * scale)
+    assert covering.trace <= cover(parts).trace * (1 + LARGEST_GAP)
 
 
 @pytest.mark.slow
@@ -111,30 +111,30 @@ def test_the_cover_is_written_the_same_way_by_another_library(
     before = [cover(parts).factor, cover(thin).factor, cover(thin, exactly=True).factor]
 
     def flipped(matrix: FloatArray, **options: Any) -> Any:
-        found: Any = svd(matrix, **options)
+        factors: Any = svd(matrix, **options)
         if not options.get("compute_uv", True):
-            return found
-        signs = np.where(np.arange(len(found[1])) % 2 == 0, 1.0, -1.0)
-        right = found[2].copy()
+            return factors
+        signs = np.where(np.arange(len(factors[1])) % 2 == 0, 1.0, -1.0)
+        right = factors[2].copy()
         right[: len(signs)] *= signs[:, None]
-        return found[0] * signs, found[1], right
+        return factors[0] * signs, factors[1], right
 
     monkeypatch.setattr(module, "svd", flipped)
     after = [cover(parts).factor, cover(thin).factor, cover(thin, exactly=True).factor]
-    for one, other in zip(before, after, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-6)
+    for first, other in zip(before, after, strict=True):
+        np.testing.assert_allclose(first, other, atol=1e-6)
 
 
 def test_mechanisms_keep_floors_and_digits() -> None:
     times = np.arange(5.0)
     given_one = Mechanism(times, np.ones((5, 1)), floor=0.25)
     other = Mechanism(times, np.eye(5)[:, :2])
-    made, found = cover_mechanisms([given_one, other])
-    assert made.noise_trace == pytest.approx(found.trace, rel=1e-12)
-    assert made.floor > 0.2  # independent noise is kept apart, where it can be seen
-    np.testing.assert_allclose(made.covariance(), found.covariance, atol=1e-12)
-    for one in (given_one, other):
-        assert shortfall(made.covariance(), [symmetric_root(one.covariance())]) <= 1e-12
+    noise, covering = cover_mechanisms([given_one, other])
+    assert noise.noise_trace == pytest.approx(covering.trace, rel=1e-12)
+    assert noise.floor > 0.2  # independent noise is kept apart, where it can be seen
+    np.testing.assert_allclose(noise.covariance(), covering.covariance, atol=1e-12)
+    for part in (given_one, other):
+        assert shortfall(noise.covariance(), [symmetric_root(part.covariance())]) <= 1e-12
     finer = Mechanism(times, np.eye(5)[:, :1], refinement=np.full((1, 5, 1), 1e-20))
     exactly, proof = cover_mechanisms([given_one, finer], trace=20.0)
     assert exactly.refinement is not None

@@ -32,19 +32,19 @@ def test_they_add_up_to_one_and_are_nothing_outside(
 
 @pytest.mark.parametrize("fading", ENDS)
 def test_at_an_end_where_they_fade_they_are_zero_and_flat(fading: tuple[bool, bool]) -> None:
-    made = splines(REACH, [SPAN], LAG, fading=fading)
+    faded = splines(REACH, [SPAN], LAG, fading=fading)
     everything = splines(REACH, [SPAN], LAG)
-    assert made.at(TIMES).shape[1] == everything.at(TIMES).shape[1] - 2 * sum(fading)
+    assert faded.at(TIMES).shape[1] == everything.at(TIMES).shape[1] - 2 * sum(fading)
     step = 1e-3
     for end, inwards, fades in zip(REACH, (1.0, -1.0), fading, strict=True):
-        values = made.at(np.array([end, end + inwards * step, end + 2 * inwards * step]))
+        values = faded.at(np.array([end, end + inwards * step, end + 2 * inwards * step]))
         if not fades:
             assert values[0].sum() == pytest.approx(1.0)
             continue
         assert np.all(values[0] == 0.0)
         # Of a cubic with neither value nor slope: its second derivative, at most 6 / (gap between
         # the first knots)^2, times step^2 / 2, and twice that for the third derivative.
-        knots = np.unique(made.knots)
+        knots = np.unique(faded.knots)
         gap = min(np.diff(knots)[0], np.diff(knots)[-1])
         assert np.all(values[1] <= 6 * (step / gap) ** 2)
         assert values[1].max() > 0.0
@@ -54,13 +54,13 @@ def test_at_an_end_where_they_fade_they_are_zero_and_flat(fading: tuple[bool, bo
 
 @pytest.mark.parametrize("fading", ENDS)
 def test_away_from_the_ends_fading_changes_nothing(fading: tuple[bool, bool]) -> None:
-    made = splines(REACH, [SPAN], LAG, fading=fading)
-    knots = np.unique(made.knots)
+    faded = splines(REACH, [SPAN], LAG, fading=fading)
+    knots = np.unique(faded.knots)
     low = knots[2] if fading[0] else knots[0]
     high = knots[-3] if fading[1] else knots[-1]
     away = TIMES[np.clip(TIMES, low, high) == TIMES]
     assert away.size > 3000
-    assert made.at(away).sum(axis=1) == pytest.approx(1.0, abs=1e-12)
+    assert faded.at(away).sum(axis=1) == pytest.approx(1.0, abs=1e-12)
 
 
 def test_knots_are_dense_at_the_edges_of_what_is_secret() -> None:
@@ -79,14 +79,14 @@ def test_knots_are_dense_at_the_edges_of_what_is_secret() -> None:
 
 
 def test_at_the_edge_of_a_stay_they_are_continuous_and_no_more() -> None:
-    made = splines(REACH, [SPAN], LAG)
+    bumps = splines(REACH, [SPAN], LAG)
     for edge in SPAN:
-        assert np.sum(made.knots == edge) == 3
-        before, at, after = made.at(np.array([edge - 1e-6, edge, edge + 1e-6]))
+        assert np.sum(bumps.knots == edge) == 3
+        before, at, after = bumps.at(np.array([edge - 1e-6, edge, edge + 1e-6]))
         assert np.allclose(before, at, atol=1e-6)
         assert np.allclose(after, at, atol=1e-6)
-        left, right = (at - before) / 1e-6, (after - at) / 1e-6
-        assert np.max(np.abs(left - right)) > 1e-3
+        slope_before, right = (at - before) / 1e-6, (after - at) / 1e-6
+        assert np.max(np.abs(slope_before - right)) > 1e-3
 
 
 def test_what_is_known_of_the_series_begins_at_a_knot() -> None:
@@ -105,7 +105,7 @@ def test_knots_at_the_edges_are_near_in_view_of_what_may_be_known() -> None:
 
 
 def test_fewer_of_them_are_coarse() -> None:
-    counts = [splines(REACH, [SPAN], LAG, coarse=one).knots.size for one in (True, False)]
+    counts = [splines(REACH, [SPAN], LAG, coarse=coarse).knots.size for coarse in (True, False)]
     assert 2 * counts[0] < 1.5 * counts[1]
 
 
@@ -121,13 +121,13 @@ def test_there_are_never_many_of_them(
 ) -> None:
     """Whatever the lag: at most 72 knots and the anchors, and a basis at every time."""
     span = (begin, begin + length)
-    made = splines((begin - reach, span[1] + reach), [span], lag, [60.0, 300.0], fading=ends)
-    assert made.knots.size <= 72 + 2 * 2 + 2 * 4
-    assert np.all(np.diff(made.knots) >= 0)
+    bumps = splines((begin - reach, span[1] + reach), [span], lag, [60.0, 300.0], fading=ends)
+    assert bumps.knots.size <= 72 + 2 * 2 + 2 * 4
+    assert np.all(np.diff(bumps.knots) >= 0)
     times = np.linspace(begin - reach, span[1] + reach, 101)
-    values = made.at(times)
+    values = bumps.at(times)
     assert np.all(np.isfinite(values))
-    inner = (times > np.unique(made.knots)[2]) & (times < np.unique(made.knots)[-3])
+    inner = (times > np.unique(bumps.knots)[2]) & (times < np.unique(bumps.knots)[-3])
     assert np.allclose(values[inner].sum(axis=1), 1.0)
 
 
@@ -155,12 +155,12 @@ def test_the_lag_of_movement_is_its_closed_form(std: float, deviation: float, be
         return 2 * std**2 * tau * (h + tau * math.expm1(-h / tau)) - deviation**2
 
     root = brentq(missing, 1e-9, longest)
-    found = lag_of(IntegratedOU(std, tau), begin, deviation, longest)
+    lag = lag_of(IntegratedOU(std, tau), begin, deviation, longest)
     # As far as covariances of km^2 give it: the square of a deviation to some 1e-9 of it.
-    assert found == pytest.approx(root, rel=1e-6)
-    assert lag_of(IntegratedOU(std, tau), begin, deviation, 10 * root) == pytest.approx(found)
+    assert lag == pytest.approx(root, rel=1e-6)
+    assert lag_of(IntegratedOU(std, tau), begin, deviation, 10 * root) == pytest.approx(lag)
     with_level = IntegratedOU(std, tau) + Constant(1e3)
-    assert lag_of(with_level, begin, deviation, longest) == pytest.approx(found)
+    assert lag_of(with_level, begin, deviation, longest) == pytest.approx(lag)
 
 
 def test_the_lag_of_what_never_moves_so_far_is_when_it_has_moved_furthest() -> None:

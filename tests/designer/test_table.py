@@ -44,9 +44,9 @@ def test_no_default_request_is_ever_designed() -> None:
     for seconds in (*np.geomspace(1.0, HOURS_12, 7), HOURS_12 + 2 * request.uncertain):
         for sides in (1, 2):
             for factor in (1 - 9e-16, 1.0, 1 + 9e-16):
-                found = noise_of(seconds, sides, request.adversaries, request.bound * factor)
-                assert found.proof["sides"] == sides
-                assert found.proof["bound"] < request.bound * (1 - 9e-16)
+                noise = noise_of(seconds, sides, request.adversaries, request.bound * factor)
+                assert noise.proof["sides"] == sides
+                assert noise.proof["bound"] < request.bound * (1 - 9e-16)
 
 
 def test_bounds_are_rounded_to_the_safe_side() -> None:
@@ -56,24 +56,28 @@ def test_bounds_are_rounded_to_the_safe_side() -> None:
 
 def test_the_table_is_whole_and_proved(pytestconfig: pytest.Config) -> None:
     """Of some designs (all with --full): each is what was asked for, by its proof."""
-    every = [one for activity in ACTIVITIES for one in asked(activity)]
-    wanted = list({key_of(*one): one for one in every}.values())
+    every = [request for activity in ACTIVITIES for request in asked(activity)]
+    requests = list({key_of(*request): request for request in every}.values())
     with zipfile.ZipFile(TABLE) as stored:
-        assert len(stored.namelist()) == len(wanted)
+        assert len(stored.namelist()) == len(requests)
     step = 1 if pytestconfig.getoption("--full") else 41
-    for length, sides, adversaries, bound in wanted[::step]:
+    for length, sides, adversaries, bound in requests[::step]:
         data = table.shipped(key_of(length, sides, adversaries, bound))
         assert data is not None
         noise = read(data)
         proof = noise.proof
         assert check(proof) == []
         assert (proof["sides"], proof["bound"]) == (sides, bound)
-        assert [one["name"] for one in proof["adversaries"]] == [
+        assert [adversary["name"] for adversary in proof["adversaries"]] == [
             adversary.name for adversary in adversaries
         ]
-        for one, who in zip(proof["adversaries"], adversaries, strict=True):
-            assert Movement(one["speed"], one["time_constant"]) == who.movement
-            assert (one["steady"], one["place"], one["path"]) == (who.steady, who.place, who.path)
+        for stated, who in zip(proof["adversaries"], adversaries, strict=True):
+            assert Movement(stated["speed"], stated["time_constant"]) == who.movement
+            assert (stated["steady"], stated["place"], stated["path"]) == (
+                who.steady,
+                who.place,
+                who.path,
+            )
         assert 0 <= noise.gap < 0.01
 
 
@@ -87,8 +91,8 @@ def test_a_design_is_computed_again(sides: int) -> None:
     # The least noise is unique, and each is within its gap of it.
     ours, theirs = again.even @ again.even.T, stored.even @ stored.even.T
     assert theirs[0, 0] == pytest.approx(ours[0, 0], rel=1e-3)
-    for one in (again, stored):
-        assert check(one.proof) == []
+    for design in (again, stored):
+        assert check(design.proof) == []
 
 
 def test_what_is_written_is_read_to_the_last_digit() -> None:

@@ -145,8 +145,8 @@ class Kinked:
         limit = Limit(units[:, None] * self.both(2 * cost) * units / BOUND, fixed, free, 1.0)
         blocks = (self.size, self.size - 1)
         scaled = units[:, None] * self.both(objective) * units
-        found = smallest_ellipsoid(scaled, [limit], blocks).covariance
-        self.root = np.linalg.cholesky(units[:, None] * found * units / BOUND)
+        covariance = smallest_ellipsoid(scaled, [limit], blocks).covariance
+        self.root = np.linalg.cholesky(units[:, None] * covariance * units / BOUND)
 
     def form(self, order: int) -> FloatArray:
         """The integral of the squares of a derivative, by Gauss's rule."""
@@ -178,7 +178,7 @@ def test_a_kink_at_the_window_would_prove_nothing(seconds: float) -> None:
     for noise in (Kinked(seconds, 1.0, 60.0), window_noise(seconds, 2, [stranger()], BOUND)):
         factor = noise.columns(before, after)
         record = released(fixes, [Law(math.inf, 1.0)], factor, [0.0])
-        losses.append(1 / record.left(record.motion.position(0.0)[0]) / BOUND)
+        losses.append(1 / record.posterior(record.motion.position(0.0)[0]) / BOUND)
     assert losses[0] > 1.025
     assert 0.85 < losses[1] < 1
 

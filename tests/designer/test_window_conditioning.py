@@ -61,7 +61,7 @@ def loss(
     prior: float = math.inf,
 ) -> float:
     """The loss relative to the bound."""
-    return (1 / record.left(secret, known, levels) - 1 / prior) / BOUND
+    return (1 / record.posterior(secret, known, levels) - 1 / prior) / BOUND
 
 
 def granted_place(record: Released, away: float) -> tuple[Rows, Rows]:
@@ -175,7 +175,7 @@ def check_sampling(seed: int) -> None:
         inside = [t for t in fixes if begin <= t <= end] or [begin, end]
         mean = record.motion.position(*inside).mean(axis=0)
         for secret in (*record.motion.position(*case.secrets), mean):
-            assert record.left(secret) >= stranger * (1 - EXACT), (seed, name)
+            assert record.posterior(secret) >= stranger * (1 - EXACT), (seed, name)
     away = float(rng.choice([60.0, 61.0, 90.0, 300.0, 1500.0, 4000.0]))
     path = float(PATH.path or 0)
     known = [-HALF - path, HALF + path]
@@ -188,11 +188,11 @@ def check_sampling(seed: int) -> None:
             (PATH, granted_path(record, path), PATH.variance(2)),
         ):
             metres = TrackExposure(who.name, BOUND, prior**0.5).posterior
-            assert record.left(secret, *rows) ** 0.5 >= metres * (1 - EXACT), (seed, who.name)
+            assert record.posterior(secret, *rows) ** 0.5 >= metres * (1 - EXACT), (seed, who.name)
             # Who does not know the movement in the window is left with more.
             less = rows[0][-1:] if who is PLACE else rows[0][-sum(rows[1] > 0) :]
             ones = np.ones(less.shape[0])
-            assert record.left(secret, less, ones) ** 0.5 >= metres * (1 - EXACT)
+            assert record.posterior(secret, less, ones) ** 0.5 >= metres * (1 - EXACT)
             if usual:
                 assert loss(record, secret, *rows, prior) <= 1 + EXACT, (seed, who.name)
 
@@ -216,8 +216,8 @@ def test_parts_keep_their_guarantees_where_noises_are_added() -> None:
     alone = recording(fixes, WALK, -STEADY, 0.0, STEADY, 1920.0)
     for each in (record, alone):
         known = each.granted(-STEADY, STEADY)
-        found = loss(each, each.motion.position(0.0)[0], known, np.zeros(known.shape[0]))
-        assert 0 < found < 1
+        lost = loss(each, each.motion.position(0.0)[0], known, np.zeros(known.shape[0]))
+        assert 0 < lost < 1
     assert loss(record, record.motion.position(1920.0)[0]) < 1
     assert loss(alone, alone.motion.position(1920.0)[0]) > 2
 
@@ -231,20 +231,23 @@ def test_visits_that_share_their_noise_are_movement_that_is_slower(visits: int) 
     fixes = dense()[::3]
     record = recording(fixes, [Law(math.inf, 1.0)], noise=noise)
     about = record.motion.position(0.0)[0]
-    own = [record.motion.position(*fixes) - about, record.granted(-HALF, HALF)[:, : about.size]]
+    matrices = [
+        record.motion.position(*fixes) - about,
+        record.granted(-HALF, HALF)[:, : about.size],
+    ]
     rank = record.factor.shape[1]
     size = visits * about.size + rank
     rows, levels = [], []
     for i in range(visits):
-        for part, ones in zip(own, (1.0, 0.0), strict=True):
+        for part, ones in zip(matrices, (1.0, 0.0), strict=True):
             wide = np.zeros((part.shape[0], size))
             wide[:, i * about.size : (i + 1) * about.size] = part
             if ones:
                 wide[:, -rank:] = record.factor
             rows.append(wide)
             levels.append(np.full(part.shape[0], ones))
-    left = variance_of(np.zeros(size), 1.0, np.vstack(rows), np.hstack(levels))
-    assert 0.98**2 < 1 / left / bound < 1
+    posterior = variance_of(np.zeros(size), 1.0, np.vstack(rows), np.hstack(levels))
+    assert 0.98**2 < 1 / posterior / bound < 1
 
 
 def test_two_places_are_told_apart_as_often_as_stated() -> None:
@@ -260,7 +263,9 @@ def test_two_places_are_told_apart_as_often_as_stated() -> None:
     rows = record.release - record.rows(record.motion.position(0.0))
     weights = np.linalg.solve(rows @ rows.T, np.ones(fixes.size))
     precision = float(weights.sum())
-    assert 1 / precision == pytest.approx(record.left(record.motion.position(0.0)[0]), rel=1e-5)
+    assert 1 / precision == pytest.approx(
+        record.posterior(record.motion.position(0.0)[0]), rel=1e-5
+    )
     mu = apart * precision**0.5
     bound = apart * BOUND**0.5
     assert mu < bound

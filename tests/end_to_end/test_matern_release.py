@@ -28,7 +28,7 @@ from trailveil.privacy.composition import Release, joint_loss
 from trailveil.privacy.promises import promises
 from trailveil.privacy.secrets import Secret
 from trailveil.release.place_noise import place_noise
-from trailveil.release.plan import plan
+from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
 from trailveil.report.record import record
 from trailveil.traces.selection import Stretch
@@ -96,7 +96,7 @@ def test_a_track_under_a_prior_from_a_file(
 
 @pytest.mark.parametrize("name", PRIORS)
 def test_figures_better_than_the_proof_are_refused(name: str) -> None:
-    made = plan(TRACE, request(PRIORS[name]))
+    made = protect(TRACE, request(PRIORS[name]))
     report = json.loads(json.dumps(record(made, None, output="x.gpx")))
     assert [promise.what for promise in promises(report) if not promise.holds] == []
     for number in (1, 2):
@@ -124,11 +124,11 @@ def test_figures_better_than_the_proof_are_refused(name: str) -> None:
 @pytest.mark.parametrize("name", PRIORS)
 def test_a_part_at_an_end_and_metres_to_leave(name: str) -> None:
     asked = request(PRIORS[name], (0, 300))
-    found = plan(TRACE, asked).findings[0]
+    found = protect(TRACE, asked).findings[0]
     assert found.sides == 1
     assert found.guarantee.epsilon <= 1 + 1e-9
     metres = Request(asked.stretches, method=Method.NOISE, kernel=asked.kernel, leave=150.0)
-    left = [exposure.posterior for exposure in plan(TRACE, metres).findings[0].exposures]
+    left = [exposure.posterior for exposure in protect(TRACE, metres).findings[0].exposures]
     assert min(left) >= metres.variance**0.5 * (1 - 1e-9)
 
 
@@ -136,7 +136,7 @@ def test_a_window_is_proved_to_the_nanosecond() -> None:
     asked = request(PRIORS["matern12"])
     (stay,) = asked.stretches
     longer = replace(asked, stretches=(replace(stay, end=stay.end + 50),))
-    report = json.loads(json.dumps(record(plan(TRACE, longer), None, output="x.gpx")))
+    report = json.loads(json.dumps(record(protect(TRACE, longer), None, output="x.gpx")))
     assert report["designs"][0]["adversaries"][1]["seconds"] == 521
     assert [promise.what for promise in promises(report) if not promise.holds] == []
 
@@ -144,9 +144,9 @@ def test_a_window_is_proved_to_the_nanosecond() -> None:
 def test_a_stay_too_long_for_its_prior_is_refused_in_a_line() -> None:
     kernel = Matern32(100.0, 250.0) + LEVEL + MEASURED
     with pytest.raises(Refused, match=r"the prior must leave the place of 9 min open") as refused:
-        plan(TRACE, request(kernel))
+        protect(TRACE, request(kernel))
     assert "\n" not in str(refused.value)
-    plan(TRACE, request(kernel, method=Method.CUT))
+    protect(TRACE, request(kernel, method=Method.CUT))
 
 
 def test_a_place_with_a_name_takes_no_such_prior() -> None:
@@ -157,7 +157,7 @@ def test_a_place_with_a_name_takes_no_such_prior() -> None:
 @pytest.mark.parametrize("name", PRIORS)
 def test_the_ledger_reckons_with_strangers_and_with_the_prior(name: str) -> None:
     """Two parts whose noises meet, of one place: as the dense loss of both together says."""
-    made = plan(TRACE, request(PRIORS[name], (BEGIN, END), (4000, 4200)))
+    made = protect(TRACE, request(PRIORS[name], (BEGIN, END), (4000, 4200)))
     kernels = kernels_for(made.request)
     assert PRIORS[name] in kernels
     slow = [

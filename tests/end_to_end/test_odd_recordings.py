@@ -5,8 +5,8 @@ import pytest
 from numpy.typing import ArrayLike
 
 from trailveil.gp.gaussian import FloatArray
-from trailveil.ledger.protecting import planned, requested
 from trailveil.release.plan import Plan
+from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
 from trailveil.traces.selection import Chosen, Stretch
 from trailveil.traces.trace import NANOSECONDS, Trace
@@ -37,14 +37,14 @@ THERE_AND_ON = np.clip((np.arange(61) * 5.0 - 120) * 1.2, 0, 72)
     ids=["a start, a pause, a ride", "still, 200 m, still", "still, a minute, still"],
 )
 def test_noise_is_found_for_pauses_and_short_ways(trace: Trace) -> None:
-    made = planned(trace, requested(trace, Chosen(), Request((), method=Method.NOISE)))
+    made = protect(trace, requested(trace, Chosen(), Request((), method=Method.NOISE)))
     assert made.mechanism.rows.size == len(trace)
     assert all(finding.guarantee.epsilon <= 1.001 for finding in made.findings)
 
 
 def test_a_pause_after_the_start_is_cut_by_time() -> None:
     trace = moved(PAUSED, 3 * PAUSED)
-    made = planned(trace, requested(trace, Chosen(), Request((), floor=3.0)))
+    made = protect(trace, requested(trace, Chosen(), Request((), floor=3.0)))
     (cut,) = {finding.cut for finding in made.findings}
     assert cut is not None
     released = trace.seconds[made.mechanism.rows]
@@ -71,7 +71,7 @@ def two_stays(apart: float) -> tuple[Trace, Plan]:
         Stretch("a stay", BEGIN + int(begin) * NANOSECONDS, BEGIN + int(end) * NANOSECONDS)
         for begin, end in stays
     )
-    return trace, planned(trace, Request(parts, floor=3.0))
+    return trace, protect(trace, Request(parts, floor=3.0))
 
 
 @pytest.mark.parametrize("apart", [1.0, 60.0, 300.0, 900.0])

@@ -17,7 +17,7 @@ from scipy.stats import chi2
 from tests.conftest import Sweep
 from tests.rides import PATIENCE
 from trailveil.release.drawing import draw, noise_of
-from trailveil.release.plan import plan
+from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
 from trailveil.traces.cleaning import clean
 from trailveil.traces.formats import read
@@ -258,7 +258,7 @@ def small_plan() -> Any:
     positions = np.column_stack([46.2 + 1e-3 * np.arange(8), np.full(8, -33.1)])
     trace = Trace(times, positions, np.zeros(8, np.intp), (0,))
     here = Stretch("here", int(times[4]), int(times[4]))
-    return plan(trace, Request((here,), method=Method.NOISE))
+    return protect(trace, Request((here,), method=Method.NOISE))
 
 
 def test_drawn_noises_have_the_covariance_of_the_mechanism() -> None:

@@ -5,12 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.ledger.test_accounting import HOME
 from tests.rides import ride
 from trailveil.errors import Refused
-from trailveil.ledger.protecting import planned
 from trailveil.privacy.guarantee import loss_bound_for
 from trailveil.release.drawing import draw
-from trailveil.release.plan import Plan, plan
+from trailveil.release.places import Visited
+from trailveil.release.plan import Plan
+from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
 from trailveil.traces.projection import Frame
 from trailveil.traces.selection import Stretch
@@ -37,9 +39,9 @@ def asked(trace: Trace, row: int = AT) -> Request:
 
 
 @pytest.fixture(scope="module")
-def made() -> Plan:
+def plan() -> Plan:
     trace = travelled(24.0)
-    return plan(trace, asked(trace))
+    return protect(trace, asked(trace))
 
 
 def test_the_noise_is_made_for_the_radius_in_true_metres(plan: Plan) -> None:
@@ -77,7 +79,7 @@ def test_what_is_left_is_said_in_true_metres(plan: Plan) -> None:
 def test_a_cut_leaves_true_metres() -> None:
     """As long a cut as leaves the metres that were asked for, times the scale of the frame."""
     trace = travelled(24.0)
-    made = plan(trace, replace(asked(trace, -1), method=Method.CUT))
+    made = protect(trace, replace(asked(trace, -1), method=Method.CUT))
     (finding,) = made.findings
     assert finding.cut is not None
     left = made.request.slowest.bridged(finding.cut - made.request.uncertain)
@@ -98,11 +100,12 @@ def test_what_is_far_from_the_part_is_released_as_it_was_recorded(plan: Plan) ->
 def test_a_frame_that_is_not_wide_gives_what_it_gave() -> None:
     trace = ride(40, 20.0)
     request = asked(trace)
-    assert request.framed(plan(trace, request).frame) == request
+    assert request.framed(protect(trace, request).frame) == request
     assert replace(request, scale=1.1).design == request.design
 
 
 def test_places_with_names_are_for_frames_that_are_not_wide() -> None:
     trace = travelled(24.0)
+    home = Visited(HOME, ((int(trace.times[0]), int(trace.times[9])),), bytes(32))
     with pytest.raises(Refused, match="within 480 km"):
-        planned(trace, asked(trace), common=[None])  # type: ignore[list-item]  # not looked at
+        protect(trace, asked(trace), places=[home])

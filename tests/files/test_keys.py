@@ -15,9 +15,10 @@ from trailveil.cli import cli
 from trailveil.errors import Refused, TrailveilError, UnwritableOutput
 from trailveil.files.keys import load_key, new_key
 from trailveil.ledger import open_ledger
-from trailveil.ledger.protecting import check_released, publish, requested, seed_of
+from trailveil.ledger.commit import check_released, publish, seed_of
 from trailveil.release.drawing import draw
-from trailveil.release.plan import Plan, identity, plan
+from trailveil.release.plan import Plan, identity
+from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
 from trailveil.traces.selection import Chosen
 from trailveil.traces.trace import Trace
@@ -27,7 +28,7 @@ TRACE = ride(30, 30.0)
 
 def planned(trace: Trace = TRACE, at: str = "start+5m", epsilon: float = 1.0) -> Plan:
     asked = Request((), epsilon=epsilon, who=(), method=Method.NOISE)
-    return plan(trace, requested(trace, Chosen((at,), ends=False), asked))
+    return protect(trace, requested(trace, Chosen((at,), ends=False), asked))
 
 
 def moved(plan: Plan, key: bytes) -> NDArray[np.int64]:

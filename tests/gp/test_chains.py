@@ -46,10 +46,10 @@ def sampling_map(kernel: Kernel, times: FloatArray) -> FloatArray:
 @pytest.mark.parametrize("count", [1, 2, 12])
 def test_products_are_right_to_rounding(kernel: Kernel, count: int) -> None:
     times = nasty_times(count, seed=count)
-    found, expected = product(kernel, times, np.eye(count)), exact(kernel, times)
+    computed, expected = product(kernel, times, np.eye(count)), exact(kernel, times)
     size = np.sqrt(np.outer(np.diagonal(expected), np.diagonal(expected))) + 1e-300
     # A clock rounds the times it reads (to 1e-12 s here), in the kernel and in the chain alike.
-    assert np.max(np.abs(found - expected) / size) < 1e-13
+    assert np.max(np.abs(computed - expected) / size) < 1e-13
 
 
 @pytest.mark.parametrize("kernel", SMOOTH.values(), ids=SMOOTH.keys())
@@ -70,10 +70,10 @@ def test_samples_have_the_covariance_of_the_kernel(kernel: Kernel) -> None:
 def test_a_sample_is_one_function_of_its_normals(kernel: Kernel) -> None:
     times = nasty_times(30, seed=6)
     normals = np.random.default_rng(0).normal(size=(30, normals_needed(kernel)))
-    kept = normals.copy()
+    before = normals.copy()
     once, again = sample_process(kernel, times, normals), sample_process(kernel, times, normals)
     assert np.array_equal(once, again)
-    assert np.array_equal(normals, kept)
+    assert np.array_equal(normals, before)
     # Later normals change nothing before them: a draw may be continued.
     assert np.allclose(sample_process(kernel, times[:10], normals[:10]), once[:10], rtol=1e-14)
 
@@ -133,13 +133,13 @@ def test_long_chains_are_made_in_blocks() -> None:
 
 
 def test_columns_are_worked_off_a_few_at_a_time() -> None:
-    seen: list[int] = []
+    widths: list[int] = []
 
     def double(x: FloatArray) -> FloatArray:
-        seen.append(x.shape[1])
+        widths.append(x.shape[1])
         return 2 * x
 
     x = np.random.default_rng(0).normal(size=(4, 7))
     assert np.array_equal(by_columns(double, x, 2**13), 2 * x)
-    assert seen == [2, 2, 2, 1]
+    assert widths == [2, 2, 2, 1]
     assert by_columns(double, x[:, :0], 2**13).shape == (4, 0)

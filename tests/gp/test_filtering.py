@@ -21,7 +21,7 @@ def dense(components: tuple[Component, ...], times: FloatArray, loadings: FloatA
     states = np.zeros((loadings.shape[1], loadings.shape[1], count, count))
     first = 0
     for part in components:
-        own = slice(first, first + part.term.size)
+        block = slice(first, first + part.term.size)
         inputs = part.inputs(times)
         held = part.variance * part.term.start(float(inputs[0]))
         for i in range(count):
@@ -30,12 +30,12 @@ def dense(components: tuple[Component, ...], times: FloatArray, loadings: FloatA
                 if j > i:
                     step = np.array([inputs[j] - inputs[j - 1]])
                     moved = part.term.transition(step)[..., 0] @ moved
-                states[own, own, j, i], states[own, own, i, j] = moved, moved.T
+                states[block, block, j, i], states[block, block, i, j] = moved, moved.T
             if i + 1 < count:
                 step = np.array([inputs[i + 1] - inputs[i]])
                 across = part.term.transition(step)[..., 0]
                 held = across @ held @ across.T + part.variance * part.term.noise(step)[..., 0]
-        first = own.stop
+        first = block.stop
     return np.asarray(np.einsum("ia,abij,jb->ij", loadings, states, loadings))
 
 
@@ -58,10 +58,10 @@ def test_any_observations_of_any_states(names: list[str], count: int, seed: int)
     variances = 10.0 ** random.uniform(-3, 3, count)
     matrix = dense(components, times, loadings) + np.diag(variances)
     y = random.normal(size=(count, 2))
-    found = factorise(components, times, loadings, variances).solve(y)
-    size_of_sums = np.abs(matrix) @ np.abs(found) + np.abs(y)
+    solution = factorise(components, times, loadings, variances).solve(y)
+    size_of_sums = np.abs(matrix) @ np.abs(solution) + np.abs(y)
     # Before refinement a state of several terms loses the root of the ratio of its variances.
-    assert np.max(np.abs(matrix @ found - y) / size_of_sums) < 1e-8
+    assert np.max(np.abs(matrix @ solution - y) / size_of_sums) < 1e-8
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -106,6 +106,6 @@ def test_a_state_hardly_known_keeps_its_digits() -> None:
     """Joseph's form: the variance left is right although it is 1e-20 of what it was."""
     covariance = np.array([[1e12, 3e11], [3e11, 1e11]])[:, :, None]
     h, variance = np.array([[1.0], [0.0]]), np.array([1e-8])
-    left, _, _ = filtering._observed(covariance, h, variance)
-    assert left[0, 0, 0] == pytest.approx(1e-8, rel=1e-4)
-    assert relative(left[:, :, 0], np.array([[1e-8, 3e-9], [3e-9, 1e10]])) < 1e-12
+    posterior, _, _ = filtering._observed(covariance, h, variance)
+    assert posterior[0, 0, 0] == pytest.approx(1e-8, rel=1e-4)
+    assert relative(posterior[:, :, 0], np.array([[1e-8, 3e-9], [3e-9, 1e10]])) < 1e-12

@@ -131,27 +131,27 @@ def parts(kernel: Kernel) -> Iterator[Kernel]:
     yield kernel
     for field in fields(kernel):  # type: ignore[arg-type]  # every final kernel is a dataclass
         value = getattr(kernel, field.name)
-        for one in value if isinstance(value, tuple) else (value,):
-            if isinstance(one, Kernel):
-                yield from parts(one)
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, Kernel):
+                yield from parts(part)
 
 
 def added(terms: list[Kernel], times: FloatArray) -> FloatArray:
     return np.asarray(sum((term(times, times) for term in terms), np.zeros((times.size,) * 2)))
 
 
-def agree(found: FloatArray, expected: FloatArray, kernel: Kernel, times: FloatArray) -> bool:
+def agree(computed: FloatArray, expected: FloatArray, kernel: Kernel, times: FloatArray) -> bool:
     """Whether two ways to a matrix differ by no more than each may round."""
     deviations = np.sqrt(kernel.diagonal(times))
     allowed = 2 * KERNEL_ROUNDING * UNIT_ROUNDOFF * np.outer(deviations, deviations)
-    return bool(np.all(np.abs(found - expected) <= allowed))
+    return bool(np.all(np.abs(computed - expected) <= allowed))
 
 
 def test_every_kernel_has_a_row() -> None:
-    made = {type(part) for kernel in KERNELS.values() for part in parts(kernel)}
+    kinds = {type(part) for kernel in KERNELS.values() for part in parts(kernel)}
     # Those two are of what is given, at stated times or in double precision alone.
     elsewhere = {Tabulated, Function}  # tests/gp/test_kernels_given.py
-    assert made == set(Kernel.__subclasses__()) - elsewhere
+    assert kinds == set(Kernel.__subclasses__()) - elsewhere
 
 
 @EACH
@@ -202,9 +202,11 @@ def test_parts_add_up(kernel: Kernel, times: FloatArray) -> None:
     matrix = kernel(times, times)
     assert agree(added(list(kernel.terms()), times), matrix, kernel, times)
     assert all(len(term.terms()) == 1 for term in kernel.terms())
-    rest, level = split(kernel)
-    assert agree(added([rest] if rest else [], times) + level, matrix, kernel, times)
-    assert rest is None or split(rest) == (rest, 0.0)
+    without_level, level = split(kernel)
+    assert agree(
+        added([without_level] if without_level else [], times) + level, matrix, kernel, times
+    )
+    assert without_level is None or split(without_level) == (without_level, 0.0)
     place, white = latent(kernel), [term for term in kernel.terms() if term.is_white()]
     assert agree(added([*([place] if place else []), *white], times), matrix, kernel, times)
     assert place is None or not any(term.is_white() for term in place.terms())
@@ -239,15 +241,15 @@ def test_a_stop_is_one_place(kernel: Kernel) -> None:
 @settings(max_examples=5)
 def test_sums_products_and_scales(kernel: Kernel, factor: float) -> None:
     times = np.array([3.0, 70.0, 70.5, 300.0])
-    own, other = kernel(times, times), RBF(60.0, 2.0)(times, times)
-    for made, expected in (
-        (kernel + RBF(60.0, 2.0), own + other),
-        (kernel * RBF(60.0, 2.0), own * other),
-        (RBF(60.0, 2.0) * kernel, own * other),
-        (factor * kernel, factor * own),
-        (kernel * factor, factor * own),
+    first, other = kernel(times, times), RBF(60.0, 2.0)(times, times)
+    for combined, expected in (
+        (kernel + RBF(60.0, 2.0), first + other),
+        (kernel * RBF(60.0, 2.0), first * other),
+        (RBF(60.0, 2.0) * kernel, first * other),
+        (factor * kernel, factor * first),
+        (kernel * factor, factor * first),
     ):
-        assert agree(made(times, times), expected, made, times)
+        assert agree(combined(times, times), expected, combined, times)
 
 
 @EACH
@@ -256,7 +258,7 @@ def test_equal_and_hashed_by_value(kernel: Kernel) -> None:
     assert again is not kernel
     assert again == kernel
     assert hash(again) == hash(kernel)
-    others = [one for one in KERNELS.values() if one is not kernel]
+    others = [other for other in KERNELS.values() if other is not kernel]
     assert kernel not in others
     # Draws of a noise are named by its text: two kernels must never read alike, nor one differ.
     assert repr(again) == repr(kernel)
@@ -291,10 +293,10 @@ def test_parameters_out_of_range_are_refused_in_one_line(name: str, value: float
     for parameter in numbers(kernel):
         if parameter == "origin" and np.isfinite(value):
             continue
-        with pytest.raises(InvalidValue, match=f"{parameter} of {type(kernel).__name__}") as found:
+        with pytest.raises(InvalidValue, match=f"{parameter} of {type(kernel).__name__}") as caught:
             replace(kernel, **{parameter: value})
-        assert "\n" not in str(found.value)
-        assert str(value) in str(found.value)
+        assert "\n" not in str(caught.value)
+        assert str(value) in str(caught.value)
 
 
 @EACH

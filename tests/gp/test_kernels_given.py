@@ -204,8 +204,8 @@ def test_the_noise_of_a_matrix_does_not_matter_to_recorded_secrets() -> None:
     matrix, secret = KERNEL(TIMES, TIMES), tv.Secret.at(7.0, recorded=True)
     mechanism, _ = tv.design(tv.Prior(KERNEL, TIMES), [secret], budget=1.0)
     priors = [tv.Prior.from_covariance(matrix, TIMES, noise=n) for n in (None, 0.01, 0.3)]
-    found = [tv.exposure(prior, secret, mechanism).loss for prior in priors]
-    assert found == pytest.approx([found[0]] * 3)
+    losses = [tv.exposure(prior, secret, mechanism).loss for prior in priors]
+    assert losses == pytest.approx([losses[0]] * 3)
 
 
 @pytest.mark.parametrize(

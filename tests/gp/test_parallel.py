@@ -27,23 +27,25 @@ def limit(first: FloatArray, second: FloatArray) -> FloatArray:
     with mpmath.workdps(400):
         size = first.shape[0]
         little: Any = mpmath.mpf(10) ** -150 * mpmath.eye(size)
-        one, two = (mpmath.matrix(part.tolist()) + little for part in (first, second))
-        found = (one**-1 + two**-1) ** -1
-        return np.array([[float(found[i, j]) for j in range(size)] for i in range(size)])
+        first_noise, two = (mpmath.matrix(part.tolist()) + little for part in (first, second))
+        total = (first_noise**-1 + two**-1) ** -1
+        return np.array([[float(total[i, j]) for j in range(size)] for i in range(size)])
 
 
-def close(found: FloatArray, expected: FloatArray, scale: FloatArray) -> bool:
-    return bool(np.all(np.abs(found - expected) <= 1e-11 * np.max(np.abs(scale), initial=1e-300)))
+def close(computed: FloatArray, expected: FloatArray, scale: FloatArray) -> bool:
+    return bool(
+        np.all(np.abs(computed - expected) <= 1e-11 * np.max(np.abs(scale), initial=1e-300))
+    )
 
 
 @given(SEEDS, SEEDS)
-def test_it_commutes_and_is_between_nothing_and_either(one: int, two: int) -> None:
-    a, b = noise(one), noise(two)
-    found = parallel_sum(a, b)
-    assert close(found, parallel_sum(b, a), found)
-    assert np.linalg.eigvalsh(found)[0] >= -1e-14 * np.abs(found).max()
+def test_it_commutes_and_is_between_nothing_and_either(first: int, two: int) -> None:
+    a, b = noise(first), noise(two)
+    total = parallel_sum(a, b)
+    assert close(total, parallel_sum(b, a), total)
+    assert np.linalg.eigvalsh(total)[0] >= -1e-14 * np.abs(total).max()
     for other in (a, b):
-        lowest = np.linalg.eigvalsh(other - found)[0]
+        lowest = np.linalg.eigvalsh(other - total)[0]
         assert lowest >= -1e-13 * np.abs(other).max()
 
 
@@ -54,23 +56,23 @@ def test_with_a_multiple_of_itself(seed: int, factor: float) -> None:
 
 
 @given(SEEDS, SEEDS, SEEDS)
-def test_it_is_associative(one: int, two: int, three: int) -> None:
-    a, b, c = (noise(seed, rank=5) for seed in (one, two, three))
-    left, right = parallel_sum(parallel_sum(a, b), c), parallel_sum(a, parallel_sum(b, c))
-    assert np.allclose(left, right, rtol=0, atol=1e-9 * np.abs(left).max())
+def test_it_is_associative(first: int, two: int, three: int) -> None:
+    a, b, c = (noise(seed, rank=5) for seed in (first, two, three))
+    before, right = parallel_sum(parallel_sum(a, b), c), parallel_sum(a, parallel_sum(b, c))
+    assert np.allclose(before, right, rtol=0, atol=1e-9 * np.abs(before).max())
 
 
 @given(SEEDS, SEEDS)
-def test_more_noise_in_either_never_makes_it_less(one: int, two: int) -> None:
-    a, b, more = noise(one), noise(two), noise(two ^ one, rank=1)
+def test_more_noise_in_either_never_makes_it_less(first: int, two: int) -> None:
+    a, b, more = noise(first), noise(two), noise(two ^ first, rank=1)
     grown, was = parallel_sum(a + np.eye(5) + more, b), parallel_sum(a + np.eye(5), b)
     assert np.linalg.eigvalsh(grown - was)[0] >= -1e-12 * np.abs(b).max(initial=0.0)
 
 
 @given(SEEDS, SEEDS)
-def test_its_quadratic_form_is_the_least_of_a_split(one: int, two: int) -> None:
-    a, b = noise(one, rank=5), noise(two, rank=5)
-    x = np.random.default_rng(one ^ two).normal(size=5)
+def test_its_quadratic_form_is_the_least_of_a_split(first: int, two: int) -> None:
+    a, b = noise(first, rank=5), noise(two, rank=5)
+    x = np.random.default_rng(first ^ two).normal(size=5)
     y = np.linalg.solve(a + b, a @ x)  # where the gradient of the split is zero
     least = (x - y) @ a @ (x - y) + y @ b @ y
     assert x @ parallel_sum(a, b) @ x == pytest.approx(least, rel=1e-6)
@@ -78,10 +80,10 @@ def test_its_quadratic_form_is_the_least_of_a_split(one: int, two: int) -> None:
 
 @given(SEEDS, SEEDS, st.integers(0, 3), st.integers(0, 3), st.integers(0, 2))
 def test_singular_noises_against_the_limit(
-    one: int, two: int, first_rank: int, second_rank: int, common: int
+    seed: int, two: int, first_rank: int, second_rank: int, common: int
 ) -> None:
     """Small whole numbers, so that the ranges meet exactly where they are meant to."""
-    rng = np.random.default_rng([one, two])
+    rng = np.random.default_rng([seed, two])
     shared = rng.integers(-3, 4, (5, common))
     first = np.hstack([shared, rng.integers(-3, 4, (5, first_rank))])
     second = np.hstack([shared, rng.integers(-3, 4, (5, second_rank))])
@@ -122,20 +124,20 @@ def test_an_exact_null_space_is_one(seed: int, rows: int, columns: int, rank: in
     inner = rng.integers(-4, 5, (rows, rank)) @ rng.integers(-4, 5, (rank, columns))
     scales = 2.0 ** rng.integers(-60, 60, columns)  # exact, so that the rank stays what it is
     matrix = inner * scales
-    found = exact_null_space(matrix)
+    basis = exact_null_space(matrix)
     expected = columns - int(np.linalg.matrix_rank(inner)) if rows else columns
-    assert found.shape == (columns, expected)
-    assert np.allclose(found.T @ found, np.eye(expected), atol=1e-14)
-    sizes = np.abs(matrix) @ np.abs(found)
-    assert np.all(np.abs(matrix @ found) <= 1e-13 * np.maximum(sizes, 1e-300))
+    assert basis.shape == (columns, expected)
+    assert np.allclose(basis.T @ basis, np.eye(expected), atol=1e-14)
+    sizes = np.abs(matrix) @ np.abs(basis)
+    assert np.all(np.abs(matrix @ basis) <= 1e-13 * np.maximum(sizes, 1e-300))
 
 
 def test_a_last_digit_is_another_direction() -> None:
-    one = np.array([[1.0], [3.0], [7.0]])
-    two = one.copy()
+    column = np.array([[1.0], [3.0], [7.0]])
+    two = column.copy()
     two[2, 0] = np.nextafter(7.0, 8.0)
-    assert exact_null_space(np.hstack([one, -one])).shape == (2, 1)
-    assert exact_null_space(np.hstack([one, -two])).shape == (2, 0)
+    assert exact_null_space(np.hstack([column, -column])).shape == (2, 1)
+    assert exact_null_space(np.hstack([column, -two])).shape == (2, 0)
 
 
 def test_rows_beyond_the_first_few_count() -> None:

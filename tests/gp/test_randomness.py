@@ -26,20 +26,20 @@ def test_deviates_are_standard_normal(label: str) -> None:
 
 
 def test_their_squares_have_no_memory() -> None:
-    found = normals(SEED, "x", 100_001)
-    for one in (found, found**2, np.abs(found)):
-        centred = (one - one.mean()) / one.std()
+    drawn = normals(SEED, "x", 100_001)
+    for series in (drawn, drawn**2, np.abs(drawn)):
+        centred = (series - series.mean()) / series.std()
         # Under independence, lag-1 correlations are N(0, 1/n): 4.9 deviations is one in a million.
         assert abs(np.mean(centred[1:] * centred[:-1])) < 4.9 / np.sqrt(100_000)
 
 
 @pytest.mark.parametrize("word", [0, 1, 2, 3, 2**20, 2**40 + 1, 2**62, 2**63 + 1, 2**64 - 4])
 def test_a_word_is_a_sign_and_a_tail(word: int) -> None:
-    found = float(deviates(np.array([word], dtype=np.uint64))[0])
+    deviate = float(deviates(np.array([word], dtype=np.uint64))[0])
     with mpmath.workdps(40):
         tail = (mpmath.mpf(word >> 1) + mpmath.mpf("0.5")) / mpmath.mpf(2) ** 64
         quantile = float(mpmath.sqrt(2) * mpmath.erfinv(2 * tail - 1))
-    assert found == pytest.approx(-quantile if word & 1 else quantile, rel=1e-13, abs=1e-15)
+    assert deviate == pytest.approx(-quantile if word & 1 else quantile, rel=1e-13, abs=1e-15)
 
 
 def test_tails_reach_to_1e_19_on_both_sides() -> None:
@@ -50,27 +50,27 @@ def test_tails_reach_to_1e_19_on_both_sides() -> None:
 
 def test_rare_deviates_come_as_often_as_they_should() -> None:
     count = 2_000_000
-    found = np.abs(normals(SEED, "tail", count))
+    sizes = np.abs(normals(SEED, "tail", count))
     for limit, chance in ((3.0, 2.6998e-3), (4.0, 6.3342e-5), (4.5, 6.7953e-6)):
         expected = count * chance
-        assert abs(np.sum(found > limit) - expected) < 4.9 * np.sqrt(expected)
+        assert abs(np.sum(sizes > limit) - expected) < 4.9 * np.sqrt(expected)
 
 
 def test_seed_and_label_decide() -> None:
     assert np.array_equal(normals(SEED, "a", 50), normals(SEED, "a", 50))
     streams = [normals(seed, label, 4000) for seed in (SEED, bytes(32)) for label in ("a", "b", "")]
-    for one, other in combinations(streams, 2):
-        assert abs(np.corrcoef(one, other)[0, 1]) < 4.9 / np.sqrt(4000)
-        assert not np.isin(one, other).any()
+    for stream, other in combinations(streams, 2):
+        assert abs(np.corrcoef(stream, other)[0, 1]) < 4.9 / np.sqrt(4000)
+        assert not np.isin(stream, other).any()
 
 
 @pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 200])
 def test_blocks_join_without_repeating(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     monkeypatch.setattr(randomness, "_CHUNK", 64)
-    found = normals(SEED, "x", count)
-    assert found.shape == (count,)
-    assert np.unique(found).size == count
-    assert np.array_equal(found, normals(SEED, "x", 1000)[:count])
+    drawn = normals(SEED, "x", count)
+    assert drawn.shape == (count,)
+    assert np.unique(drawn).size == count
+    assert np.array_equal(drawn, normals(SEED, "x", 1000)[:count])
 
 
 def test_fresh_seeds_differ() -> None:
@@ -86,8 +86,8 @@ def test_derive_is_hmac_sha256_of_parts_with_lengths() -> None:
 
 
 @given(st.lists(st.binary(max_size=4), max_size=4), st.lists(st.binary(max_size=4), max_size=4))
-def test_no_two_lists_of_parts_are_confused(one: list[bytes], other: list[bytes]) -> None:
-    assert (derive(SEED, one) == derive(SEED, other)) == (one == other)
+def test_no_two_lists_of_parts_are_confused(parts: list[bytes], other: list[bytes]) -> None:
+    assert (derive(SEED, parts) == derive(SEED, other)) == (parts == other)
 
 
 @pytest.mark.parametrize("length", [0, 16, 31, 33])

@@ -65,20 +65,20 @@ def test_transition_and_noise_solve_the_differential_equation(
     term: Term, drift: list[list[int]], drive: str, step: float
 ) -> None:
     transition, noise = exact(drift, drive, step)
-    found = term.transition(np.array([step]))[..., 0], term.noise(np.array([step]))[..., 0]
+    computed = term.transition(np.array([step]))[..., 0], term.noise(np.array([step]))[..., 0]
     scale = np.sqrt(np.array([[float(noise[i, i]) for i in range(term.size)]]))
     for i in range(term.size):
         for j in range(term.size):
-            assert found[0][i, j] == pytest.approx(float(transition[i, j]), rel=1e-14, abs=1e-15)
+            assert computed[0][i, j] == pytest.approx(float(transition[i, j]), rel=1e-14, abs=1e-15)
             bound = 2e-14 * scale[0, i] * scale[0, j]
-            assert abs(found[1][i, j] - float(noise[i, j])) <= bound
+            assert abs(computed[1][i, j] - float(noise[i, j])) <= bound
 
 
 @pytest.mark.parametrize("term", [case[0] for case in DRIFTS])
 def test_shapes_follow_the_steps(term: Term) -> None:
     steps = np.abs(np.random.default_rng(0).normal(size=(3, 4)))
-    for found in (term.transition(steps), term.noise(steps)):
-        assert found.shape == (term.size, term.size, 3, 4)
+    for matrices in (term.transition(steps), term.noise(steps)):
+        assert matrices.shape == (term.size, term.size, 3, 4)
     assert term.start(2.0).shape == (term.size, term.size)
 
 

@@ -13,11 +13,11 @@ def every_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     opened: list[sqlite3.Connection] = []
     connect = sqlite3.connect
 
-    def kept(*args: Any, **kwargs: Any) -> sqlite3.Connection:
+    def connected(*args: Any, **kwargs: Any) -> sqlite3.Connection:
         opened.append(connect(*args, **kwargs))
         return opened[-1]
 
-    monkeypatch.setattr(sqlite3, "connect", kept)
+    monkeypatch.setattr(sqlite3, "connect", connected)
     yield
     for connection in opened:
         with pytest.raises(sqlite3.ProgrammingError, match="closed database"):

@@ -12,19 +12,21 @@ from trailveil.files.arrays import from_bytes, to_bytes
 from trailveil.gp.clocks import stopped
 from trailveil.gp.kernels import Kernel
 from trailveil.ledger import Ledger, Mark, open_ledger
-from trailveil.ledger.accounting import account, check_total, told_by
-from trailveil.ledger.beside import EVERYTHING
+from trailveil.ledger.accounting import account, marks_of
+from trailveil.ledger.commit import Receipt, known_places, publish
+from trailveil.ledger.counting import check_total
+from trailveil.ledger.nearby import EVERYTHING
 from trailveil.ledger.place_accounts import places_told
-from trailveil.ledger.places import Place, designed, save_places, shared_noise
-from trailveil.ledger.protecting import known_places, publish, requested
-from trailveil.ledger.published import Published
+from trailveil.ledger.places import save_places
 from trailveil.ledger.recorded import packed
 from trailveil.privacy.adversaries import Named, at_speed
 from trailveil.privacy.composition import Release, joint_loss
 from trailveil.privacy.mechanism import Mechanism, no_noise
 from trailveil.privacy.secrets import Secret
 from trailveil.release.everywhere import plan_everywhere
-from trailveil.release.plan import Plan, plan
+from trailveil.release.places import Place, designed
+from trailveil.release.plan import Plan
+from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
 from trailveil.traces.projection import Frame
 from trailveil.traces.selection import Chosen
@@ -61,12 +63,12 @@ def released(
     subject: str = "me",
     epsilon: float = 1.0,
     asked: Request | None = None,
-) -> Published:
-    there = known_places(ledger, trace, subject=subject)
+) -> Receipt[Trace]:
+    places = known_places(ledger, trace, subject=subject)
     asked = asked or replace(CUT, epsilon=epsilon)
-    request = requested(trace, Chosen((at,), returns=False, ends=False), asked, there)
-    made = plan(trace, request, shared_noise(there, trace, request.method))
-    return publish(made, ledger, output, there=there, again=again, limit=limit, subject=subject)
+    request = requested(trace, Chosen((at,), returns=False, ends=False), asked, places)
+    plan = protect(trace, request, places=places)
+    return publish(plan, ledger, output, again=again, limit=limit, subject=subject)
 
 
 def slow(plan: Plan) -> Kernel:
@@ -85,14 +87,14 @@ def test_parts_without_a_name_add_up_as_if_all_were_one_place(
 ) -> None:
     totals = []
     for number in range(3):
-        found = released(ledger, day(number), tmp_path / f"{number}.gpx").account
-        assert found is not None
+        total = released(ledger, day(number), tmp_path / f"{number}.gpx").account
+        assert total is not None
         # Cuts are of whole seconds: of 76 s to a third power, that is some 4 %.
-        assert 0.95 < found.epsilon <= 1.0
+        assert 0.95 < total.epsilon <= 1.0
         # The prior tells hardly anything of a ride from that of the day before.
-        assert found.epsilon <= found.times < found.epsilon + 0.01
-        totals.append(found.one_place / found.epsilon)
-        assert found.known == found.times  # nobody knows that they are one
+        assert total.epsilon <= total.times < total.epsilon + 0.01
+        totals.append(total.one_place / total.epsilon)
+        assert total.known == total.times  # nobody knows that they are one
     assert totals == pytest.approx([1.0, 2.0, 3.0], rel=1e-9)
     other = released(ledger, day(0), tmp_path / "other.gpx", subject="you").account
     assert other is not None
@@ -102,15 +104,17 @@ def test_parts_without_a_name_add_up_as_if_all_were_one_place(
 def test_of_noise_a_part_counts_by_the_slowest_pace_that_is_promised() -> None:
     """It is what is proved: joint conditioning of the whole release tells less, still or not."""
     trace = day(0)
-    made = plan(trace, requested(trace, Chosen(("start+10m",), returns=False, ends=False), NOISE))
-    (mark,) = told_by(made, [])
-    still = slow(made).warp(stopped([(300.0, 900.0)]))
-    moving, standing = (
-        joint_loss(kernel, [Release(made.mechanism)], Secret.at(600.0)).matrix[0, 0]
-        for kernel in (slow(made), still)
+    plan = protect(
+        trace, requested(trace, Chosen(("start+10m",), returns=False, ends=False), NOISE)
     )
-    assert moving < standing < mark.told[0] == pytest.approx(made.request.bound)
-    assert standing > 0.8 * mark.told[0]
+    (mark,) = marks_of(plan)
+    still = slow(plan).warp(stopped([(300.0, 900.0)]))
+    moving, standing = (
+        joint_loss(kernel, [Release(plan.mechanism)], Secret.at(600.0)).matrix[0, 0]
+        for kernel in (slow(plan), still)
+    )
+    assert moving < standing < mark.information[0] == pytest.approx(plan.request.bound)
+    assert standing > 0.8 * mark.information[0]
 
 
 @pytest.mark.parametrize(("at", "both"), [((48.137, 12.5), 1.0), ((47.999, 11.575), 2.0)])
@@ -121,10 +125,10 @@ def test_parts_that_are_far_apart_are_not_one_place(
     first = ride(60, 20.0, seed=1, begin=BEGIN, at=(48.0005, 11.575) if both == 2 else AT)
     other = ride(60, 20.0, seed=2, begin=BEGIN + 40 * DAY, at=at)
     released(ledger, first, tmp_path / "a.gpx")
-    found = released(ledger, other, tmp_path / "b.gpx").account
-    assert found is not None
-    assert found.one_place == pytest.approx(both * found.epsilon, rel=1e-9)
-    assert found.total == pytest.approx(both * found.epsilon, rel=2e-3)
+    total = released(ledger, other, tmp_path / "b.gpx").account
+    assert total is not None
+    assert total.one_place == pytest.approx(both * total.epsilon, rel=1e-9)
+    assert total.total == pytest.approx(both * total.epsilon, rel=2e-3)
 
 
 @pytest.mark.parametrize("years", [-11, 11])
@@ -133,10 +137,12 @@ def test_what_is_years_away_adds_nothing(ledger: Ledger, tmp_path: Path, years: 
     who = (Named.SPEEDS,)
     for number, when in enumerate((0, years * 365)):
         trace = ride(940, 5.0, seed=number, begin=BEGIN + when * DAY, at=AT)
-        made = plan(trace, requested(trace, Chosen(("start",), ends=False), Request((), who=who)))
-        found = publish(made, ledger, tmp_path / f"{number}.gpx").account
-        assert found is not None
-        assert found.times == pytest.approx(found.epsilon, abs=1e-5)
+        plan = protect(
+            trace, requested(trace, Chosen(("start",), ends=False), Request((), who=who))
+        )
+        total = publish(plan, ledger, tmp_path / f"{number}.gpx").account
+        assert total is not None
+        assert total.times == pytest.approx(total.epsilon, abs=1e-5)
 
 
 def test_past_a_limit_a_release_is_refused_and_what_fits_is_said(
@@ -159,19 +165,19 @@ def test_a_place_with_a_name_is_one_secret_of_all_its_visits(
     ledger: Ledger, tmp_path: Path
 ) -> None:
     save_places(ledger, [HOME])
-    found = [
+    accounts = [
         released(ledger, day(n), tmp_path / f"{n}.gpx", at="end", asked=NOISE).account
         for n in range(3)
     ]
     totals, scale = [], 2.5 * (300.0 * (1 + Frame.SCALE_ERROR)) ** 2
-    for number, one in enumerate(found, start=1):
-        assert one is not None
-        (home,) = one.places
+    for number, total in enumerate(accounts, start=1):
+        assert total is not None
+        (home,) = total.places
         # Noise for one way: what more of them tell grows no faster than their number.
         totals.append(home.total)
         assert home.total == pytest.approx(scale * HOME.noise.loss(number, HOME.request))
         assert (home.releases, home.moved, home.more) == (number, number, 0)
-        assert home.at_most == pytest.approx(home.total + one.one_place * 9, rel=1e-9)
+        assert home.at_most == pytest.approx(home.total + total.one_place * 9, rel=1e-9)
     assert 0.99 < totals[0] <= 1 < totals[1] < totals[2] < 3 * totals[0]
     with ledger.open() as book:
         (home,) = places_told(book, [HOME], "me")
@@ -194,17 +200,20 @@ def test_what_an_earlier_version_counted_of_a_place_still_counts(
     rng = np.random.default_rng(5)
     root = np.tril(rng.normal(size=(3, 3))) * 50 + 200 * np.eye(3)
     design = np.hstack([rng.uniform(size=(40, 1)), rng.uniform(size=(40, 3))])
-    told = np.array([design.T @ design / 900.0, design.T @ design / 400.0])
+    information = np.array([design.T @ design / 900.0, design.T @ design / 400.0])
     columns = design[:, 1:] @ root  # d = c + p
     both = design.sum(axis=1)
     cover = columns @ columns.T + 400.0 * np.eye(40)
     exact = float(both @ np.linalg.solve(cover, both))
-    made, there = plan(day(0), requested(day(0), Chosen(("end",), returns=False), NOISE)), b"e" * 16
-    publish(made, ledger, tmp_path / "a.gpx")
-    blob = to_bytes({**from_bytes(packed(made, []))[0], f"root {there.hex()}": root})
+    plan, draw_name = (
+        protect(day(0), requested(day(0), Chosen(("end",), returns=False), NOISE)),
+        b"e" * 16,
+    )
+    publish(plan, ledger, tmp_path / "a.gpx")
+    blob = to_bytes({**from_bytes(packed(plan))[0], f"root {draw_name.hex()}": root})
     with ledger.open() as book:
         entry = book.entry(1, b"")
-        book.add(replace(entry, blob=blob, marks=(Mark(HOME.ident, there, told),)))
+        book.add(replace(entry, blob=blob, marks=(Mark(HOME.ident, draw_name, information),)))
         (home,) = places_told(book, [HOME], "me")
     scale = 2.5 * (300.0 * (1 + Frame.SCALE_ERROR)) ** 2
     assert home.total == pytest.approx(scale * exact, rel=1e-6)
@@ -217,12 +226,12 @@ def test_a_part_of_a_released_ride_with_nothing_of_its_own_costs_nothing(
     save_places(ledger, [HOME])
     trace = ride(30, 20.0, still=(0, 29), begin=BEGIN, at=AT)
 
-    def only_home(trace: Trace, name: str) -> Published:
-        there = known_places(ledger, trace)
-        request = requested(trace, Chosen(returns=False), NOISE, there)
+    def only_home(trace: Trace, name: str) -> Receipt[Trace]:
+        places = known_places(ledger, trace)
+        request = requested(trace, Chosen(returns=False), NOISE, places)
         assert request.stretches == ()
-        made = plan(trace, request, [one.common(trace) for one in there])
-        return publish(made, ledger, tmp_path / name, there=there, again=True)
+        plan = protect(trace, request, places=places)
+        return publish(plan, ledger, tmp_path / name, again=True)
 
     first = only_home(trace, "a.gpx").account
     second = only_home(trace.only(np.arange(30) % 2 == 0), "b.gpx").account
@@ -232,52 +241,33 @@ def test_a_part_of_a_released_ride_with_nothing_of_its_own_costs_nothing(
     assert second.places[0].total == pytest.approx(first.places[0].total, rel=1e-9)
 
 
-def test_the_same_recording_again_is_counted_by_the_joint_law(
-    ledger: Ledger, tmp_path: Path
-) -> None:
-    """Of two cuts, what their union tells: here all that the shorter one releases."""
-    trace = day(0, 24)
-    asked = requested(trace, Chosen(("start+4m",), returns=False, ends=False), CUT)
-    first, second = plan(trace, asked), plan(trace, replace(asked, epsilon=8.0))
-    publish(first, ledger, tmp_path / "a.gpx")
-    found = publish(second, ledger, tmp_path / "b.gpx", again=True).account
-    assert found is not None
-    assert found.overlapping == 1
-    assert set(first.mechanism.rows) < set(second.mechanism.rows)
-    loss = joint_loss(CUT.kernel, [Release(second.mechanism)], Secret.at(240.0)).matrix[0, 0]
-    scale = 2.5 * (100.0 * (1 + Frame.SCALE_ERROR)) ** 2
-    assert found.times == second.findings[0].guarantee.epsilon > scale * loss > 2
-    with pytest.raises(Refused, match="nothing more of this recording fits"):
-        check_total(found, 1.2, 1.0)
-
-
 def test_who_stands_still_within_what_is_uncertain_is_counted_with_two_releases(
     ledger: Ledger, tmp_path: Path
 ) -> None:
     """Of a fix a minute, two noises: what is promised of each holds for any movement there."""
     trace = ride(12, 60.0, begin=BEGIN, at=AT)
     asked = requested(trace, Chosen(("start+6m",), returns=False, ends=False), NOISE)
-    made = [plan(trace, replace(asked, epsilon=epsilon)) for epsilon in (0.5, 1.0)]
-    publish(made[0], ledger, tmp_path / "a.gpx")
-    found = publish(made[1], ledger, tmp_path / "b.gpx", again=True).account
-    assert found is not None
-    releases, scale = [Release(one.mechanism) for one in made], 2.5 * (100.1) ** 2
+    plans = [protect(trace, replace(asked, epsilon=epsilon)) for epsilon in (0.5, 1.0)]
+    publish(plans[0], ledger, tmp_path / "a.gpx")
+    total = publish(plans[1], ledger, tmp_path / "b.gpx", again=True).account
+    assert total is not None
+    releases, scale = [Release(plan.mechanism) for plan in plans], 2.5 * (100.1) ** 2
     moving, standing = (
         scale * joint_loss(kernel, releases, Secret.at(360.0)).matrix[0, 0]
-        for kernel in (slow(made[1]), slow(made[1]).warp(stopped([(300.0, 420.0)])))
+        for kernel in (slow(plans[1]), slow(plans[1]).warp(stopped([(300.0, 420.0)])))
     )
     assert 1 < moving < standing * (1 - 1e-5)
-    assert found.times == pytest.approx(standing, rel=1e-9)
+    assert total.times == pytest.approx(standing, rel=1e-9)
 
 
 def test_two_noises_of_few_columns_tell_all(ledger: Ledger, tmp_path: Path) -> None:
     trace = day(0, 24)
     asked = requested(trace, Chosen(("start+5m",), returns=False, ends=False), NOISE)
-    publish(plan(trace, asked), ledger, tmp_path / "a.gpx")
-    second = plan(trace, replace(asked, epsilon=0.5))
-    found = publish(second, ledger, tmp_path / "b.gpx", again=True).account
-    assert found is not None
-    assert found.times > 1e9
+    publish(protect(trace, asked), ledger, tmp_path / "a.gpx")
+    second = protect(trace, replace(asked, epsilon=0.5))
+    total = publish(second, ledger, tmp_path / "b.gpx", again=True).account
+    assert total is not None
+    assert total.times > 1e9
 
 
 def test_what_cannot_be_computed_counts_as_everything(ledger: Ledger, tmp_path: Path) -> None:
@@ -286,12 +276,12 @@ def test_what_cannot_be_computed_counts_as_everything(ledger: Ledger, tmp_path: 
     trace = day(0)
     released(ledger, trace, tmp_path / "a.gpx", asked=NOISE)
     save_places(ledger, [designed(replace(HOME, epsilon=0.9))])
-    found = released(ledger, trace, tmp_path / "b.gpx", again=True, asked=NOISE).account
-    assert found is not None
-    assert found.total > 1e9
-    assert found.one_place > EVERYTHING
+    total = released(ledger, trace, tmp_path / "b.gpx", again=True, asked=NOISE).account
+    assert total is not None
+    assert total.total > 1e9
+    assert total.one_place > EVERYTHING
     with pytest.raises(Refused, match="got all that can be told"):
-        check_total(found, 1e6, 1.0)
+        check_total(total, 1e6, 1.0)
 
 
 @pytest.mark.parametrize("hours", [0.18, 0.25, 1.5, 4.0, 24.0, 50.0, 200.0])
@@ -300,31 +290,31 @@ def test_what_another_ride_adds_to_a_time_is_never_more_than_is_counted(
 ) -> None:
     early, late = day(0, 30), day(hours / 24, 30)
     released(ledger, early, tmp_path / "a.gpx", at="end", asked=NOISE)
-    made = plan(late, requested(late, Chosen(("start",), returns=False, ends=False), NOISE))
+    plan = protect(late, requested(late, Chosen(("start",), returns=False, ends=False), NOISE))
     with ledger.open() as book:
-        found, _ = account(book, made, [], told_by(made, []), "me", [])
+        total, _ = account(book, plan, marks_of(plan), "me", [])
     shift = (late.times[0] - early.times[0]) / 1e9
-    first = plan(early, requested(early, Chosen(("end",), returns=False, ends=False), NOISE))
-    alone = Release(first.mechanism, "early"), Release(made.mechanism, "late")
-    both = [alone[0], replace(alone[1], mechanism=shifted(made, shift))]
+    first = protect(early, requested(early, Chosen(("end",), returns=False, ends=False), NOISE))
+    alone = Release(first.mechanism, "early"), Release(plan.mechanism, "late")
+    both = [alone[0], replace(alone[1], mechanism=shifted(plan, shift))]
     end, scale = float(early.seconds[-1]), 2.5 * (100.0 * (1 + Frame.SCALE_ERROR)) ** 2
     added = max(
         joint_loss(kernel, both, Secret.at(when)).matrix[0, 0]
-        - joint_loss(kernel, [one], Secret.at(own)).matrix[0, 0]
-        for kernel in (made.request.kernel, slow(made))
-        for one, when, own in ((alone[0], end, end), (alone[1], shift, 0.0))
+        - joint_loss(kernel, [release], Secret.at(moment)).matrix[0, 0]
+        for kernel in (plan.request.kernel, slow(plan))
+        for release, when, moment in ((alone[0], end, end), (alone[1], shift, 0.0))
     )
-    told = max(
+    largest = max(
         joint_loss(kernel, both, Secret.at(when)).matrix[0, 0]
-        for kernel in (made.request.kernel, slow(made))
+        for kernel in (plan.request.kernel, slow(plan))
         for when in (end, shift)
     )
     # What the late one tells of the end of the early one is counted, too.
-    assert found.epsilon == pytest.approx(1.0)
-    assert scale * told <= found.times * (1 + 1e-9)
-    assert 1 < found.times <= found.epsilon + max(1.1 * scale * added, 0.01)
+    assert total.epsilon == pytest.approx(1.0)
+    assert scale * largest <= total.times * (1 + 1e-9)
+    assert 1 < total.times <= total.epsilon + max(1.1 * scale * added, 0.01)
     if hours < 0.2:
-        assert found.times == pytest.approx(found.epsilon + scale * added, rel=1e-4)
+        assert total.times == pytest.approx(total.epsilon + scale * added, rel=1e-4)
 
 
 def test_who_is_beside_is_as_if_released_as_it_is_where_that_is_all_that_is_known(
@@ -334,19 +324,19 @@ def test_who_is_beside_is_as_if_released_as_it_is_where_that_is_all_that_is_know
     early = ride(2000, 1.0, begin=BEGIN, at=AT)
     late = ride(30, 20.0, begin=BEGIN + 2100, at=AT)
     released(ledger, early, tmp_path / "a.gpx", at="start+1m")
-    made = plan(late, requested(late, Chosen(("start",), returns=False, ends=False), NOISE))
+    plan = protect(late, requested(late, Chosen(("start",), returns=False, ends=False), NOISE))
     with ledger.open() as book:
-        found, _ = account(book, made, [], told_by(made, []), "me", [])
+        total, _ = account(book, plan, marks_of(plan), "me", [])
     states = Release(no_noise(early.seconds[-600:]), "early")
-    mine = Release(shifted(made, 2100.0), "late")
+    mine = Release(shifted(plan, 2100.0), "late")
     scale = 2.5 * (100.0 * (1 + Frame.SCALE_ERROR)) ** 2
     both, alone = (
-        scale * joint_loss(slow(made), told, Secret.at(2100.0)).matrix[0, 0]
-        for told in ([mine, states], [mine])
+        scale * joint_loss(slow(plan), releases, Secret.at(2100.0)).matrix[0, 0]
+        for releases in ([mine, states], [mine])
     )
-    assert found.times > 1.5
-    counted = found.epsilon + both - alone
-    assert counted <= found.times <= 1.1 * counted
+    assert total.times > 1.5
+    counted = total.epsilon + both - alone
+    assert counted <= total.times <= 1.1 * counted
 
 
 def test_of_a_long_recording_some_hours_around_are_enough(
@@ -355,28 +345,30 @@ def test_of_a_long_recording_some_hours_around_are_enough(
     trace = ride(400, 120.0, still=(0, 399), begin=BEGIN, at=AT)  # thirteen hours
     # Both parts are at one place, and near: they are conditioned on together.
     home = ("start+6h", "start+7h")
-    made = plan(trace, requested(trace, Chosen(home, returns=False, ends=False), NOISE))
-    (whole,) = told_by(made, [])
+    plan = protect(trace, requested(trace, Chosen(home, returns=False, ends=False), NOISE))
+    (whole,) = marks_of(plan)
     monkeypatch.setattr("trailveil.ledger.accounting._LONG", 100)
-    (part,) = told_by(made, [])
-    assert part.told[0] == pytest.approx(whole.told[0], rel=1e-4)
+    (part,) = marks_of(plan)
+    assert part.information[0] == pytest.approx(whole.information[0], rel=1e-4)
 
 
 def test_both_ends_at_one_place_count_as_two_looks_at_it(ledger: Ledger) -> None:
     """Against the same with the clock stopped at both and the place tied, by dense algebra."""
     trace = ride(400, 20.0, still=(0, 399), begin=BEGIN, at=AT)  # there and nowhere else
-    made: Plan = plan(
+    plan: Plan = protect(
         trace, requested(trace, Chosen(("start", "end"), returns=False, ends=False), NOISE)
     )
-    (mark,) = told_by(made, [])
-    one = plan(trace, requested(trace, Chosen(("start",), returns=False, ends=False), NOISE))
-    (alone,) = told_by(one, [])
-    assert mark.told[0] > 1.2 * alone.told[0]
+    (mark,) = marks_of(plan)
+    single = protect(trace, requested(trace, Chosen(("start",), returns=False, ends=False), NOISE))
+    (alone,) = marks_of(single)
+    assert mark.information[0] > 1.2 * alone.information[0]
 
 
 def test_with_every_place_protected_a_loop_counts_as_two_visits() -> None:
     request = Request((), who=PLAIN, method=Method.EVERYWHERE)
     loop = ride(40, 20.0, still=(0, 39), begin=BEGIN, at=AT)
     away = replace(loop, positions=loop.positions + np.linspace(0, 0.05, 40)[:, None])
-    told = [told_by(plan_everywhere(one, request), [])[0].told[0] for one in (loop, away)]
-    assert told == pytest.approx([2 * request.bound, request.bound])
+    information = [
+        marks_of(plan_everywhere(trace, request))[0].information[0] for trace in (loop, away)
+    ]
+    assert information == pytest.approx([2 * request.bound, request.bound])

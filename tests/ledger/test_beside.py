@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tests.oracles.dense_movement import Law, Rows, released
 from trailveil.designer.window import window_noise
 from trailveil.gp.kernels import Kernel
-from trailveil.ledger.beside import NearbyRelease, worst_beside
+from trailveil.ledger.nearby import NearbyRelease, worst_nearby
 from trailveil.privacy.adversaries import at_speed
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.release.request import DEFAULT_KERNEL, Request
@@ -27,17 +27,17 @@ FIXES = np.hstack([np.arange(0.0, 600.0, 20.0), np.arange(600.0, 7201.0, 150.0)]
 
 
 def counted(
-    factor: Rows, kept: NDArray[np.bool_], epsilon: float, seconds: float, reach: float
+    factor: Rows, is_released: NDArray[np.bool_], epsilon: float, seconds: float, reach: float
 ) -> float:
     """What is counted of the part, with a release that ends so many seconds before it."""
-    mechanism = Mechanism(FIXES + seconds, factor, released=kept)
+    mechanism = Mechanism(FIXES + seconds, factor, released=is_released)
     begin, end = (round((x + seconds) * NANOSECONDS) for x in (0.0, FIXES[-1]))
     new = NearbyRelease(begin, end, mechanism, ((begin, begin),), (epsilon,), STEADY, reach)
     other = NearbyRelease(-NANOSECONDS, 0, None, (), ())  # without a part of its own
     row: Any = SimpleNamespace(begin=other.begin, end=other.end, number=1)
     kernel = at_speed(DEFAULT_KERNEL, SLOW.speed)
     assert isinstance(kernel, Kernel)
-    return worst_beside(new, [row], lambda _: other, [kernel], 1.0)
+    return worst_nearby(new, [row], lambda _: other, [kernel], 1.0)
 
 
 @pytest.mark.parametrize("seconds", [20_000.0, 86_400.0, 400_000.0])
@@ -47,15 +47,15 @@ def test_what_is_known_long_before_tells_no_more_than_is_counted(how: str, secon
     if how == "noise":
         noise = window_noise(120.0, 1, REQUEST.adversaries, bound)
         factor = noise.columns(np.zeros(FIXES.size), np.maximum(FIXES - 60.0, 0.0))
-        kept, reach = np.ones(FIXES.size, np.bool_), noise.knots.end + 60.0
+        is_released, reach = np.ones(FIXES.size, np.bool_), noise.knots.end + 60.0
     else:
-        kept, reach = FIXES >= 900.0, 0.0
+        is_released, reach = FIXES >= 900.0, 0.0
         bound = 1 / SLOW.bridged(900.0 - STEADY)
         factor = np.zeros((FIXES.size, 0))
-    total = counted(factor, kept, bound, seconds, reach)
+    total = counted(factor, is_released, bound, seconds, reach)
     laws = [Law(math.inf, SLOW.speed)]
     edges = (-seconds, -STEADY, 0.0, STEADY)
-    record = released(FIXES[kept], laws, factor[kept], edges, SLOW.speed)
+    record = released(FIXES[is_released], laws, factor[is_released], edges, SLOW.speed)
     # All of the movement near the part, and of all that is far: its place and velocity at the edge.
     # And how fast it is where a cut ends, which fixes that are denser would tell.
     near = record.granted(-STEADY, STEADY)
@@ -65,7 +65,9 @@ def test_what_is_known_long_before_tells_no_more_than_is_counted(how: str, secon
     known = np.vstack([near, velocity, place])
     levels = np.append(np.zeros(len(near) + 1), 1.0)
     secret = record.motion.position(0.0)[0]
-    alone, exact = (1 / record.left(secret, known[:n], levels[:n]) for n in (len(near), len(known)))
+    alone, exact = (
+        1 / record.posterior(secret, known[:n], levels[:n]) for n in (len(near), len(known))
+    )
     assert alone < exact <= total * (1 + 1e-9)
     assert exact > 0.97 * total
     assert total - bound == pytest.approx(1 / SLOW.bridged(seconds - STEADY), rel=1e-6)

@@ -12,14 +12,14 @@ from tests.ledger.test_protecting import MADE, OTHER
 from tests.rides import PATIENCE
 from trailveil.errors import Refused, UnwritableOutput
 from trailveil.ledger import Ledger, open_ledger
-from trailveil.ledger.protecting import commit, publish
+from trailveil.ledger.commit import commit, publish
 
 RUN = """
 import pickle, sys
 from pathlib import Path
 from trailveil.errors import UnwritableOutput
 from trailveil.ledger import open_ledger
-from trailveil.ledger.protecting import commit
+from trailveil.ledger.commit import commit
 
 
 def step(name):
@@ -38,13 +38,15 @@ with commit(pickle.loads(sys.stdin.buffer.read(int(sys.argv[4]))), open_ledger(s
 """
 
 
-def ended(ledger: Ledger, output: Path, step: str, how: str, beside: Path | None = None) -> None:
+def ended(
+    ledger: Ledger, output: Path, step: str, how: str, other_output: Path | None = None
+) -> None:
     """A process that comes as far as a step, and fails there or is killed.
 
     beside: what another run of the same request writes while it waits there.
     """
-    made = pickle.dumps(MADE)
-    words = (str(ledger.folder), str(output), step, str(len(made)))
+    pickled = pickle.dumps(MADE)
+    words = (str(ledger.folder), str(output), step, str(len(pickled)))
     with subprocess.Popen(
         [sys.executable, "-c", RUN, *words],
         stdin=subprocess.PIPE,
@@ -53,11 +55,11 @@ def ended(ledger: Ledger, output: Path, step: str, how: str, beside: Path | None
     ) as run:
         assert run.stdin is not None
         assert run.stdout is not None
-        run.stdin.write(made)
+        run.stdin.write(pickled)
         run.stdin.flush()
         assert run.stdout.readline().decode() == f"{step}\n"
-        if beside is not None:
-            publish(MADE, ledger, beside)
+        if other_output is not None:
+            publish(MADE, ledger, other_output)
         if how == "killed":
             run.kill()
         run.communicate(b"go on\n", timeout=PATIENCE)
@@ -79,7 +81,7 @@ def test_what_one_run_does_not_finish_takes_nothing_of_another_back(
     ledger: Ledger, tmp_path: Path, step: str, how: str
 ) -> None:
     """Two runs of one request: the first ends after the second has appeared."""
-    ended(ledger, tmp_path / "a.gpx", step, how, beside=tmp_path / "b.gpx")
+    ended(ledger, tmp_path / "a.gpx", step, how, other_output=tmp_path / "b.gpx")
     assert not (tmp_path / "a.gpx").exists()
     assert (tmp_path / "b.gpx").exists()
     assert standing(ledger) == 1

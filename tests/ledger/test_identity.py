@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tests.rides import ride
 from trailveil.errors import InvalidValue, Refused
 from trailveil.ledger import Ledger, open_ledger
+from trailveil.ledger.commit import publish
 from trailveil.ledger.identity import (
     ENOUGH,
     WINDOW_BYTES,
@@ -21,8 +22,7 @@ from trailveil.ledger.identity import (
     subject_named,
     windows_of,
 )
-from trailveil.ledger.protecting import publish, requested
-from trailveil.release.plan import plan
+from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
 from trailveil.traces.retiming import SHIFTED_TO
 from trailveil.traces.selection import Chosen
@@ -95,12 +95,12 @@ def jittered(count: int = 400, seed: int = 0) -> NDArray[np.int64]:
 
 def patchy(count: int = 4000, seed: int = 0) -> NDArray[np.int64]:
     """A fix a second, one in ten lost."""
-    kept = np.random.default_rng(seed).random(count) > 0.1
-    return np.flatnonzero(kept) * NANOSECONDS
+    recorded = np.random.default_rng(seed).random(count) > 0.1
+    return np.flatnonzero(recorded) * NANOSECONDS
 
 
-def common(one: NDArray[np.int64], other: NDArray[np.int64]) -> int:
-    return len(set(windows_of(KEY, one)) & set(windows_of(KEY, other)))
+def common(first: NDArray[np.int64], other: NDArray[np.int64]) -> int:
+    return len(set(windows_of(KEY, first)) & set(windows_of(KEY, other)))
 
 
 @pytest.mark.parametrize("times", [irregular(), jittered(), patchy()], ids=["turns", "ms", "lost"])
@@ -146,10 +146,12 @@ def test_recordings_of_one_receiver_share_no_window(
     kind: Callable[..., NDArray[np.int64]],
 ) -> None:
     """A pair of windows is alike with 2^-64, their hashes with 2^-48: some 10^5 pairs here."""
-    found = [windows_of(KEY, kind(seed=seed)) for seed in range(20)]
-    assert all(len(one) >= ENOUGH for one in found)
-    assert len({window for one in found for window in one}) == sum(len(one) for one in found)
-    assert {len(window) for one in found for window in one} == {WINDOW_BYTES}
+    windows = [windows_of(KEY, kind(seed=seed)) for seed in range(20)]
+    assert all(len(recording) >= ENOUGH for recording in windows)
+    assert len({window for recording in windows for window in recording}) == sum(
+        len(recording) for recording in windows
+    )
+    assert {len(window) for recording in windows for window in recording} == {WINDOW_BYTES}
 
 
 def test_without_the_key_no_guess_of_times_can_be_tried() -> None:
@@ -163,8 +165,8 @@ def test_a_recording_of_few_places_is_not_known_by_its_content() -> None:
     assert prints_of(KEY, content_of(times, steps), times, steps) == bytes(16)
     many = np.arange(40).reshape(20, 2)
     whole = [
-        prints_of(KEY, content_of(one, many), one, many)
-        for one in (schedule([60], 20), schedule([60], 20) + 7 * HOUR)
+        prints_of(KEY, content_of(times, many), times, many)
+        for times in (schedule([60], 20), schedule([60], 20) + 7 * HOUR)
     ]
     assert whole[0] == whole[1] != bytes(16)
 
@@ -176,8 +178,8 @@ def ledger(tmp_path: Path) -> Ledger:
 
 def released(ledger: Ledger, trace: Trace, output: Path, *, again: bool = False) -> float:
     request = Request((), method=Method.NOISE)
-    made = plan(trace, requested(trace, Chosen(("start+10m",), ends=False), request))
-    account = publish(made, ledger, output, again=again).account
+    plan = protect(trace, requested(trace, Chosen(("start+10m",), ends=False), request))
+    account = publish(plan, ledger, output, again=again).account
     return math.nan if account is None else account.known
 
 
@@ -232,5 +234,5 @@ def test_two_rides_of_one_receiver_are_two_recordings(ledger: Ledger, tmp_path: 
     for number in range(3):
         trace = ride(60, 20.0, seed=number)
         later = replace(trace, times=trace.times + number * 24 * HOUR)
-        told = released(ledger, later, tmp_path / f"{number}.gpx")
-        assert 1 <= told <= 1 + number * added < 1.01
+        epsilon = released(ledger, later, tmp_path / f"{number}.gpx")
+        assert 1 <= epsilon <= 1 + number * added < 1.01

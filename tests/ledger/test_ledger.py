@@ -22,12 +22,12 @@ HOME, DRAW = b"h" * 16, b"d" * 16
 
 
 def entry(number: int = 0, epsilon: float = 1.0, subject: str = "me") -> Entry:
-    told = np.arange(4.0) + number
+    information = np.arange(4.0) + number
     return Entry(
         *(subject, "", 100 * number, 100 * number + 50, bytes([number]) * 32, epsilon),
         {"epsilon": epsilon, "noise_trace": 3.0},
         b"times and mechanism",
-        (Mark(HOME, DRAW, told), Mark(NO_ID, NO_ID, np.array([0.5]))),
+        (Mark(HOME, DRAW, information), Mark(NO_ID, NO_ID, np.array([0.5]))),
     )
 
 
@@ -51,7 +51,7 @@ def test_what_is_added_is_there_for_the_next_run(used: Ledger) -> None:
         assert rows[2].request == bytes([2]) * 32
         assert book.body(3) == {"epsilon": 1.0, "noise_trace": 3.0}
         assert book.blob(3) == b"times and mechanism"
-        assert [one.number for one in book.overlapping("me", "", 140, 220)] == [2, 3]
+        assert [row.number for row in book.overlapping("me", "", 140, 220)] == [2, 3]
         assert book.overlapping("you", "", 0, 1000) == book.overlapping("me", "t", 0, 1000) == []
         number, total = book.totals("me", HOME)[DRAW]
         assert number == 4
@@ -64,7 +64,7 @@ def test_what_was_withdrawn_counts_no_more_and_stays_in_the_file(used: Ledger) -
     with used.open() as book:
         book.withdraw(2)
     with used.open() as book:
-        assert [one.number for one in book.standing()] == [1, 3, 4]
+        assert [row.number for row in book.standing()] == [1, 3, 4]
         assert len(book.rows) == 5
         assert np.array_equal(book.totals("me", HOME)[DRAW][1], 3 * np.arange(4.0) + 5)
         assert book.totals("me", NO_ID)[NO_ID][1] == 1.5
@@ -165,26 +165,26 @@ def folder_in_its_place(ledger: Ledger) -> None:
 
 
 DAMAGE: dict[str, Callable[[Ledger], object]] = {
-    "a row edited": lambda one: rows(one, "UPDATE entries SET plain = zeroblob(90)"),
-    "one byte of a row": lambda one: rows(one, FORGED),
+    "a row edited": lambda ledger: rows(ledger, "UPDATE entries SET plain = zeroblob(90)"),
+    "one byte of a row": lambda ledger: rows(ledger, FORGED),
     "the last row removed": without_last_row,
-    "a row removed": lambda one: rows(one, "DELETE FROM entries WHERE number = 2"),
-    "all rows removed": lambda one: rows(one, "DELETE FROM entries"),
+    "a row removed": lambda ledger: rows(ledger, "DELETE FROM entries WHERE number = 2"),
+    "all rows removed": lambda ledger: rows(ledger, "DELETE FROM entries"),
     "rows swapped": swapped,
     "an older file": replaced_by_older,
-    "cut off": lambda one: truncated(one, 0.5),
-    "cut off to nothing": lambda one: truncated(one, 0.0),
-    "not SQLite": lambda one: (one.folder / "ledger.sqlite").write_bytes(b"hello " * 900),
-    "the file deleted": lambda one: (one.folder / "ledger.sqlite").unlink(),
-    "the seal deleted": lambda one: (one.folder / "ledger.seal").unlink(),
-    "the seal emptied": lambda one: (one.folder / "ledger.seal").write_bytes(b""),
+    "cut off": lambda ledger: truncated(ledger, 0.5),
+    "cut off to nothing": lambda ledger: truncated(ledger, 0.0),
+    "not SQLite": lambda ledger: (ledger.folder / "ledger.sqlite").write_bytes(b"hello " * 900),
+    "the file deleted": lambda ledger: (ledger.folder / "ledger.sqlite").unlink(),
+    "the seal deleted": lambda ledger: (ledger.folder / "ledger.seal").unlink(),
+    "the seal emptied": lambda ledger: (ledger.folder / "ledger.seal").write_bytes(b""),
     "another seal": seal_of_another,
     "another ledger": another_file,
-    "a table dropped": lambda one: rows(one, "DROP TABLE entries"),
-    "open to others": lambda one: (one.folder / "ledger.sqlite").chmod(0o644),
+    "a table dropped": lambda ledger: rows(ledger, "DROP TABLE entries"),
+    "open to others": lambda ledger: (ledger.folder / "ledger.sqlite").chmod(0o644),
     "a link": link,
     "a folder": folder_in_its_place,
-    "another version": lambda one: rows(one, "UPDATE meta SET version = 99"),
+    "another version": lambda ledger: rows(ledger, "UPDATE meta SET version = 99"),
 }
 
 
@@ -313,7 +313,7 @@ for number in range(200):
 
 
 def test_what_was_added_is_there_however_a_run_ends(tmp_path: Path) -> None:
-    folder, told = tmp_path / "state", 0
+    folder, added = tmp_path / "state", 0
     moments = np.random.default_rng(7).uniform(0.0, 0.25, 6)
     for wait in moments:
         words = [sys.executable, "-c", ADDS, str(folder)]
@@ -322,10 +322,10 @@ def test_what_was_added_is_there_however_a_run_ends(tmp_path: Path) -> None:
             first = [run.stdout.readline(), run.stdout.readline()]
             time.sleep(float(wait))
             run.send_signal(signal.SIGKILL)
-            seen = [*first, *run.stdout.read().splitlines()]
-        told += len([one for one in seen if one.strip().isdigit()])
-        assert told <= open_ledger(folder).verify() <= told + len(moments)
-    assert told >= 2 * len(moments)
+            lines = [*first, *run.stdout.read().splitlines()]
+        added += len([line for line in lines if line.strip().isdigit()])
+        assert added <= open_ledger(folder).verify() <= added + len(moments)
+    assert added >= 2 * len(moments)
 
 
 LIMITED = """
@@ -374,7 +374,7 @@ def test_ten_thousand_entries_take_little(ledger: Ledger) -> None:
             book.add(
                 Entry("me", "", number, number, bytes(32), 1.0, {"more": "x" * 500}, b"", marks)
             )
-    found, plain = [], []
+    seconds, plain = [], []
     for _ in range(5):
         start = time.process_time()
         for _ in range(10_000):
@@ -384,6 +384,6 @@ def test_ten_thousand_entries_take_little(ledger: Ledger) -> None:
             book.totals("me", HOME)
             assert len(book.overlapping("me", "", 500, 505)) == 6
             book.add(Entry("me", "", 1, 1, bytes(32), 1.0, {}, b"", marks))
-        found.append(time.process_time() - middle)
+        seconds.append(time.process_time() - middle)
         plain.append(middle - start)
-    assert min(found) < 4 * min(plain)
+    assert min(seconds) < 4 * min(plain)

@@ -10,16 +10,12 @@ from tests.rides import ride, written
 from tests.traces.formats.traces import SAMPLES
 from trailveil.errors import Refused, UnreadableInput, UnwritableOutput
 from trailveil.ledger import Ledger, open_ledger
-from trailveil.ledger.protecting import (
-    check_released,
-    commit,
-    default_output,
-    publish,
-    requested,
-)
-from trailveil.release.plan import Plan, plan
+from trailveil.ledger.commit import check_released, commit, publish
+from trailveil.release.plan import Plan
+from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
 from trailveil.traces.formats import read
+from trailveil.traces.formats.table import default_output
 from trailveil.traces.loading import load
 from trailveil.traces.selection import Chosen
 from trailveil.traces.trace import Trace
@@ -29,11 +25,11 @@ TRACE = ride(30, 30.0)
 
 def planned(trace: Trace = TRACE, epsilon: float = 1.0) -> Plan:
     asked = Request((), epsilon=epsilon, floor=4.0)
-    return plan(trace, requested(trace, Chosen(("start+5m",), ends=False), asked))
+    return protect(trace, requested(trace, Chosen(("start+5m",), ends=False), asked))
 
 
 MADE, OTHER = planned(), planned(epsilon=2.0)
-NOISY = plan(
+NOISY = protect(
     TRACE,
     requested(TRACE, Chosen(("start+5m",), ends=False), Request((), method=Method.NOISE)),
 )
@@ -123,14 +119,14 @@ def test_other_noise_for_the_same_request_is_another_release(ledger: Ledger, pla
 
 
 def test_it_is_remembered_before_it_appears(ledger: Ledger, place: Path) -> None:
-    output, seen = place / "a.gpx", list[int]()
+    output, counts = place / "a.gpx", list[int]()
     with commit(MADE, ledger) as receipt:
-        assert not receipt.published.further
-        seen.append(records(ledger))
+        assert not receipt.further
+        counts.append(records(ledger))
         with receipt.staged(output, overwrite=False) as put:
             assert not output.exists()
-            receipt.put(put, lambda: seen.append(int(output.exists())))
-    assert seen == [1, 1]
+            receipt.put(put, lambda: counts.append(int(output.exists())))
+    assert counts == [1, 1]
 
 
 def failing(ledger: Ledger, output: Path, failure: BaseException, *, late: bool = False) -> None:
@@ -223,7 +219,7 @@ def test_refusals_name_the_file(place: Path) -> None:
 
 def test_without_a_choice_both_ends_are_protected() -> None:
     stretches = Chosen(returns=False).stretches(TRACE)
-    assert [one.label for one in stretches] == ["the start", "the end"]
+    assert [stretch.label for stretch in stretches] == ["the start", "the end"]
     chosen = Chosen(
         ("end", "end"),
         (("start+1m", "start+3m"), ("start+2m", "start+4m")),
@@ -242,10 +238,10 @@ def test_names_of_outputs(tmp_path: Path) -> None:
     assert default_output(Path("ride")) == Path("ride.private.gpx")
     assert default_output(Path("ride.xml")) == Path("ride.xml.private.gpx")
     assert default_output(Path("ride.json")) == Path("ride.private.json")
-    for name, kept in (("GeoJSON", True), ("Google Timeline", False), ("OwnTracks", False)):
+    for name, is_written in (("GeoJSON", True), ("Google Timeline", False), ("OwnTracks", False)):
         path = tmp_path / "ride.json"
         path.write_bytes(SAMPLES[name])
-        expected = "ride.private.json" if kept else "ride.json.private.gpx"
+        expected = "ride.private.json" if is_written else "ride.json.private.gpx"
         assert default_output(path).name == expected
     for name in (".", "/", ""):
         with pytest.raises(Refused, match="must be a file, got a folder"):

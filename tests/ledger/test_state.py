@@ -16,10 +16,11 @@ from trailveil.files.output import check_output, make_private, write_atomically
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.randomness import derive
 from trailveil.ledger import Ledger, open_ledger
-from trailveil.ledger.protecting import publish, requested, seed_of, whole_of
+from trailveil.ledger.commit import publish, seed_of, whole_of
 from trailveil.ledger.recorded import unpacked
 from trailveil.release.drawing import noise_of
-from trailveil.release.plan import Plan, plan
+from trailveil.release.plan import Plan
+from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
 from trailveil.traces.formats import read
 from trailveil.traces.selection import Chosen
@@ -31,14 +32,14 @@ LABELS = (b"noise", b"noise of a release", b"release", b"release with a key", b"
 def items(folder: Path) -> set[bytes]:
     """All 32 bytes that a state folder holds, wherever they begin, in a file or a cell of one."""
     whole = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
-    texts = [one for one in whole if len(one) <= 1000]
+    texts = [text for text in whole if len(text) <= 1000]
     connection = sqlite3.connect(folder / "ledger.sqlite")
     for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'"):
         for row in connection.execute(f"SELECT * FROM {table}").fetchall():
             texts += [cell for cell in row if isinstance(cell, bytes) and len(cell) <= 1000]
     connection.close()
-    found = {text[i : i + 32] for text in texts for i in range(max(1, len(text) - 31))}
-    return {one for one in found if len(one) == 32}
+    pieces = {text[i : i + 32] for text in texts for i in range(max(1, len(text) - 31))}
+    return {piece for piece in pieces if len(piece) == 32}
 
 
 def error_of(seed: bytes, copy: Ledger, released: FloatArray, plan: Plan) -> float:
@@ -47,12 +48,12 @@ def error_of(seed: bytes, copy: Ledger, released: FloatArray, plan: Plan) -> flo
     The noise is known but for its draw: the ledger has its factor.
     """
     with copy.open() as book:
-        kept = unpacked(book.blob(1))
-    assert kept.mechanism is not None
-    noise = np.column_stack([noise_of(kept.mechanism, seed, axis) for axis in ("east", "north")])
-    moved = np.linalg.norm(kept.mechanism.factor, axis=1) > 10
-    found = plan.frame.to_lattice(released) / 1e6 - noise - plan.lattice / 1e6
-    return float(np.sqrt(np.mean(np.sum(found[moved] ** 2, axis=1))))
+        stored = unpacked(book.blob(1))
+    assert stored.mechanism is not None
+    noise = np.column_stack([noise_of(stored.mechanism, seed, axis) for axis in ("east", "north")])
+    moved = np.linalg.norm(stored.mechanism.factor, axis=1) > 10
+    errors = plan.frame.to_lattice(released) / 1e6 - noise - plan.lattice / 1e6
+    return float(np.sqrt(np.mean(np.sum(errors[moved] ** 2, axis=1))))
 
 
 def test_a_copy_of_the_state_folder_and_the_release_give_the_recording_back_to_nobody(
@@ -65,33 +66,33 @@ def test_a_copy_of_the_state_folder_and_the_release_give_the_recording_back_to_n
     """
     ledger = open_ledger(tmp_path / "state")
     trace = ride(60, 20.0)
-    made = plan(trace, requested(trace, Chosen(("start+10m",), ends=False), NOISE))
-    publish(made, ledger, tmp_path / "a.gpx")
+    plan = protect(trace, requested(trace, Chosen(("start+10m",), ends=False), NOISE))
+    publish(plan, ledger, tmp_path / "a.gpx")
     recorded = read(tmp_path / "a.gpx").positions
     shutil.copytree(ledger.folder, tmp_path / "copy")
     copy = open_ledger(tmp_path / "copy")
-    true = seed_of(copy.key, whole_of(made, None))
-    assert error_of(true, copy, recorded, made) < 0.2
+    true = seed_of(copy.key, whole_of(plan, None))
+    assert error_of(true, copy, recorded, plan) < 0.2
     stored = items(copy.folder)
     assert copy.key in stored
     with copy.open() as book:
         assert book.rows[0].request in stored
     assert true not in stored
-    tried = {seed for one in stored for seed in (one, derive(copy.key, [one]))}
+    tried = {seed for secret in stored for seed in (secret, derive(copy.key, [secret]))}
     with copy.open() as book:
         near = {book.rows[0].request, book.rows[0].digest, book.chain.last, copy.key}
     tried = set(sorted(tried)[:200]) | near
-    tried |= {derive(copy.key, [label, one]) for one in near for label in LABELS}
-    tried |= {derive(one, [label]) for one in near for label in LABELS}
-    assert min(error_of(seed, copy, recorded, made) for seed in tried) > 30
+    tried |= {derive(copy.key, [label, seed]) for seed in near for label in LABELS}
+    tried |= {derive(seed, [label]) for seed in near for label in LABELS}
+    assert min(error_of(seed, copy, recorded, plan) for seed in tried) > 30
 
 
 def test_a_guess_of_all_but_the_place_can_be_tried_only_slowly(tmp_path: Path) -> None:
     """A request is known by what a guess of the whole recording gives, after scrypt."""
     ledger, trace = open_ledger(tmp_path / "state"), ride(60, 20.0)
-    made = plan(trace, requested(trace, Chosen(("start+10m",), ends=False), NOISE))
-    publish(made, ledger, tmp_path / "a.gpx")
-    whole = whole_of(made, None)
+    plan = protect(trace, requested(trace, Chosen(("start+10m",), ends=False), NOISE))
+    publish(plan, ledger, tmp_path / "a.gpx")
+    whole = whole_of(plan, None)
     with ledger.open() as book:
         request = book.rows[0].request
     assert request == ledger.request_id(seed_of(ledger.key, whole))
@@ -109,7 +110,7 @@ def test_a_ledger_of_version_2_holds_no_seed_any_more(tmp_path: Path) -> None:
     rows(ledger, "DROP TABLE claims")
     rows(ledger, "UPDATE meta SET version = 2")
     with ledger.open() as book:
-        assert [one.number for one in book.standing("ME ")] == [1, 2, 3]
+        assert [row.number for row in book.standing("ME ")] == [1, 2, 3]
         assert [row.withdraws for row in book.rows] == [0, 0, 0, 0, 4]
         assert all(row.request != bytes([row.number - 1]) * 32 for row in book.rows)
         total = book.totals("me", b"h" * 16)[b"d" * 16][1]
@@ -148,14 +149,14 @@ def test_folders_are_for_their_owner_alone_whatever_the_mask(tmp_path: Path) -> 
         open_ledger(tmp_path / "new" / "state")
     finally:
         os.umask(before)
-    for made in ("a", "a/b", "a/b/c", "new", "new/state"):
-        assert stat.S_IMODE((tmp_path / made).stat().st_mode) == 0o700
+    for name in ("a", "a/b", "a/b/c", "new", "new/state"):
+        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o700
 
 
 @pytest.mark.parametrize(
-    "left", ["ledger.seal", "ledger.sqlite", "places.json", "batches", "batch.key"]
+    "file", ["ledger.seal", "ledger.sqlite", "places.json", "batches", "batch.key"]
 )
-def test_what_is_left_of_a_ledger_is_no_reason_to_begin_anew(tmp_path: Path, left: str) -> None:
+def test_what_is_left_of_a_ledger_is_no_reason_to_begin_anew(tmp_path: Path, file: str) -> None:
     ledger = open_ledger(tmp_path / "state")
     with ledger.open() as book:
         book.add(entry())
@@ -163,7 +164,7 @@ def test_what_is_left_of_a_ledger_is_no_reason_to_begin_anew(tmp_path: Path, lef
         (ledger.folder / name).write_bytes(b"")
     (ledger.folder / "batches").mkdir()
     for path in list(ledger.folder.iterdir()):
-        if path.name not in (left, "lock"):
+        if path.name not in (file, "lock"):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     before = sorted(ledger.folder.iterdir())
     with pytest.raises(Refused, match="move the whole folder away to begin anew"):

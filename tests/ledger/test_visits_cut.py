@@ -13,13 +13,14 @@ from tests.rides import ride, written
 from trailveil.cli import cli
 from trailveil.errors import TrailveilError
 from trailveil.ledger import Ledger, open_ledger
+from trailveil.ledger.commit import Receipt, known_places, publish
 from trailveil.ledger.place_accounts import places_told
-from trailveil.ledger.places import Place, designed, save_places, shared_noise, visited
-from trailveil.ledger.protecting import known_places, publish, requested
-from trailveil.ledger.published import Published
+from trailveil.ledger.places import save_places
 from trailveil.privacy.adversaries import Named
 from trailveil.release.cutting import at_one_place, reckoned_together
-from trailveil.release.plan import Plan, plan
+from trailveil.release.places import Place, designed, shared_noise, visited
+from trailveil.release.plan import Plan
+from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
 from trailveil.traces.formats import read
 from trailveil.traces.selection import Chosen, Stretch
@@ -57,11 +58,11 @@ def ledger(tmp_path: Path) -> Ledger:
 
 def released(
     ledger: Ledger, trace: Trace, output: Path, request: Request = RIDE, *, again: bool = False
-) -> tuple[Plan, Published]:
-    there = known_places(ledger, trace)
-    request = requested(trace, ENDS, request, there)
-    made = plan(trace, request, shared_noise(there, trace, request.method))
-    return made, publish(made, ledger, output, there=there, again=again)
+) -> tuple[Plan, Receipt[Trace]]:
+    places = known_places(ledger, trace)
+    request = requested(trace, ENDS, request, places)
+    plan = protect(trace, request, places=places)
+    return plan, publish(plan, ledger, output, again=again)
 
 
 def test_as_many_visits_as_were_stated_tell_at_most_its_epsilon(
@@ -71,20 +72,20 @@ def test_as_many_visits_as_were_stated_tell_at_most_its_epsilon(
     save_places(ledger, [HOME])
     totals = []
     for number in range(5):
-        made, done = released(ledger, out(number), tmp_path / f"{number}.gpx")
-        assert [finding.stretch.label for finding in made.findings] == ["home", "the end"]
-        home, end = made.findings
+        plan, done = released(ledger, out(number), tmp_path / f"{number}.gpx")
+        assert [finding.stretch.label for finding in plan.findings] == ["home", "the end"]
+        home, end = plan.findings
         assert home.cut is not None
         assert end.cut is not None
-        left = RIDE.slowest.bridged(home.cut - 60)
-        assert left >= 4 / RIDE.bound > RIDE.slowest.bridged(home.cut - 61)
+        variance = RIDE.slowest.bridged(home.cut - 60)
+        assert variance >= 4 / RIDE.bound > RIDE.slowest.bridged(home.cut - 61)
         assert done.account is not None
-        (told,) = done.account.places
-        totals.append(told.total)
+        (home_total,) = done.account.places
+        totals.append(home_total.total)
         # Whole seconds leave a little more, never less.
-        assert (number + 1) / 4 * 0.995 < told.total <= (number + 1) / 4
-        assert told.total == pytest.approx((number + 1) / left / RIDE.bound, rel=1e-12)
-        assert (told.visits, told.more) == (number + 1, max(0, 3 - number))
+        assert (number + 1) / 4 * 0.995 < home_total.total <= (number + 1) / 4
+        assert home_total.total == pytest.approx((number + 1) / variance / RIDE.bound, rel=1e-12)
+        assert (home_total.visits, home_total.more) == (number + 1, max(0, 3 - number))
         # The ends count together as parts without a name; home is none of them.
         of_end = (number + 1) / RIDE.slowest.bridged(end.cut - 60)
         assert done.account.one_place == pytest.approx(of_end / RIDE.bound, rel=1e-9)
@@ -101,26 +102,28 @@ def test_what_a_cut_of_a_place_releases_is_as_it_was_recorded(
 ) -> None:
     save_places(ledger, [HOME])
     trace = out(0)
-    made, done = released(ledger, trace, tmp_path / "a.gpx")
-    assert made.mechanism.noise_trace == 0
-    drawn, _ = done.traces
-    assert np.array_equal(drawn.positions, trace.positions[made.mechanism.rows])
+    plan, done = released(ledger, trace, tmp_path / "a.gpx")
+    assert plan.mechanism.noise_trace == 0
+    drawn = done.drawn
+    assert np.array_equal(drawn.positions, trace.positions[plan.mechanism.rows])
 
 
 def test_a_withheld_place_is_cut_for_as_long_at_least() -> None:
     trace = out(0)
-    (there,) = visited(trace, [replace(HOME, withhold=1200.0)], bytes(32), {})
-    made = plan(trace, requested(trace, ENDS, RIDE, [there]))
-    assert made.findings[0].cut == 1200
+    (visit,) = visited(trace, [replace(HOME, withhold=1200.0)], bytes(32), {})
+    plan = protect(trace, requested(trace, ENDS, RIDE, [visit]))
+    assert plan.findings[0].cut == 1200
 
 
 def test_noise_beside_a_cut_is_another_draw_than_without_it() -> None:
     trace = out(0)
-    there = visited(trace, [designed(HOME)], bytes(32), {})
-    assert shared_noise(there, trace, Method.CUT) == []
-    (alone,), (beside,) = (shared_noise(there, trace, one) for one in (Method.NOISE, Method.BOTH))
-    assert alone.name == there[0].draw != beside.name
-    assert not np.array_equal(alone.draw, beside.draw)
+    places = visited(trace, [designed(HOME)], bytes(32), {})
+    assert shared_noise(places, trace, Method.CUT) == []
+    (alone,), (both,) = (
+        shared_noise(places, trace, method) for method in (Method.NOISE, Method.BOTH)
+    )
+    assert alone.name == places[0].draw != both.name
+    assert not np.array_equal(alone.draw, both.draw)
 
 
 def test_a_visit_of_another_recording_is_cut_and_counted_by_its_silence(
@@ -133,27 +136,32 @@ def test_a_visit_of_another_recording_is_cut_and_counted_by_its_silence(
     released(ledger, back, tmp_path / "a.gpx")
     later = replace(out(7), times=back.times[-1] + 900 * 10**9 + (first.times - first.times[0]))
     later = replace(later, positions=later.positions + 0.2)
-    made, done = released(ledger, later, tmp_path / "b.gpx")
-    home = next(finding for finding in made.findings if finding.stretch.label == "home")
+    plan, done = released(ledger, later, tmp_path / "b.gpx")
+    home = next(finding for finding in plan.findings if finding.stretch.label == "home")
     assert home.fixes == 0
-    left = RIDE.slowest.bridged(900 - 60)
-    assert home.exposures[0].loss == pytest.approx(1 / left, rel=1e-6)
+    variance = RIDE.slowest.bridged(900 - 60)
+    assert home.exposures[0].loss == pytest.approx(1 / variance, rel=1e-6)
     assert done.account is not None
     assert done.account.places[0].visits == 2
 
 
 def test_both_ends_at_one_place_are_reckoned_together(ledger: Ledger, tmp_path: Path) -> None:
-    made, done = released(ledger, loop(), tmp_path / "a.gpx")
-    assert [one.together for one in made.findings] == [2, 2]
-    for finding in made.findings:
+    plan, done = released(ledger, loop(), tmp_path / "a.gpx")
+    assert [finding.together for finding in plan.findings] == [2, 2]
+    for finding in plan.findings:
         assert finding.cut is not None
         assert RIDE.slowest.bridged(finding.cut - 60) >= 2 / RIDE.bound
         assert RIDE.slowest.bridged(finding.cut - 61) < 2 / RIDE.bound
     assert done.account is not None
     assert 0.99 < done.account.one_place <= 1.0
     stated = requested(loop(), Chosen(("start", "end"), returns=False, ends=False), RIDE)
-    assert [one.together for one in plan(loop(), stated).findings] == [1, 1]
-    assert [one.together for one in plan(out(1), requested(out(1), ENDS, RIDE)).findings] == [1, 1]
+    assert [finding.together for finding in protect(loop(), stated).findings] == [1, 1]
+    assert [
+        finding.together for finding in protect(out(1), requested(out(1), ENDS, RIDE)).findings
+    ] == [
+        1,
+        1,
+    ]
 
 
 def test_what_is_reckoned_together_is_at_the_place_of_both_ends() -> None:
@@ -179,7 +187,7 @@ def test_two_cuts_of_one_recording_tell_what_their_union_tells(
 ) -> None:
     """In either order the total is that of the shorter cut, and only the shorter one is refused."""
     longer, shorter = replace(RIDE, radius=150.0), replace(RIDE, radius=60.0)
-    made, first = released(ledger, loop(), tmp_path / "a.gpx")
+    plan, first = released(ledger, loop(), tmp_path / "a.gpx")
     _, within = released(ledger, loop(), tmp_path / "b.gpx", longer)
     assert not within.further
     with pytest.raises(TrailveilError, match="must be released once"):
@@ -188,17 +196,18 @@ def test_two_cuts_of_one_recording_tell_what_their_union_tells(
     _, last = released(ledger, loop(), tmp_path / "d.gpx", replace(RIDE, radius=80.0))
     assert more.further
     assert not last.further
-    accounts = [one.account for one in (first, within, more, last)]
+    accounts = [release.account for release in (first, within, more, last)]
     losses = [
-        one.one_place / (radius**2)
-        for one, radius in zip(accounts, (100, 150, 60, 80), strict=True)
-        if one is not None
+        account.one_place / (radius**2)
+        for account, radius in zip(accounts, (100, 150, 60, 80), strict=True)
+        if account is not None
     ]
-    cuts = [made.findings[0].cut, less.findings[0].cut]
-    told = [2 / RIDE.slowest.bridged(cut - 60) for cut in cuts if cut is not None]
+    cuts = [plan.findings[0].cut, less.findings[0].cut]
+    at_least = [2 / RIDE.slowest.bridged(cut - 60) for cut in cuts if cut is not None]
     scale = RIDE.bound**-1 / 100**2
     assert losses == pytest.approx(
-        [told[0] * scale, told[0] * scale, told[1] * scale, told[1] * scale], rel=1e-9
+        [at_least[0] * scale, at_least[0] * scale, at_least[1] * scale, at_least[1] * scale],
+        rel=1e-9,
     )
 
 
@@ -214,9 +223,11 @@ def test_what_one_cut_hides_and_another_does_not_counts_as_all(
         all_three = Chosen(("start", "start+30m", "end"), returns=False, ends=False)
         order = (middle, requested(loop(), all_three, replace(RIDE, radius=50.0)))
     for name, asked in zip("ab", order, strict=True):
-        found = publish(plan(loop(), asked), ledger, tmp_path / f"{name}.gpx", again=True).account
-        assert found is not None
-        assert (found.one_place > 1e9) == (found.times > 1e9) == (name == "b")
+        account = publish(
+            protect(loop(), asked), ledger, tmp_path / f"{name}.gpx", again=True
+        ).account
+        assert account is not None
+        assert (account.one_place > 1e9) == (account.times > 1e9) == (name == "b")
 
 
 def test_another_recording_of_the_same_times_is_no_part_of_a_cut(
@@ -231,9 +242,9 @@ def test_another_recording_of_the_same_times_is_no_part_of_a_cut(
     shifted = replace(loop(), times=loop().times + 60 * 10**9)
     with pytest.raises(TrailveilError, match="must be released once"):
         released(ledger, shifted, tmp_path / "b.gpx", longer)
-    found = released(ledger, shifted, tmp_path / "b.gpx", longer, again=True)[1].account
-    assert found is not None
-    assert found.fresh > 1  # and not the little that a part of it would tell
+    account = released(ledger, shifted, tmp_path / "b.gpx", longer, again=True)[1].account
+    assert account is not None
+    assert account.fresh > 1  # and not the little that a part of it would tell
 
 
 def run(*words: str) -> str:
@@ -250,18 +261,20 @@ def test_the_command_line_says_what_remains_of_a_place(
     for number in range(3):
         written(tmp_path / f"{number}.gpx", out(number, 300))
     where = f"{AT[0]},{AT[1]},150"
-    told = run("place", "add", "home", "--near", where, "--ways", "2", "--adversary", "plain")
-    assert "so that 2 visits together tell at most epsilon 1 of it, at 100 m" in told
-    assert "2 visits: walk 11, run 11, ride 7, drive 3 min" in told
+    printed = run("place", "add", "home", "--near", where, "--ways", "2", "--adversary", "plain")
+    assert "so that 2 visits together tell at most epsilon 1 of it, at 100 m" in printed
+    assert "2 visits: walk 11, run 11, ride 7, drive 3 min" in printed
     ride_it = ("--activity", "ride", "--no-returns")
     first = run("protect", "0.gpx", *ride_it, "--report", "others.json")
-    left = (
+    pattern = (
         r"home, after 1 visit, each by a way of its own: epsilon (0\.49\d|0\.5) of 1; 1 visit left"
     )
-    assert re.search(left, first)
+    assert re.search(pattern, first)
     assert "home" not in Path("others.json").read_text()
-    kept = {tuple(one) for one in read(Path("0.gpx")).positions.tolist()}
-    assert all(tuple(one) in kept for one in read(Path("0.private.gpx")).positions.tolist())
+    recorded = {tuple(position) for position in read(Path("0.gpx")).positions.tolist()}
+    assert all(
+        tuple(position) in recorded for position in read(Path("0.private.gpx")).positions.tolist()
+    )
     assert "was stated for 2" not in run("protect", "1.gpx", *ride_it, "--explain")
     refused = CliRunner().invoke(cli, ["protect", "2.gpx", *ride_it, "--total-epsilon", "1.2"])
     assert isinstance(refused.exception, TrailveilError)

@@ -68,9 +68,9 @@ class Motion:
         self.v[0, 0] = start
         for i, (a, b) in enumerate(pairwise(at)):
             law = next(law for law in laws if b <= law.until)
-            carried, kept, moved, both, faster = step(round(b - a, 9), law)
+            carried, distinct, moved, both, faster = step(round(b - a, 9), law)
             self.x[i + 1] = self.x[i] + carried * self.v[i]
-            self.v[i + 1] = kept * self.v[i]
+            self.v[i + 1] = distinct * self.v[i]
             self.x[i + 1, 2 * i + 1] += moved
             self.v[i + 1, 2 * i + 1] += both
             self.v[i + 1, 2 * i + 2] += faster
@@ -125,7 +125,9 @@ class Released:
         noise = np.hstack([self.factor, np.zeros((self.fixes.size, 1))])
         return np.hstack([self.motion.position(*self.fixes), noise])
 
-    def left(self, secret: Rows, extra: Rows | None = None, levels: Rows | None = None) -> float:
+    def posterior(
+        self, secret: Rows, extra: Rows | None = None, levels: Rows | None = None
+    ) -> float:
         """The variance of a place that is a weighted mean of positions (size,), to whom knows more.
 
         extra: rows that are known besides, exactly, with their levels.

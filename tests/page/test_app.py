@@ -11,12 +11,12 @@ from starlette.testclient import TestClient
 from tests.rides import ride, run, written
 from trailveil.errors import InvalidValue
 from trailveil.ledger import user_ledger
-from trailveil.ledger.protecting import default_output
 from trailveil.page.app import LARGEST_BODY, SERVED, application
 from trailveil.page.guard import Guard
-from trailveil.page.opened import opened, wanted
+from trailveil.page.opened import asked_in, opened
 from trailveil.page.planner import Planner
 from trailveil.release.request import Method
+from trailveil.traces.formats.table import default_output
 from trailveil.traces.stops import stays
 
 PORT = 8765
@@ -34,8 +34,8 @@ class Page:
         self.source = written(folder / "ride.gpx", TRACE)
         self.output = default_output(self.source)
         self.ended: list[bool] = []
-        found = opened(self.source, self.output, user_ledger(), **options)
-        app = application(Planner(found), lambda: self.ended.append(True))
+        recording = opened(self.source, self.output, user_ledger(), **options)
+        app = application(Planner(recording), lambda: self.ended.append(True))
         self.guard = Guard(app, PORT)
         self.client = TestClient(self.guard, base_url=OWN, follow_redirects=False)
         self.client.get(f"/?token={self.guard.token}")
@@ -46,8 +46,8 @@ class Page:
     def post(self, path: str, body: object) -> dict[str, Any]:
         answer = self.client.post(path, content=json.dumps(body), headers=HEADERS)
         assert answer.status_code == 200
-        found: dict[str, Any] = answer.json()
-        return found
+        answered: dict[str, Any] = answer.json()
+        return answered
 
     def parts(self) -> list[dict[str, Any]]:
         parts: list[dict[str, Any]] = self.get("/api/recording").json()["parts"]
@@ -92,7 +92,7 @@ def test_noise_that_is_shown_is_not_what_is_saved(page: Page) -> None:
     assert shown[0]["published"] != shown[1]["published"]
     name = {"plan": shown[0]["plan"], "again": False, "overwrite": False}
     saved = page.post("/api/save", name)["published"]
-    assert saved not in [one["published"] for one in shown]
+    assert saved not in [plan["published"] for plan in shown]
 
 
 def test_a_recording_that_the_browser_sends(tmp_path: Path, monkeypatch: Any) -> None:
@@ -150,16 +150,16 @@ def test_no_other_file_is_served(page: Page) -> None:
 
 
 def test_the_recording_is_told_with_its_ends_and_stops(page: Page) -> None:
-    found = page.get("/api/recording").json()
-    assert (found["name"], found["output"]) == ("ride.gpx", "ride.private.gpx")
-    assert [one["at"] for one in found["points"]] == TRACE.positions.tolist()
-    assert [one["chosen"] for one in found["parts"]] == [True, False, True]
-    start, stop, end = found["parts"]
+    recording = page.get("/api/recording").json()
+    assert (recording["name"], recording["output"]) == ("ride.gpx", "ride.private.gpx")
+    assert [point["at"] for point in recording["points"]] == TRACE.positions.tolist()
+    assert [part["chosen"] for part in recording["parts"]] == [True, False, True]
+    start, stop, end = recording["parts"]
     assert start["times"] == ["start+0s"]
     assert end["times"] == ["start+1380s"]
     ((begin, end_of_it),) = stays(TRACE)
     assert (stop["begin_ms"], stop["end_ms"]) == (begin // 1_000_000, end_of_it // 1_000_000)
-    assert found["basemap"] is None
+    assert recording["basemap"] is None
 
 
 @pytest.mark.slow
@@ -184,11 +184,11 @@ def test_what_is_saved_is_what_protect_writes_by_the_command_that_is_shown(
     done = run(*words[1:], "--json")
     assert done.returncode == 0, done.stderr
     assert page.output.read_bytes() == by_page
-    told = json.loads(done.stdout)
-    assert told["mechanism"] == saved["report"]["mechanism"] == shown["report"]["mechanism"]
-    assert told["worst"] == saved["report"]["worst"]
+    report = json.loads(done.stdout)
+    assert report["mechanism"] == saved["report"]["mechanism"] == shown["report"]["mechanism"]
+    assert report["worst"] == saved["report"]["worst"]
     # All that is chosen on a map is chosen by place; the command cannot know that.
-    assert {one["chosen_by_place"] for one in saved["report"]["secrets"]} == {True}
+    assert {secret["chosen_by_place"] for secret in saved["report"]["secrets"]} == {True}
 
 
 @pytest.mark.slow
@@ -196,7 +196,7 @@ def test_both_ends_are_what_protect_takes_by_itself(page: Page) -> None:
     ends = [part["times"] for part in page.parts() if part["chosen"]]
     shown = page.post("/api/plan", {"parts": ends, **QUICK})
     assert "--at" not in shown["command"]
-    assert [one["label"] for one in shown["report"]["secrets"]] == ["the start", "the end"]
+    assert [secret["label"] for secret in shown["report"]["secrets"]] == ["the start", "the end"]
     again = page.post("/api/plan", {"parts": ends[::-1], **QUICK})
     assert again["plan"] == shown["plan"], "the same is not designed twice"
 
@@ -269,17 +269,17 @@ def test_what_makes_no_sense_is_refused_in_one_line(page: Page) -> None:
     for body in NONSENSE:
         for path in ("/api/plan", "/api/save"):
             answer = page.client.post(path, content=body, headers=HEADERS)
-            found = answer.json()
-            assert (answer.status_code, list(found)) == (200, ["refused"]), body[:99]
-            assert "\n" not in found["refused"]
-            assert len(found["refused"]) < 500
+            answered = answer.json()
+            assert (answer.status_code, list(answered)) == (200, ["refused"]), body[:99]
+            assert "\n" not in answered["refused"]
+            assert len(answered["refused"]) < 500
 
 
 def test_json_must_be_said_to_be_json_and_methods_must_fit(page: Page) -> None:
     """A form of another page can send text, but not say that it is JSON."""
     headers = {**HEADERS, "content-type": "text/plain"}
-    found = page.client.post("/api/save", content='{"plan": "x"}', headers=headers).json()
-    assert "small JSON object" in found["refused"]
+    body = page.client.post("/api/save", content='{"plan": "x"}', headers=headers).json()
+    assert "small JSON object" in body["refused"]
     assert page.get("/api/save").status_code == 405
     assert page.client.post("/api/recording", headers=HEADERS).status_code == 405
 
@@ -299,17 +299,17 @@ def test_done_ends_it(page: Page) -> None:
 
 
 def test_what_is_wanted_is_read_exactly() -> None:
-    told = {"parts": [["a"], ["a", "b"], ["a"]], "radius": 10, "epsilon": 0.5}
-    page_request = wanted(told)
+    body = {"parts": [["a"], ["a", "b"], ["a"]], "radius": 10, "epsilon": 0.5}
+    page_request = asked_in(body)
     assert page_request.parts == {("a",), ("a", "b")}
     assert (page_request.radius, page_request.epsilon, page_request.method) == (
         10.0,
         0.5,
         Method.CUT,
     )
-    assert wanted({**told, "mechanism": "both"}).method is Method.BOTH
+    assert asked_in({**body, "mechanism": "both"}).method is Method.BOTH
     with pytest.raises(InvalidValue, match="must be an object"):
-        wanted([])
+        asked_in([])
 
 
 @pytest.mark.slow
@@ -320,8 +320,11 @@ def test_a_place_with_a_name_is_protected_without_a_choice(tmp_path: Path) -> No
     added = run(*("place", "add", "home", "--near", near, "--ways", "1", "--adversary", "plain"))
     assert added.returncode == 0, added.stderr
     page = Page(tmp_path)
-    found = page.get("/api/recording").json()
-    assert (found["places"], [one["chosen"] for one in found["parts"]]) == (["home"], [False])
+    recording = page.get("/api/recording").json()
+    assert (recording["places"], [part["chosen"] for part in recording["parts"]]) == (
+        ["home"],
+        [False],
+    )
     shown = page.post("/api/plan", {"parts": [], **QUICK, "mechanism": "noise"})
     assert (shown["circles"], shown["report"]["secrets"]) == ([], [])
     assert shown["report"]["places"][0]["name"] == "home"

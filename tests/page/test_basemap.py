@@ -14,9 +14,9 @@ from trailveil.page.basemap import basemap
     ],
 )
 def test_the_host_is_named(template: str, host: str) -> None:
-    found = basemap(template)
-    assert (found.template, found.host) == (template, host)
-    assert f"fetched from {host}, which sees" in found.told
+    tiles = basemap(template)
+    assert (tiles.template, tiles.host) == (template, host)
+    assert f"fetched from {host}, which sees" in tiles.notice
 
 
 @pytest.mark.parametrize(

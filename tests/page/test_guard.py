@@ -143,8 +143,8 @@ def test_no_other_page_can_read(asked: Asked, path: str, site: str, status: int)
 def test_doubled_headers_and_long_addresses_are_refused(asked: Asked) -> None:
     asked.enter()
     for name in ("origin", "sec-fetch-site", "host"):
-        own = {**FROM_PAGE, "host": OWN.removeprefix("http://")}
-        doubled = [*own.items(), (name, own[name])]
+        headers = {**FROM_PAGE, "host": OWN.removeprefix("http://")}
+        doubled = [*headers.items(), (name, headers[name])]
         assert asked.client.post("/api/save", headers=doubled).status_code == 403
     assert asked.status("GET", "/?" + "x" * 10_000) == 403
     assert asked.reached == []
@@ -161,17 +161,17 @@ def test_every_answer_is_kept_to_itself(template: str | None, images: str) -> No
     guard = Guard(app, PORT, None if template is None else basemap(template))
     client = TestClient(guard, base_url=OWN, follow_redirects=False)
     refused, entry, page = client.get("/"), client.get(f"/?token={guard.token}"), client.get("/")
-    assert [one.status_code for one in (refused, entry, page)] == [403, 303, 200]
-    for one in (refused, entry, page):
-        policy = one.headers["content-security-policy"]
+    assert [each.status_code for each in (refused, entry, page)] == [403, 303, 200]
+    for response in (refused, entry, page):
+        policy = response.headers["content-security-policy"]
         rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
         assert rules["default-src"] == "'none'"
         assert {rules[name] for name in ("script-src", "style-src", "connect-src")} == {"'self'"}
         assert rules["img-src"] == ("'self' data:" + (" https://t.example" if template else ""))
         assert images in policy
-        assert one.headers["cache-control"] == "no-store"
-        assert one.headers["x-content-type-options"] == "nosniff"
-        assert one.headers["referrer-policy"] == "no-referrer"
+        assert response.headers["cache-control"] == "no-store"
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert response.headers["referrer-policy"] == "no-referrer"
 
 
 def test_tokens_and_cookies_are_never_the_same_twice() -> None:
@@ -180,9 +180,9 @@ def test_tokens_and_cookies_are_never_the_same_twice() -> None:
 
     def cookie(guard: Guard) -> str:
         client = TestClient(guard, base_url=OWN, follow_redirects=False)
-        found = re.search("=([^;]+)", client.get(f"/?token={guard.token}").headers["set-cookie"])
-        return found[1] if found else ""
+        cookie = re.search("=([^;]+)", client.get(f"/?token={guard.token}").headers["set-cookie"])
+        return cookie[1] if cookie else ""
 
     guards = [Guard(app, PORT) for _ in range(4)]
     read: list[Callable[[Guard], str]] = [cookie, lambda guard: guard.token]
-    assert len({one(guard) for one in read for guard in guards}) == 8
+    assert len({reader(guard) for reader in read for guard in guards}) == 8

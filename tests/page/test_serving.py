@@ -41,12 +41,12 @@ def port() -> Iterator[int]:
 
 def half_asked(stack: contextlib.ExitStack, port: int, count: int) -> list[socket.socket]:
     """So many connections, each with half of a request."""
-    found = []
+    connections = []
     for _ in range(count):
-        one = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
-        found.append(stack.enter_context(one))
-        one.sendall(_HALF)
-    return found
+        connection = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+        connections.append(stack.enter_context(connection))
+        connection.sendall(_HALF)
+    return connections
 
 
 def status(port: int) -> int:
@@ -56,10 +56,10 @@ def status(port: int) -> int:
         return connection.getresponse().status
 
 
-def is_ended(one: socket.socket) -> bool:
+def is_ended(connection: socket.socket) -> bool:
     """Whether the server has ended a connection; it waits until it has."""
     try:
-        return one.recv(1) == b""
+        return connection.recv(1) == b""
     except ConnectionResetError:
         return True
 
@@ -73,7 +73,7 @@ def test_half_requests_take_no_place_from_who_asks(
         waiting = half_asked(stack, port, count)
         assert [status(port) for _ in range(3)] == [200] * 3
         more = max(0, count - serving._MOST_WAITING)
-        assert all(is_ended(one) for one in waiting[:more])  # the oldest make room
+        assert all(is_ended(connection) for connection in waiting[:more])  # the oldest make room
         waiting[-1].sendall(b"no\r\n\r\n")
         assert waiting[-1].recv(15) == b"HTTP/1.1 200 OK"
 
@@ -81,5 +81,5 @@ def test_half_requests_take_no_place_from_who_asks(
 def test_a_half_request_is_ended_after_a_while(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "_LONGEST_WAIT", 0.05)
     with contextlib.ExitStack() as stack:
-        assert all(is_ended(one) for one in half_asked(stack, port, 3))
+        assert all(is_ended(connection) for connection in half_asked(stack, port, 3))
     assert status(port) == 200

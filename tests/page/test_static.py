@@ -15,34 +15,34 @@ def test_vendored_files_are_those_that_are_recorded() -> None:
     text = (ROOT / "docs" / "decisions.md").read_text(encoding="utf-8")
     table = text.split("## Vendored")[1].split("\n## ")[0]
     recorded = dict(re.findall(r"`([\w.-]+)` \| `([0-9a-f]{64})`", table))
-    found = {
+    hashes = {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
         for path in STATIC.iterdir()
         if "leaflet" in path.name.lower()
     }
-    assert found == recorded
-    assert len(found) == 3
+    assert hashes == recorded
+    assert len(hashes) == 3
     assert b"Leaflet 1.9.4" in (STATIC / "leaflet.js").read_bytes()[:200]
     assert "| Leaflet | 1.9.4 |" in table
 
 
 def test_all_that_is_there_is_served_and_in_the_package() -> None:
-    there = {path.name for path in (files("trailveil.page") / "static").iterdir()}
-    assert there == set(SERVED) | {"LEAFLET-LICENSE.txt"}
+    names = {path.name for path in (files("trailveil.page") / "static").iterdir()}
+    assert names == set(SERVED) | {"LEAFLET-LICENSE.txt"}
 
 
 def test_our_own_files_hold_nothing_inline_and_name_no_other_machine() -> None:
-    own = {
+    files_of_ours = {
         name: (STATIC / name).read_text(encoding="utf-8")
         for name in SERVED
         if "leaflet" not in name
     }
-    assert len(own) == 4
-    for name, text in own.items():
+    assert len(files_of_ours) == 4
+    for name, text in files_of_ours.items():
         assert re.findall(r"https?:|//[a-z]+\.", text) == [], name
         assert re.findall(r"\bstyle=|\bon[a-z]+=\"|<style|javascript:|eval\(", text) == [], name
         assert not re.search(r"innerHTML\s*=|insertAdjacentHTML|document\.write", text), name
-    assert re.findall(r"<script(?![^>]* src=)", own["index.html"]) == []
+    assert re.findall(r"<script(?![^>]* src=)", files_of_ours["index.html"]) == []
 
 
 def test_text_stands_out_in_light_and_in_dark() -> None:
@@ -65,8 +65,8 @@ def colours(css: str) -> dict[str, str]:
     return dict(re.findall(r"--([\w-]+): #([0-9a-f]{6});", css))
 
 
-def contrast(one: str, other: str) -> float:
-    low, high = sorted(luminance(colour) for colour in (one, other))
+def contrast(first: str, other: str) -> float:
+    low, high = sorted(luminance(colour) for colour in (first, other))
     return (high + 0.05) / (low + 0.05)
 
 

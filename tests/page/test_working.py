@@ -37,10 +37,10 @@ def test_of_those_that_wait_only_the_latest_is_done() -> None:
         go_on.set()
         return list(await asyncio.gather(*asked, return_exceptions=True))
 
-    found = asyncio.run(ask())
-    assert found[0] == "first"
-    assert isinstance(found[1], Superseded)
-    assert found[2] is None
+    answers = asyncio.run(ask())
+    assert answers[0] == "first"
+    assert isinstance(answers[1], Superseded)
+    assert answers[2] is None
     assert done == ["first", "third"]
 
 
@@ -59,10 +59,10 @@ def test_what_is_raised_is_handed_on_and_the_next_is_done() -> None:
 
 def test_it_ends_when_nobody_asks(tmp_path: Path) -> None:
     source = written(tmp_path / "ride.gpx", ride(24, 60.0))
-    found = opened(source, tmp_path / "out.gpx", user_ledger())
-    told: list[str] = []
+    recording = opened(source, tmp_path / "out.gpx", user_ledger())
+    addresses: list[str] = []
     begin = time.monotonic()
-    serving.serve(found, told.append, idle=0.2)
+    serving.serve(recording, addresses.append, idle=0.2)
     assert time.monotonic() - begin >= 0.2
-    assert len(told) == 1
-    assert told[0].startswith("http://127.0.0.1:")
+    assert len(addresses) == 1
+    assert addresses[0].startswith("http://127.0.0.1:")

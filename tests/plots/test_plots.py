@@ -98,11 +98,11 @@ def text_boxes(figure: Figure) -> list[tuple[str, Any]]:
         for label in (tick.label1, tick.label2)
     }
     shown = [
-        one
-        for one in figure.findobj(Text)
-        if one.get_visible() and one.get_text().strip() and id(one) not in ticks
+        artist
+        for artist in figure.findobj(Text)
+        if artist.get_visible() and artist.get_text().strip() and id(artist) not in ticks
     ]
-    return [(one.get_text(), one.get_window_extent().padded(-1.0)) for one in shown]
+    return [(artist.get_text(), artist.get_window_extent().padded(-1.0)) for artist in shown]
 
 
 def test_looks_differ_in_colour_marker_and_lightness() -> None:

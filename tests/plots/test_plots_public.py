@@ -52,14 +52,14 @@ def test_a_posterior_over_time_is_the_dense_formula(kernel: IntegratedOU) -> Non
     whole = kernel(TIMES[rows], TIMES[rows]) + mechanism.covariance()
     parts = [term for term in kernel.terms() if not term.is_white()]
     cross = sum(part(at, TIMES[rows]) for part in parts)
-    own = sum(part(at, at) for part in parts)
+    variance = sum(part(at, at) for part in parts)
     base = sum(part(TIMES[rows], TIMES[rows]) for part in parts)
     assert np.allclose(whole - mechanism.covariance() - white, base)
     gain = np.linalg.solve(whole, np.asarray(cross).T).T
-    seen = SEEN[rows]
-    mean, deviation = posterior_over_time(prior, mechanism, seen, at)
-    assert np.allclose(mean, seen.mean() + gain @ (seen - seen.mean()), atol=1e-3)
-    expected = np.sqrt(np.diagonal(own - gain @ np.asarray(cross).T))
+    released = SEEN[rows]
+    mean, deviation = posterior_over_time(prior, mechanism, released, at)
+    assert np.allclose(mean, released.mean() + gain @ (released - released.mean()), atol=1e-3)
+    expected = np.sqrt(np.diagonal(variance - gain @ np.asarray(cross).T))
     assert np.allclose(deviation, expected, rtol=1e-4)
 
 
@@ -67,15 +67,15 @@ def test_a_posterior_over_time_is_that_of_the_attack_at_each_time() -> None:
     times = np.arange(0.0, 6010.0, 10.0)  # enough of them for the form in O(n)
     prior = Prior(PRIOR.kernel, times)
     mechanism = Mechanism(times, np.exp(-(((times[:, None] - 3000) / 90) ** 2)) * 30.0, 4.0)
-    seen = 50 * np.sin(times / 700)
+    released = 50 * np.sin(times / 700)
     at = np.array([15.0, 2990.0, 5555.0])
-    mean, deviation = posterior_over_time(prior, mechanism, seen, at)
-    view = Evidence(times, np.column_stack([seen, seen])[None])
+    mean, deviation = posterior_over_time(prior, mechanism, released, at)
+    view = Evidence(times, np.column_stack([released, released])[None])
     for k, time in enumerate(at):
-        (one,) = posterior_mean(view, Background((Secret.at(time),), prior.kernel, mechanism))
-        assert one is not None
-        assert one.places[0, 0] == pytest.approx(mean[k], abs=1e-6)
-        assert one.deviation == pytest.approx(deviation[k], rel=1e-6)
+        (posterior,) = posterior_mean(view, Background((Secret.at(time),), prior.kernel, mechanism))
+        assert posterior is not None
+        assert posterior.places[0, 0] == pytest.approx(mean[k], abs=1e-6)
+        assert posterior.deviation == pytest.approx(deviation[k], rel=1e-6)
 
 
 def test_a_posterior_must_fit() -> None:
@@ -119,8 +119,8 @@ def test_a_covariance_is_that_of_the_mechanism_and_draws_are_of_it() -> None:
 def test_axes_of_ones_own_are_drawn_on_and_nothing_else_is_touched() -> None:
     before = dict(mpl.rcParams)
     figure = Figure()
-    left, middle, right = figure.subplots(1, 3)
-    assert trace(RIDE, RIDE, ax=left) is left
+    first, middle, right = figure.subplots(1, 3)
+    assert trace(RIDE, RIDE, ax=first) is first
     assert posterior(PRIOR, NOISE, SEEN, ax=middle) is middle
     assert trade_off(NOISE.scaled, [1, 2], ax=right) is right
     pair = (figure.add_subplot(), figure.add_subplot())
@@ -146,7 +146,7 @@ def test_a_map_is_to_scale() -> None:
         scales += [box.width / (east - west), box.height / (north - south)]
     assert np.allclose(scales, scales[0], rtol=1e-6)
     size = [patch for patch in figure.axes[1].patches if isinstance(patch, Circle)]
-    assert {one.radius for one in size} == {150.0}
+    assert {ring.radius for ring in size} == {150.0}
     (bar,) = (line for line in figure.axes[0].lines if line.get_linewidth() == 2)
     length = float(np.ptp(np.asarray(bar.get_xdata(), dtype=float)))
     (label,) = (text.get_text() for text in figure.axes[0].texts if text.get_text().endswith("m"))
@@ -164,7 +164,9 @@ def test_a_map_anywhere(at: tuple[float, float], step: float) -> None:
     place = Trace(place.times, positions, place.segments, place.tracks)
     figure = map_figure(shown(place, size=300.0))
     picture = inline(figure, "map", "A map", "words")
-    degrees = [float(one) for one in re.findall(r">(-?[\d.]+)°<", picture.replace("\u2212", "-"))]
+    degrees = [
+        float(label) for label in re.findall(r">(-?[\d.]+)°<", picture.replace("\u2212", "-"))
+    ]
     assert all(-180 <= degree <= 180 for degree in degrees)
     assert len(degrees) >= (0 if at[0] > 88 else 4)
     axes = figure.axes[0]
@@ -216,7 +218,7 @@ def test_a_picture_in_a_page_says_what_it_is_called(tmp_path: Path) -> None:
     other = inline(map_figure(shown(RIDE)), "two", "t", "w")
     assert '<title id="one-title">&lt;b&gt;&amp;</title>' in picture
     assert "&quot;words&quot;" in picture
-    names = [set(re.findall(r'\bid="([^"]*)"', one)) for one in (picture, other)]
+    names = [set(re.findall(r'\bid="([^"]*)"', svg)) for svg in (picture, other)]
     assert names[0]
     assert not names[0] & names[1]
     assert "http" not in picture
@@ -227,9 +229,9 @@ def test_a_density_has_a_shade_for_each_cell_at_its_place() -> None:
     spent = time_in_cells([RIDE], 100.0)
     axes = density({**spent, (0, 0): 0.0}, 100.0)
     (drawn,) = axes.collections
-    told = {place: seconds / 3600 for place, seconds in spent.items() if seconds > 0}
-    assert np.allclose(np.asarray(drawn.get_array()), list(told.values()))
-    south, west, north, east = bounds(np.array(list(told)), 100.0).T
+    hours = {place: seconds / 3600 for place, seconds in spent.items() if seconds > 0}
+    assert np.allclose(np.asarray(drawn.get_array()), list(hours.values()))
+    south, west, north, east = bounds(np.array(list(hours)), 100.0).T
     for path, *box in zip(drawn.get_paths(), west, south, east, north, strict=True):
         assert np.allclose(path.get_extents().extents, box)
     fixes = RIDE.positions

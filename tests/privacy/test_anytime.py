@@ -35,7 +35,7 @@ from trailveil.privacy.anytime import (
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior
 from trailveil.privacy.secrets import Secret
-from trailveil.release.plan import plan
+from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
 from trailveil.traces.selection import Stretch
 
@@ -217,8 +217,8 @@ def test_a_prior_without_a_proof_is_refused_for_noise_and_not_for_a_cut(term: Ke
     asked = Request((Stretch("x", begin, begin),), radius=20.0, floor=3.0)
     other = replace(asked, kernel=term + Constant(1e5) + White(2.0))
     with pytest.raises(Refused, match=r"must be one integrated-ou with a level.*--mechanism cut"):
-        plan(trace, replace(other, method=Method.NOISE))
-    assert plan(trace, other).findings == plan(trace, asked).findings
+        protect(trace, replace(other, method=Method.NOISE))
+    assert protect(trace, other).findings == protect(trace, asked).findings
 
 
 def test_smooth_noise_alone_is_refused() -> None:

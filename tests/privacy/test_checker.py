@@ -67,7 +67,7 @@ def losses(design: Design) -> FloatArray:
     sides = design["sides"]
     factor = block_diag(np.array(design["even"]), np.array(design["odd"] or np.empty((0, 0))))
     precision = np.linalg.inv(factor @ factor.T)
-    found = []
+    computed = []
     for who in design["adversaries"]:
         movement = Movement(who["speed"], who["time_constant"])
         form = sides * movement.cost(knots)
@@ -83,8 +83,8 @@ def losses(design: Design) -> FloatArray:
                 cost -= 1 / (movement.wandered(away) + who["accuracy"] ** 2)
             elif who["path"] is not None:
                 cost -= sides / movement.bridged(who["path"] - who["steady"])
-            found.append(cost / design["bound"] - 1)
-    return np.array(found)
+            computed.append(cost / design["bound"] - 1)
+    return np.array(computed)
 
 
 def tight(honest: Design, margin: float = 1e-9) -> Design:
@@ -204,9 +204,9 @@ def test_planted_faults_are_rejected(honest: Design, name: str) -> None:
     """A billionth wherever a track must be exact, or a knot; coarser lies elsewhere."""
     design = copy.deepcopy(honest)
     FAULTS[name](design)
-    found = check(design)
-    assert len(found) >= 1
-    assert all("\n" not in line for line in found)
+    faults = check(design)
+    assert len(faults) >= 1
+    assert all("\n" not in line for line in faults)
 
 
 def test_knots_and_places_grow(honest: Design) -> None:
@@ -223,9 +223,9 @@ def test_knots_and_places_grow(honest: Design) -> None:
 def test_half_of_the_bound_fails_for_each_adversary_and_says_where(honest: Design) -> None:
     design = copy.deepcopy(honest)
     design["bound"] /= 2
-    found = list(unproved(design))
-    assert {number for number, _ in found} == {STRANGER, PLACE, PATH}
-    between = [[float(x) for x in at] for number, at in found if number == PLACE and at]
+    gaps = list(unproved(design))
+    assert {number for number, _ in gaps} == {STRANGER, PLACE, PATH}
+    between = [[float(x) for x in at] for number, at in gaps if number == PLACE and at]
     assert all(a < b for a, b in between)
     assert f"not proved: place {between[0]}" in check(design)
 
@@ -284,19 +284,19 @@ def _design(sides: int) -> Design:
 def test_costs_are_those_of_dense_algebra(honest: Design) -> None:
     """The exact cost of each track, rounded up by less than 2^-90, is the float one."""
     expected = losses(honest)
-    found = []
+    costs = []
     for stated in honest["adversaries"]:
         who = checker._Adversary(honest, stated)
-        for one in stated["tracks"]:
-            track = who.track(one)
+        for false_track in stated["tracks"]:
+            track = who.track(false_track)
             cost = who.cost(track, track)
-            if one["away"] is not None:
-                at = Fraction(one["away"])
+            if false_track["away"] is not None:
+                at = Fraction(false_track["away"])
                 value = sum(x for x in [who._piece(track, at, at + 1)[0]] if at < who.knots[-1])
                 cost += (value / who.accuracy) ** 2 - 1 / who.movement.given_place(
                     at - who.steady, who.accuracy
                 )
             elif who.path is not None:
                 cost -= who.known
-            found.append(float(cost / who.bound) - 1)
-    np.testing.assert_allclose(found, expected, atol=1e-7)
+            costs.append(float(cost / who.bound) - 1)
+    np.testing.assert_allclose(costs, expected, atol=1e-7)

@@ -43,12 +43,12 @@ def test_any_releases_equal_the_joint_density(
         for i in range(count)
     ]
     secret = secrets_at(TIMES)[secret_kind]
-    found = joint_loss(kernel + White(0.5), releases, secret)
-    assert agree(found.matrix, loss(whole(true, 0.5, releases, secret), secret.size))
-    assert found.slack <= 1e-6
+    joint = joint_loss(kernel + White(0.5), releases, secret)
+    assert agree(joint.matrix, loss(whole(true, 0.5, releases, secret), secret.size))
+    assert joint.slack <= 1e-6
 
 
-@pytest.mark.parametrize("secret", secrets_at(TIMES), ids=lambda one: one.kind)
+@pytest.mark.parametrize("secret", secrets_at(TIMES), ids=lambda secret: secret.kind)
 def test_divergence_between_hypotheses_is_half_the_order_times_the_loss(secret: Secret) -> None:
     """The whole point: D of the laws of all releases under two values of the secret."""
     kernel, true = KERNELS[0]
@@ -60,8 +60,8 @@ def test_divergence_between_hypotheses_is_half_the_order_times_the_loss(secret: 
     apart = np.subtract(a, b)
     for order in (1.5, 5.0):
         exact = divergence(held(law, places, a), held(law, places, b), order)
-        found = joint_loss(kernel + White(0.5), releases, secret).matrix
-        assert order / 2 * apart @ found @ apart == pytest.approx(float(exact), rel=1e-8)
+        loss = joint_loss(kernel + White(0.5), releases, secret).matrix
+        assert order / 2 * apart @ loss @ apart == pytest.approx(float(exact), rel=1e-8)
 
 
 @given(SEEDS, st.integers(0, 4))
@@ -132,13 +132,13 @@ def test_overlap_counts_where_it_is() -> None:
     )
     assert shared.matrix.shape == apart.matrix.shape == (1, 1)
     true = kernel_exponential(3.0, 2.0)
-    for releases, found in (([release, two], shared), ([release, other], apart)):
+    for releases, computed in (([release, two], shared), ([release, other], apart)):
         digits, mp.dps = mp.dps, 150
         try:
             expected = loss(whole(true, 0.01, releases, Secret.at(1.0), mp.mpf(10) ** -40), 1)
         finally:
             mp.dps = digits
-        assert agree(found.matrix, expected)
+        assert agree(computed.matrix, expected)
 
 
 def test_what_is_known_besides_counts_against_both() -> None:
@@ -146,10 +146,10 @@ def test_what_is_known_besides_counts_against_both() -> None:
     known = SideInformation(np.array([0.0, 4.0]), 0.3)
     bare = Mechanism(known.times, np.zeros((2, 0)), 0.3**2)
     releases, secret = [Release(mechanism(5)), Release(mechanism(6))], Secret.at(2.5)
-    found = joint_loss(kernel + White(0.5), releases, secret, known=known).matrix
+    joint = joint_loss(kernel + White(0.5), releases, secret, known=known).matrix
     with_it = loss(whole(true, 0.5, [*releases, Release(bare)], secret), 1)
     before = loss(whole(true, 0.5, [Release(bare)], secret), 1)
-    assert agree(found, with_it - before)
+    assert agree(joint, with_it - before)
 
 
 def test_a_prior_without_measurement_noise_is_computed_in_more_digits() -> None:
@@ -157,7 +157,7 @@ def test_a_prior_without_measurement_noise_is_computed_in_more_digits() -> None:
     times = np.arange(8.0)
     vectors = np.random.default_rng(2).normal(size=(8, 2))
     releases = [Release(Mechanism(times, vectors)), Release(Mechanism(times, -4.0 * vectors))]
-    found = joint_loss(RBF(4.0), releases, Secret.at(3.0, recorded=True)).matrix
+    loss = joint_loss(RBF(4.0), releases, Secret.at(3.0, recorded=True)).matrix
     mechanism = Mechanism(times, vectors * np.sqrt(16 / 17))
     expected = loss_matrix(Prior(RBF(4.0), times), Secret.at(3.0, recorded=True), mechanism).matrix
-    assert agree(found, expected, 1e-3)  # sqrt(16/17) is rounded, and this prior sees it
+    assert agree(loss, expected, 1e-3)  # sqrt(16/17) is rounded, and this prior sees it

@@ -31,15 +31,15 @@ SEEDS = st.integers(0, 2**32 - 1)
 def test_double_and_extended_precision_agree(
     seed: int, which: int, kind: int, order: float
 ) -> None:
-    rest = White(0.3) + Constant(1e3)
-    priors = both(PAIRS[which][0] + rest, PAIRS[which][2] + rest)
+    common = White(0.3) + Constant(1e3)
+    priors = both(PAIRS[which][0] + common, PAIRS[which][2] + common)
     secret, noise = SECRETS[kind][0], mechanism(seed)
     pair = Pair(*priors, secret, noise if seed % 2 else without_noise(noise))
-    found = apart(pair, order)
-    if found is None:  # a difference leaves the level open: only more digits will do
+    pairs = apart(pair, order)
+    if pairs is None:  # a difference leaves the level open: only more digits will do
         assert kind == 3
         return
-    for rough, fine in zip(found, extended_apart(pair, order), strict=True):
+    for rough, fine in zip(pairs, extended_apart(pair, order), strict=True):
         if not np.isfinite(fine.constant):
             assert rough.constant == fine.constant
             continue
@@ -58,24 +58,24 @@ def test_a_mean_of_recorded_values_determines_one_of_them() -> None:
     priors = both(kernel + White(0.3), other + White(0.3))
     secret = Secret.mean([0.0, 1.0, 4.0], recorded=True)
     noise = mechanism(1)
-    found = divergences(*priors, secret, noise, 3.0, confinement=1.0)
+    distance = divergences(*priors, secret, noise, 3.0, confinement=1.0)
     for rows in ([1, 2, 3], [0, 1, 2]):
         compared = released(noise, rows, "values")
-        p, r = (law_of(one, compared, secret) for one in (true, other_true))
+        p, r = (law_of(prior, compared, secret) for prior in (true, other_true))
         exact = divergence(given_secret(p, 1.0), given_secret(r, 1.0), 3.0)
-        assert found.believed_first == pytest.approx(float(exact), rel=1e-6)
+        assert distance.believed_first == pytest.approx(float(exact), rel=1e-6)
     partly = noise.withholding(np.array([True, False, False, False]))
-    found = divergences(*priors, secret, partly, 3.0, confinement=1.0)
+    distance = divergences(*priors, secret, partly, 3.0, confinement=1.0)
     compared = released(noise, [1, 2, 3], "values")
-    p, r = (law_of(one, compared, secret) for one in (true, other_true))
+    p, r = (law_of(prior, compared, secret) for prior in (true, other_true))
     exact = divergence(given_secret(p, 1.0), given_secret(r, 1.0), 3.0)
-    assert found.believed_first == pytest.approx(float(exact), rel=1e-6)
+    assert distance.believed_first == pytest.approx(float(exact), rel=1e-6)
 
 
 def test_many_fixes_are_compared_in_double_precision() -> None:
     times = np.arange(0.0, 1750.0, 5.0)
-    one, other = (Matern12(100.0, std) + White(2.0) for std in (50.0, 50.5))
-    priors = both(one, other, times)
+    kernel, other = (Matern12(100.0, std) + White(2.0) for std in (50.0, 50.5))
+    priors = both(kernel, other, times)
     noise = Mechanism(times, np.zeros((350, 0)), 100.0)
-    found = divergences(*priors, Secret.at(900.0), noise, 3.0, confinement=100.0)
-    assert 0 < found.truth_first < float("inf")
+    distance = divergences(*priors, Secret.at(900.0), noise, 3.0, confinement=100.0)
+    assert 0 < distance.truth_first < float("inf")

@@ -36,35 +36,35 @@ def written_out(
 ) -> FloatArray:
     """The loss matrix from the joint density of all coordinates of all fixes and of the secret."""
     rows = [(a, i) for a in range(len(mechanisms)) for i in range(TIMES.size)]
-    told = [(k, a) for k in range(secret.size) for a in range(len(mechanisms))]
-    found = mp.zeros(len(rows) + len(told))
+    places = [(k, a) for k in range(secret.size) for a in range(len(mechanisms))]
+    joint = mp.zeros(len(rows) + len(places))
 
     def at(a: int, s: float, b: int, u: float) -> object:
         return sum(kernel(mp.mpf(s), mp.mpf(u)) * mp.mpf(r[a, b]) for kernel, r in parts)
 
     gammas = [mechanism.covariance() for mechanism in mechanisms]
     for (p, (a, i)), (q, (b, j)) in product(enumerate(rows), repeat=2):
-        found[p, q] = at(a, TIMES[i], b, TIMES[j])
+        joint[p, q] = at(a, TIMES[i], b, TIMES[j])
         if a == b:
-            found[p, q] += mp.mpf(gammas[a][i, j]) + (mp.mpf(measured) ** 2 if i == j else 0)
+            joint[p, q] += mp.mpf(gammas[a][i, j]) + (mp.mpf(measured) ** 2 if i == j else 0)
     n = len(rows)
-    for (p, (a, i)), (q, (k, b)) in product(enumerate(rows), enumerate(told)):
+    for (p, (a, i)), (q, (k, b)) in product(enumerate(rows), enumerate(places)):
         value = sum(
             mp.mpf(w) * at(a, TIMES[i], b, u)
             for w, u in zip(secret.weights[k], secret.times, strict=True)
         )
-        found[p, n + q] = found[n + q, p] = value
-    for (p, (k, a)), (q, (c, b)) in product(enumerate(told), repeat=2):
-        found[n + p, n + q] = sum(
+        joint[p, n + q] = joint[n + q, p] = value
+    for (p, (k, a)), (q, (c, b)) in product(enumerate(places), repeat=2):
+        joint[n + p, n + q] = sum(
             mp.mpf(v * w) * at(a, s, b, u)
             for v, s in zip(secret.weights[k], secret.times, strict=True)
             for w, u in zip(secret.weights[c], secret.times, strict=True)
         )
-    return loss(found, len(told))
+    return loss(joint, len(places))
 
 
 def in_plane(prior: Coupling, mechanisms: list[Mechanism], secret: Secret) -> FloatArray:
-    releases = [Release(one, dimension=a) for a, one in enumerate(mechanisms)]
+    releases = [Release(mechanism, dimension=a) for a, mechanism in enumerate(mechanisms)]
     return joint_loss(prior, releases, secret).matrix
 
 
@@ -80,9 +80,9 @@ def test_against_the_joint_density(secret: Secret) -> None:
     prior = prior + independent(White(0.4), 2)
     parts = [(kernel_exponential(3.0, 2.0), ROAD), (kernel_rbf(1.5), other)]
     mechanisms = [noise(1), noise(2, 0.2)]
-    found = in_plane(prior, mechanisms, secret)
+    loss = in_plane(prior, mechanisms, secret)
     expected = written_out(parts, 0.4, mechanisms, secret)
-    assert np.allclose(found, expected, rtol=0, atol=1e-7 * np.abs(expected).max())
+    assert np.allclose(loss, expected, rtol=0, atol=1e-7 * np.abs(expected).max())
 
 
 def test_another_coordinate_tells_of_this_one_where_they_are_coupled() -> None:
@@ -94,8 +94,8 @@ def test_another_coordinate_tells_of_this_one_where_they_are_coupled() -> None:
     assert alone[1, 1] < 1e-4 * alone[0, 0]
     # In the plane the y that the coupling leaves open is told by nothing, the rest by x.
     assert road[1, 1] < 1e-4 * road[0, 0]
-    left = np.linalg.inv(np.linalg.inv(4.0 * np.array([[1.0, 0.9], [0.9, 1.0]])) + road)
-    assert left[1, 1] < 0.5 * 4.0
+    posterior = np.linalg.inv(np.linalg.inv(4.0 * np.array([[1.0, 0.9], [0.9, 1.0]])) + road)
+    assert posterior[1, 1] < 0.5 * 4.0
 
 
 @given(SEEDS, st.integers(1, 2))
@@ -105,39 +105,39 @@ def test_equal_noise_decouples_along_the_axes_of_the_coupling(seed: int, count: 
     rng = np.random.default_rng(seed)
     root = rng.normal(size=(3, 3))
     matrix, kernel = root @ root.T + 0.1 * np.eye(3), Matern12(3.0, 2.0) + White(0.4)
-    secret, one = Secret.at([1.0, 2.5][:count]), noise(seed)
+    secret, mechanism = Secret.at([1.0, 2.5][:count]), noise(seed)
     vectors, kernels = decoupled(kernel, matrix)
     expected = sum(
-        np.kron(loss_matrix(Prior(part, TIMES), secret, one).matrix, np.outer(v, v))
+        np.kron(loss_matrix(Prior(part, TIMES), secret, mechanism).matrix, np.outer(v, v))
         for part, v in zip(kernels, vectors.T, strict=True)
     )
-    found = in_plane(coupled(kernel, matrix), [one, one, one], secret)
-    assert np.allclose(found, expected, rtol=0, atol=1e-8 * np.abs(found).max())
+    loss = in_plane(coupled(kernel, matrix), [mechanism, mechanism, mechanism], secret)
+    assert np.allclose(loss, expected, rtol=0, atol=1e-8 * np.abs(loss).max())
 
 
 def test_independent_coordinates_are_blocks() -> None:
     kernel, mechanisms = Matern12(3.0, 2.0) + White(0.4) + Constant(1e3), [noise(1), noise(2)]
     secret = Secret.at([1.0, 2.5])
     each = [loss_matrix(Prior(kernel, TIMES), secret, mechanism).matrix for mechanism in mechanisms]
-    found = in_plane(independent(kernel, 2), mechanisms, secret)
-    assert np.allclose(found, blocks(each), rtol=0, atol=1e-8 * np.abs(found).max())
+    loss = in_plane(independent(kernel, 2), mechanisms, secret)
+    assert np.allclose(loss, blocks(each), rtol=0, atol=1e-8 * np.abs(loss).max())
     one_by_one = tight_bound(each, 3.0)
-    assert tight_bound([found], 3.0, locations=2) == pytest.approx(one_by_one, rel=1e-6)
+    assert tight_bound([loss], 3.0, locations=2) == pytest.approx(one_by_one, rel=1e-6)
 
 
 def test_a_coupled_level_is_no_secret_of_its_direction() -> None:
     """Two coordinates with one common level: only their sum is open, whatever its size."""
     motion, mechanisms = independent(Matern12(3.0, 2.0) + White(0.4), 2), [noise(1), noise(2)]
-    found = [
+    losses = [
         in_plane(motion + coupled(Constant(level), np.ones((2, 2))), mechanisms, Secret.at(1.0))
         for level in (1e4, 1e5)
     ]
-    assert np.allclose(found[0], found[1], rtol=0, atol=1e-6 * np.abs(found[0]).max())
-    releases = [Release(one, dimension=a) for a, one in enumerate(mechanisms)]
+    assert np.allclose(losses[0], losses[1], rtol=0, atol=1e-6 * np.abs(losses[0]).max())
+    releases = [Release(mechanism, dimension=a) for a, mechanism in enumerate(mechanisms)]
     flat = joint_loss(
         motion + coupled(Constant(1e4), np.ones((2, 2))), releases, Secret.at(1.0), flat=True
     ).matrix
-    assert np.allclose(flat, found[1], rtol=0, atol=1e-6 * np.abs(flat).max())
+    assert np.allclose(flat, losses[1], rtol=0, atol=1e-6 * np.abs(flat).max())
 
 
 def best_found(whole: FloatArray, radius: float, locations: int, seed: int) -> float:
@@ -171,7 +171,7 @@ def test_the_tight_bound_holds_for_every_pair(seed: int, locations: int, dimensi
 def test_dimensions_share_one_certificate() -> None:
     """10.01 in each coordinate, and 20 in truth: the larger of the two would be wrong."""
     each = [np.diag([10.0, 0.01]), np.diag([0.01, 10.0])]
-    assert [tight_bound([one], 1.0) for one in each] == pytest.approx([10.01, 10.01])
+    assert [tight_bound([loss], 1.0) for loss in each] == pytest.approx([10.01, 10.01])
     assert tight_bound(each, 1.0) == pytest.approx(20.0)
     assert best_found(blocks(each), 1.0, 2, 0) == pytest.approx(20.0)
     assert tight_bound([blocks(each)], 1.0, locations=2) == pytest.approx(20.0)

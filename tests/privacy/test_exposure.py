@@ -8,7 +8,7 @@ from trailveil.privacy.exposure import TrackExposure
 
 
 @pytest.mark.parametrize(
-    ("loss", "prior", "left"),
+    ("loss", "prior", "posterior"),
     [
         (1e-4, math.inf, 100.0),
         (0.0, 30.0, 30.0),
@@ -17,8 +17,8 @@ from trailveil.privacy.exposure import TrackExposure
         (math.inf, 5.0, 0.0),
     ],
 )
-def test_precisions_add(loss: float, prior: float, left: float) -> None:
-    assert TrackExposure("somebody", loss, prior).posterior == pytest.approx(left, rel=1e-15)
+def test_precisions_add(loss: float, prior: float, posterior: float) -> None:
+    assert TrackExposure("somebody", loss, prior).posterior == pytest.approx(posterior, rel=1e-15)
 
 
 def test_somebody_without_any_idea_is_the_default() -> None:

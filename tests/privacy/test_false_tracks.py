@@ -50,10 +50,10 @@ def test_rows_are_constant_inside_and_nothing_beyond(seconds: tuple[int, ...]) -
 def test_rows_have_no_kink(seconds: tuple[int, ...]) -> None:
     """Slope 0 at the window and at the end, and the same on both sides of each knot."""
     knots, h = Knots(seconds), 1e-3
-    left = knots.rows(np.array(seconds) - h)
+    before = knots.rows(np.array(seconds) - h)
     right = knots.rows(np.array(seconds) + h)
     middle = knots.rows(seconds)
-    bend = np.abs((right - middle) - (middle - left)).max(axis=0)
+    bend = np.abs((right - middle) - (middle - before)).max(axis=0)
     assert np.all(bend < 20 * h**2 / min(np.diff(seconds)))
 
 

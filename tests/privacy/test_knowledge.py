@@ -36,9 +36,9 @@ def test_a_known_place_leaves_what_dense_conditioning_leaves(steady: int, away: 
     )
     rows = np.vstack([noisy, np.hstack([inside, np.zeros((4, 1))])])
     secret = np.hstack([motion.position(0.0)[0], 0.0])
-    left = variance_of(secret, 1.0, rows, np.array([1.0, 0, 0, 0, 0]))
+    posterior = variance_of(secret, 1.0, rows, np.array([1.0, 0, 0, 0, 0]))
     who = Knowledge("who", MOVING, steady=steady, place=60)
-    assert who.variance(1, away) == pytest.approx(left, rel=1e-9)
+    assert who.variance(1, away) == pytest.approx(posterior, rel=1e-9)
     assert who.variance(2, away) == who.variance(1, away)
 
 
@@ -51,9 +51,9 @@ def test_a_known_path_leaves_what_dense_conditioning_leaves(sides: int, path: in
     ends = [float(path), -100.0 - path][:sides]
     known = np.vstack([motion.position(*ends, path + 10.0), motion.velocity(*ends)])
     levels = np.hstack([np.zeros(3), np.ones(sides + 1), np.zeros(sides)])
-    left = variance_of(motion.position(0.0)[0], 1.0, np.vstack([inside, known]), levels)
+    posterior = variance_of(motion.position(0.0)[0], 1.0, np.vstack([inside, known]), levels)
     who = Knowledge("who", MOVING, path=path)
-    assert who.variance(sides) == pytest.approx(left, rel=1e-9)
+    assert who.variance(sides) == pytest.approx(posterior, rel=1e-9)
 
 
 def test_a_stranger_knows_no_place() -> None:

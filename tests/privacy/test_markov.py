@@ -82,14 +82,14 @@ def test_equals_full_matrices(kernel: Kernel, process: Kernel | None) -> None:
     times, released, noise = observed(300, seed=1, widest=1.5)
     matrix = rows_matrix(kernel, times, process, released, noise)
     full = dense_system(matrix, 1.5)
-    found = markov_system(kernel, times, noise, 1.5, process=process, released=released)
+    recursive = markov_system(kernel, times, noise, 1.5, process=process, released=released)
     rhs = np.random.default_rng(0).normal(size=(300, 3))
-    assert found.size == 300
-    assert found.least == 1.5
-    assert relative(found.diagonal, full.diagonal) < 1e-14
-    assert relative(found.apply(rhs), full.apply(rhs)) < 1e-12
-    assert backward_error(matrix, found.solve(rhs), rhs) < 1e-15
-    assert relative(found.solve(rhs), full.solve(rhs)) < 1e-8
+    assert recursive.size == 300
+    assert recursive.least == 1.5
+    assert relative(recursive.diagonal, full.diagonal) < 1e-14
+    assert relative(recursive.apply(rhs), full.apply(rhs)) < 1e-12
+    assert backward_error(matrix, recursive.solve(rhs), rhs) < 1e-15
+    assert relative(recursive.solve(rhs), full.solve(rhs)) < 1e-8
 
 
 @pytest.mark.parametrize("kernel", WITH_NOISE.values(), ids=WITH_NOISE.keys())
@@ -99,10 +99,10 @@ def test_solves_and_products_in_many_digits(kernel: Kernel, count: int) -> None:
     times, released, noise = observed(count, seed=count, widest=4.0)
     arithmetic = Extended(200)
     inputs, context = arithmetic.numbers(times), arithmetic.context
-    one, other = inputs[:, None], inputs[None, :]
+    first, other = inputs[:, None], inputs[None, :]
     heard = arithmetic.numbers(released.astype(np.float64))
-    exact = kernel.formula(one, other, arithmetic) + np.diag(arithmetic.numbers(noise))
-    exact = exact + heard[:, None] * PROCESS.formula(one, other, arithmetic) * heard
+    exact = kernel.formula(first, other, arithmetic) + np.diag(arithmetic.numbers(noise))
+    exact = exact + heard[:, None] * PROCESS.formula(first, other, arithmetic) * heard
     rhs = np.random.default_rng(0).normal(size=count)
     solved = context.lu_solve(context.matrix(exact.tolist()), context.matrix(rhs.tolist()))
     system = markov_system(kernel, times, noise, 1.0, process=PROCESS, released=released)
@@ -180,11 +180,11 @@ def test_losses_equal_those_of_full_matrices(
         judge = prior.for_secret(secret)
         full = observe(judge, noise, known)
         base = judge.kernel if not level else sum_without_level(judge.kernel)
-        seen = np.concatenate([times[noise.rows], known.times])
-        released = np.arange(seen.size) < noise.rows.size
-        own = np.where(released, noise.floor, known.accuracy**2)
+        observed = np.concatenate([times[noise.rows], known.times])
+        released = np.arange(observed.size) < noise.rows.size
+        variances = np.where(released, noise.floor, known.accuracy**2)
         system = markov_system(
-            base, seen, own, full.system.least, process=process, released=released
+            base, observed, variances, full.system.least, process=process, released=released
         )
         fast = Observation(judge, noise, known, system, full.loadings)
         expected = posterior(full.joint(secret)).covariance
@@ -231,8 +231,8 @@ def test_laws_of_a_covariance(name: str, count: int, seed: int) -> None:
     assert relative(system.solve(system.apply(x)), x) < 1e-6
     # More noise anywhere never tells more.
     louder = rows.system(noise + random.exponential(size=count), 1.0)
-    told, less = np.sum(x * system.solve(x)), np.sum(x * louder.solve(x))
-    assert less <= told * (1 + 1e-9)
+    information, less = np.sum(x * system.solve(x)), np.sum(x * louder.solve(x))
+    assert less <= information * (1 + 1e-9)
     # The order of the rows is of no account.
     turn = random.permutation(count)
     turned = markov_rows(kernel, times[turn], PROCESS, released[turn]).system(noise[turn], 1.0)
@@ -249,13 +249,13 @@ def test_fixes_of_a_stop_are_readings_of_one_place(kernel: Kernel) -> None:
     many = np.concatenate([outside, inside])
     few = np.concatenate([outside, [40.0]])
     held = kernel.warp(stopped)
-    one = markov_system(held, few, np.array([4.0, 4.0, 4.0, 4.0, 0.4]), 0.4)
+    few_readings = markov_system(held, few, np.array([4.0, 4.0, 4.0, 4.0, 0.4]), 0.4)
     all_ten = markov_system(held, many, np.full(14, 4.0), 4.0)
     mean = np.concatenate([np.zeros(4), np.full(10, 0.1)])[:, None]
-    rest = np.concatenate([np.ones(4), np.ones(10)])[:, None]
+    ones = np.concatenate([np.ones(4), np.ones(10)])[:, None]
     last = np.concatenate([np.ones(4), [1.0]])[:, None]
-    assert np.sum(all_ten.solve(rest)) == pytest.approx(np.sum(one.solve(last)), rel=1e-10)
-    assert np.sum(mean * all_ten.apply(mean)) == pytest.approx(one.diagonal[-1], rel=1e-12)
+    assert np.sum(all_ten.solve(ones)) == pytest.approx(np.sum(few_readings.solve(last)), rel=1e-10)
+    assert np.sum(mean * all_ten.apply(mean)) == pytest.approx(few_readings.diagonal[-1], rel=1e-12)
 
 
 def test_a_released_and_a_known_value_share_the_noise_of_their_fix() -> None:
@@ -268,14 +268,14 @@ def test_a_released_and_a_known_value_share_the_noise_of_their_fix() -> None:
 
 
 @given(
-    own=st.lists(st.floats(0.1, 1e4), min_size=1, max_size=6),
+    noises=st.lists(st.floats(0.1, 1e4), min_size=1, max_size=6),
     white=st.sampled_from([0.0, 1e-3, 4.0, 1e6]),
 )
-def test_whitening_is_the_factor_of_a_fix(own: list[float], white: float) -> None:
-    count = len(own)
+def test_whitening_is_the_factor_of_a_fix(noises: list[float], white: float) -> None:
+    count = len(noises)
     later = tuple(np.array([k]) for k in range(1, count))
-    whitening = _whitening(later, np.array(own), white)
-    block = white * np.ones((count, count)) + np.diag(own)
+    whitening = _whitening(later, np.array(noises), white)
+    block = white * np.ones((count, count)) + np.diag(noises)
     independent = whitening.forwards(whitening.forwards(block).T)
     assert np.allclose(independent, np.diag(whitening.variances), rtol=1e-12, atol=1e-12 * white)
     x = np.arange(1.0, count + 1)[:, None]
@@ -354,9 +354,9 @@ def test_a_matrix_that_is_not_markov_is_taken_in_pieces(monkeypatch: pytest.Monk
     monkeypatch.setattr("trailveil.privacy.markov._LARGEST_BLOCK", 100)
     monkeypatch.setattr("trailveil.privacy.markov._MANY_COLUMNS", 0)
     a, b, x = np.arange(33.0), np.arange(20.0), np.ones((20, 1))
-    found = covariance_product(RBF(3.0), a, b, x)
+    product = covariance_product(RBF(3.0), a, b, x)
     assert max(largest) <= 100
-    assert relative(found, RBF(3.0)(a, b) @ x) < 1e-15
+    assert relative(product, RBF(3.0)(a, b) @ x) < 1e-15
 
 
 def test_mpmath_is_left_as_it_was() -> None:

@@ -97,19 +97,19 @@ def test_what_is_known_is_dense_conditioning(smoothness: int, levels: int, away:
     secret = np.hstack([motion.position(0.0)[0], 0.0])
     place = np.hstack([motion.position(away), [[ACCURACY]]])
     speed = np.hstack([motion.velocity(0.0), [[0.0]]])
-    left = variance_of(secret, 0.0, np.vstack([place, speed]), np.zeros(2))
+    posterior = variance_of(secret, 0.0, np.vstack([place, speed]), np.zeros(2))
     movement = Matern(smoothness, STD, LENGTH, levels)
     who = Knowledge("who", movement, place=1)
-    assert who.variance(1, away) == pytest.approx(left, rel=1e-6 if levels else 1e-9)
+    assert who.variance(1, away) == pytest.approx(posterior, rel=1e-6 if levels else 1e-9)
     assert who.variance(2, away) == who.variance(1, away)
     assert who.variance(2) == (math.inf if levels else pytest.approx(STD**2))
     known = Returning([-away, 0.0, away], smoothness, STD, LENGTH)
     for sides in (1, 2):
         at = [away, -away][:sides]
         rows = np.vstack([known.velocity(0.0), known.position(*at), known.velocity(*at)])
-        left = variance_of(known.position(0.0)[0], 0.0, rows, np.zeros(len(rows)))
-        found = Knowledge("who", movement, path=int(away)).variance(sides)
-        assert found == pytest.approx(left, rel=1e-8)
+        posterior = variance_of(known.position(0.0)[0], 0.0, rows, np.zeros(len(rows)))
+        closed = Knowledge("who", movement, path=int(away)).variance(sides)
+        assert closed == pytest.approx(posterior, rel=1e-8)
 
 
 TIMES = [1e-3, 0.1, 1.0, 20.0, 60.0, 119.0, 240.0, 1000.0, 3600.0, 86_400.0, 1e6]
@@ -252,5 +252,8 @@ FAULTS: dict[str, Any] = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_rejected(honest: dict[str, Any], name: str) -> None:
     assert check(honest) == []
-    design = {**honest, "adversaries": [{**one, **FAULTS[name]} for one in honest["adversaries"]]}
+    design = {
+        **honest,
+        "adversaries": [{**adversary, **FAULTS[name]} for adversary in honest["adversaries"]],
+    }
     assert check(design)

@@ -128,8 +128,8 @@ def made(name: str) -> tuple[Mechanism, Certificate]:
 def test_every_kind_has_a_row() -> None:
     assert {case.mechanism for case in CASES.values()} == set(Kind)
     kinds = [made(name)[0] for name in CASES]
-    assert any(one.process is not None for one in kinds)
-    assert any(one.refinement is not None for one in kinds)
+    assert any(kind.process is not None for kind in kinds)
+    assert any(kind.refinement is not None for kind in kinds)
 
 
 @EACH
@@ -170,9 +170,9 @@ def test_more_of_it_another_beside_it_and_less_released(name: str) -> None:
             mechanism.scaled(2.5)
     cut = np.arange(count) == 1
     fewer = mechanism.withholding(cut)
-    kept = ~cut[mechanism.rows]
-    assert np.allclose(fewer.covariance(), gamma[np.ix_(kept, kept)], rtol=1e-14, atol=0)
-    assert np.array_equal(fewer.rows, mechanism.rows[kept])
+    released = ~cut[mechanism.rows]
+    assert np.allclose(fewer.covariance(), gamma[np.ix_(released, released)], rtol=1e-14, atol=0)
+    assert np.array_equal(fewer.rows, mechanism.rows[released])
     column = np.random.default_rng(0).normal(size=(count, 1))
     other = Mechanism(mechanism.times, column, 0.5).withholding(cut)
     rows = fewer.rows
@@ -227,14 +227,14 @@ def noise(mechanism: Mechanism) -> Any:
     return gamma + numbers(mechanism.process, mechanism.times[rows], mechanism.times[rows])
 
 
-def inverse(joint: Any, count: int, seen: list[int]) -> Any:
+def inverse(joint: Any, count: int, indices: list[int]) -> Any:
     """The precision (k, k) of the first `count` given the rows `seen`, as an mpmath matrix."""
-    own = M.context.matrix(joint[:count, :count].tolist())
-    if seen:
-        data = M.context.matrix(joint[np.ix_(seen, seen)].tolist())
-        cross = M.context.matrix(joint[np.ix_(seen, range(count))].tolist())
-        own = own - cross.T * (data**-1) * cross
-    return own**-1
+    block = M.context.matrix(joint[:count, :count].tolist())
+    if indices:
+        data = M.context.matrix(joint[np.ix_(indices, indices)].tolist())
+        cross = M.context.matrix(joint[np.ix_(indices, range(count))].tolist())
+        block = block - cross.T * (data**-1) * cross
+    return block**-1
 
 
 def floats(matrix: Any) -> FloatArray:
@@ -261,22 +261,24 @@ def learnt(
         away = adversary.point.away
         point = np.flatnonzero((times <= ends[0] - away) | (times >= ends[1] + away))
     size, place = secret.size, kernel if secret.recorded else latent(kernel)
-    seen = times[np.concatenate([rows, path, point])]
+    observed = times[np.concatenate([rows, path, point])]
     weights = M.numbers(secret.weights)
-    own = weights @ numbers(place, secret.times, secret.times) @ weights.T
-    cross = weights @ numbers(place, secret.times, seen)
-    joint = np.block([[own, cross], [cross.T, numbers(kernel, seen, seen)]])
+    variance = weights @ numbers(place, secret.times, secret.times) @ weights.T
+    cross = weights @ numbers(place, secret.times, observed)
+    joint = np.block([[variance, cross], [cross.T, numbers(kernel, observed, observed)]])
     released = slice(size, size + rows.size)
     joint[released, released] += noise(mechanism)
     accuracies = [adversary.path.accuracy if adversary.path else 0.0] * path.size
     accuracies += [adversary.point.accuracy if adversary.point else 0.0] * point.size
-    known = range(size + rows.size, size + seen.size)
+    known = range(size + rows.size, size + observed.size)
     for at, accuracy in zip(known, accuracies, strict=True):
         joint[at, at] += M.number(accuracy) ** 2
-    for told in [[], *([at] for at in known[path.size :])]:
-        beside = [*known[: path.size], *told]
-        before = inverse(joint, size, beside)
-        gained = inverse(joint, size, [*range(released.start, released.stop), *beside]) - before
+    for extra in [[], *([at] for at in known[path.size :])]:
+        known_indices = [*known[: path.size], *extra]
+        before = inverse(joint, size, known_indices)
+        gained = (
+            inverse(joint, size, [*range(released.start, released.stop), *known_indices]) - before
+        )
         yield floats(before), floats(gained)
 
 
@@ -290,10 +292,10 @@ def test_losses_are_those_of_full_matrices_in_many_digits(name: str) -> None:
     case, (mechanism, certificate) = CASES[name], made(name)
     for secret, outcome in zip(case.judged(), certificate.outcomes, strict=True):
         each = [
-            max(learnt(case.prior, secret, mechanism, adversary), key=lambda one: tight(one[1]))
+            max(learnt(case.prior, secret, mechanism, adversary), key=lambda pair: tight(pair[1]))
             for adversary in case.adversaries
         ]
-        before, gained = max(each, key=lambda one: tight(one[1]))
+        before, gained = max(each, key=lambda pair: tight(pair[1]))
         scale = float(np.abs(gained).max())
         assert outcome.loss.matrix == pytest.approx(gained, rel=1e-8, abs=1e-8 * scale)
         # Never better than the truth.
@@ -301,11 +303,11 @@ def test_losses_are_those_of_full_matrices_in_many_digits(name: str) -> None:
         assert outcome.effective == pytest.approx(tight(gained), rel=1e-7)
         after = np.linalg.eigvalsh(before + gained)[-1]
         assert outcome.deviation == pytest.approx(after**-0.5, rel=1e-8)
-        for exposed, (known, one) in zip(outcome.exposures, each, strict=False):
-            assert exposed.loss == pytest.approx(np.linalg.eigvalsh(one)[-1], rel=1e-7)
+        for exposed, (known, gain) in zip(outcome.exposures, each, strict=False):
+            assert exposed.loss == pytest.approx(np.linalg.eigvalsh(gain)[-1], rel=1e-7)
             assert exposed.before == pytest.approx(np.linalg.eigvalsh(known)[-1] ** -0.5, rel=1e-7)
-            left = np.linalg.eigvalsh(known + one)[-1] ** -0.5
-            assert exposed.after == pytest.approx(left, rel=1e-7)
+            deviation = np.linalg.eigvalsh(known + gain)[-1] ** -0.5
+            assert exposed.after == pytest.approx(deviation, rel=1e-7)
 
 
 # The false alarm of all cases together, were the seeds drawn anew.
@@ -351,12 +353,12 @@ def test_draws_have_that_covariance(name: str) -> None:
     all_ways = ways(gamma.shape[0])
     looks = len(CASES) * (len(all_ways) + 1)
     for way in all_ways:
-        spread, seen = float(way @ gamma @ way), drawn @ way
+        spread, values = float(way @ gamma @ way), drawn @ way
         size = float(np.abs(way) @ np.sqrt(np.diagonal(gamma)))
         if spread <= (UNHEARD * size) ** 2:
-            assert np.abs(seen).max() <= 10 * UNHEARD * size
+            assert np.abs(values).max() <= 10 * UNHEARD * size
         else:
-            assert within(float(seen @ seen) / spread, draws, looks)
+            assert within(float(values @ values) / spread, draws, looks)
     spectrum, axes = np.linalg.eigh(gamma)
     heard = spectrum > UNHEARD**2 * spectrum[-1]
     whitened = drawn @ axes[:, heard] / np.sqrt(spectrum[heard])

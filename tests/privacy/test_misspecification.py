@@ -59,8 +59,8 @@ def both(kernel: Kernel, other: Kernel, times: FloatArray = TIMES) -> tuple[Prio
 
 def released(noise: Mechanism, rows: list[int], form: Form) -> Release:
     """What is compared: the other fixes as they are, or all that is released."""
-    kept = np.isin(np.arange(TIMES.size), rows)
-    return Release(no_noise(TIMES).withholding(~kept) if form == "values" else noise)
+    chosen = np.isin(np.arange(TIMES.size), rows)
+    return Release(no_noise(TIMES).withholding(~chosen) if form == "values" else noise)
 
 
 def law_of(true: Covariance, compared: Release, secret: Secret) -> Law:
@@ -88,7 +88,7 @@ def test_divergences_are_the_largest_over_confined_secrets(
     kernel, true, other, other_true = PAIRS[which]
     secret, rows = SECRETS[kind]
     noise = mechanism(seed)
-    found = divergences(
+    distance = divergences(
         *both(kernel + White(0.3), other + White(0.3)),
         secret,
         noise,
@@ -100,12 +100,12 @@ def test_divergences_are_the_largest_over_confined_secrets(
     p, r = law_of(true, compared, secret), law_of(other_true, compared, secret)
     largest = [0.0, 0.0]
     for corner in corners(secret.size, confinement):
-        one, two = given_secret(p, corner), given_secret(r, corner)
-        largest[0] = max(largest[0], float(divergence(one, two, order)))
-        largest[1] = max(largest[1], float(divergence(two, one, order)))
-    assert found.believed_first == pytest.approx(largest[0], rel=1e-6, abs=1e-9)
-    assert found.truth_first == pytest.approx(largest[1], rel=1e-6, abs=1e-9)
-    assert found.larger == max(found.believed_first, found.truth_first)
+        law, two = given_secret(p, corner), given_secret(r, corner)
+        largest[0] = max(largest[0], float(divergence(law, two, order)))
+        largest[1] = max(largest[1], float(divergence(two, law, order)))
+    assert distance.believed_first == pytest.approx(largest[0], rel=1e-6, abs=1e-9)
+    assert distance.truth_first == pytest.approx(largest[1], rel=1e-6, abs=1e-9)
+    assert distance.larger == max(distance.believed_first, distance.truth_first)
 
 
 @given(SEEDS, st.integers(0, 2), st.integers(0, 3), st.floats(1.05, 6.0))
@@ -114,7 +114,7 @@ def test_no_mean_of_the_class_does_better(seed: int, which: int, kind: int, orde
     """The infimum: whatever the mean, some confined secret is as far apart as when centred."""
     kernel, true, other, other_true = PAIRS[which]
     secret, rows = SECRETS[kind]
-    found = divergences(
+    distance = divergences(
         *both(kernel + White(0.3), other + White(0.3)),
         secret,
         mechanism(1),
@@ -126,11 +126,11 @@ def test_no_mean_of_the_class_does_better(seed: int, which: int, kind: int, orde
     by = mp.matrix((0.3 * np.random.default_rng(seed).normal(size=len(rows))).tolist())
     largest = [0.0, 0.0]
     for corner in corners(secret.size, 1.5):
-        one, two = shifted(given_secret(p, corner), by), given_secret(r, corner)
-        largest[0] = max(largest[0], float(divergence(one, two, order)))
-        largest[1] = max(largest[1], float(divergence(two, one, order)))
-    assert found.believed_first <= largest[0] * (1 + 1e-6) + 1e-9
-    assert found.truth_first <= largest[1] * (1 + 1e-6) + 1e-9
+        law, two = shifted(given_secret(p, corner), by), given_secret(r, corner)
+        largest[0] = max(largest[0], float(divergence(law, two, order)))
+        largest[1] = max(largest[1], float(divergence(two, law, order)))
+    assert distance.believed_first <= largest[0] * (1 + 1e-6) + 1e-9
+    assert distance.truth_first <= largest[1] * (1 + 1e-6) + 1e-9
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -142,7 +142,7 @@ def test_the_theorem_holds(form: Form, seed: int, which: int, kind: int, order: 
     secret, _ = SECRETS[kind]
     noise, rng = mechanism(seed), np.random.default_rng(seed)
     radius, confinement = 0.8, 2.0
-    found = misspecified(
+    bound = misspecified(
         *both(kernel + White(0.3), other + White(0.3)),
         secret,
         noise,
@@ -155,34 +155,34 @@ def test_the_theorem_holds(form: Form, seed: int, which: int, kind: int, order: 
     b = a + radius * rng.choice([-1.0, 1.0], secret.size)
     law = law_of(other_true, Release(noise), secret)
     exact = float(divergence(given_secret(law, a), given_secret(law, b), order))
-    assert exact <= found.true.epsilon * (1 + 1e-6)
-    assert found.true.epsilon <= found.epsilon_one_way * (1 + 1e-9)
-    assert found.epsilon_one_way <= found.epsilon
+    assert exact <= bound.true.epsilon * (1 + 1e-6)
+    assert bound.true.epsilon <= bound.epsilon_one_way * (1 + 1e-9)
+    assert bound.epsilon_one_way <= bound.epsilon
     if secret.size == 1:
-        assert exact == pytest.approx(found.true.epsilon, rel=1e-6)
+        assert exact == pytest.approx(bound.true.epsilon, rel=1e-6)
     # The chain of the proof, for this pair and the centred member of the class.
     p = law_of(true, Release(noise), secret)
-    one, two = given_secret(p, a), given_secret(p, b)
+    given_a, two = given_secret(p, a), given_secret(p, b)
     steps = (
-        (order - 0.5) / (order - 1) * divergence(given_secret(law, a), one, 2 * order)
-        + (2 * order - 1.5) / (2 * order - 2) * divergence(one, two, 4 * order - 2)
+        (order - 0.5) / (order - 1) * divergence(given_secret(law, a), given_a, 2 * order)
+        + (2 * order - 1.5) / (2 * order - 2) * divergence(given_a, two, 4 * order - 2)
         + divergence(two, given_secret(law, b), 4 * order - 3)
     )
     assert exact <= float(steps) * (1 + 1e-9)
-    assert float(steps) <= found.epsilon_one_way * (1 + 1e-6)
+    assert float(steps) <= bound.epsilon_one_way * (1 + 1e-6)
 
 
 def test_the_bound_is_the_papers_formula() -> None:
     kernel, _, other, _ = PAIRS[0]
     priors = both(kernel + White(0.3), other + White(0.3))
     secret, noise = Secret.at(1.0, recorded=True), mechanism(3)
-    found = misspecified(*priors, secret, noise, 0.5, 3.0, confinement=2.0)
+    bound = misspecified(*priors, secret, noise, 0.5, 3.0, confinement=2.0)
     parts = [divergences(*priors, secret, noise, order, confinement=2.0) for order in (6.0, 9.0)]
     promised = 10.0 / 2 * 0.25 * loss_matrix(priors[0], secret, noise).largest
     expected = 2.5 / 2.0 * parts[0].larger + parts[1].larger + 4.5 / 4.0 * promised
-    assert found.epsilon == pytest.approx(expected)
+    assert bound.epsilon == pytest.approx(expected)
     one_way = 2.5 / 2.0 * parts[0].truth_first + parts[1].believed_first + 4.5 / 4.0 * promised
-    assert found.epsilon_one_way == pytest.approx(one_way)
+    assert bound.epsilon_one_way == pytest.approx(one_way)
 
 
 def test_the_exact_figure_is_the_loss_under_the_truth_for_any_noise() -> None:
@@ -200,15 +200,17 @@ def test_the_exact_figure_is_the_loss_under_the_truth_for_any_noise() -> None:
     assert guarantee.epsilon > 1.2
 
 
-@pytest.mark.parametrize("secret", [one for one, _ in SECRETS], ids=lambda one: one.kind)
+@pytest.mark.parametrize(
+    "secret", [secret for secret, _ in SECRETS], ids=lambda secret: secret.kind
+)
 def test_without_misspecification_nothing_is_apart(secret: Secret) -> None:
     """What is left is what the triangle inequality costs."""
     prior = Prior(Matern12(3.0, 2.0) + White(0.3), TIMES)
     for confinement in (2.0, float("inf")):
-        found = misspecified(prior, prior, secret, mechanism(1), 0.5, 3.0, confinement=confinement)
-        assert found.first.larger == pytest.approx(0.0, abs=1e-9)
-        assert found.epsilon == pytest.approx(4.5 / 4.0 * found.believed.epsilon_at(10.0))
-        assert found.true == found.believed
+        bound = misspecified(prior, prior, secret, mechanism(1), 0.5, 3.0, confinement=confinement)
+        assert bound.first.larger == pytest.approx(0.0, abs=1e-9)
+        assert bound.epsilon == pytest.approx(4.5 / 4.0 * bound.believed.epsilon_at(10.0))
+        assert bound.true == bound.believed
 
 
 @given(SEEDS, st.integers(0, 2), st.integers(0, 3))
@@ -230,13 +232,13 @@ def test_dimensions_add_their_shapes_and_share_one_displacement() -> None:
     kernel, _, other, _ = PAIRS[0]
     priors = both(kernel + White(0.3), other + White(0.3))
     secret, _ = SECRETS[0]
-    zero, one, three = (
+    zero, single, three = (
         divergences(
             *priors, secret, mechanism(1), 3.0, confinement=confinement, dimensions=dimensions
         ).truth_first
         for confinement, dimensions in ((0.0, 1), (2.0, 1), (2.0, 3))
     )
-    assert three == pytest.approx(3 * zero + (one - zero))
+    assert three == pytest.approx(3 * zero + (single - zero))
 
 
 # --- where it is finite --------------------------------------------------------------------------
@@ -248,13 +250,13 @@ def test_a_thousandth_off_in_length_scale_is_infinitely_off() -> None:
     times, secret = np.arange(50.0), Secret.at(24.0, recorded=True)
     noise = Mechanism(times, np.zeros((50, 0)), 0.02)
     priors = both(RBF(6.0), RBF(6.0 * 1.001), times)
-    found = misspecified(*priors, secret, noise, 1.0, confinement=1.0)
-    assert found.first.believed_first == found.second.believed_first == float("inf")
-    assert np.isfinite(found.first.truth_first)
-    assert found.epsilon == found.epsilon_one_way == float("inf")
-    assert found.true.epsilon == pytest.approx(found.believed.epsilon, rel=1e-3)
+    bound = misspecified(*priors, secret, noise, 1.0, confinement=1.0)
+    assert bound.first.believed_first == bound.second.believed_first == float("inf")
+    assert np.isfinite(bound.first.truth_first)
+    assert bound.epsilon == bound.epsilon_one_way == float("inf")
+    assert bound.true.epsilon == pytest.approx(bound.believed.epsilon, rel=1e-3)
     released_form = misspecified(*priors, secret, noise, 1.0, confinement=1.0, form="release")
-    promised = 8.5 / 8 * found.believed.epsilon_at(18.0)
+    promised = 8.5 / 8 * bound.believed.epsilon_at(18.0)
     assert released_form.epsilon == pytest.approx(promised, rel=1e-4)
     digits, mp.dps = mp.dps, 200
     try:
@@ -271,7 +273,7 @@ def test_a_thousandth_off_in_length_scale_is_infinitely_off() -> None:
     finally:
         mp.dps = digits
     assert forward == mp.inf
-    assert found.first.truth_first == pytest.approx(float(back), rel=1e-9)
+    assert bound.first.truth_first == pytest.approx(float(back), rel=1e-9)
 
 
 def test_a_thousandth_off_in_a_rougher_prior_is_not() -> None:
@@ -279,8 +281,8 @@ def test_a_thousandth_off_in_a_rougher_prior_is_not() -> None:
     times, secret = np.arange(50.0), Secret.at(24.0, recorded=True)
     noise = Mechanism(times, np.zeros((50, 0)), 0.02)
     priors = both(RBF(2.0), RBF(2.0 * 1.001), times)
-    found = misspecified(*priors, secret, noise, 1.0, confinement=1.0)
-    assert found.true.epsilon < found.epsilon_one_way < found.epsilon < float("inf")
+    bound = misspecified(*priors, secret, noise, 1.0, confinement=1.0)
+    assert bound.true.epsilon < bound.epsilon_one_way < bound.epsilon < float("inf")
 
 
 def test_unconfined_secrets_need_equal_regressions() -> None:
@@ -288,12 +290,12 @@ def test_unconfined_secrets_need_equal_regressions() -> None:
     kernel, secret = Matern12(3.0, 2.0), Secret.at(1.0, recorded=True)
     prior = Prior(kernel, TIMES)
     for ratio, order in ((1.3, 3.0), (0.8, 3.0), (0.5, 3.0)):
-        found = divergences(prior, Prior(ratio * kernel, TIMES), secret, mechanism(1), order)
+        distance = divergences(prior, Prior(ratio * kernel, TIMES), secret, mechanism(1), order)
         spread = order * ratio + 1 - order
         expected = float("inf")
         if spread > 0:
             expected = 3 * (np.log(spread) - order * np.log(ratio)) / (2 * (1 - order))
-        assert found.believed_first == pytest.approx(expected, rel=1e-12)
+        assert distance.believed_first == pytest.approx(expected, rel=1e-12)
     other = divergences(prior, Prior(Matern12(3.001, 2.0), TIMES), secret, mechanism(1), 3.0)
     assert other.larger == float("inf")
 
@@ -302,8 +304,8 @@ def test_a_prior_with_measurement_noise_is_infinitely_far_from_one_without() -> 
     kernel, place = Matern12(3.0, 2.0), Secret.at(1.0)
     priors = both(kernel, kernel + White(0.1))
     assert divergences(*priors, place, mechanism(1), 3.0, confinement=1.0).larger == float("inf")
-    found = divergences(*priors, place, mechanism(1), 3.0, confinement=1.0, form="release")
-    assert 0 < found.larger < float("inf")
+    distance = divergences(*priors, place, mechanism(1), 3.0, confinement=1.0, form="release")
+    assert 0 < distance.larger < float("inf")
 
 
 def test_a_stay_is_judged_on_the_stopped_clock_of_both() -> None:
@@ -312,7 +314,7 @@ def test_a_stay_is_judged_on_the_stopped_clock_of_both() -> None:
     priors, noise = both(slow, fast, times), Mechanism(times, np.zeros((30, 0)), 100.0)
     clock = StoppedClock((window,))
     stopped = both(slow.warp(clock), fast.warp(clock), times)
-    found, place, moving = (
+    distance, place, moving = (
         divergences(*judges, secret, noise, 3.0, confinement=100.0, form="release")
         for judges, secret in (
             (priors, Secret.stay(*window)),
@@ -320,22 +322,22 @@ def test_a_stay_is_judged_on_the_stopped_clock_of_both() -> None:
             (priors, Secret.at(window[0])),
         )
     )
-    assert found == place
-    assert 0 < found.larger < moving.larger < float("inf")
+    assert distance == place
+    assert 0 < distance.larger < moving.larger < float("inf")
 
 
 def test_a_walker_a_little_faster_than_believed() -> None:
     """3.1 m/s for 3: the truth hardly notices; the theorem says nothing, its proof something."""
     times = np.arange(0.0, 500.0, 5.0)
-    rest = Constant(1e5) + White(2.0)
-    priors = both(IntegratedOU(3.0, 60.0) + rest, IntegratedOU(3.1, 60.0) + rest, times)
+    common = Constant(1e5) + White(2.0)
+    priors = both(IntegratedOU(3.0, 60.0) + common, IntegratedOU(3.1, 60.0) + common, times)
     secret = Secret.at(250.0)
     noise = least_noise(priors[0], secret, loss_bound_for(1.0, 200.0))
-    found = misspecified(*priors, secret, noise, 200.0, confinement=1000.0, dimensions=2)
-    assert found.believed.epsilon == pytest.approx(1.0, rel=1e-4)
-    assert found.true.epsilon == pytest.approx(0.989, abs=1e-3)
-    assert found.epsilon == float("inf")
-    assert found.epsilon_one_way == pytest.approx(6.82, abs=0.01)
+    bound = misspecified(*priors, secret, noise, 200.0, confinement=1000.0, dimensions=2)
+    assert bound.believed.epsilon == pytest.approx(1.0, rel=1e-4)
+    assert bound.true.epsilon == pytest.approx(0.989, abs=1e-3)
+    assert bound.epsilon == float("inf")
+    assert bound.epsilon_one_way == pytest.approx(6.82, abs=0.01)
 
 
 def test_what_is_asked_of_the_impossible_is_refused() -> None:

@@ -61,10 +61,10 @@ def test_what_is_left_is_dense_conditioning(speed: float, tau: float, seconds: f
     moved = (motion.position(50.0 + seconds) - motion.position(50.0))[0]
     before, after = motion.velocity(50.0), motion.velocity(50.0 + seconds)
     movement = Movement(speed, tau)
-    told = variance_of(moved, 0.0, before, np.zeros(1))
-    assert movement.wandered(seconds) == pytest.approx(told, rel=1e-9)
-    told = variance_of(moved, 0.0, np.vstack([before, after]), np.zeros(2))
-    assert movement.bridged(seconds) == pytest.approx(told, rel=1e-9)
+    posterior = variance_of(moved, 0.0, before, np.zeros(1))
+    assert movement.wandered(seconds) == pytest.approx(posterior, rel=1e-9)
+    posterior = variance_of(moved, 0.0, np.vstack([before, after]), np.zeros(2))
+    assert movement.bridged(seconds) == pytest.approx(posterior, rel=1e-9)
 
 
 def test_what_is_left_grows_with_time_speed_and_bends_upward() -> None:
@@ -114,6 +114,8 @@ def test_a_time_constant_that_grows_on_the_way_is_not_covered() -> None:
     for name, laws in cases.items():
         record = released(fixes, laws, factor, [-600.0, 0.0], laws[0].speed)
         known = record.granted(-600.0, 360.0)
-        left = record.left(record.motion.position(0.0)[0], known, np.zeros(known.shape[0]))
-        losses[name] = 1 / left / BOUND
+        posterior = record.posterior(
+            record.motion.position(0.0)[0], known, np.zeros(known.shape[0])
+        )
+        losses[name] = 1 / posterior / BOUND
     assert losses["long"] < losses["fast"] < losses["floor"] < 1 < losses["grows"] < 1.006

@@ -36,9 +36,9 @@ def expected(kernel: Kernel, secret: Secret, at: float) -> float:
     matrix = mp.matrix(true(inputs, inputs).tolist())
     weights = mp.matrix([*secret.weights[0].tolist(), 0.0])
     value = mp.matrix([0.0] * secret.times.size + [1.0])
-    own, shared = (weights.T * matrix * weights)[0], (weights.T * matrix * value)[0]
-    told = (value.T * matrix * value)[0] + mp.mpf(2.0) ** 2 + mp.mpf(ACCURACY) ** 2
-    return float(own - shared**2 / told)
+    variance, shared = (weights.T * matrix * weights)[0], (weights.T * matrix * value)[0]
+    total = (value.T * matrix * value)[0] + mp.mpf(2.0) ** 2 + mp.mpf(ACCURACY) ** 2
+    return float(variance - shared**2 / total)
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -62,8 +62,8 @@ def test_many_places_at_once_have_the_diagonals_of_their_matrices() -> None:
     several = Secret("places", times, np.array([[1.0, 0, 0], [0, 1, 0], [0.5, 0, 0.5]]))
     points = np.array([0.0, 400.0])
     matrices = given_one_value(prior, several, points, ACCURACY)
-    found = variances_given_one_value(prior, several, points, ACCURACY)
-    assert found == pytest.approx(np.diagonal(matrices, axis1=1, axis2=2), rel=1e-13)
+    diagonals = variances_given_one_value(prior, several, points, ACCURACY)
+    assert diagonals == pytest.approx(np.diagonal(matrices, axis1=1, axis2=2), rel=1e-13)
 
 
 def test_a_loss_beyond_the_squares_of_doubles_is_that_of_a_secret_that_is_known() -> None:

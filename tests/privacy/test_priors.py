@@ -67,21 +67,25 @@ def test_what_is_written_is_read(kernel: Kernel, unit: str, basis: FittedOn | No
 def test_built_in_priors_are_motion_with_noise_and_an_open_level(name: str) -> None:
     spec = BUILT_IN[name]
     assert (spec.name, spec.unit) == (name, "metres")
-    own, level, noise = spec.kernel.terms()
-    assert isinstance(own, IntegratedOU)
+    movement, level, noise = spec.kernel.terms()
+    assert isinstance(movement, IntegratedOU)
     assert level == Constant(LEVEL_STD) == Constant(100_000.0)
     assert isinstance(noise, White)
     assert from_json(to_json(spec), name) == spec
     if name == "default":
-        assert (own.std, own.time_constant, noise.std) == (3.0, 60.0, 2.0)
+        assert (movement.std, movement.time_constant, noise.std) == (3.0, 60.0, 2.0)
         assert spec.fitted_on is None
         return
     assert spec.fitted_on is not None
-    found = {"std": own.std, "time_constant": own.time_constant, "noise_std": noise.std}
+    parameters = {
+        "std": movement.std,
+        "time_constant": movement.time_constant,
+        "noise_std": noise.std,
+    }
     for parameter, (low, middle, high) in spec.fitted_on.spread.items():
         assert low <= middle <= high
-        assert found.pop(parameter) == middle
-    assert found == {}
+        assert parameters.pop(parameter) == middle
+    assert parameters == {}
 
 
 def test_a_kernel_that_is_no_such_sum_is_not_written() -> None:
@@ -178,15 +182,15 @@ def test_the_page_states_the_same_numbers() -> None:
     }
     assert stated.keys() == BUILT_IN.keys()
     for name, numbers in stated.items():
-        own, level, noise = BUILT_IN[name].kernel.terms()
-        assert isinstance(own, IntegratedOU)
+        movement, level, noise = BUILT_IN[name].kernel.terms()
+        assert isinstance(movement, IntegratedOU)
         assert isinstance(level, Constant)
         assert isinstance(noise, White)
-        assert numbers == [own.std, own.time_constant, noise.std, level.std / 1000]
+        assert numbers == [movement.std, movement.time_constant, noise.std, level.std / 1000]
 
 
 def test_the_example_of_the_page_is_a_prior_file() -> None:
     page = (Path(__file__).parents[2] / "docs" / "priors.md").read_text(encoding="utf-8")
     example = page.split("```json\n")[1].split("```")[0]
-    own, level, noise = BUILT_IN["default"].kernel.terms()
-    assert from_json(example, "x").kernel == own + noise + level
+    movement, level, noise = BUILT_IN["default"].kernel.terms()
+    assert from_json(example, "x").kernel == movement + noise + level

@@ -7,7 +7,7 @@ import pytest
 from trailveil.privacy.guarantee import Guarantee
 from trailveil.privacy.promises import FLOORS, HAS_THE_REST, NAMES, _odds, promises
 from trailveil.release import request
-from trailveil.release.plan import plan
+from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
 from trailveil.report.record import record
 from trailveil.studies.datasets.day import day_plan, simulated_day
@@ -20,16 +20,16 @@ TIME = Stretch("on the way", CLINIC.begin - 600 * 10**9, CLINIC.begin - 600 * 10
 
 
 def reported(stretch: Stretch, method: Method) -> dict[str, Any]:
-    made = plan(simulated_day(), Request((stretch,), method=method))
-    return record(made, None, output="day.private.gpx")
+    planned = protect(simulated_day(), Request((stretch,), method=method))
+    return record(planned, None, output="day.private.gpx")
 
 
-@pytest.mark.parametrize("stretch", [STAY, TIME], ids=lambda one: one.label)
+@pytest.mark.parametrize("stretch", [STAY, TIME], ids=lambda stretch: stretch.label)
 @pytest.mark.parametrize("method", [Method.CUT, Method.NOISE, Method.BOTH])
 def test_promises_hold_of_each_mechanism(stretch: Stretch, method: Method) -> None:
-    found = list(promises(reported(stretch, method)))
-    assert [one.what for one in found if not one.holds] == []
-    assert len(found) > 5
+    checks = list(promises(reported(stretch, method)))
+    assert [checked.what for checked in checks if not checked.holds] == []
+    assert len(checks) > 5
 
 
 def test_promises_of_a_passed_place_use_the_slower_pace() -> None:

@@ -94,33 +94,33 @@ def brute_force(
                 if i == k:
                     total += mpmath.mpf(SAME_PLACE**2 if kind == "tie" else 4.0)
                 matrix[i, k] = total
-        left = big - (vector.T * mpmath.lu_solve(matrix, vector))[0]
-        return float(1 / left - 1 / big)
+        posterior = big - (vector.T * mpmath.lu_solve(matrix, vector))[0]
+        return float(1 / posterior - 1 / big)
 
 
 @pytest.mark.parametrize("which", [(0,), (1,), (2,), (3,), (0, 1), (0, 1, 2), (1, 1, 3)])
 def test_what_visits_tell_together_is_what_one_dense_matrix_says(which: tuple[int, ...]) -> None:
     rides = [RIDES[i] for i in which]
-    told = sum(
+    total = sum(
         information(MOVES, times, visits, noise_at(away(times, visits))) for times, visits in rides
     )
-    assert told == pytest.approx(brute_force(rides), rel=2e-6)
+    assert total == pytest.approx(brute_force(rides), rel=2e-6)
 
 
 def test_own_noise_and_a_floor_are_noise_of_one_recording_alone() -> None:
     """Of independent noise, recordings add up: what an average of fuzzed homes learns."""
     times, visits = RIDES[0]
-    own = noise_at(away(times, visits))[:, :1]
-    alone = information(MOVES, times, visits, own, noise=25.0)
-    assert 0 < alone < information(MOVES, times, visits, own[:, :0], noise=25.0)
+    column = noise_at(away(times, visits))[:, :1]
+    alone = information(MOVES, times, visits, column, noise=25.0)
+    assert 0 < alone < information(MOVES, times, visits, column[:, :0], noise=25.0)
     # The same by the posterior of the place, its ties aside: one visit, where there is none.
     times, visits = RIDES[1]
     mechanism = Mechanism(times + 20.0, noise_at(away(times, visits)), 25.0)
     stopped = MOVES.warp(StoppedClock(((0.0, 80.0),)))
     exact = joint_loss(stopped, [Release(mechanism)], Secret.at(0.0)).matrix[0, 0]
-    told = information(MOVES, times, visits, mechanism.factor, noise=25.0)
+    gained = information(MOVES, times, visits, mechanism.factor, noise=25.0)
     # What is told is of the place that visits share, to SAME_PLACE; the level was 100 km.
-    assert 1 / told - SAME_PLACE**2 == pytest.approx(1 / (exact + 1e-10), rel=2e-5)
+    assert 1 / gained - SAME_PLACE**2 == pytest.approx(1 / (exact + 1e-10), rel=2e-5)
 
 
 def test_markov_and_full_matrices_agree() -> None:

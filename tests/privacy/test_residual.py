@@ -60,8 +60,8 @@ def exact(observation: Observation, secret: Secret) -> FloatArray:
     """Var(secret | Z) in 400 bits, from the kernels alone."""
     prior, mechanism, known = observation.prior, observation.mechanism, observation.known
     m, rows = Extended(BITS), mechanism.rows
-    own = np.concatenate([prior.times[rows], known.times])
-    seen, of_secret = m.numbers(own), m.numbers(secret.times)
+    rows_observed = np.concatenate([prior.times[rows], known.times])
+    observed, of_secret = m.numbers(rows_observed), m.numbers(secret.times)
     weights = m.numbers(secret.weights)
     judged = prior.kernel if secret.recorded else latent(prior.kernel)
 
@@ -69,18 +69,18 @@ def exact(observation: Observation, secret: Secret) -> FloatArray:
         return kernel.formula(a[:, None], b[None, :], m)
 
     factor = m.numbers(np.vstack([mechanism.factor[rows], np.zeros((known.times.size, 2))]))
-    data = between(prior.kernel, seen, seen) + factor @ factor.T
+    data = between(prior.kernel, observed, observed) + factor @ factor.T
     extra = [mechanism.floor] * rows.size + [known.accuracy**2] * known.times.size
     data = data + np.diag(m.numbers(np.array(extra)))
     if mechanism.process is not None:
-        noise = between(mechanism.process, seen[: rows.size], seen[: rows.size])
+        noise = between(mechanism.process, observed[: rows.size], observed[: rows.size])
         data[: rows.size, : rows.size] += noise
-    cross = between(judged, seen, of_secret) @ weights.T
+    cross = between(judged, observed, of_secret) @ weights.T
     variance = weights @ between(judged, of_secret, of_secret) @ weights.T
     joint = np.block([[data, cross], [cross.T, variance]])
     # Fixed point holds numbers of size one: everything is divided by one large scale.
     scale = m.number(2.0**70)
-    objects = eliminate(m.fixed(joint / scale), own.size, BITS)
+    objects = eliminate(m.fixed(joint / scale), rows_observed.size, BITS)
     return m.floats(objects) * 2.0**70
 
 
@@ -125,9 +125,9 @@ def test_residuals_of_any_weights(name: str, process: bool) -> None:
         shares = Sources(joint, secret).shares(weights)
         data = observation.system.apply(np.eye(count)) + joint.loadings @ joint.loadings.T
         cross = joint.cross + joint.loadings @ joint.secret_loadings.T
-        own = joint.variance + joint.secret_loadings @ joint.secret_loadings.T
+        prior_variance = joint.variance + joint.secret_loadings @ joint.secret_loadings.T
         both = weights.T @ cross
-        variance = own - both - both.T + weights.T @ data @ weights
+        variance = prior_variance - both - both.T + weights.T @ data @ weights
         assert relative(np.sum([share.variance for share in shares], axis=0), variance) < 1e-11
         assert relative(_total(shares), cross - data @ weights) < 1e-11
 
@@ -146,18 +146,18 @@ def long_ride(kernel: Kernel, count: int) -> tuple[Observation, Secret]:
 def test_bounds_stay_sharp_over_a_long_series(kernel: Kernel, gain: float) -> None:
     observation, secret = long_ride(kernel, 20_000)
     joint = observation.joint(secret)
-    found, general = markov_posterior(joint, secret), posterior(joint)
-    assert found.slack[0] < 1e-6 * found.covariance[0, 0]
-    assert found.slack[0] < gain * general.slack[0]
-    assert abs(found.covariance[0, 0] - general.covariance[0, 0]) <= general.slack[0]
+    sharp, general = markov_posterior(joint, secret), posterior(joint)
+    assert sharp.slack[0] < 1e-6 * sharp.covariance[0, 0]
+    assert sharp.slack[0] < gain * general.slack[0]
+    assert abs(sharp.covariance[0, 0] - general.covariance[0, 0]) <= general.slack[0]
 
 
 def test_the_observation_takes_the_sharp_form() -> None:
     observation, secret = long_ride(IntegratedOU(3.0, 60.0), 600)
     joint = observation.joint(secret)
-    found, sharp = observation.posterior(secret), markov_posterior(joint, secret)
-    assert np.array_equal(found.slack, sharp.slack)
-    assert np.array_equal(found.covariance, sharp.covariance)
+    taken, sharp = observation.posterior(secret), markov_posterior(joint, secret)
+    assert np.array_equal(taken.slack, sharp.slack)
+    assert np.array_equal(taken.covariance, sharp.covariance)
 
 
 def test_secrets_from_before_the_origin_are_left_to_the_general_form() -> None:
@@ -165,9 +165,9 @@ def test_secrets_from_before_the_origin_are_left_to_the_general_form() -> None:
     early = Secret.at(-30.0)
     joint = observation.joint(early)
     expected = posterior(joint)
-    found = markov_posterior(joint, early)
-    assert np.array_equal(found.covariance, expected.covariance)
-    assert np.array_equal(found.slack, expected.slack)
+    taken = markov_posterior(joint, early)
+    assert np.array_equal(taken.covariance, expected.covariance)
+    assert np.array_equal(taken.slack, expected.slack)
 
 
 def test_full_matrices_are_refused() -> None:
@@ -183,13 +183,15 @@ def test_a_stay_is_judged_on_its_stopped_clock() -> None:
     prior = Prior(Matern32(60.0, 300.0) + White(2.0), times)
     secret = Secret.stay(30.0, 60.0)
     observation = observe(prior.for_secret(secret), Mechanism(times, np.empty((100, 0))))
-    found = observation.posterior(secret).covariance[0, 0]
+    variance = observation.posterior(secret).covariance[0, 0]
     base, _ = split(prior.kernel.warp(StoppedClock(((30.0, 60.0),))))
     assert base is not None
     data, cross = base(times, times), base(times, [30.0])
     cross[30] -= 4.0  # the place, not the value recorded there
-    own = base([30.0], [30.0])[0, 0] - 4.0
-    assert found == pytest.approx(own - (cross.T @ np.linalg.solve(data, cross))[0, 0], rel=1e-8)
+    latent = base([30.0], [30.0])[0, 0] - 4.0
+    assert variance == pytest.approx(
+        latent - (cross.T @ np.linalg.solve(data, cross))[0, 0], rel=1e-8
+    )
 
 
 def test_bounds_hold_for_weights_that_are_not_the_best() -> None:

@@ -41,11 +41,11 @@ def of_hypotheses(
 def structured(seed: int, indices: list[int], variance: float = 0.8) -> Mechanism:
     """The paper's noise: sigma_s^2 I on the secret, anything on the rest, nothing between."""
     rng = np.random.default_rng(seed)
-    rest = [i for i in range(TIMES.size) if i not in indices]
-    root = rng.normal(size=(len(rest),) * 2)
+    others = [i for i in range(TIMES.size) if i not in indices]
+    root = rng.normal(size=(len(others),) * 2)
     factor = np.zeros((TIMES.size,) * 2)
     factor[np.ix_(indices, indices)] = np.sqrt(variance) * np.eye(len(indices))
-    factor[np.ix_(rest, rest)] = root
+    factor[np.ix_(others, others)] = root
     return Mechanism(TIMES, factor)
 
 
@@ -69,10 +69,10 @@ def test_divergence_is_half_the_order_times_the_loss(
     ][which]
     # Independent noise keeps the joint density one; it is small, so that low rank shows.
     mechanism = Mechanism(TIMES, 3.0 * rng.normal(size=(TIMES.size, rank)), 1e-2)
-    found = loss_matrix(Prior(kernel + White(0.3), TIMES), secret, mechanism).matrix
+    loss = loss_matrix(Prior(kernel + White(0.3), TIMES), secret, mechanism).matrix
     a, b = rng.normal(size=(2, secret.size))
     exact = of_hypotheses(whole(true, 0.3, [Release(mechanism)], secret), secret.size, a, b, order)
-    assert order / 2 * (a - b) @ found @ (a - b) == pytest.approx(exact, rel=1e-6)
+    assert order / 2 * (a - b) @ loss @ (a - b) == pytest.approx(exact, rel=1e-6)
 
 
 def test_the_definition_by_quadrature_in_one_dimension() -> None:
@@ -165,11 +165,11 @@ def test_the_secret_and_the_rest_tell_independently(
     secret = Secret.at([float(TIMES[i]) for i in indices], recorded=True)
     rng = np.random.default_rng(seed)
     a, b = rng.normal(size=(2, len(indices)))
-    own = np.isin(np.arange(TIMES.size), indices)
+    inside = np.isin(np.arange(TIMES.size), indices)
     for withheld, expected in (
-        (~own, direct),
-        (own, inferential),
-        (np.zeros_like(own), direct + inferential),
+        (~inside, direct),
+        (inside, inferential),
+        (np.zeros_like(inside), direct + inferential),
     ):
         rows = [i for i in range(TIMES.size) if not withheld[i]]
         rows += list(range(TIMES.size, TIMES.size + len(indices)))
@@ -202,15 +202,15 @@ def test_no_pair_within_the_radius_is_told_apart_by_more(
     assert max(exact) <= bound.epsilon * (1 + 1e-9)
     if len(indices) == 1:
         assert max(exact) == pytest.approx(bound.epsilon, rel=1e-6)
-    told = direct_and_inferential(prior, indices, mechanism)[1]
+    inferential = direct_and_inferential(prior, indices, mechanism)[1]
     assert bound.direct == pytest.approx(1 / 0.8)
-    assert bound.inferential == pytest.approx(np.linalg.eigvalsh(told)[-1], rel=1e-6)
+    assert bound.inferential == pytest.approx(np.linalg.eigvalsh(inferential)[-1], rel=1e-6)
     assert bound.epsilon == pytest.approx(
         3.0 / 2 * len(indices) * 4.0 * (bound.direct + bound.inferential)
     )
-    found = loss_matrix(prior, secret, mechanism).matrix
-    assert tight_bound([found], 2.0) <= bound.guarantee.mu**2 * (1 + 1e-9)
-    assert paper_bound([found], 2.0) == pytest.approx(bound.guarantee.mu**2, rel=1e-6)
+    loss = loss_matrix(prior, secret, mechanism).matrix
+    assert tight_bound([loss], 2.0) <= bound.guarantee.mu**2 * (1 + 1e-9)
+    assert paper_bound([loss], 2.0) == pytest.approx(bound.guarantee.mu**2, rel=1e-6)
 
 
 def test_the_bound_stands_where_double_precision_does_not() -> None:
@@ -234,8 +234,8 @@ def test_the_bound_stands_where_double_precision_does_not() -> None:
         cross = mpmath.matrix(
             [mpmath.exp(-(mpmath.mpf(times[i] - times[index]) ** 2) / 32) for i in range(size)]
         )
-        left = 1 - (cross.T * mpmath.lu_solve(data, cross))[0]
-        expected = float(1 / left - 1)
+        posterior = 1 - (cross.T * mpmath.lu_solve(data, cross))[0]
+        expected = float(1 / posterior - 1)
     finally:
         mpmath.mp.dps = digits
     assert bound.direct == pytest.approx(1.0)
@@ -286,9 +286,9 @@ def test_more_noise_in_the_semidefinite_order_never_raises_any_loss(
     assert more_private(more, less)
     assert more_private(less, more) == (rank == 0)
     for secret in (Secret.at([1.0, 2.5], recorded=True), Secret.difference(0.3, 4.0)):
-        one, other = (loss_matrix(prior, secret, made).matrix for made in (less, more))
-        lowest = float(np.linalg.eigvalsh(one - other)[0])
-        assert lowest >= -1e-8 * np.abs(one).max()
+        louder, other = (loss_matrix(prior, secret, noise).matrix for noise in (less, more))
+        lowest = float(np.linalg.eigvalsh(louder - other)[0])
+        assert lowest >= -1e-8 * np.abs(louder).max()
 
 
 @given(SEEDS)
@@ -299,13 +299,13 @@ def test_where_it_is_not_more_some_prior_and_secret_lose(seed: int) -> None:
     """
     rng = np.random.default_rng(seed)
     roots = rng.normal(size=(2, 4, 4))
-    one, other = (root @ root.T + 0.1 * np.eye(4) for root in roots)
-    made = [Mechanism(TIMES, np.linalg.cholesky(gamma)) for gamma in (one, other)]
-    values, vectors = np.linalg.eigh(np.linalg.inv(one) - np.linalg.inv(other))
-    assert more_private(*made) == (values[-1] <= 0)
+    gamma_one, other = (root @ root.T + 0.1 * np.eye(4) for root in roots)
+    mechanisms = [Mechanism(TIMES, np.linalg.cholesky(gamma)) for gamma in (gamma_one, other)]
+    values, vectors = np.linalg.eigh(np.linalg.inv(gamma_one) - np.linalg.inv(other))
+    assert more_private(*mechanisms) == (values[-1] <= 0)
     if values[-1] > 0:
         worst = vectors[:, -1]
-        assert worst @ np.linalg.inv(one) @ worst > worst @ np.linalg.inv(other) @ worst
+        assert worst @ np.linalg.inv(gamma_one) @ worst > worst @ np.linalg.inv(other) @ worst
 
 
 def test_withholding_is_more_private_and_the_converse_is_not() -> None:
@@ -341,9 +341,9 @@ def test_other_noise_is_refused(indices: list[int], mechanism: Mechanism, messag
 
 
 def test_bounds_of_other_secrets_do_not_mix() -> None:
-    one = GpLossBound(1.0, 2.0, 1, 1.0, 5.0)
+    bound = GpLossBound(1.0, 2.0, 1, 1.0, 5.0)
     with pytest.raises(InvalidValue, match="one secret, radius and order"):
-        independent_dimensions([one, GpLossBound(1.0, 2.0, 2, 1.0, 5.0)])
+        independent_dimensions([bound, GpLossBound(1.0, 2.0, 2, 1.0, 5.0)])
     with pytest.raises(InvalidValue, match="radius must be"):
         gp_loss_bound(Prior(RBF(1.0), TIMES), [0], structured(1, [0]), -1.0)
 

@@ -199,7 +199,7 @@ def test_demands_are_the_places_that_noise_is_sought_for() -> None:
     assert [(one.secret.kind, float(one.secret.times[0])) for one in still] == [("basic", 300.0)]
     # A little less than the bound: the level of the prior counts as flat.
     assert all(one.bound == pytest.approx(BOUND - FLAT) for one, _ in found)
-    assert all(one.left is None for one, _ in found)
+    assert all(one.deviation is None for one, _ in found)
     (only,) = demanded(crop_of((400.0, 400.0)), PRIOR, 0, Target(BOUND, PLAIN), Aims())
     assert only[0].secret.times == np.array([400.0])
 
@@ -230,7 +230,7 @@ def test_aims_at_what_must_be_left() -> None:
     again = aims.after(crop, target, [weak])
     assert dict(again.tight) == pytest.approx({"plain": 4.0})
     demands = demanded(crop, crop.prior, 0, target, again)
-    assert all(one.left == pytest.approx(400.0) for one, _ in demands)
+    assert all(one.deviation == pytest.approx(400.0) for one, _ in demands)
 
 
 def test_without_noise_a_part_is_told() -> None:

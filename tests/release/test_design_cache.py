@@ -15,9 +15,9 @@ from trailveil.designer.window import WindowNoise, window_noise
 from trailveil.errors import NoRoom
 from trailveil.files.output import write_atomically
 from trailveil.ledger import user_ledger
-from trailveil.ledger.protecting import cache_of, planned
 from trailveil.release import design_cache
 from trailveil.release.design_cache import DesignCache
+from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
 from trailveil.traces.selection import Stretch
 
@@ -34,17 +34,17 @@ def good() -> WindowNoise:
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+def lengths(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The lengths that noise is sought for, in a process that knows none."""
-    found: list[float] = []
+    sought_for: list[float] = []
 
-    def counted(seconds: float, *rest: object) -> WindowNoise:
-        found.append(seconds)
-        return window_noise(seconds, *rest)  # type: ignore[arg-type]  # handed on as they came
+    def counted(seconds: float, *others: object) -> WindowNoise:
+        sought_for.append(seconds)
+        return window_noise(seconds, *others)  # type: ignore[arg-type]  # handed on as they came
 
     monkeypatch.setattr(table, "window_noise", counted)
     table.forget()
-    return found
+    return sought_for
 
 
 def sought(cache: DesignCache | None) -> WindowNoise:
@@ -54,18 +54,18 @@ def sought(cache: DesignCache | None) -> WindowNoise:
 
 
 def test_a_design_is_sought_once_and_is_the_same(
-    tmp_path: Path, made: list[float], good: WindowNoise
+    tmp_path: Path, lengths: list[float], good: WindowNoise
 ) -> None:
     cache = DesignCache(tmp_path / "designs", KEY)
     for _ in range(2):
-        found = sought(cache)
-        assert np.array_equal(found.even, good.even)
-        assert (found.proof, found.gap, found.knots) == (good.proof, good.gap, good.knots)
-    assert made == [60.0]
+        again = sought(cache)
+        assert np.array_equal(again.even, good.even)
+        assert (again.proof, again.gap, again.knots) == (good.proof, good.gap, good.knots)
+    assert lengths == [60.0]
     noise_of(60.0, 1, WHO, REQUEST.bound, cache)
-    assert made == [60.0]
+    assert lengths == [60.0]
     noise_of(60.0, 1, WHO, 2 * REQUEST.bound, cache)
-    assert len(made) == 2
+    assert len(lengths) == 2
     assert len(list(cache.folder.iterdir())) == 2
 
 
@@ -128,7 +128,7 @@ def test_files_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_where_nothing_can_be_kept_it_is_designed(
-    tmp_path: Path, made: list[float], good: WindowNoise, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, lengths: list[float], good: WindowNoise, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_bytes(b"")
     for folder in ("file", "file/below", "absent/below"):
@@ -140,7 +140,7 @@ def test_where_nothing_can_be_kept_it_is_designed(
     monkeypatch.setattr(design_cache, "write_atomically", full)
     assert np.array_equal(sought(DesignCache(tmp_path / "designs", KEY)).even, good.even)
     assert np.array_equal(sought(None).even, good.even)
-    assert len(made) == 5
+    assert len(lengths) == 5
 
 
 def test_of_two_that_keep_at_once_each_writes_the_whole(
@@ -174,22 +174,22 @@ def test_the_older_half_goes_where_much_is_kept(
         (cache.folder / f"{number}.design").write_bytes(b"")
         os.utime(cache.folder / f"{number}.design", (number, number))
     cache.put("a", b"data")
-    assert {one.name for one in cache.folder.iterdir()} == {
+    assert {path.name for path in cache.folder.iterdir()} == {
         "2.design",
         "3.design",
         cache._path("a").name,
     }
 
 
-def test_a_release_uses_what_its_ledger_keeps(made: list[float]) -> None:
+def test_a_release_uses_what_its_ledger_keeps(lengths: list[float]) -> None:
     trace = ride(60)
     part = Stretch("the end", int(trace.times[-1]), int(trace.times[-1]))
     request = Request((part,), radius=150.0, method=Method.NOISE, who=())
-    cache = cache_of(user_ledger())
-    first = planned(trace, request, cache=cache)
+    cache = DesignCache.of(user_ledger().folder, user_ledger().key)
+    first = protect(trace, request, cache=cache)
     table.forget()
-    second = planned(trace, request, cache=cache)
-    assert len(made) == 1
+    second = protect(trace, request, cache=cache)
+    assert len(lengths) == 1
     assert np.array_equal(first.mechanism.factor, second.mechanism.factor)
     assert first.designs[0].proof == second.designs[0].proof
     (path,) = cache.folder.iterdir()

@@ -19,7 +19,7 @@ from trailveil.release.request import DEFAULT_KERNEL, Method, Request
 
 
 @pytest.fixture(scope="module")
-def made() -> Plan:
+def plan() -> Plan:
     return plan_everywhere(ride(200, 10.0), Request((), method=Method.EVERYWHERE))
 
 
@@ -32,7 +32,7 @@ def kernel_at(speed: float) -> Adversary:
 @pytest.mark.parametrize("knows", [PLAIN, Adversary.knows_point(), Adversary.knows_path()])
 def test_no_adversary_learns_more_than_is_said(plan: Plan, speed: float, knows: Adversary) -> None:
     prior = Prior(DEFAULT_KERNEL, plan.trace.seconds)
-    said = max(one.loss for one in plan.everywhere)
+    said = max(worst.loss for worst in plan.everywhere)
     assert said <= plan.request.bound
     middle = float(prior.times[100])
     window = (middle - 150.0, middle + 150.0)
@@ -78,11 +78,15 @@ def test_the_command_end_to_end(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     done = run("protect", source, "--everywhere", "--json", "--report", report, env=env)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["worst"]["epsilon"] <= 1.0
-    assert {one["adversary"] for one in found["everywhere"]["left"]} >= {"plain", "point", "path"}
-    assert found["mechanism"]["withheld_fixes"] == 0
-    assert json.loads(report.read_text())["everywhere"] == found["everywhere"]
+    said = json.loads(done.stdout)
+    assert said["worst"]["epsilon"] <= 1.0
+    assert {exposure["adversary"] for exposure in said["everywhere"]["left"]} >= {
+        "plain",
+        "point",
+        "path",
+    }
+    assert said["mechanism"]["withheld_fixes"] == 0
+    assert json.loads(report.read_text())["everywhere"] == said["everywhere"]
     released = (tmp_path / "ride.private.gpx").read_bytes()
     again = run("protect", source, "--everywhere", "--overwrite", "--explain", env=env)
     assert again.returncode == 0, again.stderr

@@ -13,12 +13,13 @@ from tests.rides import ride
 from trailveil.errors import Refused
 from trailveil.gp.kernels import IntegratedOU
 from trailveil.ledger import open_ledger
-from trailveil.ledger.protecting import seed_of, whole_of
+from trailveil.ledger.commit import seed_of, whole_of
 from trailveil.privacy.adversaries import DEFAULT, Named
 from trailveil.release.drawing import draw
 from trailveil.release.everywhere import plan_everywhere
 from trailveil.release.kept import AROUND, EDGES, left_out, with_fields_left_out
-from trailveil.release.plan import Plan, identity, plan
+from trailveil.release.plan import Plan, identity
+from trailveil.release.protect import protect
 from trailveil.release.request import KNOWS_PATH, Method, Request
 from trailveil.traces.selection import Stretch
 from trailveil.traces.trace import NANOSECONDS, Trace
@@ -37,7 +38,7 @@ def at(row: int, last: int | None = None) -> Stretch:
 def planned(
     trace: Trace, *stretches: Stretch, withhold: float | None = None, method: Method = Method.NOISE
 ) -> Plan:
-    return plan(trace, Request(stretches, withhold=withhold, method=method))
+    return protect(trace, Request(stretches, withhold=withhold, method=method))
 
 
 WITH, WITHOUT = planned(TRACE, at(90)), planned(BARE, at(90))
@@ -56,20 +57,20 @@ def test_everything_near_is_left_out_and_nothing_far(
         Stretch("x", int(moved.times[a]), int(moved.times[min(a + b, 179)])) for a, b in spans
     ]
     since = int(moved.times[0])
-    found = left_out(moved, stretches, since)
+    blank = left_out(moved, stretches, since)
     gaps = [
         max(stretch.begin - int(time), int(time) - stretch.end, 0) / NANOSECONDS
         for time in moved.times
         for stretch in stretches
     ]
     nearest = np.array(gaps).reshape(len(moved), -1).min(axis=1, initial=np.inf)
-    assert found[nearest <= AROUND].all()
-    assert not found[nearest >= AROUND + EDGES].any()
+    assert blank[nearest <= AROUND].all()
+    assert not blank[nearest >= AROUND + EDGES].any()
     # Its edges stand at whole fives of minutes since the first fix, whenever that was.
-    edges = np.flatnonzero(found[1:] & ~found[:-1]) + 1
+    edges = np.flatnonzero(blank[1:] & ~blank[:-1]) + 1
     assert all(moved.seconds[edge] % EDGES < 20.0 for edge in edges)
     assert (
-        found.tolist()
+        blank.tolist()
         == left_out(TRACE, [replace_by(stretch, -shift) for stretch in stretches], FIRST).tolist()
     )
 
@@ -80,11 +81,11 @@ def replace_by(stretch: Stretch, shift: int) -> Stretch:
 
 def test_a_release_carries_fields_far_from_what_is_protected_alone() -> None:
     trace, _ = draw(WITH, SEED)
-    found = dict(trace.fields)["elevation"]
+    elevation = dict(trace.fields)["elevation"]
     gap = np.abs(trace.times - TRACE.times[90]) / NANOSECONDS
-    assert np.isnan(found[gap <= AROUND]).all()
+    assert np.isnan(elevation[gap <= AROUND]).all()
     far = gap >= AROUND + EDGES
-    assert found[far].tolist() == HEIGHTS[far].tolist()
+    assert elevation[far].tolist() == HEIGHTS[far].tolist()
     assert far.sum() > 80
 
 
@@ -95,13 +96,13 @@ def test_withheld_fixes_take_their_fields_along() -> None:
 
 
 def test_blanks_tell_nothing_of_when_a_withheld_beginning_was() -> None:
-    made = planned(TRACE, at(0, 10), at(100), withhold=120.0)
-    trace, _ = draw(made, SEED)
+    plan = planned(TRACE, at(0, 10), at(100), withhold=120.0)
+    trace, _ = draw(plan, SEED)
     blank = np.isnan(dict(trace.fields)["elevation"])
     edges = np.flatnonzero(blank[1:] != blank[:-1]) + 1
     assert len(edges) == 3
     assert trace.times[0] - BARE.times[0] == 340 * NANOSECONDS
-    begin = made.request.stretches[1].begin - int(trace.times[0])
+    begin = plan.request.stretches[1].begin - int(trace.times[0])
     for edge, sign in zip(edges[1:], (1, -1), strict=True):
         seconds = trace.seconds[edge if sign > 0 else edge - 1]
         assert seconds % EDGES == 0
@@ -116,9 +117,9 @@ def test_what_is_left_out_is_not_even_in_the_plan() -> None:
 
 def test_fields_change_neither_the_noise_nor_what_a_release_is() -> None:
     for seed in (SEED, SEED[::-1]):
-        (one, grid), (other, bare) = draw(WITH, seed), draw(WITHOUT, seed)
+        (first, grid), (other, bare) = draw(WITH, seed), draw(WITHOUT, seed)
         np.testing.assert_array_equal(grid, bare)
-        np.testing.assert_array_equal(one.positions, other.positions)
+        np.testing.assert_array_equal(first.positions, other.positions)
         assert other.fields == ()
     assert identity(TRACE, WITH.request) == identity(BARE, WITHOUT.request)
 
@@ -131,19 +132,22 @@ def test_who_reads_the_path_from_the_fields_is_left_with_what_is_said(accuracy: 
     noise = np.zeros((180 + known.size,) * 2)
     noise[:180, :180] = WITHOUT.mechanism.covariance()
     noise[180:, 180:] = accuracy**2 * np.eye(known.size)
-    told = np.concatenate([seconds, known])
-    left = variances_left(kernel, told, noise, secret, np.ones((1, 1)))[0] ** 0.5
+    known_times = np.concatenate([seconds, known])
+    deviation = variances_left(kernel, known_times, noise, secret, np.ones((1, 1)))[0] ** 0.5
     (said,) = [
         exposure for exposure in WITHOUT.findings[0].exposures if exposure.adversary == KNOWS_PATH
     ]
     # That adversary knows all of it nearer, so is left with less, in metres.
-    assert left > said.posterior
+    assert deviation > said.posterior
 
 
 def test_noise_that_is_not_made_against_who_knows_the_path_is_refused() -> None:
-    for who in ((Named.PLAIN,), tuple(one for one in DEFAULT if one is not Named.PATH)):
+    for who in (
+        (Named.PLAIN,),
+        tuple(adversary for adversary in DEFAULT if adversary is not Named.PATH),
+    ):
         with pytest.raises(Refused, match="add --adversary path, or leave --keep out"):
-            plan(TRACE, Request((at(90),), who=who, method=Method.NOISE))
+            protect(TRACE, Request((at(90),), who=who, method=Method.NOISE))
         assert with_fields_left_out(BARE, [at(90)], who, FIRST) is BARE
 
 
@@ -154,7 +158,7 @@ def test_with_every_place_protected_fields_are_refused() -> None:
 
 def test_the_memory_knows_a_release_whatever_is_kept(tmp_path: Path) -> None:
     ledger = open_ledger(tmp_path / "state")
-    seeds = [seed_of(ledger.key, whole_of(made, None)) for made in (WITH, WITHOUT)]
+    seeds = [seed_of(ledger.key, whole_of(plan, None)) for plan in (WITH, WITHOUT)]
     ids = [ledger.request_id(seed) for seed in seeds]
     assert ids[0] == ids[1]
 
@@ -167,11 +171,11 @@ def test_metres_hold_for_readers_of_the_path_and_epsilon_does_not() -> None:
     """
     trace = ride(721, 10.0, seed=2)
     middle = int(trace.times[360])
-    made = planned(trace, Stretch("stated", middle, middle))
+    plan = planned(trace, Stretch("stated", middle, middle))
     (said,) = [
-        exposure for exposure in made.findings[0].exposures if exposure.adversary == KNOWS_PATH
+        exposure for exposure in plan.findings[0].exposures if exposure.adversary == KNOWS_PATH
     ]
-    away = np.abs(made.trace.seconds - made.trace.seconds[360]) - made.request.uncertain
+    away = np.abs(plan.trace.seconds - plan.trace.seconds[360]) - plan.request.uncertain
     sides = np.sign(np.arange(721) - 360)
     near = IntegratedOU(3.0, 60.0)(np.maximum(away, 0), np.maximum(away, 0))
     moves = np.where(np.equal.outer(sides, sides), near, 0.0)
@@ -180,12 +184,12 @@ def test_metres_hold_for_readers_of_the_path_and_epsilon_does_not() -> None:
         ones = np.ones(rows.size)
         return float(ones @ np.linalg.solve(moves[np.ix_(rows, rows)] + noise, ones))
 
-    path = np.flatnonzero(away > AROUND - made.request.uncertain)
+    path = np.flatnonzero(away > AROUND - plan.request.uncertain)
     both = np.concatenate([np.arange(721), path])
     noise = 0.01 * np.eye(both.size)
-    noise[:721, :721] += made.mechanism.covariance()
+    noise[:721, :721] += plan.mechanism.covariance()
     after, before = known(both, noise), known(path, noise[721:, 721:])
     assert after**-0.5 > said.posterior
-    gained = (after - before) / made.request.bound
+    gained = (after - before) / plan.request.bound
     assert 1.1 < gained < 1.25
-    assert gained <= 1 / (said.posterior**2 * made.request.bound) < 1.4
+    assert gained <= 1 / (said.posterior**2 * plan.request.bound) < 1.4

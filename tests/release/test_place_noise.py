@@ -98,8 +98,8 @@ def loss(outings: Sequence[Outing], prior: float = math.inf, accuracy: float = 0
         ]
     )
     levels = np.hstack([np.ones(len(moved)), np.zeros(len(exact)), np.ones(len(known))])
-    left = variance_of(np.zeros(rows.shape[1]), 1.0, rows, levels)
-    return (1 / left - WAYS / prior) / BOUND
+    variance = variance_of(np.zeros(rows.shape[1]), 1.0, rows, levels)
+    return (1 / variance - WAYS / prior) / BOUND
 
 
 INSIDE = np.arange(-60.0, 661.0, 60.0)
@@ -121,22 +121,22 @@ WALK, RIDE, STEADY = REQUEST.slowest.speed, 3.0, float(STRANGER.steady)
 def test_as_many_ways_as_were_stated_tell_every_adversary_its_bound(which: str) -> None:
     """And of those that bind hardly less: at most 2 % more metres are left."""
     shared = FOUR[which]
-    found = [loss([Outing(*one, WALK, STEADY) for one in shared])]
+    losses = [loss([Outing(*outing, WALK, STEADY) for outing in shared])]
     for away in (60.0, 200.0):
-        knowing = [Outing(*one, RIDE, known=away) for one in shared]
-        assert sum(len(one.known) for one in knowing) == WAYS
-        found.append(loss(knowing, PLACE.variance(1, away), ACCURACY))
-    found.append(loss([Outing(*x, RIDE, path=PATH_AWAY) for x in shared], PATH.variance(1)))
-    assert max(found) <= 1 + 1e-6
-    assert min(found[0], found[1], found[3]) > 0.96
+        knowing = [Outing(*outing, RIDE, known=away) for outing in shared]
+        assert sum(len(outing.known) for outing in knowing) == WAYS
+        losses.append(loss(knowing, PLACE.variance(1, away), ACCURACY))
+    losses.append(loss([Outing(*x, RIDE, path=PATH_AWAY) for x in shared], PATH.variance(1)))
+    assert max(losses) <= 1 + 1e-6
+    assert min(losses[0], losses[1], losses[3]) > 0.96
     # One of them tells less, and one more grows it no faster than the number of ways.
-    each = [Outing(*one, WALK, STEADY) for one in [*shared, FROM]]
+    each = [Outing(*outing, WALK, STEADY) for outing in [*shared, FROM]]
     fewer, more = (loss(some) for some in ([each[-1]], each))
-    assert fewer < found[0] < more < found[0] * (WAYS + 1) / WAYS
+    assert fewer < losses[0] < more < losses[0] * (WAYS + 1) / WAYS
     path = loss([Outing(*FROM, RIDE, path=PATH_AWAY)]) - 1 / PATH.variance(1) / BOUND
-    for ways, told in ((1, max(fewer, path)), (WAYS, found[0]), (WAYS + 1, more)):
+    for ways, loss_of_ways in ((1, max(fewer, path)), (WAYS, losses[0]), (WAYS + 1, more)):
         counted = noise().loss(ways, REQUEST) / BOUND
-        assert 0.96 * counted < told <= counted * (1 + 1e-6)
+        assert 0.96 * counted < loss_of_ways <= counted * (1 + 1e-6)
         assert counted <= 1 or ways > WAYS
 
 
@@ -160,7 +160,7 @@ def test_outings_that_come_back_are_two_ways_and_what_it_costs_to_turn(gap: floa
     each = noise().ways(shared[0][0], visits, REQUEST)
     assert 2 <= each <= 2 / math.tanh(2.0) + 1e-9
     assert each == pytest.approx(2.0, abs=1e-6) or gap < 1440
-    walks = loss([Outing(*one, WALK, STEADY) for one in shared])
+    walks = loss([Outing(*outing, WALK, STEADY) for outing in shared])
     paths = loss([Outing(*x, RIDE, path=PATH_AWAY) for x in shared], PATH.variance(1))
     assert max(walks, paths) <= 2 * each / WAYS + 1e-6
     assert paths > 0.96

@@ -18,7 +18,8 @@ from trailveil.privacy.adversaries import Named
 from trailveil.privacy.guarantee import CIRCLE_68
 from trailveil.privacy.mechanism import Mechanism, no_noise
 from trailveil.release.drawing import draw, noise_of, on_lattice
-from trailveil.release.plan import Plan, identity, plan
+from trailveil.release.plan import Plan, identity
+from trailveil.release.protect import protect
 from trailveil.release.request import HAS_THE_REST, Method, Request
 from trailveil.traces.projection import MICRO, Frame
 from trailveil.traces.selection import Stretch
@@ -40,7 +41,7 @@ def protected(trace: Trace = TRACE) -> tuple[Stretch, ...]:
 NOISE = Request(protected(), method=Method.NOISE)
 # Of short recordings something is left only where people are quick, or promises small.
 DRIVE: dict[str, Any] = {"floor": 3.6, "middle": 2.5}
-MADE = plan(TRACE, NOISE)
+MADE = protect(TRACE, NOISE)
 
 
 def seed(number: int) -> bytes:
@@ -53,8 +54,7 @@ def deviations(draws: np.ndarray, gamma: np.ndarray) -> np.ndarray:
     Var of a sample covariance: (Gamma_ii Gamma_jj + Gamma_ij^2) / N.
     """
     spread = np.sqrt(np.outer(np.diag(gamma), np.diag(gamma)) + gamma**2)
-    found = draws.T @ draws / len(draws)
-    return np.asarray((found - gamma) / spread * np.sqrt(len(draws)))
+    return np.asarray((draws.T @ draws / len(draws) - gamma) / spread * np.sqrt(len(draws)))
 
 
 # Of 100 entries, each nearly normal at these numbers of draws, one strays by 6 deviations with a
@@ -83,14 +83,14 @@ def test_the_covariance_of_noises_is_gamma() -> None:
 @pytest.mark.slow
 def test_the_covariance_of_what_is_released_is_gamma() -> None:
     trace = ride(6, 60.0)
-    made = plan(trace, replace(NOISE, stretches=(stretch(trace, 1, 3),)))
+    plan = protect(trace, replace(NOISE, stretches=(stretch(trace, 1, 3),)))
     moved = []
     for i in range(2_000):
-        _, grid = draw(made, seed(i))
-        moved.append(made.frame.to_lattice(grid / MICRO) - made.lattice[made.mechanism.rows])
+        _, grid = draw(plan, seed(i))
+        moved.append(plan.frame.to_lattice(grid / MICRO) - plan.lattice[plan.mechanism.rows])
     metres = np.array(moved) / MICRO
     # The grid of 1e-6 degree adds 0.11 m north and 0.07 m east, evenly spread.
-    gamma = made.mechanism.covariance() + 0.001 * np.eye(made.mechanism.rows.size)
+    gamma = plan.mechanism.covariance() + 0.001 * np.eye(plan.mechanism.rows.size)
     assert np.abs(deviations(metres[:, :, 0], gamma)).max() < STRAY
     assert np.abs(deviations(metres[:, :, 1], gamma)).max() < STRAY
 
@@ -99,7 +99,7 @@ def test_noise_meets_coordinates_as_integers() -> None:
     noise = np.column_stack([noise_of(MADE.mechanism, SEED, axis) for axis in ("east", "north")])
     exact = [
         [floor(Fraction(int(x)) + Fraction(float(g * MICRO)) + Fraction(1, 2)) for x, g in pairs]
-        for pairs in (zip(*one, strict=True) for one in zip(MADE.lattice, noise, strict=True))
+        for pairs in (zip(*rows, strict=True) for rows in zip(MADE.lattice, noise, strict=True))
     ]
     _, grid = draw(MADE, SEED)
     assert np.array_equal(grid, MADE.frame.to_degrees(np.array(exact, dtype=np.int64)))
@@ -138,26 +138,26 @@ def test_a_seed_gives_one_release_and_another_seed_another() -> None:
 
 def test_protected_places_have_moved_and_the_rest_not() -> None:
     trace = ride(200, 60.0)
-    made = plan(trace, replace(NOISE, stretches=(stretch(trace, 0, 1),)))
-    released, _ = draw(made, SEED)
-    moved = np.hypot(*((made.frame.to_lattice(released.positions) - made.lattice) / MICRO).T)
+    plan = protect(trace, replace(NOISE, stretches=(stretch(trace, 0, 1),)))
+    released, _ = draw(plan, SEED)
+    moved = np.hypot(*((plan.frame.to_lattice(released.positions) - plan.lattice) / MICRO).T)
     assert np.all(moved[:3] > 10)
-    far = trace.seconds > 120 + made.designs[0].knots.end
+    far = trace.seconds > 120 + plan.designs[0].knots.end
     assert 60 < int(far.sum()) < 150
     assert moved[far].max() < 0.08  # half a microdegree each way
 
 
 def test_a_cut_leaves_the_rest_exactly_as_it_was() -> None:
-    made = plan(TRACE, Request(protected(), **DRIVE))
-    released, _ = draw(made, SEED)
-    rows = made.mechanism.rows
+    plan = protect(TRACE, Request(protected(), **DRIVE))
+    released, _ = draw(plan, SEED)
+    rows = plan.mechanism.rows
     assert released.positions.tobytes() == TRACE.positions[rows].tobytes()
     assert released.times.tobytes() == TRACE.times[rows].tobytes()
     away = np.zeros(60, dtype=np.bool_)
-    for (first, last), found in zip(((0, 0), (20, 35), (59, 59)), made.findings, strict=True):
-        assert found.cut is not None
+    for (first, last), finding in zip(((0, 0), (20, 35), (59, 59)), plan.findings, strict=True):
+        assert finding.cut is not None
         outward = np.maximum(20.0 * first - TRACE.seconds, TRACE.seconds - 20.0 * last)
-        away |= outward <= found.cut
+        away |= outward <= finding.cut
     assert rows.tolist() == np.flatnonzero(~away).tolist()
     assert 5 < rows.size < 30
 
@@ -165,15 +165,15 @@ def test_a_cut_leaves_the_rest_exactly_as_it_was() -> None:
 @pytest.mark.parametrize(("asked", "around"), [(0.0, 3), (40.0, 3), (60.0, 3), (105.0, 5)])
 def test_withheld_fixes_are_not_released(asked: float, around: int) -> None:
     """What is asked for counts from the part; the minute in which it may really begin goes, too."""
-    made = plan(TRACE, replace(NOISE, withhold=asked))
+    plan = protect(TRACE, replace(NOISE, withhold=asked))
     away = np.zeros(60, dtype=np.bool_)
     away[: 1 + around] = away[59 - around :] = away[20 - around : 36 + around] = True
-    assert np.array_equal(~np.asarray(made.mechanism.released), away)
-    released, grid = draw(made, SEED)
+    assert np.array_equal(~np.asarray(plan.mechanism.released), away)
+    released, grid = draw(plan, SEED)
     assert len(released) == len(grid) == int((~away).sum())
     assert not np.isin(TRACE.times[away], released.times).any()
-    assert [finding.withheld for finding in made.findings] == [1, 16, 1]
-    assert [finding.cut for finding in made.findings] == [max(asked, 60.0)] * 3
+    assert [finding.withheld for finding in plan.findings] == [1, 16, 1]
+    assert [finding.cut for finding in plan.findings] == [max(asked, 60.0)] * 3
 
 
 PROMISES: dict[str, Request] = {
@@ -190,9 +190,9 @@ PROMISES: dict[str, Request] = {
 @pytest.mark.parametrize("name", PROMISES)
 def test_every_finding_keeps_its_promise(name: str) -> None:
     request = PROMISES[name]
-    made = plan(TRACE, request)
-    assert (made.mechanism.noise_trace > 0) == (request.method is not Method.CUT)
-    for finding in made.findings:
+    plan = protect(TRACE, request)
+    assert (plan.mechanism.noise_trace > 0) == (request.method is not Method.CUT)
+    for finding in plan.findings:
         assert finding.guarantee.epsilon <= request.epsilon * (1 + 1e-9)
         assert finding.guarantee.order == request.order
         # mu is of the worst adversary, at the frame's worst scale
@@ -205,7 +205,7 @@ def test_every_finding_keeps_its_promise(name: str) -> None:
         noise_against = len(request.adversaries) * (request.method is not Method.CUT)
         assert len(names) == noise_against + (HAS_THE_REST in names)
     # Whole seconds are cut: no more than a second too much.
-    assert max(found.guarantee.epsilon for found in made.findings) > 0.95 * request.epsilon
+    assert max(finding.guarantee.epsilon for finding in plan.findings) > 0.95 * request.epsilon
 
 
 @settings(max_examples=10)
@@ -218,21 +218,21 @@ def test_the_design_does_not_depend_on_where_and_when(
         positions=TRACE.positions - TRACE.positions[0] + [north, east],
         times=TRACE.times + later * NANOSECONDS,
     )
-    made = plan(trace, replace(NOISE, stretches=(stretch(trace, 20, 35),)))
-    expected = plan(TRACE, replace(NOISE, stretches=(stretch(TRACE, 20, 35),)))
-    assert np.array_equal(made.mechanism.factor, expected.mechanism.factor)
-    assert made.findings[0].guarantee == expected.findings[0].guarantee
+    plan = protect(trace, replace(NOISE, stretches=(stretch(trace, 20, 35),)))
+    expected = protect(TRACE, replace(NOISE, stretches=(stretch(TRACE, 20, 35),)))
+    assert np.array_equal(plan.mechanism.factor, expected.mechanism.factor)
+    assert plan.findings[0].guarantee == expected.findings[0].guarantee
 
 
 @settings(max_examples=20)
 @given(st.floats(0, 450), st.floats(0, 450))
-def test_more_withheld_is_never_less_private(one: float, other: float) -> None:
-    less, more = sorted((one, other))
+def test_more_withheld_is_never_less_private(first: float, other: float) -> None:
+    less, more = sorted((first, other))
     wide = Request((stretch(TRACE, 30, 30),), epsilon=1e6, **DRIVE)
-    found = [plan(TRACE, replace(wide, withhold=around)) for around in (less, more)]
-    before, after = (made.findings[0].guarantee.mu for made in found)
+    plans = [protect(TRACE, replace(wide, withhold=around)) for around in (less, more)]
+    before, after = (plan.findings[0].guarantee.mu for plan in plans)
     assert after <= before * (1 + 1e-9)
-    assert found[0].mechanism.noise_trace == found[1].mechanism.noise_trace == 0
+    assert plans[0].mechanism.noise_trace == plans[1].mechanism.noise_trace == 0
 
 
 REFUSED = {
@@ -255,7 +255,7 @@ REFUSED = {
 def test_what_cannot_be_released(name: str) -> None:
     request, error, message = REFUSED[name]
     with pytest.raises(error, match=message):
-        plan(TRACE, request)
+        protect(TRACE, request)
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf"), 1e300])
@@ -309,13 +309,13 @@ def test_everything_that_decides_the_noise_is_in_the_identity() -> None:
     nudged[30, 1] += 1e-9
     later = TRACE.times.copy()
     later[30] += 1
-    found = {
+    identities = {
         identity(TRACE, request),
         *(identity(TRACE, replace(request, **{name: value})) for name, value in OTHERS.items()),
         identity(replace(TRACE, positions=nudged), request),
         identity(replace(TRACE, times=later), request),
     }
-    assert len(found) == 3 + len(OTHERS)
+    assert len(identities) == 3 + len(OTHERS)
 
 
 def test_what_stretches_are_called_does_not_decide_it() -> None:
@@ -346,10 +346,10 @@ GAPS = {
 def test_times_of_every_kind(name: str) -> None:
     trace = GAPS[name]
     ends = (stretch(trace, 0, 0), stretch(trace, -1, -1))
-    made = plan(trace, replace(NOISE, stretches=ends))
-    assert all(finding.guarantee.epsilon <= 1 + 1e-9 for finding in made.findings)
-    assert len(draw(made, SEED)[0]) == len(trace)
-    whole = plan(trace, replace(NOISE, stretches=(stretch(trace, 0, -1),)))
+    plan = protect(trace, replace(NOISE, stretches=ends))
+    assert all(finding.guarantee.epsilon <= 1 + 1e-9 for finding in plan.findings)
+    assert len(draw(plan, SEED)[0]) == len(trace)
+    whole = protect(trace, replace(NOISE, stretches=(stretch(trace, 0, -1),)))
     assert whole.findings[0].guarantee.epsilon <= 1 + 1e-9
 
 
@@ -357,21 +357,21 @@ def test_times_of_every_kind(name: str) -> None:
 def test_a_stay_between_two_fixes(method: Method) -> None:
     begin = int(TRACE.times[30]) + NANOSECONDS
     part = Stretch("x", begin, begin + 10 * NANOSECONDS)
-    made = plan(TRACE, Request((part,), method=method, **DRIVE))
-    assert made.findings[0].fixes == 0
-    assert made.findings[0].guarantee.epsilon == pytest.approx(1, rel=0.01)
+    plan = protect(TRACE, Request((part,), method=method, **DRIVE))
+    assert plan.findings[0].fixes == 0
+    assert plan.findings[0].guarantee.epsilon == pytest.approx(1, rel=0.01)
 
 
 def test_metres_can_be_asked_for_in_place_of_epsilon() -> None:
     for request in (replace(NOISE, leave=120.0), Request(protected(), leave=50.0, **DRIVE)):
-        made = plan(TRACE, request)
-        left = [
-            CIRCLE_68 * exposure.posterior for part in made.findings for exposure in part.exposures
+        plan = protect(TRACE, request)
+        radii = [
+            CIRCLE_68 * exposure.posterior for part in plan.findings for exposure in part.exposures
         ]
-        assert min(left) == pytest.approx(request.leave, rel=0.01)
-        assert min(left) >= (request.leave or 0) * (1 - 1e-9)
+        assert min(radii) == pytest.approx(request.leave, rel=0.01)
+        assert min(radii) >= (request.leave or 0) * (1 - 1e-9)
     with pytest.raises(Refused, match=r"metres to leave must be below 1\d\d with noise, got more"):
-        plan(TRACE, replace(NOISE, leave=400.0))
+        protect(TRACE, replace(NOISE, leave=400.0))
 
 
 def test_metres_are_true_metres_where_the_frame_has_longer_ones() -> None:

@@ -48,32 +48,32 @@ class Seen:
 class _Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.seen, self.open = Seen(), list[str]()
+        self.content, self.open = Seen(), list[str]()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         inside = "svg" in self.open
         assert tag in (OF_PICTURES if inside else OF_PAGES | {"svg"}), tag
         names = [name for name, _ in attrs]
         assert len(set(names)) == len(names)
-        found = {name: value or "" for name, value in attrs}
-        seen = self.seen
-        for name, value in found.items():
+        report = {name: value or "" for name, value in attrs}
+        content = self.content
+        for name, value in report.items():
             assert not name.startswith("on"), name
             assert name not in {"src", "srcset", "xlink:href", "data", "action", "poster"}, name
             assert "//" not in value, value
             assert not value.strip().lower().startswith("javascript"), value
             if name == "href":
-                seen.refers.append(value)
-            seen.refers += re.findall(r"url\(([^)]*)\)", value)
-        seen.ids += [found["id"]] if "id" in found else []
+                content.refers.append(value)
+            content.refers += re.findall(r"url\(([^)]*)\)", value)
+        content.ids += [report["id"]] if "id" in report else []
         if tag == "svg":
-            seen.charts.append(found)
+            content.charts.append(report)
         if tag == "data":
-            seen.values.append(float(found["value"]))
+            content.values.append(float(report["value"]))
         if tag == "meta":
-            seen.metas.append(found)
+            content.metas.append(report)
         if tag in {"h1", "h2", "h3"}:
-            seen.headings.append(tag)
+            content.headings.append(tag)
         if tag not in OPEN_ENDED:
             self.open.append(tag)
 
@@ -88,13 +88,13 @@ class _Reader(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self.open[-1:] == ["style"]:
-            self.seen.styles += data
+            self.content.styles += data
         elif self.open[-1:] == ["text"]:
-            self.seen.drawn.append(data)
+            self.content.drawn.append(data)
         elif data.strip():
-            self.seen.words.append(data.strip())
+            self.content.words.append(data.strip())
         if self.open == ["html", "head", "title"]:
-            self.seen.title += data
+            self.content.title += data
 
     def handle_comment(self, data: str) -> None:
         raise AssertionError(f"a page has no comments, got {data!r}")
@@ -103,30 +103,32 @@ class _Reader(HTMLParser):
 def read_page(data: bytes) -> Seen:
     """What is in a page; an AssertionError where it is not as all pages are to be."""
     text = data.decode("utf-8")
-    first, _, rest = text.partition("\n")
+    first, _, document = text.partition("\n")
     assert first == "<!DOCTYPE html>"
-    ET.fromstring(rest)
+    ET.fromstring(document)
     reader = _Reader()
     reader.feed(text)
     reader.close()
-    seen = reader.seen
+    content = reader.content
     assert reader.open == []
-    assert len(seen.ids) == len(set(seen.ids))
-    assert all(refer[0] == "#" and refer[1:] in seen.ids for refer in seen.refers), seen.refers
-    assert not re.search(r"url\(|@import|//|\\", seen.styles)
-    policies = [meta["content"] for meta in seen.metas if "http-equiv" in meta]
+    assert len(content.ids) == len(set(content.ids))
+    assert all(refer[0] == "#" and refer[1:] in content.ids for refer in content.refers), (
+        content.refers
+    )
+    assert not re.search(r"url\(|@import|//|\\", content.styles)
+    policies = [meta["content"] for meta in content.metas if "http-equiv" in meta]
     assert policies == [POLICY]
-    assert 'lang="en"' in rest.splitlines()[0]
-    assert seen.headings[0] == "h1"
-    assert seen.headings.count("h1") == 1
-    levels = [int(heading[1]) for heading in seen.headings]
+    assert 'lang="en"' in document.splitlines()[0]
+    assert content.headings[0] == "h1"
+    assert content.headings.count("h1") == 1
+    levels = [int(heading[1]) for heading in content.headings]
     assert all(after <= before + 1 for before, after in pairwise(levels))
-    for chart in seen.charts:
+    for chart in content.charts:
         assert chart["role"] == "img"
         named = chart["aria-labelledby"].split()
         assert len(named) == 2
-        assert set(named) <= set(seen.ids)
-    return seen
+        assert set(named) <= set(content.ids)
+    return content
 
 
 def leaves(value: Any) -> Iterator[Any]:
@@ -134,8 +136,8 @@ def leaves(value: Any) -> Iterator[Any]:
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):
-        for one in value:
-            yield from leaves(one)
+        for child in value:
+            yield from leaves(child)
     else:
         yield value
 

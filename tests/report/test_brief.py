@@ -10,7 +10,7 @@ import pytest
 from tests.report.test_report import PLANS, TRACE, stretch
 from trailveil.gp.kernels import RBF, White
 from trailveil.release.everywhere import plan_everywhere
-from trailveil.release.plan import plan
+from trailveil.release.protect import protect
 from trailveil.release.readings_release import ReadingsRequest, plan_readings
 from trailveil.release.request import Method, Request
 from trailveil.report import brief, brief_readings, record
@@ -25,8 +25,8 @@ ENDS = tuple(Chosen(returns=False).stretches(TRACE))
 SHORT: dict[str, Any] = {"floor": 10.0, "middle": 10.0, "uncertain": 5, "radius": 10.0}
 
 
-def of(made: Any, **more: Any) -> str:
-    return brief(record(made, None, output="ride.private.gpx") | more, AUDIT)
+def of(planned: Any, **more: Any) -> str:
+    return brief(record(planned, None, output="ride.private.gpx") | more, AUDIT)
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -54,8 +54,8 @@ def test_readings_are_told_as_shortly(count: int) -> None:
     )
     kernel = RBF(10_800.0, 2.0) + White(0.3)
     readings_plan = plan_readings(readings, ReadingsRequest(parts, 1.0, "degC", kernel))
-    found = record_readings(readings_plan, None, output="room.private.csv")
-    shown = brief_readings(found, further=True)
+    report = record_readings(readings_plan, None, output="room.private.csv")
+    shown = brief_readings(report, further=True)
     lines = shown.splitlines()
     assert len(lines) <= MOST_LINES
     assert max(len(line) for line in lines) <= 98
@@ -64,15 +64,15 @@ def test_readings_are_told_as_shortly(count: int) -> None:
     assert ("8 more, which --explain lists" in shown) == (count == 12)
     assert re.search(r"Moved: by [\d.]+ degC on average", shown)
     assert "Of two values up to 1 degC apart" in shown
-    rest = "the order of readings" if count == 0 else "every other reading"
-    assert f"Not protected: {rest} and the times." in shown
+    others = "the order of readings" if count == 0 else "every other reading"
+    assert f"Not protected: {others} and the times." in shown
     assert "released before" in shown
-    assert "released before" not in brief_readings(found)
+    assert "released before" not in brief_readings(report)
 
 
 def test_many_parts_are_not_all_listed() -> None:
     parts = tuple(stretch(row, row, label="at a stated time") for row in range(5, 55, 5))
-    shown = of(plan(TRACE, Request(parts, **SHORT)))
+    shown = of(protect(TRACE, Request(parts, **SHORT)))
     assert shown.startswith("10 stated times: hidden in")
     assert "6 more, which --explain lists" in shown
     assert len(shown.splitlines()) <= MOST_LINES
@@ -80,10 +80,10 @@ def test_many_parts_are_not_all_listed() -> None:
 
 def test_a_stop_that_is_not_protected_is_named_in_one_line() -> None:
     """The ride stands still for 7.5 minutes in its middle."""
-    made = plan(TRACE, Request(ENDS, **SHORT))
-    assert "You also stopped 8 min at one place: add --stops auto." in " ".join(of(made).split())
+    planned = protect(TRACE, Request(ENDS, **SHORT))
+    assert "You also stopped 8 min at one place: add --stops auto." in " ".join(of(planned).split())
     stop = stretch(22, 24, label="between stated times")
-    shown = of(plan(TRACE, Request((*ENDS, stop), **SHORT)))
+    shown = of(protect(TRACE, Request((*ENDS, stop), **SHORT)))
     assert shown.startswith("Both ends, a stated stay: hidden in")
     assert "You also stopped" not in shown
 
@@ -98,5 +98,5 @@ def test_a_place_for_everybody_is_told_as_it_is() -> None:
 
 
 def test_less_than_half_names_what_leaves_half() -> None:
-    made = plan(TRACE, replace(PLANS["cut"].request, radius=400.0, floor=5.0, middle=5.0))
-    assert re.search(r"Half is left with --radius \d+", " ".join(of(made).split()))
+    planned = protect(TRACE, replace(PLANS["cut"].request, radius=400.0, floor=5.0, middle=5.0))
+    assert re.search(r"Half is left with --radius \d+", " ".join(of(planned).split()))

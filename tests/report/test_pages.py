@@ -17,7 +17,8 @@ from trailveil.checks.scan.tokens import from_xml
 from trailveil.privacy.adversaries import Named
 from trailveil.release.drawing import draw
 from trailveil.release.everywhere import plan_everywhere
-from trailveil.release.plan import Plan, plan
+from trailveil.release.plan import Plan
+from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
 from trailveil.report import record, text
 from trailveil.report.guesses import guesses
@@ -41,11 +42,11 @@ def stretch(begin: int, end: int) -> Stretch:
 STAY = stretch(FROM, UNTIL)
 NOISE = Method.NOISE
 PLANS: dict[str, Callable[[], Plan]] = {
-    "a time and a stay": lambda: plan(TRACE, Request((stretch(AT, AT), STAY), method=NOISE)),
-    "cut": lambda: plan(TRACE, Request((stretch(AT, AT), STAY), floor=4.0)),
-    "both": lambda: plan(TRACE, Request((stretch(1770, 1770),), method=Method.BOTH)),
-    "withheld": lambda: plan(TRACE, Request((STAY,), withhold=90.0, method=NOISE)),
-    "metres": lambda: plan(TRACE, Request((STAY,), leave=300.0, floor=4.0)),
+    "a time and a stay": lambda: protect(TRACE, Request((stretch(AT, AT), STAY), method=NOISE)),
+    "cut": lambda: protect(TRACE, Request((stretch(AT, AT), STAY), floor=4.0)),
+    "both": lambda: protect(TRACE, Request((stretch(1770, 1770),), method=Method.BOTH)),
+    "withheld": lambda: protect(TRACE, Request((STAY,), withhold=90.0, method=NOISE)),
+    "metres": lambda: protect(TRACE, Request((STAY,), leave=300.0, floor=4.0)),
     "everywhere": lambda: plan_everywhere(
         TRACE, Request((), method=Method.EVERYWHERE, who=(Named.PLAIN,))
     ),
@@ -62,14 +63,14 @@ HOSTILE = "a\"'<script>alert(1)</script>&amp;\u202exfig.\x07\udce4\n<b>"
 
 def drawn(plan: Plan, retiming: Retiming = AS_RECORDED) -> tuple[Trace, Trace]:
     """What a release draws, and what of it leaves."""
-    own, grid = draw(plan, SEED)
-    return own, retimed(own, grid, retiming)[0]
+    release, grid = draw(plan, SEED)
+    return release, retimed(release, grid, retiming)[0]
 
 
 @cache
 def public(plan: Plan, name: str = "out.gpx", retiming: Retiming = AS_RECORDED) -> bytes:
-    found = record(plan, None, output=name, private=False, retiming=retiming)
-    return public_page(found, drawn(plan, retiming)[1])
+    report = record(plan, None, output=name, private=False, retiming=retiming)
+    return public_page(report, drawn(plan, retiming)[1])
 
 
 @cache
@@ -79,44 +80,44 @@ def private(plan: Plan, name: str = "out.gpx") -> bytes:
 
 @pytest.mark.parametrize("name", PLANS)
 def test_pages_are_whole_and_ask_for_nothing(name: str) -> None:
-    made = planned(name)
-    moved = 2 + (made.mechanism.max_std > 0)  # the noise over time, where there is any
-    for data, charts in ((public(made), 2), (private(made), moved)):
-        seen = read_page(data)
-        assert len(seen.charts) == charts
-        assert "released" in seen.drawn
-        assert "N" in seen.drawn
-        assert any(re.fullmatch(r"\d+ k?m", one) for one in seen.drawn)  # the scale bar
-        assert sum(one.endswith("°") for one in seen.drawn) >= 4
+    planned_release = planned(name)
+    moved = 2 + (planned_release.mechanism.max_std > 0)  # the noise over time, where there is any
+    for data, charts in ((public(planned_release), 2), (private(planned_release), moved)):
+        content = read_page(data)
+        assert len(content.charts) == charts
+        assert "released" in content.drawn
+        assert "N" in content.drawn
+        assert any(re.fullmatch(r"\d+ k?m", word) for word in content.drawn)  # the scale bar
+        assert sum(word.endswith("°") for word in content.drawn) >= 4
         assert all(int(x) < 330 for x in re.findall(r'viewBox="0 0 (\d+)', data.decode()))
-        assert "None" not in "".join(seen.words)
+        assert "None" not in "".join(content.words)
         assert "nan" not in re.findall(r"[a-z]+", data.decode().lower())
 
 
 @pytest.mark.parametrize("name", PLANS)
 def test_pages_say_what_the_report_says_with_its_numbers(name: str) -> None:
-    made = planned(name)
-    for told, data in ((False, public(made)), (True, private(made))):
-        found = record(made, None, output="out.gpx", private=told)
-        seen = read_page(data)
-        said = " ".join(seen.words)
-        for line in (*found["warnings"], *found["not_protected"]):
+    planned_release = planned(name)
+    for is_private, data in ((False, public(planned_release)), (True, private(planned_release))):
+        report = record(planned_release, None, output="out.gpx", private=is_private)
+        content = read_page(data)
+        said = " ".join(content.words)
+        for line in (*report["warnings"], *report["not_protected"]):
             assert line in said
-        for who in found["adversaries"]:
+        for who in report["adversaries"]:
             assert who[0].upper() + who[1:] in said
-        plain = " ".join(text(found).split("\n", 1)[1].split())
+        plain = " ".join(text(report).split("\n", 1)[1].split())
         plain = re.sub(r" ([-!]|\d+\.)(?= )", "", f" {plain}")
-        missing = [one for one in plain.split() if one not in said]
+        missing = [word for word in plain.split() if word not in said]
         assert missing == []
-        numbers = {leave for leave in leaves(found) if isinstance(leave, int | float)}
-        assert set(seen.values) <= numbers
-        worst = found["worst"]
+        numbers = {leave for leave in leaves(report) if isinstance(leave, int | float)}
+        assert set(content.values) <= numbers
+        worst = report["worst"]
         assert {worst[key] for key in ("epsilon", "mu", "odds_factor_99", "advantage")} <= set(
-            seen.values
+            content.values
         )
-        assert worst["circle_68_m"] in seen.values
-        for secret in found.get("secrets", []):
-            assert secret["circle_68_m"] in seen.values
+        assert worst["circle_68_m"] in content.values
+        for secret in report.get("secrets", []):
+            assert secret["circle_68_m"] in content.values
 
 
 def tokens(data: bytes, take: Any) -> None:
@@ -130,7 +131,7 @@ def places_told(data: bytes, trace: Trace, original: bytes) -> list[str]:
 
 def times_told(data: bytes) -> list[str]:
     """Protected times that stand in a page, in any of the ways to write them."""
-    page = " ".join((seen := read_page(data)).words + seen.drawn)
+    page = " ".join((content := read_page(data)).words + content.drawn)
     forms = set()
     for second in (AT, FROM, UNTIL):
         when = np.datetime64(BEGIN + second, "s")
@@ -164,7 +165,7 @@ def test_the_scan_of_a_page_can_fail() -> None:
 
 def test_a_page_for_others_does_not_depend_on_which_time_is_protected() -> None:
     """The same fixes, released with noise for another time, give the same page to the byte."""
-    others = [plan(TRACE, Request((stretch(at, at),), method=NOISE)) for at in (AT, 900)]
+    others = [protect(TRACE, Request((stretch(at, at),), method=NOISE)) for at in (AT, 900)]
     assert not np.allclose(others[0].mechanism.variances, others[1].mechanism.variances)
     released = drawn(others[0])[1]
     pages = [
@@ -178,45 +179,45 @@ def test_a_page_for_others_does_not_depend_on_which_time_is_protected() -> None:
 
 def test_a_page_for_others_shows_times_as_they_leave() -> None:
     """Of a release with rounded times fewer fixes are drawn: those that are released."""
-    own, leaves_so = drawn(planned(), Retiming(90.0))
-    assert len(leaves_so) < len(own)
-    seen = read_page(public(planned(), retiming=Retiming(90.0)))
-    assert any(f"{len(leaves_so)} fixes over" in word for word in seen.words)
+    release, leaves_so = drawn(planned(), Retiming(90.0))
+    assert len(leaves_so) < len(release)
+    content = read_page(public(planned(), retiming=Retiming(90.0)))
+    assert any(f"{len(leaves_so)} fixes over" in word for word in content.words)
 
 
 def test_a_circle_that_dwarfs_the_track_is_not_drawn() -> None:
-    made = plan(TRACE, Request((stretch(AT, AT),), radius=5000.0, floor=100.0))
-    found = record(made, None, output="", private=False)
-    released = drawn(made)[1]
+    planned_release = protect(TRACE, Request((stretch(AT, AT),), radius=5000.0, floor=100.0))
+    report = record(planned_release, None, output="", private=False)
+    released = drawn(planned_release)[1]
     near = Trace(
         released.times, 48.0 + np.zeros((len(released), 2)), released.segments, released.tracks
     )
-    seen = read_page(public_page(found, near))
-    assert any("Too large to be drawn" in word for word in seen.words)
-    assert not any("the size of what is left" in one for one in seen.drawn)
-    assert found["worst"]["circle_68_m"] in seen.values
+    content = read_page(public_page(report, near))
+    assert any("Too large to be drawn" in word for word in content.words)
+    assert not any("the size of what is left" in word for word in content.drawn)
+    assert report["worst"]["circle_68_m"] in content.values
 
 
 @pytest.mark.parametrize("name", [HOSTILE, "javascript:x", "](http://x)", "$\\frac{1}{"])
 def test_hostile_names_are_shown_and_do_nothing(name: str) -> None:
     for data in (public(planned(), name), private(planned(), name)):
-        seen = read_page(data)
+        content = read_page(data)
         shown = "".join(c if c.isprintable() else "\ufffd" for c in name)
-        assert any(shown in word for word in seen.words)
+        assert any(shown in word for word in content.words)
         assert "<script" not in data.decode()
         assert "\u202e" not in data.decode()
 
 
 def test_a_private_page_is_marked_and_shows_what_is_secret() -> None:
-    seen = read_page(private(planned()))
-    assert seen.title == "PRIVATE: What out.gpx promises"
-    assert "recorded" in seen.drawn
-    assert {"1", "2", "guess", "protected"} <= set(seen.drawn)
-    said = " ".join(seen.words)
+    content = read_page(private(planned()))
+    assert content.title == "PRIVATE: What out.gpx promises"
+    assert "recorded" in content.drawn
+    assert {"1", "2", "guess", "protected"} <= set(content.drawn)
+    said = " ".join(content.words)
     assert "for you alone" in said
     assert "Aunt Ida" in said
-    found = record(planned(), None, output="")
-    for secret in found["secrets"]:
+    report = record(planned(), None, output="")
+    for secret in report["secrets"]:
         assert secret["begin_utc"] in said
 
 
@@ -227,8 +228,8 @@ def test_pages_are_the_same_bytes_again() -> None:
 
 def test_guesses_are_the_posterior_mean_of_a_dense_formula() -> None:
     """E[mean of the stay | released], by the whole covariance, and never from the truth."""
-    own, _ = drawn(planned())
-    places = planned().frame.to_lattice(own.positions) / 1e6
+    release, _ = drawn(planned())
+    places = planned().frame.to_lattice(release.positions) / 1e6
     times, kernel = TRACE.seconds, planned().request.kernel
     gamma = planned().mechanism.covariance()
     white = 2.0**2
@@ -236,14 +237,14 @@ def test_guesses_are_the_posterior_mean_of_a_dense_formula() -> None:
     inside = (times >= FROM) & (times <= UNTIL)
     where = kernel(times[inside], times) - white * np.eye(times.size)[inside]
     origin = places.mean(axis=0)
-    seen = np.linalg.solve(every + white * np.eye(times.size) + gamma, places - origin)
-    expected = origin + where.mean(axis=0) @ seen
-    found = guesses(planned(), own)
-    assert [one.number for one in found] == [1, 2]
-    assert np.allclose(found[1].place, expected, atol=0.05)
+    gains = np.linalg.solve(every + white * np.eye(times.size) + gamma, places - origin)
+    expected = origin + where.mean(axis=0) @ gains
+    report = guesses(planned(), release)
+    assert [guess.number for guess in report] == [1, 2]
+    assert np.allclose(report[1].place, expected, atol=0.05)
     truth = (planned().lattice[inside] / 1e6).mean(axis=0)
     assert np.hypot(*(expected - truth)) > 1.0
-    assert found == guesses(replace(planned(), lattice=planned().lattice + 10**9), own)
+    assert report == guesses(replace(planned(), lattice=planned().lattice + 10**9), release)
 
 
 def luminance(colour: str) -> float:

@@ -20,7 +20,8 @@ from trailveil.gp.kernels import Constant, IntegratedOU, White
 from trailveil.privacy.adversaries import DEFAULT, Named
 from trailveil.privacy.guarantee import CIRCLE_68
 from trailveil.release.drawing import draw
-from trailveil.release.plan import Plan, plan
+from trailveil.release.plan import Plan
+from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
 from trailveil.report import record, text
 from trailveil.report.parts import rounded_down, rounded_up
@@ -47,25 +48,25 @@ def noisy(*parts: Stretch, **more: Any) -> Request:
     return Request(parts, **{"method": Method.NOISE, "who": ALONE, **more})
 
 
-MADE = plan(TRACE, noisy(START, STAY))
-CUT = plan(TRACE, Request((START, stretch(45, 45)), floor=10.0, middle=10.0, uncertain=10))
+MADE = protect(TRACE, noisy(START, STAY))
+CUT = protect(TRACE, Request((START, stretch(45, 45)), floor=10.0, middle=10.0, uncertain=10))
 MOVING = IntegratedOU(2.0, 60.0) + Constant(1e5) + White(3.0)
 PLANS = {
     "times and a stay": MADE,
-    "a time": plan(TRACE, noisy(START, who=DEFAULT)),
-    "everyone": plan(TRACE, noisy(STAY, who=DEFAULT)),
-    "by place": plan(TRACE, noisy(stretch(0, 0, by_place=True), who=DEFAULT)),
+    "a time": protect(TRACE, noisy(START, who=DEFAULT)),
+    "everyone": protect(TRACE, noisy(STAY, who=DEFAULT)),
+    "by place": protect(TRACE, noisy(stretch(0, 0, by_place=True), who=DEFAULT)),
     "cut": CUT,
-    "both": plan(TRACE, replace(CUT.request, method=Method.BOTH)),
-    "withheld": plan(TRACE, noisy(START, STAY, who=DEFAULT, withhold=90.0)),
-    "other prior": plan(TRACE, noisy(START, who=DEFAULT, kernel=MOVING)),
+    "both": protect(TRACE, replace(CUT.request, method=Method.BOTH)),
+    "withheld": protect(TRACE, noisy(START, STAY, who=DEFAULT, withhold=90.0)),
+    "other prior": protect(TRACE, noisy(START, who=DEFAULT, kernel=MOVING)),
 }
 
 
 def keys(value: Any) -> Iterator[str]:
-    for one in value.values() if isinstance(value, dict) else value:
-        if isinstance(one, dict | list):
-            yield from keys(one)
+    for child in value.values() if isinstance(value, dict) else value:
+        if isinstance(child, dict | list):
+            yield from keys(child)
     if isinstance(value, dict):
         yield from value
 
@@ -73,9 +74,9 @@ def keys(value: Any) -> Iterator[str]:
 @pytest.mark.parametrize("name", PLANS)
 @pytest.mark.parametrize("private", [True, False])
 def test_reports_are_finite_json_and_plain_lines(name: str, private: bool) -> None:
-    found = record(PLANS[name], None, output="out.gpx", private=private)
-    assert json.loads(json.dumps(found, allow_nan=False)) == found
-    shown = text(found)
+    report = record(PLANS[name], None, output="out.gpx", private=private)
+    assert json.loads(json.dumps(report, allow_nan=False)) == report
+    shown = text(report)
     assert shown.isascii()
     assert max(len(line) for line in shown.splitlines()) <= 98
     assert not re.search(r"\d\.\d{5}", shown)  # numbers for people
@@ -84,17 +85,17 @@ def test_reports_are_finite_json_and_plain_lines(name: str, private: bool) -> No
 
 
 def test_figures_are_those_of_the_design() -> None:
-    found = record(MADE, None, output="out.gpx")
-    noise = found["mechanism"]
+    report = record(MADE, None, output="out.gpx")
+    noise = report["mechanism"]
     spread = np.sqrt(2 * MADE.mechanism.variances)
     assert noise["rms_m"] == pytest.approx(np.sqrt(np.mean(spread**2)))
     assert noise["largest_rms_m"] == pytest.approx(spread.max())
     assert (noise["released_fixes"], noise["withheld_fixes"]) == (60, 0)
-    for secret, finding in zip(found["secrets"], MADE.findings, strict=True):
+    for secret, finding in zip(report["secrets"], MADE.findings, strict=True):
         assert secret["epsilon"] == finding.guarantee.epsilon
         assert secret["odds_factor_99"] == finding.guarantee.odds(0.99)
         assert secret["circle_68_m"] == pytest.approx(CIRCLE_68 * finding.deviation)
-    assert found["worst"]["mu"] == max(finding.guarantee.mu for finding in MADE.findings)
+    assert report["worst"]["mu"] == max(finding.guarantee.mu for finding in MADE.findings)
 
 
 def test_99_of_100_draws_stay_below_what_is_said() -> None:
@@ -102,8 +103,8 @@ def test_99_of_100_draws_stay_below_what_is_said() -> None:
     moved = []
     for i in range(2000):
         _, grid = draw(MADE, i.to_bytes(32, "big"))
-        there = (MADE.frame.to_lattice(grid[at : at + 1] / 1e6) - MADE.lattice[at]) / 1e6
-        moved.append(float(np.hypot(*there[0])))
+        shift = (MADE.frame.to_lattice(grid[at : at + 1] / 1e6) - MADE.lattice[at]) / 1e6
+        moved.append(float(np.hypot(*shift[0])))
     limit = record(MADE, None, output="")["mechanism"]["largest_99_m"]
     # 20 of 2,000 beyond, give or take 4.5: six deviations are a false alarm of 1e-8 or so.
     assert abs(np.sum(np.array(moved) > limit) - 20) < 27
@@ -114,8 +115,8 @@ def test_no_report_holds_a_place_or_what_a_draw_moved() -> None:
     moved = (MADE.frame.to_lattice(grid / 1e6) - MADE.lattice) / 1e6
     secret = {*TRACE.positions.ravel(), *moved.ravel(), *np.hypot(*moved.T)}
     for private in (True, False):
-        found = record(MADE, None, output="out.gpx", private=private)
-        numbers = {leave for leave in leaves(found) if isinstance(leave, float)}
+        report = record(MADE, None, output="out.gpx", private=private)
+        numbers = {leave for leave in leaves(report) if isinstance(leave, float)}
         assert all(
             abs(number - other) > 1e-9 * other for number in numbers for other in secret if other
         )
@@ -123,30 +124,32 @@ def test_no_report_holds_a_place_or_what_a_draw_moved() -> None:
 
 @pytest.mark.parametrize("name", PLANS)
 def test_a_report_for_others_tells_no_protected_time(name: str) -> None:
-    made = PLANS[name]
-    found = record(made, None, output="out.gpx", private=False)
-    shown = json.dumps(found) + text(found)
+    planned = PLANS[name]
+    report = record(planned, None, output="out.gpx", private=False)
+    shown = json.dumps(report) + text(report)
     assert "Aunt Ida" not in shown
     assert not re.search(r"\d\d:\d\d|20\d\d-", shown)
-    assert "secrets" not in found
-    assert "components" not in found["mechanism"]
-    told = set(keys(found))
-    assert not told & {"fixes_in_it", "label", "begin_utc", "withheld", "kind", "seconds_away"}
+    assert "secrets" not in report
+    assert "components" not in report["mechanism"]
+    entries = set(keys(report))
+    assert not entries & {"fixes_in_it", "label", "begin_utc", "withheld", "kind", "seconds_away"}
 
 
 def test_where_the_protected_part_lies_does_not_change_a_report_for_others() -> None:
     """Figures of the noise would: who can design it finds the second that gives just these."""
     even = replace(TRACE, times=TRACE.times[0] + np.arange(60) * 30 * 10**9)
     parts = [Stretch("x", int(even.times[i]), int(even.times[i])) for i in (20, 43)]
-    one, other = (
-        record(plan(even, noisy(part, who=DEFAULT)), None, output="out.gpx", private=False)
+    report, other = (
+        record(protect(even, noisy(part, who=DEFAULT)), None, output="out.gpx", private=False)
         for part in parts
     )
-    assert one == other
-    assert text(one) == text(other)
-    assert one["mechanism"]["rms_m"] is None
-    assert one["worst"]["epsilon"] == pytest.approx(1.0)
-    assert one["worst"]["circle_68_m"] == pytest.approx(1.5096 * 158.27, rel=1e-4)  # as asked for
+    assert report == other
+    assert text(report) == text(other)
+    assert report["mechanism"]["rms_m"] is None
+    assert report["worst"]["epsilon"] == pytest.approx(1.0)
+    assert report["worst"]["circle_68_m"] == pytest.approx(
+        1.5096 * 158.27, rel=1e-4
+    )  # as asked for
 
 
 @pytest.mark.parametrize("who", [DEFAULT, ALONE])
@@ -154,22 +157,22 @@ def test_how_many_parts_and_of_which_kind_is_not_in_a_report_for_others(
     who: tuple[Named, ...],
 ) -> None:
     kinds = [(START,), (STAY,), (START, STAY), (START, stretch(50, 50))]
-    told = [
-        record(plan(TRACE, noisy(*parts, who=who)), None, output="out.gpx", private=False)
+    reports = [
+        record(protect(TRACE, noisy(*parts, who=who)), None, output="out.gpx", private=False)
         for parts in kinds
     ]
     for entry in ("adversaries", "warnings", "not_protected", "mechanism", "target", "times"):
-        assert [one[entry] for one in told] == [told[0][entry]] * len(told), entry
-    assert "counted by itself" in " ".join(told[0]["warnings"])
-    own = record(plan(TRACE, noisy(START, who=who)), None, output="out.gpx")
-    assert "counted by itself" not in " ".join(own["warnings"])
+        assert [each[entry] for each in reports] == [reports[0][entry]] * len(reports), entry
+    assert "counted by itself" in " ".join(reports[0]["warnings"])
+    report = record(protect(TRACE, noisy(START, who=who)), None, output="out.gpx")
+    assert "counted by itself" not in " ".join(report["warnings"])
 
 
 def test_times_are_shown_in_both_zones() -> None:
-    found = record(MADE, None, output="out.gpx", zone=ZoneInfo("Asia/Kolkata"))
-    assert found["secrets"][0]["begin_utc"] == "2024-05-14 07:40:00 UTC"
-    assert found["secrets"][0]["begin_local"] == "2024-05-14 13:10:00 IST"
-    shown = " ".join(text(found).split())
+    report = record(MADE, None, output="out.gpx", zone=ZoneInfo("Asia/Kolkata"))
+    assert report["secrets"][0]["begin_utc"] == "2024-05-14 07:40:00 UTC"
+    assert report["secrets"][0]["begin_local"] == "2024-05-14 13:10:00 IST"
+    shown = " ".join(text(report).split())
     assert "2024-05-14 07:40:00 UTC (2024-05-14 13:10:00 IST)" in shown
     assert "16 fixes" in shown
     same = text(record(MADE, None, output="out.gpx", zone=ZoneInfo("UTC")))
@@ -194,11 +197,13 @@ def warned(plan: Plan, **more: Any) -> str:
 @pytest.mark.parametrize("name", WARNED)
 def test_what_must_be_warned_of_is(name: str) -> None:
     for private in (True, False):
-        found = record(PLANS[name], None, output="out.gpx", private=private)
-        warnings = " ".join(found["warnings"])
+        report = record(PLANS[name], None, output="out.gpx", private=private)
+        warnings = " ".join(report["warnings"])
         assert all(part in warnings for part in WARNED[name])
-        shown = " ".join(text(found).split())
-        assert all(" ".join(one.split()) in shown.replace("! ", "") for one in found["warnings"])
+        shown = " ".join(text(report).split())
+        assert all(
+            " ".join(warning.split()) in shown.replace("! ", "") for warning in report["warnings"]
+        )
 
 
 @pytest.mark.parametrize(
@@ -214,14 +219,16 @@ def test_what_must_be_warned_of_is(name: str) -> None:
 )
 def test_structure_that_no_noise_hides_is_warned_of(trace: Trace, words: str) -> None:
     at = int(trace.times[100])
-    made = plan(trace, noisy(Stretch("stated", at, at), who=DEFAULT))
-    cut = plan(trace, Request((Stretch("stated", at, at),), floor=20.0, middle=20.0, uncertain=0))
+    planned = protect(trace, noisy(Stretch("stated", at, at), who=DEFAULT))
+    cut = protect(
+        trace, Request((Stretch("stated", at, at),), floor=20.0, middle=20.0, uncertain=0)
+    )
     # Nothing is uncertain around this cut, so that what is computed of other fixes tells of it.
     said = " ".join(record(cut, None, output="")["warnings"])
     assert ("tell of what is cut" in said) == ("filled in" in words or "repeated" in words)
     assert "snapped" not in said
     for private in (True, False):
-        warnings = record(made, None, output="", private=private)["warnings"]
+        warnings = record(planned, None, output="", private=private)["warnings"]
         exact = [
             warning
             for warning in warnings
@@ -232,9 +239,9 @@ def test_structure_that_no_noise_hides_is_warned_of(trace: Trace, words: str) ->
 
 
 def test_every_report_of_noise_says_that_nothing_exact_is_assumed() -> None:
-    for made in PLANS.values():
-        found = record(made, None, output="")["not_protected"]
-        assert (ASSUMED in found) == (made.request.method is not Method.CUT)
+    for planned in PLANS.values():
+        report = record(planned, None, output="")["not_protected"]
+        assert (ASSUMED in report) == (planned.request.method is not Method.CUT)
     assert record(MADE, None, output="")["mechanism"]["independent_m"] == 2.0
 
 
@@ -252,24 +259,24 @@ def test_what_need_not_be_warned_of_is_not() -> None:
 def test_returns_make_epsilon_a_figure_and_without_them_other_visits_are_told_of() -> None:
     """The same for others and for the owner, whether a return was found or not."""
     looked = replace(MADE, request=replace(MADE.request, returns=True))
-    for made, told in ((looked, True), (MADE, False)):
+    for planned, figure in ((looked, True), (MADE, False)):
         for private in (True, False):
-            found = record(made, None, output="", private=private)
-            assert ("such times were looked for" in " ".join(found["warnings"])) == told
-            assert ("Other visits to a" in " ".join(found["not_protected"])) == (not told)
+            report = record(planned, None, output="", private=private)
+            assert ("such times were looked for" in " ".join(report["warnings"])) == figure
+            assert ("Other visits to a" in " ".join(report["not_protected"])) == (not figure)
 
 
 def test_ends_that_are_not_protected_beside_parts_by_place_are_told_to_the_owner() -> None:
     """One of the two is enough: here the start is protected, and the end is not."""
-    for name, private, told in (
+    for name, private, warned in (
         ("by place", True, True),
         ("by place", False, False),
         ("a time", True, True),
         ("a time", False, False),
         ("everyone", True, True),
     ):
-        found = record(PLANS[name], None, output="", private=private)
-        assert ("leave --no-ends out" in " ".join(found["not_protected"])) == told
+        report = record(PLANS[name], None, output="", private=private)
+        assert ("leave --no-ends out" in " ".join(report["not_protected"])) == warned
 
 
 def test_adversaries_are_named_once_each() -> None:
@@ -281,33 +288,33 @@ def test_adversaries_are_named_once_each() -> None:
 def test_what_cleaning_left_out_is_told() -> None:
     data = gpx(TRACE).replace(b"<time>2024-05-14T07:40:00Z</time>", b"", 1)
     trace, cleaning = clean(read(data, "ride.gpx"))
-    made = plan(trace, noisy(Stretch("x", int(trace.times[0]), int(trace.times[0]))))
-    found = record(made, cleaning, output="out.gpx")
-    assert found["recording"]["cleaning"]["untimed"] == 1
-    assert "59 of 60 recorded fixes are used." in text(found)
-    assert "were left out" in " ".join(found["warnings"])
+    planned = protect(trace, noisy(Stretch("x", int(trace.times[0]), int(trace.times[0]))))
+    report = record(planned, cleaning, output="out.gpx")
+    assert report["recording"]["cleaning"]["untimed"] == 1
+    assert "59 of 60 recorded fixes are used." in text(report)
+    assert "were left out" in " ".join(report["warnings"])
     _, whole = clean(read(gpx(TRACE), "ride.gpx"))
     assert "were left out" not in " ".join(record(MADE, whole, output="")["warnings"])
 
 
 def test_withholding_is_told() -> None:
-    found = record(PLANS["withheld"], None, output="out.gpx")
-    assert found["mechanism"]["withheld_fixes"] > 16
-    assert [one["cut_s"] for one in found["secrets"]] == [90.0, 90.0]
-    assert "nothing is released within 1.5 min of it" in " ".join(text(found).split())
+    report = record(PLANS["withheld"], None, output="out.gpx")
+    assert report["mechanism"]["withheld_fixes"] > 16
+    assert [secret["cut_s"] for secret in report["secrets"]] == [90.0, 90.0]
+    assert "nothing is released within 1.5 min of it" in " ".join(text(report).split())
 
 
 def test_a_place_of_which_nothing_is_learnt_is_told_so() -> None:
-    found = record(MADE, None, output="out.gpx")
-    found["secrets"][0]["exposures"][0]["circle_68_m"] = None
-    assert "A stranger: nothing at all." in text(found)
+    report = record(MADE, None, output="out.gpx")
+    report["secrets"][0]["exposures"][0]["circle_68_m"] = None
+    assert "A stranger: nothing at all." in text(report)
 
 
 def test_every_entry_has_its_description() -> None:
     described = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
     inner = {"cleaning", "cleaning_in_words", "latitude", "longitude", "scale_error", "kernel"}
-    found = record(PLANS["both"], None, output="")
-    for name in set(keys({**found, "designs": []})) - inner:
+    report = record(PLANS["both"], None, output="")
+    for name in set(keys({**report, "designs": []})) - inner:
         if name.startswith(("begin_", "end_", "0.01", "1e-05")):
             continue
         assert f"`{name}`" in described or name in {"fixes", "seconds_away"}, name
@@ -318,8 +325,8 @@ def test_one_digit_is_on_the_safe_side(value: float) -> None:
     up, down = rounded_up(value), rounded_down(value)
     assert down <= value <= up <= 2.0001 * value
     assert down >= 0.4999 * value
-    for one in (up, down):
-        assert len(f"{one:.12e}".replace(".", "").split("e")[0].rstrip("0")) == 1
+    for number in (up, down):
+        assert len(f"{number:.12e}".replace(".", "").split("e")[0].rstrip("0")) == 1
     assert rounded_up(0.0) == 0.0
 
 
@@ -331,12 +338,14 @@ def test_standing_still_near_a_part_is_told_to_the_owner(method: str, words: str
     trace = ride(240, 15.0, still=(18, 60))
     at = int(trace.times[0])
     request = Request((Stretch("the start", at, at),), method=Method(method), floor=1.4)
-    made = plan(trace, request)
+    planned = protect(trace, request)
     near, far = (
-        " ".join(record(one, None, output="")["warnings"])
-        for one in (made, plan(ride(240, 15.0), request))
+        " ".join(record(ride_plan, None, output="")["warnings"])
+        for ride_plan in (planned, protect(ride(240, 15.0), request))
     )
     assert "You stood still for" in near
     assert words in near
     assert "stood still" not in far
-    assert "stood still" not in " ".join(record(made, None, output="", private=False)["warnings"])
+    assert "stood still" not in " ".join(
+        record(planned, None, output="", private=False)["warnings"]
+    )

@@ -7,7 +7,8 @@ import pytest
 
 from tests.report.test_report import PLANS, TRACE
 from trailveil.release.drawing import draw
-from trailveil.release.plan import Plan, plan
+from trailveil.release.plan import Plan
+from trailveil.release.protect import protect
 from trailveil.report.sketch import COLUMNS, HIDDEN, LEGEND, ROWS, sketch
 
 
@@ -29,13 +30,13 @@ def test_it_is_small_and_has_both(name: str) -> None:
 
 def test_a_straight_way_east_is_a_line_that_begins_and_ends_in_blocks() -> None:
     east = np.column_stack([np.full(60, 48.1), 11.5 + np.arange(60) * 1e-3])
-    made = plan(replace(TRACE, positions=east), PLANS["cut"].request)
-    line, legend = drawn(made)
+    planned = protect(replace(TRACE, positions=east), PLANS["cut"].request)
+    line, legend = drawn(planned)
     assert legend == f"  {LEGEND}"
     assert len(line) == COLUMNS + 2
-    hidden = ~np.asarray(made.mechanism.released)
+    hidden = ~np.asarray(planned.mechanism.released)
     # The fixes are evenly spread: a block stands where one of those in its cell is hidden.
-    cells = (made.lattice[:, 0] - made.lattice[:, 0].min()) / np.ptp(made.lattice[:, 0])
+    cells = (planned.lattice[:, 0] - planned.lattice[:, 0].min()) / np.ptp(planned.lattice[:, 0])
     columns = np.minimum((cells * (2 * COLUMNS - 1)).astype(int) // 2, COLUMNS - 1)
     for column in columns[hidden]:
         assert line[2 + column] == HIDDEN
@@ -46,4 +47,4 @@ def test_a_straight_way_east_is_a_line_that_begins_and_ends_in_blocks() -> None:
 
 def test_one_place_has_no_sketch() -> None:
     still = np.tile([[48.1, 11.5]], (60, 1))
-    assert drawn(plan(replace(TRACE, positions=still), PLANS["cut"].request)) == []
+    assert drawn(protect(replace(TRACE, positions=still), PLANS["cut"].request)) == []

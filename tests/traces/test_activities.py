@@ -10,11 +10,10 @@ import pytest
 from tests.rides import ride
 from tests.traces.formats.fit_files import DEFINITIONS, ENUM, definition, framed, record
 from trailveil.errors import InvalidValue, Refused
-from trailveil.ledger.protecting import planned, requested
 from trailveil.privacy.movement import Movement
 from trailveil.release.cutting import way, withheld
 from trailveil.release.halving import leaving_half
-from trailveil.release.plan import plan
+from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
 from trailveil.report import record as record_of
 from trailveil.report import text
@@ -126,7 +125,7 @@ def test_the_cut_is_the_least_at_the_floor(activity: str, index: int) -> None:
     trace = replace(ride(720, 10.0), activity=activity)
     chosen = Chosen(("start",) if index == 0 else ("start+1h",), ends=False)
     request = requested(trace, chosen, Request((), radius=50.0))
-    made = plan(trace, request)
+    made = protect(trace, request)
     cut = (made.findings[0].cut or 0.0) - 60
     known = activity or "walk"
     speed, sides = (ACTIVITIES[known], 1) if index == 0 else (MIDDLE[known], 2)
@@ -138,7 +137,7 @@ def test_the_cut_is_the_least_at_the_floor(activity: str, index: int) -> None:
 
 def test_the_report_says_who_stated_the_pace_and_what_the_cut_costs() -> None:
     trace = replace(ride(720, 10.0), activity="ride")
-    made = plan(trace, requested(trace, Chosen(), Request(())))
+    made = protect(trace, requested(trace, Chosen(), Request(())))
     found = record_of(made, None, output="x.gpx")
     assert found["target"]["activity"] == "ride"
     assert "The recording says that it is a ride, which counts as public" in text(found)
@@ -152,7 +151,7 @@ def test_the_report_says_who_stated_the_pace_and_what_the_cut_costs() -> None:
     for_others = record_of(made, None, output="x.gpx", private=False)
     assert for_others["mechanism"]["withheld_km"] is None
     assert "half_with" not in for_others["mechanism"]
-    by_hand = plan(trace, requested(trace, Chosen(), Request((), floor=2.0)))
+    by_hand = protect(trace, requested(trace, Chosen(), Request((), floor=2.0)))
     assert "at least 2 m/s (--floor)" in text(record_of(by_hand, None, output="x.gpx"))
     json.dumps(found)
 
@@ -168,17 +167,17 @@ def test_what_would_leave_half_is_said_and_does() -> None:
     assert faster == "--activity ride (if you were never slower)"
     radius = float(smaller.split()[1])
     for metres, enough in ((radius, True), (radius + 18, False)):
-        rows = plan(trace, replace(request, radius=metres)).mechanism.rows
+        rows = protect(trace, replace(request, radius=metres)).mechanism.rows
         assert (2 * rows.size >= len(trace)) is enough
     assert f"Half is left with {smaller} or {faster}" in " ".join(
-        text(record_of(plan(trace, few), None, output="x.gpx")).split()
+        text(record_of(protect(trace, few), None, output="x.gpx")).split()
     )
     assert leaving_half(trace, request) == ()
     assert leaving_half(trace, replace(few, method=Method.NOISE)) == ()
     with pytest.raises(
         Refused, match=r"at least two fixes must remain.* half is left with --radius"
     ):
-        planned(trace, replace(request, radius=400.0))
+        protect(trace, replace(request, radius=400.0))
 
 
 def test_half_does_not_depend_on_where_it_was() -> None:

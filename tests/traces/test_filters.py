@@ -18,7 +18,8 @@ from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import IntegratedOU
 from trailveil.privacy.adversaries import Named
 from trailveil.privacy.movement import Movement
-from trailveil.release.plan import Plan, plan
+from trailveil.release.plan import Plan
+from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
 from trailveil.traces.selection import Stretch
 
@@ -70,7 +71,7 @@ def planned() -> Plan:
     trace = ride(COUNT, STEP)
     at = int(trace.times[MIDDLE])
     stated = Stretch("stated", at, at)
-    return plan(trace, Request((stated,), method=Method.NOISE, who=(Named.PLAIN,)))
+    return protect(trace, Request((stated,), method=Method.NOISE, who=(Named.PLAIN,)))
 
 
 def left_by_noise(filtered: FloatArray, *, independent: bool) -> float:

@@ -16,7 +16,8 @@ from trailveil.privacy.adversaries import DEFAULT
 from trailveil.privacy.mechanism import Mechanism, no_noise
 from trailveil.release.common import Common
 from trailveil.release.drawing import draw, noise_of
-from trailveil.release.plan import Plan, plan, with_common
+from trailveil.release.plan import Plan, with_common
+from trailveil.release.protect import protect
 from trailveil.release.readings_release import ReadingsRequest, draw_readings, plan_readings
 from trailveil.release.request import Method, Request
 from trailveil.traces.formats import read, write
@@ -77,7 +78,7 @@ def planned(decimals: int) -> Plan:
     """One time in the middle of six hours: noise near it, and none far off."""
     trace = rounded(ride(720, 30.0, seed=2), decimals)
     at = int(trace.times[360])
-    return plan(trace, Request((Stretch("stated", at, at),), method=Method.NOISE))
+    return protect(trace, Request((Stretch("stated", at, at),), method=Method.NOISE))
 
 
 @pytest.mark.parametrize(("decimals", "metres"), [(4, 11.17), (5, 2.0), (7, 2.0)])
@@ -87,8 +88,8 @@ def test_every_fix_with_noise_has_independent_noise_and_no_other(
     mechanism = planned(decimals).mechanism
     moved = np.any(mechanism.factor != 0, axis=1)
     assert 100 < moved.sum() < 700
-    assert np.sqrt(mechanism.beside[moved]) == pytest.approx(metres, rel=1e-9)
-    assert not np.any(mechanism.beside[~moved])
+    assert np.sqrt(mechanism.independent_variances[moved]) == pytest.approx(metres, rel=1e-9)
+    assert not np.any(mechanism.independent_variances[~moved])
 
 
 def test_the_least_is_a_third_of_a_metre_where_a_prior_has_less_measurement_noise() -> None:
@@ -96,8 +97,8 @@ def test_the_least_is_a_third_of_a_metre_where_a_prior_has_less_measurement_nois
     at = int(trace.times[30])
     kernel = IntegratedOU(3.0, 60.0) + Constant(1e5) + White(0.05)
     request = Request((Stretch("stated", at, at),), method=Method.NOISE, kernel=kernel)
-    made = plan(trace, request)
-    assert float(np.sqrt(made.mechanism.beside.max())) == LEAST
+    made = protect(trace, request)
+    assert float(np.sqrt(made.mechanism.independent_variances.max())) == LEAST
 
 
 def test_drawn_noise_has_its_independent_part_and_is_the_same_again() -> None:
@@ -152,7 +153,7 @@ def test_minutes_are_released_in_coarser_decimals_moved_or_not(step: float, deci
     trace = ride(720, 30.0, seed=2)
     trace = replace(trace, positions=np.round(trace.positions / step) * step)
     at = int(trace.times[360])
-    made = plan(trace, Request((Stretch("stated", at, at),), method=Method.NOISE))
+    made = protect(trace, Request((Stretch("stated", at, at),), method=Method.NOISE))
     released, grid = draw(made, SEED)
     assert not np.any(grid % 10 ** (6 - decimals))
     moved = np.any(made.mechanism.factor != 0, axis=1)
@@ -170,9 +171,9 @@ def test_noise_that_visits_share_has_independent_noise_as_well() -> None:
     shared = Common(b"draw", columns, np.ones((2, 2)), nowhere, (), DEFAULT)
     at = int(trace.times[30])
     stretch = Stretch("stated", at, at)
-    made = plan(trace, Request((stretch,), method=Method.NOISE))
+    made = protect(trace, Request((stretch,), method=Method.NOISE))
     bare = replace(made, mechanism=no_noise(trace.seconds))
-    beside = with_common(bare, [shared]).mechanism.beside
+    beside = with_common(bare, [shared]).mechanism.independent_variances
     assert np.flatnonzero(beside).tolist() == list(range(20, 40))
     assert np.all(beside[20:40] == 4.0)
 
@@ -180,12 +181,15 @@ def test_noise_that_visits_share_has_independent_noise_as_well() -> None:
 def test_more_is_hidden_only_where_there_is_noise() -> None:
     factor = np.array([[0.0], [3.0], [0.0], [1e-9]])
     mechanism = Mechanism(np.arange(4.0), factor).hiding(2.0)
-    assert mechanism.beside.tolist() == [0.0, 4.0, 0.0, 4.0]
-    assert mechanism.hiding(1.0).beside.tolist() == mechanism.beside.tolist()
+    assert mechanism.independent_variances.tolist() == [0.0, 4.0, 0.0, 4.0]
+    assert (
+        mechanism.hiding(1.0).independent_variances.tolist()
+        == mechanism.independent_variances.tolist()
+    )
     uniform = replace(no_noise(np.arange(3.0)), floor=1.0).hiding(2.0)
     assert uniform.variances.tolist() == [4.0, 4.0, 4.0]
     withheld = mechanism.withholding(np.array([False, True, False, False]))
-    assert withheld.beside.tolist() == [0.0, 0.0, 0.0, 4.0]
+    assert withheld.independent_variances.tolist() == [0.0, 0.0, 0.0, 4.0]
 
 
 @pytest.mark.parametrize("step", [0.1, 0.01, 0.0625])
@@ -199,7 +203,9 @@ def test_readings_have_noise_of_a_step_and_no_finer_digit(step: float) -> None:
     request = ReadingsRequest((Stretch("stated", at, at),), 2.0, "degC", kernel)
     readings_plan = plan_readings(readings, request)
     moved = np.any(readings_plan.mechanism.factor != 0, axis=1)
-    assert np.sqrt(readings_plan.mechanism.beside[moved]) == pytest.approx(max(step, 0.02))
+    assert np.sqrt(readings_plan.mechanism.independent_variances[moved]) == pytest.approx(
+        max(step, 0.02)
+    )
     _, grid = draw_readings(readings_plan, SEED)
     assert not np.any(grid % round(step * 1e6))
     far = ~moved

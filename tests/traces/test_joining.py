@@ -11,7 +11,7 @@ import pytest
 
 from tests.rides import ride
 from trailveil.release.drawing import draw
-from trailveil.release.plan import plan
+from trailveil.release.protect import protect
 from trailveil.release.request import Request
 from trailveil.traces.formats import write
 from trailveil.traces.formats.table import FORMATS
@@ -92,7 +92,7 @@ def test_a_gpx_with_several_segments_stays_so() -> None:
         with_bounds(np.array([1, 60, 90, 118]), np.array([], dtype=int)), laps=no_laps()
     )
     parts = tuple(Chosen(returns=False).stretches(trace))
-    made = plan(trace, Request(parts, floor=10.0, middle=10.0, uncertain=10))
+    made = protect(trace, Request(parts, floor=10.0, middle=10.0, uncertain=10))
     assert made.mechanism.rows.size < len(trace) - 4
     out = written(draw(made, bytes(32))[0], ".gpx")
     assert out.count(b"<trkseg>") == 3

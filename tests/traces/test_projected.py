@@ -16,7 +16,8 @@ from trailveil.checks.attacks.worlds import noises
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.adversaries import Named
 from trailveil.privacy.secrets import Secret
-from trailveil.release.plan import Plan, plan
+from trailveil.release.plan import Plan
+from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
 from trailveil.traces.grid import position_grid
 from trailveil.traces.projected import projected_step
@@ -104,7 +105,7 @@ def planned(step: float) -> Plan:
     trace = on_map(ride(1200, 3.0, seed=3), UTM, step)
     at = int(trace.times[600])
     part = Stretch("stated", at, at)
-    return plan(trace, Request((part,), method=Method.NOISE, who=(Named.PLAIN,)))
+    return protect(trace, Request((part,), method=Method.NOISE, who=(Named.PLAIN,)))
 
 
 def errors(step: float, independent: float) -> FloatArray | None:
@@ -139,6 +140,6 @@ def test_independent_noise_is_as_wide_as_metres_of_a_map(
     """Even an attack that takes whatever it finds for the grid comes to no less than a third."""
     monkeypatch.setattr(grids, "_ON_GRID", 1.0)
     made = planned(step)
-    assert np.max(made.mechanism.beside) == pytest.approx(least**2)
+    assert np.max(made.mechanism.independent_variances) == pytest.approx(least**2)
     found = errors(step, least)
     assert found is None or np.median(found) > made.findings[0].deviation / 3

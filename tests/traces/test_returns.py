@@ -10,9 +10,8 @@ from pyproj import Geod
 from tests.rides import BEGIN, Case, days, degrees_of, gpx, pausing, returning, route, settling
 from trailveil.checks.scan import LeakKind, scan
 from trailveil.errors import Refused
-from trailveil.ledger.protecting import requested
 from trailveil.release.drawing import draw
-from trailveil.release.plan import plan
+from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
 from trailveil.traces.returns import LEAST, MOST, in_space, places_of
 from trailveil.traces.selection import LEAVING, Chosen, Stretch
@@ -223,7 +222,7 @@ def test_where_returns_leave_nothing_the_refusal_says_what_works() -> None:
         asked = replace(chosen, returns=bool("no-returns" in hint))
         request = requested(case.trace, asked, Request((), withhold=86_400.0 * 3))
         with pytest.raises(Refused, match=f"at least two fixes must remain.*{hint}"):
-            plan(case.trace, request)
+            protect(case.trace, request)
 
 
 def test_two_thousand_visits() -> None:
@@ -252,7 +251,7 @@ def released(
 ) -> tuple[np.ndarray, np.ndarray, Trace]:
     """Metres of each released fix from the nearest home, and from where it was; and the release."""
     request = requested(case.trace, chosen, Request((), method=method))
-    made = plan(case.trace, request)
+    made = protect(case.trace, request)
     shown = draw(made, bytes([seed]) * 32)[0]
     true = in_space(case.trace.positions[made.mechanism.rows])
     away = np.linalg.norm(true[:, None] - in_space(case.homes)[None], axis=2).min(axis=1)

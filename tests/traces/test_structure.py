@@ -8,7 +8,7 @@ import pytest
 from tests.rides import ride
 from tests.structured import by_distance, filled_in, held, rounded, smoothed, snapped, steady
 from trailveil.privacy.adversaries import Named
-from trailveil.release.plan import plan
+from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
 from trailveil.report.warnings import warnings
 from trailveil.traces.selection import Stretch
@@ -115,7 +115,7 @@ def test_too_few_fixes_say_nothing() -> None:
 def warned(trace: Trace, method: Method, uncertain: int = 60) -> str:
     at = int(trace.times[len(trace) // 2])
     part = Stretch("stated", at, at)
-    made = plan(trace, Request((part,), method=method, uncertain=uncertain, who=(Named.PLAIN,)))
+    made = protect(trace, Request((part,), method=method, uncertain=uncertain, who=(Named.PLAIN,)))
     return " ".join(warnings(made, None, further=False, private=True))
 
 

@@ -1,37 +1,22 @@
 """Protect the traces of a table in memory: in partitions of Dask, in groups of Spark."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from trailveil.batch.rules import Rules
 from trailveil.errors import InvalidValue, TrailveilError, Unavailable, installing
 from trailveil.files.keys import load_key
 from trailveil.ledger import Ledger
-from trailveil.ledger.accounting import told_by
-from trailveil.ledger.counting import count, countable
-from trailveil.ledger.places import Visited, shared_noise
-from trailveil.ledger.protecting import (
-    ME,
-    cache_of,
-    known_places,
-    planned,
-    recognised,
-    requested,
-    seed_of,
-    whole_of,
-)
-from trailveil.release.drawing import draw
-from trailveil.release.plan import Plan
+from trailveil.ledger.commit import commit, drawn, known_places, seed_of, whole_of
+from trailveil.ledger.identity import ME
+from trailveil.release.design_cache import DesignCache
+from trailveil.release.protect import protect, requested
 from trailveil.threads import one_thread
 from trailveil.traces.cleaning import clean
-from trailveil.traces.formats.grid import whole_degrees
 from trailveil.traces.frames import from_frame
 from trailveil.traces.projection import frame_for
-from trailveil.traces.retiming import retimed
 from trailveil.traces.trace import Trace
 
 if TYPE_CHECKING:
@@ -114,42 +99,29 @@ def _released(
     """The released fixes of one trace, counted where there is a ledger."""
     recording = from_frame(part, tuple(rules.keep))
     reading = (rules.assume_utc, rules.zone, rules.every)
-    found, _ = clean(recording, assume_utc=reading[0], zone=reading[1], every=reading[2])
-    frame_for(found.positions)
+    trace, _ = clean(recording, assume_utc=reading[0], zone=reading[1], every=reading[2])
+    frame_for(trace.positions)
     if rules.retiming.drop:
         raise InvalidValue("a frame must have times, got rules that drop them: leave drop out")
-    there: list[Visited] = []
+    places, cache = [], None
     if ledger is not None:
-        there = known_places(ledger, found, subject=subject, key=key)
-    request = requested(found, rules.chosen, rules.request, there)
-    made = planned(
-        found,
-        request,
-        shared_noise(there, found, request.method),
-        None if ledger is None else cache_of(ledger),
-    )
-    if ledger is not None:
-        _count(made, there, ledger, key, subject, again=again)
-    return _table(*retimed(*draw(made, seed_of(key, whole_of(made, key))), rules.retiming))
+        places = known_places(ledger, trace, subject=subject, key=key)
+        cache = DesignCache.of(ledger.folder, ledger.key)
+    request = requested(trace, rules.chosen, rules.request, places)
+    plan = protect(trace, request, places=places, cache=cache)
+    if ledger is None:
+        return _table(drawn(plan, seed_of(key, whole_of(plan, key)), rules.retiming)[1])
+    retiming = rules.retiming
+    with commit(plan, ledger, again=again, key=key, retiming=retiming, subject=subject) as receipt:
+        return _table(receipt.released)
 
 
-def _count(
-    plan: Plan, there: Sequence[Visited], ledger: Ledger, key: bytes, subject: str, *, again: bool
-) -> None:
-    whole = whole_of(plan, key)
-    prints = recognised(ledger, plan.trace, whole)
-    release = countable(plan, there, told_by(plan, there), subject, None, prints)
-    with ledger.open() as book:
-        count(book, release, ledger.request_id(seed_of(key, whole)), again=again)
-
-
-def _table(trace: Trace, grid: Any) -> Any:
-    degrees = whole_degrees(np.asarray(grid))
+def _table(trace: Trace) -> Any:
     return _pandas().DataFrame(
         {
             "time": _pandas().to_datetime(trace.times, unit="ns", utc=True).as_unit("ns"),
-            "latitude": degrees[:, 0],
-            "longitude": degrees[:, 1],
+            "latitude": trace.positions[:, 0],
+            "longitude": trace.positions[:, 1],
         }
     )
 

@@ -16,8 +16,7 @@ from trailveil.errors import Refused, TrailveilError, UnreadableInput, Unwritabl
 from trailveil.files.output import check_not_state
 from trailveil.files.source import named
 from trailveil.ledger.identity import subject_named
-from trailveil.ledger.protecting import default_output
-from trailveil.traces.formats.table import FORMATS, format_to_write
+from trailveil.traces.formats.table import FORMATS, default_output, format_to_write
 
 _SUFFIXES = {suffix for row in FORMATS for suffix in row.suffixes}
 _WILD = frozenset("*?[")

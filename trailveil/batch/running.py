@@ -34,8 +34,9 @@ from trailveil.files.source import named
 from trailveil.gp.randomness import derive
 from trailveil.ledger import Ledger, Session
 from trailveil.ledger.counting import count
-from trailveil.ledger.places import Place, check_known, load_places
+from trailveil.ledger.places import check_known, load_places
 from trailveil.ledger.recorded import visits_of
+from trailveil.release.places import Place
 from trailveil.version import DESIGN_VERSION
 
 PROTECTED, SAME, REFUSED = "protected", "as before", "refused"
@@ -217,13 +218,19 @@ class _Run:
         with setting.ledger.open(self._known) as book:
             for number, one in wanted.items():
                 subject = self._under_way[number].subject
-                release = one.sent.countable(subject, setting.limit)
                 try:
-                    numbers[number] = count(book, release, one.wanted, again=setting.again)[1]
+                    counted = count(
+                        *(book, one.release, one.wanted),
+                        subject=subject,
+                        again=setting.again,
+                        limit=setting.limit,
+                        nearby=setting.limit is not None,
+                    )
                 except TrailveilError as error:
                     told[number] = self._refused(number, error)
                     continue
-                alike = book.overlapping(subject, "", release.begin, release.end)
+                numbers[number] = counted.number
+                alike = book.overlapping(subject, "", one.release.begin, one.release.end)
                 own = [row.epsilon for row in alike if row.request == one.wanted]
                 epsilons[number] = max(own, default=0.0)
         return numbers, epsilons

@@ -25,21 +25,14 @@ from trailveil.files.output import filled, made_durable
 from trailveil.files.source import named
 from trailveil.gp.randomness import derive
 from trailveil.ledger import Ledger
-from trailveil.ledger.accounting import told_by
-from trailveil.ledger.counting import Sent, sent
-from trailveil.ledger.places import Place, shared_noise, visited
-from trailveil.ledger.protecting import (
-    cache_of,
-    drawn,
-    planned,
-    recognised,
-    requested,
-    seed_of,
-    whole_of,
-)
+from trailveil.ledger.commit import drawn, identified
+from trailveil.ledger.counting import Countable, countable
 from trailveil.ledger.recorded import Visit, near_in_time
 from trailveil.release.cutting import withheld
+from trailveil.release.design_cache import DesignCache
+from trailveil.release.places import Place, visited
 from trailveil.release.plan import Plan
+from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method
 from trailveil.report.parts import prior_in_full
 from trailveil.threads import one_thread
@@ -84,7 +77,7 @@ class Ready:
     source: bytes
     output: bytes
     wanted: bytes
-    sent: Sent
+    release: Countable
     about: dict[str, Any]
 
 
@@ -202,14 +195,12 @@ def _work(task: Task) -> Ready:
         )
     begin, end = int(trace.times[0]), int(trace.times[-1])
     known = near_in_time(task.visits, task.places, begin, end)
-    there = tuple(visited(trace, task.places, key, known))
-    request = requested(trace, rules.chosen, rules.request, there)
-    common = shared_noise(there, trace, request.method)
-    made = planned(trace, request, common, cache_of(task.ledger))
-    whole = whole_of(made, key)
-    seed = seed_of(key, whole)
-    *_, write = drawn(made, seed, rules.retiming)
-    prints = recognised(task.ledger, made.trace, whole)
+    places = visited(trace, task.places, key, known)
+    request = requested(trace, rules.chosen, rules.request, places)
+    cache = DesignCache.of(task.ledger.folder, task.ledger.key)
+    plan = protect(trace, request, places=places, cache=cache)
+    known_by = identified(task.ledger, plan, key)
+    *_, write = drawn(plan, known_by.seed, rules.retiming)
     # Another worker may be at the same trace, where this one was taken for lost.
     aside = task.aside / f"{task.number}-{secrets.token_hex(8)}.part"
     whole_output = io.BytesIO()
@@ -219,11 +210,11 @@ def _work(task: Task) -> Ready:
         task.number,
         aside,
         # Bound to the digest of the places, each guess of which takes long.
-        derive(task.ledger.key, [b"input of a batch", digest, whole[0]]),
+        derive(task.ledger.key, [b"input of a batch", digest, known_by.prints]),
         hashlib.sha256(whole_output.getbuffer()).digest(),
-        task.ledger.request_id(seed),
-        sent(made, there, told_by(made, there), prints),
-        promised(made, len(trace)) | {"stamp": before},
+        known_by.request,
+        countable(plan, known_by.prints).sent,
+        promised(plan, len(trace)) | {"stamp": before},
     )
 
 

@@ -116,24 +116,24 @@ def compare(before: Trace, after: Trace) -> Utility:
 
     Raises InvalidValue where no fix is in both, Refused where one reaches too far for one frame.
     """
-    _, own, other = np.intersect1d(
+    _, recorded, other = np.intersect1d(
         before.times, after.times, assume_unique=True, return_indices=True
     )
-    if not own.size:
+    if not recorded.size:
         raise InvalidValue(
             "a release must have times of its original, got none: give both with the same times"
         )
     frame, lattice = placed(before.positions)
-    moved = np.hypot(*((frame.to_lattice(after.positions[other]) - lattice[own]) / MICRO).T)
-    kept = _stops_kept(before, after)
+    moved = np.hypot(*((frame.to_lattice(after.positions[other]) - lattice[recorded]) / MICRO).T)
+    stops = _stops_kept(before, after)
     return Utility(
         summary(before),
         summary(after),
         rms=float(np.sqrt(np.mean(moved**2))),
         median=float(np.median(moved)),
         largest=float(np.max(moved)),
-        withheld=len(before) - own.size,
-        stops_kept=kept,
+        withheld=len(before) - recorded.size,
+        stops_kept=stops,
     )
 
 
@@ -165,15 +165,15 @@ def density(traces: Iterable[Trace], cell: float = CELL) -> dict[Cell, float]:
 
     Of a time of more than GAP to a neighbour it has half of GAP.
     """
-    found: dict[Cell, float] = {}
+    durations: dict[Cell, float] = {}
     for trace in traces:
         halves = np.minimum(np.diff(trace.seconds), GAP) / 2
         spent = np.append(halves, 0.0) + np.append(0.0, halves) if len(trace) else np.zeros(0)
         places, index = np.unique(cells(trace.positions, cell), axis=0, return_inverse=True)
         times = np.bincount(index.ravel(), weights=spent, minlength=len(places))
         for (row, column), seconds in zip(places.tolist(), times.tolist(), strict=True):
-            found[row, column] = found.get((row, column), 0.0) + seconds
-    return found
+            durations[row, column] = durations.get((row, column), 0.0) + seconds
+    return durations
 
 
 def trip(trace: Trace, cell: float = CELL) -> tuple[Cell, Cell]:
@@ -220,8 +220,8 @@ def compared(before: Mapping[Any, float], after: Mapping[Any, float]) -> Compare
     """
     keys = list(dict.fromkeys([*before, *after]))
     shares = []
-    for one in (before, after):
-        weights = np.array([one.get(key, 0.0) for key in keys])
+    for cells in (before, after):
+        weights = np.array([cells.get(key, 0.0) for key in keys])
         if not weights.sum() > 0:
             raise InvalidValue("a distribution must have a weight above 0, got none")
         shares.append(weights / weights.sum())
@@ -241,8 +241,8 @@ def compared(before: Mapping[Any, float], after: Mapping[Any, float]) -> Compare
 def _steps(trace: Trace, metres: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Seconds and metres of the steps within segments that are no gap."""
     seconds, way = np.diff(trace.seconds), np.hypot(*np.diff(metres, axis=0).T)
-    told = (np.diff(trace.segments) == 0) & (seconds < GAP)
-    return seconds[told], way[told]
+    counted = (np.diff(trace.segments) == 0) & (seconds < GAP)
+    return seconds[counted], way[counted]
 
 
 def _quantiles(values: FloatArray, weights: FloatArray) -> list[float]:
@@ -269,9 +269,9 @@ def _overlap(interval: Interval, other: Interval) -> bool:
 
 def _near(before: Trace, after: Trace, interval: Interval, other: Interval) -> bool:
     frame, lattice = placed(before.positions)
-    there = frame.to_lattice(_within(after, other)) / MICRO
-    own = lattice[_rows(before, interval)] / MICRO
-    away = np.hypot(*(np.median(there, axis=0) - np.median(own, axis=0)))
+    others = frame.to_lattice(_within(after, other)) / MICRO
+    places = lattice[_rows(before, interval)] / MICRO
+    away = np.hypot(*(np.median(others, axis=0) - np.median(places, axis=0)))
     return bool(away <= WITHIN)
 
 

@@ -85,13 +85,13 @@ def _curves(knots: FloatArray, away: FloatArray) -> FloatArray:
     piece = np.clip(np.searchsorted(knots, away, side="right") - 1, 0, knots.size - 2)
     width = knots[piece + 1] - knots[piece]
     z = np.minimum((away - knots[piece]) / width, 1.0)
-    found = np.zeros((away.size, 2 * knots.size))
+    values = np.zeros((away.size, 2 * knots.size))
     rows = np.arange(away.size)
-    found[rows, 2 * piece] = 1 - 3 * z**2 + 2 * z**3
-    found[rows, 2 * piece + 1] = width * (z - 2 * z**2 + z**3)
-    found[rows, 2 * piece + 2] = 3 * z**2 - 2 * z**3
-    found[rows, 2 * piece + 3] = width * (z**3 - z**2)
-    return np.asarray(np.delete(found, [1, 2 * knots.size - 2, 2 * knots.size - 1], axis=1))
+    values[rows, 2 * piece] = 1 - 3 * z**2 + 2 * z**3
+    values[rows, 2 * piece + 1] = width * (z - 2 * z**2 + z**3)
+    values[rows, 2 * piece + 2] = 3 * z**2 - 2 * z**3
+    values[rows, 2 * piece + 3] = width * (z**3 - z**2)
+    return np.asarray(np.delete(values, [1, 2 * knots.size - 2, 2 * knots.size - 1], axis=1))
 
 
 def compared(report: dict[str, Any], original: Trace, released: Recording) -> Iterator[Check]:
@@ -107,8 +107,8 @@ def compared(report: dict[str, Any], original: Trace, released: Recording) -> It
     yield from _amounts(report, original, cut & ~edge, cut | edge)
     yield from _of_recording(report, original, released)
     count = int(released.times.size)
-    found, due = _found(report, original.times, released, cut)
-    rows = np.unique(found[found >= 0])
+    matched, due = _found(report, original.times, released, cut)
+    rows = np.unique(matched[matched >= 0])
     yield Check("each released fix is of a recorded time, once", rows.size == count)
     stated = report["mechanism"]["released_fixes"] - report["times"]["left_out"]
     yield Check(f"the release has the {stated} fixes that the report says", count == stated)
@@ -123,10 +123,10 @@ def compared(report: dict[str, Any], original: Trace, released: Recording) -> It
         yield _counted(f"part {number}", said, original.times, cut, edge)
     if rows.size != count or not count:
         return
-    parts = _parts(report, original.times[found])
+    parts = _parts(report, original.times[matched])
     for number, part in enumerate(parts, 1):
         yield Check(f"part {number}: it has the sides that it is reckoned to have", part.has_sides)
-    yield from _places(report, parts, original, found, released.positions)
+    yield from _places(report, parts, original, matched, released.positions)
 
 
 def beyond_fixes(
@@ -141,14 +141,14 @@ def beyond_fixes(
     original, released: each a name and the content. trace: of the former, cleaned. fixes: what the
     reader finds in the latter. Raises as `compared` does, and UnreadableInput as `scan.files`.
     """
-    keep = [one["field"] for one in report["kept"]]
+    keep = [entry["field"] for entry in report["kept"]]
     cut = np.zeros(len(trace), dtype=np.bool_)
     for part in _parts(report, trace.times):
         cut |= part.silent | (part.away == 0)
     leaks = further(*files(original, released), trace.positions, cut, fixes, keep)
     yield Check("the file holds its fixes, the listed fields and nothing else", not leaks)
-    for one in leaks:
-        yield Check(f"the file holds no {one.kind.value} ({one.count}, at {one.where})", False)
+    for leak in leaks:
+        yield Check(f"the file holds no {leak.kind.value} ({leak.count}, at {leak.where})", False)
 
 
 def _amounts(
@@ -169,7 +169,7 @@ def _amounts(
     total = said["released_fixes"] + said["withheld_fixes"]
     due = [_sizes(report, original.times[~cut]) for cut in (least, most)]
     stated = [said[name] for name in ("rms_m", "largest_rms_m", "largest_99_m")]
-    holds = any(np.allclose(stated, one, rtol=1e-6, atol=1e-9) for one in due)
+    holds = any(np.allclose(stated, amount, rtol=1e-6, atol=1e-9) for amount in due)
     yield Check(
         f"the noise is {said['rms_m']:.4g} m, and {said['largest_rms_m']:.4g} m at most", holds
     )
@@ -241,8 +241,8 @@ def _found(
     new, first = np.unique(retiming.times(times[order]), return_index=True)
     moments = released.times.astype("datetime64[ns]").astype(np.int64)
     at = np.minimum(np.searchsorted(new, moments), new.size - 1)
-    found = np.where(new[at] == moments, order[first[at]], -1)
-    return found, order[first][~cut[order[first]]]
+    indices = np.where(new[at] == moments, order[first[at]], -1)
+    return indices, order[first][~cut[order[first]]]
 
 
 def _places(
@@ -279,16 +279,16 @@ def _parts(report: dict[str, Any], times: NDArray[np.int64]) -> list[_Part]:
     """The protected parts, with where released fixes (m,) are from each."""
     around = report["target"]["uncertain_s"]
     designs = report["designs"] or [None] * len(report["secrets"])
-    found = []
-    for one, design in zip(report["secrets"], designs, strict=True):
-        before = np.maximum((one["begin_ns"] - times) / NANOSECONDS - around, 0.0)
-        after = np.maximum((times - one["end_ns"]) / NANOSECONDS - around, 0.0)
-        cut = None if one["cut_s"] is None else float(one["cut_s"] - around)
-        found.append(_Part(before, after, cut, one["sides"], design))
-    return found
+    parts = []
+    for secret, design in zip(report["secrets"], designs, strict=True):
+        before = np.maximum((secret["begin_ns"] - times) / NANOSECONDS - around, 0.0)
+        after = np.maximum((times - secret["end_ns"]) / NANOSECONDS - around, 0.0)
+        cut = None if secret["cut_s"] is None else float(secret["cut_s"] - around)
+        parts.append(_Part(before, after, cut, secret["sides"], design))
+    return parts
 
 
-def _drawn(factor: FloatArray, moved: FloatArray, beside: float) -> Iterator[Check]:
+def _drawn(factor: FloatArray, moved: FloatArray, width: float) -> Iterator[Check]:
     """Whether displacements (m, 2) are a plausible draw of noise.
 
     factor: (m, r). beside: the deviation of all else that moves a fix, by itself. Along the
@@ -296,9 +296,9 @@ def _drawn(factor: FloatArray, moved: FloatArray, beside: float) -> Iterator[Che
     what is left of each fix is about as large as `beside`.
     """
     axes, sizes, _ = np.linalg.svd(factor, full_matrices=False)
-    large = sizes > _LARGER * beside
+    large = sizes > _LARGER * width
     along = axes.T @ moved
-    squares = along[large] ** 2 / (sizes[large, None] ** 2 + beside**2)
+    squares = along[large] ** 2 / (sizes[large, None] ** 2 + width**2)
     freedom, total = squares.size, float(np.sum(squares))
     chance = 2 * min(gammainc(freedom / 2, total / 2), gammaincc(freedom / 2, total / 2))
     yield Check(
@@ -306,11 +306,11 @@ def _drawn(factor: FloatArray, moved: FloatArray, beside: float) -> Iterator[Che
         f"which {min(chance, 1.0):.2g} of draws are as far from)",
         bool(chance > FALSE_ALARM),
     )
-    rest = np.abs(moved - axes[:, large] @ along[large])
+    residual = np.abs(moved - axes[:, large] @ along[large])
     small = np.sum((axes[:, ~large] * sizes[~large]) ** 2, axis=1)
-    most = np.sqrt(2 * np.log(2 * rest.size / FALSE_ALARM) * (beside**2 + small))
-    what = f"no fix is moved beside the noise (the most is {float(np.max(rest)):.2f} m)"
-    yield Check(what, bool(np.all(rest <= most[:, None])))
+    most = np.sqrt(2 * np.log(2 * residual.size / FALSE_ALARM) * (width**2 + small))
+    what = f"no fix is moved beside the noise (the most is {float(np.max(residual)):.2f} m)"
+    yield Check(what, bool(np.all(residual <= most[:, None])))
 
 
 def _as_large(factor: FloatArray, moved: FloatArray, rounding: float, independent: float) -> Check:

@@ -45,8 +45,8 @@ class LazyGroup(click.Group):
             return None
         keep_one_thread()  # before numpy is loaded
         module, _, name = COMMANDS[cmd_name][0].partition(":")
-        found = getattr(import_module(module), name)
-        return found if isinstance(found, click.Command) else None
+        command = getattr(import_module(module), name)
+        return command if isinstance(command, click.Command) else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""

@@ -25,11 +25,10 @@ from trailveil.cli.waiting import waiting
 from trailveil.errors import Refused
 from trailveil.files.source import named
 from trailveil.ledger import user_ledger
-from trailveil.ledger.places import shared_noise
-from trailveil.ledger.protecting import known_places, requested
-from trailveil.release.common import Common
-from trailveil.release.everywhere import plan_everywhere
-from trailveil.release.plan import Plan, plan, released_rows, with_common
+from trailveil.ledger.commit import known_places
+from trailveil.release.places import Visited, shared_noise
+from trailveil.release.plan import released_rows
+from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
 from trailveil.report.attacks import attacks_record
 from trailveil.traces.formats import read
@@ -45,15 +44,14 @@ NAMES = (ALL, *ATTACKS, HYPOTHESES)
 def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str, Any]:
     """What attacks make of a release, as an object of JSON. Raises Refused, as reading does."""
     names = None if ALL in options["attack"] else [n for n in options["attack"] if n != HYPOTHESES]
-    told = ALL in options["attack"] or HYPOTHESES in options["attack"]
+    hypotheses = ALL in options["attack"] or HYPOTHESES in options["attack"]
     asked = {name: options[name] for name in ("assume_utc", "every", "most")}
     trace, _ = load(original, zone=None if options["assume_utc"] else options["zone"], **asked)
-    wanted = requested_of(options)
-    everywhere = wanted.method is Method.EVERYWHERE
-    there = known_places(user_ledger(), trace)
-    request = wanted if everywhere else requested(trace, selected(options), wanted, there)
-    common = shared_noise(there, trace, request.method)
-    if there and not everywhere and not request.stretches:
+    stated = requested_of(options)
+    everywhere = stated.method is Method.EVERYWHERE
+    visits = known_places(user_ledger(), trace)
+    request = stated if everywhere else requested(trace, selected(options), stated, visits)
+    if visits and not everywhere and not request.stretches:
         raise Refused(
             "an attack must be on parts that have noise of their own, got none but places with "
             "names: attacks on these are over all rides (docs/recurring-places.md); plain audit "
@@ -64,15 +62,16 @@ def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str,
     streets = None
     if options["streets"] is not None:
         streets = streets_near(options["streets"], file.frame, trace.positions)
-    beside: dict[str, Any] = {"tracks": tracks, "streets": streets}
-    made, places = None, None
-    if _may_be_of(request, trace, file, common):
+    evidence: dict[str, Any] = {"tracks": tracks, "streets": streets}
+    plan, places = None, None
+    if _may_be_of(request, trace, file, visits):
         with waiting(f"designing noise for {len(trace)} fixes"):
-            made = _planned(trace, request, common)
-        places = file.as_designed(made.mechanism.rows)
-    if made is None or places is None:
+            # What it shares with other releases is drawn anew like the rest.
+            plan = replace(protect(trace, request, places=visits), common=())
+        places = file.as_designed(plan.mechanism.rows)
+    if plan is None or places is None:
         with waiting("attacking"):
-            outcomes = _alone(trace, request, file, names, beside)
+            outcomes = _alone(trace, request, file, names, evidence)
         click.echo(
             f"{named(released)} releases other fixes than this design would, so what is promised "
             "of it is not known: state the options that protect was given.",
@@ -86,28 +85,20 @@ def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str,
         return attacks_record(outcomes, [], ())
     effort = Effort(recordings=options["draws"])
     with waiting("attacking"):
-        outcomes = list(attacked(made, names, file=places, effort=effort, **beside))
-        audits = list(audited(made, options["draws"])) if told and not everywhere else []
+        outcomes = list(attacked(plan, names, file=places, effort=effort, **evidence))
+        audits = list(audited(plan, options["draws"])) if hypotheses and not everywhere else []
     if not outcomes and not audits:
         raise Refused(
             "an attack must be one that is tried on such a release, got none: with --everywhere "
             "name posterior or kalman (--attack)"
         )
-    return attacks_record(outcomes, audits, file_as_designed(made, places))
+    return attacks_record(outcomes, audits, file_as_designed(plan, places))
 
 
-def _planned(trace: Trace, request: Request, common: Sequence[Common]) -> Plan:
-    """The release as it was designed; what it shares with others is drawn anew like the rest."""
-    if request.method is Method.EVERYWHERE:
-        made = with_common(plan_everywhere(trace, request), common)
-    else:
-        made = plan(trace, request, common)
-    return replace(made, common=())
-
-
-def _may_be_of(request: Request, trace: Trace, file: Aligned, common: Sequence[Common]) -> bool:
+def _may_be_of(request: Request, trace: Trace, file: Aligned, visits: Sequence[Visited]) -> bool:
     """Whether a file may be of a design, by which fixes it has: known before it is designed."""
     try:
+        common = shared_noise(visits, trace, request.method)
         released = released_rows(trace, request, common)
     except Refused:
         return False
@@ -119,13 +110,13 @@ def _alone(
     request: Request,
     file: Aligned,
     names: list[str] | None,
-    beside: dict[str, Any],
+    evidence: dict[str, Any],
 ) -> list[AttackOutcome]:
     fixes = file.frame.to_lattice(trace.positions) / MICRO
     view = Evidence(trace.seconds[file.rows], file.places[None])
     spans = [stretch.seconds(trace) for stretch in request.stretches]
     recorded = (trace.seconds, fixes)
-    return list(attacked_alone(view, recorded, spans, request.kernel, names, **beside))
+    return list(attacked_alone(view, recorded, spans, request.kernel, names, **evidence))
 
 
 def check_names(names: Sequence[str], *, mapped: bool) -> None:
@@ -142,23 +133,23 @@ def check_names(names: Sequence[str], *, mapped: bool) -> None:
             raise click.UsageError(f"--attack must be one of {', '.join(NAMES)}, got {name!r}")
 
 
-def refusal(found: dict[str, Any], released: Path) -> Refused | None:
+def refusal(tried: dict[str, Any], released: Path) -> Refused | None:
     """What is said, loudly, where a promise was beaten; None where none was."""
-    if not all(one["as_designed"] for one in found["noise"]):
+    if not all(noise["as_designed"] for noise in tried["noise"]):
         return Refused(
             f"the noise of a released file must be that of its design, got other noise: "
             f"{named(released)}; nothing is promised of it: do not publish it, or state the "
             "options that protect was given"
         )
-    if not found["beaten"]:
+    if not tried["beaten"]:
         return None
     wrong = (Verdict.BEATEN, Verdict.CLOSER)
-    by = {one["attack"] for one in found["attacks"] if one["verdict"] in wrong}
+    by = {attack["attack"] for attack in tried["attacks"] if attack["verdict"] in wrong}
     advice = "ask for more (--radius), or for a prior of how this person moves (--prior; see "
     advice += "docs/realism.md)"
     if by == {MAP}:
         advice = "a map undoes noise: release nothing around it (--mechanism cut)"
     return Refused(
-        f"no attack must come nearer than was promised, got {found['beaten']} that did: "
+        f"no attack must come nearer than was promised, got {tried['beaten']} that did: "
         f"{named(released)}; do not publish it: {advice}"
     )

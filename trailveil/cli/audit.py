@@ -136,7 +136,7 @@ def audit(**options: Any) -> None:
 
         check_names(options["attack"], mapped=options["streets"] is not None)
     with waiting("comparing two files"):
-        found = scan(
+        scanned = scan(
             (str(original), load(original, size_of(options["most"]))),
             (str(released), load(released, size_of(options["most"]))),
             None if options["everywhere"] else chosen,
@@ -146,7 +146,7 @@ def audit(**options: Any) -> None:
             every=options["every"],
             most=options["most"],
         )
-    record = audit_record(found, show=options["show"])
+    record = audit_record(scanned, show=options["show"])
     words = audit_text(record)
     if options["utility"]:
         more = utility_of(original, released, options)
@@ -159,9 +159,9 @@ def audit(**options: Any) -> None:
         beaten = refusal(tried, released)
         record, words = record | tried, f"{words}\n{attacks_text(tried)}"
     click.echo(json.dumps(record) if options["as_json"] else words)
-    if not found.clean:
+    if not scanned.clean:
         raise Refused(
-            f"a released file must hold nothing else of its original, got {len(found.leaks)} "
+            f"a released file must hold nothing else of its original, got {len(scanned.leaks)} "
             f"kinds of leaks: {named(released)}; do not publish it, and look where each comes from"
         )
     if beaten:

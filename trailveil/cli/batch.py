@@ -111,7 +111,7 @@ def batch(**options: Any) -> None:
     if manifest is not None:
         check_listing(manifest, outdir, sources, overwrite=overwrite)
     rules, ledger = _rules(options), user_ledger()
-    found = find(sources, outdir, _wanted(options))
+    inputs = find(sources, outdir, _wanted(options))
     setting = Setting(
         outdir,
         _key(options["key"], ledger),
@@ -120,17 +120,17 @@ def batch(**options: Any) -> None:
         overwrite=overwrite,
         limit=options["limit"],
     )
-    rules_of = _rules_of(options, rules, found)
-    with _engine(options, len(found.items)) as engine:
-        told = _told(run(found.items, rules_of, setting, engine), found)
-    for one in told:
-        if one.status == REFUSED:
-            click.echo(f"{named(one.name)}: {one.line}", err=True)
+    rules_of = _rules_of(options, rules, inputs)
+    with _engine(options, len(inputs.items)) as engine:
+        outcomes = _told(run(inputs.items, rules_of, setting, engine), inputs)
+    for outcome in outcomes:
+        if outcome.status == REFUSED:
+            click.echo(f"{named(outcome.name)}: {outcome.line}", err=True)
     if manifest is not None:
         with opened(folder_of(ledger.folder, outdir), outdir) as rows:
             more = (rules_of, rows, outdir)
-            write_listing(manifest, found, told, *more, overwrite=overwrite)
-    summary = summed(found, told) | {"places": _overspent(ledger, found)}
+            write_listing(manifest, inputs, outcomes, *more, overwrite=overwrite)
+    summary = summed(inputs, outcomes) | {"places": _overspent(ledger, inputs)}
     click.echo(json.dumps(summary) if options["as_json"] else _text(summary, outdir))
     if summary["refused"] and not options["allow_refusals"]:
         click.get_current_context().exit(1)
@@ -144,9 +144,9 @@ def _overspent(ledger: Ledger, inputs: Inputs) -> list[str]:
     with ledger.open() as book:
         subjects = dict.fromkeys(item.subject for item in inputs.items)
         every = {subject: places_told(book, places, subject) for subject in subjects}
-    lines = {one: past_what_was_stated(told) for one, told in every.items()}
+    lines = {subject: past_what_was_stated(accounts) for subject, accounts in every.items()}
     alone = len(subjects) == 1
-    return [line if alone else f"{one}: {line}" for one in lines for line in lines[one]]
+    return [line if alone else f"{subject}: {line}" for subject in lines for line in lines[subject]]
 
 
 def _rules(options: dict[str, Any]) -> Rules:
@@ -169,10 +169,10 @@ def _rules_of(options: dict[str, Any], rules: Rules, inputs: Inputs) -> Callable
         return lambda _: rules
     if options["everywhere"]:
         raise click.UsageError("--rules must come without --everywhere: state one of them")
-    own = {name: one.over(rules) for name, one in read_rules(path).items()}
-    there = [*(item.name for item in inputs.items), *(name for name, _ in inputs.failed)]
-    check_rules(own, there, named(path))
-    return lambda item: own.get(item.name, rules)
+    by_trace = {name: row.over(rules) for name, row in read_rules(path).items()}
+    names = [*(item.name for item in inputs.items), *(name for name, _ in inputs.failed)]
+    check_rules(by_trace, names, named(path))
+    return lambda item: by_trace.get(item.name, rules)
 
 
 def _wanted(options: dict[str, Any]) -> InputRules:
@@ -237,34 +237,38 @@ def _cores() -> int:
 
 def _told(running: Iterator[TripOutcome], inputs: Inputs) -> list[TripOutcome]:
     """What became of all."""
-    told = [TripOutcome(name, Path(), REFUSED, {}, *why_of(error)) for name, error in inputs.failed]
-    for one in watched(running, len(inputs.items), "protecting"):
-        told.append(one)
-    return told
+    outcomes = [
+        TripOutcome(name, Path(), REFUSED, {}, *why_of(error)) for name, error in inputs.failed
+    ]
+    for outcome in watched(running, len(inputs.items), "protecting"):
+        outcomes.append(outcome)
+    return outcomes
 
 
-def summed(inputs: Inputs, told: Sequence[TripOutcome]) -> dict[str, Any]:
+def summed(inputs: Inputs, outcomes: Sequence[TripOutcome]) -> dict[str, Any]:
     """The summary of a run, JSON-able."""
-    states = Counter(one.status for one in told)
-    good = [one for one in told if one.status != REFUSED]
+    states = Counter(outcome.status for outcome in outcomes)
+    good = [outcome for outcome in outcomes if outcome.status != REFUSED]
     return {
         "traces": len(inputs.items) + len(inputs.failed),
         "protected": states[PROTECTED],
         "as_before": states[SAME],
         "refused": states[REFUSED],
-        "refused_by": dict(Counter(one.kind for one in told if one.status == REFUSED)),
+        "refused_by": dict(
+            Counter(outcome.kind for outcome in outcomes if outcome.status == REFUSED)
+        ),
         "other_files": inputs.others,
-        "fixes": sum(one.about["fixes"] for one in good),
+        "fixes": sum(outcome.about["fixes"] for outcome in good),
         "withheld_min": {
-            "total": sum(one.about["withheld_min"] for one in good),
-            **(_quantiles([one.about["withheld_min"] for one in good]) or {}),
+            "total": sum(outcome.about["withheld_min"] for outcome in good),
+            **(_quantiles([outcome.about["withheld_min"] for outcome in good]) or {}),
         },
-        "rms_m": _quantiles([one.about["rms_m"] for one in good]),
-        "epsilon": _quantiles([one.about["epsilon"] for one in good]),
+        "rms_m": _quantiles([outcome.about["rms_m"] for outcome in good]),
+        "epsilon": _quantiles([outcome.about["epsilon"] for outcome in good]),
         "refusals": [
-            {"name": one.name, "kind": one.kind, "line": one.line}
-            for one in told
-            if one.status == REFUSED
+            {"name": outcome.name, "kind": outcome.kind, "line": outcome.line}
+            for outcome in outcomes
+            if outcome.status == REFUSED
         ],
     }
 
@@ -273,8 +277,8 @@ def _quantiles(values: Sequence[float]) -> dict[str, float] | None:
     if not values:
         return None
     shares = {"least": 0.0, "half": 0.5, "nine_of_ten": 0.9, "most": 1.0}
-    found = np.quantile(values, list(shares.values()))
-    return dict(zip(shares, found.tolist(), strict=True))
+    quantiles = np.quantile(values, list(shares.values()))
+    return dict(zip(shares, quantiles.tolist(), strict=True))
 
 
 def _text(summary: dict[str, Any], outdir: Path) -> str:
@@ -296,11 +300,12 @@ def _text(summary: dict[str, Any], outdir: Path) -> str:
         ("epsilon", "epsilon of the worst part", ""),
     ):
         if summary[name] is not None and summary[name]["most"] > 0:
-            one = summary[name]
+            quantiles = summary[name]
             lines.append(
-                f"  {what}: {said(one['least'], 3)} to {said(one['most'], 3)}{unit}, half of them "
+                f"  {what}: {said(quantiles['least'], 3)} to {said(quantiles['most'], 3)}{unit}, "
+                "half of them "
                 "up to "
-                f"{said(one['half'], 3)}{unit}, nine of ten up to "
-                f"{said(one['nine_of_ten'], 3)}{unit}"
+                f"{said(quantiles['half'], 3)}{unit}, nine of ten up to "
+                f"{said(quantiles['nine_of_ten'], 3)}{unit}"
             )
     return "\n".join([*lines, *(f"  ! {line}" for line in summary["places"])])

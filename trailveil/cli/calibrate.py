@@ -31,14 +31,14 @@ def _gaps(context: click.Context, option: click.Parameter, text: str | None) -> 
     if text is None:
         return ()
     try:
-        found = tuple(dict.fromkeys(float(part) for part in text.split(",")))
+        gaps = tuple(dict.fromkeys(float(part) for part in text.split(",")))
     except ValueError:
-        found = (-1.0,)
-    if not all(0 <= gap <= 86_400 for gap in found):
+        gaps = (-1.0,)
+    if not all(0 <= gap <= 86_400 for gap in gaps):
         raise click.BadParameter(
             f"must be seconds from 0 to 86400 with commas between, got {text!r}", context, option
         )
-    return tuple(sorted(found))
+    return tuple(sorted(gaps))
 
 
 @click.command(epilog=EXAMPLE)
@@ -106,10 +106,10 @@ def calibrate(
     if plot is not None:
         _check_plot(plot, files, overwrite=overwrite)
     specs = [prior_named(name) for name in dict.fromkeys(priors or BUILT_IN)]
-    found = _recorded(files, labels, skip=skip_unreadable)
+    recordings = _recorded(files, labels, skip=skip_unreadable)
     fitted = [name for name in dict.fromkeys(kernels or KERNELS) if name != NONE]
     result = calibrated(
-        found,
+        recordings,
         specs,
         fitted,
         gaps=gaps or GAPS,
@@ -120,9 +120,9 @@ def calibrate(
         picture = _picture(result, plot)
         write_atomically(plot, lambda stream: stream.write(picture), overwrite=overwrite)
     if as_json:
-        click.echo(json.dumps(_as_object(result, found, plot)))
+        click.echo(json.dumps(_as_object(result, recordings, plot)))
     else:
-        click.echo("\n".join(_as_text(result, found, plot)))
+        click.echo("\n".join(_as_text(result, recordings, plot)))
 
 
 def _check_plot(plot: Path, files: Sequence[Path], *, overwrite: bool) -> None:
@@ -141,15 +141,15 @@ def _recorded(files: Sequence[Path], labels: str | None, *, skip: bool) -> "Reco
         if len(files) != 1:
             raise click.UsageError(f"Give one folder with --labels, not {len(files)}.")
         return recorded_as(files[0], labels)
-    found = recorded(files, watched)
-    lines = found.unreadable
-    if lines and (not skip or not found.traces):
+    recordings = recorded(files, watched)
+    lines = recordings.unreadable
+    if lines and (not skip or not recordings.traces):
         for line in lines[:-1]:
             click.secho(f"trailveil: {line}", fg="red", err=True)
         raise UnreadableInput(lines[-1])
     for line in lines:
         click.echo(f"trailveil: left out: {line}", err=True)
-    return found
+    return recordings
 
 
 def _picture(result: "Calibration", plot: Path) -> bytes:

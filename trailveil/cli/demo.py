@@ -12,9 +12,9 @@ from trailveil.errors import UnwritableOutput
 from trailveil.files.output import check_not_state, write_atomically
 from trailveil.files.source import named
 from trailveil.ledger import open_ledger
-from trailveil.ledger.protecting import publish, requested
-from trailveil.release.plan import plan
+from trailveil.ledger.commit import publish
 from trailveil.release.prices import other_prices
+from trailveil.release.protect import protect, requested
 from trailveil.release.request import Request
 from trailveil.report import brief, record
 from trailveil.studies.datasets.day import day_plan, simulated_day
@@ -50,20 +50,20 @@ def demo(output: Path | None, *, as_json: bool) -> None:
     trace, cleaning = load(source)
     request = requested(trace, Chosen((), stays, ZoneInfo("UTC"), ends=False), Request(()))
     with waiting(f"designing noise for {len(trace)} fixes"):
-        made = plan(trace, request)
+        plan = protect(trace, request)
     with tempfile.TemporaryDirectory(prefix="trailveil-") as state:
-        publish(made, open_ledger(Path(state)), released, overwrite=True)
-    utc, instead = ZoneInfo("UTC"), other_prices(made)
-    found = record(made, cleaning, output=named(released), zone=utc, instead=instead)
+        publish(plan, open_ledger(Path(state)), released, overwrite=True)
+    utc, instead = ZoneInfo("UTC"), other_prices(plan)
+    report = record(plan, cleaning, output=named(released), zone=utc, instead=instead)
     if as_json:
-        click.echo(json.dumps(found))
+        click.echo(json.dumps(report))
         return
     options = " ".join(["--no-ends", *(f"--between {begin} {end}" for begin, end in stays)])
     click.echo(
         f"A made-up day: {named(source)}\n{DAY}.\n$ trailveil protect day.gpx {options} --tz UTC\n"
     )
     audit = f"trailveil audit {named(source)} {named(released)} {options} --tz UTC"
-    click.echo(brief(found, audit))
+    click.echo(brief(report, audit))
 
 
 def _folder(output: Path | None) -> Path:

@@ -167,7 +167,7 @@ def design(**options: Any) -> None:
     started = time.perf_counter()
     mechanism, certificate = design_mechanism(
         prior,
-        None if asked is None else [one.secret for one in asked],
+        None if asked is None else [part.secret for part in asked],
         budget=None if options["budget"] is None else options["budget"] * prior.times.size,
         bounds=None if options["budget"] is not None else _bounds(options, asked),
         mechanism=options["mechanism"],
@@ -176,10 +176,10 @@ def design(**options: Any) -> None:
         weights=numbers_in(options["weights"], "--weights"),
     )
     seconds = time.perf_counter() - started
-    found = _described(options, prior, asked, mechanism, certificate, seconds)
+    described = _described(options, prior, asked, mechanism, certificate, seconds)
     if options["certify"]:
-        _certify(options, found, prior, asked, mechanism, certificate)
-    click.echo(json.dumps(found) if options["as_json"] else _text(found))
+        _certify(options, described, prior, asked, mechanism, certificate)
+    click.echo(json.dumps(described) if options["as_json"] else _text(described))
 
 
 def _not_both(options: dict[str, Any]) -> None:
@@ -189,7 +189,7 @@ def _not_both(options: dict[str, Any]) -> None:
 
 def _one_target(options: dict[str, Any], asked: list[Asked] | None) -> None:
     """Either a budget, or an epsilon for each secret."""
-    some = options["epsilon"] is not None or any(one.epsilon is not None for one in asked or [])
+    some = options["epsilon"] is not None or any(part.epsilon is not None for part in asked or [])
     if options["budget"] is not None and some:
         raise click.UsageError("give either --budget or --epsilon (or @RADIUS/EPSILON), not both")
     if options["budget"] is None and options["epsilon"] is None and not _all_own(asked):
@@ -213,17 +213,17 @@ def _times(options: dict[str, Any]) -> FloatArray:
         raise click.UsageError("give either --points or --times")
     if options["times"] is None:
         return np.arange(options["points"], dtype=np.float64)
-    found = numbers_in(options["times"], "--times")
-    return np.empty(0) if found is None else found
+    times = numbers_in(options["times"], "--times")
+    return np.empty(0) if times is None else times
 
 
 def _asked(options: dict[str, Any], prior: Prior) -> list[Asked]:
-    found = [_compound(text, prior) for text in options["secrets"]]
-    found += [_pair(text, prior, "mean") for text in options["means"]]
-    found += [_pair(text, prior, "difference") for text in options["differences"]]
-    if not found:
+    parts = [_compound(text, prior) for text in options["secrets"]]
+    parts += [_pair(text, prior, "mean") for text in options["means"]]
+    parts += [_pair(text, prior, "difference") for text in options["differences"]]
+    if not parts:
         raise click.UsageError("give a --secret, a --mean, a --difference or --everywhere")
-    return found
+    return parts
 
 
 def _compound(text: str, prior: Prior) -> Asked:
@@ -255,10 +255,10 @@ def _pair(text: str, prior: Prior, kind: str) -> Asked:
 
 def _own(text: str) -> tuple[str, float | None, float | None]:
     """The secret, its own radius and its own epsilon, of SECRET[@RADIUS/EPSILON]."""
-    body, at, own = text.partition("@")
+    body, at, bound = text.partition("@")
     if not at:
         return body, None, None
-    radius, slash, epsilon = own.partition("/")
+    radius, slash, epsilon = bound.partition("/")
     try:
         numbers = float(radius), float(epsilon)
     except ValueError as error:
@@ -284,11 +284,11 @@ def _indices(words: list[str], text: str, prior: Prior) -> tuple[int, ...]:
 
 
 def _all_own(asked: list[Asked] | None) -> bool:
-    return asked is not None and all(one.epsilon is not None for one in asked)
+    return asked is not None and all(part.epsilon is not None for part in asked)
 
 
 def _bounds(options: dict[str, Any], asked: list[Asked] | None) -> list[float]:
-    pairs = [(one.epsilon, one.radius) for one in asked] if asked else [(None, None)]
+    pairs = [(part.epsilon, part.radius) for part in asked] if asked else [(None, None)]
     return [
         loss_bound_for(epsilon or options["epsilon"], radius or options["radius"], options["order"])
         for epsilon, radius in pairs
@@ -305,10 +305,10 @@ def _described(
 ) -> dict[str, Any]:
     """What the contract of the command line prints, as one object."""
     everywhere = [((index,), None) for index in range(prior.times.size)]
-    named = [(one.indices, one.radius) for one in asked] if asked else everywhere
+    named = [(part.indices, part.radius) for part in asked] if asked else everywhere
     secrets = []
-    for outcome, (indices, own) in zip(certificate.outcomes, named, strict=True):
-        radius = own or options["radius"]
+    for outcome, (indices, own_radius) in zip(certificate.outcomes, named, strict=True):
+        radius = own_radius or options["radius"]
         tight = Guarantee(radius * float(np.sqrt(outcome.effective)), options["order"])
         paper = options["order"] / 2 * paper_bound([outcome.loss.matrix], radius)
         secrets.append(
@@ -337,15 +337,15 @@ def _described(
 
 def _certify(
     options: dict[str, Any],
-    found: dict[str, Any],
+    described: dict[str, Any],
     prior: Prior,
     asked: Sequence[Asked] | None,
     mechanism: Mechanism,
     certificate: Certificate,
 ) -> None:
     """Add what is certified of each secret, and of all."""
-    mus, radius = [one["mu"] for one in found["secrets"]], options["radius"]
-    radii = [one.radius or radius for one in asked] if asked else [radius] * len(mus)
+    mus, radius = [secret["mu"] for secret in described["secrets"]], options["radius"]
+    radii = [part.radius or radius for part in asked] if asked else [radius] * len(mus)
     whole = certify(
         prior,
         [outcome.secret for outcome in certificate.outcomes],
@@ -355,22 +355,25 @@ def _certify(
         radii,
         together=options["everywhere"],
     )
-    for secret, one in zip(found["secrets"], whole, strict=True):
-        secret["epsilon_certified"] = one.epsilon
-    found["certificate"] = certified(whole)
+    for secret, certificate_of_part in zip(described["secrets"], whole, strict=True):
+        secret["epsilon_certified"] = certificate_of_part.epsilon
+    described["certificate"] = certified(whole)
 
 
-def _text(found: dict[str, Any]) -> str:
+def _text(described: dict[str, Any]) -> str:
     lines = [
-        f"{found['mechanism']} mechanism for {found['points']} points, "
-        f"designed in {found['seconds']:.3g} s",
-        f"  noise: rms {found['rms']:.6g}, largest standard deviation {found['max_std']:.6g}, "
-        f"trace {found['noise_trace']:.6g}",
+        f"{described['mechanism']} mechanism for {described['points']} points, "
+        f"designed in {described['seconds']:.3g} s",
+        f"  noise: rms {described['rms']:.6g}, largest standard deviation "
+        f"{described['max_std']:.6g}, "
+        f"trace {described['noise_trace']:.6g}",
     ]
-    if found["gap"] is not None:
-        proved = "" if found["gap"] <= LARGEST_GAP else "not proved optimal: "
-        lines.append(f"  {proved}within {found['gap']:.1e} (relative) of what any mechanism can do")
-    shown = found["secrets"][:10]
+    if described["gap"] is not None:
+        proved = "" if described["gap"] <= LARGEST_GAP else "not proved optimal: "
+        lines.append(
+            f"  {proved}within {described['gap']:.1e} (relative) of what any mechanism can do"
+        )
+    shown = described["secrets"][:10]
     for secret in shown:
         indices = ",".join(map(str, secret["indices"][:6]))
         lines.append(
@@ -379,11 +382,13 @@ def _text(found: dict[str, Any]) -> str:
             f"2-sigma interval {secret['interval']:.6g}"
         )
         lines += [f"    left to who {who}: {std:.6g}" for who, std in secret["left"].items()]
-    if len(found["secrets"]) > len(shown):
-        lines.append(f"  and {len(found['secrets']) - len(shown)} more secrets (--json lists all)")
-    if "certificate" in found:
-        lines.append(f"  {sentence(found['certificate'])}")
-    if found["beyond_double_precision"]:
+    if len(described["secrets"]) > len(shown):
+        lines.append(
+            f"  and {len(described['secrets']) - len(shown)} more secrets (--json lists all)"
+        )
+    if "certificate" in described:
+        lines.append(f"  {sentence(described['certificate'])}")
+    if described["beyond_double_precision"]:
         lines.append(
             "  note: this prior has no measurement noise; rounding the noise to double precision "
             "would undo it (--noise-std or --floor states some)"

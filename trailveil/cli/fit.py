@@ -109,8 +109,8 @@ def fit(
     if recipe:
         if output or labels:
             raise click.UsageError("--recipe prints length scales: leave out -o and --labels.")
-        found = _recipe(recipe, _one(files), projection, columns, starts)
-        click.echo(json.dumps(found) if as_json else "\n".join(_scales_text(found)))
+        described = _recipe(recipe, _one(files), projection, columns, starts)
+        click.echo(json.dumps(described) if as_json else "\n".join(_scales_text(described)))
         return
     if output is None:
         raise click.UsageError("Say where to write the prior: -o prior.json.")
@@ -165,10 +165,10 @@ def _readings(files: Sequence[Path], column: str | None, unit: str | None) -> li
     """Readings of tables, of one unit. Only lengths of time matter here, so any zone will do."""
     from trailveil.traces.loading import load_readings
 
-    found = [load_readings(file, column=column, unit=unit, assume_utc=True)[0] for file in files]
-    if len({one.unit for one in found}) > 1:
+    readings = [load_readings(file, column=column, unit=unit, assume_utc=True)[0] for file in files]
+    if len({series.unit for series in readings}) > 1:
         raise InvalidValue("readings must be in one unit for a fit, got several: state --unit")
-    return found
+    return readings
 
 
 def _windows(
@@ -195,10 +195,10 @@ def _windows(
         return stretches(traces, window or WINDOW, fastest), METRES
     if labels:
         raise click.UsageError("--labels must be for traces of places, got it with readings")
-    found = _readings(files, column, unit)
-    step = float(np.median(np.concatenate([np.diff(one.seconds) for one in found])))
-    windows = reading_stretches(found, window or MOST_FIXES * step)
-    return windows, scale_of(windows, found[0].unit)
+    readings = _readings(files, column, unit)
+    step = float(np.median(np.concatenate([np.diff(series.seconds) for series in readings])))
+    windows = reading_stretches(readings, window or MOST_FIXES * step)
+    return windows, scale_of(windows, readings[0].unit)
 
 
 def _fitted(
@@ -264,10 +264,10 @@ def _recipe(recipe: str, place: Path, projection: Any, columns: Any, starts: int
         return {"recipe": recipe, "columns": columns, "scales": {"temperature": _scales(scales)}}
     from trailveil.studies.datasets.geolife_recipe import geolife_scales
 
-    found = geolife_scales(place, projection=projection, starts=starts, watch=watched)
+    both = geolife_scales(place, projection=projection, starts=starts, watch=watched)
     names = ("east", "north") if projection == "metres" else ("x", "y")
-    scales_by_name = dict(zip(names, (_scales(found.first), _scales(found.second)), strict=True))
-    counts = dict(found.counts)
+    scales_by_name = dict(zip(names, (_scales(both.first), _scales(both.second)), strict=True))
+    counts = dict(both.counts)
     return {"recipe": recipe, "projection": projection, "counts": counts, "scales": scales_by_name}
 
 
@@ -284,11 +284,11 @@ def _scales(scales: "EffectiveScales") -> dict[str, Any]:
     }
 
 
-def _scales_text(found: Mapping[str, Any]) -> list[str]:
+def _scales_text(described: Mapping[str, Any]) -> list[str]:
     lines = []
-    if counts := found.get("counts"):
+    if counts := described.get("counts"):
         lines.append("Files: " + ", ".join(f"{k} {v}" for k, v in counts.items()) + ".")
-    for name, scales in found["scales"].items():
+    for name, scales in described["scales"].items():
         low, middle, high = scales["quartiles"]
         lines.append(
             f"Effective length scale, {name}: {len(scales['values'])} fits, quartiles {low:.3f}, "

@@ -39,21 +39,25 @@ def show(subject: str | None, *, as_json: bool) -> None:
     """
     ledger = user_ledger()
     with ledger.open() as book:
-        found = [_entry(book, one) for one in book.standing(subject)]
+        releases = [_entry(book, row) for row in book.standing(subject)]
         places = [load_place for load_place in load_places(ledger) if not load_place.gone]
-        told = [
-            {"subject": whose, **told_of(one)}
-            for whose in dict.fromkeys(one["subject"] for one in found)
-            for one in places_told(book, places, whose)
+        places_in_total = [
+            {"subject": whose, **told_of(account)}
+            for whose in dict.fromkeys(release["subject"] for release in releases)
+            for account in places_told(book, places, whose)
         ]
     if as_json:
-        click.echo(json.dumps({"releases": found, "places": told, "cannot_know": CANNOT_KNOW}))
+        click.echo(
+            json.dumps(
+                {"releases": releases, "places": places_in_total, "cannot_know": CANNOT_KNOW}
+            )
+        )
         return
-    for one in found:
-        click.echo(_line(one))
-    for one in told:
-        click.echo(f"       {named(one['subject'])}: {place_words(one)}")
-    click.echo(f"{len(found)} release{'s' * (len(found) != 1)}. {CANNOT_KNOW}")
+    for entry in releases:
+        click.echo(_line(entry))
+    for entry in places_in_total:
+        click.echo(f"       {named(entry['subject'])}: {place_words(entry)}")
+    click.echo(f"{len(releases)} release{'s' * (len(releases) != 1)}. {CANNOT_KNOW}")
 
 
 @ledger.command(epilog="Example: trailveil ledger export mine.jsonl")
@@ -66,11 +70,12 @@ def export(output: Path, *, overwrite: bool) -> None:
     """
     check_output(output, overwrite=overwrite)
     with user_ledger().open() as book:
-        found = [_entry(book, one) for one in book.standing()]
-    data = "".join(f"{json.dumps(one)}\n" for one in found).encode()
+        releases = [_entry(book, row) for row in book.standing()]
+    data = "".join(f"{json.dumps(release)}\n" for release in releases).encode()
     write_atomically(output, lambda out: out.write(data), overwrite=overwrite, private=True)
     click.echo(
-        f"Wrote {len(found)} release{'s' * (len(found) != 1)} to {named(output)}. It says when you "
+        f"Wrote {len(releases)} release{'s' * (len(releases) != 1)} to {named(output)}. It says "
+        "when you "
         "recorded what: keep it to yourself."
     )
 
@@ -86,7 +91,7 @@ def _entry(book: Book, ledger_row: LedgerRow) -> dict[str, Any]:
     body = book.body(ledger_row.number)
     return {
         "number": ledger_row.number,
-        "made_utc": _in_utc(ledger_row.made),
+        "made_utc": _in_utc(ledger_row.recorded),
         "subject": ledger_row.subject,
         "series": ledger_row.series or None,
         "begin_utc": _in_utc(ledger_row.begin),
@@ -99,14 +104,16 @@ def _entry(book: Book, ledger_row: LedgerRow) -> dict[str, Any]:
     }
 
 
-def _line(one: dict[str, Any]) -> str:
-    what = ", ".join(dict.fromkeys([*one["parts"], *one["places"]])) or one["mechanism"]
-    of = "" if one["series"] is None else f" ({named(one['series'])})"
-    total = "" if one["total"] is None else f", {_epsilon(one['total'])} in total then"
-    whose = f"{named(one['subject'])}{of}"
+def _line(release: dict[str, Any]) -> str:
+    what = ", ".join(dict.fromkeys([*release["parts"], *release["places"]])) or release["mechanism"]
+    of = "" if release["series"] is None else f" ({named(release['series'])})"
+    total = "" if release["total"] is None else f", {_epsilon(release['total'])} in total then"
+    whose = f"{named(release['subject'])}{of}"
+    begin, end = release["begin_utc"], release["end_utc"]
+    end = end[11:] if end[:11] == begin[:11] else end
     return (
-        f"{one['number']:>5}  {one['made_utc'][:16]}  {whose}: {one['begin_utc']} to "
-        f"{one['end_utc'][11:]}, {what}: {_epsilon(one['epsilon'])}{total}"
+        f"{release['number']:>5}  {release['made_utc'][:16]}  {whose}: {begin} to "
+        f"{end}, {what}: {_epsilon(release['epsilon'])}{total}"
     )
 
 

@@ -10,10 +10,10 @@ from trailveil.cli.parameters import POSITIVE, person, zone_named
 from trailveil.errors import Unavailable, installing
 from trailveil.files.keys import load_key
 from trailveil.ledger import user_ledger
-from trailveil.ledger.protecting import ME, default_output
-from trailveil.ledger.releasing import check_target
+from trailveil.ledger.identity import ME
 from trailveil.page.basemap import basemap
 from trailveil.page.opened import Opened, opened
+from trailveil.traces.formats.table import check_writable, default_output
 
 EXAMPLE = """Examples:
 
@@ -100,18 +100,18 @@ def open_page(source: Path | None, **options: Any) -> None:
     tiles = None if options["template"] is None else basemap(options["template"])
     output: Path | None = options["output"]
     if source is None:
-        found = None
+        recording = None
     else:
-        found = _opened(source, output or default_output(source), options)
+        recording = _opened(source, output or default_output(source), options)
         # That it exists is no reason not to look: the page asks before it is replaced.
-        check_target(found.output, *found.read, overwrite=True)
+        check_writable(recording.output, *recording.read, overwrite=True)
     if tiles is not None:
-        click.echo(f"--basemap: {tiles.told}")
+        click.echo(f"--basemap: {tiles.notice}")
 
     def choose(name: str, content: bytes) -> Opened:
         file = Path(name)
         target = output or default_output(file, content)
-        check_target(target, overwrite=True)
+        check_writable(target, overwrite=True)
         return _opened(file, target, options, content)
 
     def ready(address: str) -> None:
@@ -120,7 +120,7 @@ def open_page(source: Path | None, **options: Any) -> None:
             webbrowser.open(address)
 
     try:
-        serve(found, ready, choose=choose, port=options["port"] or 0, basemap=tiles)
+        serve(recording, ready, choose=choose, port=options["port"] or 0, basemap=tiles)
     except KeyboardInterrupt:
         click.echo()
     click.echo("Ended.")

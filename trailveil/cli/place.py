@@ -14,12 +14,13 @@ from trailveil.designer.cut import least_cut
 from trailveil.errors import Refused
 from trailveil.gp.randomness import fresh_seed
 from trailveil.ledger import ID_BYTES, Ledger, user_ledger
-from trailveil.ledger.places import Place, added, designed, load_places, save_places
-from trailveil.ledger.protecting import cache_of
+from trailveil.ledger.places import added, load_places, save_places
 from trailveil.privacy.adversaries import named as known_as
 from trailveil.privacy.guarantee import CIRCLE_68
 from trailveil.privacy.priors import BUILT_IN
+from trailveil.release.design_cache import DesignCache
 from trailveil.release.place_noise import DEFAULT_WAYS, MOST_WAYS
+from trailveil.release.places import Place, designed
 from trailveil.release.request import NOISE_AGAINST, Request
 from trailveil.traces.activities import ACTIVITIES
 from trailveil.traces.visits import circle
@@ -73,7 +74,7 @@ def place() -> None:
     "--adversary",
     "who",
     multiple=True,
-    type=click.Choice(["default", *(one.value for one in NOISE_AGAINST)]),
+    type=click.Choice(["default", *(adversary.value for adversary in NOISE_AGAINST)]),
     help="Whom the noise is made against, as of protect. Default: all.",
 )
 @click.option(
@@ -104,25 +105,31 @@ def add(**options: Any) -> None:
     )
     added(load_places(ledger), stated, change=options["change"])  # or refused, before the work
     with waiting("designing the noise that all visits share"):
-        made = designed(stated, cache_of(ledger))
+        added_place = designed(stated, DesignCache.of(ledger.folder, ledger.key))
     with ledger.open():  # two of these at once do not lose each other's place
-        save_places(ledger, added(load_places(ledger), made, change=options["change"]))
+        save_places(ledger, added(load_places(ledger), added_place, change=options["change"]))
     click.echo(
-        f"Added {made.name}. Each visit of it is cut, so that {_visits(made.ways)} together tell "
-        f"at most epsilon {said(made.epsilon)} of it, at {said(made.radius)} m; `trailveil ledger "
+        f"Added {added_place.name}. Each visit of it is cut, so that {_visits(added_place.ways)} "
+        "together tell "
+        f"at most epsilon {said(added_place.epsilon)} of it, at {said(added_place.radius)} m; "
+        "`trailveil ledger "
         "show` says how many are left. So many minutes before and after a visit at an end of a "
         "recording are cut, by the activity and by --ways (more where a recording goes on after "
         "it):"
     )
-    for ways in sorted({1, made.ways, 10, MOST_WAYS}):
-        click.echo(f"  {_visits(ways)}: {_in_words(cut_minutes(made, ways))}")
+    for ways in sorted({1, added_place.ways, 10, MOST_WAYS}):
+        click.echo(f"  {_visits(ways)}: {_in_words(cut_minutes(added_place, ways))}")
     click.echo(
         "With --mechanism noise, recordings that visit it are moved by "
-        f"{2**0.5 * made.noise.std:,.0f} m there (root mean square), by the same each time, and by "
+        f"{2**0.5 * added_place.noise.std:,.0f} m there (root mean square), by the same each "
+        "time, and by "
         "less the longer before and "
-        f"after: {_at(made, 600)} ten minutes and {_at(made, 3600)} an hour from it. However often "
-        f"it is visited, by up to {made.ways} way{'s' * (made.ways != 1)}, a stranger's best "
-        f"guess is a circle of {CIRCLE_68 * made.noise.left[0].posterior:,.0f} m. A street map "
+        f"after: {_at(added_place, 600)} ten minutes and {_at(added_place, 3600)} an hour from "
+        "it. However often "
+        f"it is visited, by up to {added_place.ways} way{'s' * (added_place.ways != 1)}, a "
+        "stranger's best "
+        f"guess is a circle of {CIRCLE_68 * added_place.noise.exposures[0].posterior:,.0f} m. A "
+        "street map "
         "can undo noise."
     )
 
@@ -132,23 +139,24 @@ def add(**options: Any) -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def list_places(*, where: bool, as_json: bool) -> None:
     """List the places that have names; where they are only if asked."""
-    found = [
+    described = [
         _told(load_place, where=where)
         for load_place in load_places(user_ledger())
         if not load_place.gone
     ]
     if as_json:
-        click.echo(json.dumps({"places": found}))
+        click.echo(json.dumps({"places": described}))
         return
-    for one in found:
-        at = f" at {one['near']}" if where else ""
+    for entry in described:
+        at = f" at {entry['near']}" if where else ""
         click.echo(
-            f"{one['name']}{at}: radius {said(one['radius_m'])} m, epsilon {said(one['epsilon'])} "
+            f"{entry['name']}{at}: radius {said(entry['radius_m'])} m, epsilon "
+            f"{said(entry['epsilon'])} "
             "(order "
-            f"{said(one['order'])}), {one['ways']} way{'s' * (one['ways'] != 1)}, "
-            f"cut by {_in_words(one['cut_min'])}; {_moved(one['moved_m'])}"
+            f"{said(entry['order'])}), {entry['ways']} way{'s' * (entry['ways'] != 1)}, "
+            f"cut by {_in_words(entry['cut_min'])}; {_moved(entry['moved_m'])}"
         )
-    if not found:
+    if not described:
         click.echo("No place has a name yet: trailveil place add --help")
 
 
@@ -176,9 +184,9 @@ def _remove(ledger: Ledger, name: str, *, forget: bool) -> None:
             f"a place must be one that has a name, got none of the name {name!r}: see `trailveil "
             "place list`"
         )
-    rest = [place for place in places if place.name != name]
+    others = [place for place in places if place.name != name]
     gone = [replace(place, gone=True) for place in places if place.name == name]
-    save_places(ledger, rest if forget else [*rest, *gone])
+    save_places(ledger, others if forget else [*others, *gone])
 
 
 def cut_minutes(place: Place, ways: int) -> dict[str, float | None]:
@@ -186,21 +194,22 @@ def cut_minutes(place: Place, ways: int) -> dict[str, float | None]:
 
     For so many visits together; None for more than a day.
     """
-    found: dict[str, float | None] = {}
+    minutes: dict[str, float | None] = {}
     for name, floor in ACTIVITIES.items():
         asked = Request((), floor=floor)
         try:
             seconds = least_cut(asked.slowest, place.variance * ways / place.ways, 1)
         except Refused:
-            found[name] = None
+            minutes[name] = None
         else:
-            found[name] = max(seconds + asked.uncertain, place.withhold or 0.0) / 60
-    return found
+            minutes[name] = max(seconds + asked.uncertain, place.withhold or 0.0) / 60
+    return minutes
 
 
 def _in_words(minutes: dict[str, float | None]) -> str:
     listed = ", ".join(
-        f"{name} {'over a day' if one is None else f'{one:.0f}'}" for name, one in minutes.items()
+        f"{name} {'over a day' if length is None else f'{length:.0f}'}"
+        for name, length in minutes.items()
     )
     return f"{listed} min"
 
@@ -224,7 +233,7 @@ def _at(place: Place, seconds: float) -> str:
 
 def _told(place: Place, *, where: bool) -> dict[str, Any]:
     at = place.circle
-    found = {
+    described = {
         "name": place.name,
         "radius_m": place.radius,
         "epsilon": place.epsilon,
@@ -236,4 +245,8 @@ def _told(place: Place, *, where: bool) -> dict[str, Any]:
         "cut_min": cut_minutes(place, place.ways),
         "moved_m": None if place.designed_noise is None else float(2**0.5 * place.noise.std),
     }
-    return {**found, "near": f"{at.latitude},{at.longitude},{said(at.metres)}"} if where else found
+    return (
+        {**described, "near": f"{at.latitude},{at.longitude},{said(at.metres)}"}
+        if where
+        else described
+    )

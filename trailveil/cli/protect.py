@@ -2,9 +2,6 @@
 
 import json
 import shlex
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,28 +9,27 @@ import click
 
 from trailveil.cli.keep import check_keep
 from trailveil.cli.releasing import counting, naive_zone, reading, retiming_of
-from trailveil.cli.reporting import Reports, report_options, reports_of
+from trailveil.cli.reporting import Reports, is_page, plain, report_options, reports_of
 from trailveil.cli.requesting import requested_of, requesting, was_given
 from trailveil.cli.selecting import WithPlaces, selected, selecting
 from trailveil.cli.waiting import on_terminal, waiting
 from trailveil.files.keys import load_key
-from trailveil.files.output import Put, check_output
+from trailveil.files.output import check_output
 from trailveil.files.source import named as file_named
 from trailveil.ledger import Ledger, user_ledger
-from trailveil.ledger.places import Visited
-from trailveil.ledger.protecting import cache_of, commit, default_output, known_places, requested
-from trailveil.ledger.published import Published
-from trailveil.ledger.releasing import check_target, designed
+from trailveil.ledger.commit import Receipt, check_released, commit, known_places
 from trailveil.privacy.priors import BUILT_IN
+from trailveil.release.design_cache import DesignCache
 from trailveil.release.plan import Plan
 from trailveil.release.prices import other_prices
-from trailveil.release.request import Request
+from trailveil.release.protect import protect as protect_parts
+from trailveil.release.protect import requested
 from trailveil.report import brief, record, text
 from trailveil.report.sketch import sketch
 from trailveil.traces.cleaning import Cleaning
+from trailveil.traces.formats.table import check_writable, default_output
 from trailveil.traces.loading import load
 from trailveil.traces.retiming import Retiming
-from trailveil.traces.selection import Chosen
 from trailveil.traces.trace import Trace
 from trailveil.traces.zones import zone_of
 
@@ -85,7 +81,7 @@ def protect(**options: Any) -> None:
     if options["column"] or options["unit"]:
         _protect_readings(source, options)
         return
-    chosen, wanted = selected(options), requested_of(options)
+    chosen, asked = selected(options), requested_of(options)
     key = None if options["key"] is None else load_key(options["key"])
     retiming = retiming_of(options, output)
     trace, cleaning = load(
@@ -98,21 +94,25 @@ def protect(**options: Any) -> None:
     )
     options["zone"] = options["zone"] or zone_of(trace)
     read = files_read(source, options)
-    check_target(output, *read, overwrite=overwrite)
+    check_writable(output, *read, overwrite=overwrite)
     options["keep"] = check_keep(output, keep)
     reports_of(options).check(*read, output)
-    ledger, subject = user_ledger(), options["subject"]
-    there = known_places(ledger, trace, subject=subject, key=key)
-    plan = _planned(trace, wanted, chosen, there, ledger, options, key)
-    found, done = _published(plan, cleaning, there, ledger, output, retiming, options, key)
+    ledger = user_ledger()
+    whose = {"subject": options["subject"], "key": key}
+    places = known_places(ledger, trace, **whose)
+    request = requested(trace, chosen, asked, places)
+    with waiting(f"designing noise for {len(trace)} fixes"):
+        check_released(ledger, trace, request, again=options["again"], places=places, **whose)
+        plan = protect_parts(trace, request, places=places, cache=_cache(ledger))
+    report, receipt = _publish(plan, cleaning, ledger, output, retiming, options, key)
     if options["as_json"]:
-        click.echo(json.dumps(found))
+        click.echo(json.dumps(report))
     elif options["explain"]:
-        click.echo(text(found))
+        click.echo(text(report))
     else:
-        for line in sketch(plan, done.traces[0]) if on_terminal() else ():
+        for line in sketch(plan, receipt.drawn) if on_terminal() else ():
             click.echo(line)
-        click.echo(brief(found, _audit(output, options), coloured=on_terminal(colours=True)))
+        click.echo(brief(report, _audit(output, options), coloured=on_terminal(colours=True)))
     if options["output"] is None and output.suffix.lower() != source.suffix.lower():
         click.echo(
             f"Written as GPX: files such as {file_named(source.name)} are only read.", err=True
@@ -123,107 +123,71 @@ def _audit(output: Path, options: dict[str, Any]) -> str:
     """The command that looks for leaks in the release. It repeats no place that was stated."""
     words = [f"trailveil audit {file_named(options['source'])} {file_named(output)}"]
     words += [f"--{name.replace('_', '-')}" for name in _FLAGS if options[name]]
-    words += [f"--at {shlex.quote(one)}" for one in options["at"]]
+    words += [f"--at {shlex.quote(time)}" for time in options["at"]]
     words += [f"--between {shlex.join(both)}" for both in options["between"]]
     for name, option in (*_SAME, ("zone", "--tz")):
         if was_given(name):
             words.append(f"{option} {options[name]}")
-    words += [f"--keep {one}" for one in options["keep"]]
+    words += [f"--keep {field}" for field in options["keep"]]
     return " ".join(words) + (" and the same --near" if options["near"] else "")
 
 
-def _published(
+def _publish(
     plan: Plan,
     cleaning: Cleaning,
-    there: Sequence[Visited],
     ledger: Ledger,
     output: Path,
     retiming: Retiming,
     options: dict[str, Any],
     key: bytes | None,
-) -> tuple[dict[str, Any], Published]:
-    """What is told to its owner of a release that was counted and written, and what it is."""
-    overwrite = options["overwrite"]
-    told = partial(
-        record,
-        *(plan, cleaning),
-        retiming=retiming,
-        keep=options["keep"],
-        there=there,
-    )
-
+) -> tuple[dict[str, Any], Receipt[Trace]]:
+    """Count the release and write it, with its reports; what its owner is shown of it."""
     reports = reports_of(options)
     in_full = options["explain"] or options["as_json"] or reports.private
-    instead = other_prices(plan, cache_of(ledger)) if in_full else ()
-
-    def whole(done: Published, called: str) -> dict[str, Any]:
-        return told(
-            output=called,
-            further=done.further,
-            zone=options["zone"],
-            account=done.account,
-            instead=instead,
-        )
-
-    with commit(
-        *(plan, ledger),
-        again=options["again"],
-        key=key,
-        retiming=retiming,
-        subject=options["subject"],
-        there=there,
-        limit=options["limit"],
-    ) as receipt:
-        done = receipt.published
-        public = partial(told, output=output.name, further=done.further, private=False)
-        own = partial(whole, done, output.name)
-        beside = _staged(reports, (plan, there), done, public, own)
-        with receipt.staged(output, overwrite=overwrite) as put, beside as put_beside:
-            receipt.put(put, put_beside)
-    return whole(done, file_named(output)), done
+    instead = other_prices(plan, _cache(ledger)) if in_full else ()
+    about: dict[str, Any] = {"retiming": retiming, "keep": options["keep"], "visits": plan.visited}
+    how = {name: options[name] for name in ("again", "subject", "limit")}
+    with commit(plan, ledger, key=key, retiming=retiming, **how) as receipt:
+        about["further"] = receipt.further
+        for_others = None
+        if reports.public is not None:
+            public = record(plan, cleaning, output=output.name, private=False, **about)
+            for_others = _public(reports.public, public, receipt)
+        about |= {"zone": options["zone"], "account": receipt.account, "instead": instead}
+        whole = record(plan, cleaning, output=output.name, **about)
+        for_owner = _private(reports, whole, plan, receipt)
+        with (
+            receipt.staged(output, overwrite=options["overwrite"]) as put,
+            reports.staged(for_others, for_owner) as puts,
+        ):
+            receipt.put(put, *puts)
+    return whole | {"output": file_named(output)}, receipt
 
 
-def _staged(
-    reports: Reports,
-    planned: tuple[Plan, Sequence[Visited]],
-    done: Published,
-    public: Callable[[], dict[str, Any]],
-    whole: Callable[[], dict[str, Any]],
-) -> AbstractContextManager[Put]:
-    """The reports that were asked for, as they appear with the release."""
-    made, there = planned
+def _public(path: Path, report: dict[str, Any], receipt: Receipt[Trace]) -> bytes:
+    """The report for others, as it is written."""
+    if not is_page(path):
+        return plain(path, report, text(report))
+    from trailveil.report.pages import public_page
 
-    def for_others() -> tuple[dict[str, Any], str]:
-        found = public()
-        return found, text(found)
-
-    def page(found: dict[str, Any]) -> bytes:
-        from trailveil.report.pages import public_page
-
-        return public_page(found, done.traces[1])
-
-    def private(found: dict[str, Any]) -> bytes:
-        from trailveil.report.pages import private_page
-
-        return private_page(found, made, done.traces[0], there)
-
-    return reports.staged(for_others, page, whole, private)
+    return public_page(report, receipt.released)
 
 
-def _planned(
-    trace: Trace,
-    wanted: Request,
-    chosen: Chosen,
-    there: Sequence[Visited],
-    ledger: Ledger,
-    options: dict[str, Any],
-    key: bytes | None,
-) -> Plan:
-    """The release as it is designed; refused before that where it must not be made."""
-    request = requested(trace, chosen, wanted, there)
-    who = {"again": options["again"], "subject": options["subject"], "key": key}
-    with waiting(f"designing noise for {len(trace)} fixes"):
-        return designed(trace, request, there, ledger, **who)
+def _private(
+    reports: Reports, report: dict[str, Any], plan: Plan, receipt: Receipt[Trace]
+) -> bytes | None:
+    """The report for the owner, as it is written."""
+    if reports.private is None:
+        return None
+    if not is_page(reports.private):
+        return plain(reports.private, report, "")
+    from trailveil.report.pages import private_page
+
+    return private_page(report, plan, receipt.drawn, plan.visited)
+
+
+def _cache(ledger: Ledger) -> DesignCache:
+    return DesignCache.of(ledger.folder, ledger.key)
 
 
 def _protect_readings(source: Path, options: dict[str, Any]) -> None:

@@ -1,26 +1,19 @@
 """`trailveil protect IN --column NAME`: the main job, for a plain series of readings."""
 
 import json
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from trailveil.cli.reporting import Reports, reports_of
+from trailveil.cli.reporting import Reports, is_page, plain, reports_of
 from trailveil.cli.waiting import waiting
 from trailveil.errors import InvalidValue
 from trailveil.files.keys import load_key
-from trailveil.files.output import Put
 from trailveil.files.source import named as file_named
 from trailveil.ledger import user_ledger
-from trailveil.ledger.protecting import (
-    check_released_readings,
-    commit_readings,
-)
-from trailveil.ledger.published import Published
+from trailveil.ledger.commit import Receipt
+from trailveil.ledger.readings import check_released_readings, commit_readings
 from trailveil.release.readings_release import ReadingsPlan, ReadingsRequest, plan_readings
 from trailveil.report import brief_readings
 from trailveil.report.readings import record_readings, text_readings
@@ -65,51 +58,49 @@ def protect_readings(source: Path, output: Path, options: dict[str, Any], given:
     check_released_readings(ledger, readings, request, again=again, **whose)
     with waiting(f"designing noise for {len(readings)} readings"):
         readings_plan = plan_readings(readings, request)
-    told = partial(record_readings, readings_plan, cleaning, retiming=retiming)
-
-    reports, zone = reports_of(options), options["zone"]
-
-    def whole(done: Published, called: str = file_named(output)) -> dict[str, Any]:
-        return told(output=called, further=done.further, zone=zone)
-
+    reports = reports_of(options)
+    about: dict[str, Any] = {"output": output.name, "retiming": retiming}
     with commit_readings(readings_plan, ledger, again=again, retiming=retiming, **whose) as receipt:
-        done = receipt.published
-        public = partial(told, output=output.name, further=done.further, private=False)
-        beside = _staged(reports, readings_plan, done, public, partial(whole, done, output.name))
-        with receipt.staged(output, overwrite=options["overwrite"]) as put, beside as put_beside:
-            receipt.put(put, put_beside)
-    found = whole(done)
+        about["further"] = receipt.further
+        public = record_readings(readings_plan, cleaning, private=False, **about)
+        whole = record_readings(readings_plan, cleaning, zone=options["zone"], **about)
+        for_others = _public(reports, public, receipt)
+        for_owner = _private(reports, whole, readings_plan, receipt)
+        with (
+            receipt.staged(output, overwrite=options["overwrite"]) as put,
+            reports.staged(for_others, for_owner) as puts,
+        ):
+            receipt.put(put, *puts)
+    whole["output"] = file_named(output)
     if options["as_json"]:
-        click.echo(json.dumps(found))
+        click.echo(json.dumps(whole))
     else:
-        short = brief_readings(found, further=done.further)
-        click.echo(text_readings(found) if options["explain"] else short)
+        short = brief_readings(whole, further=receipt.further)
+        click.echo(text_readings(whole) if options["explain"] else short)
 
 
-def _staged(
-    reports: Reports,
-    readings_plan: ReadingsPlan,
-    done: Published,
-    public: Callable[[], dict[str, Any]],
-    whole: Callable[[], dict[str, Any]],
-) -> AbstractContextManager[Put]:
-    """The reports that were asked for, as they appear with the release."""
+def _public(reports: Reports, report: dict[str, Any], receipt: Receipt[Readings]) -> bytes | None:
+    """The report for others, as it is written."""
+    if reports.public is None:
+        return None
+    if not is_page(reports.public):
+        return plain(reports.public, report, text_readings(report))
+    from trailveil.report.pages_readings import public_page_readings
 
-    def for_others() -> tuple[dict[str, Any], str]:
-        found = public()
-        return found, text_readings(found)
+    return public_page_readings(report, receipt.released)
 
-    def page(found: dict[str, Any]) -> bytes:
-        from trailveil.report.pages_readings import public_page_readings
 
-        return public_page_readings(found, done.readings[1])
+def _private(
+    reports: Reports, report: dict[str, Any], plan: ReadingsPlan, receipt: Receipt[Readings]
+) -> bytes | None:
+    """The report for the owner, as it is written."""
+    if reports.private is None:
+        return None
+    if not is_page(reports.private):
+        return plain(reports.private, report, "")
+    from trailveil.report.pages_readings import private_page_readings
 
-    def private(found: dict[str, Any]) -> bytes:
-        from trailveil.report.pages_readings import private_page_readings
-
-        return private_page_readings(found, readings_plan, done.readings[0])
-
-    return reports.staged(for_others, page, whole, private)
+    return private_page_readings(report, plan, receipt.drawn)
 
 
 def _check(source: Path, output: Path, options: dict[str, Any], given: set[str]) -> None:

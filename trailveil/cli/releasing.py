@@ -9,7 +9,7 @@ import click
 
 from trailveil.cli.keep import keep_option
 from trailveil.cli.parameters import POSITIVE, most_option, person, zone_named
-from trailveil.ledger.protecting import ME
+from trailveil.ledger.identity import ME
 from trailveil.traces.formats.table import check_untimed
 from trailveil.traces.retiming import Retiming
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,56 +66,37 @@ class Reports:
                     f"to be published are called .private.), got {named(self.private)}: "
                     f"say {named(better)}"
                 )
-        if _is_page(self.private) or _is_page(self.public):
+        if is_page(self.private) or is_page(self.public):
             from trailveil.plots.drawing import check_available
 
             check_available(", or name the report .json or .txt")
         if self.public is not None:
             check_output(self.public, *others, overwrite=self.overwrite, what="report")
         if self.private is not None:
-            beside = [*others, *([] if self.public is None else [self.public])]
+            written = [*others, *([] if self.public is None else [self.public])]
             what = "private report"
-            check_output(self.private, *beside, overwrite=self.overwrite, what=what)
+            check_output(self.private, *written, overwrite=self.overwrite, what=what)
 
     @contextlib.contextmanager
-    def staged(
-        self,
-        public: Callable[[], tuple[dict[str, Any], str]],
-        page: Callable[[dict[str, Any]], bytes],
-        whole: Callable[[], dict[str, Any]],
-        private: Callable[[dict[str, Any]], bytes],
-    ) -> Iterator[Put]:
-        """Stage what was asked for.
-
-        public: the report for others, as an object and in words. page: a page of that object.
-        whole, private: the same for the owner.
-        """
+    def staged(self, public: bytes | None, private: bytes | None) -> Iterator[Sequence[Put]]:
+        """Stage the contents of those that were asked for; None where one was not."""
+        contents = ((self.public, public, False), (self.private, private, True))
         with contextlib.ExitStack() as files:
-            puts = []
-            if self.public is not None:
-                found, words = public()
-                data = page(found) if _is_page(self.public) else _plain(self.public, found, words)
-                puts.append(files.enter_context(self._file(self.public, data)))
-            if self.private is not None:
-                found = whole()
-                data = private(found) if _is_page(self.private) else _json(found)
-                puts.append(files.enter_context(self._file(self.private, data, own=True)))
-
-            def put() -> None:
-                for put in puts:
-                    put()
-
-            yield put
+            yield [
+                files.enter_context(self._file(path, data, secret=secret))
+                for path, data, secret in contents
+                if path is not None and data is not None
+            ]
 
     def _file(
-        self, path: Path, data: bytes, *, own: bool = False
+        self, path: Path, data: bytes, *, secret: bool
     ) -> contextlib.AbstractContextManager[Put]:
         return staged(
             path,
             lambda out: out.write(data),
             overwrite=self.overwrite,
-            private=own,
-            what="private report" if own else "report",
+            private=secret,
+            what="private report" if secret else "report",
         )
 
     def __bool__(self) -> bool:
@@ -128,16 +109,13 @@ def reports_of(options: dict[str, Any]) -> Reports:
     return Reports(options["report"], options["private_report"], options["overwrite"])
 
 
-def _is_page(path: Path | None) -> bool:
+def is_page(path: Path | None) -> bool:
+    """Whether a report is to be a page, with pictures."""
     return path is not None and path.suffix.lower() in _HTML
 
 
-def _plain(path: Path, found: dict[str, Any], words: str) -> bytes:
-    """The report as JSON or as text, by its suffix."""
+def plain(path: Path, report: dict[str, Any], words: str) -> bytes:
+    """A report that is no page: as JSON or as text, by its suffix."""
     if path.suffix.lower() == _JSON:
-        return _json(found)
+        return f"{json.dumps(report, indent=1)}\n".encode()
     return f"{words}\n".encode(errors="backslashreplace")
-
-
-def _json(found: dict[str, Any]) -> bytes:
-    return f"{json.dumps(found, indent=1)}\n".encode()

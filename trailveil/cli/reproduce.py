@@ -100,10 +100,10 @@ def figure2(
         )
         sys.exit(130)
     points = len(choice.points())
-    found = _described("figure2", out, names, started)
-    found |= {"points": points, "computed": fresh, "kept": points - fresh}
-    found["median"] = experiment.at_median(folder, choice)
-    _print(found, _figure2_text(found, choice), as_json=as_json)
+    described = _described("figure2", out, names, started)
+    described |= {"points": points, "computed": fresh, "kept": points - fresh}
+    described["median"] = experiment.at_median(folder, choice)
+    _print(described, _figure2_text(described, choice), as_json=as_json)
 
 
 @reproduce.command(epilog="Example: trailveil reproduce covariances --out figures")
@@ -135,8 +135,8 @@ def _simple(
     folder = _ready(out, name, names, drawn=drawn, overwrite=overwrite)
     with waiting(f"computing {name}"):
         experiment.write(folder, drawn=drawn, overwrite=overwrite)
-    found = _described(name, out, names, started)
-    _print(found, [f"{name}: made in {found['seconds']:.1f} s."], as_json=as_json)
+    described = _described(name, out, names, started)
+    _print(described, [f"{name}: made in {described['seconds']:.1f} s."], as_json=as_json)
 
 
 def _ready(out: Path, name: str, names: list[str], *, drawn: bool, overwrite: bool) -> "Folder":
@@ -170,22 +170,24 @@ def _described(name: str, out: Path, names: list[str], started: float) -> dict[s
     }
 
 
-def _figure2_text(found: dict[str, Any], choice: "Choice") -> list[str]:
+def _figure2_text(described: dict[str, Any], choice: "Choice") -> list[str]:
     lines = [
-        f"figure2: {found['computed']} points computed, {found['kept']} kept from before, "
-        f"{found['seconds']:.1f} s.",
+        f"figure2: {described['computed']} points computed, {described['kept']} kept from before, "
+        f"{described['seconds']:.1f} s.",
         "Intervals at the length scale nearest to the median of the fits:",
     ]
-    for one in found["median"]:
-        curves = ", ".join(f"{name} {said(value, 3)}" for name, value in one["intervals"].items())
-        scale = one["length_scale"]
-        lines.append(f"  {one['panel']}) {one['computed']}, l = {scale:.2f}: {curves}")
+    for median in described["median"]:
+        curves = ", ".join(
+            f"{name} {said(value, 3)}" for name, value in median["intervals"].items()
+        )
+        scale = median["length_scale"]
+        lines.append(f"  {median['panel']}) {median['computed']}, l = {scale:.2f}: {curves}")
     return lines
 
 
-def _print(found: dict[str, Any], lines: list[str], *, as_json: bool) -> None:
+def _print(described: dict[str, Any], lines: list[str], *, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps(found))
+        click.echo(json.dumps(described))
         return
-    names = ", ".join(found["files"])
-    click.echo("\n".join([*lines, f"Files in {named(found['out'])}: {names}"]))
+    names = ", ".join(described["files"])
+    click.echo("\n".join([*lines, f"Files in {named(described['out'])}: {names}"]))

@@ -44,7 +44,7 @@ _OPTIONS = (
         "--adversary",
         "who",
         multiple=True,
-        type=click.Choice(["default", *(one.value for one in NOISE_AGAINST)]),
+        type=click.Choice(["default", *(adversary.value for adversary in NOISE_AGAINST)]),
         help="Whom the noise is made against, besides the plain one; may be repeated. "
         "Default: all.",
     ),

@@ -35,8 +35,8 @@ def utility_of_folders(original: Path, released: Path, options: dict[str, Any]) 
             f"{named(released)}; walk.private.gpx, or walk.gpx, is taken for a release of walk.gpx"
         )
     with waiting(f"comparing {len(pairs)} pairs of files"):
-        found = together((_pair(*pair, options) for pair in pairs), options["cell"])
-    return {"utility": together_record(found, options["cell"])}
+        compared = together((_pair(*pair, options) for pair in pairs), options["cell"])
+    return {"utility": together_record(compared, options["cell"])}
 
 
 def check_folders(original: Path, released: Path, options: dict[str, Any]) -> bool:
@@ -70,7 +70,7 @@ def _pairs(original: Path, released: Path) -> Iterator[tuple[Path, Path]]:
     }
     for path in sorted(released.rglob("*")):
         if path.suffix.lower() in suffixes:
-            own = path.relative_to(released).with_suffix("")
-            source = known.get(own.with_name(own.name.removesuffix(_PRIVATE)))
+            below = path.relative_to(released).with_suffix("")
+            source = known.get(below.with_name(below.name.removesuffix(_PRIVATE)))
             if source is not None and source != path:
                 yield source, path

@@ -52,22 +52,22 @@ def verify(
     if original is not None and released is None:
         raise click.UsageError("ORIGINAL must come with RELEASED: name both files, or neither")
     stated = _report(report)
-    found = list(promises(stated))
+    promised = list(promises(stated))
     if original is not None and released is not None:
-        found += _of_files(stated, original, released, options)
+        promised += _of_files(stated, original, released, options)
     unchecked = list(UNCHECKED)
     if released is None:
         unchecked.append("what is said of the two files, which were not named")
-    holds = all(one.holds for one in found)
+    holds = all(each.holds for each in promised)
     if options["as_json"]:
-        checks = [{"check": one.what, "holds": one.holds} for one in found]
+        checks = [{"check": each.what, "holds": each.holds} for each in promised]
         click.echo(json.dumps({"holds": holds, "checks": checks, "not_checked": unchecked}))
     else:
-        for one in found:
-            what = "".join(c if c.isprintable() else "?" for c in one.what)
-            click.echo(f"{'ok    ' if one.holds else 'FAILED'} {what}")
-        wrong = sum(not one.holds for one in found)
-        click.echo(f"{len(found)} checks: " + ("all hold" if holds else f"{wrong} failed"))
+        for promise in promised:
+            what = "".join(c if c.isprintable() else "?" for c in promise.what)
+            click.echo(f"{'ok    ' if promise.holds else 'FAILED'} {what}")
+        wrong = sum(not each.holds for each in promised)
+        click.echo(f"{len(promised)} checks: " + ("all hold" if holds else f"{wrong} failed"))
         click.echo(f"Not checked: {'; '.join(unchecked)}.")
     click.get_current_context().exit(0 if holds else 1)
 
@@ -75,14 +75,14 @@ def verify(
 def _report(path: Path) -> dict[str, Any]:
     """A private report. Raises UnreadableInput for no JSON, Refused for another object."""
     try:
-        found = json.loads(load(path, _LARGEST))
+        report = json.loads(load(path, _LARGEST))
     except (ValueError, RecursionError) as error:
         raise UnreadableInput(
             f"the report must be JSON, got none: {named(path)}; name the file that "
             "--private-report NAME.PRIVATE.json wrote, or what --json printed"
         ) from error
-    if isinstance(found, dict) and "secrets" in found and "designs" in found:
-        return found
+    if isinstance(report, dict) and "secrets" in report and "designs" in report:
+        return report
     raise Refused(
         "the report must be the private one of cut or noise around protected times, got "
         f"another: {named(path)}; protect writes it with --private-report NAME.PRIVATE.json"
@@ -104,7 +104,7 @@ def _of_files(
     names = (original, released)
     both = [(str(name), load(name, size_of(options["most"]))) for name in names]
     try:
-        found = list(compared(report, trace, fixes))
-        return [*found, *beyond_fixes(report, both[0], both[1], trace, fixes)]
+        checks = list(compared(report, trace, fixes))
+        return [*checks, *beyond_fixes(report, both[0], both[1], trace, fixes)]
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         return [Check(f"the report is whole (got {type(error).__name__})", False)]

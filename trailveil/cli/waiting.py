@@ -72,8 +72,8 @@ def watched(items: Iterable[Any], count: int, label: str) -> Iterator[Any]:
             if bar is not None:
                 bar.update(1, done)
             elif time.monotonic() - begin > _PATIENCE and done < count:
-                made: Any = click.progressbar(
+                progress: Any = click.progressbar(
                     range(count), label=label, file=sys.stderr, item_show_func=rate
                 )
-                bar = open_bars.enter_context(made)
+                bar = open_bars.enter_context(progress)
                 bar.update(done, done)

@@ -43,7 +43,7 @@ def exact_block_noise(prior: Prior, secret: Secret, bound: float) -> Mechanism:
     bound, block = positive(bound, "the bound of the loss"), _block(prior, secret)
     return until_met(
         lambda trace: exact_block(prior, secret, trace),
-        lambda made: loss_matrix(prior, secret, made).largest / bound - 1.0,
+        lambda mechanism: loss_matrix(prior, secret, mechanism).largest / bound - 1.0,
         block.trace_for(bound),
     )
 
@@ -109,8 +109,8 @@ class _Block:
         if not undone_by_rounding(prior, no_noise(prior.times), tau):
             return rough
         direction = _block_direction(prior, secret, self.index, tau)
-        told = float(self.pull @ self.direction(tau))
-        return refined(prior, secret, rough, direction, tau, 1.0 / (total - tau) + told)
+        inferential = float(self.pull @ self.direction(tau))
+        return refined(prior, secret, rough, direction, tau, 1.0 / (total - tau) + inferential)
 
 
 def _block(prior: Prior, secret: Secret) -> _Block:
@@ -120,15 +120,15 @@ def _block(prior: Prior, secret: Secret) -> _Block:
     a = sigma[others, index] / sigma[index, index]
     spectrum, basis = np.empty(0), np.empty((0, 0))
     if a.size:
-        rest = sigma[np.ix_(others, others)] - np.outer(a, sigma[others, index])
-        spectrum, basis = eigh((rest + rest.T) / 2)
+        conditional = sigma[np.ix_(others, others)] - np.outer(a, sigma[others, index])
+        spectrum, basis = eigh((conditional + conditional.T) / 2)
     return _Block(index, np.maximum(spectrum, 0.0), basis, basis.T @ a)
 
 
 def _log_root(ratio: Callable[[float], float], low: float, high: float) -> float:
     """Where an increasing ratio is 1, between two positive numbers."""
-    found = brentq(lambda x: float(np.log(ratio(float(np.exp(x))))), np.log(low), np.log(high))
-    return float(np.exp(found))
+    root = brentq(lambda x: float(np.log(ratio(float(np.exp(x))))), np.log(low), np.log(high))
+    return float(np.exp(root))
 
 
 def recorded_index(prior: Prior, secret: Secret) -> int:
@@ -148,11 +148,11 @@ def _block_direction(
         nothing = no_noise(prior.times)
         sigma = joint_covariance(m, prior, secret, nothing, NOTHING_KNOWN)[:-1, :-1]
         others = np.arange(prior.times.size) != index
-        own, cross = sigma[index, index], sigma[others, index]
-        rest = sigma[np.ix_(others, others)] - np.outer(cross, cross) / own
-        for i in range(rest.shape[0]):
-            rest[i, i] += m.number(tau)
-        solved = solve(m.fixed(rest), m.fixed(cross / own), m.bits)
+        variance, cross = sigma[index, index], sigma[others, index]
+        conditional = sigma[np.ix_(others, others)] - np.outer(cross, cross) / variance
+        for i in range(conditional.shape[0]):
+            conditional[i, i] += m.number(tau)
+        solved = solve(m.fixed(conditional), m.fixed(cross / variance), m.bits)
         return np.asarray(np.insert(solved, index, 0), dtype=object)
 
     return direction

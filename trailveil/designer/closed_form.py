@@ -59,8 +59,8 @@ def least_noise(
     if trace == 0.0:  # what is released tells nothing of the secret
         return base
     return until_met(
-        lambda rest: _one_direction(prior, problem, rest),
-        lambda made: loss_matrix(prior, secret, made, flat=flat).largest / bound - 1.0,
+        lambda added: _one_direction(prior, problem, added),
+        lambda mechanism: loss_matrix(prior, secret, mechanism, flat=flat).largest / bound - 1.0,
         trace,
     )
 
@@ -75,13 +75,13 @@ def least_loss(
     """
     base = no_noise(prior.times) if existing is None else existing
     problem = _posed(prior, secret, base)
-    rest = positive(trace, "the noise budget") - base.noise_trace
-    if rest <= 0:
+    added = positive(trace, "the noise budget") - base.noise_trace
+    if added <= 0:
         raise InvalidValue(
             f"the noise budget must be above the {base.noise_trace:.6g} that is there already, "
             f"got {trace:.6g}"
         )
-    return _one_direction(prior, problem, rest)
+    return _one_direction(prior, problem, added)
 
 
 def least_possible_loss(

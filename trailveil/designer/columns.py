@@ -35,8 +35,8 @@ def symmetric_root(covariance: FloatArray) -> FloatArray:
     """
     spectrum, basis = eigh((covariance + covariance.T) / 2)
     least = spectrum.size * UNIT_ROUNDOFF * max(float(spectrum[-1]), 0.0) if spectrum.size else 0.0
-    kept = np.where(spectrum > least, spectrum, 0.0)
-    root = (basis * np.sqrt(kept)) @ basis.T
+    positive = np.where(spectrum > least, spectrum, 0.0)
+    root = (basis * np.sqrt(positive)) @ basis.T
     return np.asarray((root + root.T) / 2)
 
 
@@ -46,8 +46,8 @@ def turn(factor: FloatArray, reference: FloatArray) -> FloatArray:
     factor: F (n, r). reference: (n, q), q >= r. F O is a factor of the same covariance whatever
     orthogonal matrix was in F before.
     """
-    left, _, right = svd(reference.T @ factor, full_matrices=False)
-    return np.asarray(right.T @ left.T)
+    u, _, right = svd(reference.T @ factor, full_matrices=False)
+    return np.asarray(right.T @ u.T)
 
 
 def needs_digits(prior: Prior, variance: float) -> bool:
@@ -131,24 +131,24 @@ def _fixed(m: Extended, values: FloatArray) -> Objects:
     return m.fixed(m.numbers(values))
 
 
-def _product(left: Objects, right: Objects) -> Objects:
+def _product(first: Objects, right: Objects) -> Objects:
     """The product of two matrices in fixed point."""
-    return np.asarray(left.dot(right) >> _BITS, dtype=object)
+    return np.asarray(first.dot(right) >> _BITS, dtype=object)
 
 
 def _terms(fixed: Objects) -> FloatArray:
     """Fixed-point numbers (n, r) as sums of float64 terms (terms, n, r), largest first."""
     terms = [_split(int(value)) for value in fixed.ravel()]
-    found = np.array(terms, dtype=np.float64).reshape(*fixed.shape, _TERMS)
-    return np.moveaxis(found, -1, 0)
+    split = np.array(terms, dtype=np.float64).reshape(*fixed.shape, _TERMS)
+    return np.moveaxis(split, -1, 0)
 
 
 def _split(value: int) -> list[float]:
     """The leading 18 x 53 bits of an integer in units of 2^-bits, 53 bits a term."""
-    sign, rest, terms = (-1 if value < 0 else 1), abs(value), []
+    sign, remainder, terms = (-1 if value < 0 else 1), abs(value), []
     for _ in range(_TERMS):
-        shift = max(rest.bit_length() - 53, 0)
-        head = rest >> shift
+        shift = max(remainder.bit_length() - 53, 0)
+        head = remainder >> shift
         terms.append(math.ldexp(sign * head, shift - _BITS))
-        rest -= head << shift
+        remainder -= head << shift
     return terms

@@ -106,8 +106,8 @@ def design(
     """
     cost = np.ones(prior.times.size) if weights is None else np.array(weights, dtype=np.float64)
     silent = np.zeros(prior.times.size, bool) if withheld is None else np.asarray(withheld, bool)
-    wanted = _Wanted(prior, secrets, budget, bounds, floor, tuple(adversaries), cost, silent)
-    wanted.check()
+    request = _Wanted(prior, secrets, budget, bounds, floor, tuple(adversaries), cost, silent)
+    request.check()
     makers = {
         Kind.OPTIMAL: _optimal,
         Kind.EXACT_BLOCK: _exact_block,
@@ -118,12 +118,12 @@ def design(
     }
     if mechanism not in makers:
         raise InvalidValue(f"mechanism must be one of {', '.join(makers)}, got {mechanism}")
-    made, bound = makers[Kind(mechanism)](wanted)
-    outcomes = _outcomes(prior, secrets, made, wanted.adversaries)
+    noise, bound = makers[Kind(mechanism)](request)
+    outcomes = _outcomes(prior, secrets, noise, request.adversaries)
     worst = max(outcome.loss.largest for outcome in outcomes)
-    reached = float(cost @ made.variances) if budget is None else worst
+    reached = float(cost @ noise.variances) if budget is None else worst
     gap = None if bound is None else _gap(reached, bound)
-    return made, Certificate(tuple(outcomes), bound, gap)
+    return noise, Certificate(tuple(outcomes), bound, gap)
 
 
 def _gap(reached: float, bound: float) -> float:
@@ -184,7 +184,7 @@ class _Wanted:
         """The largest loss over its bound."""
         bounds = self.bounds or ()
         each = bounds if self.secrets is not None else [bounds[0]] * len(outcomes)
-        return max(one.effective / bound for one, bound in zip(outcomes, each, strict=True))
+        return max(outcome.effective / bound for outcome, bound in zip(outcomes, each, strict=True))
 
     def single(self) -> Secret:
         """The one secret of one location, which closed forms are for."""
@@ -234,100 +234,100 @@ class _Wanted:
             )
 
 
-def _optimal(wanted: _Wanted) -> tuple[Mechanism, float | None]:
-    prior, base = wanted.prior, wanted.existing()
-    if wanted.secrets is None:
-        wanted.without_floor()
+def _optimal(request: _Wanted) -> tuple[Mechanism, float | None]:
+    prior, base = request.prior, request.existing()
+    if request.secrets is None:
+        request.without_floor()
         count = prior.times.size
-        point = wanted.budget / count if wanted.budget else 1.0 / wanted.bound
+        point = request.budget / count if request.budget else 1.0 / request.bound
         # The loss of X_i is at least 1 / Gamma_ii, whatever else is released: so this is the least.
-        return everywhere.every_value(prior, point, budget=wanted.budget is not None), (
-            1.0 / point if wanted.budget else count * point
+        return everywhere.every_value(prior, point, budget=request.budget is not None), (
+            1.0 / point if request.budget else count * point
         )
-    if len(wanted.secrets) > 1 or wanted.secrets[0].size > 1 or not wanted.simple:
-        bounds = wanted.bounds or [1.0] * len(wanted.secrets)
-        demands = tuple(Demand(*pair) for pair in zip(wanted.secrets, bounds, strict=True))
-        whole = several.SeveralRequest(prior, demands, wanted.adversaries, wanted.weights, base)
-        if wanted.budget is not None:
-            return several.least_loss(whole, wanted.budget)
+    if len(request.secrets) > 1 or request.secrets[0].size > 1 or not request.simple:
+        bounds = request.bounds or [1.0] * len(request.secrets)
+        demands = tuple(Demand(*pair) for pair in zip(request.secrets, bounds, strict=True))
+        whole = several.SeveralRequest(prior, demands, request.adversaries, request.weights, base)
+        if request.budget is not None:
+            return several.least_loss(whole, request.budget)
         return several.least_noise(whole)
-    secret = wanted.single()
-    if wanted.budget is not None:
-        made = closed_form.least_loss(prior, secret, wanted.budget, existing=base)
-        rest = wanted.budget - base.noise_trace
-        return made, closed_form.least_possible_loss(prior, secret, rest, existing=base)
-    made = closed_form.least_noise(prior, secret, wanted.bound, existing=base)
-    return made, closed_form.least_possible_noise(prior, secret, wanted.bound, existing=base)
+    secret = request.single()
+    if request.budget is not None:
+        mechanism = closed_form.least_loss(prior, secret, request.budget, existing=base)
+        added = request.budget - base.noise_trace
+        return mechanism, closed_form.least_possible_loss(prior, secret, added, existing=base)
+    mechanism = closed_form.least_noise(prior, secret, request.bound, existing=base)
+    return mechanism, closed_form.least_possible_noise(prior, secret, request.bound, existing=base)
 
 
-def _exact_block(wanted: _Wanted) -> tuple[Mechanism, float | None]:
-    wanted.without_floor()
-    secret = wanted.single()
-    if wanted.budget is not None:
-        return block.exact_block(wanted.prior, secret, wanted.budget), None
-    return block.exact_block_noise(wanted.prior, secret, wanted.bound), None
+def _exact_block(request: _Wanted) -> tuple[Mechanism, float | None]:
+    request.without_floor()
+    secret = request.single()
+    if request.budget is not None:
+        return block.exact_block(request.prior, secret, request.budget), None
+    return block.exact_block_noise(request.prior, secret, request.bound), None
 
 
-def _uniform(wanted: _Wanted) -> tuple[Mechanism, float | None]:
-    return _for_budget_or_bound(wanted, lambda t: baselines.uniform(wanted.prior, t)), None
+def _uniform(request: _Wanted) -> tuple[Mechanism, float | None]:
+    return _for_budget_or_bound(request, lambda t: baselines.uniform(request.prior, t)), None
 
 
-def _concentrated(wanted: _Wanted) -> tuple[Mechanism, float | None]:
-    if wanted.secrets is None:
+def _concentrated(request: _Wanted) -> tuple[Mechanism, float | None]:
+    if request.secrets is None:
         raise InvalidValue("concentrated noise must have stated secrets, got everywhere")
-    prior = wanted.prior
-    times = np.concatenate([secret.times for secret in wanted.secrets])
+    prior = request.prior
+    times = np.concatenate([secret.times for secret in request.secrets])
     indices = np.flatnonzero(np.isin(prior.times, times))
     return _for_budget_or_bound(
-        wanted, lambda trace: baselines.concentrated(prior, indices, trace)
+        request, lambda trace: baselines.concentrated(prior, indices, trace)
     ), None
 
 
-def _sdp_a(wanted: _Wanted) -> tuple[Mechanism, float | None]:
+def _sdp_a(request: _Wanted) -> tuple[Mechanism, float | None]:
     """The paper's mechanism for one secret, which optimises an approximation: no gap is claimed."""
-    indices = wanted.recorded()
+    indices = request.recorded()
     if len(indices) != 1:
         raise Unavailable(
             "SDP_A must have one secret, got several; use --mechanism multiple-secrets or optimal"
         )
     return _for_budget_or_bound(
-        wanted, lambda trace: paper.sdp_a(wanted.prior, indices[0], trace, factor=_PAPER_FACTOR)
+        request, lambda trace: paper.sdp_a(request.prior, indices[0], trace, factor=_PAPER_FACTOR)
     ), None
 
 
-def _multiple_secrets(wanted: _Wanted) -> tuple[Mechanism, float | None]:
+def _multiple_secrets(request: _Wanted) -> tuple[Mechanism, float | None]:
     """The paper's Algorithm 1, all of the budget spent."""
-    indices = wanted.recorded()
+    indices = request.recorded()
     return _for_budget_or_bound(
-        wanted,
+        request,
         lambda trace: (
             paper.multiple_secrets(
-                wanted.prior, indices, trace, factor=_PAPER_FACTOR, exactly=True
+                request.prior, indices, trace, factor=_PAPER_FACTOR, exactly=True
             ).mechanism
         ),
     ), None
 
 
-def _for_budget_or_bound(wanted: _Wanted, make: Callable[[float], Mechanism]) -> Mechanism:
+def _for_budget_or_bound(request: _Wanted, make: Callable[[float], Mechanism]) -> Mechanism:
     """make(budget), or make at the least trace that meets every bound."""
-    wanted.without_floor()
-    if wanted.budget is not None:
-        return make(wanted.budget)
+    request.without_floor()
+    if request.budget is not None:
+        return make(request.budget)
 
     def worst(mechanism: Mechanism) -> float:
-        return wanted.worst(_outcomes(wanted.prior, wanted.secrets, mechanism))
+        return request.worst(_outcomes(request.prior, request.secrets, mechanism))
 
     def excess(log_trace: float) -> float:
         return float(np.log(max(worst(make(float(np.exp(log_trace)))), _HARDLY_ANY)))
 
-    count, scale = wanted.prior.times.size, 1.0 / min(wanted.bounds or ())
+    count, scale = request.prior.times.size, 1.0 / min(request.bounds or ())
     low, high = np.log(scale * _LEAST_TRACE), np.log(scale * count * _MOST_TRACE)
     if excess(high) > 0:
         raise Refused("noise of this kind must be able to meet the target, got one that never does")
     if excess(low) <= 0:
         return make(float(np.exp(low)))
     trace = float(np.exp(brentq(excess, low, high, xtol=1e-10, rtol=1e-12)))
-    return until_met(make, lambda made: worst(made) - 1.0, trace)
+    return until_met(make, lambda mechanism: worst(mechanism) - 1.0, trace)
 
 
 def _outcomes(
@@ -338,13 +338,13 @@ def _outcomes(
 ) -> list[Outcome]:
     if secrets is None:
         every = Secret("every", prior.times, np.eye(prior.times.size), recorded=True)
-        found = marginal_losses(prior, every, mechanism)
+        marginals = marginal_losses(prior, every, mechanism)
         alone = [
-            Secret("basic", prior.times[i : i + 1], np.eye(1), True) for i in range(found.size)
+            Secret("basic", prior.times[i : i + 1], np.eye(1), True) for i in range(marginals.size)
         ]
         return [
             _outcome(prior, secret, Loss(np.array([[loss]]), 0.0))
-            for secret, loss in zip(alone, found, strict=True)
+            for secret, loss in zip(alone, marginals, strict=True)
         ]
     if tuple(adversaries) == (PLAIN,):
         pairs = zip(secrets, losses(prior, secrets, mechanism), strict=True)
@@ -361,16 +361,18 @@ def _against(
     prior: Prior, secret: Secret, mechanism: Mechanism, adversaries: Sequence[Adversary]
 ) -> Outcome:
     """The worst of what adversaries learn of one secret, by the tight bound."""
-    found, worst = [], []
+    exposed, worst = [], []
     for adversary in adversaries:
-        seen = exposures(prior, secret, mechanism, adversary)
-        bounds = [tight_bound([one.learnt], 1.0) for one in seen]
+        candidates = exposures(prior, secret, mechanism, adversary)
+        bounds = [tight_bound([candidate.learnt], 1.0) for candidate in candidates]
         at = int(np.argmax(bounds))
-        found.append(seen[at])
+        exposed.append(candidates[at])
         worst.append(bounds[at])
     most = int(np.argmax(worst))
-    one = found[most]
-    return Outcome(secret, Loss(one.learnt, 0.0), worst[most], one.after, tuple(found))
+    worst_exposure = exposed[most]
+    return Outcome(
+        secret, Loss(worst_exposure.learnt, 0.0), worst[most], worst_exposure.after, tuple(exposed)
+    )
 
 
 def _deviation(prior: Prior, secret: Secret, loss: Loss) -> float:

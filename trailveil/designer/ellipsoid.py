@@ -72,11 +72,86 @@ def smallest_ellipsoid(
         if decrement > (_AT if last else _NEAR):
             continue
         if last:
-            found = problem.proved(covariance, weight)
-            if found.gap < gap:
-                return found
+            ellipsoid = problem.proved(covariance, weight)
+            if ellipsoid.gap < gap:
+                return ellipsoid
         weight *= _FASTER
     raise NumericalError("the search for the least noise must end, got no end: report this request")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Family:
+    """Limits with as many free directions, at once: forms (n, m, m), fixed (n, m), free (n, m, k).
+
+    bent: free^T form free (n, k, k). pulled: free^T form fixed (n, k). stiff: fixed^T form fixed.
+    """
+
+    forms: FloatArray
+    fixed: FloatArray
+    free: FloatArray
+    bent: FloatArray
+    pulled: FloatArray
+    stiff: FloatArray
+
+    @classmethod
+    def of(cls, limits: Sequence[Limit]) -> "_Family":
+        forms, fixed, free = (
+            np.array([getattr(limit, name) for limit in limits])
+            for name in ("form", "fixed", "free")
+        )
+        moved = np.einsum("nij,nj->ni", forms, fixed)
+        across = free.transpose(0, 2, 1)
+        return cls(
+            *(forms, fixed, free),
+            *(across @ forms @ free, _each(across, moved), np.sum(fixed * moved, axis=1)),
+        )
+
+    def solved(self, factor: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """L^-1 fixed (n, m) and L^-1 free (n, m, k)."""
+        count, size, width = self.free.shape
+        columns = np.concatenate([self.fixed[:, :, None], self.free], axis=2)
+        flat = columns.transpose(1, 0, 2).reshape(size, -1)
+        solved = solve_triangular(factor, flat, lower=True).reshape(size, count, width + 1)
+        return solved[:, :, 0].T, solved[:, :, 1:].transpose(1, 0, 2)
+
+    def costs(self, factor: FloatArray) -> FloatArray:
+        """The least that each false track costs (n,)."""
+        fixed, free = self.solved(factor)
+        across = free.transpose(0, 2, 1)
+        along = _each(across, fixed) + self.pulled
+        added = _solved(across @ free + self.bent, along)
+        return np.asarray(np.sum(fixed**2, axis=1) + self.stiff - np.sum(along * added, axis=1))
+
+    def local(self, factor: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Costs (n,), tracks (n, m) and curvatures (n, m, m), where K is the identity."""
+        forms = factor.T @ self.forms @ factor
+        fixed, free = self.solved(factor)
+        free = np.linalg.qr(free)[0]
+        moved = free + forms @ free
+        gram = free.transpose(0, 2, 1) @ moved
+        along = _each(moved.transpose(0, 2, 1), fixed)
+        tracks = fixed - _each(free, _solved(gram, along))
+        away = np.linalg.solve(np.linalg.cholesky(gram), free.transpose(0, 2, 1))
+        curved = np.eye(factor.shape[0]) - away.transpose(0, 2, 1) @ away
+        costs = np.sum(tracks**2, axis=1) + np.sum(tracks * _each(forms, tracks), axis=1)
+        return costs, tracks, curved
+
+    def supported(self, forces: FloatArray) -> FloatArray:
+        """The least of 2 force^T w + w^T form w over each false track w (n,)."""
+        across = self.free.transpose(0, 2, 1)
+        along = _each(across, forces + _each(self.forms, self.fixed))
+        w = self.fixed - _each(self.free, _solved(self.bent, along))
+        return np.asarray(np.sum(w * (2 * forces + _each(self.forms, w)), axis=1))
+
+
+def _each(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
+    """The product of each matrix (n, p, q) with its vector (n, q): (n, p)."""
+    return np.asarray((matrices @ vectors[:, :, None])[:, :, 0])
+
+
+def _solved(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
+    """The solution (n, q) of each system (n, q, q)."""
+    return np.asarray(np.linalg.solve(matrices, vectors[:, :, None])[:, :, 0])
 
 
 class _Problem:
@@ -90,14 +165,18 @@ class _Problem:
         self.root = self._factor(objective)
         inverse = solve_triangular(self.root, np.eye(objective.shape[0]), lower=True)
         self.back = inverse
-        self.limits = [
+        limits = [
             Limit(
                 inverse @ limit.form @ inverse.T,
                 self.root.T @ limit.fixed,
                 np.linalg.qr(self.root.T @ limit.free)[0],
                 limit.bound,
             )
-            for limit in limits
+            for limit in sorted(limits, key=lambda limit: limit.free.shape[1])
+        ]
+        self.families = [
+            _Family.of([limit for limit in limits if limit.free.shape[1] == width])
+            for width in sorted({limit.free.shape[1] for limit in limits})
         ]
         self.bounds = np.array([limit.bound for limit in limits])
         self.pairs = [np.triu_indices(size) for size in blocks]
@@ -121,32 +200,14 @@ class _Problem:
     def costs(self, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The least that each false track costs (n,), and the factor of K."""
         factor = self._factor(covariance)
-        found = []
-        for limit in self.limits:
-            fixed = solve_triangular(factor, limit.fixed, lower=True)
-            free = solve_triangular(factor, limit.free, lower=True)
-            gram = free.T @ free + limit.free.T @ limit.form @ limit.free
-            along = free.T @ fixed + limit.free.T @ (limit.form @ limit.fixed)
-            whole = fixed @ fixed + limit.fixed @ limit.form @ limit.fixed
-            found.append(float(whole - along @ np.linalg.solve(gram, along)))
-        return np.array(found), factor
+        return np.concatenate([family.costs(factor) for family in self.families]), factor
 
     def _local(self, factor: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Costs (n,), tracks (n, m) and curvatures (n, m, m), where K is the identity."""
-        size = factor.shape[0]
-        costs, tracks, curved = [], [], []
-        for limit in self.limits:
-            form = factor.T @ limit.form @ factor
-            fixed = solve_triangular(factor, limit.fixed, lower=True)
-            free = np.linalg.qr(solve_triangular(factor, limit.free, lower=True))[0]
-            moved = free + form @ free
-            root = cholesky(free.T @ moved, lower=True)
-            track = fixed - free @ cho_solve((root, True), moved.T @ fixed)
-            away = solve_triangular(root, free.T, lower=True)
-            costs.append(track @ track + track @ form @ track)
-            tracks.append(track)
-            curved.append(np.eye(size) - away.T @ away)
-        return np.array(costs), np.array(tracks), np.array(curved)
+        costs, tracks, curved = zip(
+            *(family.local(factor) for family in self.families), strict=True
+        )
+        return np.concatenate(costs), np.concatenate(tracks), np.concatenate(curved)
 
     def step(self, covariance: FloatArray, weight: float) -> tuple[FloatArray, float]:
         """One Newton step on the barrier, with its decrement."""
@@ -195,8 +256,8 @@ class _Problem:
                 whole = whole + whole.transpose(0, 1, 3, 2)
                 row.append(whole[i, j][:, k, m] / 4)
             rows.append(row)
-        found: NDArray[np.float64] = np.block(rows)
-        return np.asarray(found * self.twice[:, None] * self.twice)
+        curvature: NDArray[np.float64] = np.block(rows)
+        return np.asarray(curvature * self.twice[:, None] * self.twice)
 
     def _matrix(self, entries: FloatArray) -> FloatArray:
         """The symmetric matrix of its entries on and above the diagonals of the blocks."""
@@ -247,11 +308,10 @@ class _Problem:
             float(np.linalg.eigvalsh((forces[:, b].T * pull) @ forces[:, b])[-1])
             for b in self.blocks
         )
-        least = 0.0
-        for one, force, share in zip(self.limits, forces, pull, strict=True):
-            gram = one.free.T @ one.form @ one.free
-            along = np.linalg.solve(gram, one.free.T @ (force + one.form @ one.fixed))
-            w = one.fixed - one.free @ along
-            least += share * float(2 * force @ w + w @ one.form @ w - one.bound)
+        ends = np.cumsum([0, *(len(family.fixed) for family in self.families)])
+        least = sum(
+            float(pull[a:b] @ (family.supported(forces[a:b]) - self.bounds[a:b]))
+            for family, a, b in zip(self.families, ends[:-1], ends[1:], strict=True)
+        )
         whole = self.back.T @ covariance @ self.back
         return Ellipsoid((whole + whole.T) / 2, float(np.trace(covariance)), least)

@@ -56,7 +56,7 @@ class Everywhere:
     @property
     def loss(self) -> float:
         """The largest loss of any place, at any time, to any of them: an upper bound."""
-        return max(one.loss for one in self.worst)
+        return max(adversary.loss for adversary in self.worst)
 
     def mechanism(self, times: FloatArray) -> Mechanism:
         """The noise at the times (n,) of a series."""
@@ -72,11 +72,11 @@ def noise_everywhere(person: PriorMovement, assumed: Assumed, bound: float) -> E
     if not assumed.speeds or min(assumed.speeds) <= 0:
         raise InvalidValue(f"speeds must be positive, got {assumed.speeds}")
     noise = _family(person, assumed)
-    found = _least(person, assumed, noise, bound)
-    total = float(np.sum(found))
+    least = _least(person, assumed, noise, bound)
+    total = float(np.sum(least))
 
     def made(trace: float) -> Everywhere:
-        deviations = [_rounded_up(math.sqrt(one * trace / total)) for one in found]
+        deviations = [_rounded_up(math.sqrt(variance * trace / total)) for variance in least]
         terms = [
             type(term)(term.length_scale, std) for term, std in zip(noise, deviations, strict=True)
         ]
@@ -107,10 +107,10 @@ def every_value(prior: Prior, per_point: float, *, budget: bool) -> Mechanism:
     if float(np.ptp(variances)) <= closed_form.CONSTANT * float(variances.max()):
         return closed_form.everywhere(prior, per_point)
     person = movement_of(prior.kernel)
-    found = noise_everywhere(person, alone(person), 1.0 / per_point).kernel
+    kernel = noise_everywhere(person, alone(person), 1.0 / per_point).kernel
     if budget:
-        found = Scaled(found, per_point / float(found.diagonal([0.0])[0]))
-    return Mechanism(prior.times, np.empty((prior.times.size, 0)), process=found)
+        kernel = Scaled(kernel, per_point / float(kernel.diagonal([0.0])[0]))
+    return Mechanism(prior.times, np.empty((prior.times.size, 0)), process=kernel)
 
 
 def alone(person: PriorMovement) -> Assumed:
@@ -135,19 +135,19 @@ def _least(
 
     In units of 1 / bound; what is found is made to meet every bound later.
     """
-    seen: dict[bytes, tuple[FloatArray, FloatArray]] = {}
+    computed: dict[bytes, tuple[FloatArray, FloatArray]] = {}
 
     def rooms(x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """bound / L_j (c,), and its derivatives (c, m)."""
         key = x.tobytes()
-        if key not in seen:
+        if key not in computed:
             steps = np.maximum(_MOVED * x, _MOVED * _LEAST)
             moved = np.vstack([x, x + np.diag(steps)])
             kinds = left(person, assumed, noise, moved / bound, fine=False)
             losses = [kind.losses(person.level).reshape(len(moved), -1) for kind in kinds]
             values = bound / np.concatenate(losses, axis=1)
-            seen[key] = values[0], ((values[1:] - values[0]) / steps[:, None]).T
-        return seen[key]
+            computed[key] = values[0], ((values[1:] - values[0]) / steps[:, None]).T
+        return computed[key]
 
     start = np.ones(len(noise))
     start /= min(1.0, float(np.min(rooms(start)[0])))
@@ -156,7 +156,7 @@ def _least(
     options: Any = {"maxiter": _MOST_STEPS, "ftol": _FOUND}
     from scipy.optimize import Bounds, minimize  # heavy, as all of scipy.optimize
 
-    found = minimize(  # type: ignore[call-overload]  # the stubs do not know jac=True with bounds
+    optimum = minimize(  # type: ignore[call-overload]  # the stubs do not know jac=True with bounds
         lambda x: (float(np.sum(x)) / size, np.full(start.size, 1 / size)),
         start,
         jac=True,
@@ -165,7 +165,7 @@ def _least(
         method="SLSQP",
         options=options,
     )
-    return np.asarray(np.maximum(found.x, _LEAST) / bound)
+    return np.asarray(np.maximum(optimum.x, _LEAST) / bound)
 
 
 def _rounded_up(value: float) -> float:

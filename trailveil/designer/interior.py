@@ -104,8 +104,8 @@ class Reduced:
     @property
     def rows(self) -> int:
         """Rows of all matrices that must stay positive: the gap is this over t."""
-        own = len(self.metric) + sum(len(c.precision) for c in self.constraints)
-        return own + len(self.linear.base)
+        count = len(self.metric) + sum(len(c.precision) for c in self.constraints)
+        return count + len(self.linear.base)
 
     def objective(self, noise: FloatArray, z: FloatArray) -> float:
         """What is minimised."""
@@ -167,8 +167,8 @@ def feasible(problem: Reduced, noise: FloatArray, z: FloatArray) -> bool:
 
 def hidden_part(noise: FloatArray, information: FloatArray) -> FloatArray:
     """(K^-1 + N)^-1 (p, p), for a K that may be singular."""
-    found = np.linalg.solve(np.eye(noise.shape[0]) + noise @ information, noise)
-    return np.asarray(found + found.T) / 2
+    hidden = np.linalg.solve(np.eye(noise.shape[0]) + noise @ information, noise)
+    return np.asarray(hidden + hidden.T) / 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,38 +198,38 @@ def _evaluate(problem: Reduced, noise: FloatArray, z: FloatArray) -> _Point:
     damped = [cholesky_factor(eye + m @ m.T) for m in turned]
     value = -2 * float(np.sum(np.log(np.diagonal(factor)))) - float(np.sum(np.log(linear)))
     floors, inverses, pulled = [], [], _pulled(problem, factor, damped)
-    for c, (seen, _) in zip(problem.constraints, pulled, strict=True):
+    for c, (pull, _) in zip(problem.constraints, pulled, strict=True):
         floor = c.floor(z)
-        left = c.without + seen.T @ seen - floor
-        if left.size == 1:
-            if not left[0, 0] > 0:
+        open_part = c.without + pull.T @ pull - floor
+        if open_part.size == 1:
+            if not open_part[0, 0] > 0:
                 raise NumericalError("a constraint must hold strictly, got one that does not")
-            value -= float(np.log(left[0, 0]))
-            inverses.append(1.0 / left)
+            value -= float(np.log(open_part[0, 0]))
+            inverses.append(1.0 / open_part)
         else:
-            root = cholesky_factor((left + left.T) / 2)
+            root = cholesky_factor((open_part + open_part.T) / 2)
             value -= 2 * float(np.sum(np.log(np.diagonal(root))))
-            inverses.append(np.asarray(cholesky_solve(root, np.eye(left.shape[0]))))
+            inverses.append(np.asarray(cholesky_solve(root, np.eye(open_part.shape[0]))))
         floors.append(floor)
-    return _Point(value, floors, inverses, [one for _, one in pulled], noise, factor, linear)
+    return _Point(value, floors, inverses, [back for _, back in pulled], noise, factor, linear)
 
 
 def _pulled(
     problem: Reduced, factor: FloatArray, damped: Sequence[FloatArray]
 ) -> list[tuple[FloatArray, FloatArray]]:
     """(I + M M^T)^-1/2 C^T G and (I + N K)^-1 G of each constraint."""
-    found: dict[int, tuple[FloatArray, FloatArray]] = {}
-    for number, one in enumerate(damped):
-        own = [i for i, c in enumerate(problem.constraints) if c.prior == number]
-        if not own:
+    pulled: dict[int, tuple[FloatArray, FloatArray]] = {}
+    for number, factor_of_prior in enumerate(damped):
+        numbers = [i for i, c in enumerate(problem.constraints) if c.prior == number]
+        if not numbers:
             continue
-        pulls = [problem.constraints[i].pull for i in own]
-        seen = triangular_solve(one, factor.T @ np.hstack(pulls))
-        back = _upper_solve(factor, _upper_solve(one, seen))
+        pulls = [problem.constraints[i].pull for i in numbers]
+        forward = triangular_solve(factor_of_prior, factor.T @ np.hstack(pulls))
+        back = _upper_solve(factor, _upper_solve(factor_of_prior, forward))
         ends = np.cumsum([0, *(pull.shape[1] for pull in pulls)])
-        for i, a, b in zip(own, ends[:-1], ends[1:], strict=True):
-            found[i] = seen[:, a:b], back[:, a:b]
-    return [found[i] for i in range(len(problem.constraints))]
+        for i, a, b in zip(numbers, ends[:-1], ends[1:], strict=True):
+            pulled[i] = forward[:, a:b], back[:, a:b]
+    return [pulled[i] for i in range(len(problem.constraints))]
 
 
 def _upper_solve(factor: FloatArray, rhs: FloatArray) -> FloatArray:
@@ -301,15 +301,15 @@ def _derivatives(problem: Reduced, point: _Point, t: float) -> _Slopes:
     parts = zip(problem.constraints, point.floors, point.inverses, point.pulled, strict=True)
     for c, floor, inverse, pulled in parts:
         root = np.sqrt(inverse) if inverse.size == 1 else np.linalg.cholesky(inverse)
-        seen = pulled @ root
-        pulls[c.prior] += seen @ seen.T
+        products = pulled @ root
+        pulls[c.prior] += products @ products.T
         if not count:
-            forms.append(_products(seen))
+            forms.append(_products(products))
             continue
-        told = floor @ root
-        numbers = numbers - c.by.T @ np.sum(told**2, axis=1)
-        forms.append(np.hstack([_products(seen), _outer(told, c.by)]))
-        curved += 2 * c.by.T @ (floor * (told @ told.T)) @ c.by
+        scaled = floor @ root
+        numbers = numbers - c.by.T @ np.sum(scaled**2, axis=1)
+        forms.append(np.hstack([_products(products), _outer(scaled, c.by)]))
+        curved += 2 * c.by.T @ (floor * (scaled @ scaled.T)) @ c.by
     rows, columns, weights = triangle(size)
     shares = np.hstack(
         [
@@ -332,20 +332,22 @@ def _derivatives(problem: Reduced, point: _Point, t: float) -> _Slopes:
     return _Slopes(gradient, hessian, flat)
 
 
-def _products(seen: FloatArray) -> FloatArray:
+def _products(vectors: FloatArray) -> FloatArray:
     """Rows that map the lower triangle of D to r_a^T D r_b, for all columns r of `seen` (p, k)."""
-    rows, columns, weights = triangle(seen.shape[0])
-    first, second = seen[rows], seen[columns]
-    if seen.shape[1] == 1:
+    rows, columns, weights = triangle(vectors.shape[0])
+    first, second = vectors[rows], vectors[columns]
+    if vectors.shape[1] == 1:
         return np.asarray((2 * first * second * weights[:, None]).T)
     both = first[:, :, None] * second[:, None, :] + second[:, :, None] * first[:, None, :]
     return np.asarray((both * weights[:, None, None]).reshape(rows.size, -1).T)
 
 
-def _outer(told: FloatArray, by: FloatArray) -> FloatArray:
+def _outer(scaled: FloatArray, by: FloatArray) -> FloatArray:
     """Rows that map dz to the entries of R^T dC R, less its sign: told = C R (k, k), by (k, q)."""
-    outer = told[:, :, None] * told[:, None, :]
-    return np.asarray(np.tensordot(outer, by, axes=(0, 0)).reshape(told.shape[1] ** 2, by.shape[1]))
+    outer = scaled[:, :, None] * scaled[:, None, :]
+    return np.asarray(
+        np.tensordot(outer, by, axes=(0, 0)).reshape(scaled.shape[1] ** 2, by.shape[1])
+    )
 
 
 def _newton(slopes: _Slopes, size: int) -> tuple[tuple[FloatArray, FloatArray], float]:
@@ -358,10 +360,10 @@ def _newton(slopes: _Slopes, size: int) -> tuple[tuple[FloatArray, FloatArray], 
     factor = cholesky_factor(slopes.hessian * np.outer(scale, scale))
     both = np.column_stack([scale * slopes.gradient, scale[:, None] * slopes.binding.T])
     half = triangular_solve(factor, both)
-    pulled, told = half[:, 0], half[:, 1:]
-    inner = cholesky_factor(np.eye(told.shape[1]) + told.T @ told)
-    y = -cholesky_solve(inner, told.T @ pulled)
-    reduced = pulled + told @ y
+    pulled, bound = half[:, 0], half[:, 1:]
+    inner = cholesky_factor(np.eye(bound.shape[1]) + bound.T @ bound)
+    y = -cholesky_solve(inner, bound.T @ pulled)
+    reduced = pulled + bound @ y
     flat_step = -scale * _upper_solve(factor, reduced)
     step = np.zeros((size, size))
     step[rows, columns] = flat_step[: rows.size]

@@ -99,7 +99,7 @@ class Round:
 
     active: tuple[int, ...]
     space: Space
-    found: Interior
+    interior: Interior
     final: Space
     spectrum: FloatArray
 
@@ -129,22 +129,22 @@ def solve(
     for _ in range(_ROUNDS):
         interior = minimise(problem.reduced(space, active), start.noise, start.z, start.gap, gap)
         steps += interior.steps
-        made = rounded(problem, space, interior, active)
-        missed = wanting(problem, made, _ROUGH if gap == _ROUGH else _MISSED)
+        answer = rounded(problem, space, interior, active)
+        missed = wanting(problem, answer, _ROUGH if gap == _ROUGH else _MISSED)
         wide = space.columns.shape[1] > _QUICK
         enough = _PROVED_WIDE if wide else _PROVED
         if missed or gap == _ROUGH:
             gap = _ROUGH if missed else _FINE
-            space, start, active = _wider(problem, made, missed, rough=gap == _ROUGH)
+            space, start, active = _wider(problem, answer, missed, rough=gap == _ROUGH)
             continue
-        below = bound_below(problem, made)
+        below = bound_below(problem, answer)
         steps += below.steps
-        solution = solution_of(problem, made, below, steps)
+        solution = solution_of(problem, answer, below, steps)
         gained = best is None or solution.gains_on(best, wide=wide)
         best = solution if best is None else best.with_better(solution)
         if best.gap <= enough or not gained:
             break
-        space, start = _finer(problem, made, below)
+        space, start = _finer(problem, answer, below)
     if best is None:
         raise NumericalError("the design must settle, got adversaries that keep being missed")
     return best
@@ -165,123 +165,123 @@ def rounded(problem: Problem, space: Space, interior: Interior, active: Sequence
     There is an optimum of at most as many columns as the secrets have locations.
     """
     spectrum, basis = eigh(interior.noise)
-    kept = spectrum > _NEGLIGIBLE * spectrum[-1]
-    kept[: -problem.most(active) or None] = False
-    final = space.combined(basis[:, kept] * np.sqrt(spectrum[kept]))
-    return Round(tuple(active), space, interior, final, spectrum[kept])
+    above = spectrum > _NEGLIGIBLE * spectrum[-1]
+    above[: -problem.most(active) or None] = False
+    final = space.combined(basis[:, above] * np.sqrt(spectrum[above]))
+    return Round(tuple(active), space, interior, final, spectrum[above])
 
 
-def bound_below(problem: Problem, made: Round, gaps: Sequence[float] = _BELOW) -> Below:
+def bound_below(problem: Problem, answer: Round, gaps: Sequence[float] = _BELOW) -> Below:
     """The bound that no noise is below; gaps: of the steps, until one will do."""
-    space, found, active = made.space, made.found, made.active
+    space, interior, active = answer.space, answer.interior, answer.active
     if problem.alone:
-        weights = dual_weights(problem, found)
-        one = pulled(problem, space, found.noise, weights, active, 0.0)
-        least = lower_bound(problem, found, active, one, weights)
-        if least > (1 - _PROVED_WIDE) * reached(problem, made):
-            return Below(least, one.columns, weights, 0)
-    delta = _FREE * float(made.spectrum[-1])
+        weights = dual_weights(problem, interior)
+        dual = pulled(problem, space, interior.noise, weights, active, 0.0)
+        least = lower_bound(problem, interior, active, dual, weights)
+        if least > (1 - _PROVED_WIDE) * reached(problem, answer):
+            return Below(least, dual.columns, weights, 0)
+    delta = _FREE * float(answer.spectrum[-1])
     easier = eased(problem, space, active, delta)
-    noise, z = inflated(found.noise, _ABOVE), found.z
+    noise, z = inflated(interior.noise, _ABOVE), interior.z
     if problem.goal is Goal.LOSS:
-        noise, z = noise * (problem.trace / _ABOVE / float(np.trace(noise))), _ABOVE**3 * found.z
+        noise, z = noise * (problem.trace / _ABOVE / float(np.trace(noise))), _ABOVE**3 * interior.z
     best, steps = Below(0.0, np.empty((problem.cost.size, 0)), [], 0), 0
-    useless = _USELESS * reached(problem, made)
+    useless = _USELESS * reached(problem, answer)
     for gap in gaps:
         better = minimise(easier, noise, z, 4 * (_ABOVE - 1), gap, useless)
         weights = dual_weights(problem, better)
-        one = pulled(problem, space, better.noise, weights, active, delta)
-        least = lower_bound(problem, better, active, one, weights)
+        dual = pulled(problem, space, better.noise, weights, active, delta)
+        least = lower_bound(problem, better, active, dual, weights)
         steps += better.steps
         if least > best.least or not best.weights:
-            best = Below(least, one.columns, weights, steps)
-        if least > (1 - 10 * gap) * reached(problem, made):
+            best = Below(least, dual.columns, weights, steps)
+        if least > (1 - 10 * gap) * reached(problem, answer):
             break
     return replace(best, steps=steps)
 
 
-def reached(problem: Problem, made: Round) -> float:
+def reached(problem: Problem, answer: Round) -> float:
     """What was minimised: the noise of the columns that are kept, or the loss."""
     noise = problem.goal is Goal.NOISE
-    return float(np.sum(made.spectrum)) if noise else float(made.found.z[0])
+    return float(np.sum(answer.spectrum)) if noise else float(answer.interior.z[0])
 
 
-def solution_of(problem: Problem, made: Round, below: Below, steps: int) -> Solution:
+def solution_of(problem: Problem, answer: Round, below: Below, steps: int) -> Solution:
     """An answer and its bound as what is handed on."""
-    final = made.final
-    columns = np.hstack([direction.columns for direction in problem.directions(made.active)])
+    final = answer.final
+    columns = np.hstack([direction.columns for direction in problem.directions(answer.active)])
     reference = columns[:, : final.columns.shape[1]]
     return Solution(
         final.columns,
         final.spanned[0] if problem.alone else None,
         reference / np.linalg.norm(reference, axis=0),
-        float(np.sum(made.spectrum)),
-        None if problem.goal is Goal.NOISE else reached(problem, made),
+        float(np.sum(answer.spectrum)),
+        None if problem.goal is Goal.NOISE else reached(problem, answer),
         below.least,
         steps,
-        made.active,
+        answer.active,
     )
 
 
-def wanting(problem: Problem, made: Round, allowed: float) -> list[int]:
+def wanting(problem: Problem, answer: Round, allowed: float) -> list[int]:
     """The requirements outside the problem that are missed, the worst few of each family.
 
     allowed: by how much, relative, they may be.
     """
-    ratios = problem.ratios(made.final, made.found.z)
-    ratios[list(made.active)] = 0.0
+    ratios = problem.ratios(answer.final, answer.interior.z)
+    ratios[list(answer.active)] = 0.0
     taken: dict[tuple[int, int], int] = {}
-    found: list[int] = []
+    missed: list[int] = []
     for i in np.argsort(ratios)[::-1]:
         family = problem.requirements[i].family
-        if ratios[i] > 1 + allowed and taken.get(family, 0) < _OF_ONE and len(found) < _ADDED:
+        if ratios[i] > 1 + allowed and taken.get(family, 0) < _OF_ONE and len(missed) < _ADDED:
             taken[family] = taken.get(family, 0) + 1
-            found.append(int(i))
-    return found
+            missed.append(int(i))
+    return missed
 
 
 def _wider(
-    problem: Problem, made: Round, wanting: Sequence[int], *, rough: bool
+    problem: Problem, answer: Round, wanting: Sequence[int], *, rough: bool
 ) -> tuple[Space, Start, list[int]]:
     """The space with columns for requirements that were missed, and a start in it."""
-    pieces = [made.final, made.space, *problem.directions(wanting if rough else made.active)]
+    pieces = [answer.final, answer.space, *problem.directions(wanting if rough else answer.active)]
     space = orthonormal(problem.views, problem.cost, pieces, alone=problem.alone)
-    together = sorted({*made.active, *wanting})
-    before = problem.by_requirement(made.found.z, made.active)
-    return space, problem.start(space, made.final, before, together, wanting), together
+    together = sorted({*answer.active, *wanting})
+    before = problem.by_requirement(answer.interior.z, answer.active)
+    return space, problem.start(space, answer.final, before, together, wanting), together
 
 
-def _finer(problem: Problem, made: Round, below: Below) -> tuple[Space, Start]:
+def _finer(problem: Problem, answer: Round, below: Below) -> tuple[Space, Start]:
     """A space in which the gap is smaller, and a start in it."""
-    pieces = [made.final, made.space]
+    pieces = [answer.final, answer.space]
     pieces += (
-        _fixed_points(problem, made, below) if problem.alone else [worth(problem, below.columns)]
+        _fixed_points(problem, answer, below) if problem.alone else [worth(problem, below.columns)]
     )
     space = orthonormal(problem.views, problem.cost, pieces, alone=problem.alone)
-    before = problem.by_requirement(made.found.z, made.active)
-    return space, problem.start(space, made.final, before, made.active, ())
+    before = problem.by_requirement(answer.interior.z, answer.active)
+    return space, problem.start(space, answer.final, before, answer.active, ())
 
 
-def _fixed_points(problem: Problem, made: Round, below: Below) -> list[Space]:
+def _fixed_points(problem: Problem, answer: Round, below: Below) -> list[Space]:
     """(W Sigma + theta I)^-1 B c for each eigenvalue theta of Gamma, c from the dual weights."""
-    found = []
-    for k in np.flatnonzero(made.spectrum > _TELLING * made.spectrum[-1]):
-        theta = float(made.spectrum[k])
-        unit = made.final.columns[:, k] / np.sqrt(theta)
+    spaces = []
+    for k in np.flatnonzero(answer.spectrum > _TELLING * answer.spectrum[-1]):
+        theta = float(answer.spectrum[k])
+        unit = answer.final.columns[:, k] / np.sqrt(theta)
         total, used = None, 0
-        for i, weight in zip(made.active, below.weights, strict=True):
+        for i, weight in zip(answer.active, below.weights, strict=True):
             size = len(weight)
             share = root(weight) @ (below.columns[:, used : used + size].T @ unit)
             space = problem.direction(i, theta).combined(share[:, None])
             total = space if total is None else total.plus(space)
             used += size
-        found += [] if total is None else [total]
-    return found
+        spaces += [] if total is None else [total]
+    return spaces
 
 
 def worth(problem: Problem, columns: FloatArray, most: int | None = None) -> Space:
     """W^-1 V (n, m), without combinations that are hardly in any column; `most` of them at most."""
     scaled = columns / np.sqrt(problem.cost)[:, None]
-    left, sizes, _ = svd(scaled, full_matrices=False)
-    kept = left[:, sizes > _WORTH * sizes[0]][:, :most]
-    return Space(kept / np.sqrt(problem.cost)[:, None], ())
+    u, sizes, _ = svd(scaled, full_matrices=False)
+    basis = u[:, sizes > _WORTH * sizes[0]][:, :most]
+    return Space(basis / np.sqrt(problem.cost)[:, None], ())

@@ -1,7 +1,7 @@
 """The paper's own mechanism: SDP_A for one secret, and Multiple Secrets (Algorithm 1) for several.
 
 SDP_A optimises an approximation of the loss, so it is not the optimum: that is in
-trailveil.designer.closed_form, and in trailveil.designer.conic for any secrets. With recorded
+trailveil.designer.closed_form and trailveil.designer.optimal. With recorded
 secrets s = X_S and the other fixes u,
 
     A = Sigma_us Sigma_ss^-1,   At = [I; A],   Ct = blockdiag(0, Sigma_{u|s}),   R = At^T At
@@ -75,9 +75,9 @@ class SdpA:
     @property
     def factor(self) -> FloatArray:
         """F (n, 2k), Gamma = F F^T: independent columns on the secret, then A X^1/2 on the rest."""
-        rest = np.zeros_like(self.direct)
-        rest[self.others] = self.regression @ symmetric_root(self.spread)
-        return np.hstack([self.direct, rest])
+        indirect = np.zeros_like(self.direct)
+        indirect[self.others] = self.regression @ symmetric_root(self.spread)
+        return np.hstack([self.direct, indirect])
 
     @property
     def covariance(self) -> FloatArray:
@@ -165,8 +165,8 @@ def posterior_as_published(
     at = check_indices(indices, covariance.shape[0])
     sigma, gamma = (_jittered(matrix, jitter) for matrix in (covariance, noise))
     factor = cholesky_factor(sigma + gamma)
-    told = sigma[at] @ cho_solve((factor, True), sigma[:, at])
-    return np.asarray(sigma[np.ix_(at, at)] - (told + told.T) / 2)
+    gained = sigma[at] @ cho_solve((factor, True), sigma[:, at])
+    return np.asarray(sigma[np.ix_(at, at)] - (gained + gained.T) / 2)
 
 
 def check_indices(indices: Sequence[int] | Indices, count: int) -> Indices:
@@ -174,17 +174,18 @@ def check_indices(indices: Sequence[int] | Indices, count: int) -> Indices:
 
     Raises InvalidValue where there are none, one is repeated, or one is out of range.
     """
-    found = np.asarray(indices)
-    if found.ndim != 1 or found.size == 0 or found.dtype.kind not in "iu":
+    checked = np.asarray(indices)
+    if checked.ndim != 1 or checked.size == 0 or checked.dtype.kind not in "iu":
         raise InvalidValue(
-            f"a secret must be one or more whole numbers, got {found.dtype} of shape {found.shape}"
+            "a secret must be one or more whole numbers, got "
+            f"{checked.dtype} of shape {checked.shape}"
         )
-    if found.min() < 0 or found.max() >= count:
-        wrong = int(found.min() if found.min() < 0 else found.max())
+    if checked.min() < 0 or checked.max() >= count:
+        wrong = int(checked.min() if checked.min() < 0 else checked.max())
         raise InvalidValue(f"an index of a secret must be from 0 to {count - 1}, got {wrong}")
-    if np.unique(found).size != found.size:
+    if np.unique(checked).size != checked.size:
         raise InvalidValue("a secret must name each index once, got one of them twice")
-    return found.astype(np.intp)
+    return checked.astype(np.intp)
 
 
 def positive(value: float, name: str) -> float:
@@ -199,15 +200,15 @@ def regression(sigma: FloatArray, at: Indices) -> tuple[FloatArray, FloatArray]:
 
     Raises NumericalError where Sigma_ss is too near singular for A to be known.
     """
-    own = sigma[np.ix_(at, at)]
+    inner = sigma[np.ix_(at, at)]
     others = np.setdiff1d(np.arange(sigma.shape[0]), at)
-    spectrum = eigh(own, eigvals_only=True)
+    spectrum = eigh(inner, eigvals_only=True)
     if spectrum[0] * LARGEST_LOSS_SLACK <= spectrum[-1] * at.size * UNIT_ROUNDOFF:
         raise NumericalError(
             "the values of a secret must vary by themselves under the prior, got one that the "
             "others give away; name fewer, or state a measurement noise (--noise-std)"
         )
-    factor = cholesky_factor(own)
+    factor = cholesky_factor(inner)
     return factor, np.asarray(cho_solve((factor, True), sigma[np.ix_(at, others)])).T
 
 
@@ -217,8 +218,10 @@ def _closed_form(sigma: FloatArray, at: Indices, budget: float, factor: float) -
     others = np.setdiff1d(np.arange(sigma.shape[0]), at)
     strength, basis = eigh(np.eye(at.size) + a.T @ a)
     widened = a @ (basis / np.sqrt(strength))  # A R^-1/2, up to a rotation
-    rest = sigma[np.ix_(others, others)] @ widened - a @ (sigma[np.ix_(at, others)] @ widened)
-    beta, clipped, positive_part = _level(strength, widened.T @ rest, total)
+    conditional = sigma[np.ix_(others, others)] @ widened - a @ (
+        sigma[np.ix_(at, others)] @ widened
+    )
+    beta, clipped, positive_part = _level(strength, widened.T @ conditional, total)
     shrunk = basis / np.sqrt(strength)
     spread = shrunk @ (positive_part / factor) @ shrunk.T
     coefficients = np.asarray(cho_solve((chol, True), symmetric_root(spread)))
@@ -232,15 +235,15 @@ def _level(
 
     In the eigenbasis of R. strength: its eigenvalues (k,). open_part: H = R^1/2 K0 R^1/2 (k, k).
     """
-    own, hidden = np.diag(strength), (open_part + open_part.T) / 2
+    diagonal, hidden = np.diag(strength), (open_part + open_part.T) / 2
     beta = (total + float(np.trace(hidden))) / float(np.sum(strength))
-    clipped = bool(eigh(beta * own - hidden, eigvals_only=True)[0] < 0)
+    clipped = bool(eigh(beta * diagonal - hidden, eigvals_only=True)[0] < 0)
     if clipped:
-        beta = float(brentq(lambda b: _positive_trace(b * own - hidden) - total, 0.0, beta))
-    spectrum, basis = eigh(beta * own - hidden)
-    kept = np.maximum(spectrum, 0.0)
-    kept *= total / float(np.sum(kept))
-    return beta, clipped, np.asarray((basis * kept) @ basis.T)
+        beta = float(brentq(lambda b: _positive_trace(b * diagonal - hidden) - total, 0.0, beta))
+    spectrum, basis = eigh(beta * diagonal - hidden)
+    positive = np.maximum(spectrum, 0.0)
+    positive *= total / float(np.sum(positive))
+    return beta, clipped, np.asarray((basis * positive) @ basis.T)
 
 
 def _positive_trace(matrix: FloatArray) -> float:

@@ -10,7 +10,7 @@ from scipy.linalg import eigh
 from trailveil.designer.interior import Constraint, Linear, Reduced, feasible, hidden_part
 from trailveil.designer.requirements import Requirement
 from trailveil.designer.spaces import Space, orthonormal, root
-from trailveil.designer.views import View, ViewedSecret, told
+from trailveil.designer.views import View, ViewedSecret, viewed_secret
 from trailveil.errors import InvalidValue, TooCoarse
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.guarantee import tight_bound
@@ -64,10 +64,15 @@ class Problem:
             requirement.point is None for requirement in self.requirements
         )
 
-    def told(self, number: int, theta: float = 0.0) -> ViewedSecret:
+    def viewed(self, number: int, theta: float = 0.0) -> ViewedSecret:
         """What requirement `number` leaves to know, with the noise theta W^-1 more."""
-        one = self.requirements[number]
-        return told(self.views[one.view].at(theta), one.own, one.point, one.accuracy)
+        requirement = self.requirements[number]
+        return viewed_secret(
+            self.views[requirement.view].at(theta),
+            requirement.columns,
+            requirement.point,
+            requirement.accuracy,
+        )
 
     def first(self, stated: Collection[tuple[tuple[int, int], float | None]] = ()) -> list[int]:
         """The requirements to begin with: the hardest of each view, and both ends.
@@ -80,7 +85,7 @@ class Problem:
         }
         hardest: dict[int, tuple[float, int]] = {}
         for i in open_ones:
-            ratio = self._ratio(i, self.told(i, self.level).covariance, None)
+            ratio = self._ratio(i, self.viewed(i, self.level).covariance, None)
             view = self.requirements[i].view
             hardest[view] = max(hardest.get(view, (0.0, i)), (ratio, i))
         ends = {open_ones[0], open_ones[-1]} if open_ones else set()
@@ -88,16 +93,16 @@ class Problem:
 
     def most(self, active: Sequence[int]) -> int:
         """There is an optimum of at most so many columns."""
-        return sum(self.requirements[i].own.size for i in active)
+        return sum(self.requirements[i].columns.size for i in active)
 
     def direction(self, number: int, theta: float) -> Space:
         """W^-1 (Sigma + theta W^-1)^-1 B of a requirement, and what spans it if alone."""
-        seen = self.told(number, theta)
+        viewed = self.viewed(number, theta)
         spanned: tuple[FloatArray, ...] = ()
         if self.alone:
             # (Sigma + theta W^-1) V = B, so Sigma^-1 W^-1 V = (Sigma^-1 B - V) / theta.
-            spanned = ((self.told(number).weights - seen.weights) / theta,)
-        return Space(seen.weights / self.cost[:, None], spanned)
+            spanned = ((self.viewed(number).weights - viewed.weights) / theta,)
+        return Space(viewed.weights / self.cost[:, None], spanned)
 
     def directions(self, chosen: Sequence[int]) -> list[Space]:
         """The directions of some requirements for a few theta."""
@@ -115,17 +120,17 @@ class Problem:
         informations: dict[tuple[int, int | None], tuple[int, FloatArray]] = {}
         constraints, by = [], self.shares(active)
         for i, (allowed, shares) in zip(active, by, strict=True):
-            one, seen = self.requirements[i], self.told(i)
-            key = (one.view, one.point)
+            requirement, viewed = self.requirements[i], self.viewed(i)
+            key = (requirement.view, requirement.point)
             if key not in informations:
-                n = space.columns.T @ space.spanned[one.view]
-                g = space.columns.T @ seen.extra
+                n = space.columns.T @ space.spanned[requirement.view]
+                g = space.columns.T @ viewed.extra
                 informations[key] = len(informations), (n + n.T) / 2 + g @ g.T
-            pull = space.columns.T @ seen.weights
+            pull = space.columns.T @ viewed.weights
             number = informations[key][0]
-            precision = one.precision
+            precision = requirement.precision
             constraints.append(
-                Constraint(number, pull, seen.covariance, precision, allowed, shares)
+                Constraint(number, pull, viewed.covariance, precision, allowed, shares)
             )
         linear, cost_of_trace, cost = self.linear(active)
         roots = tuple(root(n) for _, n in informations.values())
@@ -135,26 +140,26 @@ class Problem:
 
     def shares(self, active: Sequence[int]) -> list[tuple[FloatArray, FloatArray]]:
         """a and A of each constraint."""
-        found, count, used = [], self.numbers(active), 0
+        pairs, count, used = [], self.numbers(active), 0
         for i in active:
-            one = self.requirements[i]
-            size = one.own.size
+            requirement = self.requirements[i]
+            size = requirement.columns.size
             allowed, shares = np.zeros(size), np.zeros((size, count))
             if self.goal is Goal.LOSS:
-                shares[:, 0] = one.target
+                shares[:, 0] = requirement.target
             elif size == 1:
-                allowed[0] = one.target
+                allowed[0] = requirement.target
             else:
                 shares[np.arange(size), used + np.arange(size)] = 1.0
                 used += size
-            found.append((allowed, shares))
-        return found
+            pairs.append((allowed, shares))
+        return pairs
 
     def numbers(self, active: Sequence[int]) -> int:
         """How many numbers z there are."""
         if self.goal is Goal.LOSS:
             return 1
-        sizes = [self.requirements[i].own.size for i in active]
+        sizes = [self.requirements[i].columns.size for i in active]
         return sum(size for size in sizes if size > 1)
 
     def linear(self, active: Sequence[int]) -> tuple[Linear, float, FloatArray]:
@@ -163,12 +168,12 @@ class Problem:
         if self.goal is Goal.LOSS:
             linear = Linear(np.array([self.trace]), np.zeros((1, 1)), np.array([-1.0]))
             return linear, 0.0, np.ones(1)
-        compound = [self.requirements[i] for i in active if self.requirements[i].own.size > 1]
+        compound = [self.requirements[i] for i in active if self.requirements[i].columns.size > 1]
         by, used = np.zeros((len(compound), count)), 0
-        for row, one in enumerate(compound):
-            by[row, used : used + one.own.size] = -1.0
-            used += one.own.size
-        base = np.array([one.target for one in compound])
+        for row, requirement in enumerate(compound):
+            by[row, used : used + requirement.columns.size] = -1.0
+            used += requirement.columns.size
+        base = np.array([compound_one.target for compound_one in compound])
         return Linear(base, by, np.zeros(len(compound))), 1.0, np.zeros(count)
 
     def start(
@@ -187,8 +192,8 @@ class Problem:
         """
         columns = [final.columns]
         for i in fresh:
-            made = self.direction(i, self.level).columns
-            root = np.linalg.qr(np.sqrt(self.cost)[:, None] * made)[0]
+            direction = self.direction(i, self.level).columns
+            root = np.linalg.qr(np.sqrt(self.cost)[:, None] * direction)[0]
             columns.append(np.sqrt(self.level / self.cost)[:, None] * root)
         inside = space.columns.T @ (self.cost[:, None] * np.hstack(columns))
         reduced = self.reduced(space, active)
@@ -216,19 +221,21 @@ class Problem:
         return Start(noise, np.array([max(ratios) * _LARGER[0]]), gap)
 
     def _even(self, number: int) -> FloatArray:
-        one = self.requirements[number]
-        return np.full(one.own.size, one.target / one.own.size / _INSIDE)
+        requirement = self.requirements[number]
+        return np.full(
+            requirement.columns.size, requirement.target / requirement.columns.size / _INSIDE
+        )
 
     def by_requirement(self, z: FloatArray, active: Sequence[int]) -> dict[int, FloatArray]:
         """The numbers of z of each compound requirement."""
-        found, used = {}, 0
+        parts, used = {}, 0
         if self.goal is Goal.NOISE:
             for i in active:
-                size = self.requirements[i].own.size
+                size = self.requirements[i].columns.size
                 if size > 1:
-                    found[i] = z[used : used + size]
+                    parts[i] = z[used : used + size]
                     used += size
-        return found
+        return parts
 
     def ratios(self, final: Space, z: FloatArray) -> FloatArray:
         """How much of each requirement's allowance is used under Gamma = D D^T: at most 1 is met.
@@ -237,37 +244,37 @@ class Problem:
         will do for each location alike, so does the tight bound.
         """
         common = float(z[0]) if self.goal is Goal.LOSS else None
-        found = np.zeros(len(self.requirements))
+        used = np.zeros(len(self.requirements))
         eye = np.eye(final.columns.shape[1])
-        plain = [final.columns.T @ one for one in final.spanned]
-        for i, one in enumerate(self.requirements):
+        plain = [final.columns.T @ spanned for spanned in final.spanned]
+        for i, requirement in enumerate(self.requirements):
             if i in self.met:
                 continue
-            seen = self.told(i)
-            g = final.columns.T @ seen.extra
-            pull = final.columns.T @ seen.weights
-            n = plain[one.view]
+            viewed = self.viewed(i)
+            g = final.columns.T @ viewed.extra
+            pull = final.columns.T @ viewed.weights
+            n = plain[requirement.view]
             hidden = hidden_part(eye, (n + n.T) / 2 + g @ g.T)
-            found[i] = self._ratio(i, seen.covariance + pull.T @ hidden @ pull, common)
-        return found
+            used[i] = self._ratio(i, viewed.covariance + pull.T @ hidden @ pull, common)
+        return used
 
-    def _ratio(self, number: int, left: FloatArray, common: float | None) -> float:
+    def _ratio(self, number: int, posterior: FloatArray, common: float | None) -> float:
         """The loss over what is allowed, for what is left of the secret (k, k).
 
         common: z of Goal.LOSS, or None to have the loss by the allowances alone.
         """
-        one = self.requirements[number]
-        if one.own.size == 1:
-            loss = 1.0 / float(left[0, 0]) - float(one.precision[0, 0])
-            return loss / one.target / (common or 1.0)
-        matrix = np.linalg.inv(left) - one.precision
+        requirement = self.requirements[number]
+        if requirement.columns.size == 1:
+            loss = 1.0 / float(posterior[0, 0]) - float(requirement.precision[0, 0])
+            return loss / requirement.target / (common or 1.0)
+        matrix = np.linalg.inv(posterior) - requirement.precision
         matrix = (matrix + matrix.T) / 2
         largest = max(float(eigh(matrix, eigvals_only=True)[-1]), 0.0)
         if self.goal is Goal.LOSS:
-            return largest / one.target / (common or 1.0)
-        if largest * one.own.size <= one.target:
-            return largest * one.own.size / one.target
-        return tight_bound([matrix], 1.0) / one.target
+            return largest / requirement.target / (common or 1.0)
+        if largest * requirement.columns.size <= requirement.target:
+            return largest * requirement.columns.size / requirement.target
+        return tight_bound([matrix], 1.0) / requirement.target
 
 
 def inflated(noise: FloatArray, larger: float) -> FloatArray:
@@ -293,8 +300,8 @@ def least_noise_problem(
     draft = Problem(views, requirements, cost, Goal.NOISE, np.inf, 0.0)
     met = frozenset(
         i
-        for i, one in enumerate(requirements)
-        if _meets(draft, i, draft.told(i).covariance, one.bound)
+        for i, requirement in enumerate(requirements)
+        if _meets(draft, i, draft.viewed(i).covariance, requirement.bound)
     )
     level = _level(draft, [i for i in range(len(requirements)) if i not in met])
     return Problem(views, requirements, cost, Goal.NOISE, np.inf, level, met)
@@ -307,14 +314,14 @@ def least_loss_problem(
     return Problem(views, requirements, cost, Goal.LOSS, trace, trace)
 
 
-def _meets(problem: Problem, number: int, left: FloatArray, bound: float) -> bool:
+def _meets(problem: Problem, number: int, posterior: FloatArray, bound: float) -> bool:
     """Whether this covariance (k, k) is left of a secret whose locations all may lose alike."""
-    one = problem.requirements[number]
-    allowed = bound / one.own.size / _INSIDE
-    if one.own.size == 1:
-        return float(left[0, 0]) * (float(one.precision[0, 0]) + allowed) >= 1
-    floor = np.linalg.inv(one.precision + allowed * np.eye(one.own.size))
-    return float(eigh(left - floor, eigvals_only=True)[0]) >= 0
+    requirement = problem.requirements[number]
+    allowed = bound / requirement.columns.size / _INSIDE
+    if requirement.columns.size == 1:
+        return float(posterior[0, 0]) * (float(requirement.precision[0, 0]) + allowed) >= 1
+    floor = np.linalg.inv(requirement.precision + allowed * np.eye(requirement.columns.size))
+    return float(eigh(posterior - floor, eigvals_only=True)[0]) >= 0
 
 
 def _level(problem: Problem, sought: Sequence[int]) -> float:
@@ -323,16 +330,16 @@ def _level(problem: Problem, sought: Sequence[int]) -> float:
         return 0.0
     scale = float(np.exp(np.mean(np.log(problem.cost))))
     level = scale * max(
-        1.0 / float(np.trace(one.precision) + one.target)
-        for one in (problem.requirements[i] for i in sought)
+        1.0 / float(np.trace(requirement.precision) + requirement.target)
+        for requirement in (problem.requirements[i] for i in sought)
     )
     most = level * _MOST
     for view in range(len(problem.views)):
-        own = [i for i in sought if problem.requirements[i].view == view]
-        targets = [problem.requirements[i].target for i in own]
+        numbers = [i for i in sought if problem.requirements[i].view == view]
+        targets = [problem.requirements[i].target for i in numbers]
         while not all(
-            _meets(problem, i, problem.told(i, level).covariance, target)
-            for i, target in zip(own, targets, strict=True)
+            _meets(problem, i, problem.viewed(i, level).covariance, target)
+            for i, target in zip(numbers, targets, strict=True)
         ):
             level *= _GRID
             if level > most:

@@ -60,20 +60,20 @@ def pulled(
         space.spanned[j] if delta == 0 else view.at(delta).solve(unit)
         for j, view in enumerate(problem.views)
     ]
-    found, value = [], 0.0
+    vectors, value = [], 0.0
     for i, weight in zip(active, weights, strict=True):
-        seen = problem.told(i, delta)
+        viewed = problem.viewed(i, delta)
         columns = solved[problem.requirements[i].view]
-        columns = columns + seen.extra @ (seen.extra.T @ unit)
-        pull = unit.T @ seen.weights
+        columns = columns + viewed.extra @ (viewed.extra.T @ unit)
+        pull = unit.T @ viewed.weights
         inner = np.linalg.solve(np.eye(len(more)) + more @ (unit.T @ columns), more @ pull)
-        left = seen.covariance + pull.T @ inner
-        v = (seen.weights - columns @ inner) @ root(weight)
+        posterior = viewed.covariance + pull.T @ inner
+        v = (viewed.weights - columns @ inner) @ root(weight)
         inside = unit.T @ v
         spent = delta * float(np.sum(v**2 / problem.cost[:, None]))
-        value += spent + float(np.sum(inside * (more @ inside))) - float(np.sum(weight * left))
-        found.append(v)
-    return Pulled(np.hstack(found), value)
+        value += spent + float(np.sum(inside * (more @ inside))) - float(np.sum(weight * posterior))
+        vectors.append(v)
+    return Pulled(np.hstack(vectors), value)
 
 
 def eased(problem: Problem, space: Space, active: Sequence[int], delta: float) -> Reduced:
@@ -86,19 +86,19 @@ def eased(problem: Problem, space: Space, active: Sequence[int], delta: float) -
     informations: dict[tuple[int, int | None], tuple[int, FloatArray]] = {}
     constraints, shares = [], problem.shares(active)
     for i, (allowed, by) in zip(active, shares, strict=True):
-        one, seen = problem.requirements[i], problem.told(i, delta)
-        columns = solved[one.view] + seen.extra @ (seen.extra.T @ unit)
+        requirement, viewed = problem.requirements[i], problem.viewed(i, delta)
+        columns = solved[requirement.view] + viewed.extra @ (viewed.extra.T @ unit)
         # Only weights are sought here: an A that rounding has made too large may be a little less.
         spectrum, basis = eigh((unit.T @ columns + columns.T @ unit) / 2)
         spectrum = np.clip(spectrum, 0.0, (1 - _LARGEST_SHARE) / delta)
-        seen_by, freed = basis.T @ (unit.T @ seen.weights), 1 / (1 - delta * spectrum)
+        seen_by, freed = basis.T @ (unit.T @ viewed.weights), 1 / (1 - delta * spectrum)
         pull = basis @ (freed[:, None] * seen_by)
         n = (basis * (spectrum * freed)) @ basis.T
-        without = seen.covariance - delta * seen_by.T @ (freed[:, None] * seen_by)
-        key = (one.view, one.point)
+        without = viewed.covariance - delta * seen_by.T @ (freed[:, None] * seen_by)
+        key = (requirement.view, requirement.point)
         number = informations.setdefault(key, (len(informations), (n + n.T) / 2))[0]
         without = (without + without.T) / 2
-        constraints.append(Constraint(number, pull, without, one.precision, allowed, by))
+        constraints.append(Constraint(number, pull, without, requirement.precision, allowed, by))
     linear, cost_of_trace, cost = problem.linear(active)
     roots = tuple(root(n) for _, n in informations.values())
     return Reduced(roots, tuple(constraints), linear, cost_of_trace, cost, np.eye(len(roots[0])))
@@ -135,12 +135,14 @@ def _least_noise(
 ) -> float:
     total, numbers = value, problem.by_requirement(interior.z, active)
     for i, weight in zip(active, weights, strict=True):
-        one = problem.requirements[i]
-        y = numbers.get(i, np.array([one.bound]))
-        floor = np.linalg.inv(one.precision + np.diag(y))
+        requirement = problem.requirements[i]
+        y = numbers.get(i, np.array([requirement.bound]))
+        floor = np.linalg.inv(requirement.precision + np.diag(y))
         slopes = np.diagonal(floor @ weight @ floor)
         # Convex in y: at least its tangent, least where all of the sum is at the steepest.
-        total += float(np.sum(weight * floor)) + float(slopes @ y) - one.bound * slopes.max()
+        total += (
+            float(np.sum(weight * floor)) + float(slopes @ y) - requirement.bound * slopes.max()
+        )
     return total / size
 
 
@@ -153,9 +155,9 @@ def _least_loss(
 ) -> float:
     parts = []
     for i, weight in zip(active, weights, strict=True):
-        one = problem.requirements[i]
-        spectrum, basis = eigh(one.precision)
-        parts.append((np.sum((basis.T @ weight) * basis.T, axis=1), spectrum, one.bound))
+        requirement = problem.requirements[i]
+        spectrum, basis = eigh(requirement.precision)
+        parts.append((np.sum((basis.T @ weight) * basis.T, axis=1), spectrum, requirement.bound))
 
     def excess(loss: float) -> float:
         """What losses as low as this cost at least, over the trace there is."""

@@ -30,14 +30,14 @@ ALL = 32
 class Demand:
     """One secret whose mu^2 / radius^2 must be at most `bound`: for one location, its loss.
 
-    against: the adversaries that count, by number; None for all. left: the standard deviation that
-    each must be left with, whatever it knew: for one location, in place of the bound.
+    against: the adversaries that count, by number; None for all. deviation: the standard deviation
+    that each must be left with, whatever it knew: for one location, in place of the bound.
     """
 
     secret: Secret
     bound: float
     against: tuple[int, ...] | None = None
-    left: float | None = None
+    deviation: float | None = None
 
     def counts(self, number: int) -> bool:
         """Whether the adversary of this number counts."""
@@ -48,7 +48,7 @@ class Demand:
 
         Not positive where it knows more than it must be left with.
         """
-        return self.bound if self.left is None else self.left**-2 - precision
+        return self.bound if self.deviation is None else self.deviation**-2 - precision
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,16 +56,16 @@ class Requirement:
     """One secret against one adversary who knows one set of things.
 
     family: the demand and the adversary, by number. at: the time of the true value that is known
-    besides, or None. view: by number. own: the secret's columns (k,) in the view. point: the column
-    of that value. accuracy: how well it is known.
-    precision: P^-1 (k, k), all that is known counted in. bound: of mu^2 / radius^2. target: what
-    the design aims at, a little less where only some of the values that may be known are looked at.
+    besides, or None. view: by number. columns: the secret's columns (k,) in the view. point: the
+    column of that value. accuracy: how well it is known. precision: P^-1 (k, k), all that is known
+    counted in. bound: of mu^2 / radius^2. target: what the design aims at, a little less where only
+    some of the values that may be known are looked at.
     """
 
     family: tuple[int, int]
     at: float | None
     view: int
-    own: NDArray[np.intp]
+    columns: NDArray[np.intp]
     point: int | None
     accuracy: float
     precision: FloatArray
@@ -84,9 +84,9 @@ class _Sketch:
 
     def place(self, secret: Secret) -> int:
         """The number of a place, added where it is new."""
-        for index, one in enumerate(self.places):
-            alike = one.recorded == secret.recorded and np.array_equal(one.times, secret.times)
-            if alike and np.array_equal(one.weights, secret.weights):
+        for index, place in enumerate(self.places):
+            alike = place.recorded == secret.recorded and np.array_equal(place.times, secret.times)
+            if alike and np.array_equal(place.weights, secret.weights):
                 return index
         self.places.append(secret)
         return len(self.places) - 1
@@ -97,7 +97,7 @@ class _Sketch:
             self.points.append(time)
         return self.points.index(time)
 
-    def made(self, existing: Mechanism, cost: FloatArray) -> View:
+    def view(self, existing: Mechanism, cost: FloatArray) -> View:
         """The view of all of them: places first, the points as one quantity after them."""
         times = np.array(self.points)
         points = [Secret("points", times, np.eye(times.size), recorded=True)] if times.size else []
@@ -123,7 +123,7 @@ def posed(
     existing: Mechanism,
     cost: FloatArray,
     *,
-    beside: Sequence[tuple[int, int, float]] = (),
+    values: Sequence[tuple[int, int, float]] = (),
     margin: float = 0.0,
 ) -> tuple[tuple[View, ...], tuple[Requirement, ...]]:
     """All views, and all requirements on them.
@@ -138,19 +138,22 @@ def posed(
         for j, adversary in enumerate(adversaries):
             if not demand.counts(j):
                 continue
-            more = [time for a, b, time in beside if (a, b) == (i, j)]
+            more = [time for a, b, time in values if (a, b) == (i, j)]
             pending += _against(prior, (i, j), demand, adversary, sketches, more)
     pending = _once(pending)
     order = list(sketches.values())
-    views = tuple(sketch.made(existing, cost) for sketch in order)
+    views = tuple(sketch.view(existing, cost) for sketch in order)
     given: dict[tuple[int, int, float], FloatArray] = {}
-    for one in pending:
-        key = (one.sketch, one.place, one.accuracy)
-        if one.point is not None and key not in given:
-            made, sketch = views[one.sketch], order[one.sketch]
-            given[key] = _given_each(made, sketch, one.place, one.accuracy)
+    for requirement in pending:
+        key = (requirement.sketch, requirement.place, requirement.accuracy)
+        if requirement.point is not None and key not in given:
+            view_of_sketch, sketch = views[requirement.sketch], order[requirement.sketch]
+            given[key] = _given_each(
+                view_of_sketch, sketch, requirement.place, requirement.accuracy
+            )
     needs = tuple(
-        _requirement(one, order[one.sketch], views[one.sketch], given, margin) for one in pending
+        _requirement(entry, order[entry.sketch], views[entry.sketch], given, margin)
+        for entry in pending
     )
     if any(need.bound <= 0 for need in needs):
         raise BeyondPrior(max(float(need.precision[0, 0]) for need in needs) ** -0.5)
@@ -173,36 +176,36 @@ def _against(
     sketch = sketches.setdefault(key, _Sketch(judge, known, [], []))
     number = list(sketches).index(key)
     place = sketch.place(replace(demand.secret, window=None))
-    found = [_Pending(family, number, place, None, 1.0, demand)]
+    requirements = [_Pending(family, number, place, None, 1.0, demand)]
     if adversary.point is not None:
         accuracy = adversary.point.accuracy
         far = far_from(judge, span, adversary.point.away)
         for time in sorted({*_standing_for_all(far, span, adversary.point.away), *more}):
             point = sketch.point(time)
-            found.append(_Pending(family, number, place, point, accuracy, demand))
-    return found
+            requirements.append(_Pending(family, number, place, point, accuracy, demand))
+    return requirements
 
 
 def _once(pending: Sequence[_Pending]) -> list[_Pending]:
     """Each only once: of a stay, an adversary who sees it and one who does not ask the same."""
-    found: dict[tuple[int, int, int | None, float], _Pending] = {}
-    for one in pending:
-        key = (one.sketch, one.place, one.point, one.accuracy)
-        if key not in found or one.demand.bound < found[key].demand.bound:
-            found[key] = one
-    return list(found.values())
+    strictest: dict[tuple[int, int, int | None, float], _Pending] = {}
+    for requirement in pending:
+        key = (requirement.sketch, requirement.place, requirement.point, requirement.accuracy)
+        if key not in strictest or requirement.demand.bound < strictest[key].demand.bound:
+            strictest[key] = requirement
+    return list(strictest.values())
 
 
 def _standing_for_all(far: FloatArray, span: tuple[float, float], away: float) -> list[float]:
     """Of the times (n,) that may be known, some on each side: the nearest and ever further ones."""
     if far.size <= ALL:
         return [float(time) for time in far]
-    found: list[float] = []
+    chosen: list[float] = []
     unit = max(away, 1.0)
     for share in _AWAY:
         before, after = far[far <= span[0] - share * unit], far[far >= span[1] + share * unit]
-        found += [*before[-1:].tolist(), *after[:1].tolist()]
-    return found
+        chosen += [*before[-1:].tolist(), *after[:1].tolist()]
+    return chosen
 
 
 def _requirement(
@@ -213,7 +216,7 @@ def _requirement(
     margin: float,
 ) -> Requirement:
     place = sketch.places[pending.place]
-    own = view.columns_of(pending.place)
+    columns = view.columns_of(pending.place)
     if pending.point is None:
         precision = known_precision(view.prior, place, view.known)[0]
         point = None
@@ -227,7 +230,7 @@ def _requirement(
         pending.family,
         at,
         pending.sketch,
-        own,
+        columns,
         point,
         pending.accuracy,
         precision,
@@ -236,10 +239,12 @@ def _requirement(
     )
 
 
-def _without_release(made: View) -> FloatArray:
+def _without_release(viewed: View) -> FloatArray:
     """The covariance of all quantities of a view given the path that is known, and nothing else."""
-    silent = no_noise(made.prior.times).withholding(np.ones(made.prior.times.size, bool))
-    return view(made.prior, silent, made.known, made.quantities, np.empty(0)).at(0.0).covariance
+    silent = no_noise(viewed.prior.times).withholding(np.ones(viewed.prior.times.size, bool))
+    return (
+        view(viewed.prior, silent, viewed.known, viewed.quantities, np.empty(0)).at(0.0).covariance
+    )
 
 
 def _given_each(view: View, sketch: _Sketch, place: int, accuracy: float) -> FloatArray:
@@ -247,10 +252,11 @@ def _given_each(view: View, sketch: _Sketch, place: int, accuracy: float) -> Flo
     if not view.known.times.size:
         times = np.array(sketch.points)
         return given_one_value(view.prior, sketch.places[place], times, accuracy)
-    before, own = _without_release(view), view.columns_of(place)
+    before, columns = _without_release(view), view.columns_of(place)
     points = view.columns_of(len(sketch.places))
-    told = before[np.ix_(points, own)]
+    cross = before[np.ix_(points, columns)]
     spread = np.diagonal(before)[points] + accuracy**2
     return np.asarray(
-        before[np.ix_(own, own)] - told[:, :, None] * told[:, None, :] / spread[:, None, None]
+        before[np.ix_(columns, columns)]
+        - cross[:, :, None] * cross[:, None, :] / spread[:, None, None]
     )

@@ -71,23 +71,23 @@ QUICKLY, THOROUGHLY = Tolerances(2e-4, 5e-3, 0, 1e-4), Tolerances(1e-5, 2e-5, 2)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpaceAnswer:
-    """An answer in a space, from which others begin: Gamma = D D^T of `made.final`."""
+    """An answer in a space, from which others begin: Gamma = D D^T of `last.final`."""
 
-    made: Round
+    last: Round
     steps: int
 
     @property
     def space(self) -> Space:
         """The columns it was sought in."""
-        return self.made.space
+        return self.last.space
 
     def binding(self, problem: Problem) -> set[tuple[tuple[int, int], float | None]]:
         """The requirements that matter to it, by family and time of a known value."""
-        weights = [float(np.trace(weight)) for weight in self.made.found.weights]
+        weights = [float(np.trace(weight)) for weight in self.last.interior.weights]
         least = _IDLE * sum(weights)
-        pairs = zip(self.made.active, weights, strict=True)
+        pairs = zip(self.last.active, weights, strict=True)
         chosen = [problem.requirements[i] for i, weight in pairs if weight > least]
-        return {(one.family, one.at) for one in chosen}
+        return {(requirement.family, requirement.at) for requirement in chosen}
 
 
 def begin(problem: Problem, columns: FloatArray) -> Space:
@@ -114,48 +114,48 @@ def settle(
     steps = 0
     numbers: dict[int, FloatArray] = {}
     everywhere = space.combined(np.sqrt(problem.level) * np.eye(space.columns.shape[1]))
-    final = everywhere if before is None else before.made.final
+    final = everywhere if before is None else before.last.final
     for _ in range(_ROUNDS):
         start = problem.start(space, final, numbers, active, [])
         first = 1.0 if final is everywhere else start.gap
         interior = minimise(problem.reduced(space, active), start.noise, start.z, first, effort.gap)
         steps += interior.steps
-        made = rounded(problem, space, interior, active)
-        missed = wanting(problem, made, effort.missed)
+        answer = rounded(problem, space, interior, active)
+        missed = wanting(problem, answer, effort.missed)
         if not missed:
-            return SpaceAnswer(made, steps)
+            return SpaceAnswer(answer, steps)
         numbers = problem.by_requirement(interior.z, active)
-        kept = [
+        binding_now = [
             i
             for i, weight in zip(active, interior.weights, strict=True)
             if np.trace(weight) > _IDLE * sum(float(np.trace(w)) for w in interior.weights)
         ]
-        active = sorted({*kept, *missed})
-        final = made.final
+        active = sorted({*binding_now, *missed})
+        final = answer.final
     raise NumericalError("the design must settle, got adversaries that keep being missed")
 
 
-def nearly(problem: Problem, found: SpaceAnswer) -> set[tuple[tuple[int, int], float | None]]:
+def nearly(problem: Problem, answer: SpaceAnswer) -> set[tuple[tuple[int, int], float | None]]:
     """The requirements of which nearly all that is allowed is used, by family and time."""
-    ratios = problem.ratios(found.made.final, found.made.found.z)
+    ratios = problem.ratios(answer.last.final, answer.last.interior.z)
     chosen = [problem.requirements[int(i)] for i in np.flatnonzero(ratios > _NEARLY)]
-    return {(one.family, one.at) for one in chosen}
+    return {(requirement.family, requirement.at) for requirement in chosen}
 
 
-def proved(problem: Problem, found: SpaceAnswer, effort: Tolerances) -> tuple[Solution, Below]:
+def proved(problem: Problem, answer: SpaceAnswer, effort: Tolerances) -> tuple[Solution, Below]:
     """The answer with a lower bound of all others, and what proves it."""
-    below = bound_below(problem, found.made, (effort.below or _BELOW,))
-    hardly = below.least < _HARDLY * reached(problem, found.made)
+    below = bound_below(problem, answer.last, (effort.below or _BELOW,))
+    hardly = below.least < _HARDLY * reached(problem, answer.last)
     if hardly and (effort.below or _BELOW) < _BELOW:
-        below = bound_below(problem, found.made, (_BELOW,))
-    return solution_of(problem, found.made, below, found.steps + below.steps), below
+        below = bound_below(problem, answer.last, (_BELOW,))
+    return solution_of(problem, answer.last, below, answer.steps + below.steps), below
 
 
-def wider(problem: Problem, found: SpaceAnswer, below: Below) -> Space:
+def wider(problem: Problem, answer: SpaceAnswer, below: Below) -> Space:
     """The space with the columns that the bound, and the answer itself, would rather have."""
-    made = found.made
-    weights = dual_weights(problem, made.found)
-    own = pulled(problem, made.space, made.found.noise, weights, made.active, 0.0)
-    both = np.hstack([below.columns, own.columns])
-    pieces = [made.final, made.space, worth(problem, both, _MORE)]
+    last = answer.last
+    weights = dual_weights(problem, last.interior)
+    primal = pulled(problem, last.space, last.interior.noise, weights, last.active, 0.0)
+    both = np.hstack([below.columns, primal.columns])
+    pieces = [last.final, last.space, worth(problem, both, _MORE)]
     return orthonormal(problem.views, problem.cost, pieces, alone=False)

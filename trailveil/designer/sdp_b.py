@@ -149,11 +149,11 @@ def cover_mechanisms(
     """
     given = [_as_columns(without_process(mechanism)) for mechanism in mechanisms]
     exactly = any(mechanism.refinement is not None for mechanism in given)
-    found = cover([one.factor for one in given], exactly=exactly)
-    times, scale = given[0].times, 1.0 if trace is None else float(np.sqrt(trace / found.trace))
-    if found.coefficients is not None:
-        return written(times, combined_columns(given, scale * found.coefficients)), found
-    return _with_floor(times, scale * found.factor), found
+    covering = cover([mechanism.factor for mechanism in given], exactly=exactly)
+    times, scale = given[0].times, 1.0 if trace is None else float(np.sqrt(trace / covering.trace))
+    if covering.coefficients is not None:
+        return written(times, combined_columns(given, scale * covering.coefficients)), covering
+    return _with_floor(times, scale * covering.factor), covering
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,7 +195,7 @@ def _maximise(columns: FloatArray, blocks: list[slice]) -> _Dual:
         squared, slope = float(x @ x), (columns.T @ direction)[inside]
         return 0.5 * np.log(squared) - np.log(nuclear), x / squared - slope / nuclear
 
-    found = minimize(
+    optimum = minimize(
         value,
         np.eye(rank)[inside],
         jac=True,
@@ -208,8 +208,8 @@ def _maximise(columns: FloatArray, blocks: list[slice]) -> _Dual:
             "gtol": 1e-10,
         },
     )
-    directions = spread(found.x / np.linalg.norm(found.x))
-    return _Dual(basis, columns, blocks, directions, int(found.nit))
+    directions = spread(optimum.x / np.linalg.norm(optimum.x))
+    return _Dual(basis, columns, blocks, directions, int(optimum.nit))
 
 
 def _nuclear(matrix: FloatArray) -> tuple[float, FloatArray]:
@@ -218,8 +218,8 @@ def _nuclear(matrix: FloatArray) -> tuple[float, FloatArray]:
     if squared[0] > _GRAM * squared[-1]:  # four times as fast, and precise enough
         strength = np.sqrt(squared)
         return float(np.sum(strength)), (basis / strength) @ (basis.T @ matrix)
-    left, strength, right = svd(matrix, full_matrices=False, check_finite=False)
-    return float(np.sum(strength)), np.asarray(left @ right)
+    u, strength, right = svd(matrix, full_matrices=False, check_finite=False)
+    return float(np.sum(strength)), np.asarray(u @ right)
 
 
 def _mask(rank: int, blocks: list[slice]) -> NDArray[np.bool_]:
@@ -231,18 +231,18 @@ def _mask(rank: int, blocks: list[slice]) -> NDArray[np.bool_]:
 
 def _plain(dual: _Dual) -> FloatArray:
     """A factor of t (G W G^T)^1/2, floored as is cheapest, scaled until G_i^T Y^-1 G_i <= I."""
-    left, strength, _ = svd(dual.columns @ dual.directions, full_matrices=False)
+    u, strength, _ = svd(dual.columns @ dual.directions, full_matrices=False)
     nuclear = float(np.sum(strength))
     best: tuple[float, FloatArray] | None = None
     for floor in _FLOORS:
         spectrum = nuclear * np.maximum(strength, floor * strength[0])
-        whitened = (left / np.sqrt(spectrum)).T @ dual.columns
+        whitened = (u / np.sqrt(spectrum)).T @ dual.columns
         spectrum = spectrum * _largest_block(whitened, dual.blocks)
         if best is None or float(np.sum(spectrum)) < best[0]:
             best = float(np.sum(spectrum)), spectrum
     if best is None:
         raise NumericalError("no cover was found")
-    return np.asarray(dual.basis @ (left * np.sqrt(best[1])))
+    return np.asarray(dual.basis @ (u * np.sqrt(best[1])))
 
 
 def _exact(dual: _Dual) -> FloatArray:
@@ -316,8 +316,8 @@ def _check_covers(covariance: FloatArray, factors: Sequence[FloatArray]) -> None
 
 def _thin_root(covariance: FloatArray) -> FloatArray:
     spectrum, basis = eigh((covariance + covariance.T) / 2)
-    kept = spectrum > spectrum.size * UNIT_ROUNDOFF * float(np.max(spectrum, initial=0.0))
-    return np.asarray(basis[:, kept] * np.sqrt(spectrum[kept]))
+    above = spectrum > spectrum.size * UNIT_ROUNDOFF * float(np.max(spectrum, initial=0.0))
+    return np.asarray(basis[:, above] * np.sqrt(spectrum[above]))
 
 
 def _as_columns(mechanism: Mechanism) -> Mechanism:

@@ -87,11 +87,11 @@ class SeveralRequest:
         """Seconds within which the series moves by what is to be left of the first secret."""
         base, _ = split(self.prior.kernel)
         times = self.prior.times
-        left = 1.0 / math.sqrt(max(demand.bound for demand in self.demands))
-        return lag_of(base, float(times[times.size // 2]), left, float(times[-1] - times[0]))
+        deviation = 1.0 / math.sqrt(max(demand.bound for demand in self.demands))
+        return lag_of(base, float(times[times.size // 2]), deviation, float(times[-1] - times[0]))
 
     def posed(
-        self, beside: Sequence[tuple[int, int, float]], margin: float
+        self, values: Sequence[tuple[int, int, float]], margin: float
     ) -> tuple[tuple[View, ...], tuple[Requirement, ...]]:
         """All views and requirements; see trailveil.designer.requirements."""
         return posed(
@@ -100,7 +100,7 @@ class SeveralRequest:
             self.adversaries,
             self.existing,
             self.cost,
-            beside=beside,
+            values=values,
             margin=margin,
         )
 
@@ -117,28 +117,28 @@ class SeveralRequest:
         """Every loss matrix of every demand, recomputed from the mechanism, errors against us."""
         all_count = all(demand.against is None for demand in self.demands)
         plain = [adversary for adversary in self.adversaries if adversary == PLAIN and all_count]
-        found = []
+        by_demand = []
         if plain:
             secrets = [demand.secret for demand in self.demands]
-            made = losses(self.prior, secrets, mechanism)
-            pairs = zip(self.demands, made, strict=True)
-            found += [(demand, loss.matrix) for demand, loss in pairs]
+            plain_losses = losses(self.prior, secrets, mechanism)
+            pairs = zip(self.demands, plain_losses, strict=True)
+            by_demand += [(demand, loss.matrix) for demand, loss in pairs]
         for j, adversary in enumerate(self.adversaries):
             if adversary in plain:
                 continue
             for demand in self.demands:
                 if not demand.counts(j):
                     continue
-                seen = exposures(self.prior, demand.secret, mechanism, adversary)
-                found += [(demand, one.learnt) for one in seen]
-        return found
+                exposed = exposures(self.prior, demand.secret, mechanism, adversary)
+                by_demand += [(demand, exposure.learnt) for exposure in exposed]
+        return by_demand
 
     def missed(self, mechanism: Mechanism, common: float) -> list[tuple[int, int, float]]:
         """Known values with which more is lost than the bound times `common`.
 
         As demand, adversary, time: the worst of each run of such times.
         """
-        found = []
+        values = []
         for j, adversary in enumerate(self.adversaries):
             if adversary.point is None:
                 continue
@@ -148,8 +148,8 @@ class SeveralRequest:
                 top = (ratios[1:-1] >= ratios[:-2]) & (ratios[1:-1] >= ratios[2:])
                 worst = np.flatnonzero(top & (ratios[1:-1] > 1))
                 best = worst[np.argsort(ratios[1:-1][worst])[::-1][:_OF_ONE]]
-                found += [(i, j, float(times[k])) for k in best]
-        return found
+                values += [(i, j, float(times[k])) for k in best]
+        return values
 
     def _with_values(
         self, mechanism: Mechanism, counting: Sequence[int], adversary: Adversary
@@ -160,7 +160,7 @@ class SeveralRequest:
             secret = self.demands[i].secret
             alone = i if secret.size > 1 or adversary.path is not None else secret.window
             groups.setdefault((*span_of(secret, adversary), alone), []).append(i)
-        found = []
+        triples = []
         for numbers in groups.values():
             secrets = [self.demands[i].secret for i in numbers]
             if secrets[0].size > 1 or adversary.path is not None:
@@ -170,117 +170,117 @@ class SeveralRequest:
             else:
                 times, each = losses_with_values(self.prior, secrets, mechanism, adversary)
                 pairs = [(times, losses) for losses in each]
-            found += [(i, *pair) for i, pair in zip(numbers, pairs, strict=True)]
-        return found
+            triples += [(i, *pair) for i, pair in zip(numbers, pairs, strict=True)]
+        return triples
 
 
-def least_noise(wanted: SeveralRequest) -> tuple[Mechanism, float]:
+def least_noise(request: SeveralRequest) -> tuple[Mechanism, float]:
     """The least noise at which mu^2 / radius^2 of each secret is at most its bound.
 
     And a lower bound of trace(W Gamma). Raises as trailveil.designer.optimal.solve does.
     """
-    there = wanted.spent(wanted.existing)
-    found, make = sought(wanted)
-    if found.reached == 0.0:
-        return wanted.existing, there
+    spent = request.spent(request.existing)
+    solution, make = sought(request)
+    if solution.reached == 0.0:
+        return request.existing, spent
 
     def excess(mechanism: Mechanism) -> float:
-        pairs = wanted.matrices(mechanism)
+        pairs = request.matrices(mechanism)
         return max(tight_bound([matrix], 1.0) / demand.bound for demand, matrix in pairs) - 1.0
 
-    return until_met(make, excess, found.reached), there + found.least
+    return until_met(make, excess, solution.reached), spent + solution.least
 
 
-def least_loss(wanted: SeveralRequest, budget: float) -> tuple[Mechanism, float | None]:
+def least_loss(request: SeveralRequest, budget: float) -> tuple[Mechanism, float | None]:
     """The least worst loss, over its share, for trace(W Gamma) = budget, and a lower bound of it.
 
     The loss of a compound secret is its largest eigenvalue.
     """
-    there = wanted.spent(wanted.existing)
-    rest = budget - there
-    if rest <= 0:
+    spent = request.spent(request.existing)
+    available = budget - spent
+    if available <= 0:
         raise InvalidValue(
-            f"the noise budget must be above the floor's own {there:.6g}, got {budget:.6g}"
+            f"the noise budget must be above the floor's own {spent:.6g}, got {budget:.6g}"
         )
-    found, make = _solved(
-        wanted, lambda views, needs: least_loss_problem(views, needs, wanted.cost, rest)
+    solution, make = _solved(
+        request, lambda views, needs: least_loss_problem(views, needs, request.cost, available)
     )
-    return make(rest), found.least if found.least > 0 else None
+    return make(available), solution.least if solution.least > 0 else None
 
 
-def sought(wanted: SeveralRequest) -> tuple[Solution, Callable[[float], Mechanism]]:
+def sought(request: SeveralRequest) -> tuple[Solution, Callable[[float], Mechanism]]:
     """The least noise for a design as it was found, and trace -> that much of it.
 
     Its losses are not recomputed, and may be a little too large. Raises as least_noise does.
     """
-    return _solved(wanted, lambda views, needs: least_noise_problem(views, needs, wanted.cost))
+    return _solved(request, lambda views, needs: least_noise_problem(views, needs, request.cost))
 
 
-def _solved(wanted: SeveralRequest, pose: Pose) -> tuple[Solution, Callable[[float], Mechanism]]:
+def _solved(request: SeveralRequest, pose: Pose) -> tuple[Solution, Callable[[float], Mechanism]]:
     """The best noise against all that adversaries may know, and trace -> that much of its kind."""
-    views, needs = wanted.posed((), 0.0)
+    views, needs = request.posed((), 0.0)
     problem = pose(views, needs)
-    if problem.alone and wanted.sought_in is None:
-        found = solve(problem)
-        return found, _maker(wanted, found)
-    return _robust(wanted, pose, problem)
+    if problem.alone and request.sought_in is None:
+        solution = solve(problem)
+        return solution, _maker(request, solution)
+    return _robust(request, pose, problem)
 
 
 def _robust(
-    wanted: SeveralRequest, pose: Pose, problem: Problem
+    request: SeveralRequest, pose: Pose, problem: Problem
 ) -> tuple[Solution, Callable[[float], Mechanism]]:
     """The same against several adversaries.
 
     Of the values that an adversary may know one of, a few stand for all; those that are missed by
     the answer are counted in, and it is sought again.
     """
-    space = robust.begin(problem, wanted.columns(coarse=True))
-    beside: list[tuple[int, int, float]] = []
+    space = robust.begin(problem, request.columns(coarse=True))
+    extra_values: list[tuple[int, int, float]] = []
     binding: set[tuple[tuple[int, int], float | None]] = set()
-    found, effort, widened = None, ROUGHLY, 0
+    settled, effort, widened = None, ROUGHLY, 0
     for _ in range(_ROUNDS):
         try:
-            found = robust.settle(problem, space, binding, effort, found)
+            settled = robust.settle(problem, space, binding, effort, settled)
         except NumericalError:
             if effort != ROUGHLY:
                 raise
             # Too coarse for any noise to meet it all: go on with more columns at once.
-            effort, space = wanted.effort, robust.begin(problem, wanted.columns(coarse=False))
+            effort, space = request.effort, robust.begin(problem, request.columns(coarse=False))
             continue
-        if found is None:
+        if settled is None:
             none = nothing(problem)
-            return none, _maker(wanted, none)
-        binding |= found.binding(problem)
-        here = solution_of(problem, found.made, NO_BOUND, found.steps)
+            return none, _maker(request, none)
+        binding |= settled.binding(problem)
+        here = solution_of(problem, settled.last, NO_BOUND, settled.steps)
         common = 1.0 if here.loss is None else here.loss
         allowed = common * (1 + (effort.missed if effort == ROUGHLY else 0.0))
-        missed = wanted.missed(_maker(wanted, here)(here.trace), allowed)
-        fresh = [one for one in missed if one not in beside]
+        missed = request.missed(_maker(request, here)(here.trace), allowed)
+        fresh = [value for value in missed if value not in extra_values]
         if fresh:
-            beside += fresh
+            extra_values += fresh
             binding |= {((i, j), time) for i, j, time in fresh}
-            problem = pose(*wanted.posed(beside, wanted.effort.missed))
+            problem = pose(*request.posed(extra_values, request.effort.missed))
             continue
-        if wanted.effort == effort and effort.below is None:
-            return here, _maker(wanted, here)
+        if request.effort == effort and effort.below is None:
+            return here, _maker(request, here)
         if effort == ROUGHLY:
-            binding |= robust.nearly(problem, found)
-            effort, space = wanted.effort, robust.begin(problem, wanted.columns(coarse=False))
+            binding |= robust.nearly(problem, settled)
+            effort, space = request.effort, robust.begin(problem, request.columns(coarse=False))
             continue
-        answer, below = robust.proved(problem, found, effort)
+        answer, below = robust.proved(problem, settled, effort)
         if answer.gap <= effort.enough(space.columns.shape[1]) or widened == effort.widened:
-            return answer, _maker(wanted, answer)
-        space, widened = robust.wider(problem, found, below), widened + 1
+            return answer, _maker(request, answer)
+        space, widened = robust.wider(problem, settled, below), widened + 1
     raise NumericalError("the design must settle, got known values that keep being missed")
 
 
-def _maker(wanted: SeveralRequest, solution: Solution) -> Callable[[float], Mechanism]:
+def _maker(request: SeveralRequest, solution: Solution) -> Callable[[float], Mechanism]:
     """trace -> the mechanism with the found noise at that trace, beside what exists, canonical."""
-    prior, existing = wanted.prior, wanted.existing
+    prior, existing = request.prior, request.existing
     trace = solution.trace
     factor, combination = _turned(solution)
     largest = float(np.max(np.sum(factor**2, axis=1)))
-    digits = wanted.finer and existing.floor == 0.0 and needs_digits(prior, largest)
+    digits = request.finer and existing.floor == 0.0 and needs_digits(prior, largest)
 
     def make(wanted_trace: float) -> Mechanism:
         scale = np.sqrt(wanted_trace / trace)

@@ -23,7 +23,7 @@ class Space:
 
     def combined(self, coefficients: FloatArray) -> "Space":
         """D A, with Sigma_j^-1 D A."""
-        spanned = tuple(one @ coefficients for one in self.spanned)
+        spanned = tuple(columns @ coefficients for columns in self.spanned)
         return Space(self.columns @ coefficients, spanned)
 
     def plus(self, other: "Space") -> "Space":
@@ -50,8 +50,8 @@ def orthonormal(
     columns = columns[:, sizes > 0] / sizes[sizes > 0]
     gram, basis = eigh(columns.T @ (cost[:, None] * columns))
     least = _DEPENDENT if alone else _DEPENDENT_OF_SEVERAL
-    kept = gram > least * gram[-1]
-    turn = basis[:, kept] / np.sqrt(gram[kept])
+    independent = gram > least * gram[-1]
+    turn = basis[:, independent] / np.sqrt(gram[independent])
     columns = columns @ turn
     if alone:
         spanned = np.hstack([piece.spanned[0] for piece in pieces])

@@ -51,13 +51,13 @@ class Splines:
     def at(self, times: FloatArray) -> FloatArray:
         """Their values (n, p) at times (n,)."""
         count = self.knots.size - _DEGREE - 1
-        found = np.zeros((times.size, count))
+        values = np.zeros((times.size, count))
         inside = (times >= self.knots[0]) & (times <= self.knots[-1])
         if np.any(inside):
             from scipy.interpolate import BSpline  # heavy, as all of scipy.interpolate
 
-            found[inside] = BSpline.design_matrix(times[inside], self.knots, _DEGREE).toarray()
-        return found[:, self.ends[0] : count - self.ends[1]]
+            values[inside] = BSpline.design_matrix(times[inside], self.knots, _DEGREE).toarray()
+        return values[:, self.ends[0] : count - self.ends[1]]
 
 
 def splines(
@@ -105,7 +105,7 @@ def _between(
 ) -> FloatArray:
     """The anchors, and knots between them, as dense as is asked for."""
     finest, widening, within = density
-    found = [anchors[:1]]
+    knots = [anchors[:1]]
     for start, end in pairwise(anchors):
         grid = np.linspace(start, end, _GRID)
         inside = any(a <= start and end <= b for a, b in spans)
@@ -113,8 +113,8 @@ def _between(
         widths = finest + (within if inside else widening) * nearest
         steps = np.concatenate([[0.0], np.cumsum(np.diff(grid) * 2 / (widths[1:] + widths[:-1]))])
         count = max(1, int(np.ceil(steps[-1])))
-        found.append(np.interp(np.linspace(0, steps[-1], count + 1)[1:], steps, grid))
-    return np.concatenate(found)
+        knots.append(np.interp(np.linspace(0, steps[-1], count + 1)[1:], steps, grid))
+    return np.concatenate(knots)
 
 
 def lag_of(base: Kernel | None, begin: float, deviation: float, longest: float) -> float:
@@ -128,15 +128,15 @@ def lag_of(base: Kernel | None, begin: float, deviation: float, longest: float) 
     here = np.array([begin])
 
     def moved(lags: FloatArray) -> FloatArray:
-        there = begin + lags
-        apart = base.diagonal(there) + base.diagonal(here) - 2 * base(there, here)[:, 0]
+        later = begin + lags
+        apart = base.diagonal(later) + base.diagonal(here) - 2 * base(later, here)[:, 0]
         return np.asarray(apart - deviation**2)
 
     lags = np.geomspace(min(_LEAST_LAG, longest * _LEAST_SHARE), longest, _LAGS)
-    found = moved(lags)
-    enough = np.flatnonzero(found >= 0)
+    moves = moved(lags)
+    enough = np.flatnonzero(moves >= 0)
     if not enough.size:
-        return float(lags[np.argmax(found)])
+        return float(lags[np.argmax(moves)])
     if enough[0] == 0:
         return float(lags[0])
     # To the last digits: a longer recording is looked at with other lags, and has the same.

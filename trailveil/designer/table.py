@@ -161,8 +161,8 @@ def written(noise: WindowNoise) -> bytes:
     proof["even"] = _whole(proof["even"], NOISE_DIGITS, 0)
     proof["odd"] = _whole(proof["odd"], NOISE_DIGITS, 1)
     proof["adversaries"] = [
-        {**one, "tracks": [_packed(track) for track in one["tracks"]]}
-        for one in proof["adversaries"]
+        {**adversary, "tracks": [_packed(track) for track in adversary["tracks"]]}
+        for adversary in proof["adversaries"]
     ]
     return json.dumps({"gap": noise.gap, "proof": proof}, separators=(",", ":")).encode("ascii")
 
@@ -174,8 +174,8 @@ def read(data: bytes) -> WindowNoise:
     even = _fractional(proof["even"], NOISE_DIGITS, 0)
     odd = _fractional(proof["odd"], NOISE_DIGITS, 1) if proof["odd"] else None
     proof["even"], proof["odd"] = even.tolist(), [] if odd is None else odd.tolist()
-    for one in proof["adversaries"]:
-        one["tracks"] = [_unpacked(*track) for track in one["tracks"]]
+    for adversary in proof["adversaries"]:
+        adversary["tracks"] = [_unpacked(*track) for track in adversary["tracks"]]
     return WindowNoise(Knots(tuple(proof["knots"])), even, odd, proof, stored["gap"])
 
 
@@ -195,8 +195,8 @@ def _unpacked(away: float | None, even: list[int], odd: list[int]) -> dict[str, 
 def _whole(numbers: Sequence[Any], digits: tuple[int, int], slope: int) -> list[Any]:
     """Values and slopes as multiples of their units; of a triangle without the zeros above."""
     array = np.array(numbers, dtype=np.float64)
-    found = (array * units(array.shape, digits, slope)).astype(np.int64).tolist()
-    return [row[: i + 1] for i, row in enumerate(found)] if array.ndim == 2 else found
+    numerators = (array * units(array.shape, digits, slope)).astype(np.int64).tolist()
+    return [row[: i + 1] for i, row in enumerate(numerators)] if array.ndim == 2 else numerators
 
 
 def _fractional(numbers: Sequence[Any], digits: tuple[int, int], slope: int) -> FloatArray:

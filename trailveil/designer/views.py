@@ -65,7 +65,7 @@ class View:
     loadings: FloatArray
     secret_loadings: FloatArray
     exact: bool
-    seen: dict[float, Shifted] = field(default_factory=dict)
+    shifted: dict[float, Shifted] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -82,9 +82,9 @@ class View:
 
         Raises NumericalError where the rows have no independent noise of their own.
         """
-        if theta not in self.seen:
-            self.seen[theta] = self._at(theta)
-        return self.seen[theta]
+        if theta not in self.shifted:
+            self.shifted[theta] = self._at(theta)
+        return self.shifted[theta]
 
     def _at(self, theta: float) -> Shifted:
         if theta == 0.0 and self.exact:
@@ -122,22 +122,22 @@ def _padded(solve: Regression, joint: Joint, rows: int) -> Callable[[FloatArray]
     return solver
 
 
-def told(
-    shifted: Shifted, own: NDArray[np.intp], point: int | None, accuracy: float
+def viewed_secret(
+    shifted: Shifted, columns: NDArray[np.intp], point: int | None, accuracy: float
 ) -> ViewedSecret:
-    """What is told of the columns `own`, with the value of column `point` known to an accuracy.
+    """What is told of the given columns, with the value of column `point` known to an accuracy.
 
     With g = Sigma^-1 c of that value, rho its posterior variance and accuracy^2 together, and q its
     posterior covariance with the secret: weights - g q^T / rho, Q - q q^T / rho.
     """
-    weights, left = shifted.weights[:, own], shifted.covariance[np.ix_(own, own)]
+    weights, posterior = shifted.weights[:, columns], shifted.covariance[np.ix_(columns, columns)]
     if point is None:
-        return ViewedSecret(weights, left, np.empty((weights.shape[0], 0)))
-    q = shifted.covariance[own, point]
+        return ViewedSecret(weights, posterior, np.empty((weights.shape[0], 0)))
+    q = shifted.covariance[columns, point]
     rho = float(shifted.covariance[point, point]) + accuracy**2
     g = shifted.weights[:, [point]]
-    left = left - np.outer(q, q) / rho
-    return ViewedSecret(weights - g * q / rho, left, g / np.sqrt(rho))
+    posterior = posterior - np.outer(q, q) / rho
+    return ViewedSecret(weights - g * q / rho, posterior, g / np.sqrt(rho))
 
 
 def view(

@@ -107,7 +107,9 @@ def window_noise(
     value, _, _ = knots.forms()
     objective = sides * value
     objective[0, 0] += seconds
-    sought = [(one, away) for one in adversaries for away in _sought_at(one, knots)]
+    sought = [
+        (adversary, away) for adversary in adversaries for away in _sought_at(adversary, knots)
+    ]
     more = 1.0
     for _ in range(_TIMES):
         limits = [problem.limit(*each) for each in sought]
@@ -132,15 +134,15 @@ def _check_room(knowledge: Knowledge, seconds: float, bound: float) -> None:
     """
     if isinstance(knowledge.movement, Movement):
         return
-    told = knowledge.movement.inside(seconds, 2)
+    information = knowledge.movement.inside(seconds, 2)
     if knowledge.movement.levels and knowledge.path is None:
-        told += 1 / knowledge.movement.spread
-    if told >= _AIM * bound:
+        information += 1 / knowledge.movement.spread
+    if information >= _AIM * bound:
         raise Refused(
             f"the prior must leave the place of {seconds / 60:.0f} min open to more than "
-            f"{bound**-0.5:.0f} m, got one that tells it to {told**-0.5:.0f} m by itself: nobody "
-            "stays so long away from its mean; fit an integrated-ou prior (trailveil fit), ask for "
-            "a smaller radius, or use --mechanism cut"
+            f"{bound**-0.5:.0f} m, got one that tells it to {information**-0.5:.0f} m by itself: "
+            "nobody stays so long away from its mean; fit an integrated-ou prior (trailveil fit), "
+            "ask for a smaller radius, or use --mechanism cut"
         )
 
 
@@ -172,14 +174,14 @@ def _knots(adversaries: Sequence[Knowledge], end: int) -> Knots:
         if x
     }
     marks = sorted(edges)
-    found, wide = [0.0], _FIRST
+    knots, wide = [0.0], _FIRST
     for mark in [*marks, end]:
-        while found[-1] + 1.3 * wide < mark:
-            found.append(round(found[-1] + wide))
+        while knots[-1] + 1.3 * wide < mark:
+            knots.append(round(knots[-1] + wide))
             wide *= _WIDER
-        found.append(mark)
+        knots.append(mark)
         wide = max(wide, mark / 4)
-    return Knots(tuple(int(one) for one in found))
+    return Knots(tuple(int(knot) for knot in knots))
 
 
 def _sought_at(knowledge: Knowledge, knots: Knots) -> list[float | None]:
@@ -194,9 +196,9 @@ class _Scaled:
 
     def __init__(self, knots: Knots, sides: int, bound: float, seconds: float) -> None:
         self.knots, self.sides, self.bound, self.seconds = knots, sides, bound, seconds
-        one = np.array([1.0, *([1.0, 1 / _UNIT] * (len(knots.seconds) - 2))])
-        self.blocks = (one.size, one.size - 1) if sides == 2 else (one.size,)
-        self.units = np.hstack([one, one[1:]]) if sides == 2 else one
+        side = np.array([1.0, *([1.0, 1 / _UNIT] * (len(knots.seconds) - 2))])
+        self.blocks = (side.size, side.size - 1) if sides == 2 else (side.size,)
+        self.units = np.hstack([side, side[1:]]) if sides == 2 else side
 
     def doubled(self, form: FloatArray) -> FloatArray:
         """A form (size, size) of the even part as one of both parts, scaled."""
@@ -209,8 +211,8 @@ class _Scaled:
         form[0, 0] += knowledge.movement.inside(self.seconds, self.sides) / self.bound
         if away is not None:
             row = self.knots.rows([away])[0]
-            seen = (np.hstack([row, row[1:]]) if self.sides == 2 else row) * self.units
-            form = form + np.outer(seen, seen) / (ACCURACY**2 * self.bound)
+            scaled_row = (np.hstack([row, row[1:]]) if self.sides == 2 else row) * self.units
+            form = form + np.outer(scaled_row, scaled_row) / (ACCURACY**2 * self.bound)
         fixed, free = knowledge.fixed(self.knots)
         size = fixed.size
         columns = np.arange(free.start, free.stop)
@@ -225,7 +227,7 @@ class _Scaled:
         self, covariance: FloatArray, adversaries: Sequence[Knowledge]
     ) -> list[tuple[Knowledge, float]]:
         """The places, of those between the ones noise was sought against, where it falls short."""
-        factor, found = cholesky(covariance, lower=True), []
+        factor, places_missed = cholesky(covariance, lower=True), []
         for adversary in adversaries:
             if adversary.place is None:
                 continue
@@ -235,8 +237,10 @@ class _Scaled:
                 limit = self.limit(adversary, float(away))
                 over.append(_cheapest(limit, factor)[1] - (limit.bound - _AIM))
             peaks = zip(over, over[1:], [*over[2:], 0.0], places, strict=False)
-            found += [(adversary, float(x)) for a, b, c, x in peaks if b > _MOST and a <= b >= c]
-        return found
+            places_missed += [
+                (adversary, float(x)) for a, b, c, x in peaks if b > _MOST and a <= b >= c
+            ]
+        return places_missed
 
     def unscaled(self, covariance: FloatArray) -> FloatArray:
         """A covariance in square metres, and slopes in metres per second."""
@@ -305,12 +309,12 @@ def _places(knowledge: Knowledge, knots: Knots) -> set[float]:
     """Some places that an adversary may know, all knots among them; none if there is no such."""
     if knowledge.place is None:
         return set()
-    found = {float(k) for k in knots.seconds if k > knowledge.place}
+    places = {float(k) for k in knots.seconds if k > knowledge.place}
     away = float(knowledge.place)
     while away < knots.end:
-        found.add(float(round(away)))
+        places.add(float(round(away)))
         away = max(away * _APART, away + 1)
-    return found
+    return places
 
 
 def _track(

@@ -62,9 +62,9 @@ class Balls:
     def numbers(self, values: FloatArray) -> Objects:
         """An array of doubles as an object array of balls, exactly."""
         arb = load_flint().arb
-        found = np.empty(values.shape, dtype=object)
-        found.ravel()[:] = [arb(value) for value in values.ravel().tolist()]
-        return found
+        balls = np.empty(values.shape, dtype=object)
+        balls.ravel()[:] = [arb(value) for value in values.ravel().tolist()]
+        return balls
 
     def exp(self, x: Any) -> Any:
         """e^x."""
@@ -157,20 +157,20 @@ def lower(ball: Any) -> float:
 
 
 def _outward(end: Any, direction: float) -> float:
-    found = float(end)
-    if math.isnan(found):
+    nearest = float(end)
+    if math.isnan(nearest):
         raise undecided()
-    exact = load_flint().arb(found)
+    exact = load_flint().arb(nearest)
     beyond = exact < end if direction > 0 else exact > end
-    return math.nextafter(found, direction) if beyond else found
+    return math.nextafter(nearest, direction) if beyond else nearest
 
 
 def largest(balls: Iterable[Any], default: Any = None) -> Any:
     """A ball that holds the largest number of some balls."""
-    found = default
+    most = default
     for ball in balls:
-        found = ball if found is None else found.max(ball)
-    return found
+        most = ball if most is None else most.max(ball)
+    return most
 
 
 def within(radius: Any) -> Any:

@@ -83,18 +83,18 @@ class Chain:
 
 def applied(matrices: FloatArray, states: FloatArray) -> FloatArray:
     """Matrices (n, d, d) times states (m, n, d), of few dimensions: loops over those are quick."""
-    found = matrices[:, :, 0] * states[:, :, :1]
+    products = matrices[:, :, 0] * states[:, :, :1]
     for j in range(1, states.shape[2]):
-        found += matrices[:, :, j] * states[:, :, j : j + 1]
-    return np.asarray(found)
+        products += matrices[:, :, j] * states[:, :, j : j + 1]
+    return np.asarray(products)
 
 
 def observed(loadings: FloatArray, states: FloatArray) -> FloatArray:
     """The product (m, n) of loadings (n, d) and states (m, n, d)."""
-    found = loadings[:, 0] * states[:, :, 0]
+    values = loadings[:, 0] * states[:, :, 0]
     for j in range(1, states.shape[2]):
-        found += loadings[:, j] * states[:, :, j]
-    return np.asarray(found)
+        values += loadings[:, j] * states[:, :, j]
+    return np.asarray(values)
 
 
 def chain(component: Component, times: FloatArray) -> Chain:
@@ -120,10 +120,10 @@ def _lower_roots(matrices: FloatArray) -> FloatArray:
     """Lower triangular roots (n, d, d), diagonals not negative; a zero pivot has zeros below."""
     roots = np.zeros_like(matrices)
     for j in range(matrices.shape[1]):
-        rest = matrices[:, j:, j] - np.einsum("nik,nk->ni", roots[:, j:, :j], roots[:, j, :j])
-        pivot = np.sqrt(np.maximum(rest[:, 0], 0.0))
+        column = matrices[:, j:, j] - np.einsum("nik,nk->ni", roots[:, j:, :j], roots[:, j, :j])
+        pivot = np.sqrt(np.maximum(column[:, 0], 0.0))
         safe = np.where(pivot > 0, pivot, 1.0)
-        roots[:, j:, j] = np.where(pivot[:, None] > 0, rest / safe[:, None], 0.0)
+        roots[:, j:, j] = np.where(pivot[:, None] > 0, column / safe[:, None], 0.0)
     return roots
 
 

@@ -178,9 +178,9 @@ def stable(compute: Callable[[int], FloatArray]) -> FloatArray:
 def expansion(fixed: Objects, bits: int, terms: int) -> FloatArray:
     """Fixed-point numbers (n,) as sums of float64 numbers, largest first: (terms, n)."""
     context = _context(bits)
-    rest = np.frompyfunc(lambda v: context.ldexp(v, -bits), 1, 1)(fixed)
+    remainder = np.frompyfunc(lambda v: context.ldexp(v, -bits), 1, 1)(fixed)
     parts = np.empty((terms, fixed.shape[0]))
     for k in range(terms):
-        parts[k] = rest.astype(np.float64)
-        rest = rest - np.frompyfunc(context.mpf, 1, 1)(parts[k].astype(object))
+        parts[k] = remainder.astype(np.float64)
+        remainder = remainder - np.frompyfunc(context.mpf, 1, 1)(parts[k].astype(object))
     return parts

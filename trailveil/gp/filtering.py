@@ -103,15 +103,17 @@ def _model(
     transition, noise = np.zeros((2, size, size, *shape))
     start, first = np.zeros((size, size)), 0
     for part in components:
-        own = slice(first, first + part.term.size)
+        block = slice(first, first + part.term.size)
         inputs = part.inputs(times)
-        start[own, own] = part.variance * part.term.start(float(inputs[0]))
+        start[block, block] = part.variance * part.term.start(float(inputs[0]))
         steps = _laid_out(np.diff(inputs, append=inputs[-1:]), shape, 0.0)
         lines = max(1, BLOCK // width)
         for i in range(0, shape[0], lines):
-            transition[own, own, i : i + lines] = part.term.transition(steps[i : i + lines])
-            noise[own, own, i : i + lines] = part.variance * part.term.noise(steps[i : i + lines])
-        first = own.stop
+            transition[block, block, i : i + lines] = part.term.transition(steps[i : i + lines])
+            noise[block, block, i : i + lines] = part.variance * part.term.noise(
+                steps[i : i + lines]
+            )
+        first = block.stop
     h = _laid_out(loadings.T, shape, 0.0)
     return _Model(transition, noise, h, _laid_out(variances, shape, 1.0), start)
 
@@ -153,9 +155,9 @@ def _summaries(model: _Model) -> tuple[FloatArray, FloatArray, FloatArray]:
     for k in range(steps):
         h = model.loadings[:, k]
         covariance, gain, innovation = _observed(covariance, h, model.variances[k])
-        seen = np.einsum("ic,ijc->jc", h, transition)
-        information += seen[:, None] * (seen / innovation)
-        transition -= gain[:, None] * seen
+        felt = np.einsum("ic,ijc->jc", h, transition)
+        information += felt[:, None] * (felt / innovation)
+        transition -= gain[:, None] * felt
         transition = np.einsum("ijc,jkc->ikc", model.transition[:, :, k], transition)
         covariance = _predicted(covariance, model.transition[:, :, k], model.noise[:, :, k])
     return covariance, transition, information
@@ -170,15 +172,15 @@ def _follow(
     with g^T z, given the observations up to that row (d, l, c).
     """
     gains, innovations = np.empty_like(model.loadings), np.empty_like(model.variances)
-    found = np.empty_like(gains if sought is not None else gains[:0])
+    shared = np.empty_like(gains if sought is not None else gains[:0])
     for k in range(gains.shape[1]):
         covariance, gains[:, k], innovations[k] = _observed(
             covariance, model.loadings[:, k], model.variances[k]
         )
         if sought is not None:
-            found[:, k] = np.einsum("ijc,jc->ic", covariance, sought[:, k])
+            shared[:, k] = np.einsum("ijc,jc->ic", covariance, sought[:, k])
         covariance = _predicted(covariance, model.transition[:, :, k], model.noise[:, :, k])
-    return gains, innovations, found
+    return gains, innovations, shared
 
 
 def _observed(
@@ -192,9 +194,9 @@ def _observed(
     pulled = np.einsum("ijc,jc->ic", covariance, h)
     innovation = np.einsum("ic,ic->c", h, pulled) + variance
     gain = pulled / innovation
-    left = covariance - gain[:, None] * pulled
-    rest = variance * gain - np.einsum("ijc,jc->ic", left, h)
-    return left + rest[:, None] * gain, gain, innovation
+    reduced = covariance - gain[:, None] * pulled
+    added = variance * gain - np.einsum("ijc,jc->ic", reduced, h)
+    return reduced + added[:, None] * gain, gain, innovation
 
 
 def _predicted(covariance: FloatArray, transition: FloatArray, noise: FloatArray) -> FloatArray:
@@ -236,25 +238,25 @@ def smoothed_variances(
     """
     model = _model(components, times, loadings, variances)
     sought = _laid_out(functionals.T, model.variances.shape, 0.0)
-    gains, innovations, seen = _follow(model, _starts(model), sought)
+    gains, innovations, shared = _follow(model, _starts(model), sought)
     weighted = model.loadings / innovations
     closed = model.transition - np.einsum(
         "ijlc,jlc,klc->iklc", model.transition, gains, model.loadings
     )
-    told = _ends(model, closed, weighted)
-    found = np.einsum("ilc,ilc->lc", sought, seen)
-    for k in range(found.shape[0] - 1, -1, -1):
-        ahead = np.einsum("ijc,jc->ic", model.transition[:, :, k], seen[:, k])
-        found[k] -= np.einsum("ic,ijc,jc->c", ahead, told, ahead)
-        told = _told(told, closed[:, :, k], model.loadings[:, k], weighted[:, k])
-    return np.asarray(_natural(found, times.size))
+    information = _ends(model, closed, weighted)
+    smoothed = np.einsum("ilc,ilc->lc", sought, shared)
+    for k in range(smoothed.shape[0] - 1, -1, -1):
+        ahead = np.einsum("ijc,jc->ic", model.transition[:, :, k], shared[:, k])
+        smoothed[k] -= np.einsum("ic,ijc,jc->c", ahead, information, ahead)
+        information = _told(information, closed[:, :, k], model.loadings[:, k], weighted[:, k])
+    return np.asarray(_natural(smoothed, times.size))
 
 
 def _told(
-    told: FloatArray, closed: FloatArray, loading: FloatArray, weighted: FloatArray
+    information: FloatArray, closed: FloatArray, loading: FloatArray, weighted: FloatArray
 ) -> FloatArray:
     """What a row and those after it tell of the state predicted for it (d, d, c)."""
-    pulled = np.einsum("jic,jkc->ikc", closed, told)
+    pulled = np.einsum("jic,jkc->ikc", closed, information)
     pulled = np.einsum("ijc,jkc->ikc", pulled, closed)
     return np.asarray(pulled + loading[:, None] * weighted)
 
@@ -262,11 +264,16 @@ def _told(
 def _ends(model: _Model, closed: FloatArray, weighted: FloatArray) -> FloatArray:
     """What all stretches after each tell of the state at its end (d, d, c)."""
     size, steps, width = model.loadings.shape
-    own, across = np.zeros((size, size, width)), np.repeat(np.eye(size)[:, :, None], width, axis=2)
+    information, across = (
+        np.zeros((size, size, width)),
+        np.repeat(np.eye(size)[:, :, None], width, axis=2),
+    )
     for k in range(steps - 1, -1, -1):
-        own = _told(own, closed[:, :, k], model.loadings[:, k], weighted[:, k])
+        information = _told(information, closed[:, :, k], model.loadings[:, k], weighted[:, k])
         across = np.einsum("ijc,jkc->ikc", across, closed[:, :, k])
-    ends = np.zeros_like(own)
+    ends = np.zeros_like(information)
     for i in range(width - 1, 0, -1):
-        ends[:, :, i - 1] = own[:, :, i] + across[:, :, i].T @ ends[:, :, i] @ across[:, :, i]
+        ends[:, :, i - 1] = (
+            information[:, :, i] + across[:, :, i].T @ ends[:, :, i] @ across[:, :, i]
+        )
     return ends

@@ -188,8 +188,8 @@ class Joint:
     @property
     def size(self) -> FloatArray:
         """The scale, stated or of single values (k,)."""
-        own = np.sqrt(np.diagonal(self.variance)) if self.scale is None else self.scale
-        return np.asarray(own)
+        deviations = np.sqrt(np.diagonal(self.variance)) if self.scale is None else self.scale
+        return np.asarray(deviations)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,9 +219,11 @@ def spectral_doubt(diagonal: FloatArray, slack: FloatArray) -> float:
     """
     if slack.size == 1:
         return float(slack[0])
-    own = np.sqrt(np.maximum(diagonal, 0.0))
-    moved = slack / np.maximum(np.sqrt(own**2 + slack) + own, np.finfo(np.float64).tiny)
-    size, error = float(np.sqrt(own @ own)), float(np.sqrt(moved @ moved))
+    deviations = np.sqrt(np.maximum(diagonal, 0.0))
+    moved = slack / np.maximum(
+        np.sqrt(deviations**2 + slack) + deviations, np.finfo(np.float64).tiny
+    )
+    size, error = float(np.sqrt(deviations @ deviations)), float(np.sqrt(moved @ moved))
     return float(np.sum(slack)) + 2 * size * error + error**2
 
 
@@ -346,8 +348,8 @@ def inverse_of(matrix: FloatArray) -> tuple[FloatArray, float]:
     """
     size = matrix.shape[0]
     if size == 1 and matrix[0, 0] > 0:
-        found = 1.0 / matrix
-        return found, 2 * UNIT_ROUNDOFF * float(found[0, 0])
+        inverted = 1.0 / matrix
+        return inverted, 2 * UNIT_ROUNDOFF * float(inverted[0, 0])
     variances = np.diagonal(matrix)
     if not np.all(variances > 0):
         raise _indefinite()
@@ -359,5 +361,5 @@ def inverse_of(matrix: FloatArray) -> tuple[FloatArray, float]:
     error = 8 * (size + 2) * UNIT_ROUNDOFF * size * norm
     if error >= WORST_INVERSE:
         raise _indefinite()
-    found = scale[:, None] * inverse * scale
-    return np.asarray(found), 2 * error * norm * float(np.max(scale)) ** 2
+    inverted = scale[:, None] * inverse * scale
+    return np.asarray(inverted), 2 * error * norm * float(np.max(scale)) ** 2

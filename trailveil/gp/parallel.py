@@ -39,28 +39,30 @@ def parallel_sum(first: FloatArray, second: FloatArray) -> FloatArray:
     (For the noises of mechanisms, whose factors are exact, `exact_null_space` decides that.)
     Raises InvalidValue for what is no covariance, or of another shape.
     """
-    one, own = _spectrum(check_covariance(first, "the first noise"))
+    basis, spectrum = _spectrum(check_covariance(first, "the first noise"))
     two, other = _spectrum(check_covariance(second, "the second noise"))
-    size = one.shape[0]
+    size = basis.shape[0]
     if two.shape[0] != size:
         raise InvalidValue(f"both noises must have as many rows, got {size} and {two.shape[0]}")
-    if own.size == 0 or other.size == 0:
+    if spectrum.size == 0 or other.size == 0:
         return np.zeros((size, size))
     # A range that is not everything is known to the rounding of the matrix over its least value.
-    blur = max((part.max() / part.min() for part in (own, other) if part.size < size), default=1.0)
+    blur = max(
+        (part.max() / part.min() for part in (spectrum, other) if part.size < size), default=1.0
+    )
     vague = min(_MOST_VAGUE, 8 * size * UNIT_ROUNDOFF * blur)
-    values, rows = svd(np.hstack([one, -two]), full_matrices=True)[1:]
+    values, rows = svd(np.hstack([basis, -two]), full_matrices=True)[1:]
     common = rows[int(np.sum(values > vague)) :].T
-    weights = qr(common / np.sqrt(np.concatenate([own, other]))[:, None], mode="economic")[0]
-    left = (one * np.sqrt(own)) @ weights[: own.size]
-    return np.asarray(left @ left.T)
+    weights = qr(common / np.sqrt(np.concatenate([spectrum, other]))[:, None], mode="economic")[0]
+    root = (basis * np.sqrt(spectrum)) @ weights[: spectrum.size]
+    return np.asarray(root @ root.T)
 
 
 def _spectrum(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Eigenvectors (n, r) and eigenvalues (r,), less those of the size of rounding."""
     values, vectors = eigh(matrix)
-    kept = values > 4 * matrix.shape[0] * UNIT_ROUNDOFF * np.max(np.abs(values), initial=0.0)
-    return np.asarray(vectors[:, kept]), np.asarray(values[kept])
+    above = values > 4 * matrix.shape[0] * UNIT_ROUNDOFF * np.max(np.abs(values), initial=0.0)
+    return np.asarray(vectors[:, above]), np.asarray(values[above])
 
 
 def exact_null_space(matrix: FloatArray) -> FloatArray:
@@ -85,14 +87,14 @@ def exact_null_space(matrix: FloatArray) -> FloatArray:
 
 def _gram_schmidt(columns: Objects, m: Extended) -> FloatArray:
     """An orthonormal basis of the span of independent columns (r, q) of extended numbers."""
-    found: list[Objects] = []
+    vectors: list[Objects] = []
     for vector in columns.T:
-        rest = vector
-        for earlier in found:
-            rest = rest - earlier * (earlier * rest).sum()
-        found.append(rest / m.context.sqrt((rest * rest).sum()))
+        residual = vector
+        for earlier in vectors:
+            residual = residual - earlier * (earlier * residual).sum()
+        vectors.append(residual / m.context.sqrt((residual * residual).sum()))
     basis = np.empty(columns.shape)
-    for place, vector in enumerate(found):
+    for place, vector in enumerate(vectors):
         basis[:, place] = vector.astype(np.float64)
     return basis
 

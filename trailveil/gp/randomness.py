@@ -56,12 +56,12 @@ def normals(seed: bytes, label: str, count: int) -> FloatArray:
     """
     if len(seed) != SEED_BYTES:
         raise InvalidValue(f"a seed must be {SEED_BYTES} bytes, got {len(seed)}")
-    found = np.empty(count)
+    values = np.empty(count)
     for block, start in enumerate(range(0, count, _CHUNK)):
         size = min(_CHUNK, count - start)
         stream = hashlib.shake_256(derive(seed, [label.encode(), block.to_bytes(8, "big")]))
-        found[start : start + size] = deviates(np.frombuffer(stream.digest(8 * size), dtype="<u8"))
-    return found
+        values[start : start + size] = deviates(np.frombuffer(stream.digest(8 * size), dtype="<u8"))
+    return values
 
 
 def deviates(words: NDArray[np.uint64]) -> FloatArray:

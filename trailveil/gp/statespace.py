@@ -139,8 +139,8 @@ class IntegratedState:
     def transition(self, steps: FloatArray) -> FloatArray:
         """F (2, 2, ...)."""
         x = steps * self.rate
-        one = np.ones_like(x)
-        return np.array([[one, -np.expm1(-x)], [0 * one, np.exp(-x)]])
+        ones = np.ones_like(x)
+        return np.array([[ones, -np.expm1(-x)], [0 * ones, np.exp(-x)]])
 
     def noise(self, steps: FloatArray) -> FloatArray:
         """Q (2, 2, ...)."""
@@ -224,27 +224,27 @@ class StateSpace:
 
 def state_space(kernel: object) -> StateSpace | None:
     """The kernel as a state-space model, or None where it is not Markov."""
-    found: StateSpace | None = None
+    model: StateSpace | None = None
     match kernel:
         case Matern12(scale, std):
-            found = _single(MaternState(0, 1 / scale), std**2)
+            model = _single(MaternState(0, 1 / scale), std**2)
         case Matern32(scale, std):
-            found = _single(MaternState(1, math.sqrt(3) / scale), std**2)
+            model = _single(MaternState(1, math.sqrt(3) / scale), std**2)
         case Matern52(scale, std):
-            found = _single(MaternState(2, math.sqrt(5) / scale), std**2)
+            model = _single(MaternState(2, math.sqrt(5) / scale), std**2)
         case IntegratedOU(std, tau, origin):
-            found = _single(IntegratedState(1 / tau, origin), (std * tau) ** 2)
+            model = _single(IntegratedState(1 / tau, origin), (std * tau) ** 2)
         case Constant(std):
-            found = _single(LevelState(), std**2)
+            model = _single(LevelState(), std**2)
         case White(std):
-            found = StateSpace((), std**2)
+            model = StateSpace((), std**2)
         case Scaled(inner, factor):
-            found = _scaled(state_space(inner), factor)
+            model = _scaled(state_space(inner), factor)
         case Warped(inner, clock):
-            found = _warped(state_space(inner), clock)
+            model = _warped(state_space(inner), clock)
         case Sum(parts):
-            found = _summed([state_space(part) for part in parts])
-    return found
+            model = _summed([state_space(part) for part in parts])
+    return model
 
 
 def is_markov(kernel: object, times: ArrayLike | None = None) -> bool:
@@ -298,8 +298,8 @@ def _warped(model: StateSpace | None, clock: Clock) -> StateSpace | None:
 
 
 def _summed(models: list[StateSpace | None]) -> StateSpace | None:
-    found = [model for model in models if model is not None]
-    if len(found) < len(models):
+    known = [model for model in models if model is not None]
+    if len(known) < len(models):
         return None
-    parts = tuple(part for model in found for part in model.components)
-    return StateSpace(parts, sum(model.white for model in found))
+    parts = tuple(part for model in known for part in model.components)
+    return StateSpace(parts, sum(model.white for model in known))

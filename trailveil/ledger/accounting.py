@@ -21,11 +21,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable
+from trailveil.errors import InvalidValue, NumericalError, Unavailable
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import stopped
 from trailveil.ledger import ID_BYTES, NO_ID, Book, LedgerRow, Mark
-from trailveil.ledger.beside import EVERYTHING, NearbyRelease, worst_beside
+from trailveil.ledger.nearby import EVERYTHING, NearbyRelease, worst_nearby
 from trailveil.ledger.place_accounts import (
     OfPlace,
     epsilon_of,
@@ -35,7 +35,6 @@ from trailveil.ledger.place_accounts import (
     place_told,
     span_of,
 )
-from trailveil.ledger.places import Visited
 from trailveil.ledger.recorded import StoredRelease, reach_of, tells_nothing_new, unpacked
 from trailveil.ledger.unions import cuts_before, is_in, told_by_union
 from trailveil.privacy.composition import Release, joint_loss
@@ -55,8 +54,6 @@ _ONE_PLACE = 500.0
 # Metres, and the corners of a square around a place: so near to a whole degree, it may be in it.
 _NEAR_BORDER = 2000.0
 _CORNERS = np.array([[0.0, 0.0], [-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
-# An epsilon above this is said to be everything.
-_ALL = 1e9
 # Of recordings of more fixes than this, only so many seconds around protected parts are looked at,
 # and so many fixes more.
 _LONG, _AROUND, _MARGIN = 20_000, 3 * 3600.0, 60
@@ -73,7 +70,7 @@ class Account:
     releases: how many there are with it. epsilon: of it alone. times: of its protected times, the
     worst, or of those of an overlapping release. one_place: if all parts without a name that are
     near enough are one place; fresh: what it adds to that. overlapping: how many earlier ones share
-    moments with it, or are of the same recording.
+    moments with it, or are of the same recording. before: the most of `known` of all before it.
     """
 
     subject: str
@@ -84,6 +81,7 @@ class Account:
     places: tuple[OfPlace, ...]
     overlapping: int
     fresh: float
+    before: float
 
     @property
     def total(self) -> float:
@@ -94,92 +92,82 @@ class Account:
     @property
     def known(self) -> float:
         """What is known to be told: without the parts that may be one place, or elsewhere."""
-        return max(self.epsilon, self.times, *(place.total for place in self.places))
+        return max(self.epsilon, self.times, self.before, *(place.total for place in self.places))
 
 
-def told_by(plan: Plan, there: Sequence[Visited]) -> tuple[Mark, ...]:
+def marks_of(plan: Plan) -> tuple[Mark, ...]:
     """What a release tells of each place, and of the one that its unnamed parts may be."""
     named = of_cuts if plan.request.method.cuts else of_visited
-    return (*(named(plan, one) for one in there), *_of_unnamed(plan))
+    return (*(named(plan, visit) for visit in plan.visited), *_of_unnamed(plan))
 
 
 def account(
     book: Book,
     plan: Plan,
-    there: Sequence[Visited],
     marks: Sequence[Mark],
     subject: str,
     overlapping: Sequence[int],
     *,
-    beside: bool = True,
+    nearby: bool = True,
     prints: bytes = b"",
 ) -> tuple[Account, tuple[Mark, ...]]:
     """What a release costs beside all in the book, and the marks that count it.
 
-    overlapping: the numbers of releases that share time with it. The marks are those of `told_by`,
-    but for what these tell already, or tell besides. beside: whether what releases at other times
+    overlapping: the numbers of releases that share time with it. The marks are those of `marks_of`,
+    but for what these tell already, or tell besides. nearby: whether what releases at other times
     tell of its times is reckoned, which takes long; without, `times` and the total are without it.
     prints: what the recording is recognised by.
     """
     request = plan.request
-    own = max((finding.guarantee.epsilon for finding in plan.findings), default=0.0)
+    alone = max((finding.guarantee.epsilon for finding in plan.findings), default=0.0)
     if plan.request.method is Method.EVERYWHERE:
-        own = request.epsilon
-    times = _beside(book, plan, subject) if beside else own
+        alone = request.epsilon
+    times = _nearby(book, plan, subject) if nearby else alone
     cuts: list[StoredRelease] = []
     if request.method is Method.CUT and not plan.common:
         cuts = cuts_before(book, overlapping, int(plan.trace.times[0]), prints)
-    if is_in(plan, cuts) or any(tells_nothing_new(book, n, plan, there) for n in overlapping):
-        marks = tuple(replace(mark, told=np.zeros_like(mark.told)) for mark in marks)
-    elif cuts:
+    nothing_new = is_in(plan, cuts) or any(
+        tells_nothing_new(book, number, plan) for number in overlapping
+    )
+    if cuts:
         before = dict(zip(overlapping, cuts, strict=True))
-        marks, worst = told_by_union(book, plan, there, marks, before)
+        marks, worst = told_by_union(book, plan, marks, before)
         times = max(times, epsilon_of(request.radius, worst, request.order))
-    elif overlapping:
+    elif overlapping and not (nothing_new and plan.common):
         joint, times = _together(book, overlapping, plan)
         marks = tuple(
-            replace(mark, told=np.array([joint]) if mark.place == NO_ID else _all_of(mark.told))
+            replace(mark, information=np.array(whole))
             for mark in marks
+            for whole in [[joint] if mark.place == NO_ID else [EVERYTHING, mark.information[1]]]
         )
-    fresh, unnamed = _unnamed(book, marks[len(there) :], subject)
+    if nothing_new:
+        marks = tuple(replace(mark, information=np.zeros_like(mark.information)) for mark in marks)
+    count = len(plan.visited)
+    fresh, unnamed = _unnamed(book, marks[count:], subject)
     places = tuple(
-        place_told(book, one.place, mark, subject, unnamed)
-        for one, mark in zip(there, marks[: len(there)], strict=True)
+        place_told(book, visit.place, mark, subject, unnamed)
+        for visit, mark in zip(plan.visited, marks[:count], strict=True)
     )
     account = Account(
         subject,
         len(book.standing(subject)) + 1,
-        max(own, *(place.alone for place in places), 0.0),
-        max(times, own),
+        max(alone, *(place.alone for place in places), 0.0),
+        max(times, alone),
         epsilon_of(request.radius, unnamed, request.order),
         places,
         len(overlapping),
         epsilon_of(request.radius, fresh, request.order),
+        _known_before(book, subject) if nearby or overlapping else 0.0,
     )
     return account, tuple(marks)
 
 
-def check_total(account: Account, limit: float | None, asked: float) -> None:
-    """Refuse a release that would make more in total than a limit, and say what would fit.
-
-    asked: the epsilon of the request.
-    """
-    if limit is None or account.total <= limit:
-        return
-    shown = "all that can be told" if account.total > _ALL else f"{account.total:.3g}"
-    raise Refused(
-        f"epsilon in total must be at most {limit:g}, got {shown} with this release after "
-        f"{account.releases - 1} others; {_what_fits(account, limit, asked)}"
-    )
-
-
-def _what_fits(account: Account, limit: float, asked: float) -> str:
-    if account.overlapping:
-        return "nothing more of this recording fits: it was released before in another way"
-    left = limit - (account.one_place - account.fresh)
-    if any(place.at_most > limit for place in account.places) or left <= 0 or account.fresh <= 0:
-        return "nothing more fits; name places that come back before they do (trailveil place add)"
-    return f"about --epsilon {0.98 * asked * left / account.fresh:.2g} would still fit"
+def _known_before(book: Book, subject: str) -> float:
+    """The most that is known to be told by the releases before: what is out stays out."""
+    rows = [row for row in book.standing(subject) if not row.series]
+    bodies = (book.body(row.number) for row in reversed(rows))
+    known = next((body["known"] for body in bodies if body.get("known") is not None), 0.0)
+    return max(float(known), *(row.epsilon for row in rows), 0.0)
 
 
 def _unnamed(book: Book, marks: Sequence[Mark], subject: str) -> tuple[float, float]:
@@ -187,11 +175,11 @@ def _unnamed(book: Book, marks: Sequence[Mark], subject: str) -> tuple[float, fl
 
     marks: of the regions that it has such parts in. Those of earlier versions may be anywhere.
     """
-    before = {name: float(told[0]) for name, (_, told) in book.totals(subject, NO_ID).items()}
+    before = {name: float(total[0]) for name, (_, total) in book.totals(subject, NO_ID).items()}
     anywhere = before.get(NO_ID, 0.0)
-    found = [(float(mark.told[0]), before.get(mark.draw, 0.0)) for mark in marks]
-    fresh, told = max(found, key=sum, default=(0.0, 0.0))
-    return fresh, fresh + told + anywhere
+    pairs = [(float(mark.information[0]), before.get(mark.draw, 0.0)) for mark in marks]
+    fresh, earlier = max(pairs, key=sum, default=(0.0, 0.0))
+    return fresh, fresh + earlier + anywhere
 
 
 def _of_unnamed(plan: Plan) -> list[Mark]:
@@ -202,16 +190,16 @@ def _of_unnamed(plan: Plan) -> list[Mark]:
         visits = 2 if np.hypot(*ends) <= max(_ONE_PLACE, plan.request.radius) else 1
         regions = {name for place in _coarsely(plan) for name in _regions(plan, place)}
         return _marks(dict.fromkeys(regions, visits * plan.request.bound * wide))
-    told: dict[bytes, float] = {}
-    for middle, found in _one_place_each(plan):
+    information: dict[bytes, float] = {}
+    for middle, findings in _one_place_each(plan):
         # What is proved of each: it adds up where all but the cuts is known, and where a false
         # track of one part ends before that of another begins.
-        most = sum(one.exposures[0].loss for one in found)
-        if plan.request.method is Method.NOISE and _meet(plan, found):
-            most = max(most, wide * _by_conditioning(plan, found))
+        most = sum(finding.exposures[0].loss for finding in findings)
+        if plan.request.method is Method.NOISE and _meet(plan, findings):
+            most = max(most, wide * _by_conditioning(plan, findings))
         for name in _regions(plan, middle):
-            told[name] = max(told.get(name, 0.0), most)
-    return _marks(told)
+            information[name] = max(information.get(name, 0.0), most)
+    return _marks(information)
 
 
 def _meet(plan: Plan, parts: Sequence[Finding]) -> bool:
@@ -232,23 +220,27 @@ def _by_conditioning(plan: Plan, parts: Sequence[Finding]) -> float:
     sure = plan.request.uncertain
     spans = [span_of(plan, part.stretch.begin, part.stretch.end) for part in parts]
     spans = [(begin - sure, end + sure) for begin, end in spans]
-    own = _own(plan, spans)
-    seconds, factor = own.times[own.rows], own.factor[own.rows]
-    movements = [(movement_of(one), one) for one in kernels_for(plan.request)]
-    paces = [(one.speed, kernel) for one, kernel in movements if isinstance(one, Movement)]
-    slowest = min(paces, key=lambda one: one[0])[1]
-    losses = [information(slowest, seconds, spans, factor, noise=own.floor)]
-    for kernel in (kernel for one, kernel in movements if isinstance(one, Matern)):
-        if own.rows.size > _MOST_JOINT:
+    mechanism = _own(plan, spans)
+    seconds, factor = mechanism.times[mechanism.rows], mechanism.factor[mechanism.rows]
+    movements = [(movement_of(kernel), kernel) for kernel in kernels_for(plan.request)]
+    paces = [
+        (movement.speed, kernel) for movement, kernel in movements if isinstance(movement, Movement)
+    ]
+    slowest = min(paces, key=lambda pace: pace[0])[1]
+    losses = [information(slowest, seconds, spans, factor, noise=mechanism.floor)]
+    for kernel in (kernel for movement, kernel in movements if isinstance(movement, Matern)):
+        if mechanism.rows.size > _MOST_JOINT:
             return EVERYTHING
         still = stopped(spans)
         places = Secret.at([begin for begin, _ in still.windows])
-        losses.append(float(np.sum(joint_loss(kernel.warp(still), [Release(own)], places).matrix)))
+        losses.append(
+            float(np.sum(joint_loss(kernel.warp(still), [Release(mechanism)], places).matrix))
+        )
     return max(losses)
 
 
-def _marks(told: dict[bytes, float]) -> list[Mark]:
-    return [Mark(NO_ID, name, np.array([most])) for name, most in sorted(told.items())]
+def _marks(information: dict[bytes, float]) -> list[Mark]:
+    return [Mark(NO_ID, name, np.array([most])) for name, most in sorted(information.items())]
 
 
 def _coarsely(plan: Plan) -> FloatArray:
@@ -272,15 +264,17 @@ def _own(plan: Plan, spans: Sequence[tuple[float, float]]) -> Mechanism:
 
     What lies beyond tells no more than where it begins: there, fixes have next to no noise.
     """
-    own = replace(plan.mechanism, factor=plan.mechanism.factor[:, : plan.own_columns])
-    if own.times.size <= _LONG:
-        return own
-    near = np.zeros(own.times.size, dtype=np.bool_)
+    mechanism = replace(plan.mechanism, factor=plan.mechanism.factor[:, : plan.own_columns])
+    if mechanism.times.size <= _LONG:
+        return mechanism
+    near = np.zeros(mechanism.times.size, dtype=np.bool_)
     for begin, end in spans:
-        first, last = np.searchsorted(own.times, [begin - _AROUND, end + _AROUND])
+        first, last = np.searchsorted(mechanism.times, [begin - _AROUND, end + _AROUND])
         near[max(0, first - _MARGIN) : last + _MARGIN] = True
-    released = np.asarray(own.released)[near]
-    return Mechanism(own.times[near], own.factor[near], own.floor, own.process, released)
+    released = np.asarray(mechanism.released)[near]
+    return Mechanism(
+        mechanism.times[near], mechanism.factor[near], mechanism.floor, mechanism.process, released
+    )
 
 
 def _one_place_each(plan: Plan) -> list[tuple[FloatArray, list[Finding]]]:
@@ -288,23 +282,18 @@ def _one_place_each(plan: Plan) -> list[tuple[FloatArray, list[Finding]]]:
     groups: dict[int, list[Finding]] = {}
     for without_name in _without_names(plan):
         groups.setdefault(without_name.place, []).append(without_name)
-    found = []
+    places = []
     for group in groups.values():
         inside = np.flatnonzero(group[0].stretch.rows(plan.trace))
         if inside.size == 0:
             inside = np.array([np.argmin(np.abs(plan.trace.times - group[0].stretch.begin))])
-        found.append((np.mean(plan.lattice[inside], axis=0) / MICRO, group))
-    return found
+        places.append((np.mean(plan.lattice[inside], axis=0) / MICRO, group))
+    return places
 
 
 def _without_names(plan: Plan) -> list[Finding]:
     """What is guaranteed of the parts that are no visit of a place with a name."""
     return [finding for finding in plan.findings if not finding.stretch.variance]
-
-
-def _all_of(told: FloatArray) -> FloatArray:
-    """Information by which everything is known."""
-    return np.array([EVERYTHING, told[1]])
 
 
 def _together(book: Book, numbers: Sequence[int], plan: Plan) -> tuple[float, float]:
@@ -314,8 +303,12 @@ def _together(book: Book, numbers: Sequence[int], plan: Plan) -> tuple[float, fl
     """
     request = plan.request
     everything = EVERYTHING, epsilon_of(request.radius, EVERYTHING, request.order)
-    kept = [unpacked(book.blob(number)) for number in numbers]
-    if plan.common or plan.mechanism.process is not None or any(one.roots for one in kept):
+    stored = [unpacked(book.blob(number)) for number in numbers]
+    if (
+        plan.common
+        or plan.mechanism.process is not None
+        or any(release.roots for release in stored)
+    ):
         return everything
     first, last = int(plan.trace.times[0]), int(plan.trace.times[-1])
     others = [book.rows[number - 1] for number in numbers]
@@ -326,15 +319,15 @@ def _together(book: Book, numbers: Sequence[int], plan: Plan) -> tuple[float, fl
         for other in others
     ):
         return everything  # of the same recording, as if at other times
-    own = replace(plan.mechanism, times=plan.trace.times / NANOSECONDS)
-    noises = [own, *(one.mechanism for one in kept)]
+    latest = replace(plan.mechanism, times=plan.trace.times / NANOSECONDS)
+    noises = [latest, *(release.mechanism for release in stored)]
     parts = [(finding.stretch.begin, finding.stretch.end) for finding in plan.findings]
-    parts += [part for one in kept for part in one.parts]
+    parts += [part for release in stored for part in release.parts]
     mechanisms = [noise for noise in noises if noise is not None]
     rows = sum(mechanism.rows.size for mechanism in mechanisms)
     if len(mechanisms) < len(noises) or rows > _MOST_JOINT or not parts:
         return everything
-    shift = min(first, *(int(one.times[0]) for one in kept)) / NANOSECONDS
+    shift = min(first, *(int(release.times[0]) for release in stored)) / NANOSECONDS
     releases = [
         Release(replace(mechanism, times=mechanism.times - shift)) for mechanism in mechanisms
     ]
@@ -360,18 +353,20 @@ def _together(book: Book, numbers: Sequence[int], plan: Plan) -> tuple[float, fl
     return one_place * request.wide**2, epsilon_of(radius, worst, request.order)
 
 
-def _beside(book: Book, plan: Plan, subject: str) -> float:
+def _nearby(book: Book, plan: Plan, subject: str) -> float:
     """Epsilon of the worst protected time of this release and of those near it: see there."""
     request = plan.request
-    rows = [one for one in book.standing(subject) if not one.series]
+    rows = [row for row in book.standing(subject) if not row.series]
     first = int(plan.trace.times[0])
     parts = _without_names(plan)  # the others are counted for their places
     spans = [part.stretch.seconds(plan.trace) for part in parts]
-    own = _own(plan, spans)
+    mechanism = _own(plan, spans)
     new = NearbyRelease(
         first,
         int(plan.trace.times[-1]),
-        replace(own, times=own.times + first / NANOSECONDS) if own.process is None else None,
+        replace(mechanism, times=mechanism.times + first / NANOSECONDS)
+        if mechanism.process is None
+        else None,
         tuple((part.stretch.begin, part.stretch.end) for part in parts),
         tuple(part.guarantee.epsilon for part in parts),
         float(request.steady),
@@ -379,12 +374,12 @@ def _beside(book: Book, plan: Plan, subject: str) -> float:
     )
 
     def load(row: LedgerRow) -> NearbyRelease:
-        kept = unpacked(book.blob(row.number))
-        parts = tuple(kept.unnamed)
+        stored = unpacked(book.blob(row.number))
+        parts = tuple(stored.unnamed)
         epsilons = (row.epsilon,) * len(parts)
-        return NearbyRelease(row.begin, row.end, kept.mechanism, parts, epsilons, *kept.proved)
+        return NearbyRelease(row.begin, row.end, stored.mechanism, parts, epsilons, *stored.proved)
 
     radius = request.radius * request.wide
-    return worst_beside(
+    return worst_nearby(
         new, rows, load, kernels_for(request), epsilon_of(radius, 1.0, request.order)
     )

@@ -17,6 +17,7 @@ import numpy as np
 
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.randomness import derive
 from trailveil.ledger.chain import (
     ID_BYTES,
     LedgerRow,
@@ -28,14 +29,14 @@ from trailveil.ledger.chain import (
 )
 from trailveil.ledger.identity import series_named, subject_named
 
-SHARING = (
+_SHARING = (
     "CREATE TABLE shared (name BLOB PRIMARY KEY, data BLOB NOT NULL)",
     "CREATE TABLE uses (number INTEGER NOT NULL, name BLOB NOT NULL)",
     "CREATE INDEX of_user ON uses (number)",
 )
 """What ledgers of version 1 have not."""
 
-CLAIMS = "CREATE TABLE claims (number INTEGER PRIMARY KEY, count INTEGER NOT NULL)"
+_CLAIMS = "CREATE TABLE claims (number INTEGER PRIMARY KEY, count INTEGER NOT NULL)"
 """How many runs rely on a row and did not say that they failed; no ledger before version 3."""
 
 SCHEMA = """
@@ -46,7 +47,7 @@ CREATE TABLE marks (
     number INTEGER NOT NULL, place BLOB NOT NULL, draw BLOB NOT NULL,
     told BLOB NOT NULL, total BLOB NOT NULL);
 CREATE INDEX of_entry ON marks (number);
-""" + "".join(f"{one};\n" for one in (*SHARING, CLAIMS))
+""" + "".join(f"{statement};\n" for statement in (*_SHARING, _CLAIMS))
 
 NO_ID = bytes(ID_BYTES)
 
@@ -56,12 +57,12 @@ class Mark:
     """That a release visited a place, and what it tells of it.
 
     place, draw: which place, and which draw of common noise; NO_ID for one without a name.
-    told: information, any shape; the ledger adds it up.
+    information: of any shape; the ledger adds it up.
     """
 
     place: bytes
     draw: bytes
-    told: FloatArray
+    information: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,27 +125,27 @@ class Book:
         With the number of the last release that has anything of it, be it withdrawn.
         """
         latest: dict[bytes, int] = {}
-        for one in self.chain.latest(subject_named(subject)):
-            for which, draw in one.marked:
+        for latest_row in self.chain.latest(subject_named(subject)):
+            for which, draw in latest_row.marked:
                 if which == place:
-                    latest[draw] = max(latest.get(draw, 0), one.number)
-        found = {}
+                    latest[draw] = max(latest.get(draw, 0), latest_row.number)
+        sums = {}
         for draw, number in latest.items():
             rows = [row for row in self._marks(number) if row[1] == place and row[2] == draw]
             source = self.rows[number - 1].withdraws or number
-            found[draw] = (source, np.frombuffer(rows[-1][4], dtype="<f8"))
-        return found
+            sums[draw] = (source, np.frombuffer(rows[-1][4], dtype="<f8"))
+        return sums
 
     def count_of(self, subject: str, place: bytes) -> int:
         """How many releases visited a place."""
         return sum(
-            any(p == place for p, _ in one.marked) for one in self.standing(subject) if one.places
+            any(p == place for p, _ in row.marked) for row in self.standing(subject) if row.places
         )
 
     def body(self, number: int) -> dict[str, Any]:
         """What people and programs read of a row."""
-        found: dict[str, Any] = json.loads(self._checked(number)[0])
-        return found
+        body: dict[str, Any] = json.loads(self._checked(number)[0])
+        return body
 
     def blob(self, number: int) -> bytes:
         """The times and the mechanism of a release, as they were recorded, and what they share."""
@@ -153,24 +154,24 @@ class Book:
 
     def entry(self, number: int, request: bytes) -> Entry:
         """A row as it was added, under another request."""
-        one = self.rows[number - 1]
+        plain = self.rows[number - 1]
         body, blob, marks, names = self._checked(number)
         return Entry(
-            *(one.subject, one.series, one.begin, one.end, request, one.epsilon),
+            *(plain.subject, plain.series, plain.begin, plain.end, request, plain.epsilon),
             json.loads(body),
             blob,
             tuple(Mark(row[1], row[2], np.frombuffer(row[3], dtype="<f8")) for row in marks),
             {name: self._shared(name) for name in names},
-            one.prints,
+            plain.prints,
         )
 
-    def add(self, entry: Entry, made: int | None = None) -> int:
+    def add(self, entry: Entry, recorded: int | None = None) -> int:
         """Append a release; it is durable when the book is closed. Returns its number.
 
         made: when it was released (ns), for one of before. Who adds it relies on it, as after
         `claim`.
         """
-        number = self._append(entry, 0, made)
+        number = self._append(entry, 0, recorded)
         self.claim(number)
         return number
 
@@ -189,39 +190,46 @@ class Book:
         """
         run = self.connection.execute
         run("UPDATE claims SET count = count - 1 WHERE number = ?", (number,))
-        left = run("SELECT count FROM claims WHERE number = ?", (number,)).fetchone()
-        if left == (0,):
+        count = run("SELECT count FROM claims WHERE number = ?", (number,)).fetchone()
+        if count == (0,):
             self.withdraw(number)
 
-    def withdraw(self, number: int, made: int | None = None) -> None:
+    def withdraw(self, number: int, recorded: int | None = None) -> None:
         """Record that a release never appeared: it counts no more. made: as of `add`."""
-        one = self.rows[number - 1]
-        plain = (one.subject, one.series, one.begin, one.end, one.request, 0.0)
+        withdrawn = self.rows[number - 1]
+        plain = (
+            withdrawn.subject,
+            withdrawn.series,
+            withdrawn.begin,
+            withdrawn.end,
+            withdrawn.request,
+            0.0,
+        )
         marks = tuple(
             Mark(row[1], row[2], -np.frombuffer(row[3], dtype="<f8")) for row in self._marks(number)
         )
-        self._append(Entry(*plain, {"withdrawn": number}, b"", marks), number, made)
+        self._append(Entry(*plain, {"withdrawn": number}, b"", marks), number, recorded)
 
     def _without(self, subject: str, pair: tuple[bytes, bytes], number: int) -> FloatArray:
         """What the releases that stand tell, but for one: added up anew, not subtracted.
 
         A large number that is taken back would have swallowed the small ones.
         """
-        told = [
+        information = [
             np.frombuffer(row[3], dtype="<f8")
-            for one in self.standing(subject)
-            if one.number != number and pair in one.marked
-            for row in self._marks(one.number)
+            for other in self.standing(subject)
+            if other.number != number and pair in other.marked
+            for row in self._marks(other.number)
             if (row[1], row[2]) == pair
         ]
         gone = [row for row in self._marks(number) if (row[1], row[2]) == pair]
-        return np.asarray(sum(told, np.zeros(len(gone[0][3]) // 8)))
+        return np.asarray(sum(information, np.zeros(len(gone[0][3]) // 8)))
 
     def check_contents(self) -> None:
         """Check what every row refers to. Raises Refused for anything that was changed."""
         check_codes(self.chain.plains, self.chain.codes, self.key, self.where)
         used = {name for row in self.rows for name in self._checked(row.number)[3]}
-        kept = {name for (name,) in self.connection.execute("SELECT name FROM shared")}
+        stored = {name for (name,) in self.connection.execute("SELECT name FROM shared")}
         for name in used:
             self._shared(name)
         strays = self.connection.execute(
@@ -231,10 +239,10 @@ class Book:
             "(SELECT COUNT(*) FROM claims WHERE number > ?)",
             (len(self.rows),) * 4,
         ).fetchone()[0]
-        if strays or kept - used:
+        if strays or stored - used:
             raise damaged("rows that belong to no release", self.where)
 
-    def _append(self, entry: Entry, withdraws: int, made: int | None = None) -> int:
+    def _append(self, entry: Entry, withdraws: int, recorded: int | None = None) -> int:
         number = len(self.rows) + 1
         entry = replace(
             entry, subject=subject_named(entry.subject), series=series_named(entry.series)
@@ -242,17 +250,22 @@ class Book:
         marks: list[tuple[Any, ...]] = []
         running: dict[tuple[bytes, bytes], FloatArray] = {}
         for mark in entry.marks:
-            pair, told = (mark.place, mark.draw), np.ascontiguousarray(mark.told, "<f8").ravel()
+            pair, information = (
+                (mark.place, mark.draw),
+                np.ascontiguousarray(mark.information, "<f8").ravel(),
+            )
             if pair not in running:
                 before = self.totals(entry.subject, mark.place).get(mark.draw)
-                running[pair] = np.zeros(told.size) if before is None else before[1]
+                running[pair] = np.zeros(information.size) if before is None else before[1]
             running[pair] = (
-                self._without(entry.subject, pair, withdraws) if withdraws else running[pair] + told
+                self._without(entry.subject, pair, withdraws)
+                if withdraws
+                else running[pair] + information
             )
-            marks.append((number, *pair, told.tobytes(), running[pair].tobytes()))
+            marks.append((number, *pair, information.tobytes(), running[pair].tobytes()))
         body = json.dumps(entry.body, sort_keys=True)
         plain = (entry.subject, entry.series, entry.begin, entry.end, entry.request)
-        last = (float(entry.epsilon), time.time_ns() if made is None else made, withdraws)
+        last = (float(entry.epsilon), time.time_ns() if recorded is None else recorded, withdraws)
         places = b"".join(sorted(place + draw for place, draw in running))
         digest = _digest(body, entry.blob, marks, entry.shared)
         row = LedgerRow(number, *plain, *last, places, digest, entry.prints)
@@ -280,10 +293,10 @@ class Book:
     def _shared(self, name: bytes) -> bytes:
         """What releases share, as long as it is what was recorded."""
         run = self.connection.execute
-        found = run("SELECT data FROM shared WHERE name = ?", (name,)).fetchone()
-        if found is None or hashlib.sha256(found[0]).digest() != name:
+        stored = run("SELECT data FROM shared WHERE name = ?", (name,)).fetchone()
+        if stored is None or hashlib.sha256(stored[0]).digest() != name:
             raise damaged("what several rows share is not as it was recorded", self.where)
-        return bytes(found[0])
+        return bytes(stored[0])
 
     def _marks(self, number: int) -> list[tuple[Any, ...]]:
         return self._checked(number)[2]
@@ -291,29 +304,68 @@ class Book:
     def _checked(self, number: int) -> tuple[str, bytes, list[tuple[Any, ...]], list[bytes]]:
         """Body, blob, marks and names of a row, as long as they are what was recorded."""
         run = self.connection.execute
-        found = run("SELECT body, blob FROM contents WHERE number = ?", (number,)).fetchone()
+        stored = run("SELECT body, blob FROM contents WHERE number = ?", (number,)).fetchone()
         marks = run("SELECT * FROM marks WHERE number = ? ORDER BY rowid", (number,)).fetchall()
         uses = run("SELECT name FROM uses WHERE number = ? ORDER BY rowid", (number,)).fetchall()
         names = [use[0] for use in uses]
-        whole = None if found is None else _digest(found[0], found[1], marks, names)
+        whole = None if stored is None else _digest(stored[0], stored[1], marks, names)
         if whole is None or whole != self.rows[number - 1].digest:
             raise damaged(f"row {number} is not as it was recorded", self.where)
-        return found[0], found[1], marks, names
+        return stored[0], stored[1], marks, names
 
 
 def _digest(
     body: str, blob: bytes, marks: Iterable[tuple[Any, ...]], names: Iterable[bytes]
 ) -> bytes:
     """SHA-256 of all that a row refers to."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for part in (body.encode(), blob):
-        found.update(len(part).to_bytes(8, "big"))
-        found.update(part)
-    for number, place, draw, told, total in marks:
-        texts = (place, draw, told, total)
-        found.update(struct.pack("<5q", number, *map(len, texts)))
-        found.update(b"".join(texts))
+        digest.update(len(part).to_bytes(8, "big"))
+        digest.update(part)
+    for number, place, draw, information, total in marks:
+        texts = (place, draw, information, total)
+        digest.update(struct.pack("<5q", number, *map(len, texts)))
+        digest.update(b"".join(texts))
     for name in names:  # which no mark is like: they begin with a row's number
-        found.update(len(name).to_bytes(8, "big"))
-        found.update(name)
-    return found.digest()
+        digest.update(len(name).to_bytes(8, "big"))
+        digest.update(name)
+    return digest.digest()
+
+
+def upgraded(
+    connection: sqlite3.Connection, key: bytes, chain: RowChain, version: int, where: str
+) -> RowChain:
+    """All rows of an earlier version as this one writes them, within the transaction that is open.
+
+    Requests of versions 1 and 2 were what the noise of their releases was drawn from, by the key
+    beside them: with a release they gave the recording back. They are replaced by hashes of
+    themselves, so such a release is counted and never made again. Names become canonical, and what
+    is told of a place is then added up over all that one person released.
+
+    key: of the codes. version: of the ledger, 1 or 2. Raises Refused for one that is damaged.
+    """
+    for statement in (*(_SHARING if version == 1 else ()), _CLAIMS, "PRAGMA secure_delete = ON"):
+        connection.execute(statement)
+    old = Book(connection, key, chain, where)
+    entries = [(row, old.entry(row.number, _hidden(key, row.request))) for row in old.rows]
+    for table in ("entries", "contents", "marks", "uses", "shared"):
+        connection.execute(f"DELETE FROM {table}")  # noqa: S608  # of these alone
+    new = Book(connection, key, RowChain(), where)
+    for row, entry in entries:
+        if row.withdraws:
+            new.withdraw(row.withdraws, row.recorded)
+        else:
+            new.add(replace(entry, subject=_name(key, entry.subject)), row.recorded)
+    return new.chain
+
+
+def _name(key: bytes, subject: str) -> str:
+    """A name as it is now; one that none could have any more is replaced, and counted by itself."""
+    try:
+        return subject_named(subject)
+    except InvalidValue:
+        return f"earlier name {derive(key, [subject.encode()])[:4].hex()}"
+
+
+def _hidden(key: bytes, request: bytes) -> bytes:
+    return derive(key, [b"request of an earlier version", request])

@@ -27,7 +27,7 @@ _NUMBERS = struct.Struct("<5qd5q")
 class LedgerRow(NamedTuple):
     """A row of the ledger: an entry without what it refers to.
 
-    number: from 1 on. made: when it was recorded (ns). withdraws: of a row that takes another one
+    number: from 1 on. recorded: when (ns). withdraws: of a row that takes another one
     back, its number; else 0. places: which places and draws it has marks of. digest: of what it
     refers to. prints: what the recording is recognised by, see `trailveil.ledger.identity`.
     """
@@ -39,7 +39,7 @@ class LedgerRow(NamedTuple):
     end: int
     request: bytes
     epsilon: float
-    made: int
+    recorded: int
     withdraws: int
     places: bytes
     digest: bytes
@@ -51,25 +51,25 @@ class LedgerRow(NamedTuple):
         whole = [
             self.places[i : i + 2 * ID_BYTES] for i in range(0, len(self.places), 2 * ID_BYTES)
         ]
-        return {(one[:ID_BYTES], one[ID_BYTES:]) for one in whole}
+        return {(pair[:ID_BYTES], pair[ID_BYTES:]) for pair in whole}
 
 
 class _Spans:
     """The releases of one series of a subject, by when they begin."""
 
     def __init__(self, rows: Iterable[LedgerRow]) -> None:
-        self._found = sorted((row.begin, row.number, row) for row in rows)
-        self._longest = max((one.end - one.begin for *_, one in self._found), default=0)
+        self._rows = sorted((row.begin, row.number, row) for row in rows)
+        self._longest = max((row.end - row.begin for *_, row in self._rows), default=0)
 
     def add(self, ledger_row: LedgerRow) -> None:
-        insort(self._found, (ledger_row.begin, ledger_row.number, ledger_row))
+        insort(self._rows, (ledger_row.begin, ledger_row.number, ledger_row))
         self._longest = max(self._longest, ledger_row.end - ledger_row.begin)
 
     def within(self, begin: int, end: int) -> list[LedgerRow]:
-        first = bisect_left(self._found, (begin - self._longest,))
-        last = bisect_right(self._found, (end, 2**63))
-        found = [one for *_, one in self._found[first:last] if one.end >= begin]
-        return sorted(found, key=lambda one: one.number)
+        first = bisect_left(self._rows, (begin - self._longest,))
+        last = bisect_right(self._rows, (end, 2**63))
+        rows = [row for *_, row in self._rows[first:last] if row.end >= begin]
+        return sorted(rows, key=lambda row: row.number)
 
 
 class RowChain:
@@ -79,7 +79,7 @@ class RowChain:
         self.plains, self.codes = list(plains), list(codes)
         self.rows = [unpacked(plain) for plain in self.plains]
         self._whole = hashlib.sha256(b"".join(self.plains))
-        self._gone = {one.withdraws for one in self.rows}
+        self._gone = {row.withdraws for row in self.rows}
         self._own: dict[str, list[LedgerRow]] = {}
         self._latest: dict[str, dict[bytes, LedgerRow]] = {}
         self._spans: dict[tuple[str, str], _Spans] = {}
@@ -107,8 +107,8 @@ class RowChain:
         key = (row.subject, row.series)
         if row.withdraws:
             self._gone.add(row.withdraws)
-            own = self._own.get(row.subject, [])
-            own[:] = [one for one in own if one.number != row.withdraws]
+            standing = self._own.get(row.subject, [])
+            standing[:] = [other for other in standing if other.number != row.withdraws]
             self._spans.pop(key, None)
         elif key in self._spans:
             self._spans[key].add(row)
@@ -123,8 +123,8 @@ class RowChain:
         """The releases of a subject's series with times within begin to end, that stand."""
         key = (subject, series)
         if key not in self._spans:
-            own = self._own.get(subject, ())
-            self._spans[key] = _Spans(one for one in own if one.series == series)
+            standing = self._own.get(subject, ())
+            self._spans[key] = _Spans(row for row in standing if row.series == series)
         return self._spans[key].within(begin, end)
 
     def alike(self, subject: str, series: str, prints: bytes) -> list[LedgerRow]:
@@ -133,18 +133,18 @@ class RowChain:
             self._prints = {}
             for row in self.rows:
                 self._print(row)
-        found = {
-            one.number: one
+        matches = {
+            row.number: row
             for content in content_in(prints)
-            for one in self._prints.get((subject, content), ())
+            for row in self._prints.get((subject, content), ())
         }
         shared = Counter(
-            one
+            row
             for window in windows_in(prints)
-            for one in self._prints.get((subject, series, window), ())
+            for row in self._prints.get((subject, series, window), ())
         )
-        found |= {one.number: one for one, times in shared.items() if times >= ENOUGH}
-        return [found[number] for number in sorted(found.keys() - self._gone)]
+        matches |= {row.number: row for row, times in shared.items() if times >= ENOUGH}
+        return [matches[number] for number in sorted(matches.keys() - self._gone)]
 
     def latest(self, subject: str) -> list[LedgerRow]:
         """Of rows of a subject with marks of the same places, the last: all kinds of them."""
@@ -170,23 +170,23 @@ class RowChain:
 
 def packed(row: LedgerRow) -> bytes:
     """A row as the bytes that are stored and coded."""
-    number, subject, series, begin, end, request, epsilon, made, withdraws, places, digest, _ = row
+    number, subject, series, begin, end, request, epsilon, when, withdraws, places, digest, _ = row
     texts = (subject.encode(), series.encode(), request, places, digest + row.prints)
-    numbers = (number, begin, end, made, withdraws, epsilon)
+    numbers = (number, begin, end, when, withdraws, epsilon)
     return b"".join((_NUMBERS.pack(*numbers, *map(len, texts)), *texts))
 
 
 def unpacked(plain: bytes) -> LedgerRow:
     """The row that `packed` made bytes of."""
-    number, begin, end, made, withdraws, epsilon, a, b, c, d, e = _NUMBERS.unpack_from(plain)
+    number, begin, end, when, withdraws, epsilon, a, b, c, d, e = _NUMBERS.unpack_from(plain)
     a += _NUMBERS.size
     b += a
     c += b
     d += c
     subject, series = plain[_NUMBERS.size : a].decode(), plain[a:b].decode()
     digest, prints = plain[d : d + DIGEST_BYTES], plain[d + DIGEST_BYTES : d + e]
-    rest = (plain[b:c], epsilon, made, withdraws, plain[c:d], digest, prints)
-    return LedgerRow(number, subject, series, begin, end, *rest)
+    others = (plain[b:c], epsilon, when, withdraws, plain[c:d], digest, prints)
+    return LedgerRow(number, subject, series, begin, end, *others)
 
 
 def code_of(key: bytes, last: bytes, plain: bytes) -> bytes:
@@ -202,10 +202,10 @@ def chained(
     sealed: how many rows are known by the digest of them all; those after them, by their codes.
     Raises Refused where any is not what was recorded.
     """
-    found = connection.execute("SELECT plain, code FROM entries ORDER BY number").fetchall()
-    plains, codes = [one[0] for one in found], [one[1] for one in found]
-    if sealed > len(found):
-        raise damaged(f"{sealed} rows were sealed, {len(found)} are there", where)
+    stored = connection.execute("SELECT plain, code FROM entries ORDER BY number").fetchall()
+    plains, codes = [row[0] for row in stored], [row[1] for row in stored]
+    if sealed > len(stored):
+        raise damaged(f"{sealed} rows were sealed, {len(stored)} are there", where)
     if digest_of(plains[:sealed]) != digest:
         raise damaged("its rows are not as they were recorded", where)
     check_codes(plains, codes, key, where, begin=sealed)

@@ -1,14 +1,12 @@
 """Counting a release in the ledger: what it is held against, what is added, what is refused."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from typing import NamedTuple
 
 from trailveil.errors import Refused
 from trailveil.ledger import Book, Entry, LedgerRow, Mark
-from trailveil.ledger.accounting import Account, account, check_total
-from trailveil.ledger.places import Visited
-from trailveil.ledger.published import Published
+from trailveil.ledger.accounting import Account, account, marks_of
 from trailveil.ledger.recorded import StoredRelease, bare, packed, restored
 from trailveil.ledger.unions import cuts_before, is_in
 from trailveil.release.plan import Plan
@@ -17,128 +15,107 @@ from trailveil.traces.retiming import SHIFTED_TO
 
 # Relative: releases of one request whose noise differs by more than this are not the same.
 _SAME_NOISE = 1e-6
+# An epsilon above this is said to be everything.
+_ALL = 1e9
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Countable:
-    """What the ledger is told of a release: `counted` makes an entry whole, and its account.
+    """What the ledger is told of a release.
 
-    begin, end: of the recording, nanoseconds. series, subject: as of an entry. name, noise_trace:
-    of its mechanism, metres squared. prints: what the recording is recognised by. is_in: whether
-    all of it is in earlier cuts of the recording.
+    begin, end: of the recording, nanoseconds. series: as of an entry. name, noise_trace: of its
+    mechanism, metres squared. prints: what the recording is recognised by. epsilon: of the worst
+    part, by itself. plan: None for readings, of which no account is kept; bare where the process
+    that counts got it from one that designed it. packed: its times and noise; marks: of `marks_of`.
     """
 
     begin: int
     end: int
     series: str
-    subject: str
     name: str
     noise_trace: float
-    counted: Callable[[Book, Entry], tuple[Entry, Account | None]]
-    prints: bytes = b""
-    is_in: Callable[[Sequence[StoredRelease]], bool] = lambda _: False
+    prints: bytes
+    epsilon: float
+    plan: Plan | None = None
+    packed: bytes = b""
+    marks: tuple[Mark, ...] = ()
 
-    def entry(self, request: bytes) -> Entry:
+    @property
+    def sent(self) -> "Countable":
+        """As little of it as another process needs to count it: without positions."""
+        return self if self.plan is None else replace(self, plan=bare(self.plan))
+
+    def whole(self, plan: Plan) -> Plan:
+        """The plan, with times and noise, which `sent` leaves out."""
+        return plan if len(plan.lattice) else restored(plan, self.packed)
+
+    def entry(self, subject: str, request: bytes) -> Entry:
         """The entry, as far as it is the same for every kind of recording."""
-        body = {"mechanism": self.name, "noise_trace": self.noise_trace}
-        about = (self.subject, self.series, self.begin, self.end, request, 0.0, body)
+        body = {"mechanism": self.name, "noise_trace": self.noise_trace, "epsilon": self.epsilon}
+        about = (subject, self.series, self.begin, self.end, request, self.epsilon, body)
         return Entry(*about, prints=self.prints)
 
+    def is_in(self, cuts: Sequence[StoredRelease]) -> bool:
+        """Whether all of it is in earlier cuts of its recording."""
+        return bool(cuts) and self.plan is not None and is_in(self.whole(self.plan), cuts)
 
-def countable(
-    plan: Plan,
-    there: Sequence[Visited],
-    marks: Sequence[Mark],
-    subject: str,
-    limit: float | None,
-    prints: bytes = b"",
-) -> Countable:
-    """The release of a trace, to be counted. there: the places that the plan counts on.
 
-    marks: of `trailveil.ledger.accounting.told_by`. limit: of epsilon in total. prints: what the
-    recording is recognised by besides its times, as of an entry.
+class Counted(NamedTuple):
+    """A release in the ledger.
+
+    further: whether the recording, or a part of it, was released before with other noise. account:
+    what it tells with all before it; None where it was released just so before, and for readings.
     """
+
+    number: int
+    further: bool
+    account: Account | None = None
+
+
+def countable(plan: Plan, prints: bytes) -> Countable:
+    """The release of a trace, to be counted. prints: what its recording is recognised by."""
     begin, end = span(plan.trace)
-    about = (plan.request.method.value, plan.mechanism.noise_trace)
-
-    def counted(book: Book, entry: Entry) -> tuple[Entry, Account]:
-        noise = packed(plan, there)
-        return _with_account(book, entry, plan, there, marks, limit, noise, beside=True)
-
-    return Countable(begin, end, "", subject, *about, counted, prints, partial(is_in, plan))
+    about = (plan.request.method.value, plan.mechanism.noise_trace, prints, 0.0)
+    return Countable(begin, end, "", *about, plan, packed(plan), marks_of(plan))
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Sent:
-    """A release as the process that counts gets it from one that designed it: little to send.
-
-    bare: its plan without positions and, as far as `packed` has it, without its noise. fixes: first
-    and last, nanoseconds. noise_trace: metres squared. there, marks, prints: as of `countable`.
-    """
-
-    bare: Plan
-    fixes: tuple[int, int]
-    noise_trace: float
-    packed: bytes
-    there: tuple[Visited, ...]
-    marks: tuple[Mark, ...]
-    prints: bytes = b""
-
-    def countable(self, subject: str, limit: float | None) -> Countable:
-        """The release, to be counted: by itself where there is no limit.
-
-        What other releases tell of its times is not reckoned then, and no total is recorded, but
-        all that later ones need; see `trailveil.ledger.accounting.account`.
-        """
-        beside = limit is not None
-
-        def counted(book: Book, entry: Entry) -> tuple[Entry, Account]:
-            alone = not beside and not _others(book, entry)
-            made = self.bare if alone else restored(self.bare, self.packed)
-            about = (made, self.there, self.marks, limit, self.packed)
-            return _with_account(book, entry, *about, beside=beside)
-
-        name = self.bare.request.method.value
-        about = (*self.fixes, "", subject, name, self.noise_trace)
-        return Countable(*about, counted, self.prints, self._is_in)
-
-    def _is_in(self, before: Sequence[StoredRelease]) -> bool:
-        return bool(before) and is_in(restored(self.bare, self.packed), before)
-
-
-def sent(
-    plan: Plan,
-    there: Sequence[Visited],
-    marks: Sequence[Mark],
-    prints: bytes = b"",
-) -> Sent:
-    """What is counted of a plan. prints: of an entry."""
-    whole = packed(plan, there)
-    about = (span(plan.trace), plan.mechanism.noise_trace, whole)
-    return Sent(bare(plan), *about, tuple(there), tuple(marks), prints)
-
-
-def count(book: Book, told: Countable, wanted: bytes, *, again: bool) -> tuple[Published, int]:
-    """Add a release to the ledger, unless it is in it; with the number of its row.
+def count(
+    book: Book,
+    release: Countable,
+    request: bytes,
+    *,
+    subject: str,
+    again: bool,
+    limit: float | None = None,
+    nearby: bool = True,
+) -> Counted:
+    """Add a release to the ledger, unless it is in it.
 
     The row is relied on from now on: a run whose file does not appear must let it go
-    (`Book.let_go`). wanted: its request, as `Ledger.request_id` names it. Raises Refused, and adds
-    nothing, for a different release of the recording unless `again`, and for one beyond a limit.
+    (`Book.let_go`). request: as `Ledger.request_id` names it. nearby: whether what releases at
+    other times tell of its times is reckoned; without, no total is recorded, but all that later
+    ones need. Raises Refused, and adds nothing, for a different release of the recording unless
+    `again`, and for one beyond a limit of epsilon in total.
     """
-    times = (told.begin, told.end)
-    before = earlier(book, told.subject, told.series, *times, told.prints)
-    alike = [one for one in before if _is_like(book, one, wanted, told.noise_trace)]
-    published = Published(len(before) > len(alike))
-    if published.further and not alike:
-        cuts = cuts_before(book, [one.number for one in before], told.begin, told.prints)
-        published = replace(published, further=not told.is_in(cuts))
-    if published.further and not alike and not again:
-        raise released_before(told.subject, before, *times, series=told.series)
+    times = (release.begin, release.end)
+    before = earlier(book, subject, release.series, *times, release.prints)
+    alike = [row for row in before if _is_like(book, row, request, release.noise_trace)]
+    further = len(before) > len(alike)
+    if further and not alike:
+        cuts = cuts_before(book, [row.number for row in before], release.begin, release.prints)
+        further = not release.is_in(cuts)
+    if further and not alike and not again:
+        raise released_before(subject, before, *times, series=release.series)
     if alike:
         book.claim(alike[-1].number)
-        return published, alike[-1].number
-    entry, of_it = told.counted(book, told.entry(wanted))
-    return replace(published, account=of_it), book.add(entry)
+        return Counted(alike[-1].number, further)
+    entry, total = release.entry(subject, request), None
+    if release.plan is not None:
+        others = [row.number for row in before]
+        # Without any other, and by itself, its times and noise are not looked at.
+        plan = release.whole(release.plan) if nearby or others else release.plan
+        entry, total = _with_account(book, entry, release, plan, others, limit, nearby=nearby)
+    return Counted(book.add(entry), further, total)
 
 
 def span(recording: Timed) -> tuple[int, int]:
@@ -154,13 +131,13 @@ def earlier(
     Those that share time with it (that one begins where another ends is none), and those that are
     of it by its prints, whenever they say that it was.
     """
-    found = {
-        one.number: one
-        for one in book.overlapping(subject, series, begin, end)
-        if _share_time(one, begin, end)
+    rows = {
+        row.number: row
+        for row in book.overlapping(subject, series, begin, end)
+        if _share_time(row, begin, end)
     }
-    found |= {one.number: one for one in book.alike(subject, series, prints)}
-    return [found[number] for number in sorted(found)]
+    rows |= {row.number: row for row in book.alike(subject, series, prints)}
+    return [rows[number] for number in sorted(rows)]
 
 
 def released_before(
@@ -171,7 +148,7 @@ def released_before(
     series: of readings.
     """
     got = "one of times that were released before in another way"
-    if not any(_share_time(one, begin, end) for one in before):
+    if not any(_share_time(row, begin, end) for row in before):
         got = (
             "one that was released before in another way, as of other times or by another name "
             "(say the same --tz and --column as before)"
@@ -185,49 +162,68 @@ def released_before(
     )
 
 
-def _share_time(ledger_row: LedgerRow, begin: int, end: int) -> bool:
-    if ledger_row.begin == begin == SHIFTED_TO:  # times that were made up, or shifted, say nothing
-        return ledger_row.end == end
-    return min(end, ledger_row.end) > max(begin, ledger_row.begin)
-
-
-def _others(book: Book, entry: Entry) -> list[int]:
-    """The numbers of releases that are of the recording of one that is to be added."""
-    about = (entry.subject, entry.series, entry.begin, entry.end, entry.prints)
-    return [one.number for one in earlier(book, *about)]
+def _share_time(row: LedgerRow, begin: int, end: int) -> bool:
+    if row.begin == begin == SHIFTED_TO:  # times that were made up, or shifted, say nothing
+        return row.end == end
+    return min(end, row.end) > max(begin, row.begin)
 
 
 def _with_account(
     book: Book,
     entry: Entry,
+    release: Countable,
     plan: Plan,
-    there: Sequence[Visited],
-    marks: Sequence[Mark],
+    others: Sequence[int],
     limit: float | None,
-    noise: bytes,
     *,
-    beside: bool,
+    nearby: bool,
 ) -> tuple[Entry, Account]:
-    """The entry of a release of a trace, whole, and its account; refused beyond the limit."""
-    others = _others(book, entry)
-    found, told = account(
-        *(book, plan, there, marks, entry.subject, others), beside=beside, prints=entry.prints
+    """The entry of a release of a trace, whole, and its account; refused beyond the limit.
+
+    others: the numbers of releases that are of its recording.
+    """
+    total, marks = account(
+        book, plan, release.marks, entry.subject, others, nearby=nearby, prints=entry.prints
     )
-    check_total(found, limit, plan.request.epsilon)
+    check_total(total, limit, plan.request.epsilon)
     body = {
         **entry.body,
-        "epsilon": found.epsilon,
-        "total": found.total if beside else None,
+        "epsilon": total.epsilon,
+        "total": max(total.total, total.known) if nearby else None,
+        "known": total.known if nearby or others else None,
         "parts": [finding.stretch.label for finding in plan.findings],
-        "places": [one.place.name for one in there],
+        "places": [visit.place.name for visit in plan.visited],
     }
-    whole = replace(entry, epsilon=found.epsilon, body=body, marks=told)
-    return replace(whole, blob=noise), found
+    whole = replace(entry, epsilon=total.epsilon, body=body, marks=marks, blob=release.packed)
+    return whole, total
 
 
-def _is_like(book: Book, ledger_row: LedgerRow, wanted: bytes, noise_trace: float) -> bool:
+def check_total(account: Account, limit: float | None, asked: float) -> None:
+    """Refuse a release that would make more in total than a limit, and say what would fit.
+
+    asked: the epsilon of the request.
+    """
+    if limit is None or account.total <= limit:
+        return
+    shown = "all that can be told" if account.total > _ALL else f"{account.total:.3g}"
+    raise Refused(
+        f"epsilon in total must be at most {limit:g}, got {shown} with this release after "
+        f"{account.releases - 1} others; {_what_fits(account, limit, asked)}"
+    )
+
+
+def _what_fits(account: Account, limit: float, asked: float) -> str:
+    if account.overlapping:
+        return "nothing more of this recording fits: it was released before in another way"
+    room = limit - (account.one_place - account.fresh)
+    if any(place.at_most > limit for place in account.places) or room <= 0 or account.fresh <= 0:
+        return "nothing more fits; name places that come back before they do (trailveil place add)"
+    return f"about --epsilon {0.98 * asked * room / account.fresh:.2g} would still fit"
+
+
+def _is_like(book: Book, row: LedgerRow, request: bytes, noise_trace: float) -> bool:
     """Whether a recorded release is of this request, and was answered with the same noise."""
-    if ledger_row.request != wanted:
+    if row.request != request:
         return False
-    before = float(book.body(ledger_row.number)["noise_trace"])
+    before = float(book.body(row.number)["noise_trace"])
     return abs(before - noise_trace) <= _SAME_NOISE * before

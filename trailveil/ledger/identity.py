@@ -22,6 +22,9 @@ from numpy.typing import NDArray
 from trailveil.errors import InvalidValue
 from trailveil.gp.randomness import derive, slow_digest
 
+ME = "me"
+"""Whose recordings they are where nobody says."""
+
 CONTENT_BYTES, WINDOW_BYTES = 16, 6
 """How long the hashes of the content and of each window are."""
 
@@ -62,9 +65,11 @@ def subject_named(name: str) -> str:
     several scripts or consists of such that look like others.
     """
     whole = _folded(name)
-    letters = [one for one in whole if unicodedata.category(one) in _LETTERS]
+    letters = [character for character in whole if unicodedata.category(character) in _LETTERS]
     scripts = {_script(letter) for letter in letters} - {""}
-    hidden = any(one in _INVISIBLE or "\ufe00" <= one <= "\ufe0f" for one in whole)
+    hidden = any(
+        character in _INVISIBLE or "\ufe00" <= character <= "\ufe0f" for character in whole
+    )
     hidden |= not unicodedata.normalize("NFKC", name).strip().isprintable()
     if not whole or len(whole) > _LONGEST or hidden:
         raise InvalidValue(
@@ -122,8 +127,8 @@ def prints_of(
 
 def content_in(prints: bytes) -> list[bytes]:
     """The hash of the content in prints, in a list; none where the content tells nothing."""
-    found = prints[:CONTENT_BYTES]
-    return [found] if found.strip(b"\0") else []
+    content = prints[:CONTENT_BYTES]
+    return [content] if content.strip(b"\0") else []
 
 
 def windows_in(prints: bytes) -> list[bytes]:
@@ -134,18 +139,18 @@ def windows_in(prints: bytes) -> list[bytes]:
 
 def windows_of(key: bytes, times: NDArray[np.int64]) -> list[bytes]:
     """Keyed hashes of those windows of time differences that tell a recording from others."""
-    found = []
+    windows = []
     for unit in (_SECOND, _MILLISECOND):
         steps = np.diff(np.floor_divide(times, unit))
         if unit == _SECOND or np.any(times % _SECOND):
             bits = _bits(steps)
             for length in _LENGTHS:
                 label = [b"window", unit.to_bytes(8, "big")]
-                found += [
+                windows += [
                     derive(key, [*label, steps[i : i + length].astype("<i8").tobytes()])
                     for i in _telling(steps, bits, length)
                 ]
-    return [one[:WINDOW_BYTES] for one in found]
+    return [window[:WINDOW_BYTES] for window in windows]
 
 
 def _folded(name: str) -> str:
@@ -171,18 +176,18 @@ def _bits(steps: NDArray[np.int64]) -> NDArray[np.float64]:
     the grid included (Kontoyiannis et al., "Nonparametric entropy estimation for stationary
     processes and random fields", 1998). Lengths are rounded up, so bits down.
     """
-    found = np.zeros(steps.size)
+    bits = np.zeros(steps.size)
     for length in _UNIQUE_FROM:
         open_until = steps.size - length + 1
-        if open_until < 1 or found[:open_until].all():
+        if open_until < 1 or bits[:open_until].all():
             break
         names = _names(steps, length)
         order = np.argsort(names)
         differs = np.diff(names[order]) != 0
         unique = np.empty(names.size, dtype=np.bool_)
         unique[order] = np.append(True, differs) & np.append(differs, True)
-        found[:open_until][unique & (found[:open_until] == 0)] = np.log2(steps.size) / length
-    return found
+        bits[:open_until][unique & (bits[:open_until] == 0)] = np.log2(steps.size) / length
+    return bits
 
 
 def _names(steps: NDArray[np.int64], length: int) -> NDArray[np.uint64]:
@@ -213,15 +218,15 @@ def _telling(steps: NDArray[np.int64], bits: NDArray[np.float64], length: int) -
     if enough.size == 0:
         return []
     rank = _names(steps, length)[enough]
-    found: list[int] = []
+    places: list[int] = []
     taken = np.zeros(steps.size, dtype=np.bool_)
     for place in enough[np.argsort(rank, kind="stable")].tolist():
         if not taken[place]:
-            found.append(place)
+            places.append(place)
             taken[max(0, place - length + 1) : place + length] = True
-            if len(found) == _MOST:
+            if len(places) == _MOST:
                 break
-    return found
+    return places
 
 
 def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -8,12 +8,12 @@ import numpy as np
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Constant, IntegratedOU, Kernel, Sum
 from trailveil.ledger import Book, Mark
-from trailveil.ledger.beside import EVERYTHING
-from trailveil.ledger.places import Place, Visited
+from trailveil.ledger.nearby import EVERYTHING
 from trailveil.ledger.recorded import unpacked
 from trailveil.ledger.unions import findings_of
 from trailveil.privacy.adversaries import Named, at_speed, kernels_of
 from trailveil.privacy.priors import LEVEL_STD
+from trailveil.release.places import Place, Visited
 from trailveil.release.plan import Plan
 from trailveil.release.request import DEFAULT_KERNEL, Method, Request
 from trailveil.traces.projection import Frame
@@ -52,26 +52,26 @@ class OfPlace:
         return max(0, int(min(self.ways - spent, self.ways) + 1e-3))
 
 
-def of_visited(plan: Plan, one: Visited) -> Mark:
+def of_visited(plan: Plan, visit: Visited) -> Mark:
     """What the ways of a recording tell of a place by noise that its visits share."""
-    place = one.place
+    place = visit.place
     released = plan.trace.seconds[plan.mechanism.rows]
-    spans = [span_of(plan, *interval) for interval in one.intervals]
+    spans = [span_of(plan, *interval) for interval in visit.intervals]
     share = place.noise.ways(released, spans, place.request) / place.ways
-    told = [share * place.request.bound, share] if np.isfinite(share) else [EVERYTHING, 1.0]
-    return Mark(place.ident, one.draw, np.array(told))
+    information = [share * place.request.bound, share] if np.isfinite(share) else [EVERYTHING, 1.0]
+    return Mark(place.ident, visit.draw, np.array(information))
 
 
-def of_cuts(plan: Plan, one: Visited) -> Mark:
+def of_cuts(plan: Plan, visit: Visited) -> Mark:
     """What the cuts around all visits tell of a place, 1 / m^2, and how many visits these are."""
-    losses = [found.exposures[0].loss for found in findings_of(plan, one)]
-    return Mark(one.place.ident, one.place.ident, np.array([sum(losses), len(losses)]))
+    losses = [finding.exposures[0].loss for finding in findings_of(plan, visit)]
+    return Mark(visit.place.ident, visit.place.ident, np.array([sum(losses), len(losses)]))
 
 
 def places_told(book: Book, places: Sequence[Place], subject: str) -> tuple[OfPlace, ...]:
     """What all releases of a subject tell of the places that they visited."""
-    seen = [place for place in places if book.count_of(subject, place.ident)]
-    return tuple(place_told(book, one, None, subject, 0.0) for one in seen)
+    marked = [place for place in places if book.count_of(subject, place.ident)]
+    return tuple(place_told(book, place, None, subject, 0.0) for place in marked)
 
 
 def place_told(
@@ -83,12 +83,12 @@ def place_told(
     newest = None if last is None else last[1]
     alone, total, visits = 0.0, 0.0, 0
     if mark is not None:
-        number, before = sums.get(mark.draw, (0, np.zeros(mark.told.size)))
-        sums[mark.draw] = number, before + mark.told
+        number, before = sums.get(mark.draw, (0, np.zeros(mark.information.size)))
+        sums[mark.draw] = number, before + mark.information
         if mark.draw == place.ident:
-            alone = float(mark.told[0])
+            alone = float(mark.information[0])
         else:
-            newest, alone = mark.draw, _of_ways(place, mark.told, place.noise.root)
+            newest, alone = mark.draw, _of_ways(place, mark.information, place.noise.root)
     for draw, (number, flat) in sums.items():
         if draw == place.ident:
             total, visits = total + float(flat[0]), round(flat[1])
@@ -112,13 +112,13 @@ def place_told(
     )
 
 
-def _of_ways(place: Place, told: FloatArray, root: FloatArray) -> float:
+def _of_ways(place: Place, information: FloatArray, root: FloatArray) -> float:
     """The most that a place loses by noise that visits share, by its root.
 
     Of noise that was stated otherwise: its bound, and in proportion beyond its ways. What n ways
     tell is concave in n, and nothing of none.
     """
-    by_way, share = (float(one) for one in told)
+    by_way, share = (float(number) for number in information)
     if share == 0 or by_way >= EVERYTHING:
         return by_way
     noise = place.designed_noise
@@ -135,7 +135,7 @@ def _of_earlier(flat: FloatArray, root: FloatArray) -> float:
     size, precise = root.shape[0] + 1, np.linalg.inv(root)
     less = np.hstack([-precise.sum(axis=1, keepdims=True), precise])
     whole = flat.reshape(-1, size, size) + less.T @ less
-    return max(0.0, *(1 / float(np.linalg.inv(one)[0, 0]) for one in whole))
+    return max(0.0, *(1 / float(np.linalg.inv(matrix)[0, 0]) for matrix in whole))
 
 
 def kernels_for(request: Request) -> list[Kernel]:
@@ -153,7 +153,7 @@ def kernels_for(request: Request) -> list[Kernel]:
 def usual_kernels(request: Request) -> list[Kernel]:
     """The priors that what is told of a place with a name is counted against."""
     average = request.kernel == DEFAULT_KERNEL
-    who = [one for one in request.who if one is not Named.SPEEDS or average]
+    who = [adversary for adversary in request.who if adversary is not Named.SPEEDS or average]
     return kernels_of(who, request.kernel)
 
 

@@ -17,9 +17,9 @@ from trailveil.errors import InvalidValue
 from trailveil.files.arrays import from_bytes, to_bytes
 from trailveil.gp.gaussian import FloatArray
 from trailveil.ledger import Book
-from trailveil.ledger.places import Place, Visited
 from trailveil.privacy.false_tracks import Knots
 from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.release.places import Place
 from trailveil.release.plan import Plan
 from trailveil.traces.trace import NANOSECONDS, Trace, seconds_since_the_first
 
@@ -52,17 +52,17 @@ class StoredRelease:
     @property
     def exact(self) -> bool:
         """Whether all that was released of it is as it was recorded."""
-        own = self.mechanism
-        return own is not None and own.noise_trace == 0 and not self.roots
+        mechanism = self.mechanism
+        return mechanism is not None and mechanism.noise_trace == 0 and not self.roots
 
     @property
     def unnamed(self) -> list[tuple[int, int]]:
         """The parts that are no visit of a place with a name."""
-        named = {visit for one in self.visits.values() for visit in one}
+        named = {visit for visits in self.visits.values() for visit in visits}
         return [part for part in self.parts if part not in named]
 
 
-def packed(plan: Plan, there: Sequence[Visited]) -> bytes:
+def packed(plan: Plan) -> bytes:
     """Times and mechanism of a release, enough to compute again what it tells; no position."""
     mechanism = plan.mechanism
     arrays: dict[str, NDArray[Any]] = {
@@ -76,9 +76,9 @@ def packed(plan: Plan, there: Sequence[Visited]) -> bytes:
         ).reshape(-1, 2),
         "proved": np.array([plan.request.steady, reach_of(plan)]),
     }
-    if np.any(mechanism.beside):
-        arrays["moved"] = mechanism.beside > 0
-        arrays["independent"] = np.array([np.max(mechanism.beside)])
+    if np.any(mechanism.independent_variances):
+        arrays["moved"] = mechanism.independent_variances > 0
+        arrays["independent"] = np.array([np.max(mechanism.independent_variances)])
     if plan.designs:
         parts = [stretch.seconds(plan.trace) for stretch in plan.request.stretches]
         uncertain = plan.request.uncertain
@@ -89,38 +89,38 @@ def packed(plan: Plan, there: Sequence[Visited]) -> bytes:
             if design.odd is not None:
                 arrays[f"odd {number}"] = design.odd
     else:
-        own = mechanism.factor[:, : plan.own_columns]
-        rows = np.flatnonzero(np.any(own != 0, axis=1))
-        arrays |= {"rows": rows, "factor": own[rows]}
-    for one in there:
-        name = one.counted_as(plan.request.method).hex()
+        factor = mechanism.factor[:, : plan.own_columns]
+        rows = np.flatnonzero(np.any(factor != 0, axis=1))
+        arrays |= {"rows": rows, "factor": factor[rows]}
+    for visit in plan.visited:
+        name = visit.counted_as(plan.request.method).hex()
         if not plan.request.method.cuts:
-            arrays[f"root {name}"] = one.place.noise.root
-        arrays[f"visits {name}"] = np.array(one.intervals, dtype=np.int64)
+            arrays[f"root {name}"] = visit.place.noise.root
+        arrays[f"visits {name}"] = np.array(visit.intervals, dtype=np.int64)
     return to_bytes(arrays)
 
 
 def unpacked(blob: bytes) -> StoredRelease:
     """What `packed` made bytes of, with what they share after them, as `Book.blob` returns it."""
     if blob.startswith(_ARCHIVE):
-        arrays, rest = _of_archive(blob), b""
+        arrays, tail = _of_archive(blob), b""
     else:
-        arrays, rest = from_bytes(blob)
+        arrays, tail = from_bytes(blob)
     times, released, mechanism = arrays["times"], arrays["released"], None
     if arrays["plain"][0]:
         if "windows" in arrays:
             factor = _of_windows(arrays)
         elif "at" in arrays:  # as earlier versions had it: rows of columns that several shared
-            columns = from_bytes(rest)[0]["columns"]
+            columns = from_bytes(tail)[0]["columns"]
             factor = float(arrays["scale"][0]) * columns[arrays["at"]]
         else:
             factor = np.zeros((times.size, arrays["factor"].shape[1]))
             factor[arrays["rows"]] = arrays["factor"]
-        own = (times / NANOSECONDS, factor, float(arrays["floor"][0]), None, released)
+        fields = (times / NANOSECONDS, factor, float(arrays["floor"][0]), None, released)
         independent = None
         if "moved" in arrays:
             independent = arrays["independent"][0] * arrays["moved"]
-        mechanism = Mechanism(*own, independent=independent)
+        mechanism = Mechanism(*fields, independent=independent)
     names, places = (
         {bytes.fromhex(array[len(what) :]) for array in arrays if array.startswith(what)}
         for what in ("root ", "visits ")
@@ -172,11 +172,11 @@ def restored(plain: Plan, whole: bytes) -> Plan:
     """The plan that `bare` took times and noise from."""
     if _beyond_packed(plain):
         return plain
-    kept = unpacked(whole)
-    if kept.mechanism is None:
+    stored = unpacked(whole)
+    if stored.mechanism is None:
         raise InvalidValue("a plan must be restored from its own noise, got that of another")
-    seconds = seconds_since_the_first(kept.times)
-    return _at(plain, kept.times, replace(kept.mechanism, times=seconds))
+    seconds = seconds_since_the_first(stored.times)
+    return _at(plain, stored.times, replace(stored.mechanism, times=seconds))
 
 
 def _beyond_packed(plan: Plan) -> bool:
@@ -213,9 +213,9 @@ def visits_of(
     """The visits of places that the releases of a subject from begin to end (ns) had."""
     idents = {place.ident for place in places}
     return [
-        Visit(one.begin, one.end, which, tuple(unpacked(book.blob(one.number)).visits[draw]))
-        for one in book.overlapping(subject, "", begin, end)
-        for which, draw in one.marked
+        Visit(row.begin, row.end, which, tuple(unpacked(book.blob(row.number)).visits[draw]))
+        for row in book.overlapping(subject, "", begin, end)
+        for which, draw in row.marked
         if which in idents
     ]
 
@@ -233,36 +233,36 @@ def near_in_time(
     known: Sequence[Visit], places: Sequence[Place], begin: int, end: int
 ) -> dict[bytes, list[tuple[int, int]]]:
     """Of visits, those that matter from begin to end (ns), by the ident of their place."""
-    found: dict[bytes, list[tuple[int, int]]] = {}
+    spans: dict[bytes, list[tuple[int, int]]] = {}
     for place in places:
         reach = round(min(place.reach, SAME_OUTING) * NANOSECONDS)
-        for one in known:
-            near = one.begin <= end + reach and one.end >= begin - reach
-            if near and one.place == place.ident:
-                found.setdefault(one.place, []).extend(one.spans)
-    return found
+        for visit in known:
+            near = visit.begin <= end + reach and visit.end >= begin - reach
+            if near and visit.place == place.ident:
+                spans.setdefault(visit.place, []).extend(visit.spans)
+    return spans
 
 
-def tells_nothing_new(book: Book, number: int, plan: Plan, there: Sequence[Visited]) -> bool:
+def tells_nothing_new(book: Book, number: int, plan: Plan) -> bool:
     """Whether a release is a part of an earlier one, with the same noise at the same fixes.
 
     Independent noise is drawn anew for each: that only adds to what hides them.
     """
     if plan.own_columns or plan.mechanism.floor or plan.mechanism.process is not None:
         return False
-    kept = unpacked(book.blob(number))
-    if kept.mechanism is None or np.any(kept.mechanism.factor) or kept.mechanism.floor:
+    stored = unpacked(book.blob(number))
+    if stored.mechanism is None or np.any(stored.mechanism.factor) or stored.mechanism.floor:
         return False
     released = plan.trace.times[plan.mechanism.rows]
-    within = bool(np.all(np.isin(released, kept.times[kept.released])))
+    within = bool(np.all(np.isin(released, stored.times[stored.released])))
     if plan.request.method.cuts:
         # Times alone tell: of a copy with another clock, some are not among them.
-        return within and not kept.roots and bool(np.all(np.isin(plan.trace.times, kept.times)))
-    if set(kept.roots) != {one.draw for one in there}:
+        return within and not stored.roots and bool(np.all(np.isin(plan.trace.times, stored.times)))
+    if set(stored.roots) != {visit.draw for visit in plan.visited}:
         return False
     same = all(
-        np.array_equal(kept.visits[one.draw], one.intervals)
-        and np.array_equal(kept.roots[one.draw], one.place.noise.root)
-        for one in there
+        np.array_equal(stored.visits[visit.draw], visit.intervals)
+        and np.array_equal(stored.roots[visit.draw], visit.place.noise.root)
+        for visit in plan.visited
     )
     return same and within

@@ -24,9 +24,8 @@ from trailveil.files.keys import check_private, name_of
 from trailveil.files.output import SEAL, make_private, state_folder, write_atomically
 from trailveil.files.source import named
 from trailveil.gp.randomness import SEED_BYTES, derive, fresh_seed
-from trailveil.ledger.book import SCHEMA, Book
+from trailveil.ledger.book import SCHEMA, Book, upgraded
 from trailveil.ledger.chain import RowChain, chained, damaged, digest_of
-from trailveil.ledger.upgrade import upgraded
 
 # Of the file; and of what a request is hashed with, so that those of older files stay the same.
 VERSION, _REQUESTS = 3, 2
@@ -190,13 +189,13 @@ def _check_own(folder: Path) -> None:
     """Refuse a folder that others own or may look into, where the file system knows of others."""
     if os.name != "posix":
         return
-    found = folder.stat()
-    if found.st_uid != os.geteuid():
+    status = folder.stat()
+    if status.st_uid != os.geteuid():
         raise Refused(
             f"the state folder must be your own, got one of another user: {named(folder)}; set "
             "XDG_STATE_HOME to a folder of your own"
         )
-    if stat.S_IMODE(found.st_mode) & 0o077:
+    if stat.S_IMODE(status.st_mode) & 0o077:
         raise Refused(
             f"the state folder must be for you alone, got one open to others: {named(folder)}; "
             "chmod 700 it, and look whether anything in it was changed"
@@ -218,8 +217,8 @@ def _key_in(folder: Path) -> bytes:
 def _make(folder: Path) -> None:
     """An empty ledger and its seal, and last of all the key: what has none was never used."""
     path = folder / _FILE
-    made = [one for one in _MADE if os.path.lexists(folder / one)]
-    if made or _sealed_rows(folder / _SEAL) or (path.exists() and _rows(path)):
+    present = [name for name in _MADE if os.path.lexists(folder / name)]
+    if present or _sealed_rows(folder / _SEAL) or (path.exists() and _rows(path)):
         raise Refused(
             f"the key of the ledger must be there, got none: {named(folder / _KEY)}; restore it "
             "from a backup, or move the whole folder away to begin anew: what was released until "
@@ -276,14 +275,14 @@ def _connected(path: Path) -> sqlite3.Connection:
 def _stamp(path: Path) -> tuple[int, ...]:
     """What changes whenever anybody writes to a file; nothing where it cannot be told."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return ()
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _write_seal(folder: Path, key: bytes, rows: int, rest: bytes) -> None:
-    whole = rows.to_bytes(8, "big") + rest
+def _write_seal(folder: Path, key: bytes, rows: int, digests: bytes) -> None:
+    whole = rows.to_bytes(8, "big") + digests
     _store(folder / _SEAL, whole + derive(key, [b"seal", whole]))
 
 
@@ -293,12 +292,12 @@ def _code_key(key: bytes) -> bytes:
 
 def _check_file(path: Path, what: str) -> None:
     try:
-        found = path.lstat()
+        status = path.lstat()
     except FileNotFoundError as error:
         raise damaged("its file is gone", named(path)) from error
     except OSError as error:
         raise _unusable(error, path.parent) from error
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise damaged("it is no file", named(path))
     check_private(path, what)
 

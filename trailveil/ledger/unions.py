@@ -11,21 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.ledger import NO_ID, Book, Mark
-from trailveil.ledger.beside import EVERYTHING
 from trailveil.ledger.identity import content_in
-from trailveil.ledger.places import Visited
+from trailveil.ledger.nearby import EVERYTHING
 from trailveil.ledger.recorded import StoredRelease, unpacked
 from trailveil.release.cutting import Window
+from trailveil.release.places import Visited
 from trailveil.release.plan import Finding, Plan
 from trailveil.release.request import Method
 from trailveil.traces.selection import Stretch
 from trailveil.traces.trace import Trace
 
 
-def findings_of(plan: Plan, one: Visited) -> list[Finding]:
+def findings_of(plan: Plan, visit: Visited) -> list[Finding]:
     """What a cut guarantees of each visit to a place with a name."""
-    own = [finding for finding in plan.findings if finding.stretch.variance]
-    return [found for found in own if found.stretch.label == one.place.name]
+    named = [finding for finding in plan.findings if finding.stretch.variance]
+    return [finding for finding in named if finding.stretch.label == visit.place.name]
 
 
 def cuts_before(
@@ -40,8 +40,8 @@ def cuts_before(
         same = row.begin == begin and not row.series and content_in(row.prints) == content
         if not content or not same or book.body(row.number)["noise_trace"] != 0:
             return []
-    kept = [unpacked(book.blob(number)) for number in numbers]
-    return [] if any(one.roots or one.mechanism is None for one in kept) else kept
+    stored = [unpacked(book.blob(number)) for number in numbers]
+    return [] if any(release.roots or release.mechanism is None for release in stored) else stored
 
 
 def is_in(plan: Plan, before: Sequence[StoredRelease]) -> bool:
@@ -52,14 +52,13 @@ def is_in(plan: Plan, before: Sequence[StoredRelease]) -> bool:
 
 def all_in(times: NDArray[np.int64], before: Sequence[StoredRelease]) -> bool:
     """Whether fixes at these times were all released before."""
-    released = [one.times[one.released] for one in before]
+    released = [release.times[release.released] for release in before]
     return bool(released) and bool(np.all(np.isin(times, np.concatenate(released))))
 
 
 def told_by_union(
     book: Book,
     plan: Plan,
-    there: Sequence[Visited],
     marks: Sequence[Mark],
     before: dict[int, StoredRelease],
 ) -> tuple[tuple[Mark, ...], float]:
@@ -68,20 +67,20 @@ def told_by_union(
     marks: of it alone. before: what was kept of the earlier ones, by their numbers. The second is
     the loss (1 / m^2) of the worst part of all of them.
     """
-    released = [one.times[one.released] for one in before.values()]
+    released = [release.times[release.released] for release in before.values()]
     times = np.unique(np.concatenate([plan.trace.times[plan.mechanism.rows], *released]))
     union = Trace(times, np.zeros((times.size, 2)), np.zeros(times.size, dtype=np.intp), (0,))
     losses = {
-        found.stretch: max(found.exposures[0].loss, _loss(plan, union, found.stretch))
-        for found in plan.findings
+        finding.stretch: max(finding.exposures[0].loss, _loss(plan, union, finding.stretch))
+        for finding in plan.findings
     }
     known = {(loss.begin, loss.end) for loss in losses}
-    others = {part for one in before.values() for part in one.unnamed} - known
+    others = {part for release in before.values() for part in release.unnamed} - known
     more = [_loss(plan, union, Stretch("", *part)) for part in sorted(others)]
     of_places = {
-        one.place.ident: [sum(losses[part.stretch] for part in parts), float(len(parts))]
-        for one in there
-        for parts in [findings_of(plan, one)]
+        visit.place.ident: [sum(losses[part.stretch] for part in parts), float(len(parts))]
+        for visit in plan.visited
+        for parts in [findings_of(plan, visit)]
     }
     groups: dict[int, float] = {}
     for finding in plan.findings:
@@ -91,7 +90,7 @@ def told_by_union(
     of_places[NO_ID] = [max(groups.values(), default=0.0) + sum(more)]
     earlier = _earlier(book, list(before))
     fresh = [
-        replace(mark, told=np.maximum(np.array(of_places[mark.place]) - counted, 0.0))
+        replace(mark, information=np.maximum(np.array(of_places[mark.place]) - counted, 0.0))
         for mark in marks
         for counted in [earlier.get((mark.place, mark.draw), 0.0)]
     ]
@@ -104,14 +103,14 @@ def _loss(plan: Plan, union: Trace, part: Stretch) -> float:
     silent = float(np.nextafter(window.silence, 0.0))
     if silent <= 0:
         return EVERYTHING
-    return min(EVERYTHING, plan.request.wide**2 / window.left(plan.request.paces, silent))
+    return min(EVERYTHING, plan.request.wide**2 / window.variance(plan.request.paces, silent))
 
 
 def _earlier(book: Book, numbers: Sequence[int]) -> dict[tuple[bytes, bytes], NDArray[np.float64]]:
     """What releases are counted for, by place and draw."""
-    found: dict[tuple[bytes, bytes], NDArray[np.float64]] = {}
+    sums: dict[tuple[bytes, bytes], NDArray[np.float64]] = {}
     for number in numbers:
         for mark in book.entry(number, b"").marks:
             pair = mark.place, mark.draw
-            found[pair] = found.get(pair, np.zeros(mark.told.size)) + mark.told
-    return found
+            sums[pair] = sums.get(pair, np.zeros(mark.information.size)) + mark.information
+    return sums

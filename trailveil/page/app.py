@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from trailveil.errors import InvalidValue, TrailveilError
 from trailveil.page.basemap import Basemap
-from trailveil.page.opened import drawn, wanted
+from trailveil.page.opened import asked_in, drawn
 from trailveil.page.planner import Planner
 from trailveil.page.working import Latest, Superseded
 
@@ -106,14 +106,14 @@ class _Page:
         """The track and what may be chosen of it."""
         if self._planner is None:
             return JSONResponse({"choose": True})
-        found, tiles = await run_in_threadpool(drawn, self._planner.source), None
+        recording, tiles = await run_in_threadpool(drawn, self._planner.source), None
         if (basemap := self._basemap) is not None:
-            tiles = {"template": basemap.template, "told": basemap.told, "host": basemap.host}
-        return JSONResponse({**found, "basemap": tiles})
+            tiles = {"template": basemap.template, "told": basemap.notice, "host": basemap.host}
+        return JSONResponse({**recording, "basemap": tiles})
 
     async def plan(self, request: Request) -> Response:
         """What a release would promise and cost."""
-        asked, planner = wanted(await _body(request)), self._opened()
+        asked, planner = asked_in(await _body(request)), self._opened()
         try:
             return JSONResponse(await self._latest.result(lambda: planner.planned(asked)))
         except Superseded:
@@ -121,8 +121,8 @@ class _Page:
 
     async def save(self, request: Request) -> Response:
         """Count a release and write it."""
-        told = await _body(request)
-        name, *flags = (told.get(one) for one in ("plan", "again", "overwrite"))
+        body = await _body(request)
+        name, *flags = (body.get(name_of_field) for name_of_field in ("plan", "again", "overwrite"))
         if not isinstance(name, str) or not all(isinstance(flag, bool) for flag in flags):
             raise InvalidValue("what is saved must be a plan, got another: reload the page")
         again, overwrite = (bool(flag) for flag in flags)
@@ -134,8 +134,8 @@ class _Page:
         planner = self._opened()
         content = await run_in_threadpool(planner.released)
         name = quote(planner.source.output.name)
-        kept = {"content-disposition": f"attachment; filename*=UTF-8''{name}"}
-        return Response(content, media_type="application/octet-stream", headers=kept)
+        headers = {"content-disposition": f"attachment; filename*=UTF-8''{name}"}
+        return Response(content, media_type="application/octet-stream", headers=headers)
 
     def _opened(self) -> Planner:
         if self._planner is None:
@@ -183,12 +183,12 @@ async def _body(request: Request) -> dict[str, Any]:
     if request.headers.get("content-type") != "application/json":
         raise wrong
     try:
-        told = json.loads(await _content(request, LARGEST_BODY))
+        body = json.loads(await _content(request, LARGEST_BODY))
     except (ValueError, RecursionError):
         raise wrong from None
-    if not isinstance(told, dict):
+    if not isinstance(body, dict):
         raise wrong
-    return told
+    return body
 
 
 async def _content(request: Request, largest: int) -> bytes:

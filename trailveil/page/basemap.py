@@ -19,7 +19,7 @@ class Basemap:
     host: str
 
     @property
-    def told(self) -> str:
+    def notice(self) -> str:
         """Whom it tells what, in one sentence."""
         return (
             f"The map is fetched from {self.host}, which sees your address on the network and "

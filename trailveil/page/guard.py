@@ -84,12 +84,12 @@ class Guard:
 
         Typed into the browser, or opened by the terminal, the page itself may come from nowhere.
         """
-        own, origins = f"http://{self._host}", headers.getlist("origin")
+        page, origins = f"http://{self._host}", headers.getlist("origin")
         sites = headers.getlist("sec-fetch-site")
         if request.method not in _SAFE:
-            return origins == [own] and sites in ([], ["same-origin"])
+            return origins == [page] and sites in ([], ["same-origin"])
         allowed = ["same-origin", "none"] if request.url.path == "/" else ["same-origin"]
-        return origins in ([], [own]) and (not sites or (len(sites) == 1 and sites[0] in allowed))
+        return origins in ([], [page]) and (not sites or (len(sites) == 1 and sites[0] in allowed))
 
     def _has_cookie(self, headers: Headers) -> bool:
         simple_cookie = SimpleCookie()
@@ -100,9 +100,9 @@ class Guard:
         return self._name in simple_cookie and _same(simple_cookie[self._name].value, self._cookie)
 
 
-def _same(one: str, other: str) -> bool:
+def _same(stated: str, other: str) -> bool:
     """In a time that does not tell how much of it is right."""
-    return compare_digest(one.encode(errors="surrogateescape"), other.encode())
+    return compare_digest(stated.encode(errors="surrogateescape"), other.encode())
 
 
 def _refused(what: str) -> Response:

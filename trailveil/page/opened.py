@@ -14,8 +14,10 @@ from trailveil.errors import InvalidValue
 from trailveil.files.source import load as bytes_of
 from trailveil.files.source import named
 from trailveil.ledger import Ledger
-from trailveil.ledger.places import Visited
-from trailveil.ledger.protecting import ME, known_places, requested
+from trailveil.ledger.commit import known_places
+from trailveil.ledger.identity import ME
+from trailveil.release.places import Visited
+from trailveil.release.protect import requested
 from trailveil.release.request import Method, Request
 from trailveil.traces.cleaning import Cleaning
 from trailveil.traces.formats import MOST_POINTS
@@ -37,7 +39,7 @@ _LARGEST = 1e30  # as of the command line: squares of such numbers can be reckon
 class Opened:
     """A recording and all that `protect` would be told of it besides what to protect.
 
-    there: the places with names that it visits. ends: what `protect` takes by itself,
+    visits: the places with names that it visits. ends: what `protect` takes by itself,
     the ends that are at none of these. limit: of epsilon in total, or None.
     """
 
@@ -46,7 +48,7 @@ class Opened:
     trace: Trace
     cleaning: Cleaning
     ledger: Ledger
-    there: tuple[Visited, ...] = ()
+    visits: tuple[Visited, ...] = ()
     ends: tuple[Stretch, ...] = ()
     subject: str = ME
     key: bytes | None = None
@@ -92,31 +94,31 @@ def opened(
     recording = format_of(source, data).read(data, named(source), (), MOST_POINTS)
     trace, cleaning = cleaned(recording, source, assume_utc=assume_utc, zone=naive, every=every)
     opened = Opened(source, output, trace, cleaning, ledger, zone=zone or zone_of(trace), **whose)
-    there = known_places(ledger, trace, subject=opened.subject, key=opened.key)
-    parts = requested(trace, Chosen(returns=False), Request(()), there).stretches
+    visits = known_places(ledger, trace, subject=opened.subject, key=opened.key)
+    parts = requested(trace, Chosen(returns=False), Request(()), visits).stretches
     ends = tuple(part for part in parts if not part.variance)
-    return replace(opened, there=tuple(there), ends=ends)
+    return replace(opened, visits=tuple(visits), ends=ends)
 
 
-def wanted(told: object) -> PageRequest:
+def asked_in(stated: object) -> PageRequest:
     """What was asked for, from JSON of unknown origin. Raises InvalidValue for what is not that."""
-    if not isinstance(told, dict):
+    if not isinstance(stated, dict):
         raise InvalidValue("what is wanted must be an object, got another: reload the page")
-    parts, method = told.get("parts"), told.get("mechanism", Method.CUT.value)
+    parts, method = stated.get("parts"), stated.get("mechanism", Method.CUT.value)
     if not isinstance(parts, list) or len(parts) > _MOST_PARTS:
         raise InvalidValue(f"parts must be a list of at most {_MOST_PARTS}: protect longer parts")
     if method not in [Method.CUT.value, Method.NOISE.value, Method.BOTH.value]:
         raise InvalidValue("mechanism must be cut, noise or both, got another: reload the page")
     return PageRequest(
         frozenset(_part(part) for part in parts),
-        _number("radius", told.get("radius")),
-        _number("epsilon", told.get("epsilon")),
+        _number("radius", stated.get("radius")),
+        _number("epsilon", stated.get("epsilon")),
         Method(method),
     )
 
 
-def _part(told: object) -> tuple[str, ...]:
-    times = tuple(told) if isinstance(told, list) else ()
+def _part(stated: object) -> tuple[str, ...]:
+    times = tuple(stated) if isinstance(stated, list) else ()
     if len(times) not in {1, 2} or not all(
         isinstance(time, str) and len(time) <= _LONGEST_TIME for time in times
     ):
@@ -124,13 +126,13 @@ def _part(told: object) -> tuple[str, ...]:
     return times
 
 
-def _number(name: str, told: object) -> float:
-    if isinstance(told, bool) or not isinstance(told, int | float):
+def _number(name: str, stated: object) -> float:
+    if isinstance(stated, bool) or not isinstance(stated, int | float):
         raise InvalidValue(f"{name} must be a number, got another: reload the page")
     # Compared as it is: a whole number of 400 digits is no float.
-    if told and not 1 / _LARGEST <= abs(told) <= _LARGEST:
+    if stated and not 1 / _LARGEST <= abs(stated) <= _LARGEST:
         raise InvalidValue(f"{name} must be a number of usual size, got another: state such a one")
-    return float(told)
+    return float(stated)
 
 
 def request_of(source: Opened, asked: PageRequest) -> Request:
@@ -140,7 +142,7 @@ def request_of(source: Opened, asked: PageRequest) -> Request:
     InvalidValue and Refused as `protect` does.
     """
     bare = Request((), asked.radius, asked.epsilon, method=asked.method)
-    request = requested(source.trace, _chosen(source, asked), bare, source.there)
+    request = requested(source.trace, _chosen(source, asked), bare, source.visits)
     return replace(
         request, stretches=tuple(replace(stretch, by_place=True) for stretch in request.stretches)
     )
@@ -150,8 +152,8 @@ def arguments(source: Opened, asked: PageRequest) -> list[str]:
     """The words of the command that makes the same release."""
     chosen = _chosen(source, asked)
     words = ["trailveil", "protect", str(source.source), *source.options]
-    for one in chosen.at:
-        words += ["--at", one]
+    for time in chosen.at:
+        words += ["--at", time]
     for both in chosen.between:
         words += ["--between", *both]
     if not chosen.ends:
@@ -187,8 +189,8 @@ def time_words(trace: Trace, part: Stretch) -> tuple[str, ...]:
 
 
 def _since_start(nanoseconds: int) -> str:
-    whole, rest = divmod(nanoseconds, NANOSECONDS)
-    part = f".{rest:09d}".rstrip("0") if rest else ""
+    whole, below_second = divmod(nanoseconds, NANOSECONDS)
+    part = f".{below_second:09d}".rstrip("0") if below_second else ""
     return f"start+{whole}{part}s"
 
 
@@ -205,7 +207,7 @@ def drawn(source: Opened) -> dict[str, Any]:
         "output": source.output.name,
         "fixes": len(trace),
         "zone": "UTC" if source.zone is None else source.zone.key,
-        "places": [one.place.name for one in source.there],
+        "places": [visited.place.name for visited in source.visits],
         "cleaning": list(source.cleaning.sentences()),
         "points": [
             {
@@ -224,21 +226,21 @@ def _offered(source: Opened) -> list[dict[str, Any]]:
     """Both ends, which are chosen at first, and the stays that are found in between."""
     trace = source.trace
     ends = list(source.ends)
-    found = [Stretch("a stop", *stay, by_place=True) for stay in stays(trace)]
+    stops = [Stretch("a stop", *stay, by_place=True) for stay in stays(trace)]
     between = [
-        one for one in found if not any(one.begin <= e.end and e.begin <= one.end for e in ends)
+        stop for stop in stops if not any(stop.begin <= e.end and e.begin <= stop.end for e in ends)
     ]
-    offered = sorted([*ends, *between], key=lambda one: one.begin)
+    offered = sorted([*ends, *between], key=lambda part: part.begin)
     return [
         {
-            "label": one.label,
-            "times": time_words(trace, one),
-            "begin_ms": one.begin // 1_000_000,
-            "end_ms": one.end // 1_000_000,
-            "at": middle_of(trace, one),
-            "chosen": one in ends,
+            "label": part.label,
+            "times": time_words(trace, part),
+            "begin_ms": part.begin // 1_000_000,
+            "end_ms": part.end // 1_000_000,
+            "at": middle_of(trace, part),
+            "chosen": part in ends,
         }
-        for one in offered
+        for part in offered
     ]
 
 

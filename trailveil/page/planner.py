@@ -13,18 +13,19 @@ from trailveil.checks.utility import compare
 from trailveil.errors import InvalidValue, TrailveilError
 from trailveil.files.source import load
 from trailveil.gp.randomness import SEED_BYTES
-from trailveil.ledger.protecting import cache_of, check_released, publish
-from trailveil.ledger.releasing import check_target, designed
+from trailveil.ledger.commit import check_released, publish
 from trailveil.page.opened import DRAWN, Opened, PageRequest, arguments, middle_of, request_of
 from trailveil.release.cutting import withheld
+from trailveil.release.design_cache import DesignCache
 from trailveil.release.drawing import draw
 from trailveil.release.plan import Plan
 from trailveil.release.prices import other_prices
-from trailveil.release.request import Request
+from trailveil.release.protect import protect
 from trailveil.report import record, text
 from trailveil.report.parts import laid_out
 from trailveil.report.text import promise
 from trailveil.report.utility import utility_record, utility_text
+from trailveil.traces.formats.table import check_writable
 from trailveil.traces.trace import Trace
 
 # Designs that are kept, so that going back to one is immediate.
@@ -36,6 +37,7 @@ class Planner:
 
     def __init__(self, source: Opened) -> None:
         self.source = source
+        self._cache = DesignCache.of(source.ledger.folder, source.ledger.key)
         self._lock = threading.Lock()
         self._names: OrderedDict[str, str] = OrderedDict()
         self._plans: dict[str, Plan] = {}
@@ -48,68 +50,68 @@ class Planner:
         with self._lock:
             name = self._names.get(request.design)
             if name is None:
-                made = self._designed(request)
+                # Nothing is released by a look: whether it may be is asked by `save`.
+                planned = protect(source.trace, request, places=source.visits, cache=self._cache)
                 name = token_hex(8)
-                self._remember(request.design, name, made)
+                self._remember(request.design, name, planned)
             self._names.move_to_end(request.design)
-            made = self._plans[name]
-        found = record(
-            *(made, source.cleaning),
+            planned = self._plans[name]
+        report = record(
+            *(planned, source.cleaning),
             output=source.output.name,
             zone=source.zone,
-            there=source.there,
-            instead=other_prices(made, cache_of(source.ledger)),
+            visits=source.visits,
+            instead=other_prices(planned, self._cache),
         )
         return {
             "plan": name,
-            "report": found,
-            "promise": _sentences(laid_out(promise(found)).splitlines()),
-            "words": text(found),
-            "minutes_withheld": withheld(made.trace.seconds, made.mechanism.rows) / 60,
-            "circles": _circles(made, found),
+            "report": report,
+            "promise": _sentences(laid_out(promise(report)).splitlines()),
+            "words": text(report),
+            "minutes_withheld": withheld(planned.trace.seconds, planned.mechanism.rows) / 60,
+            "circles": _circles(planned, report),
             # Noise of another draw than what is saved: else one could choose by the noise.
-            "published": runs(made, draw(made, token_bytes(SEED_BYTES))[0]),
+            "published": runs(planned, draw(planned, token_bytes(SEED_BYTES))[0]),
             "command": shlex.join(arguments(source, asked)),
-            **self._in_the_way(made),
+            **self._in_the_way(planned),
         }
 
     def save(self, name: str, *, again: bool, overwrite: bool) -> dict[str, Any]:
         """Count a planned release and write it. Raises as `protect` does."""
         source = self.source
         with self._lock:
-            made = self._plans.get(name)
-            if made is None:
+            planned = self._plans.get(name)
+            if planned is None:
                 raise InvalidValue(
                     "what is saved must be the last that was shown, got another: choose once more"
                 )
-            check_target(source.output, *source.read, overwrite=overwrite)
-            done = publish(
-                *(made, source.ledger, source.output),
+            check_writable(source.output, *source.read, overwrite=overwrite)
+            receipt = publish(
+                *(planned, source.ledger, source.output),
                 again=again,
                 overwrite=overwrite,
                 key=source.key,
                 subject=source.subject,
-                there=source.there,
                 limit=source.limit,
             )
-        found = record(
-            *(made, source.cleaning),
+        report = record(
+            *(planned, source.cleaning),
             output=source.output.name,
-            further=done.further,
+            further=receipt.further,
             zone=source.zone,
-            account=done.account,
-            there=source.there,
-            instead=other_prices(made, cache_of(source.ledger)),
+            account=receipt.account,
+            visits=source.visits,
+            instead=other_prices(planned, self._cache),
         )
-        told = utility_record(compare(source.trace, done.traces[0]))
-        words = f"{text(found)}\n\n{utility_text(told)}"
+        utility = utility_record(compare(source.trace, receipt.drawn))
+        words = f"{text(report)}\n\n{utility_text(utility)}"
         self.saved = True
         return {
             "saved": source.output.name,
-            "report": found,
+            "report": report,
             "words": words,
-            "utility": told,
-            "published": runs(made, done.traces[1]),
+            "utility": utility,
+            "published": runs(planned, receipt.released),
         }
 
     def released(self) -> bytes:
@@ -117,16 +119,6 @@ class Planner:
         if not self.saved:
             raise InvalidValue("a release must be saved before it is fetched, got none: save it")
         return load(self.source.output)
-
-    def _designed(self, request: Request) -> Plan:
-        """Nothing is released by a look: whether it may be is told apart, and asked by `save`."""
-        source = self.source
-        return designed(
-            *(source.trace, request, source.there, source.ledger),
-            again=True,
-            subject=source.subject,
-            key=source.key,
-        )
 
     def _remember(self, design: str, name: str, plan: Plan) -> None:
         self._names[design], self._plans[name] = name, plan
@@ -137,30 +129,30 @@ class Planner:
     def _in_the_way(self, plan: Plan) -> dict[str, Any]:
         """What saving would be refused for, one line each, unless it is confirmed."""
         source = self.source
-        found: dict[str, Any] = {"before": None, "exists": source.output.exists()}
+        obstacles: dict[str, Any] = {"before": None, "exists": source.output.exists()}
         try:
             check_released(
                 *(source.ledger, source.trace, plan.request),
                 again=False,
                 key=source.key,
                 subject=source.subject,
-                common=plan.common,
+                places=source.visits,
             )
         except TrailveilError as error:
-            found["before"] = f"{error}"
-        return found
+            obstacles["before"] = f"{error}"
+        return obstacles
 
 
 def _sentences(lines: list[str]) -> str:
     """Of a promise, what is said below its heading and before the list of adversaries."""
-    told = takewhile(lambda line: not line.startswith("  - "), lines[2:])
-    return " ".join(" ".join(told).split())
+    sentences = takewhile(lambda line: not line.startswith("  - "), lines[2:])
+    return " ".join(" ".join(sentences).split())
 
 
 def runs(plan: Plan, released: Trace) -> list[list[list[float]]]:
     """What leaves, as lines of degrees: each ends where recorded fixes are left out."""
-    kept = plan.mechanism.rows
-    breaks = np.flatnonzero((np.diff(kept) > 1) | (np.diff(released.segments) != 0)) + 1
+    rows = plan.mechanism.rows
+    breaks = np.flatnonzero((np.diff(rows) > 1) | (np.diff(released.segments) != 0)) + 1
     step = max(1, -(-len(released) // DRAWN))
     lines = [
         part if len(part) < 3 * step else np.append(part[:-1:step], part[-1])
@@ -169,16 +161,16 @@ def runs(plan: Plan, released: Trace) -> list[list[list[float]]]:
     return [released.positions[part].tolist() for part in lines]
 
 
-def _circles(plan: Plan, found: dict[str, Any]) -> list[dict[str, Any]]:
+def _circles(plan: Plan, report: dict[str, Any]) -> list[dict[str, Any]]:
     """Of each part, what is left to a stranger, and to the adversary who knows most.
 
     Radii are those of the report. Centres are the truth: nobody else ever sees this.
     """
     return [
         {
-            "at": middle_of(plan.trace, one.stretch),
-            "no_idea_m": told["circle_68_m"],
-            "knows_most_m": min(left["circle_68_m"] for left in told["exposures"]),
+            "at": middle_of(plan.trace, finding.stretch),
+            "no_idea_m": secret["circle_68_m"],
+            "knows_most_m": min(exposure["circle_68_m"] for exposure in secret["exposures"]),
         }
-        for one, told in zip(plan.findings, found["secrets"], strict=True)
+        for finding, secret in zip(plan.findings, report["secrets"], strict=True)
     ]

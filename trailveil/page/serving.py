@@ -88,7 +88,7 @@ class _Connection(H11Protocol):
             if isinstance(connection, _Connection) and connection.waits()
         ]
         if len(waiting) > _MOST_WAITING:
-            min(waiting, key=lambda one: one._since).transport.abort()
+            min(waiting, key=lambda connection: connection._since).transport.abort()
         self.loop.call_later(_LONGEST_WAIT, self._end_if_slow)
 
     def on_response_complete(self) -> None:
@@ -116,14 +116,14 @@ def _end(server: uvicorn.Server) -> None:
 
 
 def _listening(port: int) -> socket.socket:
-    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
-        found.bind((ADDRESS, port))
-        found.listen()
+        listening.bind((ADDRESS, port))
+        listening.listen()
     except OSError as error:
-        found.close()
+        listening.close()
         raise Refused(
             f"the port must be free, got the error '{error.strerror}': {port}; choose another, or "
             "leave --port out"
         ) from error
-    return found
+    return listening

@@ -84,9 +84,9 @@ def posterior(
     )
     axes.plot(at / unit, mean, color=CIRCLE, linewidth=1.2, label="best guess")
     few = _few(mechanism.rows.size)
-    own = np.asarray(released, dtype=np.float64)[few]
+    values = np.asarray(released, dtype=np.float64)[few]
     when = mechanism.times[mechanism.rows[few]] / unit
-    axes.plot(when, own, ".", color=RELEASED, markersize=2.5, label="released")
+    axes.plot(when, values, ".", color=RELEASED, markersize=2.5, label="released")
     if truth is not None:
         axes.plot(prior.times / unit, truth, "--", color=RECORDED, linewidth=1.1, label="recorded")
     dressed(axes, name, "value")
@@ -224,8 +224,8 @@ def _shade(axes: "Axes", spans: Sequence[tuple[float, float]], scale: float) -> 
 
 def _few(count: int) -> NDArray[np.intp]:
     """Of so many rows, evenly chosen ones; first and last are kept."""
-    found = np.linspace(0, count - 1, min(count, _POINTS)).round().astype(np.intp)
-    return np.asarray(np.unique(found))
+    indices = np.linspace(0, count - 1, min(count, _POINTS)).round().astype(np.intp)
+    return np.asarray(np.unique(indices))
 
 
 def _largest(values: FloatArray) -> NDArray[np.intp]:

@@ -20,17 +20,17 @@ def density(spent: Mapping[Cell, float], cell: float = CELL, *, ax: "Axes | None
     density before and after. Raises InvalidValue where no time is spent, Unavailable without
     matplotlib.
     """
-    told = {place: seconds / 3600 for place, seconds in spent.items() if seconds > 0}
-    if not told:
+    hours_by_cell = {place: seconds / 3600 for place, seconds in spent.items() if seconds > 0}
+    if not hours_by_cell:
         raise InvalidValue("a density must have a cell where time is spent, got none")
     axes = on(ax)
     from matplotlib.collections import PolyCollection
     from matplotlib.colors import LogNorm
 
-    south, west, north, east = bounds(np.array(list(told)), cell).T
+    south, west, north, east = bounds(np.array(list(hours_by_cell)), cell).T
     places = np.stack([west, south, west, north, east, north, east, south], axis=1)
     corners = list(places.reshape(-1, 4, 2))
-    hours = np.array(list(told.values()))
+    hours = np.array(list(hours_by_cell.values()))
     drawn = PolyCollection(corners, cmap="viridis_r", norm=LogNorm(hours.min(), hours.max()))
     drawn.set_array(hours)
     axes.add_collection(drawn)

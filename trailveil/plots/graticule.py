@@ -66,17 +66,17 @@ def graticule(frame: Frame, extent: Extent, inches: float) -> Graticule:
         return Graticule(np.empty(0), (), np.empty(0), (), ())
     bottom = np.array([to_degrees(frame, x, extent.south)[1] for x in east])
     bottom = centre[1] + _wrapped(bottom - centre[1])
-    left = np.array([to_degrees(frame, extent.west, y)[0] for y in north])
+    at_left = np.array([to_degrees(frame, extent.west, y)[0] for y in north])
     longitudes, across = _chosen(bottom, lambda name: CHARACTER * len(name) + 0.12, inches)
-    latitudes, up = _chosen(left, lambda _: 0.35, inches * extent.height / extent.width)
+    latitudes, up = _chosen(at_left, lambda _: 0.35, inches * extent.height / extent.width)
     wide = np.linspace(bottom[0] - across, bottom[-1] + across, _POINTS)
-    high = np.clip(np.linspace(left[0] - up, left[-1] + up, _POINTS), -90.0, 90.0)
+    high = np.clip(np.linspace(at_left[0] - up, at_left[-1] + up, _POINTS), -90.0, 90.0)
     lines = [(high, np.full(_POINTS, longitude)) for longitude in longitudes]
     lines += [(np.full(_POINTS, latitude), wide) for latitude in latitudes]
     return Graticule(
         np.interp(longitudes, bottom, east),
         tuple(_named(float(_wrapped(longitude)), across) for longitude in longitudes),
-        np.interp(latitudes, left, north),
+        np.interp(latitudes, at_left, north),
         tuple(_named(float(latitude), up) for latitude in latitudes),
         tuple(
             np.asarray(frame.to_lattice(np.stack([a, _wrapped(b)], axis=1)) / MICRO)
@@ -94,7 +94,7 @@ def to_degrees(frame: Frame, east: float, north: float) -> FloatArray:
 def nice(size: float) -> float:
     """The largest of 1, 2 and 5 times a power of ten that is not above a size."""
     unit = 10.0 ** np.floor(np.log10(size))
-    return float(max(one for one in (1, 2, 5) if one * unit <= size * (1 + 1e-9)) * unit)
+    return float(max(digit for digit in (1, 2, 5) if digit * unit <= size * (1 + 1e-9)) * unit)
 
 
 def _chosen(
@@ -104,10 +104,10 @@ def _chosen(
     step = nice(float(np.ptp(over)) / _MOST)
     while True:
         first, last = np.ceil(over.min() / step), np.floor(over.max() / step)
-        found = np.arange(first, last + 1) * step
-        needed = sum(wide(_named(float(one), step)) for one in found)
-        if found.size <= 1 or (needed <= inches and found.size <= _MOST):
-            return found, step
+        ticks = np.arange(first, last + 1) * step
+        needed = sum(wide(_named(float(tick), step)) for tick in ticks)
+        if ticks.size <= 1 or (needed <= inches and ticks.size <= _MOST):
+            return ticks, step
         step = nice(2.5 * step)
 
 

@@ -100,8 +100,8 @@ def lines_of(frame: Frame, shown: Trace) -> list[FloatArray]:
 
 
 def _thinned(places: FloatArray, step: int) -> FloatArray:
-    kept = np.unique([*range(0, len(places), step), len(places) - 1])
-    return np.asarray(places[kept])
+    indices = np.unique([*range(0, len(places), step), len(places) - 1])
+    return np.asarray(places[indices])
 
 
 def map_figure(shown: Shown) -> "Figure":
@@ -198,12 +198,14 @@ def _free_corners(shown: Shown, extent: Extent) -> tuple[Corner, Corner]:
 
     def drawn(corner: Corner, wide: float, tall: float) -> int:
         right, upper = corner
-        beside = (1 - across if right else across) < wide
-        return int(np.sum(beside & ((1 - up if upper else up) < tall)))
+        near_side = (1 - across if right else across) < wide
+        return int(np.sum(near_side & ((1 - up if upper else up) < tall)))
 
     every = [(right, upper) for upper in (False, True) for right in (False, True)]
-    scale = min(every, key=lambda one: drawn(one, 0.4, 0.15))
-    arrow = min((one for one in every if one != scale), key=lambda one: drawn(one, 0.14, 0.3))
+    scale = min(every, key=lambda corner: drawn(corner, 0.4, 0.15))
+    arrow = min(
+        (corner for corner in every if corner != scale), key=lambda corner: drawn(corner, 0.14, 0.3)
+    )
     return scale, arrow
 
 
@@ -238,8 +240,8 @@ def _draw_north(axes: "Axes", frame: Frame, extent: Extent, corner: Corner) -> N
         tip[1] = extent.north - 0.05 * extent.width
     here = to_degrees(frame, tip[0], tip[1])
     step = 0.01 if here[0] < 89.9 else -0.01
-    there = metres(frame, np.array([[here[0] + step, here[1]]]))[0]
-    way = np.sign(step) * (there - tip) / np.hypot(*(there - tip))
+    north = metres(frame, np.array([[here[0] + step, here[1]]]))[0]
+    way = np.sign(step) * (north - tip) / np.hypot(*(north - tip))
     foot = tip - 0.1 * extent.width * way
     axes.annotate(
         "",

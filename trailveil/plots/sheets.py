@@ -156,8 +156,8 @@ def maps(
     def draw(figure: "Figure") -> None:
         figure.suptitle(title)
         grid = figure.subplots(1, len(shown), sharex=True, sharey=True, squeeze=False)[0]
-        for axes, one in zip(grid, shown, strict=True):
-            _draw_map(axes, one, path)
+        for axes, panel in zip(grid, shown, strict=True):
+            _draw_map(axes, panel, path)
             axes.set_xlabel(f"east ({unit})")
         grid[0].set_ylabel(f"north ({unit})")
         _legend_below(figure, grid.tolist(), columns=5)
@@ -285,8 +285,8 @@ def _draw_map(axes: "Axes", plane_map: PlaneMap, path: FloatArray) -> None:
 
 
 def _legend_below(figure: "Figure", every: Sequence["Axes"], columns: int) -> None:
-    found: dict[str, Any] = {}
+    handles: dict[str, Any] = {}
     for axes in every:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
-    figure.legend(list(found.values()), list(found), loc="outside lower center", ncols=columns)
+            handles.setdefault(label, handle)
+    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns)

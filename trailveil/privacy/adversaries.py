@@ -39,14 +39,14 @@ DEFAULT = tuple(Named)
 
 def named(stated: Iterable[str]) -> tuple[Named, ...]:
     """Adversaries by their names, the plain one among them; "default" is all of them."""
-    found = {Named.PLAIN}
+    names = {Named.PLAIN}
     for name in stated:
         if name == "default":
             return DEFAULT
         if name not in set(Named):
             raise InvalidValue(f"an adversary must be default, {', '.join(Named)}, got {name!r}")
-        found.add(Named(name))
-    return tuple(one for one in Named if one in found)
+        names.add(Named(name))
+    return tuple(adversary for adversary in Named if adversary in names)
 
 
 def moving(
@@ -58,18 +58,18 @@ def moving(
     secret as a whole. surely: see
     `trailveil.privacy.adversary.Known`.
     """
-    found = [PLAIN]
+    adversaries = [PLAIN]
     if Named.POINT in who:
-        found.append(Adversary.knows_point())
+        adversaries.append(Adversary.knows_point())
     if Named.PATH in who:
-        found.append(Adversary.knows_path(surely=surely))
+        adversaries.append(Adversary.knows_path(surely=surely))
     if Named.SPEEDS in who:
-        found += [
+        adversaries += [
             Adversary.believes(f"knows that the speed is {speed:g} m/s", other)
             for speed, other in other_speeds(kernel)
         ]
     around = Adversary(PLAIN.name, unseen=tuple(unseen))
-    return [around & one if unseen else one for one in found]
+    return [around & adversary if unseen else adversary for adversary in adversaries]
 
 
 def seeing_stillness(
@@ -78,7 +78,10 @@ def seeing_stillness(
     """The same, each of whom sees besides that the person stood still in the windows."""
     if Named.STILL not in who or not windows:
         return []
-    return [one & Adversary.sees_stillness(windows) for one in moving(who, kernel, surely=surely)]
+    return [
+        adversary & Adversary.sees_stillness(windows)
+        for adversary in moving(who, kernel, surely=surely)
+    ]
 
 
 def every(who: Sequence[Named], kernel: Kernel, windows: Sequence[Window] = ()) -> list[Adversary]:
@@ -88,13 +91,13 @@ def every(who: Sequence[Named], kernel: Kernel, windows: Sequence[Window] = ()) 
 
 def other_speeds(kernel: Kernel) -> list[tuple[float, Kernel]]:
     """The same movement at each other speed that somebody may know, with that speed (m/s)."""
-    found = [(speed, at_speed(kernel, speed)) for speed in SPEEDS]
-    return [(speed, one) for speed, one in found if one is not None and one != kernel]
+    kernels = [(speed, at_speed(kernel, speed)) for speed in SPEEDS]
+    return [(speed, other) for speed, other in kernels if other is not None and other != kernel]
 
 
 def kernels_of(who: Sequence[Named], kernel: Kernel) -> list[Kernel]:
     """The priors of movement that a set of adversaries holds: the stated one, and its speeds."""
-    more = [one for _, one in other_speeds(kernel)] if Named.SPEEDS in who else []
+    more = [other for _, other in other_speeds(kernel)] if Named.SPEEDS in who else []
     return [kernel, *more]
 
 

@@ -150,8 +150,8 @@ class Exposure:
     def share(self, bound: float) -> float:
         """The deviation left over the one required, in the direction where it is least."""
         required = self.known + bound * np.eye(self.known.shape[0])
-        left = eigh(self.known + self.learnt, required, eigvals_only=True)
-        return 1.0 / math.sqrt(float(left[-1]))
+        precisions = eigh(self.known + self.learnt, required, eigvals_only=True)
+        return 1.0 / math.sqrt(float(precisions[-1]))
 
 
 def exposure(
@@ -162,7 +162,7 @@ def exposure(
     The worst over what it may know. Raises NumericalError where no trustworthy figure can be
     computed.
     """
-    return max(exposures(prior, secret, mechanism, adversary), key=lambda one: one.loss)
+    return max(exposures(prior, secret, mechanism, adversary), key=lambda exposed: exposed.loss)
 
 
 def left(
@@ -172,8 +172,8 @@ def left(
 
     The least over what it may know, and over directions of the secret.
     """
-    found = exposures(prior, secret, mechanism, adversary)
-    shares = [one.share(bound) for one in found]
+    each_exposure = exposures(prior, secret, mechanism, adversary)
+    shares = [exposed.share(bound) for exposed in each_exposure]
     each = _each_value(_judged(prior, secret, adversary), mechanism, adversary)
     if each is not None and secret.size == 1:
         known, learnt = each.known[:, 0, 0], each.learnt[:, 0, 0]
@@ -227,16 +227,16 @@ def exposures(
         less = known_precision(judged.prior, judged.place, surely)[0]
         before, learnt = less, learnt + (before - less)
     alone = _exposed(adversary, before, learnt)
-    found = [replace(alone, least=alone.after)]
+    found_exposures = [replace(alone, least=alone.after)]
     each = _each_value(judged, mechanism, adversary)
     if each is None:
-        return found
+        return found_exposures
     which = range(each.times.size)
     if secret.size == 1:
         which = range((at := int(np.argmax(each.learnt))), at + 1)
-    least = min(found[0].after, each.least)
-    found += [each.exposure(adversary, i) for i in which]
-    return [replace(one, least=least) for one in found]
+    least = min(found_exposures[0].after, each.least)
+    found_exposures += [each.exposure(adversary, i) for i in which]
+    return [replace(exposed, least=least) for exposed in found_exposures]
 
 
 def value_losses(
@@ -246,7 +246,7 @@ def value_losses(
     each = _each_value(_judged(prior, secret, adversary), mechanism, adversary)
     if each is None:
         return np.empty(0), np.empty(0)
-    return each.times, np.array([largest_eigenvalue(one) for one in each.learnt])
+    return each.times, np.array([largest_eigenvalue(matrix) for matrix in each.learnt])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -327,12 +327,12 @@ def _with_each(
     the joint covariance of the two, so that one is moved by its numerical doubt to one side first:
     -1 for a result from below, 1 for one from above.
     """
-    size, found = secret.size, beside_values(observation, secret, points)
-    doubts = side * _doubts(found, size)
-    spread = found.variances[size:] + doubts + accuracy**2
-    shared = found.shared.T
-    told = shared[:, :, None] * shared[:, None, :] / spread[:, None, None]
-    results = found.own + doubts[:, None, None] * np.eye(size) - told
+    size, values = secret.size, beside_values(observation, secret, points)
+    doubts = side * _doubts(values, size)
+    spread = values.variances[size:] + doubts + accuracy**2
+    shared = values.shared.T
+    gained = shared[:, :, None] * shared[:, None, :] / spread[:, None, None]
+    results = values.own + doubts[:, None, None] * np.eye(size) - gained
     if np.any(spread <= 0) or np.any(np.linalg.eigvalsh(results)[:, 0] <= 0):
         raise NumericalError(
             "the place must not be determined to within rounding, got one that is: "
@@ -341,15 +341,15 @@ def _with_each(
     return np.asarray(results)
 
 
-def _doubts(found: Beside, size: int) -> FloatArray:
+def _doubts(values: Beside, size: int) -> FloatArray:
     """The spectral doubt of secret and one point together (p,), for each of the points."""
-    own = slice(0, size)
+    places = slice(0, size)
     return np.array(
         [
             spectral_doubt(
-                np.append(found.variances[own], found.variances[size + i]),
-                np.append(found.slack[own], found.slack[size + i]),
+                np.append(values.variances[places], values.variances[size + i]),
+                np.append(values.slack[places], values.slack[size + i]),
             )
-            for i in range(found.variances.size - size)
+            for i in range(values.variances.size - size)
         ]
     )

@@ -278,10 +278,10 @@ def _posterior(scene: _Scene, rows: ObservedRows) -> Posterior | None:
             np.hstack([scene.moved, np.zeros((scene.size, rows.factor.shape[1]))]),
             scene.scale,
         )
-        found = posterior(joint)
+        computed = posterior(joint)
     except NumericalError:
         return None
-    return replace(found, slack=found.slack + 3 * share * np.diagonal(found.covariance))
+    return replace(computed, slack=computed.slack + 3 * share * np.diagonal(computed.covariance))
 
 
 def _precision(
@@ -315,14 +315,14 @@ def _precision(
 
 def _loss(posterior: Posterior, before: FloatArray, hidden: float) -> Loss | None:
     """Q^-1 - P^-1 in double precision, its numerical error bounded and taken against us."""
-    doubt, one = posterior.doubt, np.eye(before.shape[0])
+    doubt, identity = posterior.doubt, np.eye(before.shape[0])
     try:
-        after, error = inverse_of(posterior.covariance - doubt * one)
+        after, error = inverse_of(posterior.covariance - doubt * identity)
     except NumericalError:
         return None
     size = float(np.linalg.norm(after, 2))
-    caution = hidden + error + 16 * one.size * UNIT_ROUNDOFF * (size + np.linalg.norm(before))
-    matrix = after - before + float(caution) * one
+    caution = hidden + error + 16 * identity.size * UNIT_ROUNDOFF * (size + np.linalg.norm(before))
+    matrix = after - before + float(caution) * identity
     return Loss((matrix + matrix.T) / 2, float(2 * doubt * size**2 + 2 * caution) / size)
 
 

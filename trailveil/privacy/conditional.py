@@ -44,15 +44,15 @@ class Pair:
     noise: what is added to the rows before they are compared; rows it withholds do not count.
     """
 
-    one: Prior
-    two: Prior
+    first: Prior
+    second: Prior
     secret: Secret
     noise: Mechanism
 
     @property
     def times(self) -> FloatArray:
         """Of the released rows (n,), seconds."""
-        return self.one.times[self.noise.rows]
+        return self.first.times[self.noise.rows]
 
     @property
     def exact(self) -> bool:
@@ -65,13 +65,13 @@ class Pair:
         return _determined(self.secret, self.times) if same and self.exact else np.arange(0)
 
     @property
-    def kept(self) -> NDArray[np.intp]:
+    def compared(self) -> NDArray[np.intp]:
         """The rows that are compared: all that the secret does not determine."""
-        return np.setdiff1d(np.arange(self.times.size), self.determined(self.one))
+        return np.setdiff1d(np.arange(self.times.size), self.determined(self.first))
 
     def comparable(self) -> bool:
         """Whether the secret determines the same rows under both priors."""
-        return np.array_equal(self.determined(self.one), self.determined(self.two))
+        return np.array_equal(self.determined(self.first), self.determined(self.second))
 
 
 def without_noise(mechanism: Mechanism) -> Mechanism:
@@ -85,12 +85,12 @@ def _determined(secret: Secret, times: FloatArray) -> NDArray[np.intp]:
     """As many rows as combinations of the secret's locations are over released times alone."""
     inside = np.isin(secret.times, times)
     free = null_space(secret.weights[:, ~inside].T) if not np.all(inside) else np.eye(secret.size)
-    told = free.T @ secret.weights[:, inside]
-    if told.size == 0:
+    combinations = free.T @ secret.weights[:, inside]
+    if combinations.size == 0:
         return np.arange(0)
-    upper, order = qr(told, mode="r", pivoting=True)
+    upper, order = qr(combinations, mode="r", pivoting=True)
     sizes = np.abs(np.diagonal(upper))
-    rank = int(np.sum(sizes > max(told.shape) * UNIT_ROUNDOFF * sizes[0]))
+    rank = int(np.sum(sizes > max(combinations.shape) * UNIT_ROUNDOFF * sizes[0]))
     return np.searchsorted(times, secret.times[inside][order[:rank]])
 
 
@@ -121,10 +121,10 @@ class _Given:
 
 def apart(pair: Pair, order: float) -> tuple[Apart, Apart] | None:
     """D(one || two) and D(two || one) in double precision, from above; None where that is lost."""
-    one, two = _given(pair.one, pair), _given(pair.two, pair)
-    if one is None or two is None:
+    law, two = _given(pair.first, pair), _given(pair.second, pair)
+    if law is None or two is None:
         return None
-    first, second = _apart(one, two, order), _apart(two, one, order)
+    first, second = _apart(law, two, order), _apart(two, law, order)
     return None if first is None or second is None else (first, second)
 
 
@@ -136,13 +136,13 @@ def _given(prior: Prior, pair: Pair) -> _Given | None:
     """
     secret, times, moved = pair.secret, pair.times, pair.secret.level
     base, level = split(prior.kernel)
-    seen = prior.kernel if secret.recorded else latent(prior.kernel)
-    own = None if seen is None else split(seen)[0]
-    if base is None or own is None or (level > 0 and not np.any(moved)):
+    shared = prior.kernel if secret.recorded else latent(prior.kernel)
+    latent_base = None if shared is None else split(shared)[0]
+    if base is None or latent_base is None or (level > 0 and not np.any(moved)):
         return None
     weights = secret.weights.T
-    rows, cross = base(times, times), own(times, secret.times) @ weights
-    variance = weights.T @ own(secret.times, secret.times) @ weights
+    rows, cross = base(times, times), latent_base(times, secret.times) @ weights
+    variance = weights.T @ latent_base(secret.times, secret.times) @ weights
     noise = pair.noise.covariance()
     size = float(max(np.max(np.diagonal(part)) for part in (rows, variance, noise)))
     taken = np.tile(moved / (float(moved @ moved) or 1.0), (times.size, 1))
@@ -152,37 +152,42 @@ def _given(prior: Prior, pair: Pair) -> _Given | None:
     lowest, highest = eigh(variance, eigvals_only=True)[[0, -1]]
     if lowest <= _CLEAR * _UNIT * highest:
         return None
-    kept = pair.kept
+    rows_compared = pair.compared
     regression = cho_solve((cholesky_factor(variance), True), cross.T).T
     covariance = rows - regression @ cross.T
-    told = float(np.linalg.norm(regression))
-    slip = _UNIT * (np.sqrt(cross.size) * size / lowest + told * highest / lowest)
+    size_of_regression = float(np.linalg.norm(regression))
+    slip = _UNIT * (np.sqrt(cross.size) * size / lowest + size_of_regression * highest / lowest)
     total = _UNIT * times.size * size + 3 * slip * float(np.linalg.norm(cross))
-    return _Given(regression[kept], covariance[np.ix_(kept, kept)], float(total), float(slip))
+    return _Given(
+        regression[rows_compared],
+        covariance[np.ix_(rows_compared, rows_compared)],
+        float(total),
+        float(slip),
+    )
 
 
-def _apart(one: _Given, two: _Given, order: float) -> Apart | None:
+def _apart(law: _Given, two: _Given, order: float) -> Apart | None:
     """D(one || two), its rounding bounded and added; None where a sign is not clear."""
-    mixed = order * two.covariance + (1 - order) * one.covariance
-    slips = (one.slip, two.slip, 2 * order * (one.slip + two.slip))
+    mixed = order * two.covariance + (1 - order) * law.covariance
+    slips = (law.slip, two.slip, 2 * order * (law.slip + two.slip))
     logs, loose, share = [], 0.0, 0.0
     values, vectors = np.empty(0), np.empty((0, 0))
     weights = ((order - 1), order, 1.0)
     for matrix, slip, weight in zip(
-        (one.covariance, two.covariance, mixed), slips, weights, strict=True
+        (law.covariance, two.covariance, mixed), slips, weights, strict=True
     ):
         values, vectors = eigh((matrix + matrix.T) / 2)
         if matrix is mixed and np.any(values < -_CLEAR * slip):
-            return Apart(float("inf"), np.zeros((one.regression.shape[1],) * 2))
+            return Apart(float("inf"), np.zeros((law.regression.shape[1],) * 2))
         if np.any(values <= _CLEAR * slip):
             return None
         logs.append(float(np.sum(np.log(values))))
         share = 2 * slip / float(np.min(values, initial=np.inf))
         loose += weight * 2 * slip * float(np.sum(1 / values)) / (2 * (order - 1))
     constant = (logs[2] - (1 - order) * logs[0] - order * logs[1]) / (2 * (1 - order))
-    pulled = vectors.T @ (one.regression - two.regression)
+    pulled = vectors.T @ (law.regression - two.regression)
     quadratic = pulled.T @ (pulled / values[:, None])
-    slip, size = one.regression_slip + two.regression_slip, float(np.linalg.norm(pulled))
+    slip, size = law.regression_slip + two.regression_slip, float(np.linalg.norm(pulled))
     wide = (2 * size * slip + slip**2) / float(np.min(values, initial=np.inf))
     wide += share * float(np.linalg.norm(quadratic))
     quadratic = (quadratic + quadratic.T) / 2 + wide * np.eye(quadratic.shape[0])
@@ -197,10 +202,10 @@ def extended_apart(pair: Pair, order: float) -> tuple[Apart, Apart]:
     """
     bits, earlier = START_BITS, None
     while bits <= LAST_BITS:
-        found = _extended(Extended(bits), pair, order)
-        if found is not None and earlier is not None and all(map(_agree, found, earlier)):
-            return found
-        bits, earlier = 2 * bits, found
+        pair_apart = _extended(Extended(bits), pair, order)
+        if pair_apart is not None and earlier is not None and all(map(_agree, pair_apart, earlier)):
+            return pair_apart
+        bits, earlier = 2 * bits, pair_apart
     raise NumericalError(
         "the divergence must be stable in extended precision, got other values up to "
         f"{LAST_BITS} bits; state a measurement noise (--noise-std)"
@@ -218,37 +223,37 @@ def _agree(apart: Apart, two: Apart) -> bool:
 
 def _extended(m: Extended, pair: Pair, order: float) -> tuple[Apart, Apart] | None:
     """Both divergences in the arithmetic m, or None where it does not decide a sign."""
-    first, one = _extended_given(m, pair.one, pair)
-    second, two = _extended_given(m, pair.two, pair)
+    first, covariance = _extended_given(m, pair.first, pair)
+    second, two = _extended_given(m, pair.second, pair)
     shift = first - second
     small = m.context.ldexp(_largest(np.hstack([first, second])), -int(0.75 * m.bits))
     if _largest(shift) <= small:
         shift = shift * m.number(0.0)
-    log_one, log_two = (_reduced(m, matrix, shift[:, :0]) for matrix in (one, two))
-    found = []
-    for own, other, of_own, of_other in (
-        (one, two, log_one, log_two),
-        (two, one, log_two, log_one),
+    log_one, log_two = (_reduced(m, matrix, shift[:, :0]) for matrix in (covariance, two))
+    divergences = []
+    for law, other, of_own, of_other in (
+        (covariance, two, log_one, log_two),
+        (two, covariance, log_two, log_one),
     ):
-        mixed = _reduced(m, m.number(order) * other + m.number(1 - order) * own, shift)
+        mixed = _reduced(m, m.number(order) * other + m.number(1 - order) * law, shift)
         if mixed is None or of_own is None or of_other is None:
             return None
         if mixed[0] == float("inf"):
-            found.append(Apart(float("inf"), mixed[1]))
+            divergences.append(Apart(float("inf"), mixed[1]))
             continue
         constant = mixed[0] - m.number(1 - order) * of_own[0] - m.number(order) * of_other[0]
-        found.append(Apart(float(constant / m.number(2 * (1 - order))), mixed[1]))
-    return found[0], found[1]
+        divergences.append(Apart(float(constant / m.number(2 * (1 - order))), mixed[1]))
+    return divergences[0], divergences[1]
 
 
 def _extended_given(m: Extended, prior: Prior, pair: Pair) -> tuple[Objects, Objects]:
     """The regression (n, k) and covariance (n, n) of the kept rows given the secret."""
     joint = joint_covariance(m, prior, pair.secret, pair.noise, NOTHING_KNOWN)
-    count, kept = pair.times.size, pair.kept
-    cross = joint[kept, count:]
+    count, compared = pair.times.size, pair.compared
+    cross = joint[compared, count:]
     inverse = m.context.matrix(joint[count:, count:].tolist()) ** -1
     regression = cross.dot(np.array(inverse.tolist(), dtype=object).reshape(pair.secret.size, -1))
-    return regression, joint[np.ix_(kept, kept)] - regression.dot(cross.T)
+    return regression, joint[np.ix_(compared, compared)] - regression.dot(cross.T)
 
 
 def _largest(values: Objects) -> Any:
@@ -275,8 +280,8 @@ def _reduced(m: Extended, matrix: Objects, shift: Objects) -> tuple[Any, FloatAr
         ratios = (work[i, i + 1 :] << m.bits) // pivot
         for j in range(i + 1, size + columns):
             work[j, j:] -= (ratios[j - i - 1] * work[i, j:]) >> m.bits
-    told = np.frompyfunc(lambda v: m.context.ldexp(m.context.mpf(-v), -m.bits), 1, 1)(
+    product = np.frompyfunc(lambda v: m.context.ldexp(m.context.mpf(-v), -m.bits), 1, 1)(
         work[size:, size:]
     )
-    upper = (told * (length * length / scale)).astype(np.float64)
+    upper = (product * (length * length / scale)).astype(np.float64)
     return log, np.triu(upper) + np.triu(upper, 1).T

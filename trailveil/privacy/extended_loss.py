@@ -50,15 +50,15 @@ def extended_loss(
         scale = max(abs(v) for v in np.diagonal(matrix))
         fixed = m.fixed(matrix / scale)
         after = _precision(m, eliminate(fixed, observed, bits), apart=apart)
-        told = np.r_[mechanism.rows.size : fixed.shape[0]]
-        prior_only = eliminate(fixed[np.ix_(told, told)], known.times.size, bits)
+        others = np.r_[mechanism.rows.size : fixed.shape[0]]
+        prior_only = eliminate(fixed[np.ix_(others, others)], known.times.size, bits)
         before = _precision(m, prior_only, apart=apart)
         return np.asarray(((after - before) / scale).astype(np.float64))
 
-    found = stable(compute)
-    if not np.max(np.abs(found)) < LARGEST_LOSS:
+    loss = stable(compute)
+    if not np.max(np.abs(loss)) < LARGEST_LOSS:
         raise _determined()
-    return found
+    return loss
 
 
 def extended_precision(prior: Prior, secret: Secret) -> FloatArray:
@@ -86,8 +86,8 @@ def joint_covariance(
     """The joint covariance of released values, known values and secret, in the arithmetic m."""
     rows, count = mechanism.rows, mechanism.rows.size
     times = np.concatenate([prior.times[rows], known.times])
-    seen = prior.kernel if secret.recorded else latent(prior.kernel)
-    if seen is None:
+    shared = prior.kernel if secret.recorded else latent(prior.kernel)
+    if shared is None:
         raise InvalidValue(
             "a place must vary under the prior, got a prior of measurement noise alone"
         )
@@ -97,8 +97,8 @@ def joint_covariance(
     for i in range(count, times.size):
         data[i, i] += m.number(known.accuracy) ** 2
     weights = m.numbers(secret.weights.T)
-    cross = evaluated(seen, observed, at, m).dot(weights)
-    variance = weights.T.dot(evaluated(seen, at, at, m)).dot(weights)
+    cross = evaluated(shared, observed, at, m).dot(weights)
+    variance = weights.T.dot(evaluated(shared, at, at, m)).dot(weights)
     return np.block([[data, cross], [cross.T, variance]])
 
 
@@ -132,7 +132,7 @@ def evaluated(kernel: Kernel, a: Objects, b: Objects, m: Arithmetic) -> Objects:
         return _array(kernel.formula(a[:, None], b[None, :], m), shape)
     distances = abs(a[:, None] - b[None, :])
     places: dict[Any, int] = {}
-    which = [places.setdefault(one, len(places)) for one in distances.ravel()]
+    which = [places.setdefault(distance, len(places)) for distance in distances.ravel()]
     zero = np.array([m.number(0.0)], dtype=object)
     values = _array(kernel.formula(np.array(list(places), dtype=object), zero, m), (len(places),))
     return np.asarray(values[which].reshape(shape))

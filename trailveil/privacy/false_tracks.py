@@ -52,9 +52,9 @@ class Knots:
         """
         u = np.clip(np.asarray(away, dtype=np.float64), 0.0, float(self.end))
         knots = np.asarray(self.seconds, dtype=np.float64)
-        left = np.clip(np.searchsorted(knots, u, side="right") - 1, 0, knots.size - 2)
-        h = np.diff(knots)[left]
-        z = (u - knots[left]) / h
+        piece = np.clip(np.searchsorted(knots, u, side="right") - 1, 0, knots.size - 2)
+        h = np.diff(knots)[piece]
+        z = (u - knots[piece]) / h
         shapes = (
             (1 + 2 * z) * (1 - z) ** 2,
             h * z * (1 - z) ** 2,
@@ -67,7 +67,7 @@ class Knots:
         # One column more on each side, for the slope at the edge and the two zeros at the end.
         out = np.zeros((u.size, 2 * knots.size))
         for offset, shape in enumerate(shapes):
-            out[np.arange(u.size), 2 * left + offset] = shape
+            out[np.arange(u.size), 2 * piece + offset] = shape
         return np.asarray(out[:, self._coefficients])
 
     def forms(self) -> tuple[FloatArray, FloatArray, FloatArray]:

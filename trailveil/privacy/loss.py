@@ -93,21 +93,21 @@ def losses(
     flat: bool = False,
 ) -> list[Loss]:
     """The loss matrices of several secrets; secrets judged by one prior share the factorisation."""
-    seen: dict[tuple[float, float] | None, Observation | None] = {}
-    found = []
+    observations: dict[tuple[float, float] | None, Observation | None] = {}
+    matrices = []
     for secret in secrets:
         if (share := proportional(prior, secret, mechanism, known)) and not flat:
-            found.append(_loss_of_share(prior, secret, share))
+            matrices.append(_loss_of_share(prior, secret, share))
             continue
         judge = prior.for_secret(secret)
-        if secret.window not in seen:
-            seen[secret.window] = _try_observe(judge, mechanism, known)
-        observation = seen[secret.window]
+        if secret.window not in observations:
+            observations[secret.window] = _try_observe(judge, mechanism, known)
+        observation = observations[secret.window]
         loss = None if observation is None else _double(observation, secret, flat=flat)
         if loss is None or loss.slack > LOSS_SLACK:
             loss = _finer(loss, judge, secret, mechanism, known, flat=flat)
-        found.append(loss)
-    return found
+        matrices.append(loss)
+    return matrices
 
 
 def marginal_losses(
@@ -123,16 +123,16 @@ def marginal_losses(
         return np.asarray((1.0 + _FEW * UNIT_ROUNDOFF) / (share * prior.variances(secret)))
     judge = prior.for_secret(secret)
     observation = _try_observe(judge, mechanism, known)
-    found, hidden = np.empty(0), float("inf")
+    values, hidden = np.empty(0), float("inf")
     if observation is not None:
-        found, hidden = _double_marginals(observation, secret, flat=flat)
+        values, hidden = _double_marginals(observation, secret, flat=flat)
     if hidden <= LOSS_SLACK:
-        return found
+        return values
     if mechanism.rows.size + known.times.size + secret.size <= LARGEST_EXTENDED and not flat:
         return np.diagonal(extended_loss(judge, secret, mechanism, known, apart=True))
     if hidden > LARGEST_LOSS_SLACK:
         raise _untrusted()
-    return found
+    return values
 
 
 def _double_marginals(
@@ -167,23 +167,25 @@ def direct_and_inferential(
     released secret tells of itself, and what the other fixes tell. Source: the paper, lemma 3.2 and
     theorem 3.4. Raises InvalidValue where the noise on the secret is not independent of the rest.
     """
-    rows, wanted = mechanism.rows, np.asarray(indices, dtype=np.intp)
+    rows, chosen = mechanism.rows, np.asarray(indices, dtype=np.intp)
     if (
-        not wanted.size
-        or np.unique(wanted).size != wanted.size
-        or not np.all(np.isin(wanted, rows))
+        not chosen.size
+        or np.unique(chosen).size != chosen.size
+        or not np.all(np.isin(chosen, rows))
     ):
         raise InvalidValue("every index of the secret must be a released fix, once each")
-    own = np.searchsorted(rows, wanted)
-    rest = np.setdiff1d(np.arange(rows.size), own)
+    secret = np.searchsorted(rows, chosen)
+    others = np.setdiff1d(np.arange(rows.size), secret)
     sigma, gamma = prior.kernel(prior.times[rows], prior.times[rows]), mechanism.covariance()
-    if np.any(gamma[np.ix_(own, rest)]):
+    if np.any(gamma[np.ix_(secret, others)]):
         raise InvalidValue("the noise on the secret must be independent of the rest, got it shared")
-    cross = sigma[np.ix_(rest, own)]
-    regression = cholesky_solve(cholesky_factor(sigma[np.ix_(own, own)]), cross.T).T
-    left = sigma[np.ix_(rest, rest)] - regression @ cross.T + gamma[np.ix_(rest, rest)]
-    told = cholesky_solve(cholesky_factor((left + left.T) / 2), regression)
-    return inverse_of(gamma[np.ix_(own, own)])[0], np.asarray(regression.T @ told)
+    cross = sigma[np.ix_(others, secret)]
+    regression = cholesky_solve(cholesky_factor(sigma[np.ix_(secret, secret)]), cross.T).T
+    conditional = (
+        sigma[np.ix_(others, others)] - regression @ cross.T + gamma[np.ix_(others, others)]
+    )
+    solved = cholesky_solve(cholesky_factor((conditional + conditional.T) / 2), regression)
+    return inverse_of(gamma[np.ix_(secret, secret)])[0], np.asarray(regression.T @ solved)
 
 
 def proportional(
@@ -217,17 +219,17 @@ def _try_observe(prior: Prior, mechanism: Mechanism, known: SideInformation) -> 
 
 def _double(observation: Observation, secret: Secret, *, flat: bool) -> Loss | None:
     """The loss in double precision, or None where double precision is lost altogether."""
-    found = observation.posterior(secret)
-    doubt, one = found.doubt, np.eye(secret.size)
+    posterior = observation.posterior(secret)
+    doubt, identity = posterior.doubt, np.eye(secret.size)
     try:
-        after, error = inverse_of(found.covariance - doubt * one)
+        after, error = inverse_of(posterior.covariance - doubt * identity)
     except NumericalError:
         return None
     before, hidden = known_precision(observation.prior, secret, observation.known, flat=flat)
     size = float(np.linalg.norm(after, 2))
     # What is subtracted and what eigenvalues of it round to.
     caution = hidden + error + _FEW * secret.size * UNIT_ROUNDOFF * (size + np.linalg.norm(before))
-    matrix = after - before + float(caution) * one
+    matrix = after - before + float(caution) * identity
     return Loss((matrix + matrix.T) / 2, 2 * (doubt * size + float(caution) / size))
 
 

@@ -55,8 +55,8 @@ class MarkovRows:
     @property
     def components(self) -> tuple[Component, ...]:
         """The terms of the joint state; where there are none, one that is always zero."""
-        found = (*self.series.components, *self.process.components)
-        return found or (Component(LevelState(), 0.0),)
+        terms = (*self.series.components, *self.process.components)
+        return terms or (Component(LevelState(), 0.0),)
 
     @property
     def loadings(self) -> FloatArray:
@@ -66,8 +66,8 @@ class MarkovRows:
     @property
     def of_series(self) -> FloatArray:
         """The series as a functional of the joint state, without the process (d,)."""
-        own = sum(part.term.size for part in self.series.components)
-        return np.where(np.arange(self._firsts.size) < own, self._firsts, 0.0)
+        size = sum(part.term.size for part in self.series.components)
+        return np.where(np.arange(self._firsts.size) < size, self._firsts, 0.0)
 
     @property
     def _firsts(self) -> FloatArray:
@@ -83,11 +83,11 @@ class MarkovRows:
 
     def _covariance(self, x: FloatArray) -> FloatArray:
         x = x[self.order]
-        total, own = self.series.white * self._sums(x), len(self.series.components)
-        for part in self.chains[:own]:
+        total, count = self.series.white * self._sums(x), len(self.series.components)
+        for part in self.chains[:count]:
             total += part.product(x)
         heard = self.heard[:, None]
-        for part in self.chains[own:]:
+        for part in self.chains[count:]:
             total += heard * part.product(heard * x)
         if self.process.white > 0:
             total += self.process.white * heard * x
@@ -110,9 +110,9 @@ class MarkovRows:
 
     def as_given(self, x: FloatArray) -> FloatArray:
         """Sorted rows (n, ...) in the order as given."""
-        found = np.empty_like(x)
-        found[self.order] = x
-        return found
+        unsorted = np.empty_like(x)
+        unsorted[self.order] = x
+        return unsorted
 
     def system(self, noise: FloatArray, least: float) -> "MarkovSystem":
         """The system of the rows with independent noise of variances (n,) of their own.
@@ -124,8 +124,8 @@ class MarkovRows:
             raise InvalidValue(
                 f"noise must be {self.times.size} finite variances, got shape {noise.shape}"
             )
-        own = noise[self.order] + self.process.white * self.heard
-        whitening = _whitening(self.later(), own, self.series.white)
+        variances = noise[self.order] + self.process.white * self.heard
+        whitening = _whitening(self.later(), variances, self.series.white)
         loadings = whitening.forwards(self.loadings)
         factor = factorise(self.components, self.times, loadings, whitening.variances)
         return MarkovSystem(self, np.array(noise), least, whitening, factor)
@@ -147,10 +147,10 @@ class Whitening:
         """L^-1 y (n, m)."""
         if not self.later:
             return y
-        y, told = y.copy(), np.zeros_like(y)
+        y, known = y.copy(), np.zeros_like(y)
         for rows in self.later:
-            told[rows] = told[rows - 1] + self.shares[rows - 1, None] * y[rows - 1]
-            y[rows] -= told[rows]
+            known[rows] = known[rows - 1] + self.shares[rows - 1, None] * y[rows - 1]
+            y[rows] -= known[rows]
         return y
 
     def backwards(self, y: FloatArray) -> FloatArray:
@@ -164,17 +164,19 @@ class Whitening:
         return y
 
 
-def _whitening(later: tuple[NDArray[np.intp], ...], own: FloatArray, white: float) -> Whitening:
+def _whitening(later: tuple[NDArray[np.intp], ...], noise: FloatArray, white: float) -> Whitening:
     """What is left of the measurement noise after each row of a fix, as in a scalar filter."""
-    left = np.full(own.size, white)
+    open_variance = np.full(noise.size, white)
     for rows in later:
         before = rows - 1
-        total = left[before] + own[before]
-        left[rows] = left[before] * (own[before] / np.where(total > 0, total, 1.0))
-    variances = left + own
+        total = open_variance[before] + noise[before]
+        open_variance[rows] = open_variance[before] * (
+            noise[before] / np.where(total > 0, total, 1.0)
+        )
+    variances = open_variance + noise
     if not np.all(variances > 0):
         raise NumericalError("the observed values have no independent noise of their own")
-    return Whitening(later, left / variances, variances)
+    return Whitening(later, open_variance / variances, variances)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -207,8 +209,8 @@ class MarkovSystem:
         One step in the same precision makes a solve as accurate as its residual allows. Source:
         Skeel (1980), Iterative refinement implies numerical stability for Gaussian elimination.
         """
-        found = self._solve(rhs)
-        return found + self._solve(rhs - self.apply(found))
+        solution = self._solve(rhs)
+        return solution + self._solve(rhs - self.apply(solution))
 
     def whitened(self, rhs: FloatArray) -> FloatArray:
         """W (n, m) of rhs (n, m), with W^T W = rhs^T S^-1 rhs: one recursion, and not refined."""
@@ -221,8 +223,8 @@ class MarkovSystem:
         return by_columns(self._solve_columns, rhs, self.factor.loadings.shape[1])
 
     def _solve_columns(self, rhs: FloatArray) -> FloatArray:
-        found = self.factor.solve(self.whitening.forwards(rhs[self.rows.order]))
-        return self.rows.as_given(self.whitening.backwards(found))
+        solved = self.factor.solve(self.whitening.forwards(rhs[self.rows.order]))
+        return self.rows.as_given(self.whitening.backwards(solved))
 
 
 def fix_starts(times: FloatArray) -> NDArray[np.intp]:

@@ -73,9 +73,9 @@ class Mechanism:
             self._freeze("refinement", self.refinement, (*terms, count, *columns))
         if not 0 <= self.floor < np.inf:
             raise InvalidValue(f"the floor must be finite and not negative, got {self.floor}")
-        beside = np.zeros(count) if self.independent is None else self.independent
-        self._freeze("independent", beside, (count,))
-        if np.any(self.beside < 0):
+        independent = np.zeros(count) if self.independent is None else self.independent
+        self._freeze("independent", independent, (count,))
+        if np.any(self.independent_variances < 0):
             raise InvalidValue("independent must be variances, got negative numbers")
 
     def _freeze(
@@ -106,14 +106,14 @@ class Mechanism:
         return np.flatnonzero(self.released)  # type: ignore[arg-type]  # set in __post_init__
 
     @property
-    def beside(self) -> FloatArray:
+    def independent_variances(self) -> FloatArray:
         """The variances of the independent noise of each row (n,), besides the floor."""
         return self.independent  # type: ignore[return-value]  # set in __post_init__
 
     @property
     def variances(self) -> FloatArray:
         """The variance of the noise at each row (n,); 0 where withheld."""
-        total = np.einsum("ij,ij->i", self.factor, self.factor) + self.beside
+        total = np.einsum("ij,ij->i", self.factor, self.factor) + self.independent_variances
         rows = self.rows
         total[rows] += self.floor
         if self.process is not None:
@@ -141,7 +141,7 @@ class Mechanism:
         gamma = self.factor[rows] @ self.factor[rows].T
         if self.process is not None:
             gamma = gamma + self.process(self.times[rows], self.times[rows])
-        return np.asarray(gamma + np.diag(self.floor + self.beside[rows]))
+        return np.asarray(gamma + np.diag(self.floor + self.independent_variances[rows]))
 
     def with_column(self, column: FloatArray) -> "Mechanism":
         """One more column (n,) of the factor, the last."""
@@ -158,15 +158,17 @@ class Mechanism:
             self,
             factor=self.factor * float(np.sqrt(ratio)),
             floor=self.floor * ratio,
-            independent=self.beside * ratio,
+            independent=self.independent_variances * ratio,
         )
 
     def hiding(self, deviation: float) -> "Mechanism":
         """With independent noise of at least so much at each row that has any noise at all."""
-        own = np.einsum("ij,ij->i", self.factor, self.factor)
-        moved = (own > 0) | (self.floor > 0) | (self.process is not None)
+        variances = np.einsum("ij,ij->i", self.factor, self.factor)
+        moved = (variances > 0) | (self.floor > 0) | (self.process is not None)
         missing = max(0.0, deviation**2 - self.floor)
-        return replace(self, independent=np.where(moved, np.maximum(self.beside, missing), 0.0))
+        return replace(
+            self, independent=np.where(moved, np.maximum(self.independent_variances, missing), 0.0)
+        )
 
     def plus(self, other: "Mechanism") -> "Mechanism":
         """The sum of two independent noises; what either withholds is withheld."""
@@ -181,7 +183,7 @@ class Mechanism:
             other.process if self.process is None else self.process,
             self.released & other.released,  # type: ignore[operator]  # set in __post_init__
             _side_by_side(self, other),
-            self.beside + other.beside,
+            self.independent_variances + other.independent_variances,
         )
 
     def withholding(self, withheld: NDArray[np.bool_]) -> "Mechanism":

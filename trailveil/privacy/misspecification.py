@@ -180,9 +180,13 @@ def divergences(
     if not pair.comparable():
         return Divergences(order, float("inf"), float("inf"))
     count = _count(dimensions)
-    found = apart(pair, order) if np.isfinite(confinement) else None
-    values = None if found is None else [_value(one, order, confinement, count) for one in found]
-    hidden = float("inf") if values is None else max(one for _, one in values)
+    pair_apart = apart(pair, order) if np.isfinite(confinement) else None
+    values = (
+        None
+        if pair_apart is None
+        else [_value(divergence, order, confinement, count) for divergence in pair_apart]
+    )
+    hidden = float("inf") if values is None else max(caution for _, caution in values)
     size = mechanism.rows.size + secret.size
     if values is None or hidden > (LOSS_SLACK if size <= _QUICK else LARGEST_LOSS_SLACK):
         if size > LARGEST_EXTENDED:
@@ -191,7 +195,7 @@ def divergences(
                 "measurement noise (--noise-std) and a finite confinement"
             )
         finer = extended_apart(pair, order)
-        values = [_value(one, order, confinement, count) for one in finer]
+        values = [_value(divergence, order, confinement, count) for divergence in finer]
     return Divergences(order, values[0][0], values[1][0])
 
 

@@ -33,10 +33,10 @@ def known_precision(
         return _prior_precision(judge, secret, flat=flat and bool(np.any(secret.level)))
     before = _with_known_alone(judge, known, flat=flat).posterior(secret)
     try:
-        found, error = inverse_of(before.covariance + before.doubt * np.eye(secret.size))
+        precision, error = inverse_of(before.covariance + before.doubt * np.eye(secret.size))
     except NumericalError as singular:
         raise no_secret() from singular
-    return found, error + 2 * before.doubt * float(np.linalg.norm(found, 2)) ** 2
+    return precision, error + 2 * before.doubt * float(np.linalg.norm(precision, 2)) ** 2
 
 
 def known_variances(
@@ -46,10 +46,10 @@ def known_variances(
     if known.times.size:
         before = _with_known_alone(judge, known, flat=flat).posterior(secret)
         return np.asarray(np.diagonal(before.covariance) + before.slack)
-    found, scale = judge.variances(secret), judge.scale(secret)
-    found = found + rounding(secret.times.size) * (found if scale is None else scale**2)
-    found = found * (1 + _FEW * UNIT_ROUNDOFF)
-    return np.asarray(np.where(flat & (secret.level != 0), np.inf, found))
+    variances, scale = judge.variances(secret), judge.scale(secret)
+    variances = variances + rounding(secret.times.size) * (variances if scale is None else scale**2)
+    variances = variances * (1 + _FEW * UNIT_ROUNDOFF)
+    return np.asarray(np.where(flat & (secret.level != 0), np.inf, variances))
 
 
 def given_one_value(judge: Prior, secret: Secret, times: FloatArray, accuracy: float) -> FloatArray:
@@ -60,30 +60,30 @@ def given_one_value(judge: Prior, secret: Secret, times: FloatArray, accuracy: f
 
         Var(s | y) = D - c c^T / T + (v c^T + c v^T) accuracy^2 / T + v v^T (a + l) accuracy^2 / T
     """
-    own, _ = judge.spread(secret)
+    base, _ = judge.spread(secret)
     shared, v, alone, level = _with_values(judge, secret, times)
-    one, other = (slice(None), slice(None), None), (slice(None), None, slice(None))
-    found = _given(
-        own,
-        (shared[one], shared[other]),
+    row, other = (slice(None), slice(None), None), (slice(None), None, slice(None))
+    conditional = _given(
+        base,
+        (shared[row], shared[other]),
         (v[:, None], v[None, :]),
         alone[:, None, None],
         level,
         accuracy,
     )
-    doubt = _doubt_of_given(np.trace(own), shared, v, alone, secret, accuracy)
-    return np.asarray(found + doubt[:, None, None] * np.eye(secret.size))
+    doubt = _doubt_of_given(np.trace(base), shared, v, alone, secret, accuracy)
+    return np.asarray(conditional + doubt[:, None, None] * np.eye(secret.size))
 
 
 def variances_given_one_value(
     judge: Prior, secret: Secret, times: FloatArray, accuracy: float
 ) -> FloatArray:
     """The diagonals (p, k) of `given_one_value`, for a secret of many locations."""
-    own = np.diagonal(judge.spread(secret)[0])
+    base = np.diagonal(judge.spread(secret)[0])
     shared, v, alone, level = _with_values(judge, secret, times)
-    found = _given(own, (shared, shared), (v, v), alone[:, None], level, accuracy)
+    conditional = _given(base, (shared, shared), (v, v), alone[:, None], level, accuracy)
     return np.asarray(
-        found + _doubt_of_given(np.sum(own), shared, v, alone, secret, accuracy)[:, None]
+        conditional + _doubt_of_given(np.sum(base), shared, v, alone, secret, accuracy)[:, None]
     )
 
 
@@ -94,8 +94,8 @@ def _with_values(
 
     Between them the level of the secret (k,); last, the variance of the common level.
     """
-    seen = judge.kernel if secret.recorded else latent(judge.kernel)
-    base, level = (None, 0.0) if seen is None else split(seen)
+    kernel = judge.kernel if secret.recorded else latent(judge.kernel)
+    base, level = (None, 0.0) if kernel is None else split(kernel)
     values, _ = split(judge.kernel)
     alone = np.zeros(times.size) if values is None else values.diagonal(times)
     shared = np.zeros((times.size, secret.size))
@@ -105,7 +105,7 @@ def _with_values(
 
 
 def _given(
-    own: FloatArray,
+    base: FloatArray,
     shared: tuple[FloatArray, FloatArray],
     v: tuple[FloatArray, FloatArray],
     alone: FloatArray,
@@ -113,13 +113,15 @@ def _given(
     accuracy: float,
 ) -> FloatArray:
     """The formula of `given_one_value`, for pairs of locations, broadcast against each other."""
-    (one, other), (first, second) = shared, v
-    c, d = one - alone * first, other - alone * second
-    e = own - (one * second + first * other) + alone * (first * second)
+    (left_factor, other), (first, second) = shared, v
+    c, d = left_factor - alone * first, other - alone * second
+    e = base - (left_factor * second + first * other) + alone * (first * second)
     total = alone + level + accuracy**2
-    kept = accuracy**2 / total
+    share = accuracy**2 / total
     mixed = c * second + first * d
-    return np.asarray(e - c * d / total + kept * mixed + kept * (alone + level) * (first * second))
+    return np.asarray(
+        e - c * d / total + share * mixed + share * (alone + level) * (first * second)
+    )
 
 
 def _doubt_of_given(
@@ -138,18 +140,18 @@ def _prior_precision(judge: Prior, secret: Secret, *, flat: bool) -> tuple[Float
     base, loading = judge.spread(secret)
     direction, variance = (secret.level, np.inf) if flat else (loading, 1.0)
     try:
-        found, doubt = _inverse_with_level(base, direction, variance)
+        precision, doubt = _inverse_with_level(base, direction, variance)
     except NumericalError as error:
         if flat or secret.times.size > LARGEST_EXTENDED:
             raise no_secret() from error
-        found = extended_precision(judge, secret)
-        return found, _FEW * UNIT_ROUNDOFF * float(np.linalg.norm(found, 2))
-    size = float(np.linalg.norm(found, 2))
+        precision = extended_precision(judge, secret)
+        return precision, _FEW * UNIT_ROUNDOFF * float(np.linalg.norm(precision, 2))
+    size = float(np.linalg.norm(precision, 2))
     # Rounding of the level by its own size, and of P0 by e I, which moves P^-1 by P^-1 e P^-1.
     scale = judge.scale(secret)
     spread = np.trace(base) if scale is None else np.sum(scale**2)
     moved = rounding(secret.times.size) * float(spread) * size**2
-    return found, doubt + _FEW * UNIT_ROUNDOFF * size + 2 * moved
+    return precision, doubt + _FEW * UNIT_ROUNDOFF * size + 2 * moved
 
 
 def _inverse_with_level(

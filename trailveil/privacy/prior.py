@@ -171,13 +171,13 @@ class Prior:
         times = np.concatenate([self.times[rows], known.times])
         base, _ = split(self.kernel)
         shifted = _shifted_systems(base, times, mechanism.process, rows.size)
-        own = noise_variance(self.kernel, times) if times.size else 0.0
+        white = noise_variance(self.kernel, times) if times.size else 0.0
 
         def system(independent: float | FloatArray) -> System:
             extra = np.full(times.size, known.accuracy**2)
             extra[: rows.size] = mechanism.floor + independent
             added = mechanism.floor + float(np.min(independent)) if rows.size else None
-            least = least_eigenvalue(own, added, known)
+            least = least_eigenvalue(white, added, known)
             if least <= 0.0:
                 raise NumericalError("the observed values have no independent noise of their own")
             return shifted(extra, least)
@@ -209,8 +209,8 @@ class Prior:
         """The diagonal of P (k,), without the rest of it where each location is one value."""
         if not secret.is_of_values:
             return np.diagonal(self.variance(secret))
-        seen = self.kernel if secret.recorded else latent(self.kernel)
-        return np.zeros(secret.size) if seen is None else seen.diagonal(secret.times)
+        kernel = self.kernel if secret.recorded else latent(self.kernel)
+        return np.zeros(secret.size) if kernel is None else kernel.diagonal(secret.times)
 
     def scale(self, secret: Secret) -> FloatArray | None:
         """The deviations that each location weighs up, added up, its level aside (k,).
@@ -219,8 +219,8 @@ class Prior:
         """
         if secret.is_of_values:
             return None
-        seen = self.kernel if secret.recorded else latent(self.kernel)
-        base = None if seen is None else split(seen)[0]
+        kernel = self.kernel if secret.recorded else latent(self.kernel)
+        base = None if kernel is None else split(kernel)[0]
         if base is None:
             return np.zeros(secret.size)
         return np.asarray(np.abs(secret.weights) @ np.sqrt(base.diagonal(secret.times)))
@@ -269,7 +269,7 @@ def observe(
         raise InvalidValue(
             f"the mechanism must have {prior.times.size} rows, got {mechanism.times.size}"
         )
-    more = mechanism.beside[mechanism.rows] if independent else 0.0
+    more = mechanism.independent_variances[mechanism.rows] if independent else 0.0
     system = prior.systems(mechanism, known)(more)
     return Observation(prior, mechanism, known, system, prior.loadings(mechanism, known))
 
@@ -307,7 +307,7 @@ def noise_variance(kernel: Kernel, times: ArrayLike) -> float:
     return float(sum(np.min(term.diagonal(times)) for term in white))
 
 
-def least_eigenvalue(own: float, added: float | None, known: SideInformation) -> float:
+def least_eigenvalue(white: float, added: float | None, known: SideInformation) -> float:
     """A lower bound of the eigenvalues of the observed rows; added: None where none is released.
 
     A released value and m known ones of the same fix share its measurement noise `own`. For an x of
@@ -319,11 +319,11 @@ def least_eigenvalue(own: float, added: float | None, known: SideInformation) ->
     if added is None:
         return accurate * _LOWER
     if known.times.size == 0:
-        return (own + added) * _LOWER
+        return (white + added) * _LOWER
     most = int(np.max(np.unique(known.times, return_counts=True)[1]))
-    second = most * own + accurate
-    determinant = own * accurate + added * second
-    return min(determinant / (own + added + second), accurate, own + added) * _LOWER
+    second = most * white + accurate
+    determinant = white * accurate + added * second
+    return min(determinant / (white + added + second), accurate, white + added) * _LOWER
 
 
 def observed_loadings(kernel: Kernel, mechanism: Mechanism, known: SideInformation) -> FloatArray:
@@ -342,8 +342,8 @@ def secret_parts(
     """C (n, k), P0 (k, k) and V (k, m) of a secret against values observed at some times."""
     if secret.recorded and not np.all(np.isin(secret.times, fixes)):
         raise InvalidValue("a recorded secret must be at the times of fixes, got one between them")
-    seen = kernel if secret.recorded else latent(kernel)
-    base, level = (None, 0.0) if seen is None else split(seen)
+    shared = kernel if secret.recorded else latent(kernel)
+    base, level = (None, 0.0) if shared is None else split(shared)
     weights = secret.weights.T
     cross, variance = np.zeros((observed.size, secret.size)), np.zeros((secret.size,) * 2)
     if base is not None:

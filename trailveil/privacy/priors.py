@@ -140,13 +140,13 @@ _FITTED: Final[Mapping[str, FittedOn]] = {
 
 
 def _built_in() -> dict[str, PriorSpec]:
-    found = {"default": PriorSpec("default", _moving(3.0, 60.0, 2.0), "metres", None)}
+    specs = {"default": PriorSpec("default", _moving(3.0, 60.0, 2.0), "metres", None)}
     for name, basis in _FITTED.items():
         std, time_constant, noise = (
             basis.spread[key][1] for key in ("std", "time_constant", "noise_std")
         )
-        found[name] = PriorSpec(name, _moving(std, time_constant, noise), "metres", basis)
-    return found
+        specs[name] = PriorSpec(name, _moving(std, time_constant, noise), "metres", basis)
+    return specs
 
 
 BUILT_IN: Final[Mapping[str, PriorSpec]] = _built_in()
@@ -201,8 +201,8 @@ def _term(kernel: Kernel) -> dict[str, Any]:
 
 def _parameters(kernel: type[Kernel]) -> dict[str, Any]:
     """The parameters of a kernel class, and the default of each, MISSING for none."""
-    own = fields(kernel)  # type: ignore[arg-type]  # every final kernel is a dataclass
-    return {field.name: field.default for field in own}
+    parameters = fields(kernel)  # type: ignore[arg-type]  # every final kernel is a dataclass
+    return {field.name: field.default for field in parameters}
 
 
 def _spec(content: Any, where: str) -> PriorSpec:
@@ -240,13 +240,13 @@ def _kernel(term: Any) -> Kernel:
 
 def _fitted_on(content: Any) -> FittedOn:
     names = {f.name for f in fields(FittedOn)}
-    found = _object(content, names, "fitted_on")
+    entries = _object(content, names, "fitted_on")
     counts = {
-        name: _count(found[name], name) for name in ("files", "windows", "fixes", "unfinished")
+        name: _count(entries[name], name) for name in ("files", "windows", "fixes", "unfinished")
     }
-    if not isinstance(found["how"], str):
+    if not isinstance(entries["how"], str):
         raise InvalidValue("how a prior was fitted must be text, got something else")
-    ranges, bounds = (_object(found[name], None, name) for name in ("spread", "at_bounds"))
+    ranges, bounds = (_object(entries[name], None, name) for name in ("spread", "at_bounds"))
     spread = {}
     for name, values in ranges.items():
         if not isinstance(values, list) or len(values) != 3:
@@ -254,8 +254,8 @@ def _fitted_on(content: Any) -> FittedOn:
         low, middle, high = (_number(value, name) for value in values)
         spread[name] = (low, middle, high)
     return FittedOn(
-        seconds=_number(found["seconds"], "seconds"),
-        how=found["how"],
+        seconds=_number(entries["seconds"], "seconds"),
+        how=entries["how"],
         spread=spread,
         at_bounds={name: _count(value, name) for name, value in bounds.items()},
         **counts,
@@ -287,7 +287,7 @@ def _no_number(text: str) -> float:
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object, unless a key stands in it twice."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    entries = dict(pairs)
+    if len(entries) != len(pairs):
         raise InvalidValue("each key must stand once in its object, got one twice")
-    return found
+    return entries

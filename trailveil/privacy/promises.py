@@ -47,7 +47,6 @@ UNCHECKED = (
 )
 """What no check is made of, of any report."""
 # The figures of the whole.
-_WHOLE = {"mu", "epsilon", "order", "odds_factor_99", "advantage", "paper_gap", "circle_68_m"}
 # The chance with which odds move by more than their factor, and those that a gap has.
 _CHANCE, _DELTAS = 0.01, ("0.01", "1e-05")
 # Metres: who knew a place no better than this is said to have had no idea of it.
@@ -77,8 +76,8 @@ def _checked(report: dict[str, Any]) -> Iterator[Check]:
     yield Check("the report is of a cut, of noise, or both", method in ("cut", "noise", "both"))
     count = report["mechanism"]["parts"]
     yield Check(f"it names all {count} protected parts", len(parts) == count > 0)
-    wanted = 0 if method == "cut" else len(parts)
-    yield Check("there is a design for each part with noise", len(designs) == wanted)
+    due = 0 if method == "cut" else len(parts)
+    yield Check("there is a design for each part with noise", len(designs) == due)
     if report["places"]:
         yield Check("no named places (what is promised of them has no proof here)", False)
     yield from _stated(report)
@@ -97,13 +96,13 @@ def _checked(report: dict[str, Any]) -> Iterator[Check]:
             design = designs[number - 1]
             yield from _design(name, design, part, part["exposures"][len(proved) :], target)
             proved += [
-                (_number(design["bound"]), _known(one, design["sides"]))
-                for one in design["adversaries"]
+                (_number(design["bound"]), _known(adversary, design["sides"]))
+                for adversary in design["adversaries"]
             ]
         yield from _figures(name, part, target, proved)
         shown = all(_is_shown(part[f"{end}_ns"], part[f"{end}_utc"]) for end in ("begin", "end"))
         yield Check(f"{name}: {part['begin_utc']} to {part['end_utc']} is where it lies", shown)
-    yield from _worst(parts, report["worst"])
+    yield from _worst(parts, report["worst"], cut=method == "cut")
 
 
 def _stated(report: dict[str, Any]) -> Iterator[Check]:
@@ -113,14 +112,16 @@ def _stated(report: dict[str, Any]) -> Iterator[Check]:
         designs = report["designs"]
         against = [HAS_THE_REST] if method != "noise" else []
         if method != "cut":
-            against += [_called(one) for one in designs[number - 1]["adversaries"]]
-        same = [one["adversary"] for one in part["exposures"]] == against
+            against += [_called(adversary) for adversary in designs[number - 1]["adversaries"]]
+        same = [exposure["adversary"] for exposure in part["exposures"]] == against
         yield Check(f"part {number}: adversaries are called by what they know", same)
         cut = (part["cut_s"] is None) == (method == "noise")
         yield Check(f"part {number}: it has a cut where the mechanism has one", cut)
         stay = (part["kind"] == "stay") == (part["end_ns"] > part["begin_ns"])
         yield Check(f"part {number}: it is a {part['kind']}", stay)
-    names = list(dict.fromkeys(one["adversary"] for part in parts for one in part["exposures"]))
+    names = list(
+        dict.fromkeys(exposure["adversary"] for part in parts for exposure in part["exposures"])
+    )
     same = report["adversaries"] == names
     yield Check("the listed adversaries are those of the parts", same)
     floors = target["floor_m_s"], target["floor_middle_m_s"]
@@ -131,9 +132,9 @@ def _stated(report: dict[str, Any]) -> Iterator[Check]:
     )
 
 
-def _called(one: dict[str, Any]) -> str:
+def _called(adversary: dict[str, Any]) -> str:
     """What the program calls an adversary of a design."""
-    return NAMES[next((x for x in ("path", "place") if one[x] is not None), "")]
+    return NAMES[next((x for x in ("path", "place") if adversary[x] is not None), "")]
 
 
 def _is_shown(moment: int, words: str) -> bool:
@@ -142,41 +143,59 @@ def _is_shown(moment: int, words: str) -> bool:
     return (second - datetime.fromtimestamp(0, UTC)) // timedelta(seconds=1) == moment // 10**9
 
 
-def _worst(parts: list[dict[str, Any]], worst: dict[str, Any]) -> Iterator[Check]:
-    """Whether the figures of each part follow from mu, and those of the whole are of its worst."""
-    stated = _number(worst["epsilon"])
-    most = max((_number(part["epsilon"]) for part in parts), default=Fraction(0))
-    yield Check(f"the worst epsilon is {float(stated):.4g}", most <= stated * _ROUNDING)
-    mu = max((_number(part["mu"]) for part in parts), default=None)
-    same = any(
-        part["mu"] == mu and all(part[key] == worst[key] for key in _WHOLE) for part in parts
+def _worst(parts: list[dict[str, Any]], worst: dict[str, Any], *, cut: bool) -> Iterator[Check]:
+    """Whether figures follow from mu, and those of the whole are of the place that loses most.
+
+    Cuts of what may be one place, as both ends may, lose together.
+    """
+    together = [part for part in parts if cut and part["reckoned_with"] > 1]
+    places = [[part] for part in parts] + ([together] if together else [])
+    sums = [
+        (
+            float(sum(_number(part["mu"]) ** 2 for part in place)) ** 0.5,
+            float(sum(_number(part["circle_68_m"]) ** -2 for part in place)) ** -0.5,
+        )
+        for place in places
+        if all(part["circle_68_m"] is not None for part in place)
+    ]
+    mu, circle = max(sums, default=(0.0, inf))
+    stated = float(_number(worst["epsilon"]))
+    order = max((float(_number(part["order"])) for part in parts), default=0.0)
+    holds = order / 2 * mu**2 <= stated * float(_ROUNDING)
+    yield Check(f"the worst epsilon is {stated:.4g}", bool(holds))
+    figures = {"mu": mu, "circle_68_m": circle, "order": order}
+    same = bool(parts) and all(
+        isclose(float(_number(worst[key])), due, rel_tol=1e-9) for key, due in figures.items()
     )
-    yield Check("the figures of the whole are those of its worst part", same)
-    for name, one in ((f"part {i}", part) for i, part in enumerate(parts, 1)):
-        mu, order, epsilon = (_number(one[key]) for key in ("mu", "order", "epsilon"))
+    same = same and all(_meanings(worst, mu, order).values())
+    yield Check("the figures of the whole are those of its worst place", same)
+    for name, part_figures in ((f"part {i}", part) for i, part in enumerate(parts, 1)):
+        mu, order, epsilon = (_number(part_figures[key]) for key in ("mu", "order", "epsilon"))
         follows = abs(order / 2 * mu**2 - epsilon) <= epsilon / 10**9
         yield Check(f"{name}: mu gives its epsilon", follows)
-        for what, holds in _meanings(one, float(mu), float(order)).items():
+        for what, holds in _meanings(part_figures, float(mu), float(order)).items():
             yield Check(f"{name}: mu gives its {what}", holds)
     holds = bool(parts)
     for part in parts:
-        strangers = [one for one in part["exposures"] if one["circle_68_before_m"] is None]
+        strangers = [
+            exposure for exposure in part["exposures"] if exposure["circle_68_before_m"] is None
+        ]
         least = min(_number(stranger["circle_68_m"]) for stranger in strangers)
         holds = holds and _number(part["circle_68_m"]) <= least * _ROUNDING
     yield Check("the circles of the parts are those of strangers", holds)
 
 
-def _meanings(one: dict[str, Any], mu: float, order: float) -> dict[str, bool]:
+def _meanings(figures: dict[str, Any], mu: float, order: float) -> dict[str, bool]:
     """Whether odds, advantage and the paper's gap are those of mu, at an order."""
     # JSON has no infinity: odds beyond the largest number may be none.
-    odds = one["odds_factor_99"]
+    odds = figures["odds_factor_99"]
     odds = inf if odds in (None, inf) else float(_number(odds))
-    gap = {delta: float(_number(one["paper_gap"][delta])) for delta in _DELTAS}
+    gap = {delta: float(_number(figures["paper_gap"][delta])) for delta in _DELTAS}
     due = {delta: order / 2 * mu**2 - log(float(delta)) / (order - 1) for delta in _DELTAS}
     gained = erf(mu / 8**0.5)
     return {
         "odds": isclose(odds, _odds(mu), rel_tol=1e-9),
-        "advantage": isclose(_number(one["advantage"]), gained, rel_tol=1e-9, abs_tol=1e-12),
+        "advantage": isclose(_number(figures["advantage"]), gained, rel_tol=1e-9, abs_tol=1e-12),
         "gap": all(isclose(gap[delta], due[delta], rel_tol=1e-9) for delta in _DELTAS),
     }
 
@@ -206,22 +225,28 @@ def _design(
     wrong = "; ".join(check(design))
     yield Check(f"{name}: the proof of its noise holds{wrong and f' ({wrong})'}", not wrong)
     against = design["adversaries"]
-    same = [one["name"] for one in against] == [one["adversary"] for one in stated]
-    words = "; ".join(_in_words(one) for one in against)
+    same = [adversary["name"] for adversary in against] == [
+        exposure["adversary"] for exposure in stated
+    ]
+    words = "; ".join(_in_words(adversary) for adversary in against)
     yield Check(f"{name}: the noise is made against {words}", same)
     window = Fraction(_number(part["end_ns"]) - _number(part["begin_ns"]), 10**9)
     window += 2 * target["uncertain_s"]
-    proved = [_number(one["seconds"]) for one in against if "smoothness" in one]
+    proved = [_number(adversary["seconds"]) for adversary in against if "smoothness" in adversary]
     if proved:
         what = f"{name}: the noise is proved for its window of {float(window):.0f} s"
         yield Check(what, min(proved) >= window)
-    slow = [one for one in against if one["place"] is None and one["path"] is None]
-    holds = bool(slow) and not any("smoothness" in one for one in slow)
+    slow = [
+        adversary
+        for adversary in against
+        if adversary["place"] is None and adversary["path"] is None
+    ]
+    holds = bool(slow) and not any("smoothness" in adversary for adversary in slow)
     holds = holds and all(
-        _number(one["speed"]) <= target["floor_m_s"]
-        and _number(one["time_constant"]) <= target["time_constant_s"]
-        and _number(one["steady"]) >= target["steady_s"] - target["uncertain_s"]
-        for one in slow
+        _number(adversary["speed"]) <= target["floor_m_s"]
+        and _number(adversary["time_constant"]) <= target["time_constant_s"]
+        and _number(adversary["steady"]) >= target["steady_s"] - target["uncertain_s"]
+        for adversary in slow
     )
     yield Check(f"{name}: of your pace no more is assumed than was asked for", holds)
 
@@ -245,17 +270,17 @@ def _figures(
         asked = f"{name}: it is at most what was asked for, {float(target['epsilon']):g}"
         yield Check(asked, stated <= target["epsilon"] * _ROUNDING)
     yield Check(f"{name}: all adversaries are proved of", len(proved) == len(part["exposures"]))
-    for one, (loss, known) in zip(part["exposures"], proved, strict=False):
-        circle = _number(one["circle_68_m"])
-        holds = unit * loss <= _number(one["epsilon"]) * _ROUNDING
+    for exposure, (loss, known) in zip(part["exposures"], proved, strict=False):
+        circle = _number(exposure["circle_68_m"])
+        holds = unit * loss <= _number(exposure["epsilon"]) * _ROUNDING
         holds = holds and circle**2 * (loss + known) <= _CIRCLE * _ROUNDING
-        before = one["circle_68_before_m"]
+        before = exposure["circle_68_before_m"]
         due = float(_CIRCLE / known) ** 0.5 if known else inf
         known_before = inf if before is None else float(_number(before))
         holds = holds and isclose(known_before, due if due < _NO_IDEA else inf, rel_tol=1e-9)
         if target["leave_m"] is not None:
             holds = holds and target["leave_m"] <= circle * _ROUNDING
-        yield Check(f"{name}: {one['adversary']} is left with {float(circle):.0f} m", holds)
+        yield Check(f"{name}: {exposure['adversary']} is left with {float(circle):.0f} m", holds)
 
 
 def _left_by_cut(part: dict[str, Any], target: dict[str, Any]) -> Fraction:
@@ -270,28 +295,29 @@ def _left_by_cut(part: dict[str, Any], target: dict[str, Any]) -> Fraction:
     return max(ExactMovement(stated, sides).given_path(seconds, above=False), Fraction(0))
 
 
-def _known(one: dict[str, Any], sides: int) -> Fraction:
+def _known(adversary: dict[str, Any], sides: int) -> Fraction:
     """The most that an adversary knows without the release, 1 / m^2."""
-    movement, steady = ExactMovement(one, sides), _number(one["steady"])
-    if one["path"] is not None:
-        return 1 / movement.given_path(_number(one["path"]) - steady, above=False)
-    if one["place"] is not None:
-        accuracy = Fraction(one["accuracy"])
-        return 1 / movement.given_place(_number(one["place"]) - steady, accuracy, above=False)
+    movement, steady = ExactMovement(adversary, sides), _number(adversary["steady"])
+    if adversary["path"] is not None:
+        return 1 / movement.given_path(_number(adversary["path"]) - steady, above=False)
+    if adversary["place"] is not None:
+        accuracy = Fraction(adversary["accuracy"])
+        return 1 / movement.given_place(_number(adversary["place"]) - steady, accuracy, above=False)
     return movement.known
 
 
-def _in_words(one: dict[str, Any]) -> str:
+def _in_words(adversary: dict[str, Any]) -> str:
     """An adversary as its proof has it."""
     knows = ""
-    if one["place"] is not None:
-        knows = f" who knows one place from {one['place']} s on to {one['accuracy']} m"
-    if one["path"] is not None:
-        knows = f" who knows the path beyond {one['path']} s"
-    if "smoothness" in one:
-        mean = "a mean, not known" if one["levels"] else "a known mean"
-        return f"somebody{knows} (Matern {one['smoothness']}/2, {one['std']} m around {mean})"
-    return f"somebody{knows} (at least {one['speed']} m/s beyond {one['steady']} s)"
+    if adversary["place"] is not None:
+        knows = f" who knows one place from {adversary['place']} s on to {adversary['accuracy']} m"
+    if adversary["path"] is not None:
+        knows = f" who knows the path beyond {adversary['path']} s"
+    if "smoothness" in adversary:
+        mean = "a mean, not known" if adversary["levels"] else "a known mean"
+        shape = f"Matern {adversary['smoothness']}/2, {adversary['std']} m around {mean}"
+        return f"somebody{knows} ({shape})"
+    return f"somebody{knows} (at least {adversary['speed']} m/s beyond {adversary['steady']} s)"
 
 
 def _number(value: Any) -> Any:

@@ -65,16 +65,18 @@ def information(
     variances = np.concatenate([np.full(ties.size, SAME_PLACE**2), np.full(times.size, white)])
     system = _system(kernel, moments - start, windows, variances)
     # A level is added to all rows; what is released less p is what the place is not moved by.
-    seen = np.zeros((moments.size, 2 + factor.shape[1]))
-    seen[:, 0] = 1.0
-    seen[ties.size :, 1] = 1.0
-    seen[ties.size :, 2:] = factor
-    white_columns = system.whitened(seen)
-    told = white_columns.T @ white_columns
-    found = told[1:, 1:] - np.outer(told[1:, 0], told[0, 1:]) / told[0, 0]
-    found = (found + found.T) / 2
-    drawn = cholesky_factor(found[1:, 1:] + np.eye(factor.shape[1]))
-    return float(found[0, 0] - found[0, 1:] @ cholesky_solve(drawn, found[1:, :1])[:, 0])
+    columns = np.zeros((moments.size, 2 + factor.shape[1]))
+    columns[:, 0] = 1.0
+    columns[ties.size :, 1] = 1.0
+    columns[ties.size :, 2:] = factor
+    whitened = system.whitened(columns)
+    gram = whitened.T @ whitened
+    conditional = gram[1:, 1:] - np.outer(gram[1:, 0], gram[0, 1:]) / gram[0, 0]
+    conditional = (conditional + conditional.T) / 2
+    drawn = cholesky_factor(conditional[1:, 1:] + np.eye(factor.shape[1]))
+    return float(
+        conditional[0, 0] - conditional[0, 1:] @ cholesky_solve(drawn, conditional[1:, :1])[:, 0]
+    )
 
 
 def _system(

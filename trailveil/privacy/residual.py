@@ -106,7 +106,9 @@ def residual_of(sources: "Sources", joint: Joint) -> tuple[Posterior, FloatArray
     covariance = np.sum([share.variance for share in shares], axis=0)
     covariance = (covariance + covariance.T) / 2  # both halves are the same sums, rounded apart
     posterior = Posterior(covariance, _slack(shares, joint.system), weights)
-    return posterior, _total(shares)[count:] - sources.told(solve(_total(shares)[:count], nothing))
+    return posterior, _total(shares)[count:] - sources.of_points(
+        solve(_total(shares)[:count], nothing)
+    )
 
 
 def _solver(joint: Joint) -> Callable[[FloatArray, FloatArray], FloatArray]:
@@ -178,21 +180,21 @@ class Sources:
         """The same for secret^T f - W^T Z (secret (h, k) at its h times), the loadings left out."""
         between = np.zeros((self.points.times.size, weights.shape[1]))
         x = np.concatenate([-weights, between, secret])[self.order]
-        found = [self._placed(_chained(part, x)) for part in self.series]
+        shares = [self._placed(_chained(part, x)) for part in self.series]
         for part in self.process:
             share = _chained(part, self.heard * x)
             heard = (self.heard * share.cross, share.spread, self.heard * share.slip)
-            found.append(self._placed(_Share(share.variance, *heard)))
+            shares.append(self._placed(_Share(share.variance, *heard)))
         if self.system.rows.series.white > 0:
             recorded = secret * self.secret.recorded
-            found.append(self._measured(np.concatenate([-weights, between, recorded])[self.order]))
-        return [*found, self._own(weights, between)]
+            shares.append(self._measured(np.concatenate([-weights, between, recorded])[self.order]))
+        return [*shares, self._own(weights, between)]
 
-    def told(self, weights: FloatArray) -> FloatArray:
+    def of_points(self, weights: FloatArray) -> FloatArray:
         """The covariance of the points with W^T Z (p, k), for weights W (n, k)."""
         unsought = np.zeros((self.secret.times.size, weights.shape[1]))
-        own = _total(self.own_shares(weights, unsought))[self.system.size :]
-        return self.points.loading @ (self.joint.loadings.T @ weights) - own
+        noises = _total(self.own_shares(weights, unsought))[self.system.size :]
+        return self.points.loading @ (self.joint.loadings.T @ weights) - noises
 
     def _placed(self, share: _Share) -> _Share:
         cross, slip = share.cross[self.place], share.slip[self.place]
@@ -201,8 +203,8 @@ class Sources:
     def _own(self, weights: FloatArray, between: FloatArray) -> _Share:
         """Of the rows' own noise, the process's white noise included."""
         rows = self.system.rows
-        own = self.system.noise + rows.process.white * rows.as_given(rows.heard)
-        heard = -own[:, None] * weights
+        variances = self.system.noise + rows.process.white * rows.as_given(rows.heard)
+        heard = -variances[:, None] * weights
         cross = np.concatenate([heard, between])
         slip = _OPERATIONS * UNIT_ROUNDOFF * np.abs(cross)
         return _Share(_gram(weights.T, -heard.T), cross, np.zeros(weights.shape[1]), slip)
@@ -241,8 +243,8 @@ def _chained(part: Chain, x: FloatArray) -> _Share:
     state = part.recursion.run(moved.copy())
     unit = _GROWTH * _OPERATIONS * UNIT_ROUNDOFF
     # An error made at one step reaches all states before it, in the recursion backwards.
-    made = np.sum(np.abs(pull), axis=2) + np.abs(x.T)
-    reach = unit * np.cumsum(made[:, ::-1], axis=1)[:, ::-1]
+    errors = np.sum(np.abs(pull), axis=2) + np.abs(x.T)
+    reach = unit * np.cumsum(errors[:, ::-1], axis=1)[:, ::-1]
     trace = np.einsum("nii->n", part.noise)
     after = unit * np.cumsum(np.sum(np.abs(state) + np.abs(moved), axis=2), axis=1)
     return _Share(
@@ -256,15 +258,15 @@ def _chained(part: Chain, x: FloatArray) -> _Share:
 def _gram(a: FloatArray, b: FloatArray) -> FloatArray:
     """a b^T (p, q) for a (p, n), b (q, n), in blocks: products of _BLOCK numbers, then in pairs."""
     count = -(-a.shape[1] // _BLOCK)
-    found = np.empty((count, a.shape[0], b.shape[0]))
+    products = np.empty((count, a.shape[0], b.shape[0]))
     for block in range(count):
         part = slice(block * _BLOCK, (block + 1) * _BLOCK)
-        found[block] = a[:, part] @ b[:, part].T
-    while len(found) > 1:
-        half = len(found) // 2
-        pairs = found[:half] + found[half : 2 * half]
-        found = np.concatenate([pairs, found[2 * half :]])
-    return np.asarray(found[0]) if count else np.zeros((a.shape[0], b.shape[0]))
+        products[block] = a[:, part] @ b[:, part].T
+    while len(products) > 1:
+        half = len(products) // 2
+        pairs = products[:half] + products[half : 2 * half]
+        products = np.concatenate([pairs, products[2 * half :]])
+    return np.asarray(products[0]) if count else np.zeros((a.shape[0], b.shape[0]))
 
 
 def _product(a: FloatArray, b: FloatArray) -> FloatArray:

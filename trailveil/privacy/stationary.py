@@ -46,15 +46,15 @@ class Motion:
     """b models of one person and one family of noise, with d states.
 
     generator: A (d, d). driven: the diagonal of Q (d,). turned: (d,), -1 where a state changes its
-    sign as time is reversed, else 1. place: g of the noise as xi gives it (b, d). seen: h (b, d).
-    shared: S (b, d). rough: R (b,).
+    sign as time is reversed, else 1. place: g of the noise as xi gives it (b, d). loading: h (b,
+    d). shared: S (b, d). rough: R (b,).
     """
 
     generator: FloatArray
     driven: FloatArray
     turned: FloatArray
     place: FloatArray
-    seen: FloatArray
+    loading: FloatArray
     shared: FloatArray
     rough: FloatArray
 
@@ -66,17 +66,17 @@ class Motion:
         still: the clock stands still. path: the true path is seen as well, with white noise of
         this intensity (unit^2 seconds).
         """
-        driven, seen, drift = np.diag(self.driven), self.seen, self.generator
+        driven, loading, drift = np.diag(self.driven), self.loading, self.generator
         if still:
             moving = np.r_[0.0, np.ones(self.driven.size - 1)]
-            driven, seen, drift = driven * moving, seen * moving, drift * moving[:, None]
+            driven, loading, drift = driven * moving, loading * moving, drift * moving[:, None]
         gain = self.shared / self.rough[:, None]
-        drift = drift - _outer(gain, seen)
+        drift = drift - _outer(gain, loading)
         noise = driven - _outer(gain, self.shared)
-        told = _outer(seen, seen) / self.rough[:, None, None]
+        information = _outer(loading, loading) / self.rough[:, None, None]
         if path is not None:
-            told = told + _outer(self.place, self.place) / path
-        return drift, noise, told
+            information = information + _outer(self.place, self.place) / path
+        return drift, noise, information
 
     def element(self, seconds: float, *, still: bool = False, path: float | None = None) -> Element:
         """A stretch of this length: a short one, doubled."""
@@ -88,16 +88,16 @@ class Motion:
 
     def step(self, path: float | None = None) -> float:
         """Seconds: a stretch short enough to be summarised by one exponential of a matrix."""
-        told = np.sum(self.seen**2, axis=1) / self.rough
+        information = np.sum(self.loading**2, axis=1) / self.rough
         if path is not None:
-            told = told + np.sum(self.place**2, axis=1) / path
-        return _FIRST_STEP / max(float(np.max(self.driven)), float(np.max(told)))
+            information = information + np.sum(self.place**2, axis=1) / path
+        return _FIRST_STEP / max(float(np.max(self.driven)), float(np.max(information)))
 
     def short(self, seconds: float, *, still: bool, path: float | None) -> Element:
         """A stretch of at most about `step`."""
-        drift, noise, told = self.rates(still=still, path=path)
+        drift, noise, information = self.rates(still=still, path=path)
         size = self.driven.size
-        upper = np.concatenate([-drift.swapaxes(1, 2), told], axis=2)
+        upper = np.concatenate([-drift.swapaxes(1, 2), information], axis=2)
         lower = np.concatenate([noise, drift], axis=2)
         whole = expm(np.concatenate([upper, lower], axis=1) * seconds)
         inverse = np.asarray(np.linalg.inv(whole[:, :size, :size]))
@@ -149,9 +149,9 @@ def motion(
     sizes = [2 if isinstance(term, Matern32) else 1 for term in noise]
     size = 1 + sum(sizes)
     generator, driven, turned = np.zeros((size, size)), np.zeros(size), np.ones(size)
-    place, seen, shared = np.zeros((3, speeds.size, size))
+    place, loading, shared = np.zeros((3, speeds.size, size))
     generator[0, 0], driven[0], turned[0] = -1 / time_constant, 2 / time_constant, -1.0
-    seen[:, 0] = speeds
+    loading[:, 0] = speeds
     deviations, rough = np.sqrt(variances), np.zeros(speeds.size)
     at = 1
     for term, width, deviation in zip(noise, sizes, deviations.T, strict=True):
@@ -159,38 +159,38 @@ def motion(
         match term:
             case Matern12(scale):
                 generator[at, at], driven[at] = -1 / scale, 2 / scale
-                seen[:, at], shared[:, at] = -deviation / scale, 2 * deviation / scale
+                loading[:, at], shared[:, at] = -deviation / scale, 2 * deviation / scale
                 rough += 2 * deviation**2 / scale
             case Matern32(scale):
                 rate = math.sqrt(3) / scale
                 generator[at : at + 2, at : at + 2] = [[0, rate], [-rate, -2 * rate]]
                 driven[at + 1], turned[at + 1] = 4 * rate, -1.0
-                seen[:, at + 1] = rate * deviation
+                loading[:, at + 1] = rate * deviation
             case _:
                 raise InvalidValue(f"terms of noise must be Matern 1/2 or 3/2, got {term}")
         at += width
     if not np.all(rough > 0):
         raise InvalidValue("noise must hold a rough term (Matern 1/2), got smooth ones alone")
-    return Motion(generator, driven, turned, place, seen, shared, rough)
+    return Motion(generator, driven, turned, place, loading, shared, rough)
 
 
 def joined(first: Element, second: Element) -> Element:
     """One stretch after the other, as one."""
-    one, added, told = first
+    carried_first, added, information = first
     other, further, heard = second
-    inverse = np.linalg.inv(np.eye(one.shape[-1]) + added @ heard)
+    inverse = np.linalg.inv(np.eye(carried_first.shape[-1]) + added @ heard)
     carried = other @ inverse
     return (
-        carried @ one,
+        carried @ carried_first,
         symmetric(further + carried @ added @ other.swapaxes(1, 2)),
-        symmetric(told + one.swapaxes(1, 2) @ heard @ inverse @ one),
+        symmetric(information + carried_first.swapaxes(1, 2) @ heard @ inverse @ carried_first),
     )
 
 
 def after(covariance: FloatArray, element: Element) -> FloatArray:
     """The covariance at the end of a stretch (b, d, d) from that at its beginning."""
-    carried, added, told = element
-    known = np.linalg.solve(np.eye(told.shape[-1]) + covariance @ told, covariance)
+    carried, added, information = element
+    known = np.linalg.solve(np.eye(information.shape[-1]) + covariance @ information, covariance)
     return symmetric(added + carried @ known @ carried.swapaxes(1, 2))
 
 

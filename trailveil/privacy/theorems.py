@@ -122,12 +122,12 @@ def _guarantee(bound: GpLossBound, loss: float) -> Guarantee:
 
 def _secret_variance(indices: Sequence[int], mechanism: Mechanism) -> float:
     """sigma_s^2; InvalidValue where the noise is not of the paper's structure."""
-    rows, wanted = mechanism.rows, np.asarray(indices, dtype=np.intp)
-    if not wanted.size or np.unique(wanted).size != wanted.size:
+    rows, chosen = mechanism.rows, np.asarray(indices, dtype=np.intp)
+    if not chosen.size or np.unique(chosen).size != chosen.size:
         raise InvalidValue(f"a secret must have at least one index, each once, got {indices}")
-    if not np.all(np.isin(wanted, rows)):
+    if not np.all(np.isin(chosen, rows)):
         raise InvalidValue(f"every index of the secret must be a released fix, got {indices}")
-    place = np.searchsorted(rows, wanted)
+    place = np.searchsorted(rows, chosen)
     gamma = mechanism.covariance()[place]
     variance = float(gamma[0, place[0]])
     expected = np.zeros_like(gamma)

@@ -62,7 +62,7 @@ class Window:
         """Seconds beyond the window to the nearest fix that is recorded."""
         return float(np.min(np.maximum(self.before, self.after)))
 
-    def left(self, paces: Paces, seconds: float) -> float:
+    def variance(self, paces: Paces, seconds: float) -> float:
         """Square metres per coordinate that a cut of so many seconds beyond the window leaves."""
         sides = self.sides(seconds)
         return paces.around(self.stretch, sides).bridged(seconds) / sides
@@ -92,7 +92,7 @@ def at_one_place(trace: Trace, stretches: Sequence[Stretch], radius: float) -> l
     """Of each part, the number of the place that it may be at: the same where they may be one."""
     where, near = in_space(trace.positions), max(_ONE_PLACE, radius)
     middles: list[FloatArray] = []
-    found = []
+    numbers = []
     for stretch in stretches:
         first, last = np.searchsorted(trace.times, [stretch.begin, stretch.end + 1]).tolist()
         if first == last:
@@ -100,10 +100,10 @@ def at_one_place(trace: Trace, stretches: Sequence[Stretch], radius: float) -> l
             last = first + 1
         middle = np.mean(where[first:last], axis=0)
         alike = (math.dist(middle, other) <= near for other in middles)
-        found.append(next((i for i, same in enumerate(alike) if same), len(middles)))
-        if found[-1] == len(middles):
+        numbers.append(next((i for i, same in enumerate(alike) if same), len(middles)))
+        if numbers[-1] == len(middles):
             middles.append(middle)
-    return found
+    return numbers
 
 
 def reckoned_together(
@@ -114,12 +114,14 @@ def reckoned_together(
     places: of `at_one_place`. Ends whose times were stated, and places with names, which have an
     account of their own, are reckoned by themselves.
     """
-    own = [i for i, one in enumerate(stretches) if one.by_place and not one.variance]
-    starts = [i for i in own if stretches[i].begin <= trace.times[0]]
-    stops = [i for i in own if stretches[i].end >= trace.times[-1]]
+    by_place = [
+        i for i, stretch in enumerate(stretches) if stretch.by_place and not stretch.variance
+    ]
+    starts = [i for i in by_place if stretches[i].begin <= trace.times[0]]
+    stops = [i for i in by_place if stretches[i].end >= trace.times[-1]]
     homes = {places[i] for i in starts} & {places[i] for i in stops}
     return [
-        sum(places[k] == places[i] for k in own) if i in own and places[i] in homes else 1
+        sum(places[k] == places[i] for k in by_place) if i in by_place and places[i] in homes else 1
         for i in range(len(stretches))
     ]
 

@@ -158,7 +158,7 @@ def demanded(
             # What counts as flat is a level of the prior: a little more is lost than against it.
             more = _LEVEL_TELLS if one.point else 1.0
             bound = target.bound / lower - (more / level if level > 0 else 0.0)
-            found.append((Demand(secret, bound, left=left), one))
+            found.append((Demand(secret, bound, deviation=left), one))
         return found
 
     if begin == end:

@@ -35,6 +35,11 @@ class DesignCache:
     folder: Path
     key: bytes = field(repr=False)
 
+    @classmethod
+    def of(cls, state: Path, key: bytes) -> "DesignCache":
+        """Where designs are kept in a state folder, under a key made from that of its ledger."""
+        return cls(state / "designs", derive(key, [b"design cache"]))
+
     def get(self, key: str) -> bytes | None:
         """What was put under a key; None where there is nothing, or nothing that is as it was."""
         whole = _contents(self._path(key))
@@ -69,10 +74,10 @@ class DesignCache:
 
     def _make_room(self) -> None:
         """Remove the older half of what is kept, where it is much."""
-        found = list(self.folder.glob(f"*{_SUFFIX}"))
-        if len(found) >= _MOST_FILES:
-            for one in sorted(found, key=lambda path: path.lstat().st_mtime)[: len(found) // 2]:
-                one.unlink(missing_ok=True)
+        paths = list(self.folder.glob(f"*{_SUFFIX}"))
+        if len(paths) >= _MOST_FILES:
+            for oldest in sorted(paths, key=lambda path: path.lstat().st_mtime)[: len(paths) // 2]:
+                oldest.unlink(missing_ok=True)
 
 
 def _asked(key: str) -> tuple[bytes, ...]:
@@ -95,8 +100,8 @@ def _contents(path: Path) -> bytes:
         return b""
     try:
         with os.fdopen(descriptor, "rb") as stream:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST:
                 return b""
             return stream.read(_LARGEST)
     except OSError:  # a folder among them

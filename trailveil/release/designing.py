@@ -117,7 +117,7 @@ def part_of(mechanism: Mechanism, crop: Crop) -> Mechanism:
         mechanism.floor,
         mechanism.process,
         np.asarray(mechanism.released)[crop.rows],
-        independent=mechanism.beside[crop.rows],
+        independent=mechanism.independent_variances[crop.rows],
     )
 
 

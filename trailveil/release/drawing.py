@@ -27,10 +27,10 @@ def draw(plan: Plan, seed: bytes) -> tuple[Trace, Degrees]:
     released = cut_out(plan.trace, np.asarray(plan.mechanism.released))
     if plan.mechanism.noise_trace == 0:
         return released, released.positions
-    own = replace(plan.mechanism, factor=plan.mechanism.factor[:, : plan.own_columns])
-    noise = np.column_stack([noise_of(own, seed, axis) for axis in ("east", "north")])
-    for one in plan.common:
-        noise = noise + one.columns @ one.draw.T
+    unshared = replace(plan.mechanism, factor=plan.mechanism.factor[:, : plan.own_columns])
+    noise = np.column_stack([noise_of(unshared, seed, axis) for axis in ("east", "north")])
+    for shared in plan.common:
+        noise = noise + shared.columns @ shared.draw.T
     moved = plan.lattice + on_lattice(noise)
     # No digit is finer than what was recorded, whether a fix is moved or not.
     grid = plan.grid.rounded_places(plan.frame.to_degrees(moved[plan.mechanism.rows]))
@@ -54,8 +54,8 @@ def noise_of(mechanism: Mechanism, seed: bytes, axis: str) -> FloatArray:
     total = mechanism.factor @ columns
     if mechanism.floor > 0:
         total = total + np.sqrt(mechanism.floor) * normals(seed, f"{axis} floor", total.size)
-    if np.any(mechanism.beside):
-        deviations = np.sqrt(mechanism.beside)
+    if np.any(mechanism.independent_variances):
+        deviations = np.sqrt(mechanism.independent_variances)
         total = total + deviations * normals(seed, f"{axis} independent", total.size)
     if mechanism.process is not None:
         shape = (total.size, normals_needed(mechanism.process))

@@ -68,9 +68,9 @@ def with_fields_left_out(
 def left_out(trace: Trace, stretches: Sequence[Stretch], since: int) -> NDArray[np.bool_]:
     """At which fixes (n,) of a trace no field is released; since: as above."""
     around, step = round(AROUND * NANOSECONDS), round(EDGES * NANOSECONDS)
-    found = np.zeros(len(trace), dtype=np.bool_)
+    blank = np.zeros(len(trace), dtype=np.bool_)
     for stretch in stretches:
         begin = (stretch.begin - around - since) // step * step + since
         end = -((since - stretch.end - around) // step) * step + since
-        found |= (trace.times >= begin) & (trace.times <= end)
-    return found
+        blank |= (trace.times >= begin) & (trace.times <= end)
+    return blank

@@ -53,12 +53,12 @@ Window = tuple[float, float]
 class PlaceNoise:
     """The common noise of a place, of a coordinate: a curve with coefficients root c, c ~ N(0, I).
 
-    root: (r, r) metres, lower triangular. left: what each adversary is left with after all ways.
+    root: (r, r) metres, lower triangular. exposures: what each adversary learns by all ways.
     """
 
     knots: Knots
     root: FloatArray
-    left: tuple[TrackExposure, ...]
+    exposures: tuple[TrackExposure, ...]
 
     @property
     def reach(self) -> float:
@@ -97,7 +97,7 @@ class PlaceNoise:
         costs is not known.
         """
         windows = _windows(visits)
-        found = float(np.any(released < windows[0][0])) + float(np.any(released > windows[-1][1]))
+        count = float(np.any(released < windows[0][0])) + float(np.any(released > windows[-1][1]))
         first, last = released.min(initial=np.inf), released.max(initial=-np.inf)
         for (_, since), (until, _) in pairwise(windows):
             if not np.any((released > since) & (released < until)):
@@ -105,7 +105,7 @@ class PlaceNoise:
             half = (until - since) / 2
             turn = min(half - _APART, _MOST / 2 * _FADING)
             if half - turn >= self.knots.end:
-                found += 2
+                count += 2
             elif since < first or until > last:
                 return float("inf")
             else:
@@ -115,8 +115,8 @@ class PlaceNoise:
                     for movement in movements
                     if isinstance(movement, Movement)
                 ]
-                found += 2 * max(1.0, *(_of_turn(turn / _FADING, tau) for tau in taus))
-        return found
+                count += 2 * max(1.0, *(_of_turn(turn / _FADING, tau) for tau in taus))
+        return count
 
     def loss(self, ways: float, of: Request) -> float:
         """What so many ways tell, 1 / m^2, at most: by its cheapest false tracks.
@@ -124,14 +124,14 @@ class PlaceNoise:
         To each adversary but those who know a place: of these, knowledge of each way was assumed.
         """
         precision = cho_solve((self.root, True), np.eye(len(self.root)))
-        found = [0.0]
+        losses = [0.0]
         for adversary in of.adversaries:
             if adversary.place is None:
                 track, free = adversary.fixed(self.knots)
                 form = precision + ways * adversary.movement.cost(self.knots)
                 track[free] = np.linalg.solve(form[free, free], -(form @ track)[free])
-                found.append(float(track @ form @ track) - ways / adversary.variance(1))
-        return max(found)
+                losses.append(float(track @ form @ track) - ways / adversary.variance(1))
+        return max(losses)
 
 
 def place_noise(
@@ -147,15 +147,15 @@ def place_noise(
     if request.leave is not None:
         raise InvalidValue("a place must have an epsilon, got metres to leave")
     who = request.adversaries
-    if any(isinstance(one.movement, Matern) for one in who):
+    if any(isinstance(adversary.movement, Matern) for adversary in who):
         raise Refused(
             "the prior of a place with a name must be integrated-ou with a level, got another: "
             "what many visits tell is not proved for it; take a built-in prior, or --mechanism cut"
         )
-    if any(max(one.steady, one.path or 0) > _APART for one in who):
+    if any(max(adversary.steady, adversary.path or 0) > _APART for adversary in who):
         raise InvalidValue(f"what is known must begin within {_APART:g} s of a window, got later")
     noise = noise_of(_SHAPED_FOR, 1, who, request.bound / ways, cache)
-    left = [
+    exposures = [
         TrackExposure(
             f"{x.name}{'' if x.place is None else ' of each way'}",
             request.bound,
@@ -163,7 +163,7 @@ def place_noise(
         )
         for x in who
     ]
-    return PlaceNoise(noise.knots, noise.even / ways**0.5, tuple(left))
+    return PlaceNoise(noise.knots, noise.even / ways**0.5, tuple(exposures))
 
 
 def _windows(visits: Sequence[Window]) -> list[Window]:

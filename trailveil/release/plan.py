@@ -1,6 +1,6 @@
-"""The main job: a trace in, a protected trace and its guarantee out.
+"""A designed release: what is cut, what noise there is, and what that guarantees.
 
-`plan` finds the least cut or the least noise and computes what it guarantees; drawing adds it. A
+`plan_parts` finds the least cut or the least noise for stated parts; drawing adds it. A
 cut releases nothing around a protected part, and all else as it was recorded. Noise never meets a
 coordinate in floating point: coordinates and noise are integers of one micrometre, their sum is
 exact, and it is rounded to a public grid of degrees. Coordinates are lattice points and rounding is
@@ -8,10 +8,10 @@ floor(x + 1/2), so X + round(G) is round(X + G): what leaves is a function of X 
 guarantee carries over.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from trailveil.privacy.prior import noise_variance
 from trailveil.release.common import Common, named_in_full
 from trailveil.release.cutting import Window, at_one_place, reckoned_together
 from trailveil.release.kept import MOVEMENT, with_fields_left_out
+from trailveil.release.places import Visited
 from trailveil.release.request import HAS_THE_REST, Method, Request, check_target
 from trailveil.traces.grid import LEAST, CoarseSubset, Grid, coarse_subset, position_grid
 from trailveil.traces.projection import Frame, placed
@@ -72,8 +73,7 @@ class Plan:
     lattice: the places (n, 2) in micrometres. mechanism: the noise of each coordinate. designs:
     of the noise of each part, with its proof; none without noise. everywhere: of noise for every
     place at once, the worst case of each kind of adversary. common: noise shared with other
-    releases, the last columns of the mechanism. visited: the places with names that it counts on,
-    of `trailveil.ledger.places`.
+    releases, the last columns of the mechanism. visited: the places with names that it counts on.
     """
 
     trace: Trace
@@ -85,14 +85,38 @@ class Plan:
     designs: tuple[WindowNoise, ...] = ()
     everywhere: tuple[Worst, ...] = ()
     common: tuple[Common, ...] = ()
-    visited: tuple[Any, ...] = ()
+    visited: tuple[Visited, ...] = ()
+
+    @property
+    def worst(self) -> tuple[Guarantee, float]:
+        """What is told of the place that is protected least, and metres that a stranger is left.
+
+        Cuts of what may be one place, as both ends may, count together. Raises InvalidValue where
+        no part is stated.
+        """
+        if not self.findings:
+            raise InvalidValue("a guarantee must be of a part, got noise for every place: see text")
+        cut = self.request.method is Method.CUT
+        joint = [finding for finding in self.findings if cut and finding.together > 1]
+        return max(
+            (
+                (
+                    Guarantee(math.hypot(*(part.guarantee.mu for part in place)), order),
+                    math.hypot(*(1 / part.deviation for part in place)) ** -1,
+                )
+                for place in [
+                    *([finding] for finding in self.findings),
+                    *([joint] if joint else []),
+                ]
+                for order in [self.request.order]
+            ),
+            key=lambda told: told[0].mu,
+        )
 
     @property
     def guarantee(self) -> Guarantee:
-        """Of the part that is protected least. Raises InvalidValue where no part is stated."""
-        if not self.findings:
-            raise InvalidValue("a guarantee must be of a part, got noise for every place: see text")
-        return max((finding.guarantee for finding in self.findings), key=lambda one: one.mu)
+        """Of the place that is protected least: as `worst`."""
+        return self.worst[0]
 
     @property
     def exposures(self) -> tuple[TrackExposure, ...]:
@@ -122,7 +146,7 @@ class Plan:
     @property
     def own_columns(self) -> int:
         """How many columns of the mechanism are of this release alone: the first ones."""
-        shared = sum(one.columns.shape[1] for one in self.common)
+        shared = sum(noise.columns.shape[1] for noise in self.common)
         return int(self.mechanism.factor.shape[1]) - int(shared)
 
 
@@ -145,7 +169,7 @@ def identity(trace: Trace, request: Request, common: Sequence[Common] = ()) -> t
     return (trace.times.astype("<i8").tobytes(), places.astype("<i8").tobytes(), *whole)
 
 
-def plan(
+def plan_parts(
     trace: Trace, request: Request, common: Sequence[Common] = (), cache: Cache | None = None
 ) -> Plan:
     """Find the cut or the noise for a trace, and compute what it guarantees.
@@ -220,8 +244,8 @@ def _released(
 ) -> NDArray[np.bool_]:
     """Which fixes (n,) are released: nothing that is cut. Raises Refused for fewer than two."""
     released = np.ones(len(trace), dtype=np.bool_)
-    for one in common:
-        released &= ~one.withheld
+    for noise in common:
+        released &= ~noise.withheld
     for window, seconds in zip(windows, cuts, strict=True):
         if seconds is not None:
             released &= ~window.within(seconds)
@@ -240,7 +264,7 @@ def _designed(
 def designed_before(trace: Trace, request: Request, cache: Cache | None) -> bool:
     """Whether a plan of this request, framed and with a pace, takes no new design of noise.
 
-    Raises BeyondPrior as `plan` does.
+    Raises BeyondPrior as `plan_parts` does.
     """
     windows = [Window.of(trace, stretch, request.uncertain) for stretch in request.stretches]
     asked = _asked_of_noise(windows, request)
@@ -306,11 +330,11 @@ def _nothing_left(trace: Trace, request: Request, cuts: Sequence[float | None]) 
 def _leaving(trace: Trace, request: Request, base: Mechanism, common: Sequence[Common]) -> Trace:
     """The trace with the fields that may leave."""
     first = int(trace.times[base.rows[0]])
-    around = [*request.stretches, *(part for one in common for part in one.around)]
+    around = [*request.stretches, *(part for noise in common for part in noise.around)]
     # Where a cut alone protects, released places are exact: but how one moves is not.
-    told = MOVEMENT if request.method is Method.CUT and not common else None
-    who = set(request.who).intersection(*(one.who for one in common))
-    return with_fields_left_out(trace, around, who, first, only=told)
+    only = MOVEMENT if request.method is Method.CUT and not common else None
+    who = set(request.who).intersection(*(noise.who for noise in common))
+    return with_fields_left_out(trace, around, who, first, only=only)
 
 
 def with_common(plan: Plan, common: Sequence[Common]) -> Plan:
@@ -321,8 +345,8 @@ def with_common(plan: Plan, common: Sequence[Common]) -> Plan:
     recording that repeats or smooths has none.
     """
     mechanism = plan.mechanism
-    for one in common:
-        columns = Mechanism(mechanism.times, one.columns, released=~one.withheld)
+    for noise in common:
+        columns = Mechanism(mechanism.times, noise.columns, released=~noise.withheld)
         mechanism = mechanism.plus(columns)
     if mechanism.max_std > 0:
         measured = noise_variance(plan.request.kernel, mechanism.times) ** 0.5
@@ -335,8 +359,8 @@ def _finding(window: Window, request: Request, mechanism: Mechanism, cut: float 
     exposures = []
     if cut is not None and request.method is not Method.NOISE:
         # A visit that another recording had may be longer ago than its cut.
-        left = window.left(request.paces, max(cut, np.nextafter(window.silence, 0.0)))
-        exposures.append(TrackExposure(HAS_THE_REST, 1 / left))
+        variance = window.variance(request.paces, max(cut, np.nextafter(window.silence, 0.0)))
+        exposures.append(TrackExposure(HAS_THE_REST, 1 / variance))
     if request.method is not Method.CUT:
         bound = request.bound if request.leave is None else _bound_for(request)
         for adversary in request.adversaries:

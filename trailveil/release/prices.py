@@ -8,7 +8,7 @@ from trailveil.designer.table import Cache
 from trailveil.errors import NumericalError, Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.release.cutting import way, withheld
-from trailveil.release.plan import Plan, designed_before, plan
+from trailveil.release.plan import Plan, designed_before, plan_parts
 from trailveil.release.request import Method
 
 HARDLY_MOVED = 10.0
@@ -32,22 +32,22 @@ class Price:
     within: float
 
 
-def other_prices(made: Plan, cache: Cache | None = None) -> tuple[Price, ...]:
+def other_prices(chosen: Plan, cache: Cache | None = None) -> tuple[Price, ...]:
     """The prices of the mechanisms that a plan does not have, for the same promise.
 
     cache: where designs are kept beyond this process. What would be refused has no price. None of
     noise for every place, and beside noise that releases share.
     """
-    if made.everywhere or made.common:
+    if chosen.everywhere or chosen.common:
         return ()
     prices = []
     for method in (Method.CUT, Method.NOISE, Method.BOTH):
-        request = replace(made.request, method=method)
-        if method is made.request.method:
+        request = replace(chosen.request, method=method)
+        if method is chosen.request.method:
             continue
         try:
-            if method is Method.CUT or designed_before(made.trace, request, cache):
-                prices.append(_price_of(plan(made.trace, request, cache=cache)))
+            if method is Method.CUT or designed_before(chosen.trace, request, cache):
+                prices.append(_price_of(plan_parts(chosen.trace, request, cache=cache)))
         except (Refused, NumericalError):
             continue
     return tuple(prices)

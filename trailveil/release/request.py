@@ -151,13 +151,13 @@ class Request:
     def adversaries(self) -> tuple[Knowledge, ...]:
         """Whom noise is made against."""
         usual = movement_of(self.kernel)
-        found = [Knowledge(STRANGER, self.slowest, steady=self.steady - self.uncertain)]
+        knowledge = [Knowledge(STRANGER, self.slowest, steady=self.steady - self.uncertain)]
         if Named.POINT in self.who:
-            found.append(Knowledge(KNOWS_PLACE, usual, place=_PLACE_AWAY))
+            knowledge.append(Knowledge(KNOWS_PLACE, usual, place=_PLACE_AWAY))
         if Named.PATH in self.who:
             away = max(_PATH_AWAY - self.uncertain, _PLACE_AWAY)
-            found.append(Knowledge(KNOWS_PATH, usual, path=away))
-        return tuple(found)
+            knowledge.append(Knowledge(KNOWS_PATH, usual, path=away))
+        return tuple(knowledge)
 
     @property
     def design(self) -> str:
@@ -169,10 +169,10 @@ class Request:
             (stretch.begin, stretch.end, *([stretch.variance] if stretch.variance else []))
             for stretch in self.stretches
         )
-        rest = tuple(
+        others = tuple(
             getattr(self, field.name) for field in fields(self) if field.name not in _ELSEWHERE
         )
-        return repr((DESIGN_VERSION, when, *rest))
+        return repr((DESIGN_VERSION, when, *others))
 
 
 def check_target(request: Request) -> None:

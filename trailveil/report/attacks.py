@@ -38,7 +38,7 @@ def attacks_record(
         "beaten": failed(outcomes, audits),
         "attacks": [_outcome(outcome) for outcome in outcomes],
         "hypotheses": [_audited(audit) for audit in audits],
-        "noise": [_drawn(one) for one in noise],
+        "noise": [_drawn(draw) for draw in noise],
     }
 
 
@@ -50,12 +50,12 @@ def failed(outcomes: Sequence[AttackOutcome], audits: Sequence[Audited]) -> int:
     )
 
 
-def attacks_text(found: dict[str, Any]) -> str:
+def attacks_text(tried: dict[str, Any]) -> str:
     """The object of `attacks_record` as a table, and what its columns mean."""
     lines = []
-    parts = sorted({one["part"] for one in found["attacks"]})
+    parts = sorted({attack["part"] for attack in tried["attacks"]})
     for part in parts:
-        rows = [_HEAD, *(_row(one) for one in found["attacks"] if one["part"] == part)]
+        rows = [_HEAD, *(_row(attack) for attack in tried["attacks"] if attack["part"] == part)]
         widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD))]
         lines += [f"Attacks on protected part {part}:"]
         lines += [
@@ -64,14 +64,14 @@ def attacks_text(found: dict[str, Any]) -> str:
             for row in rows
         ]
     lines += [_EXPLAINED] if parts else []
-    lines += [_told(one) for one in found["hypotheses"]]
-    lines += [_of_noise(one) for one in found["noise"]]
+    lines += [_told(claim) for claim in tried["hypotheses"]]
+    lines += [_of_noise(noise) for noise in tried["noise"]]
     return "\n".join(lines)
 
 
 def _outcome(outcome: AttackOutcome) -> dict[str, Any]:
-    found = asdict(outcome)
-    return found | {"part": outcome.part + 1, "verdict": outcome.verdict.value}
+    fields = asdict(outcome)
+    return fields | {"part": outcome.part + 1, "verdict": outcome.verdict.value}
 
 
 def _audited(audited: Audited) -> dict[str, Any]:
@@ -81,59 +81,62 @@ def _audited(audited: Audited) -> dict[str, Any]:
         "way": audited.way,
         "metres": audited.metres,
         "mu_claimed": audited.claimed,
-        "mu_least": audited.told.least,
-        "mu_likely": audited.told.likely,
-        "confidence": audited.told.confidence,
-        "draws": audited.told.draws,
+        "mu_least": audited.distinction.least,
+        "mu_likely": audited.distinction.likely,
+        "confidence": audited.distinction.confidence,
+        "draws": audited.distinction.draws,
         "caught": audited.caught,
     }
 
 
 def _drawn(drawn: Drawn) -> dict[str, Any]:
-    found = {"part": drawn.part + 1, "as_designed": drawn.as_designed}
-    return found | {"off_m": drawn.off, "chance": drawn.chance}
+    fields = {"part": drawn.part + 1, "as_designed": drawn.as_designed}
+    return fields | {"off_m": drawn.off, "chance": drawn.chance}
 
 
-def _of_noise(one: dict[str, Any]) -> str:
-    if one["as_designed"]:
+def _of_noise(noise: dict[str, Any]) -> str:
+    if noise["as_designed"]:
         return (
-            f"The noise of this file is as designed around part {one['part']}, as far as one draw "
-            f"tells (chance {said(one['chance'], 2)})."
+            f"The noise of this file is as designed around part {noise['part']}, as far as one "
+            "draw "
+            f"tells (chance {said(noise['chance'], 2)})."
         )
     return (
-        f"The noise of this file is NOT that of the design around part {one['part']}: fixes are up "
-        f"to {said(one['off_m'], 2)} m from where it could have put them, and its size has a "
+        f"The noise of this file is NOT that of the design around part {noise['part']}: fixes "
+        "are up "
+        f"to {said(noise['off_m'], 2)} m from where it could have put them, and its size has a "
         "chance of "
-        f"{said(one['chance'], 1)}. What is promised above is not promised of this file."
+        f"{said(noise['chance'], 1)}. What is promised above is not promised of this file."
     )
 
 
-def _row(one: dict[str, Any]) -> tuple[str, ...]:
+def _row(attack: dict[str, Any]) -> tuple[str, ...]:
     return (
-        one["attack"],
-        one["adversary"],
-        _metres(one["promised"]),
-        _circle(one["simulated"]),
-        _circle(one["recorded"]),
-        _metres(one["file"]),
-        one["verdict"],
+        attack["attack"],
+        attack["adversary"],
+        _metres(attack["promised"]),
+        _circle(attack["simulated"]),
+        _circle(attack["recorded"]),
+        _metres(attack["file"]),
+        attack["verdict"],
     )
 
 
-def _told(one: dict[str, Any]) -> str:
-    verdict = "PROVED WRONG" if one["caught"] else "holds"
+def _told(claim: dict[str, Any]) -> str:
+    verdict = "PROVED WRONG" if claim["caught"] else "holds"
     return (
-        f"Two places {one['metres']:.0f} m apart ({one['way']}; part {one['part']}; "
-        f"{one['adversary']}), {one['draws']} releases of each told apart: mu is at least "
-        f"{one['mu_least']:.2f}, likely {one['mu_likely']:.2f}, claimed {one['mu_claimed']:.2f}: "
+        f"Two places {claim['metres']:.0f} m apart ({claim['way']}; part {claim['part']}; "
+        f"{claim['adversary']}), {claim['draws']} releases of each told apart: mu is at least "
+        f"{claim['mu_least']:.2f}, likely {claim['mu_likely']:.2f}, claimed "
+        f"{claim['mu_claimed']:.2f}: "
         f"{verdict}"
     )
 
 
-def _circle(one: dict[str, Any] | Circle68 | None) -> str:
-    if one is None:
+def _circle(circle: dict[str, Any] | Circle68 | None) -> str:
+    if circle is None:
         return "-"
-    values = one if isinstance(one, dict) else asdict(one)
+    values = circle if isinstance(circle, dict) else asdict(circle)
     return f"{values['radius']:.0f} m ({values['low']:.0f} to {values['high']:.0f})"
 
 

@@ -26,10 +26,10 @@ def audit_record(scan: Scan, *, show: bool = False) -> dict[str, Any]:
     }
 
 
-def audit_text(found: dict[str, Any]) -> str:
+def audit_text(audit: dict[str, Any]) -> str:
     """The object of `audit_record` as lines: a leak, a count or a note in each."""
-    fixes, moved = found["fixes"], found["moved"]
-    leaks = [_line(one) for one in found["findings"]]
+    fixes, moved = audit["fixes"], audit["moved"]
+    leaks = [_line(leak) for leak in audit["findings"]]
     return "\n".join(
         [
             *(leaks or ["No leak found."]),
@@ -37,25 +37,25 @@ def audit_text(found: dict[str, Any]) -> str:
             f"{fixes['released']} released.",
             _counts("Protected fixes", moved["protected"]),
             _counts("All fixes", moved["all"]),
-            *(f"Note: {note}" for note in found["notes"]),
+            *(f"Note: {note}" for note in audit["notes"]),
             _NOT_SEEN,
         ]
     )
 
 
 def _finding(leak: Leak, *, show: bool) -> dict[str, Any]:
-    found = {
+    finding = {
         "kind": leak.kind.name.lower().replace("_", "-"),
         "what": leak.kind.value,
         "where": leak.where,
         "count": leak.count,
     }
-    return found | ({"leaked": list(leak.leaked)} if show else {})
+    return finding | ({"leaked": list(leak.leaked)} if show else {})
 
 
-def _line(one: dict[str, Any]) -> str:
-    values = "".join(f" {value!r}" for value in one.get("leaked", ()))
-    return f"LEAK {one['what']}: {one['where']}, {one['count']}{values and ' such as' + values}"
+def _line(leak: dict[str, Any]) -> str:
+    values = "".join(f" {value!r}" for value in leak.get("leaked", ()))
+    return f"LEAK {leak['what']}: {leak['where']}, {leak['count']}{values and ' such as' + values}"
 
 
 def _counts(which: str, moved: dict[str, int]) -> str:

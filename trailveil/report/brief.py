@@ -15,6 +15,10 @@ _BEFORE = (
     "These readings were released before with other noise: both together can give protected "
     "values away."
 )
+_SHOWN = (
+    "You published another version of this recording. Whoever has both knows everything that this "
+    "one hides: delete the earlier file, if nobody has it yet."
+)
 _EXACT = "All else is exactly as recorded."
 
 _CALLED = {
@@ -25,51 +29,51 @@ _CALLED = {
 }
 
 
-def brief(found: dict[str, Any], audit: str, *, coloured: bool = False) -> str:
+def brief(report: dict[str, Any], audit: str, *, coloured: bool = False) -> str:
     """The object of `record`, private, in a few lines. audit: the command that checks the file.
 
     coloured: for a terminal: what is hidden bold, warnings yellow.
     """
-    shown = range(min(_MOST_PARTS, len(found.get("secrets", []))), -1, -1)
+    shown = range(min(_MOST_PARTS, len(report.get("secrets", []))), -1, -1)
     bold, yellow = (BOLD, YELLOW) if coloured else ("", "")
-    texts = [laid_out(_lines(found, audit, parts, bold, yellow)) for parts in shown]
+    texts = [laid_out(_lines(report, audit, parts, bold, yellow)) for parts in shown]
     return next((text for text in texts if text.count("\n") < MOST_LINES), texts[-1])
 
 
-def in_short(found: dict[str, Any]) -> list[str]:
+def in_short(report: dict[str, Any]) -> list[str]:
     """What can still be found out, what it cost and what is open, a sentence or two each.
 
     found: of `record`, private or for others.
     """
-    learnt = f"{_learnt(found)} {_told_apart(found)}"
-    return [learnt, *([_cost(found["mechanism"])] if found["private"] else []), _open(found)]
+    learnt = f"{_learnt(report)} {_told_apart(report)}"
+    return [learnt, *([_cost(report["mechanism"])] if report["private"] else []), _open(report)]
 
 
-def _lines(found: dict[str, Any], audit: str, parts: int, bold: str, yellow: str) -> list[Line]:
-    by_noise = found["mechanism"]["name"] in ("noise", "everywhere")
+def _lines(report: dict[str, Any], audit: str, parts: int, bold: str, yellow: str) -> list[Line]:
+    by_noise = report["mechanism"]["name"] in ("noise", "everywhere")
     return [
-        styled(f"{_hidden(found)}: hidden in {found['output']}", bold)
+        styled(f"{_hidden(report)}: hidden in {report['output']}", bold)
         + (styled(" by noise, which a street map can undo", yellow) if by_noise else ""),
-        *listed("", _parts(found.get("secrets", []), parts), bold),
-        *paragraph(_cost(found["mechanism"])),
-        *paragraph(f"{_learnt(found)} {_told_apart(found)}"),
-        *paragraph(_open(found), yellow),
-        *listed("", _before(found.get("ledger"))),
+        *listed("", _parts(report.get("secrets", []), parts), bold),
+        *paragraph(_cost(report["mechanism"])),
+        *paragraph(f"{_learnt(report)} {_told_apart(report)}"),
+        *paragraph(_open(report), yellow),
+        *listed("", _before(report.get("ledger"))),
         *listed("", [f"Next: {audit} looks for leaks. --explain says what is assumed, and warns."]),
     ]
 
 
-def brief_readings(found: dict[str, Any], *, further: bool = False) -> str:
+def brief_readings(report: dict[str, Any], *, further: bool = False) -> str:
     """The object of `trailveil.report.readings.record_readings`, private, in a few lines.
 
     further: whether the readings were released before, with other noise.
     """
-    target, worst, mechanism = found["target"], found["worst"], found["mechanism"]
+    target, worst, mechanism = report["target"], report["worst"], report["mechanism"]
     unit, whole = target["unit"], target["every_reading"]
     right = 100 * (0.5 + worst["advantage"] / 2)
-    left = "Someone who knows how such readings vary learns nothing."
+    learnt = "Someone who knows how such readings vary learns nothing."
     if worst["interval_68"] is not None:
-        left = (
+        learnt = (
             "Someone who knows how such readings vary: their best guess is a range of "
             f"{said(worst['interval_68'], 3)} {unit} either way; the value is in it 68 times in "
             "100."
@@ -79,25 +83,27 @@ def brief_readings(found: dict[str, Any], *, further: bool = False) -> str:
         cost.append(f"Left out: {mechanism['withheld_readings']} readings.")
     moved = mechanism["rms"]
     cost.append(f"Moved: by {said(moved, 3)} {unit} on average." if moved else _EXACT)
-    rest = "the order of readings" if whole else "every other reading"
+    others = "the order of readings" if whole else "every other reading"
     return laid_out(
         [
-            f"{'Every reading' if whole else _hidden_readings(found)}: hidden in {found['output']}",
-            *listed("", _parts_of_readings(found.get("secrets", []))),
+            f"{'Every reading' if whole else _hidden_readings(report)}: hidden in "
+            f"{report['output']}",
+            *listed("", _parts_of_readings(report.get("secrets", []))),
             *paragraph(" ".join(cost)),
             *paragraph(
-                f"{left} Of two values up to {said(target['radius'])} {unit} apart they guess the "
+                f"{learnt} Of two values up to {said(target['radius'])} {unit} apart they guess "
+                "the "
                 f"right one {right:.0f} times in 100; a coin gets 50."
             ),
-            *paragraph(f"Not protected: {rest} and the times."),
+            *paragraph(f"Not protected: {others} and the times."),
             *listed("", [_BEFORE] if further else []),
             *listed("", ["--explain says what is assumed, and warns."]),
         ]
     )
 
 
-def _hidden_readings(found: dict[str, Any]) -> str:
-    count = len(found["secrets"])
+def _hidden_readings(report: dict[str, Any]) -> str:
+    count = len(report["secrets"])
     return "A stated time" if count == 1 else f"{count} stated times"
 
 
@@ -110,23 +116,23 @@ def _parts_of_readings(secrets: list[dict[str, Any]]) -> list[str]:
     return [*lines, *([f"{more} more, which --explain lists"] if more > 0 else [])]
 
 
-def _hidden(found: dict[str, Any]) -> str:
+def _hidden(report: dict[str, Any]) -> str:
     """What is protected, in a few words."""
-    if "everywhere" in found:
+    if "everywhere" in report:
         return "Every place at any time"
-    labels = Counter(_label(one["label"]) for one in found.get("secrets", []))
+    labels = Counter(_label(secret["label"]) for secret in report.get("secrets", []))
     words = []
     if labels["the start"] and labels["the end"]:
         words = ["both ends"]
         del labels["the start"], labels["the end"]
-    for place in found["places"]:
+    for place in report["places"]:
         words.append(f"{place['name']} ({count_of(place['visits'], 'visit')})")
         del labels[place["name"]]
     for label, count in labels.items():
         single, several = _CALLED.get(label, (label, f"x {label}"))
         words.append(single if count == 1 else f"{count} {several}")
     whole = ", ".join(words)
-    return whole if found["places"] else whole[:1].upper() + whole[1:]
+    return whole if report["places"] else whole[:1].upper() + whole[1:]
 
 
 def _label(label: str) -> str:
@@ -170,15 +176,17 @@ def _cost(mechanism: dict[str, Any]) -> str:
     return words.strip()
 
 
-def _learnt(found: dict[str, Any]) -> str:
+def _learnt(report: dict[str, Any]) -> str:
     """What a stranger can still find out, and what the best-informed of those listed can."""
-    facing = [one for part in found.get("secrets", []) for one in part["exposures"]]
-    facing = facing or [one for place in found.get("places", []) for one in place["left"]]
-    facing += found.get("everywhere", {}).get("left", [])
-    stranger = circle(found["worst"]["circle_68_m"])
-    if found["mechanism"]["name"] == "cut":
+    facing = [exposure for part in report.get("secrets", []) for exposure in part["exposures"]]
+    facing = facing or [
+        exposure for place in report.get("places", []) for exposure in place["left"]
+    ]
+    facing += report.get("everywhere", {}).get("left", [])
+    stranger = circle(report["worst"]["circle_68_m"])
+    if report["mechanism"]["name"] == "cut":
         return f"A stranger, even with a map: {stranger}"
-    worst = min(facing, key=lambda one: one["circle_68_m"] or inf, default=None)
+    worst = min(facing, key=lambda exposure: exposure["circle_68_m"] or inf, default=None)
     if worst is None or worst["circle_68_m"] is None:
         return f"A stranger: {stranger}"
     known = f"someone who {worst['knows']}" if "knows" in worst else worst["adversary"]
@@ -192,31 +200,41 @@ def _learnt(found: dict[str, Any]) -> str:
     )
 
 
-def _told_apart(found: dict[str, Any]) -> str:
-    right = 100 * (0.5 + found["worst"]["advantage"] / 2)
+def _told_apart(report: dict[str, Any]) -> str:
+    right = 100 * (0.5 + report["worst"]["advantage"] / 2)
     return (
-        f"Of two places up to {said(found['target']['radius_m'])} m apart they guess the right one "
+        f"Of two places up to {said(report['target']['radius_m'])} m apart they guess the right "
+        "one "
         f"{right:.0f} times in 100; a coin gets 50."
     )
 
 
-def _open(found: dict[str, Any]) -> str:
+def _open(report: dict[str, Any]) -> str:
     """What is not protected."""
-    rest = [] if "everywhere" in found else ["the rest of the track"]
-    times = [] if found["times"]["dropped"] else ["its times" if rest else "the times"]
-    words = f"Not protected: {' and '.join([*rest, *times]) or 'the order of fixes'}"
-    kept = [one["field"].replace("_", " ") for one in found["kept"] if one["fixes"]]
-    words += f", {', '.join(kept)}." if kept else "."
-    return " ".join([words, *found.get("stops", [])])
+    others = [] if "everywhere" in report else ["the rest of the track"]
+    times = [] if report["times"]["dropped"] else ["its times" if others else "the times"]
+    words = f"Not protected: {' and '.join([*others, *times]) or 'the order of fixes'}"
+    fields = [field["field"].replace("_", " ") for field in report["kept"] if field["fixes"]]
+    words += f", {', '.join(fields)}." if fields else "."
+    return " ".join([words, *report.get("stops", [])])
 
 
 def _before(ledger: dict[str, Any] | None) -> list[str]:
     """What the release tells together with earlier ones, and how many visits a place has left."""
     if ledger is None:
         return []
-    places = [place_words(one) for one in ledger["places"]]
+    places = [place_words(place) for place in ledger["places"]]
     if ledger["releases"] == 1:
         return places
-    total = ledger["known"]
-    told = "everything (two releases of one time)" if total is None else f"epsilon {said(total, 3)}"
-    return [f"All {ledger['releases']} releases, of any one time or place: {told}.", *places]
+    count, total = ledger["releases"], ledger["known"]
+    if ledger["times"] is None:
+        return [_SHOWN, *places]
+    words = f"All {count} releases, of any one time: "
+    words += "everything, by an earlier one" if total is None else f"epsilon {said(total, 3)}"
+    of_one, circle_68 = ledger["if_one_place"], ledger["if_one_place_circle_68_m"]
+    if circle_68 is not None and of_one > (total or 0.0) * (1 + 1e-9):
+        words += (
+            f". If all began or ended at one place, a stranger's best guess of it is a circle of "
+            f"{metres(circle_68)}: name that place (trailveil place add)"
+        )
+    return [f"{words}.", *places]

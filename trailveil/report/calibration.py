@@ -29,7 +29,7 @@ def calibration_record(calibration: Calibration) -> dict[str, Any]:
         "paces": PACES,
         "far": FAR,
         "curve_levels": list(CURVE),
-        "judged": [_judged(one) for one in calibration.judged],
+        "judged": [_judged(judged) for judged in calibration.judged],
     }
 
 
@@ -46,21 +46,21 @@ def _judged(judged: Judged) -> dict[str, Any]:
 
 
 def _cell(cell: CoverageCell) -> dict[str, Any]:
-    own = cell.coverage
+    coverage = cell.coverage
     return {
         "gap": cell.gap,
         "pace": cell.pace,
-        "predictions": own.predictions,
-        "groups": own.groups,
-        "inside": {f"{level:g}": _share(own.inside[level]) for level in LEVELS},
-        "far": _share(own.far),
-        "log_density": own.log_density,
-        "log_density_median": own.log_density_median,
-        "promised": own.promised,
-        "rms": own.rms,
-        "median": own.median,
-        "factor": own.factor,
-        "curve": list(own.curve),
+        "predictions": coverage.predictions,
+        "groups": coverage.groups,
+        "inside": {f"{level:g}": _share(coverage.inside[level]) for level in LEVELS},
+        "far": _share(coverage.far),
+        "log_density": coverage.log_density,
+        "log_density_median": coverage.log_density_median,
+        "promised": coverage.promised,
+        "rms": coverage.rms,
+        "median": coverage.median,
+        "factor": coverage.factor,
+        "curve": list(coverage.curve),
     }
 
 
@@ -83,10 +83,10 @@ def calibration_text(calibration: Calibration) -> list[str]:
         lines.append(f"Warning: of {calibration.groups} {groups}, such intervals are narrow.")
     if calibration.wide:
         lines.append(f"Left out {_several(calibration.wide, 'window')} too wide for local metres.")
-    met = {cell.pace for one in calibration.judged for cell in one.cells}
+    met = {cell.pace for prior in calibration.judged for cell in prior.cells}
     paces = [pace for pace in PACES if pace in met]
-    for one in calibration.judged:
-        lines += ["", _name(one), _header(paces), *_rows(one, paces)]
+    for judged in calibration.judged:
+        lines += ["", _name(judged), _header(paces), *_rows(judged, paces)]
     return lines
 
 
@@ -109,43 +109,43 @@ def _rows(judged: Judged, paces: Sequence[str]) -> list[str]:
     by = {(cell.gap, cell.pace): cell.coverage for cell in judged.cells}
     lines = []
     for gap in sorted({gap for gap, _ in by}):
-        own = by[gap, ALL]
-        half, middle, most = (own.inside[level] for level in LEVELS)
+        coverage = by[gap, ALL]
+        half, middle, most = (coverage.inside[level] for level in LEVELS)
         between = "" if middle.low is None else f"({middle.low:.0%}-{middle.high:.0%})"
         line = (
-            f"{gap:7g} {own.predictions:5} {half.share:5.0%} {middle.share:5.0%} {between:10} "
-            f"{most.share:5.0%} {own.far.share:5.1%} {own.log_density_median:7.2f} "
-            f"{own.promised:6.0f} m {own.rms:4.0f} m {own.median:4.0f} m |      "
+            f"{gap:7g} {coverage.predictions:5} {half.share:5.0%} {middle.share:5.0%} {between:10} "
+            f"{most.share:5.0%} {coverage.far.share:5.1%} {coverage.log_density_median:7.2f} "
+            f"{coverage.promised:6.0f} m {coverage.rms:4.0f} m {coverage.median:4.0f} m |      "
         )
         for pace in paces:
-            found = by.get((gap, pace))
-            line += f"{found.inside[_MIDDLE].share:8.0%}" if found else f"{'-':>8}"
+            of_pace = by.get((gap, pace))
+            line += f"{of_pace.inside[_MIDDLE].share:8.0%}" if of_pace else f"{'-':>8}"
         lines.append(line)
     return lines
 
 
 def panels(calibration: Calibration, suffix: str) -> bytes:
     """The picture: what held against what was promised, a row a prior, a panel a pace."""
-    every = [cell for one in calibration.judged for cell in one.cells]
+    every = [cell for judged in calibration.judged for cell in judged.cells]
     gaps = sorted({cell.gap for cell in every})
     paces = [pace for pace in (ALL, *PACES) if any(cell.pace == pace for cell in every)]
     rows = [
-        (f"{one.name} (fitted)" if one.fitted else one.name, _row(one, gaps, paces))
-        for one in calibration.judged
+        (f"{judged.name} (fitted)" if judged.fitted else judged.name, _row(judged, gaps, paces))
+        for judged in calibration.judged
     ]
     title = "Intervals: held (up) against promised (across), by pace (predictions)"
-    made = dict(coverages("coverage", rows, title))
-    return made[f"coverage{suffix}"]
+    pictures = dict(coverages("coverage", rows, title))
+    return pictures[f"coverage{suffix}"]
 
 
 def _row(judged: Judged, gaps: list[float], paces: Sequence[str]) -> list[CoveragePanel]:
-    made = []
+    panels = []
     for pace in paces:
         cells = [cell for cell in judged.cells if cell.pace == pace]
         count = sum(cell.coverage.predictions for cell in cells)
         curves = [_curve(cell, gaps) for cell in cells]
-        made.append(CoveragePanel(f"{pace} ({count:,})", curves))
-    return made
+        panels.append(CoveragePanel(f"{pace} ({count:,})", curves))
+    return panels
 
 
 def _curve(cell: CoverageCell, gaps: list[float]) -> CoverageCurve:

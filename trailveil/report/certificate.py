@@ -20,9 +20,11 @@ def certified(
     asked: for others, what epsilon was to be at most. They learn no more of it than it says, since
     what was proved of the parts tells of them.
     """
-    worst = max(ball_certificates, key=lambda one: one.epsilon)
-    against = list(dict.fromkeys(name for one in ball_certificates for name in one.against))
-    bits = max(one.bits for one in ball_certificates)
+    worst = max(ball_certificates, key=lambda certificate: certificate.epsilon)
+    against = list(
+        dict.fromkeys(name for certificate in ball_certificates for name in certificate.against)
+    )
+    bits = max(certificate.bits for certificate in ball_certificates)
     if asked is not None:
         epsilon = asked if worst.epsilon <= asked else rounded_up(worst.epsilon)
         what = ["every protected part"]
@@ -32,10 +34,10 @@ def certified(
         "mu": worst.mu,
         "order": worst.order,
         "against": against,
-        "what": list(dict.fromkeys(one.what for one in ball_certificates)),
+        "what": list(dict.fromkeys(certificate.what for certificate in ball_certificates)),
         "bits": bits,
-        "radius": max(one.radius for one in ball_certificates),
-        "seconds": sum(one.seconds for one in ball_certificates),
+        "radius": max(certificate.radius for certificate in ball_certificates),
+        "seconds": sum(certificate.seconds for certificate in ball_certificates),
     }
 
 

@@ -14,11 +14,11 @@ from trailveil.checks.attacks.contract import Background, Evidence
 from trailveil.checks.attacks.posterior import posterior_mean
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Kernel
-from trailveil.ledger.places import Visited
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.secrets import Secret
 from trailveil.release.crops import crops
 from trailveil.release.designing import part_of
+from trailveil.release.places import Visited
 from trailveil.release.plan import Plan
 from trailveil.release.readings_release import ReadingsPlan
 from trailveil.traces.projection import MICRO
@@ -51,22 +51,22 @@ def guesses(plan: Plan, drawn: Trace) -> list[Guess]:
     released = np.asarray(plan.frame.to_lattice(drawn.positions) / MICRO)
     if plan.everywhere:
         return list(_of_some_times(plan, released))
-    found = _of_stretches(plan, released, plan.request.stretches, plan.request.kernel)
-    return sorted(found, key=lambda one: one.number)
+    guesses_made = _of_stretches(plan, released, plan.request.stretches, plan.request.kernel)
+    return sorted(guesses_made, key=lambda guess: guess.number)
 
 
-def guesses_of_visits(plan: Plan, drawn: Trace, one: Visited) -> list[Guess]:
+def guesses_of_visits(plan: Plan, drawn: Trace, visited: Visited) -> list[Guess]:
     """The guesses of each visit of a place with a name, by its number among those of the trace."""
     released = np.asarray(plan.frame.to_lattice(drawn.positions) / MICRO)
-    return list(_of_stretches(plan, released, visits_of(plan, one), one.place.kernel))
+    return list(_of_stretches(plan, released, visits_of(plan, visited), visited.place.kernel))
 
 
-def visits_of(plan: Plan, one: Visited) -> list[Stretch]:
+def visits_of(plan: Plan, visited: Visited) -> list[Stretch]:
     """The visits of a place with a name, as far as they are in the recording."""
     first, last = int(plan.trace.times[0]), int(plan.trace.times[-1])
     return [
-        Stretch(one.place.name, max(begin, first), min(end, last))
-        for begin, end in one.intervals
+        Stretch(visited.place.name, max(begin, first), min(end, last))
+        for begin, end in visited.intervals
         if begin <= last and end >= first
     ]
 
@@ -74,14 +74,14 @@ def visits_of(plan: Plan, one: Visited) -> list[Stretch]:
 def guesses_of_readings(plan: ReadingsPlan, drawn: Readings) -> list[Guess]:
     """The guesses of the protected stretches of readings: the value at a time, the mean of more."""
     times, mechanism = plan.readings.seconds, plan.mechanism
-    found = []
+    guessed = []
     for number, stretch in enumerate(plan.request.stretches, start=1):
         secret = _middle(times, stretch.seconds(plan.readings))
         places = np.column_stack([drawn.values, drawn.values])
         where = _guess(times, mechanism, plan.request.kernel, secret, places)
         if where is not None:
-            found.append(Guess(number, stretch.begin, stretch.end, (float(where[0]),)))
-    return found
+            guessed.append(Guess(number, stretch.begin, stretch.end, (float(where[0]),)))
+    return guessed
 
 
 def _of_stretches(
@@ -98,8 +98,8 @@ def _of_stretches(
         for span, part in zip(crop.spans, crop.parts, strict=True):
             where = _guess(times, mechanism, kernel, _middle(times, span), places)
             if where is not None:
-                one = stretches[part]
-                yield Guess(part + 1, one.begin, one.end, (float(where[0]), float(where[1])))
+                asked = stretches[part]
+                yield Guess(part + 1, asked.begin, asked.end, (float(where[0]), float(where[1])))
 
 
 def _of_some_times(plan: Plan, released: FloatArray) -> Iterator[Guess]:
@@ -111,7 +111,7 @@ def _of_some_times(plan: Plan, released: FloatArray) -> Iterator[Guess]:
         rows = slice(max(0, row - _AROUND), min(count, row + _AROUND + 1))
         whole = plan.mechanism
         parts = whole.factor[rows], whole.floor, whole.process, np.asarray(whole.released)[rows]
-        mechanism = Mechanism(times[rows], *parts, independent=whole.beside[rows])
+        mechanism = Mechanism(times[rows], *parts, independent=whole.independent_variances[rows])
         order = np.cumsum(np.asarray(whole.released)) - 1
         places = released[order[rows][mechanism.rows]]
         secret = Secret.at(float(times[row]))
@@ -131,5 +131,5 @@ def _guess(
     times: FloatArray, mechanism: Mechanism, kernel: Kernel, secret: Secret, places: FloatArray
 ) -> FloatArray | None:
     view = Evidence(times[mechanism.rows], places[None])
-    found = posterior_mean(view, Background((secret,), kernel, mechanism))[0]
-    return None if found is None else np.asarray(found.places[0])
+    posterior = posterior_mean(view, Background((secret,), kernel, mechanism))[0]
+    return None if posterior is None else np.asarray(posterior.places[0])

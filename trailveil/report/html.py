@@ -71,7 +71,7 @@ def rendered(page: Page) -> bytes:
     """The page as a file. Equal pages are equal bytes."""
     title = f"PRIVATE: {page.title}" if page.private else page.title
     mark = "private" if page.private else "note"
-    lead = "".join(f"<p>{escaped(one)}</p>\n" for one in page.lead)
+    lead = "".join(f"<p>{escaped(sentence)}</p>\n" for sentence in page.lead)
     body = [
         "<!DOCTYPE html>",
         '<html lang="en">',
@@ -93,7 +93,7 @@ def rendered(page: Page) -> bytes:
         *(line for section in page.sections for line in _section(section)),
         "</main>",
         "<footer>",
-        *(f"<p>{escaped(one)}</p>" for one in page.foot),
+        *(f"<p>{escaped(sentence)}</p>" for sentence in page.foot),
         "</footer>",
         "</body>",
         "</html>",
@@ -109,44 +109,44 @@ def escaped(text: str) -> str:
 def sections_of(lines: Sequence[Line]) -> tuple[tuple[Line, ...], list[Section]]:
     """A report as sections: what stands before the first title, and each title with its lines."""
     before: list[Line] = []
-    found: list[tuple[str, list[Line]]] = []
+    sections: list[tuple[str, list[Line]]] = []
     for line in lines:
         if line == "":
             continue
         if isinstance(line, str):
-            found.append((line, []))
+            sections.append((line, []))
         else:
-            (found[-1][1] if found else before).append(line)
-    return tuple(before), [Section(title, tuple(own)) for title, own in found]
+            (sections[-1][1] if sections else before).append(line)
+    return tuple(before), [Section(title, tuple(below)) for title, below in sections]
 
 
 def _section(section: Section) -> list[str]:
-    found = ["<section>", f"<h2>{escaped(section.title)}</h2>", *_lines(section.lines)]
+    lines = ["<section>", f"<h2>{escaped(section.title)}</h2>", *_lines(section.lines)]
     for picture in section.pictures:
         words = f"<figcaption>{escaped(picture.words)}</figcaption>"
-        found += ["<figure>", picture.svg, words, "</figure>"]
-    found += _lines(section.below)
-    return [*found, *(line for table in section.tables for line in _table(table)), "</section>"]
+        lines += ["<figure>", picture.svg, words, "</figure>"]
+    lines += _lines(section.below)
+    return [*lines, *(line for table in section.tables for line in _table(table)), "</section>"]
 
 
 def _lines(lines: Sequence[Line]) -> list[str]:
     """Paragraphs, lists, and a heading for what is numbered."""
-    found: list[str] = []
+    elements: list[str] = []
     items = [line for line in lines if isinstance(line, Item)]
-    for mark, group in groupby(items, key=lambda one: one.mark or ""):
-        words = [escaped(one.words) for one in group]
+    for mark, group in groupby(items, key=lambda item: item.mark or ""):
+        words = [escaped(item.words) for item in group]
         if not mark.strip():
-            found += [f"<p>{word}</p>" for word in words]
+            elements += [f"<p>{word}</p>" for word in words]
         elif mark[0].isdigit():
-            found += [f"<h3>{escaped(mark.strip())} {word}</h3>" for word in words]
+            elements += [f"<h3>{escaped(mark.strip())} {word}</h3>" for word in words]
         else:
             kind = _KINDS.get(mark, "")
-            found += [f"<ul{kind}>", *(f"<li>{word}</li>" for word in words), "</ul>"]
-    return found
+            elements += [f"<ul{kind}>", *(f"<li>{word}</li>" for word in words), "</ul>"]
+    return elements
 
 
 def _table(table: Table) -> list[str]:
-    head = "".join(f'<th scope="col">{escaped(one)}</th>' for one in table.head)
+    head = "".join(f'<th scope="col">{escaped(name)}</th>' for name in table.head)
     return [
         "<table>",
         f"<caption>{escaped(table.caption)}</caption>",
@@ -159,7 +159,7 @@ def _table(table: Table) -> list[str]:
 
 
 def _row(row: tuple[Cell, ...]) -> str:
-    first, *others = (_cell(one) for one in row)
+    first, *others = (_cell(cell) for cell in row)
     cells = "".join(f"<td>{other}</td>" for other in others)
     return f'<tr><th scope="row">{first}</th>{cells}</tr>'
 

@@ -46,33 +46,33 @@ def left_to_readers(plan: Plan) -> float | None:
     None where all that is protected are places with names.
     """
     others = {adversary.name for adversary in plan.request.adversaries if adversary.path is None}
-    left = [
+    exposures = [
         exposure
         for part in plan.findings
         for exposure in part.exposures
         if exposure.adversary not in others
     ]
-    return CIRCLE_68 * min(one.posterior for one in left) if left else None
+    return CIRCLE_68 * min(exposure.posterior for exposure in exposures) if exposures else None
 
 
-def not_protected(found: Sequence[dict[str, Any]]) -> list[str]:
+def not_protected(fields: Sequence[dict[str, Any]]) -> list[str]:
     """The fields that leave, one sentence each."""
     return [
-        f"{_subject(one)} of {one['fixes']} fixes, kept as it was recorded: {one['tells']}."
-        for one in found
-        if one["fixes"]
+        f"{_subject(field)} of {field['fixes']} fixes, kept as it was recorded: {field['tells']}."
+        for field in fields
+        if field["fixes"]
     ]
 
 
-def _subject(one: dict[str, Any]) -> str:
-    if one["field"] in _OF_TRACKS:
-        return f"The {one['field']} of the track"
-    return f"{_spoken(one['field']).capitalize()} ({one['unit']})"
+def _subject(field: dict[str, Any]) -> str:
+    if field["field"] in _OF_TRACKS:
+        return f"The {field['field']} of the track"
+    return f"{_spoken(field['field']).capitalize()} ({field['unit']})"
 
 
-def warnings(plan: Plan, found: Sequence[dict[str, Any]]) -> list[str]:
+def warnings(plan: Plan, fields: Sequence[dict[str, Any]]) -> list[str]:
     """What to know of the fields that leave, the worst first, and of those that do not."""
-    leave = [one["field"] for one in found if one["fixes"] and one["field"] != TYPE]
+    leave = [each["field"] for each in fields if each["fixes"] and each["field"] != TYPE]
     said = []
     if {"speed", "course"} <= {*leave}:
         said.append(
@@ -108,14 +108,14 @@ def warnings(plan: Plan, found: Sequence[dict[str, Any]]) -> list[str]:
             + (f" ({worst:,.0f} m at worst, right in 68 of 100 cases)" if worst else "")
             + ". Epsilon and odds are not said of them."
         )
-    for one in found:
-        name = _spoken(one["field"])
-        if not one["recorded"]:
+    for field in fields:
+        name = _spoken(field["field"])
+        if not field["recorded"]:
             stating = (
                 "the recording states none that is known" if name == TYPE else "no fix states it"
             )
             said.append(f"No {name} is released: it was to be kept, but {stating}.")
-        elif not one["fixes"]:
+        elif not field["fixes"]:
             said.append(
                 f"No {name} is released: it was to be kept, but every fix that states it is "
                 f"withheld, or within {duration(AROUND)} or a little more of a protected part."

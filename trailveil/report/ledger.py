@@ -8,8 +8,8 @@ import numpy as np
 
 from trailveil.ledger.accounting import Account
 from trailveil.ledger.place_accounts import OfPlace
-from trailveil.ledger.places import Visited
 from trailveil.privacy.guarantee import CIRCLE_68
+from trailveil.release.places import Visited
 from trailveil.release.plan import Plan
 from trailveil.release.request import Method
 from trailveil.report.parts import Line, listed
@@ -24,13 +24,13 @@ CANNOT_KNOW = (
 )
 
 
-def place_of(plan: Plan, one: Visited) -> dict[str, Any]:
+def place_of(plan: Plan, visited: Visited) -> dict[str, Any]:
     """A place with a name that a recording visits; not where it is."""
-    place, away = one.place, one.away(plan.trace)
+    place, away = visited.place, visited.away(plan.trace)
     first, last = int(plan.trace.times[0]), int(plan.trace.times[-1])
     return {
         "name": place.name,
-        "visits": sum(begin <= last and end >= first for begin, end in one.intervals),
+        "visits": sum(begin <= last and end >= first for begin, end in visited.intervals),
         "fixes": int((away == 0).sum()),
         "withheld": int((~np.asarray(plan.mechanism.released) & (away == 0)).sum()),
         "cut": plan.request.method.cuts,
@@ -47,41 +47,50 @@ def place_of(plan: Plan, one: Visited) -> dict[str, Any]:
                 "circle_68_m": CIRCLE_68 * facing.posterior,
                 "circle_68_before_m": CIRCLE_68 * facing.prior if isfinite(facing.prior) else None,
             }
-            for facing in place.noise.left
+            for facing in place.noise.exposures
         ],
     }
 
 
-def counted(account: Account) -> dict[str, Any]:
-    """An account as an object; None for an epsilon of all that can be told."""
+def counted(account: Account, radius: float, order: float) -> dict[str, Any]:
+    """An account as an object; None for an epsilon of all that can be told.
+
+    radius, order: of the request, for which its epsilons are.
+    """
     return {
         "subject": account.subject,
         "releases": account.releases,
         "overlapping": account.overlapping,
         "epsilon": account.epsilon,
-        "total": _or_all(account.total),
+        "total": _or_all(max(account.total, account.known)),
         "known": _or_all(account.known),
         "times": _or_all(account.times),
         "if_one_place": _or_all(account.one_place),
+        "if_one_place_circle_68_m": _circle_of(account.one_place, radius, order),
         "places": [told_of(place) for place in account.places],
         "cannot_know": CANNOT_KNOW,
     }
 
 
-def told_of(one: OfPlace) -> dict[str, Any]:
+def _circle_of(epsilon: float, radius: float, order: float) -> float | None:
+    """Metres of the 68 % circle around a place of which so much is told."""
+    return CIRCLE_68 * radius * (order / 2 / epsilon) ** 0.5 if 0 < epsilon < _ALL else None
+
+
+def told_of(account: OfPlace) -> dict[str, Any]:
     """What is told of a place with a name, as an object."""
     return {
-        "name": one.name,
-        "releases": one.releases,
-        "epsilon": _or_all(one.alone),
-        "total": _or_all(one.total),
-        "at_most": _or_all(one.at_most),
-        "circle_68_m": CIRCLE_68 * one.after if isfinite(one.after) else None,
-        "stated": one.stated,
-        "visits": one.visits,
-        "visits_left": one.more if one.visits else None,
-        "ways": one.moved,
-        "ways_left": None if one.visits else one.more,
+        "name": account.name,
+        "releases": account.releases,
+        "epsilon": _or_all(account.alone),
+        "total": _or_all(account.total),
+        "at_most": _or_all(account.at_most),
+        "circle_68_m": CIRCLE_68 * account.after if isfinite(account.after) else None,
+        "stated": account.stated,
+        "visits": account.visits,
+        "visits_left": account.more if account.visits else None,
+        "ways": account.moved,
+        "ways_left": None if account.visits else account.more,
     }
 
 
@@ -109,10 +118,11 @@ def place_lines(places: list[dict[str, Any]]) -> list[Line]:
         lines += listed(
             "   - ",
             [
-                f"{left['adversary']}: their best guess is a circle of {left['circle_68_m']:,.0f} m"
+                f"{exposure['adversary']}: their best guess is a circle of "
+                f"{exposure['circle_68_m']:,.0f} m"
                 + ("" if before is None else f" ({before:,.0f} m without your tracks)")
-                for left in place["left"]
-                for before in [left["circle_68_before_m"]]
+                for exposure in place["left"]
+                for before in [exposure["circle_68_before_m"]]
             ],
         )
     return lines
@@ -129,60 +139,60 @@ def _cut_lines(places: list[dict[str, Any]]) -> list[Line]:
     return ["", f"Places with names: every visit is cut{moved}", *listed("- ", items)]
 
 
-def ledger_lines(found: dict[str, Any] | None) -> list[Line]:
+def ledger_lines(account: dict[str, Any] | None) -> list[Line]:
     """What is said of the ledger."""
-    if found is None:
+    if account is None:
         return []
     whole = (
         ""
-        if found["releases"] == 1
-        else f"; with all {found['releases']} of them, of any one time or place with a name: "
-        f"{_epsilon(found['known'])}"
+        if account["releases"] == 1
+        else f"; with all {account['releases']} of them, of any one time or place with a name: "
+        f"{_epsilon(account['known'])}"
     )
-    items = [f"this release: epsilon {said(found['epsilon'], 3)}{whole}"]
-    if found["times"] != 0:
+    items = [f"this release: epsilon {said(account['epsilon'], 3)}{whole}"]
+    if account["times"] != 0:
         items.append(
             "protected times of this one, with what was released beside them: "
-            f"{_epsilon(found['times'])}"
+            f"{_epsilon(account['times'])}"
         )
-    if found["if_one_place"] != 0:
+    if account["if_one_place"] != 0:
         items.append(
             "if all protected parts without a name, within a degree or so, are one place, visited "
             "again and again: "
-            f"{_epsilon(found['if_one_place'])} (name places that come back: trailveil place add)"
+            f"{_epsilon(account['if_one_place'])} (name places that come back: trailveil place add)"
         )
     items += [
-        place_words(one)
-        + ("" if one["circle_68_m"] is None else f", {one['circle_68_m']:,.0f} m are left")
+        place_words(place)
+        + ("" if place["circle_68_m"] is None else f", {place['circle_68_m']:,.0f} m are left")
         + (
             ""
-            if one["at_most"] == one["total"]
-            else f"; {_epsilon(one['at_most'])} if the parts without a name are there, too"
+            if place["at_most"] == place["total"]
+            else f"; {_epsilon(place['at_most'])} if the parts without a name are there, too"
         )
-        for one in found["places"]
+        for place in account["places"]
     ]
-    whose = "" if found["subject"] == "me" else f" of {found['subject']}"
+    whose = "" if account["subject"] == "me" else f" of {account['subject']}"
     return [
         "",
-        f"In total, of {found['releases']} release{'s' * (found['releases'] != 1)}{whose}",
+        f"In total, of {account['releases']} release{'s' * (account['releases'] != 1)}{whose}",
         *listed("- ", items),
     ]
 
 
-def place_words(one: dict[str, Any]) -> str:
+def place_words(place: dict[str, Any]) -> str:
     """What is told of a place with a name, and what remains of what was stated."""
-    if not one["visits"]:
-        releases = count_of(one["releases"], "release")
+    if not place["visits"]:
+        releases = count_of(place["releases"], "release")
         return (
-            f"{one['name']}, {releases} by {said(one['ways'], 3)} ways, each of its own: "
-            f"{_epsilon(one['total'])} of {said(one['stated'], 3)}; "
-            f"{count_of(one['ways_left'], 'way')} left, and any number by a way that was taken "
+            f"{place['name']}, {releases} by {said(place['ways'], 3)} ways, each of its own: "
+            f"{_epsilon(place['total'])} of {said(place['stated'], 3)}; "
+            f"{count_of(place['ways_left'], 'way')} left, and any number by a way that was taken "
             "before"
         )
     return (
-        f"{one['name']}, after {count_of(one['visits'], 'visit')}, each by a way of its own: "
-        f"{_epsilon(one['total'])} of {said(one['stated'], 3)}; "
-        f"{count_of(one['visits_left'], 'visit')} left"
+        f"{place['name']}, after {count_of(place['visits'], 'visit')}, each by a way of its own: "
+        f"{_epsilon(place['total'])} of {said(place['stated'], 3)}; "
+        f"{count_of(place['visits_left'], 'visit')} left"
     )
 
 

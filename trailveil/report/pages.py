@@ -30,10 +30,10 @@ from typing import Any
 
 import numpy as np
 
-from trailveil.ledger.places import Visited
 from trailveil.plots import Ring, Shown, lines_of, map_figure, metres
 from trailveil.plots.curves import chances_figure, noise_figure
 from trailveil.plots.svg import inline
+from trailveil.release.places import Visited
 from trailveil.release.plan import Plan
 from trailveil.report.brief import in_short
 from trailveil.report.guesses import Guess, guesses, guesses_of_visits, visits_of
@@ -70,38 +70,38 @@ class _Row:
     radius: float | None
 
 
-def public_page(found: dict[str, Any], released: Trace) -> bytes:
+def public_page(report: dict[str, Any], released: Trace) -> bytes:
     """The page for others. found: of `record` with private=False. released: as it leaves."""
-    frame = Frame(found["frame"]["latitude"], found["frame"]["longitude"])
-    size = found["worst"]["circle_68_m"]
+    frame = Frame(report["frame"]["latitude"], report["frame"]["longitude"])
+    size = report["worst"]["circle_68_m"]
     longest = float(np.max(np.ptp(metres(frame, released.positions), axis=0)))
     fits = size is not None and size <= _LARGEST * longest
     shown = Shown(frame, lines_of(frame, released), size=size if fits else None)
-    words = _of_track(released, frame) + _of_size(found, size, drawn=fits)
+    words = _of_track(released, frame) + _of_size(report, size, drawn=fits)
     picture = Picture(inline(map_figure(shown), "map", "The released track", words), words)
-    return _page(found, [Section("The released track", (), (picture,))], FOR_OTHERS)
+    return _page(report, [Section("The released track", (), (picture,))], FOR_OTHERS)
 
 
 def private_page(
-    found: dict[str, Any], plan: Plan, drawn: Trace, there: Sequence[Visited] = ()
+    report: dict[str, Any], plan: Plan, drawn: Trace, visits: Sequence[Visited] = ()
 ) -> bytes:
     """The page for the owner. found: of `record` with private=True, of this plan.
 
-    drawn: what was released, at its recorded times. there: the places with names.
+    drawn: what was released, at its recorded times. visits: the places with names.
     """
     frame = plan.frame
     guessed = guesses(plan, drawn)
-    radii = [one["circle_68_m"] for one in found.get("secrets", [])]
+    radii = [secret["circle_68_m"] for secret in report.get("secrets", [])]
     if plan.everywhere:
-        radii = [found["worst"]["circle_68_m"]] * len(guessed)
-    rows = [_Row(str(one.number), "", one, radii[one.number - 1]) for one in guessed]
-    for number, (one, told) in enumerate(zip(there, found["places"], strict=True), start=1):
-        left = told["left"][0]["circle_68_m"] if told["left"] else None
-        if told["cut"]:  # among the protected parts
+        radii = [report["worst"]["circle_68_m"]] * len(guessed)
+    rows = [_Row(str(guess.number), "", guess, radii[guess.number - 1]) for guess in guessed]
+    for number, (visited, place) in enumerate(zip(visits, report["places"], strict=True), start=1):
+        size = place["left"][0]["circle_68_m"] if place["left"] else None
+        if place["cut"]:  # among the protected parts
             continue
         rows += [
-            _Row(f"P{number}", one.place.name, guess, left)
-            for guess in guesses_of_visits(plan, drawn, one)
+            _Row(f"P{number}", visited.place.name, guess, size)
+            for guess in guesses_of_visits(plan, drawn, visited)
         ]
     rings = [
         Ring(row.guess.place[0], row.guess.place[1], row.radius, row.label)
@@ -120,18 +120,18 @@ def private_page(
     )
     table = _where(frame, rows)
     track = Section("The true and the released track", (), (picture,), (table,) if rows else ())
-    moved = [_noise(found, plan, there)] if plan.mechanism.max_std else []
-    return _page(found, [track, *moved], KEEP_IT)
+    moved = [_noise(report, plan, visits)] if plan.mechanism.max_std else []
+    return _page(report, [track, *moved], KEEP_IT)
 
 
-def _page(found: dict[str, Any], drawn: Sequence[Section], lead: str) -> bytes:
-    short = tuple(line for words in in_short(found) for line in paragraph(words))
+def _page(report: dict[str, Any], drawn: Sequence[Section], lead: str) -> bytes:
+    short = tuple(line for words in in_short(report) for line in paragraph(words))
     first = replace(drawn[0], below=short)
-    return page_of(found, in_sentences(found), numbers(found), [first, *drawn[1:]], lead)
+    return page_of(report, in_sentences(report), numbers(report), [first, *drawn[1:]], lead)
 
 
 def page_of(
-    found: dict[str, Any],
+    release_report: dict[str, Any],
     report: Sequence[Line],
     table: Table,
     drawn: Sequence[Section],
@@ -143,17 +143,18 @@ def page_of(
     """
     before, sections = sections_of(report[1:])
     promise, *others = sections
-    promise = with_chances(promise, found["worst"]["advantage"], table)
+    promise = with_chances(promise, release_report["worst"]["advantage"], table)
     return rendered(
         Page(
-            f"What {found['output']} promises",
+            f"What {release_report['output']} promises",
             (lead,),
             (drawn[0], promise, *drawn[1:], *others),
             (
-                f"Made by Trailveil {found['trailveil']}. Prior: {found['prior']['name']}, "
-                f"{found['prior']['kernel']}.",
+                f"Made by Trailveil {release_report['trailveil']}. Prior: "
+                f"{release_report['prior']['name']}, "
+                f"{release_report['prior']['kernel']}.",
             ),
-            found["private"],
+            release_report["private"],
             before,
         )
     )
@@ -170,9 +171,9 @@ def with_chances(promise: Section, advantage: float, table: Table) -> Section:
     return Section(promise.title, promise.lines, (Picture(chances, words),), (table,))
 
 
-def numbers(found: dict[str, Any]) -> Table:
+def numbers(report: dict[str, Any]) -> Table:
     """The figures of the report, as they stand in the JSON of it."""
-    worst, noise = found["worst"], found["mechanism"]
+    worst, noise = report["worst"], report["mechanism"]
     rows = [
         *numbers_of(worst),
         _metres_row("A circle that is right in 68 of 100 cases", worst["circle_68_m"]),
@@ -224,10 +225,10 @@ def _of_track(shown: Trace, frame: Frame) -> str:
     )
 
 
-def _of_size(found: dict[str, Any], size: float | None, *, drawn: bool) -> str:
+def _of_size(report: dict[str, Any], size: float | None, *, drawn: bool) -> str:
     if size is None:
         return " A stranger learns nothing of a protected place, so there is no circle."
-    when = "any time" if "everywhere" in found else "a protected time"
+    when = "any time" if "everywhere" in report else "a protected time"
     where = "Below the map, at its scale: " if drawn else "Too large to be drawn beside it: "
     return (
         f" {where}a circle of {size:,.0f} m. A stranger's best guess of the place at {when} is as "
@@ -239,27 +240,27 @@ def _where(frame: Frame, rows: Sequence[_Row]) -> Table:
     """The circles in numbers: when, around which place, how wide."""
     lattice = [np.round(np.array(row.guess.place) * MICRO) for row in rows]
     at = frame.to_degrees(np.array(lattice).reshape(-1, 2).astype(np.int64)) / MICRO
-    found = []
+    lines = []
     for row, (latitude, longitude) in zip(rows, at.tolist(), strict=True):
-        one = row.guess
-        begin, end = in_words(one.begin), in_words(one.end)
+        guess = row.guess
+        begin, end = in_words(guess.begin), in_words(guess.end)
         label = f"{row.label}, {row.name}" if row.name else row.label
-        when = begin if one.begin == one.end else f"{begin} to {end}"
+        when = begin if guess.begin == guess.end else f"{begin} to {end}"
         nothing = row.radius is None
         wide = Cell("nothing is learnt" if nothing else f"{row.radius:,.0f} m", row.radius)
-        found.append((Cell(label), Cell(when), Cell(f"{latitude:.5f}, {longitude:.5f}"), wide))
+        lines.append((Cell(label), Cell(when), Cell(f"{latitude:.5f}, {longitude:.5f}"), wide))
     head = ("Circle", "When", "Best guess", "Radius")
-    return Table("Where somebody looks, given the release", head, tuple(found))
+    return Table("Where somebody looks, given the release", head, tuple(lines))
 
 
-def _noise(found: dict[str, Any], plan: Plan, there: Sequence[Visited]) -> Section:
+def _noise(report: dict[str, Any], plan: Plan, visits: Sequence[Visited]) -> Section:
     """The noise over time, and what is protected."""
-    noise, seconds = found["mechanism"], plan.trace.seconds
+    noise, seconds = report["mechanism"], plan.trace.seconds
     spread = np.sqrt(2 * plan.mechanism.variances)
     spread[~np.asarray(plan.mechanism.released)] = np.nan
     parts = [finding.stretch for finding in plan.findings]
     if not plan.request.method.cuts:
-        parts += [visit for one in there for visit in visits_of(plan, one)]
+        parts += [visit for visited in visits for visit in visits_of(plan, visited)]
     spans = [part.seconds(plan.trace) for part in parts]
     words = (
         "How far the design moves each fix (root mean square): "

@@ -118,15 +118,15 @@ def listed(mark: str, items: list[str], style: str = "") -> list[Line]:
     return [Item(mark, item, style) for item in items]
 
 
-def ending(found: dict[str, Any]) -> list[Line]:
+def ending(report: dict[str, Any]) -> list[Line]:
     """How every report of a release ends."""
     return [
         "",
         "What is not protected",
-        *listed("- ", found["not_protected"]),
+        *listed("- ", report["not_protected"]),
         "",
         "Before you publish",
-        *listed("! ", found["warnings"]),
+        *listed("! ", report["warnings"]),
     ]
 
 

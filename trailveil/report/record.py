@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from trailveil.ledger.accounting import Account
-from trailveil.ledger.places import Place, Visited
 from trailveil.privacy.exposure import TrackExposure
 from trailveil.privacy.guarantee import CIRCLE_68, Guarantee, mu_for
 from trailveil.release.cutting import way, withheld
 from trailveil.release.halving import leaving_half
+from trailveil.release.places import Place, Visited
 from trailveil.release.plan import Finding, Plan
 from trailveil.release.prices import Price
 from trailveil.release.request import Request
@@ -47,7 +47,7 @@ def record(
     retiming: Retiming = AS_RECORDED,
     keep: Sequence[str] = (),
     account: Account | None = None,
-    there: Sequence[Visited] = (),
+    visits: Sequence[Visited] = (),
     instead: Sequence[Price] = (),
 ) -> dict[str, Any]:
     """Everything that is said of a release.
@@ -56,11 +56,11 @@ def record(
     for None). private: whether protected times, and what could tell them, are listed; a report for
     others holds the worst of all protected parts instead. retiming: what becomes of the times.
     keep: the fields that were asked for. account: with all releases before, as the ledger counts
-    it. there: the places with names. instead: what other mechanisms would cost, for the owner.
+    it. visits: the places with names. instead: what other mechanisms would cost, for the owner.
     """
     fields = kept.kept(plan, keep, retiming)
-    asked = _asked(plan, there)
-    found: dict[str, Any] = {
+    asked = _asked(plan, visits)
+    report: dict[str, Any] = {
         "trailveil": __version__,
         "output": output,
         "private": private,
@@ -84,9 +84,9 @@ def record(
             "scale_error": plan.frame.scale_error,
         },
         "times": times_of(plan.trace.times[plan.mechanism.rows], retiming),
-        "adversaries": _adversaries(plan, there),
+        "adversaries": _adversaries(plan, visits),
         "mechanism": _mechanism(plan, private=private),
-        "worst": _worst(plan, there, private=private),
+        "worst": _worst(plan, visits, private=private),
         "kept": fields,
         "warnings": [
             *kept.warnings(plan, fields),
@@ -98,24 +98,28 @@ def record(
         ],
     }
     if plan.everywhere:
-        found["everywhere"] = everywhere.left(plan)
+        report["everywhere"] = everywhere.left(plan)
     elif private:
-        found["mechanism"] |= _of_design(plan)
-        found["secrets"] = [_secret(finding, zone) for finding in plan.findings]
-        found["designs"] = [design.proof for design in plan.designs]
-        found["instead"] = [_price(one) for one in instead]
+        report["mechanism"] |= _of_design(plan)
+        report["secrets"] = [_secret(finding, zone) for finding in plan.findings]
+        report["designs"] = [design.proof for design in plan.designs]
+        report["instead"] = [_price(price) for price in instead]
     if private:
-        found["warnings"] += [] if account is None else past_what_was_stated(account.places)
-        found |= _for_the_owner(plan, there, account)
-    return found
+        report["warnings"] += [] if account is None else past_what_was_stated(account.places)
+        report |= _for_the_owner(plan, visits, account)
+    return report
 
 
-def _for_the_owner(plan: Plan, there: Sequence[Visited], account: Account | None) -> dict[str, Any]:
+def _for_the_owner(
+    plan: Plan, visits: Sequence[Visited], account: Account | None
+) -> dict[str, Any]:
     """What is told of stops, of places with names, and of all releases together."""
     return {
         "stops": stops_left(plan),
-        "places": [place_of(plan, one) for one in there],
-        "ledger": None if account is None else counted(account),
+        "places": [place_of(plan, visited) for visited in visits],
+        "ledger": None
+        if account is None
+        else counted(account, plan.request.radius, plan.request.order),
     }
 
 
@@ -168,18 +172,23 @@ def _recording(plan: Plan, cleaning: Cleaning | None, *, private: bool) -> dict[
     }
 
 
-def _asked(plan: Plan, there: Sequence[Visited]) -> Request | Place:
+def _asked(plan: Plan, visits: Sequence[Visited]) -> Request | Place:
     """What was asked for: of the weakest of the places where nothing else is protected."""
-    if plan.findings or plan.everywhere or not there:
+    if plan.findings or plan.everywhere or not visits:
         return plan.request
-    return max((one.place for one in there), key=lambda one: one.epsilon / one.radius**2)
+    return max(
+        (visited.place for visited in visits),
+        key=lambda visited: visited.epsilon / visited.radius**2,
+    )
 
 
-def _adversaries(plan: Plan, there: Sequence[Visited]) -> list[str]:
+def _adversaries(plan: Plan, visits: Sequence[Visited]) -> list[str]:
     if plan.everywhere:
         return everywhere.adversaries(plan)
     if not plan.findings:
-        return list(dict.fromkeys(x.adversary for one in there for x in one.place.noise.left))
+        return list(
+            dict.fromkeys(x.adversary for visited in visits for x in visited.place.noise.exposures)
+        )
     return list(
         dict.fromkeys(exposure.adversary for part in plan.findings for exposure in part.exposures)
     )
@@ -194,40 +203,40 @@ def _mechanism(plan: Plan, *, private: bool) -> dict[str, Any]:
     """The noise of the design. How much it is tells when, to who can design it, too."""
     mechanism = plan.mechanism
     released = int(mechanism.rows.size)
-    told = private or bool(plan.everywhere)
+    stated = private or bool(plan.everywhere)
     hidden = _hidden_count(plan, private=private)
     return {
         "name": plan.request.method.value,
-        "withheld_min": withheld(plan.trace.seconds, mechanism.rows) / 60 if told else None,
+        "withheld_min": withheld(plan.trace.seconds, mechanism.rows) / 60 if stated else None,
         "withheld_km": withheld(way(plan.lattice), mechanism.rows) / 1000 if private else None,
         "released_fixes": released,
         "withheld_fixes": None if hidden else len(plan.trace) - released,
-        "rms_m": float(np.sqrt(2) * mechanism.rms) if told else None,
-        "largest_rms_m": float(np.sqrt(2) * mechanism.max_std) if told else None,
-        "largest_99_m": _PLANAR_99 * mechanism.max_std if told else None,
-        "independent_m": float(np.sqrt(np.max(mechanism.beside, initial=0.0))),
+        "rms_m": float(np.sqrt(2) * mechanism.rms) if stated else None,
+        "largest_rms_m": float(np.sqrt(2) * mechanism.max_std) if stated else None,
+        "largest_99_m": _PLANAR_99 * mechanism.max_std if stated else None,
+        "independent_m": float(np.sqrt(np.max(mechanism.independent_variances, initial=0.0))),
     }
 
 
-def _worst(plan: Plan, there: Sequence[Visited], *, private: bool) -> dict[str, Any]:
+def _worst(plan: Plan, visits: Sequence[Visited], *, private: bool) -> dict[str, Any]:
     """The part that loses most; for others what was asked for, which is at least as bad."""
     if plan.everywhere:
         return _meaning(*everywhere.promise(plan))
     if not plan.findings:
-        asked = _asked(plan, there)
+        asked = _asked(plan, visits)
         mu = mu_for(asked.epsilon, asked.order)
         return _meaning(Guarantee(mu, asked.order), asked.radius / mu)
-    worst = max(plan.findings, key=lambda one: one.guarantee.mu)
+    guarantee, deviation = plan.worst
     if private:
-        return _meaning(worst.guarantee, worst.deviation)
+        return _meaning(guarantee, deviation)
     request = plan.request
     if request.leave is not None:
-        mu = rounded_up(worst.guarantee.mu)
+        mu = rounded_up(guarantee.mu)
         return _meaning(Guarantee(mu, request.order), request.leave / CIRCLE_68)
     mu = request.radius * request.scale * float(np.sqrt(request.bound))
     # What was asked for tells nothing of the parts; less than that would.
     asked = request.bound**-0.5 / request.wide
-    least = asked if worst.deviation >= asked else rounded_down(worst.deviation)
+    least = asked if deviation >= asked else rounded_down(deviation)
     return _meaning(Guarantee(mu, request.order), least)
 
 

@@ -15,55 +15,56 @@ from trailveil.report.parts import (
 from trailveil.wording import said
 
 
-def text(found: dict[str, Any]) -> str:
+def text(report: dict[str, Any]) -> str:
     """The object of `record` as lines."""
-    return laid_out(in_sentences(found))
+    return laid_out(in_sentences(report))
 
 
-def in_sentences(found: dict[str, Any]) -> list[Line]:
+def in_sentences(report: dict[str, Any]) -> list[Line]:
     """The object of `record` in titles and sentences; the first is what it is about."""
     return [
-        f"Protected: {found['output']}",
-        *listed("", found["recording"]["cleaning_in_words"]),
-        *promise(found),
-        *_left_to_learn(found),
-        *place_lines(found.get("places", [])),
-        *ledger_lines(found.get("ledger")),
-        *_cost(found["mechanism"], found["times"]),
-        *listed("- ", [_instead(one) for one in found.get("instead", [])]),
-        *ending(found),
+        f"Protected: {report['output']}",
+        *listed("", report["recording"]["cleaning_in_words"]),
+        *promise(report),
+        *_left_to_learn(report),
+        *place_lines(report.get("places", [])),
+        *ledger_lines(report.get("ledger")),
+        *_cost(report["mechanism"], report["times"]),
+        *listed("- ", [_instead(price) for price in report.get("instead", [])]),
+        *ending(report),
     ]
 
 
-def _left_to_learn(found: dict[str, Any]) -> list[Line]:
-    if "everywhere" in found:
-        lines = [_everywhere(one) for one in found["everywhere"]["left"]]
+def _left_to_learn(report: dict[str, Any]) -> list[Line]:
+    if "everywhere" in report:
+        lines = [_everywhere(exposure) for exposure in report["everywhere"]["left"]]
         return ["", "What is left to learn, where most can be", *listed("- ", lines)]
-    return _secrets(found) if found["private"] else _worst(found)
+    return _secrets(report) if report["private"] else _worst(report)
 
 
-def _everywhere(one: dict[str, Any]) -> str:
+def _everywhere(exposure: dict[str, Any]) -> str:
     """What one kind of adversary is left with."""
-    before = one["circle_68_before_m"]
+    before = exposure["circle_68_before_m"]
     known = "any idea of it" if before is None else f"and knew it to {metres(before)} before"
     without = "without " if before is None else ""
-    moving = f"somebody who moves at {said(one['speed_m_s'])} m/s"
-    if one["stay_s"] > 0:
-        moving += f" and is seen to stand still for {duration(one['stay_s'])}"
+    moving = f"somebody who moves at {said(exposure['speed_m_s'])} m/s"
+    if exposure["stay_s"] > 0:
+        moving += f" and is seen to stand still for {duration(exposure['stay_s'])}"
     return (
-        f"who {one['knows']}, {without}{known}: the place to {metres(one['circle_68_m'])} "
-        f"(epsilon {said(one['epsilon'], 2)}), of {moving}"
+        f"who {exposure['knows']}, {without}{known}: the place to "
+        f"{metres(exposure['circle_68_m'])} "
+        f"(epsilon {said(exposure['epsilon'], 2)}), of {moving}"
     )
 
 
-def promise(found: dict[str, Any]) -> list[Line]:
+def promise(report: dict[str, Any]) -> list[Line]:
     """What is promised, under a title."""
-    target, worst = found["target"], found["worst"]
+    target, worst = report["target"], report["worst"]
     right = 100 * (0.5 + worst["advantage"] / 2)
     guess = f"guess right {right:.0f} times in 100; a coin gets 50"
     if target["leave_m"] is not None:
         lead = f"Nobody listed below can place you within less than {target['leave_m']:g} m. "
-    elif "everywhere" in found:
+    elif "everywhere" in report:
         lead = "At any time of the recording: "
     elif target["ways"] is not None:
         ways = f"{target['ways']} way{'s' * (target['ways'] != 1)}"
@@ -79,8 +80,8 @@ def promise(found: dict[str, Any]) -> list[Line]:
             f"than a factor of {said(worst['odds_factor_99'], 2)} in 99 of 100 cases (epsilon "
             f"{said(worst['epsilon'], 2)}, Renyi order {said(target['order'])})."
         ),
-        *listed("- ", [_named(one) for one in found["adversaries"]]),
-        *([] if "everywhere" in found else paragraph(pace(target))),
+        *listed("- ", [_named(adversary) for adversary in report["adversaries"]]),
+        *([] if "everywhere" in report else paragraph(pace(target))),
     ]
 
 
@@ -88,18 +89,18 @@ def _named(adversary: str) -> str:
     return adversary[0].upper() + adversary[1:]
 
 
-def _secrets(found: dict[str, Any]) -> list[Line]:
-    if not found["secrets"]:
+def _secrets(report: dict[str, Any]) -> list[Line]:
+    if not report["secrets"]:
         return []
     lines: list[Line] = [
         "",
         "What is hidden, and what can still be found out (these times are for you alone)",
     ]
-    for number, secret in enumerate(found["secrets"], start=1):
+    for number, secret in enumerate(report["secrets"], start=1):
         lines += listed(f"{number}. ", [_title(secret)])
-        lines += listed("   - ", [_of_adversary(one) for one in secret["exposures"]])
-    together = max(one["reckoned_with"] for one in found["secrets"])
-    if together > 1 and found["mechanism"]["name"] != "noise":
+        lines += listed("   - ", [_of_adversary(exposure) for exposure in secret["exposures"]])
+    together = max(secret["reckoned_with"] for secret in report["secrets"])
+    if together > 1 and report["mechanism"]["name"] != "noise":
         lines += paragraph(
             f"Both ends may be one place: they are reckoned together. The {together} cuts there "
             "together tell of it at most the epsilon that was asked for."
@@ -107,9 +108,9 @@ def _secrets(found: dict[str, Any]) -> list[Line]:
     return lines
 
 
-def _worst(found: dict[str, Any]) -> list[Line]:
-    left = circle(found["worst"]["circle_68_m"])
-    return ["", "What can still be found out", *listed("", [f"At each protected time: {left}"])]
+def _worst(report: dict[str, Any]) -> list[Line]:
+    guess = circle(report["worst"]["circle_68_m"])
+    return ["", "What can still be found out", *listed("", [f"At each protected time: {guess}"])]
 
 
 def _title(secret: dict[str, Any]) -> str:
@@ -125,14 +126,14 @@ def _title(secret: dict[str, Any]) -> str:
     return f"{secret['label']}, {when}, {_count(secret['fixes'])}{cut}"
 
 
-def _of_adversary(one: dict[str, Any]) -> str:
+def _of_adversary(exposure: dict[str, Any]) -> str:
     """What one adversary can still find out."""
-    if one["circle_68_before_m"] is None:
-        return f"{_named(one['adversary'])}: {circle(one['circle_68_m'])}"
+    if exposure["circle_68_before_m"] is None:
+        return f"{_named(exposure['adversary'])}: {circle(exposure['circle_68_m'])}"
     return (
-        f"{_named(one['adversary'])} could already place you within "
-        f"{metres(one['circle_68_before_m'])}; with your track, within "
-        f"{metres(one['circle_68_m'])}."
+        f"{_named(exposure['adversary'])} could already place you within "
+        f"{metres(exposure['circle_68_before_m'])}; with your track, within "
+        f"{metres(exposure['circle_68_m'])}."
     )
 
 

@@ -31,9 +31,9 @@ def together_record(together: Together, cell: float) -> dict[str, Any]:
     }
 
 
-def utility_text(found: dict[str, Any]) -> str:
+def utility_text(utility: dict[str, Any]) -> str:
     """The object of `utility_record` as lines."""
-    before, after = found["before"], found["after"]
+    before, after = utility["before"], utility["after"]
     rows = [
         ("fixes", "fixes", "", 0),
         ("duration", "duration_s", " s", 0),
@@ -52,22 +52,23 @@ def utility_text(found: dict[str, Any]) -> str:
         [
             "What it is still good for" + " " * 14 + f"{'before':>14} {'after':>14}",
             *table,
-            f"  Fixes are moved by {found['moved_rms_m']:,.0f} m (root mean square), "
-            f"{found['moved_median_m']:,.0f} m in the median, {found['moved_largest_m']:,.0f} m at "
+            f"  Fixes are moved by {utility['moved_rms_m']:,.0f} m (root mean square), "
+            f"{utility['moved_median_m']:,.0f} m in the median, "
+            f"{utility['moved_largest_m']:,.0f} m at "
             "most.",
-            f"  {found['withheld_fixes']} fixes are not in it; {found['stops_kept']} of "
+            f"  {utility['withheld_fixes']} fixes are not in it; {utility['stops_kept']} of "
             f"{before['stops']} stops are where and when they were (to 100 m).",
             "  These figures are for you alone: with the release they tell where it is not true.",
         ]
     )
 
 
-def together_text(found: dict[str, Any]) -> str:
+def together_text(utility: dict[str, Any]) -> str:
     """The object of `together_record` as lines."""
-    density, flows = found["density"], found["flows"]
+    density, flows = utility["density"], utility["flows"]
     return "\n".join(
         [
-            f"{found['traces']} traces together, in cells of {said(found['cell_m'])} m",
+            f"{utility['traces']} traces together, in cells of {said(utility['cell_m'])} m",
             f"  Time spent where: {_common(density)}.",
             f"  From where to where: {_common(flows)}; {100 * flows['same_trip']:.0f} % of trips "
             "begin and end in the cells where they did.",
@@ -75,10 +76,10 @@ def together_text(found: dict[str, Any]) -> str:
     )
 
 
-def _common(one: dict[str, Any]) -> str:
+def _common(overlap: dict[str, Any]) -> str:
     return (
-        f"{100 * one['overlap']:.0f} % in common ({one['cells_before']} before, "
-        f"{one['cells_after']} after; divergence {one['divergence']:.2f} bit)"
+        f"{100 * overlap['overlap']:.0f} % in common ({overlap['cells_before']} before, "
+        f"{overlap['cells_after']} after; divergence {overlap['divergence']:.2f} bit)"
     )
 
 

@@ -85,17 +85,17 @@ def warnings(plan: Plan, cleaning: Cleaning | None, *, further: bool, private: b
             *_of_structure(plan),
             *_of_cleaning(cleaning),
         ]
-    found = _of_composition(plan, further=further, private=private)
-    found += _of_adversaries(plan)
+    sentences = _of_composition(plan, further=further, private=private)
+    sentences += _of_adversaries(plan)
     if private:
-        found += _of_standing(plan)
+        sentences += _of_standing(plan)
     if (
         plan.common
         or plan.request.returns
         or any(finding.stretch.by_place for finding in plan.findings)
     ):
-        found.append(_BY_PLACE)
-    return [*found, *_of_structure(plan), *_of_cleaning(cleaning)]
+        sentences.append(_BY_PLACE)
+    return [*sentences, *_of_structure(plan), *_of_cleaning(cleaning)]
 
 
 def _of_standing(plan: Plan) -> list[str]:
@@ -104,10 +104,10 @@ def _of_standing(plan: Plan) -> list[str]:
     A cut reckons with movement as long as it lasts; noise as far as its curves reach.
     """
     longest, still = 0.0, stays(plan.trace)
-    for index, one in enumerate(plan.findings):
-        part = one.stretch
+    for index, finding in enumerate(plan.findings):
+        part = finding.stretch
         noise = plan.designs[index].knots.end if plan.designs else 0.0
-        reach = round(max(one.cut or 0.0, noise) * NANOSECONDS)
+        reach = round(max(finding.cut or 0.0, noise) * NANOSECONDS)
         for begin, end in still:
             apart = begin > part.end or end < part.begin
             near = min(end, part.end + reach) - max(begin, part.begin - reach)
@@ -123,10 +123,10 @@ def _of_structure(plan: Plan) -> list[str]:
     """What is exact in the recording, where no noise, or not this cut, hides it."""
     exact, some, method = plan.structure, plan.coarse, plan.request.method
     reaches = exact.reach > plan.request.uncertain
-    found = [_REACHES.format(seconds=np.ceil(exact.reach))] if method.cuts and reaches else []
+    sentences = [_REACHES.format(seconds=np.ceil(exact.reach))] if method.cuts and reaches else []
     if method is Method.CUT and not plan.common:
-        return found
-    told = (
+        return sentences
+    signs = (
         (exact.filled_in, _FILLED_IN),
         (exact.smoothed, _SMOOTHED.format(seconds=exact.window)),
         (exact.repeats, _REPEATS),
@@ -135,7 +135,7 @@ def _of_structure(plan: Plan) -> list[str]:
         (exact.speed, _AT_ONE_SPEED.format(speed=exact.speed)),
         (some.metres > _WIDE, _SOME_ON_A_GRID.format(count=some.count, metres=some.metres)),
     )
-    return [*found, *(words for there, words in told if there)]
+    return [*sentences, *(words for holds, words in signs if holds)]
 
 
 def not_protected(plan: Plan, *, private: bool, retiming: Retiming = AS_RECORDED) -> list[str]:
@@ -146,22 +146,22 @@ def not_protected(plan: Plan, *, private: bool, retiming: Retiming = AS_RECORDED
     if plan.everywhere:
         return [*everywhere.not_protected(plan), *of_times]
     times = "That" if retiming.drop else "The times of the fixes, and that"
-    found = [
+    sentences = [
         "Every other part of the track: it is released as it was recorded, or hardly moved.",
         f"{times} there was a recording; its frame (the whole degree "
         f"nearest its middle: {plan.frame.latitude}, {plan.frame.longitude}) counts as public.",
     ]
     if not plan.request.returns and plan.findings:
-        found.append(
+        sentences.append(
             "Other visits to a protected place, and ways past it: they were not looked for "
             "(--no-returns), and leave as recorded."
         )
     if private and not _holds_both_ends(plan):
-        found.append(
+        sentences.append(
             "The start or the end of the recording: it is in none of the protected parts. If "
             "somebody could live there, leave --no-ends out."
         )
-    return [*found, *(stops_left(plan) if private else []), *of_times]
+    return [*sentences, *(stops_left(plan) if private else []), *of_times]
 
 
 def stops_left(plan: Plan) -> list[str]:
@@ -169,7 +169,7 @@ def stops_left(plan: Plan) -> list[str]:
     if plan.everywhere:
         return []
     parts = [finding.stretch for finding in plan.findings]
-    parts += [part for one in plan.common for part in one.around]
+    parts += [part for common in plan.common for part in common.around]
     released = plan.trace.times[plan.mechanism.rows]
     minutes = [
         (end - begin) / NANOSECONDS / 60
@@ -180,7 +180,9 @@ def stops_left(plan: Plan) -> list[str]:
     if not minutes:
         return []
     places = "one place" if len(minutes) == 1 else f"{len(minutes)} places"
-    how_long = " to ".join(dict.fromkeys(f"{one:.0f}" for one in (min(minutes), max(minutes))))
+    how_long = " to ".join(
+        dict.fromkeys(f"{length:.0f}" for length in (min(minutes), max(minutes)))
+    )
     return [f"You also stopped {how_long} min at {places}: add --stops auto."]
 
 
@@ -194,11 +196,11 @@ def _of_times(retiming: Retiming) -> list[str]:
             "long everything took. The promise holds at the recorded times, whether somebody knows "
             "them or not: leaving them out adds nothing to it."
         ]
-    found = "How long everything took" + ("" if retiming.step is None else ", about")
+    words = "How long everything took" + ("" if retiming.step is None else ", about")
     if retiming.shift:
-        found += "; and when it was, to who has seen the person on the way, or other traces of it"
+        words += "; and when it was, to who has seen the person on the way, or other traces of it"
     return [
-        f"{found}. The promise holds at the recorded times, whether somebody knows them or not: "
+        f"{words}. The promise holds at the recorded times, whether somebody knows them or not: "
         "changing them afterwards adds nothing to it."
     ]
 
@@ -206,7 +208,7 @@ def _of_times(retiming: Retiming) -> list[str]:
 def _holds_both_ends(plan: Plan) -> bool:
     """Whether both ends are protected."""
     parts = [finding.stretch for finding in plan.findings]
-    parts += [part for one in plan.common for part in one.around]
+    parts += [part for common in plan.common for part in common.around]
     if not parts:
         return False
     first, last = int(plan.trace.times[0]), int(plan.trace.times[-1])
@@ -215,22 +217,23 @@ def _holds_both_ends(plan: Plan) -> bool:
 
 
 def _of_composition(plan: Plan, *, further: bool, private: bool) -> list[str]:
-    found = []
+    sentences = []
+    further = further and private  # others learn here only what the release tells them
     if further and plan.request.method is Method.CUT and not plan.common:
-        found.append(
+        sentences.append(
             "This recording was released before, in another way. Its releases together tell all "
             "that is in any of them, as the ledger counts; where one of them had noise, they can "
             "give its protected places away to a few metres."
         )
     elif further:
-        found.append(
+        sentences.append(
             "This recording was released before with other noise. Two different releases together "
             "can give its protected places away to a few metres, and nothing said here holds for "
             "both together. Choosing the nicer of two draws counts as using both."
         )
-    found.append(CANNOT_KNOW)
+    sentences.append(CANNOT_KNOW)
     if plan.common:
-        found.append(
+        sentences.append(
             "A place with a name is moved by the same at every visit: someone who learns one true "
             "place near it, on one ride, learns how all rides are moved there. What is "
             "said of it holds for visits by the stated ways: each further way tells more, as the "
@@ -238,38 +241,38 @@ def _of_composition(plan: Plan, *, further: bool, private: bool) -> list[str]:
             "which the noise of two visits meets."
         )
     if len(plan.findings) > 1 or (plan.findings and not private):
-        found.append(
+        sentences.append(
             "Each protected part is counted by itself here, but for cuts at both ends that may be "
             "one place. Where other parts are one place, an adversary who knows that learns more "
             "than epsilon says: give the place a name (trailveil place add), and its visits are "
             "reckoned together."
         )
-    return found
+    return sentences
 
 
 def _of_adversaries(plan: Plan) -> list[str]:
     """What the noise or the cut takes for granted."""
     request = plan.request
-    found = [] if request.method is Method.CUT and not plan.common else [_MAP]
-    found.append(
+    sentences = [] if request.method is Method.CUT and not plan.common else [_MAP]
+    sentences.append(
         f"This holds if you moved at least {request.slowest.speed:g} m/s on average away from what "
         "is protected. If you hardly moved there, protect that as a stay, or state a slower "
         "--activity or --floor."
     )
     if request.method in (Method.NOISE, Method.BOTH):
-        found.append(
+        sentences.append(
             "With noise, the shape of the track within a protected part stays visible: someone "
             "who learns one true place in it, or two near it, learns the rest of it."
         )
         if {Named.POINT, Named.PATH} & set(request.who):
-            found.append(_of_usual(movement_of(request.kernel)))
+            sentences.append(_of_usual(movement_of(request.kernel)))
         if Named.POINT not in request.who:
-            found.append(
+            sentences.append(
                 "An adversary who learns one true place near a protected time can undo most of the "
                 "noise: it was not made against them. Leave --adversary out."
             )
-    found += everywhere.of_prior(plan)
-    return found
+    sentences += everywhere.of_prior(plan)
+    return sentences
 
 
 def _of_usual(usual: Movement | Matern) -> str:
@@ -286,21 +289,21 @@ def _of_usual(usual: Movement | Matern) -> str:
 
 
 def _of_cleaning(cleaning: Cleaning | None) -> list[str]:
-    found = []
+    sentences = []
     if cleaning and cleaning.assigned_times:
-        found.append(
+        sentences.append(
             "The recording had no times. The promise is for somebody who moved as the times that "
             "were stated say (--every): was it slower, more is learnt than is said here."
         )
     if cleaning and cleaning.jumps:
-        found.append(
+        sentences.append(
             "The recording jumps, faster than anybody moves. Nothing is promised of protected "
             "times near a jump: no prior expects it."
         )
     if not cleaning or not (cleaning.untimed or cleaning.unset_clock or cleaning.bad_positions):
-        return found
+        return sentences
     return [
-        *found,
+        *sentences,
         "Fixes without a usable time or place were left out. If they were the first or the last of "
         "the recording, its start and end here are those of the fixes that remain.",
     ]

@@ -44,25 +44,27 @@ def designed(
     nothing = tuple(TrackExposure(name, 0.0) for name in names)
     finding = Finding(stretch, inside, 0, Guarantee(1.0), nothing)
     plan = Plan(trace, *placed(trace.positions), request, mechanism, (finding,))
-    found = {name: [left for who, left in deviations(plan) if who == name] for name in names}
-    told = tuple(TrackExposure(name, min(found[name]) ** -2) for name in names)
-    worst = max(one.loss for one in told)
+    deviation_of = {
+        name: [deviation for who, deviation in deviations(plan) if who == name] for name in names
+    }
+    exposures = tuple(TrackExposure(name, min(deviation_of[name]) ** -2) for name in names)
+    worst = max(exposure.loss for exposure in exposures)
     guarantee = Guarantee(request.radius * worst**0.5)
-    return replace(plan, findings=(replace(finding, exposures=told, guarantee=guarantee),))
+    return replace(plan, findings=(replace(finding, exposures=exposures, guarantee=guarantee),))
 
 
 def deviations(plan: Plan) -> list[tuple[str, float]]:
     """What each of the best attacks leaves of a designed release, with the name of the promise."""
-    return [(name, left) for name, trial in _best(plan) for left in [_left(plan, trial)]]
+    return [(name, deviation) for name, trial in _best(plan) for deviation in [_left(plan, trial)]]
 
 
 def _best(plan: Plan) -> list[tuple[str, Trial]]:
     (scene,) = suite._scenes(plan, None, ())
-    found = trials.ATTACKS["posterior"](scene)
+    tried = trials.ATTACKS["posterior"](scene)
     # A stranger is tried on somebody who moved within the part, and on somebody who did not.
     first = scene.exposures[0].adversary
-    rest = [exposure.adversary for exposure in scene.exposures[1:]]
-    return list(zip([first, first, *rest], found, strict=True))
+    others = [exposure.adversary for exposure in scene.exposures[1:]]
+    return list(zip([first, first, *others], tried, strict=True))
 
 
 def _left(plan: Plan, trial: Trial) -> float:
@@ -73,6 +75,8 @@ def _left(plan: Plan, trial: Trial) -> float:
     noise = np.zeros((rows.size + known.size,) * 2)
     noise[: rows.size, : rows.size] = mechanism.covariance()
     noise[rows.size :, rows.size :] = trial.known.accuracy**2 * np.eye(known.size)
-    seen = np.concatenate([mechanism.times[rows], known])
-    left = variances_left(kernel, seen, noise, np.asarray(secret.times), np.asarray(secret.weights))
-    return float(left[0] ** 0.5)
+    known_times = np.concatenate([mechanism.times[rows], known])
+    deviation = variances_left(
+        kernel, known_times, noise, np.asarray(secret.times), np.asarray(secret.weights)
+    )
+    return float(deviation[0] ** 0.5)

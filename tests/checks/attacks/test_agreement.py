@@ -26,7 +26,8 @@ from trailveil.privacy.guarantee import CIRCLE_68
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior
 from trailveil.privacy.secrets import Secret
-from trailveil.release.plan import Plan, plan
+from trailveil.release.plan import Plan
+from trailveil.release.protect import protect
 from trailveil.release.request import STRANGER, Method, Request
 from trailveil.traces.selection import Stretch
 
@@ -37,7 +38,7 @@ WITHIN = 5 / (2 * COUNT**0.5)
 
 
 @pytest.fixture(scope="module")
-def made() -> Plan:
+def plan() -> Plan:
     """An hour with a stay of ten minutes, judged for the whole default set."""
     trace = ride(121, 30.0, still=(50, 70))
     return designed(trace, 50, 70, bumps(trace.seconds, 1800.0))
@@ -49,17 +50,17 @@ def tried(plan: Plan, *names: str, count: int = COUNT, draws: int = 1) -> list[A
 
 
 def test_the_best_attack_leaves_what_was_promised_to_each_adversary(plan: Plan) -> None:
-    found, true = tried(plan, "posterior"), deviations(plan)
+    outcomes, true = tried(plan, "posterior"), deviations(plan)
     # A stranger, on somebody who moved and who stood still; a place that is known; the path.
     assert [name for name, _ in true[:2]] == [STRANGER, STRANGER]
-    assert len(found) == len(true) == 4
+    assert len(outcomes) == len(true) == 4
     promised = {exposure.adversary: exposure.posterior for exposure in plan.findings[0].exposures}
-    for one, (name, left) in zip(found, true, strict=True):
-        assert one.promised == CIRCLE_68 * promised[name]
-        assert one.promised <= CIRCLE_68 * left
-        assert one.simulated is not None
-        assert one.simulated.low <= CIRCLE_68 * left <= one.simulated.high
-        assert one.verdict is not Verdict.BEATEN
+    for outcome, (name, deviation) in zip(outcomes, true, strict=True):
+        assert outcome.promised == CIRCLE_68 * promised[name]
+        assert outcome.promised <= CIRCLE_68 * deviation
+        assert outcome.simulated is not None
+        assert outcome.simulated.low <= CIRCLE_68 * deviation <= outcome.simulated.high
+        assert outcome.verdict is not Verdict.BEATEN
 
 
 @pytest.mark.parametrize("index", range(4))
@@ -68,40 +69,42 @@ def test_the_root_mean_square_agrees(
 ) -> None:
     """As above, to the interval that is derived at the head."""
     errors: list[FloatArray] = []
-    left = deviations(plan)[index][1]
+    deviation = deviations(plan)[index][1]
     simulated = suite._simulated
 
-    def kept(*args: Any) -> FloatArray | None:
-        found = simulated(*args)
-        if found is not None:
-            errors.append(found)
-        return found
+    def noting(*args: Any) -> FloatArray | None:
+        error = simulated(*args)
+        if error is not None:
+            errors.append(error)
+        return error
 
     trials = ATTACKS["posterior"]
     monkeypatch.setitem(ATTACKS, "posterior", lambda *args: trials(*args)[index : index + 1])
-    monkeypatch.setattr(suite, "_simulated", kept)
+    monkeypatch.setattr(suite, "_simulated", noting)
     tried(plan, "posterior")
     rms = float(np.sqrt(np.mean(np.square(errors[0])) / 2))
-    assert abs(rms / left - 1) < WITHIN
+    assert abs(rms / deviation - 1) < WITHIN
 
 
 def test_no_other_attack_leaves_less_than_was_promised(plan: Plan) -> None:
     names = ("misspecified", "kalman", "average", "circle", "edges")
-    for one in tried(plan, *names, count=400):
-        assert one.verdict in {Verdict.HOLDS, Verdict.CLOSER, Verdict.NOTHING}, one.attack
-        if one.simulated is not None:
-            assert one.promised is not None
-            assert one.simulated.high > one.promised
+    for outcome in tried(plan, *names, count=400):
+        assert outcome.verdict in {Verdict.HOLDS, Verdict.CLOSER, Verdict.NOTHING}, outcome.attack
+        if outcome.simulated is not None:
+            assert outcome.promised is not None
+            assert outcome.simulated.high > outcome.promised
 
 
 def test_what_is_not_promised_is_told_and_does_not_fail(plan: Plan) -> None:
-    found = {one.attack: one for one in tried(plan, "true-places", "repeated", "holes")}
-    assert {one.promised for one in found.values()} == {None}
-    assert found["true-places"].verdict is Verdict.NOT_PROMISED
-    assert found["repeated"].verdict is Verdict.NOT_PROMISED
-    assert found["holes"].verdict is Verdict.NOTHING
-    assert found["true-places"].recorded is not None
-    assert found["repeated"].recorded is not None
+    by_attack = {
+        outcome.attack: outcome for outcome in tried(plan, "true-places", "repeated", "holes")
+    }
+    assert {outcome.promised for outcome in by_attack.values()} == {None}
+    assert by_attack["true-places"].verdict is Verdict.NOT_PROMISED
+    assert by_attack["repeated"].verdict is Verdict.NOT_PROMISED
+    assert by_attack["holes"].verdict is Verdict.NOTHING
+    assert by_attack["true-places"].recorded is not None
+    assert by_attack["repeated"].recorded is not None
 
 
 @pytest.mark.parametrize(
@@ -116,8 +119,8 @@ def test_what_is_not_promised_is_told_and_does_not_fail(plan: Plan) -> None:
 def test_a_broken_release_is_beaten(plan: Plan, broken: object) -> None:
     """The promise stays, and the noise is less than it was made for."""
     less = replace(plan, mechanism=broken(plan.mechanism))  # type: ignore[operator]  # a function
-    found = tried(less, "posterior", count=1000)
-    assert Verdict.BEATEN in {one.verdict for one in found}
+    outcomes = tried(less, "posterior", count=1000)
+    assert Verdict.BEATEN in {outcome.verdict for outcome in outcomes}
 
 
 def test_holes_of_parts_that_are_near_are_taken_together() -> None:
@@ -125,11 +128,11 @@ def test_holes_of_parts_that_are_near_are_taken_together() -> None:
     trace = ride(121, 30.0)
     parts = tuple(Stretch("x", int(trace.times[i]), int(trace.times[i])) for i in (40, 80))
     request = Request(parts, 1.0, withhold=120.0)
-    made = plan(trace, request)
-    made = replace(made, request=replace(request, radius=200.0))  # parts that are near each other
-    found = list(attacked(made, ["holes"], effort=Effort(100, 2)))
-    assert [one.verdict for one in found] == [Verdict.NOT_PROMISED] * 2
-    assert all(one.recorded is not None for one in found)
+    plan = protect(trace, request)
+    plan = replace(plan, request=replace(request, radius=200.0))  # parts that are near each other
+    outcomes = list(attacked(plan, ["holes"], effort=Effort(100, 2)))
+    assert [outcome.verdict for outcome in outcomes] == [Verdict.NOT_PROMISED] * 2
+    assert all(outcome.recorded is not None for outcome in outcomes)
 
 
 def test_who_stands_still_all_along_is_easier_than_the_prior_has_it() -> None:
@@ -137,12 +140,12 @@ def test_who_stands_still_all_along_is_easier_than_the_prior_has_it() -> None:
     trace = ride(121, 30.0, still=(0, 120))
     hidden = Mechanism(trace.seconds, np.empty((121, 0)))
     hidden = hidden.withholding(np.abs(trace.seconds - 1800.0) < 1500)
-    made = designed(trace, 60, 60, hidden, (Named.PLAIN,))
+    plan = designed(trace, 60, 60, hidden, (Named.PLAIN,))
     effort = Effort(999, 10)
     attack_outcomes = attacked(
-        made, ["posterior"], effort=effort, generator=np.random.default_rng(3)
+        plan, ["posterior"], effort=effort, generator=np.random.default_rng(3)
     )
-    assert {one.verdict for one in attack_outcomes} == {Verdict.CLOSER}
+    assert {outcome.verdict for outcome in attack_outcomes} == {Verdict.CLOSER}
 
 
 @pytest.fixture(scope="module")
@@ -152,22 +155,24 @@ def everywhere(plan: Plan) -> Plan:
     noise = [type(term)(term.length_scale) for term in terms]
     variances = np.array([term.std**2 for term in terms])
     assumed = Assumed((1.0, 3.0), 3600.0, every=(10.0,))
-    left = worst(movement_of(plan.request.kernel), assumed, noise, variances)
+    exposures = worst(movement_of(plan.request.kernel), assumed, noise, variances)
     times = plan.mechanism.times
     mechanism = Mechanism(times, np.empty((times.size, 0)), process=Sum(terms))
     request = replace(plan.request, method=Method.EVERYWHERE, stretches=())
-    return replace(plan, request=request, mechanism=mechanism, findings=(), everywhere=tuple(left))
+    return replace(
+        plan, request=request, mechanism=mechanism, findings=(), everywhere=tuple(exposures)
+    )
 
 
 def test_noise_for_every_place_leaves_what_it_promises_at_three(everywhere: Plan) -> None:
-    found = tried(everywhere, "posterior", "kalman", count=300)
-    assert [one.part for one in found] == [part for part in range(3) for _ in range(4)]
-    assert {one.verdict for one in found} <= {Verdict.HOLDS, Verdict.CLOSER}
-    for one in found:
-        assert one.simulated is not None
-        assert one.promised is not None
-        assert one.simulated.high > one.promised
-    point = next(one for one in found if "one true place" in one.adversary)
+    outcomes = tried(everywhere, "posterior", "kalman", count=300)
+    assert [each.part for each in outcomes] == [part for part in range(3) for _ in range(4)]
+    assert {each.verdict for each in outcomes} <= {Verdict.HOLDS, Verdict.CLOSER}
+    for outcome in outcomes:
+        assert outcome.simulated is not None
+        assert outcome.promised is not None
+        assert outcome.simulated.high > outcome.promised
+    point = next(each for each in outcomes if "one true place" in each.adversary)
     assert point.simulated is not None
     assert point.promised is not None
     assert point.simulated.low < 1.3 * point.promised  # it is the one that binds, and is near
@@ -178,8 +183,8 @@ def test_too_little_noise_for_every_place_is_beaten(everywhere: Plan) -> None:
     assert isinstance(process, Sum)
     less = replace(everywhere.mechanism, process=Scaled(process, 0.01))
     broken = replace(everywhere, mechanism=less)
-    found = tried(broken, "posterior", count=200)
-    assert Verdict.BEATEN in {one.verdict for one in found}
+    outcomes = tried(broken, "posterior", count=200)
+    assert Verdict.BEATEN in {outcome.verdict for outcome in outcomes}
 
 
 def test_worlds_vary_as_their_prior() -> None:
@@ -198,12 +203,12 @@ def test_worlds_vary_as_their_prior() -> None:
         place = latent(kernel)
         assert place is not None
         expected[4, 4] = place.diagonal(points[4:])[0]
-        own = np.diagonal(expected)
+        variances = np.diagonal(expected)
         for axis in (0, 1):
-            found = both[..., axis].T @ both[..., axis] / count
-            error = np.sqrt((np.outer(own, own) + expected**2) / count)
-            assert np.all(np.abs(found - expected) <= 6 * error)
-        assert np.all(np.abs(np.mean(both[..., 0] * both[..., 1], 0)) <= 6 * own / count**0.5)
+            covariance = both[..., axis].T @ both[..., axis] / count
+            error = np.sqrt((np.outer(variances, variances) + expected**2) / count)
+            assert np.all(np.abs(covariance - expected) <= 6 * error)
+        assert np.all(np.abs(np.mean(both[..., 0] * both[..., 1], 0)) <= 6 * variances / count**0.5)
 
 
 def test_noise_varies_as_its_mechanism() -> None:
@@ -213,8 +218,8 @@ def test_noise_varies_as_its_mechanism() -> None:
     mechanism = Mechanism(times, factor, 0.3, Matern12(2.0, 1.5), released)
     drawn = worlds.noises(mechanism, (5000,), np.random.default_rng(2))
     expected = mechanism.covariance()
-    own = np.diagonal(expected)
-    error = np.sqrt((np.outer(own, own) + expected**2) / 5000)
+    variances = np.diagonal(expected)
+    error = np.sqrt((np.outer(variances, variances) + expected**2) / 5000)
     for axis in (0, 1):
         assert np.all(np.abs(drawn[..., axis].T @ drawn[..., axis] / 5000 - expected) <= 6 * error)
 

@@ -40,10 +40,10 @@ def test_a_draw_of_the_design_passes(kind: str) -> None:
 
     Of their chances up to 50 are below 0.2.
     """
-    found = [judged(KINDS[kind], released(KINDS[kind], seed)) for seed in range(250)]
+    draws = [judged(KINDS[kind], released(KINDS[kind], seed)) for seed in range(250)]
     assert LEVEL == 1e-4
-    assert all(one.as_designed for one in found)
-    assert 12 <= sum(one.chance < 0.2 for one in found) <= 77  # over 4 sigma either way
+    assert all(drawn.as_designed for drawn in draws)
+    assert 12 <= sum(drawn.chance < 0.2 for drawn in draws) <= 77  # over 4 sigma either way
 
 
 def independent(places: FloatArray) -> FloatArray:

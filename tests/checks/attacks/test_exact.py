@@ -36,7 +36,8 @@ from trailveil.gp.kernels import Constant, IntegratedOU, White
 from trailveil.privacy.adversaries import Named
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.secrets import Secret
-from trailveil.release.plan import Plan, plan
+from trailveil.release.plan import Plan
+from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
 from trailveil.report.warnings import warnings
 from trailveil.traces.projection import MICRO
@@ -83,7 +84,7 @@ def planned(name: str) -> Plan:
     trace = KINDS[name].recording()
     at = int(trace.times[len(trace) // 2])
     stated = Stretch("stated", at, at)
-    return plan(trace, Request((stated,), method=Method.NOISE, who=(Named.PLAIN,)))
+    return protect(trace, Request((stated,), method=Method.NOISE, who=(Named.PLAIN,)))
 
 
 def errors(plan: Plan, mechanism: Mechanism, attack: Attack) -> FloatArray | None:
@@ -97,17 +98,17 @@ def errors(plan: Plan, mechanism: Mechanism, attack: Attack) -> FloatArray | Non
         mechanism,
         grid=OnGrid(plan.frame, plan.grid.step, plan.coarse),
     )
-    (found,) = attack(Evidence(times, released), known)
-    return None if found is None else found.errors(true[middle])
+    (estimate,) = attack(Evidence(times, released), known)
+    return None if estimate is None else estimate.errors(true[middle])
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_what_is_exact_undoes_noise_of_low_rank(name: str) -> None:
-    made = planned(name)
-    found = errors(made, replace(made.mechanism, independent=None), KINDS[name].attack)
-    assert found is not None
-    assert made.findings[0].deviation > 150
-    assert np.median(found) <= KINDS[name].metres
+    plan = planned(name)
+    distances = errors(plan, replace(plan.mechanism, independent=None), KINDS[name].attack)
+    assert distances is not None
+    assert plan.findings[0].deviation > 150
+    assert np.median(distances) <= KINDS[name].metres
 
 
 @pytest.mark.parametrize("attack", EXACT.values())
@@ -117,19 +118,19 @@ def test_independent_noise_hides_it(
 ) -> None:
     """Even an attack that takes whatever it finds for the grid comes to no less than a third."""
     monkeypatch.setattr(grids, "_ON_GRID", 1.0)
-    made = planned(name)
-    found = errors(made, made.mechanism, attack)
-    assert found is None or np.median(found) > made.findings[0].deviation / 3
+    plan = planned(name)
+    distances = errors(plan, plan.mechanism, attack)
+    assert distances is None or np.median(distances) > plan.findings[0].deviation / 3
 
 
 @pytest.mark.parametrize("name", sorted(set(KINDS) - set(HIDDEN)))
 def test_what_no_noise_hides_is_found_in_the_plan_and_by_the_audit(name: str) -> None:
-    made = planned(name)
-    found = errors(made, made.mechanism, KINDS[name].attack)
-    assert found is not None
+    plan = planned(name)
+    distances = errors(plan, plan.mechanism, KINDS[name].attack)
+    assert distances is not None
     # Whoever finds nothing exact is off by 1.18 deviations in the median.
-    assert np.median(found) < 0.6 * made.findings[0].deviation
-    assert made.structure.repeats or made.structure.apart > 0
+    assert np.median(distances) < 0.6 * plan.findings[0].deviation
+    assert plan.structure.repeats or plan.structure.apart > 0
 
 
 def test_repeats_where_somebody_stands_still_are_hidden() -> None:
@@ -139,29 +140,29 @@ def test_repeats_where_somebody_stands_still_are_hidden() -> None:
     """
     trace = ride(600, 6.0, seed=3, still=(250, 350))
     part = Stretch("stay", int(trace.times[250]), int(trace.times[350]))
-    made = plan(trace, Request((part,), method=Method.NOISE))
+    plan = protect(trace, Request((part,), method=Method.NOISE))
     moves = IntegratedOU(3.0, 60.0) + Constant(3000.0)
     at = np.arange(600)
     at[250:351] = 250
     truth = moves(trace.seconds[at], trace.seconds[at])
-    released = truth + made.mechanism.covariance() + 1e-6 * np.eye(600)
+    released = truth + plan.mechanism.covariance() + 1e-6 * np.eye(600)
     after = truth[300, 300] - truth[300] @ np.linalg.solve(released, truth[300])
-    promised = made.findings[0].deviation
+    promised = plan.findings[0].deviation
     assert np.sqrt(after) >= 0.99 * promised
 
 
 def test_nothing_exact_is_found_in_an_ordinary_ride() -> None:
     trace = ride(600, 6.0, seed=2)
     at = int(trace.times[300])
-    made = plan(trace, Request((Stretch("stated", at, at),), method=Method.NOISE))
-    assert made.grid.step == 0
-    bare = replace(made.mechanism, independent=None)
+    plan = protect(trace, Request((Stretch("stated", at, at),), method=Method.NOISE))
+    assert plan.grid.step == 0
+    bare = replace(plan.mechanism, independent=None)
     nothing = (on_a_grid, repeating, going_straight, smoothed)
-    assert all(errors(made, bare, one) is None for one in nothing)
+    assert all(errors(plan, bare, attempt) is None for attempt in nothing)
     for attack in (evenly_apart, on_lines):
-        found = errors(made, bare, attack)
-        assert found is not None
-        assert np.median(found) > made.findings[0].deviation / 3
+        distances = errors(plan, bare, attack)
+        assert distances is not None
+        assert np.median(distances) > plan.findings[0].deviation / 3
 
 
 @pytest.mark.parametrize(("independent", "least", "most"), [(False, 0.2, 0.65), (True, 0.85, 1.2)])
@@ -175,35 +176,35 @@ def test_who_looks_for_a_filter(independent: bool, least: float, most: float) ->
     times = trace.seconds
     at = int(trace.times[300])
     stated = (Stretch("stated", at, at),)
-    made = plan(trace, Request(stated, method=Method.NOISE, who=(Named.PLAIN,)))
-    moves = IntegratedOU(made.request.slowest.speed, 60.0)
+    plan = protect(trace, Request(stated, method=Method.NOISE, who=(Named.PLAIN,)))
+    moves = IntegratedOU(plan.request.slowest.speed, 60.0)
     random = np.random.default_rng(2)
     root = np.linalg.cholesky(moves(times, times) + 4.0 * np.eye(600))
     near = np.abs(times[:, None] - times) <= 15
     averages = near / near.sum(axis=1, keepdims=True)
     walks = averages @ root @ random.standard_normal((100, 600, 2))
     walks -= walks[:, 300:301]
-    mechanism = made.mechanism if independent else replace(made.mechanism, independent=None)
+    mechanism = plan.mechanism if independent else replace(plan.mechanism, independent=None)
     released = walks + noises(mechanism, (100,), random)
     kernel = moves + Constant(1e5) + White(2.0)
-    (found,) = smoothed(
+    (estimate,) = smoothed(
         Evidence(times, released), Background((Secret.at(times[300]),), kernel, mechanism)
     )
-    assert found is not None
-    share = np.sqrt(np.mean(found.errors(np.zeros(2)) ** 2) / 2) / made.findings[0].deviation
+    assert estimate is not None
+    share = np.sqrt(np.mean(estimate.errors(np.zeros(2)) ** 2) / 2) / plan.findings[0].deviation
     assert least < share < most
 
 
 def test_the_audit_says_that_the_promise_is_beaten_without_independent_noise() -> None:
-    made = planned("4 decimals")
-    assert not any(one.verdict is Verdict.BEATEN for one in attacked(made, ["lattice"]))
-    bare = replace(made, mechanism=replace(made.mechanism, independent=None))
-    by_name = {one.adversary: one for one in attacked(bare, ["lattice"])}
+    plan = planned("4 decimals")
+    assert not any(each.verdict is Verdict.BEATEN for each in attacked(plan, ["lattice"]))
+    bare = replace(plan, mechanism=replace(plan.mechanism, independent=None))
+    by_name = {each.adversary: each for each in attacked(bare, ["lattice"])}
     assert list(by_name) == list(EXACT)
-    found = by_name["looks for a grid"]
-    assert found.verdict is Verdict.BEATEN
-    assert found.recorded is not None
-    assert found.recorded.radius < 1.0
+    outcome = by_name["looks for a grid"]
+    assert outcome.verdict is Verdict.BEATEN
+    assert outcome.recorded is not None
+    assert outcome.recorded.radius < 1.0
 
 
 def test_fixes_on_a_coarser_grid_than_the_others_are_hidden_by_wider_noise_alone() -> None:
@@ -211,21 +212,23 @@ def test_fixes_on_a_coarser_grid_than_the_others_are_hidden_by_wider_noise_alone
 
     The audit is granted which fixes they are. The plan has noise as wide as a step, and says so.
     """
-    made = planned("3 decimals at times")
-    narrow = replace(made.mechanism, independent=np.minimum(made.mechanism.beside, 4.0))
+    plan = planned("3 decimals at times")
+    narrow = replace(
+        plan.mechanism, independent=np.minimum(plan.mechanism.independent_variances, 4.0)
+    )
     name = "looks for a grid of some fixes"
-    for mechanism, verdict in ((narrow, Verdict.BEATEN), (made.mechanism, Verdict.NOTHING)):
-        outcomes = attacked(replace(made, mechanism=mechanism), ["lattice"])
+    for mechanism, verdict in ((narrow, Verdict.BEATEN), (plan.mechanism, Verdict.NOTHING)):
+        outcomes = attacked(replace(plan, mechanism=mechanism), ["lattice"])
         outcome = next(row for row in outcomes if row.adversary == name)
         assert outcome.verdict is verdict
-    assert np.sqrt(made.mechanism.beside.max()) == pytest.approx(111.7)
-    text = " ".join(warnings(made, None, further=False, private=True))
+    assert np.sqrt(plan.mechanism.independent_variances.max()) == pytest.approx(111.7)
+    text = " ".join(warnings(plan, None, further=False, private=True))
     assert "400 fixes lie on steps of 112 m" in text
 
 
 def test_the_attack_must_know_how_the_noise_varies() -> None:
-    made = planned("4 decimals")
-    view = Evidence(made.trace.seconds, made.lattice[None] / MICRO)
+    plan = planned("4 decimals")
+    view = Evidence(plan.trace.seconds, plan.lattice[None] / MICRO)
     for attack in EXACT.values():
         with pytest.raises(InvalidValue, match="must know how the noise varies"):
-            attack(view, Background((Secret.at(0.0),), made.request.kernel))
+            attack(view, Background((Secret.at(0.0),), plan.request.kernel))

@@ -59,11 +59,11 @@ def test_readings_to_tenths_and_hundredths_are_recovered_and_not_beside_independ
     noise = factor @ random.standard_normal(factor.shape[1])
     assert np.std(noise) > 20 * step
     steps = np.full(TIMES.size, step)
-    found, off = solver(factor, movement, steps, 1e-6, rows).recovered(true + noise)
+    recovered, off = solver(factor, movement, steps, 1e-6, rows).recovered(true + noise)
     assert off < 0.05
-    assert np.round((true + noise - found) / step) == pytest.approx(np.round(true / step))
+    assert np.round((true + noise - recovered) / step) == pytest.approx(np.round(true / step))
     white = max(step, 0.05)
     more = noise + white * random.standard_normal(TIMES.size)
-    found, off = solver(factor, movement, steps, white, rows).recovered(true + more)
+    recovered, off = solver(factor, movement, steps, white, rows).recovered(true + more)
     assert off > 0.2
-    assert np.mean(np.round((true + more - found) / step) == np.round(true / step)) < 0.5
+    assert np.mean(np.round((true + more - recovered) / step) == np.round(true / step)) < 0.5

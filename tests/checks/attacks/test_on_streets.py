@@ -20,7 +20,7 @@ from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.secrets import Secret
-from trailveil.release.plan import plan
+from trailveil.release.protect import protect
 from trailveil.release.request import DEFAULT_KERNEL, Method, Request
 from trailveil.traces.selection import Stretch
 from trailveil.traces.streets.network import Network, network
@@ -32,18 +32,18 @@ TIMES = np.arange(0.0, 2401.0, 5.0)
 
 def errors(mechanism: Mechanism, moment: float, seeds: range) -> FloatArray:
     """How far off (rides,) the attack is, in metres."""
-    found = []
+    distances = []
     for seed in seeds:
         _, ride = town_ride(TOWN, seed)
         random = np.random.default_rng(seed)
         weights = random.standard_normal((mechanism.factor.shape[1], 2))
-        seen = (ride + mechanism.factor @ weights)[mechanism.rows]
-        seen = seen + np.sqrt(mechanism.floor) * random.standard_normal(seen.shape)
+        moved = (ride + mechanism.factor @ weights)[mechanism.rows]
+        moved = moved + np.sqrt(mechanism.floor) * random.standard_normal(moved.shape)
         known = Background((Secret.at(moment),), DEFAULT_KERNEL, mechanism, streets=TOWN)
-        (one,) = on_streets(Evidence(mechanism.times[mechanism.rows], seen[None]), known)
-        assert one is not None
-        found.append(one.errors(ride[np.searchsorted(TIMES, moment)])[0])
-    return np.array(found)
+        (estimate,) = on_streets(Evidence(mechanism.times[mechanism.rows], moved[None]), known)
+        assert estimate is not None
+        distances.append(estimate.errors(ride[np.searchsorted(TIMES, moment)])[0])
+    return np.array(distances)
 
 
 def cut(middle: float, seconds: float) -> Mechanism:
@@ -69,12 +69,12 @@ def test_a_map_undoes_the_designed_noise_and_not_a_cut() -> None:
     ride = as_trace(*town_ride(TOWN, 100))
     begin = int(ride.times[0])
     asked = Request((Stretch("start", begin, begin),), method=Method.NOISE)
-    designed = plan(ride, asked)
+    designed = protect(ride, asked)
     promised = designed.findings[0].deviation
-    found = errors(designed.mechanism, 0.0, range(100, 108))
+    distances = errors(designed.mechanism, 0.0, range(100, 108))
     assert promised == pytest.approx(158.3, abs=0.1)
-    assert np.median(found) < 20
-    assert np.mean(found < 50) > 0.75
+    assert np.median(distances) < 20
+    assert np.mean(distances < 50) > 0.75
     hidden = errors(cut(0.0, 300.0), 0.0, range(100, 160))
     # Closed form (withheld at an end, 300 s at 1 m/s): 148 m a coordinate, a circle of 223 m.
     assert np.quantile(hidden, 0.1) > 238
@@ -95,12 +95,12 @@ def test_a_stay_in_the_middle_is_found_from_both_sides() -> None:
     mechanism = bumps(TIMES, 1150.0)
     random = np.random.default_rng(7)
     weights = random.standard_normal((mechanism.factor.shape[1], 2))
-    seen = ride + mechanism.factor @ weights + 5 * random.standard_normal(ride.shape)
-    left = places_left(TOWN, seen, mechanism, 1150.0, random)
-    middle, radius = smallest_circle(left, random)
+    moved = ride + mechanism.factor @ weights + 5 * random.standard_normal(ride.shape)
+    places = places_left(TOWN, moved, mechanism, 1150.0, random)
+    middle, radius = smallest_circle(places, random)
     assert np.hypot(*(middle - ride[230])) < 60
     assert radius < 100
-    assert np.hypot(*(seen[230] - ride[230])) > 200
+    assert np.hypot(*(moved[230] - ride[230])) > 200
 
 
 def test_the_likelihood_of_a_path_is_that_of_the_whole_covariance() -> None:
@@ -108,8 +108,8 @@ def test_the_likelihood_of_a_path_is_that_of_the_whole_covariance() -> None:
     times = np.arange(0.0, 400.0, 10.0)
     mechanism = bumps(times, 100.0)
     random = np.random.default_rng(3)
-    seen = 300 * random.standard_normal((times.size, 2))
-    search = _Search(TOWN, seen, mechanism, 1, random)
+    moved = 300 * random.standard_normal((times.size, 2))
+    search = _Search(TOWN, moved, mechanism, 1, random)
     total = 0.0
     for row in range(times.size):
         target, variance = search._expected(row)
@@ -117,7 +117,7 @@ def test_the_likelihood_of_a_path_is_that_of_the_whole_covariance() -> None:
         search._learns(0, row)
     gamma = mechanism.covariance() + _OFF_STREET**2 * np.eye(times.size)
     whole = multivariate_normal(np.zeros(times.size), gamma)
-    assert total == pytest.approx(sum(whole.logpdf(axis) for axis in seen.T), rel=1e-9)
+    assert total == pytest.approx(sum(whole.logpdf(axis) for axis in moved.T), rel=1e-9)
 
 
 def line() -> Network:
@@ -130,9 +130,9 @@ def test_riders_keep_to_the_streets_and_to_their_pace() -> None:
     """Of the mean of 200: 120 s of moving, 15 s of standing. Whoever stands still does so."""
     times = np.arange(0.0, 601.0, 5.0)
     random = np.random.default_rng(1)
-    found = ridden(line(), times, 4.0, (200.0, 300.0), 200, random)
-    assert np.abs(found[:, :, 1]).max() == 0
-    steps = np.abs(np.diff(found[:, :, 0], axis=1)) / 5
+    rides = ridden(line(), times, 4.0, (200.0, 300.0), 200, random)
+    assert np.abs(rides[:, :, 1]).max() == 0
+    steps = np.abs(np.diff(rides[:, :, 0], axis=1)) / 5
     still = (times[1:] > 200) & (times[1:] <= 300)
     assert steps[:, still].max() == 0
     assert np.mean(steps[:, ~still]) == pytest.approx(4.0 * 120 / 135, rel=0.1)
@@ -146,7 +146,7 @@ def test_a_map_is_asked_for() -> None:
     begin = int(ride.times[0])
     asked = Request((Stretch("x", begin, begin),), leave=238.0, floor=1.0)
     with pytest.raises(InvalidValue, match="map must have a street network"):
-        list(attacked(plan(ride, asked), ["map"]))
+        list(attacked(protect(ride, asked), ["map"]))
 
 
 def test_a_cut_is_reported_as_held() -> None:
@@ -154,14 +154,14 @@ def test_a_cut_is_reported_as_held() -> None:
     ride = as_trace(*town_ride(TOWN, 100))
     begin = int(ride.times[0])
     asked = Request((Stretch("x", begin, begin),), leave=238.0, floor=1.0)
-    made = plan(ride, asked)
+    plan = protect(ride, asked)
     random = np.random.default_rng(5)
     effort = Effort(100, 10)
-    (one,) = attacked(made, ["map"], streets=TOWN, effort=effort, generator=random)
-    assert isinstance(one, AttackOutcome)
-    assert one.verdict is Verdict.HOLDS
-    assert one.simulated is not None
-    assert one.recorded is not None
-    assert (one.simulated.count, one.recorded.count) == (10, 1)
-    assert one.promised == pytest.approx(238, rel=0.05)
-    assert one.simulated.radius > 238
+    (outcome,) = attacked(plan, ["map"], streets=TOWN, effort=effort, generator=random)
+    assert isinstance(outcome, AttackOutcome)
+    assert outcome.verdict is Verdict.HOLDS
+    assert outcome.simulated is not None
+    assert outcome.recorded is not None
+    assert (outcome.simulated.count, outcome.recorded.count) == (10, 1)
+    assert outcome.promised == pytest.approx(238, rel=0.05)
+    assert outcome.simulated.radius > 238

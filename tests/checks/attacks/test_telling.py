@@ -109,17 +109,17 @@ def test_bounds_are_above_the_truth_as_seldom_as_they_say() -> None:
     above = 0
     for seed in range(150):
         generator = np.random.default_rng(seed)
-        one = generator.standard_normal((200, 3))
+        first = generator.standard_normal((200, 3))
         other = generator.standard_normal((200, 3)) + np.array([1.0, 0.0, 0.0])
-        above += told_apart(one, other, confidence=0.9).least > 1.0
+        above += told_apart(first, other, confidence=0.9).least > 1.0
     assert above <= 34
 
 
 def test_the_trade_off_is_that_of_two_gaussians() -> None:
     """beta = Phi(Phi^-1(1 - alpha) - mu): within 0.02 for 10,000 judged draws (over 4 sigma)."""
     generator = np.random.default_rng(4)
-    one, other = generator.standard_normal((2, N, 1))
-    distinction = told_apart(one, other + 1.5)
+    first, other = generator.standard_normal((2, N, 1))
+    distinction = told_apart(first, other + 1.5)
     alpha, beta = np.transpose(distinction.curve)
     assert (alpha[0], beta[0], alpha[-1], beta[-1]) == (0.0, 1.0, 1.0, 0.0)
     assert np.all(np.diff(alpha) >= 0)
@@ -129,10 +129,10 @@ def test_the_trade_off_is_that_of_two_gaussians() -> None:
 
 def test_what_never_varies_and_what_is_the_same() -> None:
     generator = np.random.default_rng(5)
-    one = np.hstack([generator.standard_normal((200, 1)), np.zeros((200, 1))])
+    first = np.hstack([generator.standard_normal((200, 1)), np.zeros((200, 1))])
     other = np.hstack([generator.standard_normal((200, 1)), np.ones((200, 1))])
-    assert told_apart(one, other).least > 2.5
-    assert told_apart(one, generator.permutation(one)).least == 0.0
+    assert told_apart(first, other).least > 2.5
+    assert told_apart(first, generator.permutation(first)).least == 0.0
     assert told_apart(np.zeros((200, 2)), np.zeros((200, 2))).least == 0.0
 
 
@@ -149,27 +149,32 @@ def test_draws_that_prove_nothing_are_refused() -> None:
 
 
 @pytest.fixture(scope="module")
-def made() -> Plan:
+def plan() -> Plan:
     trace = ride(41, 60.0, still=(16, 24))
     return designed(trace, 16, 24, bumps(trace.seconds, 1200.0), (Named.PLAIN, Named.STILL))
 
 
 def caught(plan: Plan, draws: int = 400) -> set[tuple[str, bool]]:
     auditeds = audited(plan, draws, generator=np.random.default_rng(9))
-    return {(one.way, one.caught) for one in auditeds}
+    return {(audit.way, audit.caught) for audit in auditeds}
 
 
 @pytest.mark.slow
 def test_an_honest_release_is_not_caught(plan: Plan) -> None:
-    found = list(audited(plan, 700, generator=np.random.default_rng(9)))
-    assert [one.adversary for one in found[::3]] == [STRANGER, f"{STRANGER}, sees standing still"]
-    assert not any(one.caught for one in found)
+    audits = list(audited(plan, 700, generator=np.random.default_rng(9)))
+    assert [audit.adversary for audit in audits[::3]] == [
+        STRANGER,
+        f"{STRANGER}, sees standing still",
+    ]
+    assert not any(audit.caught for audit in audits)
     # What is claimed is for the worst of both, who sees stillness: the other learns less. Half of
     # 700 draws prove it but for 0.9: a bound of nothing would not be caught either.
-    left = np.array([metres for _, metres in deviations(plan)])
-    true = 2.5 * left.min() / left
+    deviation = np.array([metres for _, metres in deviations(plan)])
+    true = 2.5 * deviation.min() / deviation
     assert true.max() == 2.5
-    assert all(one.told.least > mu - 0.9 for one, mu in zip(found, true.repeat(3), strict=True))
+    assert all(
+        audit.distinction.least > mu - 0.9 for audit, mu in zip(audits, true.repeat(3), strict=True)
+    )
 
 
 @pytest.mark.slow
@@ -182,9 +187,9 @@ def test_a_release_with_one_dimension_unprotected_is_caught(
         return noise_of(mechanism, seed, axis) * (axis == "east")
 
     monkeypatch.setattr(drawing, "noise_of", east_only)
-    found = caught(plan)
-    assert ("north", True) in found
-    assert ("east", False) in found
+    ways = caught(plan)
+    assert ("north", True) in ways
+    assert ("east", False) in ways
 
 
 @pytest.mark.slow
@@ -209,7 +214,7 @@ def test_hypotheses_lie_where_they_are_said_to(plan: Plan) -> None:
     nothing = Mechanism(plan.mechanism.times, np.empty((plan.mechanism.times.size, 0)))
     prior = Prior(plan.request.kernel, plan.mechanism.times)
     place = np.array([350.0, -120.0])
-    found = hypotheses._releases(
+    releases = hypotheses._releases(
         replace(plan, mechanism=nothing),
         prior,
         Secret.at(float(plan.mechanism.times[20])),
@@ -218,5 +223,5 @@ def test_hypotheses_lie_where_they_are_said_to(plan: Plan) -> None:
         np.random.default_rng(3),
     ).reshape(200, -1, 2)
     # 2 m of measurement noise in each of 200: the mean is within 5 / sqrt(200) of it.
-    assert np.all(np.abs(found[:, 20].mean(axis=0) - place) < 5 * 2 / 200**0.5)
-    assert np.all(np.abs(found[:, 20] - place) < 12)
+    assert np.all(np.abs(releases[:, 20].mean(axis=0) - place) < 5 * 2 / 200**0.5)
+    assert np.all(np.abs(releases[:, 20] - place) < 12)

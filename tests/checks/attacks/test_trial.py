@@ -13,7 +13,7 @@ from trailveil.gp.kernels import Kernel
 from trailveil.privacy.adversaries import at_speed
 from trailveil.privacy.adversary import Adversary
 from trailveil.privacy.guarantee import CIRCLE_68
-from trailveil.release.plan import plan
+from trailveil.release.protect import protect
 from trailveil.release.request import Request
 from trailveil.traces.selection import Stretch
 
@@ -74,7 +74,7 @@ def test_a_cut_is_attacked_at_the_pace_that_it_is_promised_for(
     """In the middle of a recording that is half of the floor; at an end the floor."""
     trace = ride(200, 20.0)
     begin = int(trace.times[fix])
-    made = plan(trace, Request((Stretch("x", begin, begin),), floor=4.0, middle=2.0))
+    plan = protect(trace, Request((Stretch("x", begin, begin),), floor=4.0, middle=2.0))
     paces: list[Kernel | None] = []
 
     believes = Adversary.believes
@@ -84,7 +84,7 @@ def test_a_cut_is_attacked_at_the_pace_that_it_is_promised_for(
         return believes(name, kernel)
 
     monkeypatch.setattr(Adversary, "believes", noted)
-    (scene,) = _scenes(made, None, ())
+    (scene,) = _scenes(plan, None, ())
     ATTACKS["posterior"](scene)
-    next(audited(made, 100, generator=np.random.default_rng(1)))
-    assert paces == [at_speed(made.request.kernel, 4.0 * share)] * 2
+    next(audited(plan, 100, generator=np.random.default_rng(1)))
+    assert paces == [at_speed(plan.request.kernel, 4.0 * share)] * 2

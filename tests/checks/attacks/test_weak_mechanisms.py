@@ -32,10 +32,10 @@ from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.secrets import Secret
 
 
-def errors(attack: Attack, seen: Evidence, known: Background) -> FloatArray:
-    (found,) = attack(seen, known)
-    assert found is not None
-    return found.errors(HOME)
+def errors(attack: Attack, evidence: Evidence, known: Background) -> FloatArray:
+    (estimate,) = attack(evidence, known)
+    assert estimate is not None
+    return estimate.errors(HOME)
 
 
 def noise(std: float, seed: int = 1) -> FloatArray:
@@ -44,26 +44,26 @@ def noise(std: float, seed: int = 1) -> FloatArray:
 
 def test_averaging_undoes_independent_noise() -> None:
     """121 fixes with 50 m each: 4.5 m per coordinate; all of 40 draws below 5 of these."""
-    found = errors(average, view(noise(50.0), white(50.0)), knowledge(white(50.0)))
-    assert found.max() < 23
-    assert np.sqrt(np.mean(found**2) / 2) == pytest.approx(50 / np.sqrt(INSIDE.sum()), rel=0.4)
+    distances = errors(average, view(noise(50.0), white(50.0)), knowledge(white(50.0)))
+    assert distances.max() < 23
+    assert np.sqrt(np.mean(distances**2) / 2) == pytest.approx(50 / np.sqrt(INSIDE.sum()), rel=0.4)
 
 
 def test_a_smoother_undoes_independent_noise_whose_size_it_is_not_told() -> None:
-    found = errors(kalman_smoother, view(noise(30.0), white(30.0)), knowledge(None))
-    assert np.median(found) < 8
-    assert found.max() < 20
+    distances = errors(kalman_smoother, view(noise(30.0), white(30.0)), knowledge(None))
+    assert np.median(distances) < 8
+    assert distances.max() < 20
 
 
 def test_a_smoother_smooths_as_much_as_the_noise_asks_for() -> None:
     """A walk past a secret place with 30 m of noise: 35 m off is the fix itself in the median."""
-    passed, seen = recorded(np.array([300.0]))[0], view(noise(30.0), white(30.0))
-    (found,) = kalman_smoother(seen, replace(knowledge(None), secrets=(Secret.at(300.0),)))
-    assert found is not None
-    assert np.median(found.errors(passed)) < 22
-    raw = seen.places[:, TIMES == 300.0][:, 0] - passed
+    passed, evidence = recorded(np.array([300.0]))[0], view(noise(30.0), white(30.0))
+    (estimate,) = kalman_smoother(evidence, replace(knowledge(None), secrets=(Secret.at(300.0),)))
+    assert estimate is not None
+    assert np.median(estimate.errors(passed)) < 22
+    raw = evidence.places[:, TIMES == 300.0][:, 0] - passed
     assert np.median(np.hypot(raw[:, 0], raw[:, 1])) > 28
-    assert np.median(noise_size(seen, 300.0, 300.0)) == pytest.approx(30.0, rel=0.1)
+    assert np.median(noise_size(evidence, 300.0, 300.0)) == pytest.approx(30.0, rel=0.1)
 
 
 def test_a_posterior_undoes_noise_that_the_prior_can_tell_apart() -> None:
@@ -81,12 +81,12 @@ def test_a_true_place_undoes_noise_that_all_fixes_share() -> None:
     """All is moved by one distance of hundreds of metres: who knows one fix knows them all."""
     shift = Mechanism(TIMES, np.full((TIMES.size, 1), 500.0))
     same = 500.0 * np.random.default_rng(2).standard_normal((DRAWS, 1, 2))
-    seen = view(np.broadcast_to(same, (DRAWS, TIMES.size, 2)), shift)
+    evidence = view(np.broadcast_to(same, (DRAWS, TIMES.size, 2)), shift)
     away = np.array([100.0])
-    told = np.broadcast_to(recorded(away), (DRAWS, 1, 2))
-    known = replace(knowledge(shift), true=TruePlaces(away, told, 1.0))
-    assert errors(posterior_mean, seen, known).max() < 5
-    assert np.median(errors(posterior_mean, seen, knowledge(shift))) > 100
+    places = np.broadcast_to(recorded(away), (DRAWS, 1, 2))
+    known = replace(knowledge(shift), true=TruePlaces(away, places, 1.0))
+    assert errors(posterior_mean, evidence, known).max() < 5
+    assert np.median(errors(posterior_mean, evidence, knowledge(shift))) > 100
 
 
 def test_a_circle_undoes_moving_every_fix_by_one_distance() -> None:
@@ -94,9 +94,9 @@ def test_a_circle_undoes_moving_every_fix_by_one_distance() -> None:
     random = np.random.default_rng(3)
     turns = random.uniform(0, 2 * np.pi, (DRAWS, TIMES.size))
     moved = 200.0 * np.stack([np.cos(turns), np.sin(turns)], axis=-1) + noise(3.0, 4)
-    seen = view(moved, white(1.0))
-    assert errors(circle_of_stay, seen, knowledge(None)).max() < 4
-    assert np.median(errors(average, seen, knowledge(None))) > 8
+    evidence = view(moved, white(1.0))
+    assert errors(circle_of_stay, evidence, knowledge(None)).max() < 4
+    assert np.median(errors(average, evidence, knowledge(None))) > 8
 
 
 def test_the_edges_of_a_short_hole_tell_what_is_in_it() -> None:
@@ -104,19 +104,19 @@ def test_the_edges_of_a_short_hole_tell_what_is_in_it() -> None:
     passed = Secret.at(300.0)
     hidden = nothing_of(np.abs(TIMES - 300.0) < 60)
     known = replace(knowledge(hidden), secrets=(passed,))
-    (found,) = edges_of_hole(view(noise(2.0), hidden), known)
-    assert found is not None
-    assert found.errors(recorded(np.array([300.0]))[0]).max() < 12
+    (estimate,) = edges_of_hole(view(noise(2.0), hidden), known)
+    assert estimate is not None
+    assert estimate.errors(recorded(np.array([300.0]))[0]).max() < 12
 
 
 def test_the_last_edge_tells_where_somebody_was_about_to_arrive() -> None:
     """Withheld from 30 s before the end on, at a walk: 45 m to go, and the speed is known."""
     hidden = nothing_of(STAY[0] - 30 < TIMES)
-    seen = view(noise(1.0), hidden)
-    (found,) = edges_of_hole(seen, replace(knowledge(hidden), secrets=(Secret.at(STAY[0]),)))
-    assert found is not None
-    assert np.median(found.errors(HOME)) < 12
-    last = seen.places[:, -1] - HOME
+    evidence = view(noise(1.0), hidden)
+    (estimate,) = edges_of_hole(evidence, replace(knowledge(hidden), secrets=(Secret.at(STAY[0]),)))
+    assert estimate is not None
+    assert np.median(estimate.errors(HOME)) < 12
+    last = evidence.places[:, -1] - HOME
     assert np.median(np.hypot(last[:, 0], last[:, 1])) > 40
 
 
@@ -128,8 +128,8 @@ def test_holes_of_one_radius_have_one_centre() -> None:
     mechanism = Mechanism(times, np.empty((times.size, 0))).withholding(hidden)
     evidence = Evidence(times[~hidden], here[None, ~hidden])
     secrets = (Secret.at(1000.0), Secret.at(3000.0))
-    found = circle_of_holes(evidence, Background(secrets, knowledge(None).kernel, mechanism))
-    assert all(one is not None and one.errors(HOME)[0] < 10 for one in found)
+    estimates = circle_of_holes(evidence, Background(secrets, knowledge(None).kernel, mechanism))
+    assert all(estimate is not None and estimate.errors(HOME)[0] < 10 for estimate in estimates)
 
 
 def _line(from_way: float, to_way: float, count: int) -> FloatArray:
@@ -143,14 +143,14 @@ def test_repeated_releases_average_out() -> None:
     """All fixes are moved by 500 m; 400 releases leave 25 m: a median distance of 29 m."""
     common = Mechanism(TIMES, np.full((TIMES.size, 1), 500.0))
     shifts = 500.0 * np.random.default_rng(5).standard_normal((DRAWS, 400, 1, 2))
-    seen = view(np.broadcast_to(shifts[:, 0], (DRAWS, TIMES.size, 2)), common)
+    evidence = view(np.broadcast_to(shifts[:, 0], (DRAWS, TIMES.size, 2)), common)
     others = np.broadcast_to(recorded() + shifts[:, 1:], (DRAWS, 399, TIMES.size, 2))
     known = replace(knowledge(common), others=others)
-    assert np.median(errors(repeated_releases, seen, known)) < 45
+    assert np.median(errors(repeated_releases, evidence, known)) < 45
     alone = replace(known, others=None)
-    assert np.median(errors(posterior_mean, seen, alone)) > 200
+    assert np.median(errors(posterior_mean, evidence, alone)) > 200
     with pytest.raises(InvalidValue, match="further releases, got none"):
-        repeated_releases(seen, alone)
+        repeated_releases(evidence, alone)
 
 
 @pytest.mark.parametrize("hidden_from", [500.0, 560.0])
@@ -176,29 +176,29 @@ def test_an_earlier_ride_tells_what_is_between_two_edges() -> None:
     hidden = Mechanism(times, np.empty((times.size, 0))).withholding(within)
     evidence = Evidence(times[~within], here[None, ~within])
     known = Background((Secret.at(500.0),), knowledge(None).kernel, hidden, tracks=(here[::3],))
-    (found,) = known_paths(evidence, known)
+    (estimate,) = known_paths(evidence, known)
     (other,) = edges_of_hole(evidence, known)
-    assert found is not None
+    assert estimate is not None
     assert other is not None
-    assert found.errors(np.array([500.0, 400.0]))[0] < 10
+    assert estimate.errors(np.array([500.0, 400.0]))[0] < 10
     assert other.errors(np.array([500.0, 400.0]))[0] > 300
 
 
 def test_attacks_without_anything_to_go_by_say_so() -> None:
     hidden = nothing_of(INSIDE)
-    seen = view(noise(2.0), hidden)
-    assert average(seen, knowledge(hidden)) == (None,)
-    assert circle_of_stay(seen, knowledge(hidden)) == (None,)
-    assert circle_of_holes(seen, knowledge(hidden)) == (None,)
+    evidence = view(noise(2.0), hidden)
+    assert average(evidence, knowledge(hidden)) == (None,)
+    assert circle_of_stay(evidence, knowledge(hidden)) == (None,)
+    assert circle_of_holes(evidence, knowledge(hidden)) == (None,)
     assert edges_of_hole(view(noise(2.0), white(100.0)), knowledge(white(100.0))) == (None,)
     at_once = replace(knowledge(hidden), secrets=(Secret.at(900.0),))
-    assert average(seen, at_once) == (None,)  # the nearest fix is 300 s away
+    assert average(evidence, at_once) == (None,)  # the nearest fix is 300 s away
     everything = nothing_of(np.ones(TIMES.size, dtype=bool))
     for attack in (posterior_mean, kalman_smoother, average, circle_of_stay, edges_of_hole):
         assert attack(view(noise(2.0), everything), knowledge(everything)) == (None,)
     for attack in (posterior_mean, repeated_releases):
         with pytest.raises(InvalidValue):
-            attack(seen, knowledge(None))
+            attack(evidence, knowledge(None))
     with pytest.raises(InvalidValue, match="release 361 fixes, got 240"):
         posterior_mean(view(noise(2.0), white(1.0)), knowledge(hidden))
     assert SECRET.size == 1

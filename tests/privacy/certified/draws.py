@@ -40,8 +40,8 @@ def case(seed: int) -> Case:
 
 def claimed(prior: Prior, secret: Secret, mechanism: Mechanism, adversary: Adversary) -> float:
     """mu^2 / r^2 as double precision says it, the worst of all that may be known."""
-    found = exposures(prior, secret, mechanism, adversary)
-    return max(tight_bound([one.learnt], 1.0) for one in found)
+    exposed = exposures(prior, secret, mechanism, adversary)
+    return max(tight_bound([exposure.learnt], 1.0) for exposure in exposed)
 
 
 def _kernel(random: np.random.Generator, step: float) -> Kernel:
@@ -90,17 +90,17 @@ def _mechanism(random: np.random.Generator, prior: Prior) -> Mechanism:
 
 
 def _secret(random: np.random.Generator, times: FloatArray) -> Secret:
-    own = np.sort(random.choice(times, 3, replace=False))
+    chosen = np.sort(random.choice(times, 3, replace=False))
     between = float(random.uniform(times[0], times[-1]))
     recorded = bool(random.random() < 0.5)
     kinds = [
-        Secret.at(own[0], recorded=recorded),
+        Secret.at(chosen[0], recorded=recorded),
         Secret.at(between),
-        Secret.at(own[:2], recorded=recorded),
-        Secret.at(own, recorded=recorded),
-        Secret.mean(own, recorded=recorded),
-        Secret.difference(own[0], own[2], recorded=recorded),
-        Secret.stay(own[0], own[1]),
+        Secret.at(chosen[:2], recorded=recorded),
+        Secret.at(chosen, recorded=recorded),
+        Secret.mean(chosen, recorded=recorded),
+        Secret.difference(chosen[0], chosen[2], recorded=recorded),
+        Secret.stay(chosen[0], chosen[1]),
     ]
     return kinds[int(random.integers(len(kinds)))]
 
@@ -115,7 +115,7 @@ def _adversary(random: np.random.Generator, times: FloatArray, kernel: Kernel) -
         PLAIN & Adversary.knows_path(away, accuracy),
         Adversary.believes("scaled", 4.0 * kernel),
     ]
-    one = kinds[int(random.integers(len(kinds)))]
+    adversary = kinds[int(random.integers(len(kinds)))]
     if random.random() < 0.2:
-        one = one & Adversary.sees_stillness([(float(times[1]), float(times[2]))])
-    return one
+        adversary = adversary & Adversary.sees_stillness([(float(times[1]), float(times[2]))])
+    return adversary

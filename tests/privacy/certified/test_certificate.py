@@ -58,28 +58,28 @@ def noise(rank: int = 3, **more: object) -> Mechanism:
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("secret", SECRETS)
 def test_agrees_with_the_loss_in_extended_precision(kernel: str, secret: str) -> None:
-    prior, one, mechanism = Prior(KERNELS[kernel], TIMES), SECRETS[secret], noise()
-    judge = prior.for_secret(one)
+    prior, place, mechanism = Prior(KERNELS[kernel], TIMES), SECRETS[secret], noise()
+    judge = prior.for_secret(place)
     try:
-        exact = extended_loss(judge, replace(one, window=None), mechanism, NOTHING_KNOWN)
+        exact = extended_loss(judge, replace(place, window=None), mechanism, NOTHING_KNOWN)
     except NumericalError:
         # Two exact fixes of one place: their noises tell the place of who stands still there.
         assert (kernel, secret) == ("rbf, no noise", "stay")
         return
-    found = prove(prior, [one], mechanism, PLAIN).lost[0]
+    lost = prove(prior, [place], mechanism, PLAIN).lost[0]
     expected = tight_bound([exact], 1.0)
-    assert found.upper == pytest.approx(expected, rel=2e-10)
-    assert found.lower <= expected * (1 + 1e-12)
-    assert found.lower >= expected * (1 - 1e-9)
+    assert lost.upper == pytest.approx(expected, rel=2e-10)
+    assert lost.lower <= expected * (1 + 1e-12)
+    assert lost.lower >= expected * (1 - 1e-9)
 
 
 def test_agrees_for_who_knows_the_path() -> None:
-    prior, one, mechanism = Prior(MOVING, TIMES), SECRETS["place"], noise()
-    far = TIMES[(one.times[0] - 60.0 >= TIMES) | (one.times[0] + 60.0 <= TIMES)]
-    exact = extended_loss(prior, one, mechanism, SideInformation(far, 10.0))[0, 0]
-    found = prove(prior, [one], mechanism, PLAIN & Adversary.knows_path(60.0)).lost[0]
-    assert found.upper == pytest.approx(exact, rel=1e-12)
-    assert found.upper >= exact * (1 - 1e-13)
+    prior, place, mechanism = Prior(MOVING, TIMES), SECRETS["place"], noise()
+    far = TIMES[(place.times[0] - 60.0 >= TIMES) | (place.times[0] + 60.0 <= TIMES)]
+    exact = extended_loss(prior, place, mechanism, SideInformation(far, 10.0))[0, 0]
+    lost = prove(prior, [place], mechanism, PLAIN & Adversary.knows_path(60.0)).lost[0]
+    assert lost.upper == pytest.approx(exact, rel=1e-12)
+    assert lost.upper >= exact * (1 - 1e-13)
 
 
 @pytest.mark.parametrize(
@@ -104,10 +104,10 @@ def test_full_matrices_and_the_recursion_prove_the_same(
 def test_weights_from_anywhere_give_balls_that_hold_the_truth(
     off: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prior, one, others = Prior(MOVING, TIMES), SECRETS["two"], TIMES[[2, 20]]
-    seen = Observed(prior, noise(), NOTHING_KNOWN)
+    prior, places, others = Prior(MOVING, TIMES), SECRETS["two"], TIMES[[2, 20]]
+    rows = Observed(prior, noise(), NOTHING_KNOWN)
     with precision(192):
-        truth = posterior.block(seen, one, others)
+        truth = posterior.block(rows, places, others)
         started = posterior._started
 
         def poor(observed: Observed, secret: Secret) -> object:
@@ -117,39 +117,39 @@ def test_weights_from_anywhere_give_balls_that_hold_the_truth(
 
         monkeypatch.setattr(posterior, "_started", poor)
         monkeypatch.setattr(posterior, "LARGEST_INVERTED", 0)
-        ball_block = posterior.block(seen, one, others)
+        ball_block = posterior.block(rows, places, others)
         assert ball_block.covariance.contains(truth.covariance)
-        assert ball_block.beside.contains(truth.beside)
+        assert ball_block.cross.contains(truth.cross)
         assert all(entry.rad() > 0 for entry in ball_block.covariance.entries())
 
 
 def test_every_value_that_may_be_known_is_covered() -> None:
     prior = Prior(MOVING, TIMES)
-    one, who = SECRETS["place"], PLAIN & Adversary.knows_point(30.0)
+    place, who = SECRETS["place"], PLAIN & Adversary.knows_point(30.0)
     # Noise at each point: no few columns tell of all others.
     mechanism = noise(12, floor=100.0**2)
-    _, each = value_losses(prior, one, mechanism, who)
-    found = prove(prior, [one], mechanism, who).lost[0]
-    assert found.upper == pytest.approx(float(each.max()), rel=1e-5)
-    assert found.upper >= float(each.max()) * (1 - 1e-5)
-    assert found.lower == pytest.approx(found.upper, rel=1e-9)
-    assert found.at is not None
+    _, each = value_losses(prior, place, mechanism, who)
+    lost = prove(prior, [place], mechanism, who).lost[0]
+    assert lost.upper == pytest.approx(float(each.max()), rel=1e-5)
+    assert lost.upper >= float(each.max()) * (1 - 1e-5)
+    assert lost.lower == pytest.approx(lost.upper, rel=1e-9)
+    assert lost.at is not None
 
 
 def test_values_in_question_are_looked_at_until_the_worst_is_known(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    prior, one, who = Prior(MOVING, TIMES), SECRETS["place"], PLAIN & Adversary.knows_point(30.0)
+    prior, place, who = Prior(MOVING, TIMES), SECRETS["place"], PLAIN & Adversary.knows_point(30.0)
     mechanism = noise(12, floor=100.0**2)
-    expected = prove(prior, [one], mechanism, who).lost[0]
+    expected = prove(prior, [place], mechanism, who).lost[0]
     monkeypatch.setattr("trailveil.privacy.certified.losses._first", lambda times: [0])
-    found = prove(prior, [one], mechanism, who).lost[0]
-    assert found.at == expected.at
-    assert found.upper == pytest.approx(expected.upper, rel=1e-12)
+    lost = prove(prior, [place], mechanism, who).lost[0]
+    assert lost.at == expected.at
+    assert lost.upper == pytest.approx(expected.upper, rel=1e-12)
     # Where any loss up to a limit is as good, fewer are looked at, and the bound holds.
     limit = Enough(loss=2 * expected.upper)
-    found = prove(prior, [one], mechanism, who, enough=limit).lost[0]
-    assert expected.upper * (1 - 1e-12) <= found.upper <= limit.loss
+    lost = prove(prior, [place], mechanism, who, enough=limit).lost[0]
+    assert expected.upper * (1 - 1e-12) <= lost.upper <= limit.loss
 
 
 def test_the_first_values_are_the_nearest_on_each_side() -> None:
@@ -158,8 +158,8 @@ def test_the_first_values_are_the_nearest_on_each_side() -> None:
 
 
 def test_a_claim_that_is_optimistic_by_a_millionth_is_caught() -> None:
-    prior, one, mechanism = Prior(MOVING, TIMES), SECRETS["place"], noise()
-    proved = prove(prior, [one], mechanism, PLAIN)
+    prior, place, mechanism = Prior(MOVING, TIMES), SECRETS["place"], noise()
+    proved = prove(prior, [place], mechanism, PLAIN)
     truth = 2.5 * 200.0**2 * proved.lost[0].upper
     ball_certificate = certificate_of(
         "a place", ["plain"], [proved], 0, 200.0, 5.0, claimed=truth, seconds=0.0
@@ -176,9 +176,9 @@ def test_a_claim_that_is_optimistic_by_a_millionth_is_caught() -> None:
 
 
 def test_a_little_less_noise_is_a_larger_epsilon() -> None:
-    prior, one, mechanism = Prior(MOVING, TIMES), SECRETS["place"], noise()
+    prior, place, mechanism = Prior(MOVING, TIMES), SECRETS["place"], noise()
     less = replace(mechanism, factor=mechanism.factor * (1 - 1e-6))
-    least, most = (prove(prior, [one], m, PLAIN).lost[0] for m in (mechanism, less))
+    least, most = (prove(prior, [place], m, PLAIN).lost[0] for m in (mechanism, less))
     assert most.lower > least.upper
     assert most.lower / least.upper - 1 < 1e-5
 
@@ -187,9 +187,9 @@ def test_noise_in_proportion_has_a_closed_form() -> None:
     kernel = RBF(3.0) + White(0.1)
     times = np.arange(12.0)
     mechanism = Mechanism(times, np.empty((12, 0)), process=0.02 * kernel)
-    found = prove(Prior(kernel, times), [Secret.at(4.0, recorded=True)], mechanism, PLAIN).lost[0]
-    assert found.upper == pytest.approx(1 / (0.02 * 1.01), rel=1e-15)
-    assert found.upper >= 1 / (0.02 * 1.01) * (1 - 1e-15)
+    lost = prove(Prior(kernel, times), [Secret.at(4.0, recorded=True)], mechanism, PLAIN).lost[0]
+    assert lost.upper == pytest.approx(1 / (0.02 * 1.01), rel=1e-15)
+    assert lost.upper >= 1 / (0.02 * 1.01) * (1 - 1e-15)
 
 
 def test_fixes_that_are_one_value_are_inverted_once() -> None:
@@ -197,10 +197,10 @@ def test_fixes_that_are_one_value_are_inverted_once() -> None:
     times, kernel = np.arange(12.0), Periodic(1.0, 6.0)
     column = np.cos(2 * np.pi * np.arange(6.0) / 6)
     mechanism = Mechanism(times, np.tile(column, 2)[:, None])
-    prior, one = Prior(kernel, times), Secret.at(3.25)
-    exact = extended_loss(prior, one, mechanism, NOTHING_KNOWN)[0, 0]
-    found = prove(prior, [one], mechanism, PLAIN).lost[0]
-    assert found.upper == pytest.approx(exact, rel=1e-12)
+    prior, place = Prior(kernel, times), Secret.at(3.25)
+    exact = extended_loss(prior, place, mechanism, NOTHING_KNOWN)[0, 0]
+    lost = prove(prior, [place], mechanism, PLAIN).lost[0]
+    assert lost.upper == pytest.approx(exact, rel=1e-12)
 
 
 def test_the_bound_of_several_locations_is_that_of_a_feasible_y() -> None:
@@ -208,11 +208,11 @@ def test_the_bound_of_several_locations_is_that_of_a_feasible_y() -> None:
     root = random.standard_normal((4, 4))
     loss: FloatArray = root @ root.T
     with precision(128):
-        found, least = effective(matrix_of(loss)), at_least(matrix_of(loss))
-        assert found is not None
-        assert float(found.upper()) == pytest.approx(tight_bound([loss], 1.0), rel=1e-10)
-        assert float(least.lower()) == pytest.approx(float(found.upper()), rel=1e-8)
-        assert float(least.lower()) <= float(found.upper())
+        bound, least = effective(matrix_of(loss)), at_least(matrix_of(loss))
+        assert bound is not None
+        assert float(bound.upper()) == pytest.approx(tight_bound([loss], 1.0), rel=1e-10)
+        assert float(least.lower()) == pytest.approx(float(bound.upper()), rel=1e-8)
+        assert float(least.lower()) <= float(bound.upper())
         assert effective(matrix_of(np.zeros((2, 2)))) == 0
         hardly = effective(matrix_of(np.full((2, 2), -1e-30)))
         assert hardly is not None
@@ -228,13 +228,13 @@ def test_a_thousand_random_cases_have_no_optimistic_float(request: pytest.Fixtur
     for seed in range(1_250 if full else 60):
         prior, secret, mechanism, adversary = case(seed)
         try:
-            told = claimed(prior, secret, mechanism, adversary)
+            claim = claimed(prior, secret, mechanism, adversary)
         except TrailveilError:
             continue  # refused: nothing is claimed
-        found = prove(prior, [secret], mechanism, adversary).lost[0]
+        lost = prove(prior, [secret], mechanism, adversary).lost[0]
         proved += 1
-        if found.upper > told * (1 + 1e-9):
-            violations.append((seed, told, found))
+        if lost.upper > claim * (1 + 1e-9):
+            violations.append((seed, claim, lost))
     assert violations == []
     assert proved >= (1_000 if full else 40)
 
@@ -246,17 +246,17 @@ def test_no_ball_arithmetic_no_certificate(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_what_is_out_of_reach_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    prior, one = Prior(KERNELS["rbf, no noise"], TIMES), SECRETS["place"]
+    prior, place = Prior(KERNELS["rbf, no noise"], TIMES), SECRETS["place"]
     monkeypatch.setattr("trailveil.privacy.certified.posterior.LARGEST_INVERTED", 10)
     with pytest.raises(NumericalError, match="independent noise"):
-        prove(prior, [one], noise(), PLAIN)
+        prove(prior, [place], noise(), PLAIN)
     monkeypatch.setattr("trailveil.privacy.certified.observed.LARGEST_DENSE", 10)
     with pytest.raises(Unavailable, match="at most 10 points"):
-        prove(prior, [one], noise(), PLAIN)
+        prove(prior, [place], noise(), PLAIN)
     with pytest.raises(InvalidValue, match="one location"):
         prove(prior, [SECRETS["two"]], noise(), PLAIN, flat=True)
     with pytest.raises(InvalidValue, match="in one span"):
-        prove(prior, [one, Secret.at(9.0)], noise(), PLAIN & Adversary.knows_point())
+        prove(prior, [place, Secret.at(9.0)], noise(), PLAIN & Adversary.knows_point())
 
 
 def test_a_claim_is_checked_to_a_billionth() -> None:

@@ -13,7 +13,7 @@ from tests.rides import ride
 from tests.traces.formats.fit_files import DEFINITIONS, EPOCH, UINT32, definition, framed, record
 from trailveil.checks.scan import scan
 from trailveil.release.drawing import draw
-from trailveil.release.plan import plan
+from trailveil.release.protect import protect
 from trailveil.release.request import Request
 from trailveil.traces.cleaning import clean
 from trailveil.traces.formats import read, write
@@ -98,7 +98,7 @@ def test_recordings_come_out_with_the_laps_outside_of_their_cuts(shared: Path, n
     assert bounds.size + 1 == RECORDED[name]
     middle = int(trace.times[bounds[bounds.size // 2]])
     parts = (*Chosen(returns=False).stretches(trace), Stretch("x", middle, middle, by_place=False))
-    made = plan(trace, Request(parts, radius=5.0, floor=10.0, middle=10.0, uncertain=1))
+    made = protect(trace, Request(parts, radius=5.0, floor=10.0, middle=10.0, uncertain=1))
     rows = made.mechanism.rows
     assert 2 < rows.size < len(trace)
     data = written(draw(made, bytes(32))[0], path.suffix)

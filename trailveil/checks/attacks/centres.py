@@ -43,12 +43,15 @@ def circle_of_holes(view: Evidence, known: Background) -> tuple[Estimate | None,
     For zones of one radius around one place, which all secrets are taken to be: fixes that are not
     there, or known to no better than 15 m, are a hole. None with fewer than three such edges.
     """
-    seen = view.times[visible(view, known, _PRECISE)]
+    released = view.times[visible(view, known, _PRECISE)]
     rows = np.flatnonzero(visible(view, known, _PRECISE))
     edges: set[int] = set()
     for secret in known.secrets:
         begin, end = when(secret)
-        before, after = np.searchsorted(seen, begin) - 1, np.searchsorted(seen, end, side="right")
+        before, after = (
+            np.searchsorted(released, begin) - 1,
+            np.searchsorted(released, end, side="right"),
+        )
         edges |= {int(rows[i]) for i in (before, after) if 0 <= i < rows.size}
     if len(edges) < 3:
         return (None,) * len(known.secrets)

@@ -85,26 +85,32 @@ def _chance(ways: FloatArray, parts: FloatArray, sizes: FloatArray) -> float:
             tried.append(2 * min(below, above))
     if sizes.size == len(ways):
         inverse = ways / sizes
-        own = np.abs(inverse @ (parts / sizes[:, None])) / np.linalg.norm(inverse, axis=1)[:, None]
-        tried.append(2 * own.size * float(ndtr(-np.max(own))))
+        scores = (
+            np.abs(inverse @ (parts / sizes[:, None])) / np.linalg.norm(inverse, axis=1)[:, None]
+        )
+        tried.append(2 * scores.size * float(ndtr(-np.max(scores))))
     return min(1.0, len(tried) * min(tried))
 
 
 def _spectrum(mechanism: Mechanism, step: float) -> tuple[FloatArray, FloatArray]:
     """Directions (m, r) that have noise, orthonormal, and its deviations (r,) with rounding."""
     rows = mechanism.rows
-    if mechanism.floor == 0 and mechanism.process is None and not np.any(mechanism.beside):
-        left, sizes, _ = svd(mechanism.factor[rows], full_matrices=False)
-        kept = sizes > _GRID / 10
-        return left[:, kept], sizes[kept]
+    if (
+        mechanism.floor == 0
+        and mechanism.process is None
+        and not np.any(mechanism.independent_variances)
+    ):
+        axes, sizes, _ = svd(mechanism.factor[rows], full_matrices=False)
+        large = sizes > _GRID / 10
+        return axes[:, large], sizes[large]
     rows = rows[_evenly(rows.size, min(rows.size, _MOST_ROWS))]
     few = np.zeros(mechanism.times.size, dtype=np.bool_)
     few[rows] = True
     shown = mechanism.withholding(~few)
     rounding = np.where(shown.variances[shown.rows] > 0, step**2 / 12, 0.0)
     values, vectors = eigh(shown.covariance() + np.diag(rounding))
-    kept = values > (_GRID / 10) ** 2
-    return vectors[:, kept], np.sqrt(values[kept])
+    large = values > (_GRID / 10) ** 2
+    return vectors[:, large], np.sqrt(values[large])
 
 
 def _evenly(count: int, most: int) -> NDArray[np.intp]:

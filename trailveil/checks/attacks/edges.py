@@ -29,12 +29,12 @@ def _of(
     middle = (span[0] + span[1]) / 2
     if before.any() and after.any():
         start, end = times[before][-1], times[after][0]
-        one, speed = _edge(times[before], places[:, before], start)
+        here, speed = _edge(times[before], places[:, before], start)
         other, further = _edge(times[after], places[:, after], end)
         length = end - start
         u = (middle - start) / length
         return Estimate(
-            (1 + 2 * u) * (1 - u) ** 2 * one
+            (1 + 2 * u) * (1 - u) ** 2 * here
             + u * (1 - u) ** 2 * length * speed
             + u**2 * (3 - 2 * u) * other
             - u**2 * (1 - u) * length * further
@@ -61,5 +61,5 @@ def _edge(times: FloatArray, places: FloatArray, edge: float) -> tuple[FloatArra
 
 def _time_constant(kernel: Kernel) -> float:
     terms = [term.kernel if isinstance(term, Scaled) else term for term in kernel.terms()]
-    found = [term.time_constant for term in terms if isinstance(term, IntegratedOU)]
-    return found[0] if found else _GOES_ON
+    constants = [term.time_constant for term in terms if isinstance(term, IntegratedOU)]
+    return constants[0] if constants else _GOES_ON

@@ -114,10 +114,10 @@ def _tried(
     noise = _low_rank(required_mechanism(known))
     if noise is None:
         return (None,) * len(known.secrets)
-    found = attempt(view, known, noise)
-    if np.all(np.isnan(found)):
+    recovered = attempt(view, known, noise)
+    if np.all(np.isnan(recovered)):
         return (None,) * len(known.secrets)
-    places = np.where(np.isnan(found), view.places, found)
+    places = np.where(np.isnan(recovered), view.places, recovered)
     return tuple(Estimate(_at(view.times, places, secret)) for secret in known.secrets)
 
 
@@ -127,7 +127,7 @@ def _low_rank(mechanism: Mechanism) -> LowRank | None:
     moved = np.any(factor != 0, axis=1)
     if mechanism.process is not None or not np.any(moved):
         return None
-    white = mechanism.floor + float(np.median(mechanism.beside[rows][moved]))
+    white = mechanism.floor + float(np.median(mechanism.independent_variances[rows][moved]))
     return LowRank(mechanism.times[rows], factor, float(np.sqrt(white + _ROUNDED**2)))
 
 
@@ -142,39 +142,39 @@ def _by_differences(view: Evidence, known: Background, noise: LowRank, order: in
 
     First differences are nothing where a position is repeated, second ones on straight lines.
     """
-    found = np.full(view.places.shape, np.nan)
+    recovered = np.full(view.places.shape, np.nan)
     few = _few(known, noise)
     if few.size < _LEAST:
-        return found
+        return recovered
     times, factor = noise.times[few], noise.factor[few]
     movement = _Movement(factor, Prior(known.kernel, times).covariance)
     take = _differences(times, order)
-    own = take @ factor
+    columns = take @ factor
     for draw, places in enumerate(view.places):
-        broken = _broken(own, take @ places[few], movement.likely(places[few]), noise.width)
+        broken = _broken(columns, take @ places[few], movement.likely(places[few]), noise.width)
         if np.mean(broken) <= 1 - _MANY:
             pieces, starts = _pieces(times, np.flatnonzero(broken) + 1, order)
             between = Prior(known.kernel, times[starts]).covariance
             exact = pieces @ between @ pieces.T + noise.width**2 * np.eye(few.size)
             weights = _Movement(factor, exact).likely(places[few])
-            found[draw] = places - noise.factor @ weights
-    return found
+            recovered[draw] = places - noise.factor @ weights
+    return recovered
 
 
 def _broken(
-    own: FloatArray, told: FloatArray, weights: FloatArray, width: float
+    columns: FloatArray, observed: FloatArray, weights: FloatArray, width: float
 ) -> NDArray[np.bool_]:
     """Which differences (k,) told - own z (k, 2) are not nothing, for the z that most of them fit.
 
     Least squares again and again from a first z, with less and less weight for what is far off.
     """
-    size = np.zeros(len(own))
+    size = np.zeros(len(columns))
     for _ in range(_STEPS):
-        size = np.hypot(*(told - own @ weights).T)
+        size = np.hypot(*(observed - columns @ weights).T)
         scale = max(width, float(np.median(size)) / 3)
         trust = (1 / (scale**2 + size**2))[:, None]
-        inner = own.T @ (trust * own) + np.eye(own.shape[1])
-        weights = np.linalg.solve(inner, own.T @ (trust * told))
+        inner = columns.T @ (trust * columns) + np.eye(columns.shape[1])
+        weights = np.linalg.solve(inner, columns.T @ (trust * observed))
     return np.asarray(size > _NOTHING * width)
 
 
@@ -228,30 +228,30 @@ def _by_steps(view: Evidence, known: Background, noise: LowRank, off: _Off) -> F
 
     NaN for few fixes.
     """
-    found = np.full(view.places.shape, np.nan)
+    recovered = np.full(view.places.shape, np.nan)
     few = _few(known, noise)
     if few.size < _LEAST:
-        return found
+        return recovered
     factor = noise.factor[few]
-    own = np.diff(factor, axis=0)
+    columns = np.diff(factor, axis=0)
     movement = _Movement(factor, Prior(known.kernel, noise.times[few]).covariance)
     for draw, places in enumerate(view.places):
         start = movement.likely(places[few])
-        weights = _least_off(off, own, np.diff(places[few], axis=0), start, noise.width)
-        found[draw] = places - noise.factor @ weights
-    return found
+        weights = _least_off(off, columns, np.diff(places[few], axis=0), start, noise.width)
+        recovered[draw] = places - noise.factor @ weights
+    return recovered
 
 
 def _least_off(
-    off: _Off, own: FloatArray, steps: FloatArray, weights: FloatArray, width: float
+    off: _Off, columns: FloatArray, steps: FloatArray, weights: FloatArray, width: float
 ) -> FloatArray:
     """The z (r, 2) that leaves least off of steps (k, 2), from a first one.
 
     Gauss and Newton, with weights for what is far off: a step may be of another length.
     """
-    rank = own.shape[1]
+    rank = columns.shape[1]
     for _ in range(_STEPS):
-        far, slopes = off(steps - own @ weights, own)
+        far, slopes = off(steps - columns @ weights, columns)
         scale = max(width, float(np.median(np.abs(far))))
         trust = 1 / (scale**2 + far**2)
         inner = slopes.T @ (trust[:, None] * slopes) + np.eye(2 * rank)
@@ -260,30 +260,30 @@ def _least_off(
     return weights
 
 
-def _lengths(true: FloatArray, own: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _lengths(true: FloatArray, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
     """How much longer than the middle one steps (k, 2) are, and how much each z takes of that."""
     lengths = np.hypot(*true.T)
     ways = true / np.maximum(lengths, _SHORTEST)[:, None]
-    return lengths - np.median(lengths), np.hstack([ways[:, :1] * own, ways[:, 1:] * own])
+    return lengths - np.median(lengths), np.hstack([ways[:, :1] * columns, ways[:, 1:] * columns])
 
 
-def _bends(true: FloatArray, own: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _bends(true: FloatArray, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
     """How far each step (k, 2) is beside the way of the one before, and what z takes of that."""
     first, then = true[:-1], true[1:]
     across = 1 / np.maximum(np.hypot(*(first + then).T), _SHORTEST)[:, None]
-    one, other = own[:-1], own[1:]
-    east = one * then[:, 1:] - other * first[:, 1:]
-    north = other * first[:, :1] - one * then[:, :1]
+    before, other = columns[:-1], columns[1:]
+    east = before * then[:, 1:] - other * first[:, 1:]
+    north = other * first[:, :1] - before * then[:, :1]
     bends = first[:, :1] * then[:, 1:] - first[:, 1:] * then[:, :1]
     return (across * bends)[:, 0], across * np.hstack([east, north])
 
 
 def _by_smoothness(view: Evidence, known: Background, noise: LowRank) -> FloatArray:
     """The most likely places of the likeliest moving average; NaN where none is likelier."""
-    found = np.full(view.places.shape, np.nan)
+    recovered = np.full(view.places.shape, np.nan)
     few = _few(known, noise)
     if few.size < _LEAST:
-        return found
+        return recovered
     times, factor = noise.times[few], noise.factor[few]
     moves = Prior(known.kernel, times).covariance
     moves = moves - max(0.0, float(np.min(moves)) - _LEVEL**2)
@@ -298,11 +298,11 @@ def _by_smoothness(view: Evidence, known: Background, noise: LowRank) -> FloatAr
             square = float(np.sum(places * pull))
             likely = -size - square / 2
             if seconds and likely > best[draw] and square < _AS_EXPECTED * places.size:
-                found[draw] = view.places[draw] - noise.factor @ (factor.T @ pull)
+                recovered[draw] = view.places[draw] - noise.factor @ (factor.T @ pull)
                 best[draw] = likely
             elif not seconds:
                 best[draw] = likely + _LIKELIER
-    return found
+    return recovered
 
 
 def _averaged(covariance: FloatArray, times: FloatArray, seconds: float) -> FloatArray:

@@ -42,22 +42,22 @@ def aligned(trace: Trace, released: Recording) -> Aligned:
     sound &= ~np.isnat(released.times)
     times = released.times[sound].astype("datetime64[ns]").astype(np.int64)
     positions = released.positions[sound]
-    found = np.full(times.size, -1, dtype=np.intp)
+    indices = np.full(times.size, -1, dtype=np.intp)
     if times.size:
         true, grid = microdegrees(trace.positions), microdegrees(positions)
         match = matched(trace.times, cells(true), times, cells(grid))
         shifted = match.how is How.SHIFTED and int(times.min()) != SHIFTED_TO
-        found = found if shifted or match.how is How.ORDER else match.rows
-    own = found >= 0
-    if own.sum() < 2 or 2 * own.sum() < times.size:
+        indices = indices if shifted or match.how is How.ORDER else match.rows
+    known = indices >= 0
+    if known.sum() < 2 or 2 * known.sum() < times.size:
         raise _of_others(
-            f"{int(own.sum())} of {times.size} released fixes at its times (two are the least, and "
-            "shifted times must begin in 2000, as --shift-times has them)"
+            f"{int(known.sum())} of {times.size} released fixes at its times (two are the least, "
+            "and shifted times must begin in 2000, as --shift-times has them)"
         )
-    if np.any(_degrees_off(trace.positions[found[own]], positions[own]) > _FURTHEST):
+    if np.any(_degrees_off(trace.positions[indices[known]], positions[known]) > _FURTHEST):
         raise _of_others("released fixes in another part of the world")
-    rows, first = np.unique(found[own], return_index=True)
-    return Aligned(frame, rows, frame.to_lattice(positions[own][first]) / MICRO)
+    rows, first = np.unique(indices[known], return_index=True)
+    return Aligned(frame, rows, frame.to_lattice(positions[known][first]) / MICRO)
 
 
 def _degrees_off(true: FloatArray, released: FloatArray) -> FloatArray:

@@ -35,9 +35,9 @@ class LowRank:
 
 def by_grid(view: Evidence, known: Background, noise: LowRank) -> FloatArray:
     """The recorded places (draws, m, 2) where some noise leaves them on a grid, else NaN."""
-    found = np.full(view.places.shape, np.nan)
+    recovered = np.full(view.places.shape, np.nan)
     if known.grid is None or known.grid.step <= 0:
-        return found
+        return recovered
     # In metres along the degrees: d(degrees) = slopes d(metres), nearly the same at each fix.
     slopes = known.grid.slopes(view.places[0])
     middle = slopes.mean(axis=0)
@@ -58,9 +58,9 @@ def by_grid(view: Evidence, known: Background, noise: LowRank) -> FloatArray:
             moved = np.column_stack(tried) @ np.linalg.inv(turn).T
             exact, off = _settled(places, moved, noise, known.grid)
             if off <= _ON_GRID:
-                found[draw] = exact
+                recovered[draw] = exact
                 break
-    return found
+    return recovered
 
 
 def _solver(known: Background, noise: LowRank, stretched: FloatArray, step: float) -> Solver:

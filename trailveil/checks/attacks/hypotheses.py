@@ -40,7 +40,7 @@ _WAYS = {"east": (1.0, 0.0), "north": (0.0, 1.0), "north-east": (0.5**0.5, 0.5**
 class Audited:
     """What draws prove of one part, against who an adversary is, along one way.
 
-    claimed: mu, between places `metres` apart. told: what the draws prove.
+    claimed: mu, between places `metres` apart. distinction: what the draws prove.
     """
 
     part: int
@@ -48,12 +48,12 @@ class Audited:
     way: str
     metres: float
     claimed: float
-    told: Distinction
+    distinction: Distinction
 
     @property
     def caught(self) -> bool:
         """Whether the claim is proved wrong."""
-        return self.told.least > self.claimed
+        return self.distinction.least > self.claimed
 
 
 def audited(
@@ -76,7 +76,7 @@ def audited(
     for crop in crops(request.kernel, trace.seconds, spans, request.variance**0.5):
         rows = np.zeros(len(trace), dtype=np.bool_)
         rows[crop.rows] = True
-        own = replace(plan, trace=trace.only(rows), mechanism=part_of(plan.mechanism, crop))
+        cropped = replace(plan, trace=trace.only(rows), mechanism=part_of(plan.mechanism, crop))
         prior = Prior(request.kernel, crop.prior.times)
         for number, part in enumerate(crop.parts):
             begin, end = crop.spans[number]
@@ -92,7 +92,7 @@ def audited(
                 secret = Secret.at((begin + end) / 2)
                 for way in _WAYS:
                     claim = (part, who, loss)
-                    yield _audited(own, prior, claim, secret, way, draws, confidence, generator)
+                    yield _audited(cropped, prior, claim, secret, way, draws, confidence, generator)
 
 
 def _audited(
@@ -134,11 +134,11 @@ def _releases(
 
 def _of(plan: Plan, lattice: NDArray[np.int64]) -> Plan:
     """The same release of another recording (n, 2), which leaves as it is where no noise is."""
-    own = replace(plan, lattice=lattice)
+    shifted = replace(plan, lattice=lattice)
     if plan.mechanism.noise_trace:
-        return own
+        return shifted
     places = plan.grid.rounded_places(plan.frame.to_degrees(lattice)) / MICRO
-    return replace(own, trace=replace(plan.trace, positions=places))
+    return replace(shifted, trace=replace(plan.trace, positions=places))
 
 
 def _released(plan: Plan) -> FloatArray:
@@ -149,17 +149,17 @@ def _released(plan: Plan) -> FloatArray:
 
 def _regression(judge: Prior, secret: Secret) -> FloatArray:
     """Cov(X, s) / Var(s) (n,), of the recorded values: a common level included."""
-    seen = judge.kernel if secret.recorded else latent(judge.kernel)
-    if seen is None:
+    kernel = judge.kernel if secret.recorded else latent(judge.kernel)
+    if kernel is None:
         raise InvalidValue("a place must vary under the prior, got measurement noise alone")
     weights = secret.weights.T
-    cross = covariance_product(seen, judge.times, secret.times, weights)
-    own = weights.T @ covariance_product(seen, secret.times, secret.times, weights)
-    return np.asarray(cross[:, 0] / own[0, 0])
+    cross = covariance_product(kernel, judge.times, secret.times, weights)
+    variance = weights.T @ covariance_product(kernel, secret.times, secret.times, weights)
+    return np.asarray(cross[:, 0] / variance[0, 0])
 
 
 def _best_test(judge: Prior, secret: Secret, plan: Plan, way: tuple[float, float]) -> FloatArray:
     """The test (2 m,) that would be best if the claim were right: the posterior mean."""
     observed = observe(judge, plan.mechanism, independent=True)
-    found = observed.posterior(replace(secret, window=None))
-    return np.outer(found.weights[:, 0], way).reshape(-1)
+    posterior = observed.posterior(replace(secret, window=None))
+    return np.outer(posterior.weights[:, 0], way).reshape(-1)

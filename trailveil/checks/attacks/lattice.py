@@ -61,11 +61,11 @@ def nearest(basis: FloatArray, target: FloatArray) -> NDArray[np.int64]:
 
     basis: upper triangular (m, m), reduced.
     """
-    found, left = np.zeros(target.size, dtype=np.int64), np.array(target)
+    coordinates, remainder = np.zeros(target.size, dtype=np.int64), np.array(target)
     for k in range(target.size - 1, -1, -1):
-        found[k] = int(np.floor(left[k] / basis[k, k] + 0.5))
-        left -= found[k] * basis[:, k]
-    return found
+        coordinates[k] = int(np.floor(remainder[k] / basis[k, k] + 0.5))
+        remainder -= coordinates[k] * basis[:, k]
+    return coordinates
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -95,8 +95,8 @@ class Solver:
         # Counted from grid points nearby, so that numbers stay small.
         start = np.floor(float(np.median(released)) / self.steps + 0.5) * self.steps
         away = released - start
-        told = cho_solve(cho_factor(self.noise), away[rows])
-        middle = cho_solve(cho_factor(self.precision), told)
+        weighted = cho_solve(cho_factor(self.noise), away[rows])
+        middle = cho_solve(cho_factor(self.precision), weighted)
         # In the rotated frame of the reduced basis, through the coordinates of the old one.
         target = self.basis @ np.linalg.solve(self.turned.astype(np.float64), middle / steps)
         on_grid = (self.turned @ nearest(self.basis, target)) * steps
@@ -109,9 +109,9 @@ class Solver:
 
     def _fitted(self, noise: FloatArray, rows: NDArray[np.intp]) -> FloatArray:
         """The most likely F z (n,) of noise at some rows."""
-        own, width = self.factor[rows], self.width
-        inner = own.T @ own + width**2 * np.eye(own.shape[1])
-        return np.asarray(self.factor @ np.linalg.solve(inner, own.T @ noise))
+        columns, width = self.factor[rows], self.width
+        inner = columns.T @ columns + width**2 * np.eye(columns.shape[1])
+        return np.asarray(self.factor @ np.linalg.solve(inner, columns.T @ noise))
 
 
 def solver(
@@ -126,9 +126,9 @@ def solver(
     factor: F (n, r). movement: (m, m), the covariance of the series at those rows. steps: (n,) of
     its grid. width: the deviation of what independent noise there is, rounding included.
     """
-    own = factor[rows]
+    columns = factor[rows]
     width = max(width, _NARROWEST * float(np.min(steps)))
-    noise = own @ own.T + width**2 * np.eye(rows.size)
+    noise = columns @ columns.T + width**2 * np.eye(rows.size)
     precision = np.linalg.inv(noise) + np.linalg.inv(movement)
     precision = (precision + precision.T) / 2
     triangle = cholesky(precision) * steps[rows]

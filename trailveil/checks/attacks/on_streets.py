@@ -57,10 +57,10 @@ def on_streets(view: Evidence, known: Background) -> tuple[Estimate | None, ...]
     exact = Mechanism(view.times, np.empty((view.times.size, 0)))
     mechanism = known.mechanism or exact
     random = np.random.default_rng(view.draws)
-    found: list[Estimate | None] = []
+    estimates: list[Estimate | None] = []
     for secret in known.secrets:
         if view.times.size < 2:
-            found.append(None)
+            estimates.append(None)
             continue
         moment = sum(when(secret)) / 2
         circles = [
@@ -69,8 +69,8 @@ def on_streets(view: Evidence, known: Background) -> tuple[Estimate | None, ...]
         ]
         centres = np.array([centre for centre, _ in circles])
         radius = float(np.mean([radius for _, radius in circles]))
-        found.append(Estimate(centres, max(radius / CIRCLE_68, _OFF_STREET)))
-    return tuple(found)
+        estimates.append(Estimate(centres, max(radius / CIRCLE_68, _OFF_STREET)))
+    return tuple(estimates)
 
 
 def places_left(
@@ -86,8 +86,10 @@ def places_left(
     """
     best = (-np.inf, places[:1])
     for again in range(_TRIES):
-        found = _Search(streets, places, mechanism, _HYPOTHESES * _MORE**again, random).at(moment)
-        best = max(best, found, key=lambda one: one[0])
+        candidates = _Search(streets, places, mechanism, _HYPOTHESES * _MORE**again, random).at(
+            moment
+        )
+        best = max(best, candidates, key=lambda pair: pair[0])
         if best[0] > _LOST:
             break
     return best[1]
@@ -162,17 +164,17 @@ class _Search:
         first = int(exact[-1]) if exact.size else int(np.argmin(self._stds[rows]))
         far = np.abs(self._times[rows] - self._times[rows[first]])
         first = int(np.argmax(far <= _WARM)) if exact.size else first
-        kept = [int(rows[first])]
+        spaced = [int(rows[first])]
         for row in rows[first + 1 :]:
-            if abs(self._times[row] - self._times[kept[-1]]) >= _STEP or row == rows[-1]:
-                kept.append(int(row))
-        return kept
+            if abs(self._times[row] - self._times[spaced[-1]]) >= _STEP or row == rows[-1]:
+                spaced.append(int(row))
+        return spaced
 
     def _expected(self, row: int) -> tuple[FloatArray, float]:
         """What is released less the expected noise (count, 2), and how sure (variance) that is."""
-        own = self._factor[row]
-        expected = self._places[row] - np.einsum("r,nrd->nd", own, self._means)
-        return expected, float(own @ self._covariance @ own) + self._white
+        columns = self._factor[row]
+        expected = self._places[row] - np.einsum("r,nrd->nd", columns, self._means)
+        return expected, float(columns @ self._covariance @ columns) + self._white
 
     def _learns(self, side: int, row: int) -> None:
         """Take in what the noise at a fix is where each hypothesis is right."""
@@ -193,7 +195,7 @@ class _Search:
         integers = self._resampled(np.log(weights.sum(axis=1)))
         chances = np.cumsum(weights[integers], axis=1)
         drawn = self._random.random((_AT_FIRST, integers.size)) * chances[:, -1]
-        which = np.concatenate([np.argmax(chances > one[:, None], axis=1) for one in drawn])
+        which = np.concatenate([np.argmax(chances > number[:, None], axis=1) for number in drawn])
         points = StreetPoints(points.edges[which], points.offsets[which])
         riders = started(points, self._pace, self._random)
         self._keep(side, riders, np.tile(integers, _AT_FIRST))

@@ -26,7 +26,7 @@ def known_paths(view: Evidence, known: Background) -> tuple[Estimate | None, ...
     rows = np.flatnonzero(visible(view, known, _PRECISE))
     times = view.times[rows]
     lines = [_line(track) for track in known.tracks if len(track) > 1]
-    found = []
+    estimates = []
     for secret in known.secrets:
         span = when(secret)
         before = np.flatnonzero(times < span[0])[-_COMPARED:]
@@ -37,8 +37,8 @@ def known_paths(view: Evidence, known: Background) -> tuple[Estimate | None, ...
         ]
         known_ones = [place for place in places if place is not None]
         complete = bool(known_ones) and len(known_ones) == len(places)
-        found.append(Estimate(np.array(known_ones)) if complete else None)
-    return tuple(found)
+        estimates.append(Estimate(np.array(known_ones)) if complete else None)
+    return tuple(estimates)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -66,8 +66,8 @@ class _Line:
 
 def _line(track: FloatArray) -> _Line:
     lengths = np.hypot(*np.diff(track, axis=0).T)
-    kept = np.concatenate([[True], lengths > 0])
-    return _Line(track[kept], np.concatenate([[0.0], np.cumsum(lengths[lengths > 0])]))
+    distinct = np.concatenate([[True], lengths > 0])
+    return _Line(track[distinct], np.concatenate([[0.0], np.cumsum(lengths[lengths > 0])]))
 
 
 def _snapped(
@@ -79,13 +79,13 @@ def _snapped(
     middle: float,
 ) -> FloatArray | None:
     edges = np.concatenate([before, after])
-    best, found = _OFF, None
+    best, place = _OFF, None
     for line in lines if edges.size else ():
         passed = [line.nearest(places[i]) for i in edges]
         off = float(np.mean([apart for _, apart in passed]))
         if off < best:
-            best, found = off, _on(line, times, edges, [far for far, _ in passed], middle)
-    return found
+            best, place = off, _on(line, times, edges, [far for far, _ in passed], middle)
+    return place
 
 
 def _on(

@@ -27,22 +27,22 @@ def posterior_mean(view: Evidence, known: Background) -> tuple[Estimate | None, 
         )
     prior = Prior(known.kernel, mechanism.times)
     true, data = known.true, view.places
-    told = NOTHING_KNOWN
+    information = NOTHING_KNOWN
     if true is not None and true.times.size:
-        told = SideInformation(true.times, true.accuracy)
+        information = SideInformation(true.times, true.accuracy)
         data = np.concatenate([data, true.places], axis=1)
     if not data.shape[1]:
         return (None,) * len(known.secrets)
     origin = data.mean(axis=(0, 1))
-    found: list[Estimate | None] = []
+    estimates: list[Estimate | None] = []
     for secret in known.secrets:
         judge = known.adversary.judging(prior, secret)
-        observed = observe(judge, mechanism, told, independent=True)
-        seen = observed.posterior(replace(secret, window=None))
+        observed = observe(judge, mechanism, information, independent=True)
+        posterior = observed.posterior(replace(secret, window=None))
         level = float(secret.level[0])
-        places = level * origin + _applied(seen.weights[:, 0], data - origin)
-        found.append(Estimate(places, float(np.sqrt(seen.covariance[0, 0]))))
-    return tuple(found)
+        places = level * origin + _applied(posterior.weights[:, 0], data - origin)
+        estimates.append(Estimate(places, float(np.sqrt(posterior.covariance[0, 0]))))
+    return tuple(estimates)
 
 
 def posterior_over_time(
@@ -59,10 +59,10 @@ def posterior_over_time(
             f"released must have {mechanism.rows.size} values, got shape {values.shape}"
         )
     secret = Secret.at(at)
-    seen = observe(prior, mechanism, independent=True).posterior(secret)
+    posterior = observe(prior, mechanism, independent=True).posterior(secret)
     origin = float(values.mean()) if values.size else 0.0
-    mean = origin * secret.level + seen.weights.T @ (values - origin)
-    return np.asarray(mean), np.sqrt(np.diagonal(seen.covariance))
+    mean = origin * secret.level + posterior.weights.T @ (values - origin)
+    return np.asarray(mean), np.sqrt(np.diagonal(posterior.covariance))
 
 
 def repeated_releases(view: Evidence, known: Background) -> tuple[Estimate | None, ...]:

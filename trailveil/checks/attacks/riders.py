@@ -106,12 +106,12 @@ def _next(
     """The edge that each takes where its own ends."""
     at = streets.heads[edges]
     ways = streets.first[at][:, None] + np.arange(streets.most_ways)
-    there = ways < streets.first[at + 1][:, None]
+    exists = ways < streets.first[at + 1][:, None]
     ways = np.minimum(ways, streets.lengths.size - 1)
     wished = _STRAIGHT * streets.directions[edges] + _AIMED * aims
     straight = np.einsum("nd,nwd->nw", wished, streets.directions[ways])
     back = streets.heads[ways] == streets.tails[edges][:, None]
-    weights = np.where(back, _TURNS_ROUND, np.exp(straight)) * there
+    weights = np.where(back, _TURNS_ROUND, np.exp(straight)) * exists
     chances = np.cumsum(weights, axis=1)
     drawn = random.random(edges.size) * chances[:, -1]
     taken = np.argmax(chances > drawn[:, None], axis=1)
@@ -135,7 +135,7 @@ def ridden(
     starts = np.searchsorted(lengths, random.random(count) * lengths[-1])
     within = random.random(count) * streets.lengths[starts]
     riders = started(StreetPoints(starts, within), pace, random)
-    found = np.empty((count, times.size, 2))
+    rides = np.empty((count, times.size, 2))
     nowhere, until = np.zeros((count, 2)), -np.inf
     for row, time in enumerate(times):
         if time >= until:
@@ -145,5 +145,5 @@ def ridden(
         while seconds > 0:
             riders = moved(streets, riders, min(seconds, _STEP), pace, random)
             seconds -= _STEP
-        found[:, row] = riders.places(streets)
-    return found
+        rides[:, row] = riders.places(streets)
+    return rides

@@ -26,22 +26,22 @@ def kalman_smoother(view: Evidence, known: Background) -> tuple[Estimate | None,
     """
     if not view.times.size:
         return (None,) * len(known.secrets)
-    found: list[Estimate | None] = []
+    estimates: list[Estimate | None] = []
     for secret in known.secrets:
         begin, end = when(secret)
         sizes = noise_size(view, begin, end)
         near = _nearest(view.times, begin, end)
-        own, places = view.times[near], np.empty((view.draws, 2))
+        times, places = view.times[near], np.empty((view.draws, 2))
         levels = np.argmin(np.abs(np.log(sizes[:, None] / _LEVELS)), axis=1)
         for level in np.unique(levels):
             which = levels == level
-            white = Mechanism(own, np.empty((own.size, 0)), float(_LEVELS[level]) ** 2)
-            told = replace(known, secrets=(secret,), mechanism=white, true=None, others=None)
-            one = posterior_mean(Evidence(own, view.places[which][:, near]), told)[0]
-            if one is not None:
-                places[which] = one.places
-        found.append(Estimate(places))
-    return tuple(found)
+            white = Mechanism(times, np.empty((times.size, 0)), float(_LEVELS[level]) ** 2)
+            background = replace(known, secrets=(secret,), mechanism=white, true=None, others=None)
+            estimate = posterior_mean(Evidence(times, view.places[which][:, near]), background)[0]
+            if estimate is not None:
+                places[which] = estimate.places
+        estimates.append(Estimate(places))
+    return tuple(estimates)
 
 
 def noise_size(view: Evidence, begin: float, end: float) -> FloatArray:

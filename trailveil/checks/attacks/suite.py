@@ -24,7 +24,7 @@ from trailveil.checks.attacks.trials import (
     Trial,
     around,
 )
-from trailveil.checks.attacks.worlds import World, noises, recordings, released, rides, told
+from trailveil.checks.attacks.worlds import World, measured, noises, recordings, released, rides
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Kernel
@@ -120,12 +120,12 @@ def file_as_designed(plan: Plan, file: FloatArray) -> tuple[Drawn, ...]:
 
     file: (m, 2) metres in the frame of the plan.
     """
-    seen: dict[int, Drawn] = {}
+    by_part: dict[int, Drawn] = {}
     for scene in _scenes(plan, file, ()):
         if scene.file is not None:
             step = plan.grid.released_step * METRES_A_DEGREE
-            seen[scene.part] = drawn(scene.part, scene.mechanism, scene.fixes, scene.file, step)
-    return tuple(seen.values())
+            by_part[scene.part] = drawn(scene.part, scene.mechanism, scene.fixes, scene.file, step)
+    return tuple(by_part.values())
 
 
 def _scenes(plan: Plan, file: FloatArray | None, tracks: tuple[FloatArray, ...]) -> Iterator[Scene]:
@@ -133,19 +133,19 @@ def _scenes(plan: Plan, file: FloatArray | None, tracks: tuple[FloatArray, ...])
     request, trace = plan.request, plan.trace
     order = np.cumsum(np.asarray(plan.mechanism.released)) - 1
     if plan.everywhere:
-        found = [around(request.kernel, trace.seconds, part) for part in range(len(PLACES))]
+        fitted = [around(request.kernel, trace.seconds, part) for part in range(len(PLACES))]
     else:
         spans = [stretch.seconds(trace) for stretch in request.stretches]
-        found = crops(request.kernel, trace.seconds, spans, request.variance**0.5)
-    for crop in found:
+        fitted = crops(request.kernel, trace.seconds, spans, request.variance**0.5)
+    for crop in fitted:
         mechanism = part_of(plan.mechanism, crop)
-        kept = order[crop.rows][mechanism.rows]
+        rows = order[crop.rows][mechanism.rows]
         for number, part in enumerate(crop.parts):
             fixes = plan.lattice[crop.rows] / MICRO
-            own = None if file is None else file[kept]
+            released = None if file is None else file[rows]
             coarse = replace(plan.coarse, fixes=plan.coarse.fixes[crop.rows])
             grid = OnGrid(plan.frame, plan.grid.step, coarse)
-            scene = Scene(crop, number, request.kernel, mechanism, fixes, own, tracks, grid)
+            scene = Scene(crop, number, request.kernel, mechanism, fixes, released, tracks, grid)
             if not plan.everywhere:
                 finding, pace = plan.findings[part], request.slowest.speed
                 through = request.paces.around(finding.stretch, finding.sides).speed
@@ -206,7 +206,7 @@ def _outcome(
 ) -> AttackOutcome:
     fixes = np.broadcast_to(scene.fixes, (1, *scene.fixes.shape))
     truth = scene.truth(trial.secret, still=trial.still)
-    own = _tried(scene, trial, fixes, _draws(scene, trial, effort), generator)
+    attempt = _tried(scene, trial, fixes, _draws(scene, trial, effort), generator)
     promised = None if trial.deviation is None else CIRCLE_68 * trial.deviation
     outcome = AttackOutcome(
         trial.name,
@@ -219,13 +219,13 @@ def _outcome(
         None,
         Verdict.NOTHING,
     )
-    if own is None:
+    if attempt is None:
         return outcome
-    errors = own.errors(truth)
+    errors = attempt.errors(truth)
     alone = None
     if scene.file is not None and not trial.repeated:
-        seen = _tried(scene, trial, fixes, 1, generator, released_as=scene.file)
-        alone = None if seen is None else float(seen.errors(truth)[0])
+        on_file = _tried(scene, trial, fixes, 1, generator, released_as=scene.file)
+        alone = None if on_file is None else float(on_file.errors(truth)[0])
     outcome = replace(outcome, recorded=circle_68(errors), file=alone, verdict=Verdict.NOT_PROMISED)
     if trial.deviation is None:
         return outcome
@@ -264,15 +264,15 @@ def _simulated(
     judge = trial.who.judging(scene.prior, trial.secret)
     each = effort.draws * scene.times.size * 2
     step = max(1, min(effort.recordings, _CHUNK // each))
-    found = []
+    samples = []
     for first in range(0, effort.recordings, step):
         count = min(step, effort.recordings - first)
         world = recordings(judge, trial.secret, count, generator)
         errors = _errors(scene, trial, world, effort.draws, generator)
         if errors is None:
             return None
-        found.append(errors)
-    return np.concatenate(found)
+        samples.append(errors)
+    return np.concatenate(samples)
 
 
 def _errors(
@@ -300,7 +300,7 @@ def _tried(
     view = released(each, mechanism, generator) if released_as is None else released_as[None]
     true = None
     if trial.known.times.size:
-        places = told(each, times, trial.known, generator)
+        places = measured(each, times, trial.known, generator)
         true = TruePlaces(trial.known.times, places, trial.known.accuracy)
     others = None
     if trial.repeated:

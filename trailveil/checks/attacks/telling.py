@@ -43,7 +43,7 @@ class Distinction:
 
 
 def told_apart(
-    one: FloatArray,
+    first: FloatArray,
     other: FloatArray,
     *,
     directions: Sequence[FloatArray] = (),
@@ -55,33 +55,33 @@ def told_apart(
     learnt, such as the one that is best if the claim is right. Draws must be in random order.
     Raises InvalidValue for fewer than LEAST_DRAWS, shapes that differ, or a wrong confidence.
     """
-    if one.shape != other.shape or one.ndim != 2 or len(one) < LEAST_DRAWS:
+    if first.shape != other.shape or first.ndim != 2 or len(first) < LEAST_DRAWS:
         raise InvalidValue(
             f"draws must be at least {LEAST_DRAWS} of each hypothesis, of equal shape (count, f), "
-            f"got {one.shape} and {other.shape}"
+            f"got {first.shape} and {other.shape}"
         )
     if not 0.5 <= confidence < 1:
         raise InvalidValue(f"confidence must be from 0.5 to below 1, got {confidence}")
-    quarter = len(one) // 4
+    quarter = len(first) // 4
     parts = [slice(0, quarter), slice(quarter, 2 * quarter), slice(2 * quarter, None)]
-    learnt = _directions(one[parts[0]], other[parts[0]])
+    learnt = _directions(first[parts[0]], other[parts[0]])
     tests = [*learnt, *(np.asarray(way, dtype=np.float64) for way in directions)]
-    best = max(tests, key=lambda way: _apart(one[parts[1]] @ way, other[parts[1]] @ way))
-    threshold = _threshold(one[parts[1]] @ best, other[parts[1]] @ best, confidence)
-    false, missed = one[parts[2]] @ best, other[parts[2]] @ best
+    best = max(tests, key=lambda way: _apart(first[parts[1]] @ way, other[parts[1]] @ way))
+    threshold = _threshold(first[parts[1]] @ best, other[parts[1]] @ best, confidence)
+    false, missed = first[parts[2]] @ best, other[parts[2]] @ best
     return Distinction(
         max(0.0, _bound(false, missed, threshold, confidence)),
         max(0.0, _apart(false, missed)),
         _curve(false, missed),
-        len(one),
+        len(first),
         confidence,
     )
 
 
-def _directions(one: FloatArray, other: FloatArray) -> list[FloatArray]:
+def _directions(first: FloatArray, other: FloatArray) -> list[FloatArray]:
     """Linear discriminants (f,), with as much shrinkage as may be best: Friedman (1989)."""
-    mean = other.mean(axis=0) - one.mean(axis=0)
-    both = np.concatenate([one - one.mean(axis=0), other - other.mean(axis=0)])
+    mean = other.mean(axis=0) - first.mean(axis=0)
+    both = np.concatenate([first - first.mean(axis=0), other - other.mean(axis=0)])
     sizes = np.sqrt(np.mean(both**2, axis=0))
     # A number that never varies is told apart by itself.
     sizes = np.where(sizes > 0, sizes, np.maximum(np.abs(mean), 1.0) * 1e-9)
@@ -94,32 +94,34 @@ def _directions(one: FloatArray, other: FloatArray) -> list[FloatArray]:
     ]
 
 
-def _apart(one: FloatArray, other: FloatArray) -> float:
+def _apart(first: FloatArray, other: FloatArray) -> float:
     """How far apart two sets of numbers lie, in deviations."""
-    spread = float(np.sqrt((np.var(one) + np.var(other)) / 2))
-    way = float(np.mean(other) - np.mean(one))
+    spread = float(np.sqrt((np.var(first) + np.var(other)) / 2))
+    way = float(np.mean(other) - np.mean(first))
     return way / spread if spread > 0 else np.inf * np.sign(way) if way else 0.0
 
 
-def _threshold(one: FloatArray, other: FloatArray, confidence: float) -> float:
+def _threshold(first: FloatArray, other: FloatArray, confidence: float) -> float:
     """The threshold with the largest bound on these numbers."""
-    both = np.concatenate([one, other])
+    both = np.concatenate([first, other])
     tried = np.quantile(both, np.linspace(0, 1, _THRESHOLDS + 2)[1:-1])
-    return float(max(tried, key=lambda at: _bound(one, other, at, confidence)))
+    return float(max(tried, key=lambda at: _bound(first, other, at, confidence)))
 
 
-def _bound(one: FloatArray, other: FloatArray, at: float, confidence: float) -> float:
+def _bound(first: FloatArray, other: FloatArray, at: float, confidence: float) -> float:
     """Phi^-1(1 - alpha) - Phi^-1(beta), each at most so much (Clopper and Pearson (1934))."""
     chance = (1 - confidence) / 2
-    alarms, misses = int(np.sum(one > at)), int(np.sum(other <= at))
-    return float(-ndtri(_most(alarms, len(one), chance)) - ndtri(_most(misses, len(other), chance)))
+    alarms, misses = int(np.sum(first > at)), int(np.sum(other <= at))
+    return float(
+        -ndtri(_most(alarms, len(first), chance)) - ndtri(_most(misses, len(other), chance))
+    )
 
 
 def _most(hits: int, count: int, chance: float) -> float:
     return 1.0 if hits == count else float(betaincinv(hits + 1, count - hits, 1 - chance))
 
 
-def _curve(one: FloatArray, other: FloatArray) -> tuple[tuple[float, float], ...]:
-    tried = np.quantile(np.concatenate([one, other]), np.linspace(0, 1, _THRESHOLDS))
-    inner = [(float(np.mean(one > at)), float(np.mean(other <= at))) for at in tried[::-1]]
+def _curve(first: FloatArray, other: FloatArray) -> tuple[tuple[float, float], ...]:
+    tried = np.quantile(np.concatenate([first, other]), np.linspace(0, 1, _THRESHOLDS))
+    inner = [(float(np.mean(first > at)), float(np.mean(other <= at))) for at in tried[::-1]]
     return ((0.0, 1.0), *inner, (1.0, 0.0))

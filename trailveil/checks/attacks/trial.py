@@ -82,6 +82,6 @@ def easier(errors: FloatArray, simulated: FloatArray) -> float:
     errors: (draws,) on this recording. simulated: (count, draws) on recordings that were drawn. The
     root mean square over the draws is compared; it is at least 1 / (count + 1).
     """
-    own = float(np.mean(errors**2))
-    below = int(np.sum(np.mean(simulated**2, axis=1) <= own))
+    squared = float(np.mean(errors**2))
+    below = int(np.sum(np.mean(simulated**2, axis=1) <= squared))
     return float((1 + below) / (len(simulated) + 1))

@@ -127,7 +127,7 @@ class Scene:
     def others(self) -> tuple[Secret, ...]:
         """The same of the other parts that are near."""
         spans = self.crop.spans
-        return tuple(self._middle_of(one) for i, one in enumerate(spans) if i != self.number)
+        return tuple(self._middle_of(span) for i, span in enumerate(spans) if i != self.number)
 
     def _middle_of(self, span: tuple[float, float]) -> Secret:
         inside = self.times[(self.times >= span[0]) & (self.times <= span[1])]
@@ -180,12 +180,12 @@ def _of_the_set(scene: Scene) -> list[Trial]:
     None of them need know how the person moved within the part; each is tried on somebody who
     stood still there, and a stranger on somebody who moved as well.
     """
-    found = []
+    trials = []
     for exposure in scene.exposures:
         still = scene.stood_still
         if exposure.adversary in (STRANGER, HAS_THE_REST):
             slow = Adversary.believes(exposure.adversary, scene.slowest(exposure.adversary))
-            found.append(
+            trials.append(
                 Trial(posterior_mean, "posterior", slow, scene.at, deviation=exposure.posterior)
             )
             who, known = slow & still, NOTHING_KNOWN
@@ -195,8 +195,8 @@ def _of_the_set(scene: Scene) -> list[Trial]:
             if not known.times.size:
                 continue
         deviation = exposure.posterior
-        found.append(Trial(posterior_mean, "posterior", who, scene.at, known, deviation=deviation))
-    return found
+        trials.append(Trial(posterior_mean, "posterior", who, scene.at, known, deviation=deviation))
+    return trials
 
 
 def _against(attack: Attack, name: str, *, still: bool) -> Trials:
@@ -251,8 +251,8 @@ def _steady(kernel: Kernel) -> Kernel | None:
 
 def _true_places(scene: Scene) -> list[Trial]:
     begin, end = scene.span
-    wanted = [t for away in _TRUE_AWAY for t in (begin - away, end + away)]
-    inside = [t for t in wanted if scene.times[0] <= t <= scene.times[-1]]
+    times = [t for away in _TRUE_AWAY for t in (begin - away, end + away)]
+    inside = [t for t in times if scene.times[0] <= t <= scene.times[-1]]
     nearest = [int(np.argmin(np.abs(scene.times - t))) for t in inside]
     outside = scene.times[np.unique(nearest)] if nearest else np.empty(0)
     outside = outside[(outside < begin) | (outside > end)]
@@ -286,8 +286,10 @@ def _exactly(scene: Scene) -> list[Trial]:
 
 def _not_promised(attack: Attack, name: str, who: str, *, repeated: int = 0) -> Trials:
     def trials(scene: Scene) -> list[Trial]:
-        one = replace(scene.stood_still, name=who)
-        return [Trial(attack, name, one, scene.middle, repeated=repeated, besides=scene.others)]
+        adversary = replace(scene.stood_still, name=who)
+        return [
+            Trial(attack, name, adversary, scene.middle, repeated=repeated, besides=scene.others)
+        ]
 
     return trials
 
@@ -330,41 +332,52 @@ def around(kernel: Kernel, times: FloatArray, part: int) -> Crop:
     """The fixes (of times (n,), at most `_AROUND` either way) around one of `PLACES`, by number."""
     middle = round(PLACES[part] * (times.size - 1))
     first, last = max(0, middle - _AROUND), min(times.size, middle + _AROUND + 1)
-    own = times[first:last]
+    seconds = times[first:last]
     at = float(times[middle])
-    span = (float(own[0]), float(own[-1]))
+    span = (float(seconds[0]), float(seconds[-1]))
     return Crop(
-        first, last, 0.0, Prior(kernel, own), (part,), ((at, at),), span, (), (False, False), 1.0
+        first,
+        last,
+        0.0,
+        Prior(kernel, seconds),
+        (part,),
+        ((at, at),),
+        span,
+        (),
+        (False, False),
+        1.0,
     )
 
 
-def _worst(scene: Scene, left: Sequence[Worst]) -> list[Trial]:
+def _worst(scene: Scene, cases: Sequence[Worst]) -> list[Trial]:
     """Each kind of adversary at a place, of the speed and the stay where it learns most."""
-    found = []
+    trials = []
     at = scene.span[0]
-    for one in left:
-        speed = at_speed(scene.kernel, one.speed) or scene.kernel
-        stays = [(at - one.stay / 2, at + one.stay / 2)] if one.stay else []
-        who = Adversary.believes(f"knows {_KNOWS[one.kind]}, at {one.speed:g} m/s", speed)
+    for case in cases:
+        speed = at_speed(scene.kernel, case.speed) or scene.kernel
+        stays = [(at - case.stay / 2, at + case.stay / 2)] if case.stay else []
+        who = Adversary.believes(f"knows {_KNOWS[case.kind]}, at {case.speed:g} m/s", speed)
         who = who & Adversary.sees_stillness(stays) if stays else who
-        away = one.stay / 2 + (_PATH_AWAY if one.kind == "path" else one.known)
+        away = case.stay / 2 + (_PATH_AWAY if case.kind == "path" else case.known)
         known = scene.times[np.abs(scene.times - at) >= away]
-        if one.kind == "point" and known.size:
+        if case.kind == "point" and known.size:
             known = known[np.argmin(np.abs(known - at))][None]
-        told = NOTHING_KNOWN
-        if one.kind != "plain" and known.size:
-            told = SideInformation(known, _TRUE_ACCURACY)
-        found.append(
-            Trial(posterior_mean, "posterior", who, Secret.at(at), told, deviation=one.after)
+        information = NOTHING_KNOWN
+        if case.kind != "plain" and known.size:
+            information = SideInformation(known, _TRUE_ACCURACY)
+        trials.append(
+            Trial(
+                posterior_mean, "posterior", who, Secret.at(at), information, deviation=case.after
+            )
         )
-    return found
+    return trials
 
 
 def _plainly(attack: Attack, name: str) -> Callable[[Scene, Sequence[Worst]], list[Trial]]:
     """Held to what is left to who knows no place."""
 
-    def trials(scene: Scene, left: Sequence[Worst]) -> list[Trial]:
-        plain = next(one for one in left if one.kind == "plain")
+    def trials(scene: Scene, cases: Sequence[Worst]) -> list[Trial]:
+        plain = next(case for case in cases if case.kind == "plain")
         return [Trial(attack, name, PLAIN, Secret.at(scene.span[0]), deviation=plain.after)]
 
     return trials

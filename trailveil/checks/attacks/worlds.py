@@ -59,8 +59,8 @@ def recordings(judge: Prior, secret: Secret, count: int, generator: np.random.Ge
     recorded = latent[:, rows] + np.sqrt(white) * noise
     at = np.searchsorted(times, secret.times)
     if secret.recorded:
-        own = np.searchsorted(judge.times, secret.times)
-        return World(recorded, np.einsum("m,cma->ca", secret.weights[0], recorded[:, own]))
+        columns = np.searchsorted(judge.times, secret.times)
+        return World(recorded, np.einsum("m,cma->ca", secret.weights[0], recorded[:, columns]))
     return World(recorded, np.einsum("m,cma->ca", secret.weights[0], latent[:, at]))
 
 
@@ -87,8 +87,8 @@ def released(
 ) -> FloatArray:
     """Recordings (..., n, 2) with noise of their own each, of the released rows (..., m, 2)."""
     rows = mechanism.rows
-    kept = recorded[..., rows, :]
-    return np.asarray(kept + noises(mechanism, kept.shape[:-2], generator))
+    places = recorded[..., rows, :]
+    return np.asarray(places + noises(mechanism, places.shape[:-2], generator))
 
 
 def noises(
@@ -101,22 +101,22 @@ def noises(
     total = np.swapaxes(weights @ factor.T, -1, -2)
     if mechanism.floor > 0:
         total = total + np.sqrt(mechanism.floor) * generator.standard_normal(total.shape)
-    if np.any(mechanism.beside):
-        deviations = np.sqrt(mechanism.beside[rows])[:, None]
+    if np.any(mechanism.independent_variances):
+        deviations = np.sqrt(mechanism.independent_variances[rows])[:, None]
         total = total + deviations * generator.standard_normal(total.shape)
     if mechanism.process is not None:
         count = 2 * int(np.prod(shape))
-        found = _drawn(mechanism.process, mechanism.times[rows], count, generator)
-        total = total + np.swapaxes(found.reshape(*shape, 2, rows.size), -1, -2)
+        drawn = _drawn(mechanism.process, mechanism.times[rows], count, generator)
+        total = total + np.swapaxes(drawn.reshape(*shape, 2, rows.size), -1, -2)
     return np.asarray(total)
 
 
-def told(
+def measured(
     recorded: FloatArray, times: FloatArray, known: SideInformation, generator: np.random.Generator
 ) -> FloatArray:
     """What somebody knows (count, p, 2) of recordings (count, n, 2) at times (n,)."""
-    own = recorded[:, np.searchsorted(times, known.times)]
-    return np.asarray(own + known.accuracy * generator.standard_normal(own.shape))
+    places = recorded[:, np.searchsorted(times, known.times)]
+    return np.asarray(places + known.accuracy * generator.standard_normal(places.shape))
 
 
 def _drawn(

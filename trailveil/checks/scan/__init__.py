@@ -118,11 +118,11 @@ def _file(name: str, data: bytes) -> File:
 
 def _rows(trace: Trace, chosen: Chosen) -> NDArray[np.bool_]:
     """The fixes (n,) that were to be protected."""
-    found = np.zeros(len(trace), dtype=np.bool_)
+    inside = np.zeros(len(trace), dtype=np.bool_)
     for stretch in chosen.stretches(trace):
         rows = stretch.rows(trace)
-        found |= rows if rows.any() else _nearest(trace, stretch)
-    return found
+        inside |= rows if rows.any() else _nearest(trace, stretch)
+    return inside
 
 
 def _nearest(trace: Trace, stretch: Stretch) -> NDArray[np.bool_]:
@@ -143,10 +143,10 @@ def _told_by_fields(released: Recording) -> tuple[str, ...]:
 
 def _names(original: str, released: str) -> tuple[str, ...]:
     """A note where the name of the released file has a word of the original's name."""
-    one, other = (
+    first, other = (
         {word.casefold() for word in _WORD.findall(PurePath(name).stem)}
         for name in (original, released)
     )
-    if not one & other:
+    if not first & other:
         return ()
     return ("The name of the released file shares a word with the name of the original.",)

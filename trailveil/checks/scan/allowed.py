@@ -220,11 +220,13 @@ def _laps(released: Recording) -> dict[Place, Rule]:
     """What TCX states of laps: when they begin, how long and how far they are, as released."""
     if np.isnat(released.times).any() or not np.isfinite(released.positions).all():
         return {}
-    times, own = released.times.astype(np.int64), released.segments
-    starts = np.flatnonzero(np.diff(own, prepend=-1))
+    times, segments = released.times.astype(np.int64), released.segments
+    starts = np.flatnonzero(np.diff(segments, prepend=-1))
     bounds = np.append(starts, times.size)
-    tracks = np.array(released.tracks)[own]
-    rows = WrittenRows(times, released.positions, tracks, own, bounds, lap_numbers=released.laps)
+    tracks = np.array(released.tracks)[segments]
+    rows = WrittenRows(
+        times, released.positions, tracks, segments, bounds, lap_numbers=released.laps
+    )
     begins = _only(*format_moments(times[[lap[0][0] for lap in rows.laps()]]))
     seconds, metres = zip(*totals(rows), strict=True)
     return {
@@ -322,6 +324,6 @@ def described(place: Place) -> str:
 def _public(name: str) -> str:
     if name.startswith("column ") and name[7:].isdigit():
         return name
-    own = "@xmlns" if name.startswith("@xmlns:") else name.rpartition(":")[2]
-    known = name if name == "ARROW:schema" else own
+    local = "@xmlns" if name.startswith("@xmlns:") else name.rpartition(":")[2]
+    known = name if name == "ARROW:schema" else local
     return known if known.casefold() in _PUBLIC else "(another name)"

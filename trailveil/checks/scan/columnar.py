@@ -56,9 +56,9 @@ def from_fit(data: bytes, where: str, emit: Emit) -> None:
                 place = (str(frame.name), str(field.name))
                 emit(place, str(field.name), NAME)
                 for value in (field.raw_value, field.value):  # as it stands, and with its scale
-                    for one in value if isinstance(value, tuple) else (value,):
-                        if one is not None:
-                            emit(place, _text(one), VALUE)
+                    for element in value if isinstance(value, tuple) else (value,):
+                        if element is not None:
+                            emit(place, _text(element), VALUE)
 
 
 def _metadata(place: Place, key: bytes, value: bytes, where: str, emit: Emit) -> None:
@@ -106,7 +106,7 @@ def _values(column: Any) -> Iterator[tuple[str | tuple[float, float], int]]:
 
 def _plain(column: Any) -> Iterator[tuple[Any, int]]:
     """Values one by one: an array of a million long texts is never a list of them."""
-    return ((one.as_py(), 1) for one in column)
+    return ((scalar.as_py(), 1) for scalar in column)
 
 
 def _point_or_text(value: Any) -> str | tuple[float, float]:

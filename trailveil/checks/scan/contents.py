@@ -72,9 +72,9 @@ def contents(
     # A type stands at one place, so that others of that name stay what they are.
     held = [name for name in keep if name != TYPE]
     names = [called for name in held for called in (name, *KEPT_AS.get(name, ()))]
-    kept = frozenset(filter(None, map(_plain, names)))
+    allowed = frozenset(filter(None, map(_plain, names)))
     if layout.whole:
-        if _as_written(released, fixes, kept, typed=typed):
+        if _as_written(released, fixes, allowed, typed=typed):
             return ()
         leaks: tuple[Leak, ...] = ()
     else:
@@ -85,7 +85,7 @@ def contents(
             return leaks
     known = Tokens()
     TAKERS[original.format](original.data, original.where, known)
-    judge = _Judge(layout, kept, known, *coordinates)
+    judge = _Judge(layout, allowed, known, *coordinates)
     take(released.data, released.where, judge)
     leaks = (*leaks, *judge.findings())
     if layout.whole and not leaks:
@@ -101,18 +101,18 @@ def on_grid(released: Recording) -> Recording:
     return replace(released, positions=np.where(near, grid, released.positions))
 
 
-def _as_written(released: File, fixes: Recording, kept: Collection[str], *, typed: bool) -> bool:
+def _as_written(released: File, fixes: Recording, allowed: Collection[str], *, typed: bool) -> bool:
     """Whether a file is, byte by byte, what is written of its fixes and of the fields kept."""
     order = np.argsort(fixes.times, kind="stable")
     fields = [
         (name, values[order])
         for name, values in fixes.fields
-        if any(_plain(called) in kept for called in (name, *KEPT_AS.get(name, ())))
+        if any(_plain(called) in allowed for called in (name, *KEPT_AS.get(name, ())))
     ]
     times = fixes.times.astype(np.int64)[order]
     # Of noise, places are on the public grid; of a cut, they are as they were recorded.
-    for found, exact in ((on_grid(fixes), False), (fixes, True)):
-        places, stream = found.positions[order], io.BytesIO()
+    for recording, exact in ((on_grid(fixes), False), (fixes, True)):
+        places, stream = recording.positions[order], io.BytesIO()
         try:
             trace = Trace(
                 *(times, places, fixes.segments[order], fixes.tracks, tuple(fields)),
@@ -174,12 +174,12 @@ class _Judge:
     def __init__(
         self,
         layout: Layout,
-        kept: frozenset[str],
+        allowed: frozenset[str],
         known: Tokens,
         protected: Coordinates,
         every: Coordinates,
     ) -> None:
-        self._layout, self._kept, self._known = layout, kept, known
+        self._layout, self._kept, self._known = layout, allowed, known
         self._protected, self._every = protected, every
         self._previous: Number | None = None
         self._found: dict[tuple[Place, LeakKind], Leak] = {}
@@ -191,18 +191,18 @@ class _Judge:
         rule = self._layout.rule(place)
         if rule is not None and part in {NAME, VALUE} and (part == NAME or fits(rule, text)):
             return
-        kept = self._is_kept(place, part)
+        allowed = self._is_kept(place, part)
         if part == NAME:
-            if not (kept or self._is_frame(place)):
+            if not (allowed or self._is_frame(place)):
                 self._names[self._counted(place)] += 1
             return
         if place[-1].startswith("@xmlns") and self._kept and NAMESPACES.fullmatch(text):
             return
-        found = list(numbers(text))
-        if self._has_protected_place(found):
+        parsed = list(numbers(text))
+        if self._has_protected_place(parsed):
             self._add(place, LeakKind.PLACE, text, count)
-        elif not kept:
-            self._add(place, self._kind(place, text, found), text, count)
+        elif not allowed:
+            self._add(place, self._kind(place, text, parsed), text, count)
 
     def findings(self) -> tuple[Leak, ...]:
         """What was found, with names that have nothing found below them."""
@@ -219,22 +219,22 @@ class _Judge:
         return any(_plain(name) in self._kept for name in place)
 
     def _is_frame(self, place: Place) -> bool:
-        own = place[-1].rpartition(":")[2]
-        return bool(self._kept) and (own in self._layout.frame or place[-1].startswith("@xmlns"))
+        local = place[-1].rpartition(":")[2]
+        return bool(self._kept) and (local in self._layout.frame or place[-1].startswith("@xmlns"))
 
     def _has_protected_place(self, numbers: list[Number]) -> bool:
         """Whether two numbers, one after the other in the file, are such a place."""
         pairs = list(zip([self._previous, *numbers], numbers, strict=False))
         self._previous = numbers[-1] if numbers else self._previous
-        return any(one and self._protected.has_pair(one, other) for one, other in pairs)
+        return any(number and self._protected.has_pair(number, other) for number, other in pairs)
 
     def _kind(self, place: Place, text: str, numbers: list[Number]) -> LeakKind:
-        told = place[-1].lstrip("@").rpartition(":")[2].casefold() in self._known.names
-        if any(self._every.has_one(one) for one in numbers):
+        named = place[-1].lstrip("@").rpartition(":")[2].casefold() in self._known.names
+        if any(self._every.has_one(number) for number in numbers):
             return LeakKind.COORDINATE
         if self._known.has_text(text):
             return LeakKind.TEXT
-        known = any(self._known.has_number(one, told=told) for one in numbers)
+        known = any(self._known.has_number(number, named=named) for number in numbers)
         return LeakKind.NUMBER if known else LeakKind.FIELD
 
     def _add(self, place: Place, kind: LeakKind, text: str, count: int) -> None:

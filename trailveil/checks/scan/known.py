@@ -62,8 +62,8 @@ def _numbers_of_short(text: str) -> tuple[Number, ...]:
 def _numbers(text: str) -> Iterator[Number]:
     if ":" in text and isinstance(parse_moment(text[:100]), Moment):
         return
-    for found in _NUMBER.findall(text):
-        exact = Decimal(found.replace(",", "."))
+    for match in _NUMBER.findall(text):
+        exact = Decimal(match.replace(",", "."))
         _, digits, exponent = exact.as_tuple()
         if isinstance(exponent, int):
             shorter = len("".join(map(str, digits)).strip("0"))
@@ -99,11 +99,11 @@ class Tokens:
             word in self._texts for word in _WORD.findall(short) if len(word) > 3
         )
 
-    def has_number(self, number: Number, *, told: bool) -> bool:
-        """Whether the original has a number. told: its name is known, so a short one counts."""
+    def has_number(self, number: Number, *, named: bool) -> bool:
+        """Whether the original has a number. named: its name is known, so a short one counts."""
         self._merge()
         short = number.digits < _DIGITS
-        return (told or not short) and _near(
+        return (named or not short) and _near(
             self._numbers, number.value, 0.0 if short else number.unit
         )
 
@@ -136,8 +136,8 @@ class Coordinates:
     def _pair(self, latitude: Number, longitude: Number) -> bool:
         for degrees, unit in latitude.degrees():
             begin, end = np.searchsorted(self._latitudes, _around(degrees, unit))
-            rest = self._ordered[begin:end, 1]
-            if any(_near(np.sort(rest), east, per) for east, per in longitude.degrees()):
+            longitudes = self._ordered[begin:end, 1]
+            if any(_near(np.sort(longitudes), east, per) for east, per in longitude.degrees()):
                 return True
         return False
 

@@ -67,12 +67,12 @@ class _Apart:
 
     def __call__(self, place: Place, text: str, part: str, count: int = 1) -> None:
         """A token of the document."""
-        own = place[-1]
-        if own == _COORD and part == VALUE and _NUMBERS.fullmatch(text):
-            for index, one in enumerate(text.split(" ")):
-                self._emit((*place, f"[{index}]"), one, VALUE, count)
+        tag = place[-1]
+        if tag == _COORD and part == VALUE and _NUMBERS.fullmatch(text):
+            for index, word in enumerate(text.split(" ")):
+                self._emit((*place, f"[{index}]"), word, VALUE, count)
             return
-        if own == _ARRAY and part == NAME:
+        if tag == _ARRAY and part == NAME:
             self._array = None
         elif place[-2:] == (_ARRAY, "@name"):
             if part == VALUE:
@@ -80,5 +80,5 @@ class _Apart:
                 self._emit((*place[:-1], text), text, NAME, count)
             return
         elif self._array is not None and place[-2:-1] == (_ARRAY,):
-            place = (*place[:-1], self._array, own)
+            place = (*place[:-1], self._array, tag)
         self._emit(place, text, part, count)

@@ -85,19 +85,19 @@ def _rounded(original: Times, places: Cells, times: Times, cells: Cells) -> Matc
     retiming = Retiming(step / NANOSECONDS)
     starts = [0, *(SHIFTED_TO - original[:_MOST_TRIED])]
     rounded = [retiming.times(original + start) for start in starts]
-    tried = [np.searchsorted(one, times) for one in rounded]
+    tried = [np.searchsorted(candidate, times) for candidate in rounded]
     rows = [
-        np.where(one[np.minimum(index, len(one) - 1)] == times, index, -1)
-        for one, index in zip(rounded, tried, strict=True)
+        np.where(candidate[np.minimum(index, len(candidate) - 1)] == times, index, -1)
+        for candidate, index in zip(rounded, tried, strict=True)
     ]
-    best = max(rows, key=lambda one: _score(one, places, cells))
+    best = max(rows, key=lambda candidate: _score(candidate, places, cells))
     return Matching(best, How.ROUNDED) if 2 * int((best >= 0).sum()) >= len(times) else None
 
 
 def _rows(original: Times, times: Times, shift: int) -> NDArray[np.intp]:
-    wanted = times - shift
-    index = np.minimum(np.searchsorted(original, wanted), len(original) - 1)
-    return np.where(original[index] == wanted, index, -1)
+    shifted = times - shift
+    index = np.minimum(np.searchsorted(original, shifted), len(original) - 1)
+    return np.where(original[index] == shifted, index, -1)
 
 
 def _score(rows: NDArray[np.intp], places: Cells, cells: Cells) -> int:

@@ -70,9 +70,9 @@ def compare(
     times = released.times[sound].astype("datetime64[ns]").astype(np.int64)
     places = released.positions[sound]
     grid, true = microdegrees(places), microdegrees(original.positions)
-    found = [_stray(int((~sound).sum()))]
+    leaks = [_stray(int((~sound).sum()))]
     if not len(times):
-        return FixComparison(_only(found), (), Moved(), Moved())
+        return FixComparison(_only(leaks), (), Moved(), Moved())
     match = matched(original.times, cells(true), times, cells(grid))
     agree = match.matched
     rows = match.rows[agree]
@@ -89,7 +89,7 @@ def compare(
     rounding = _released_step(original, grid)
     step = 1 if np.any(true % rounding) else rounding
     chance = _Chance.of(away[of_protected], step)
-    found += [
+    leaks += [
         _finer(places[~exact]),
         *_unmoved(counted, chance),
         _rounded(true[match.rows[of_protected]], grid[of_protected], step, rounding),
@@ -99,13 +99,13 @@ def compare(
     ]
     notes = _notes(match)
     if hidden and (shown := _at_places(original.positions[rows], away[agree], hidden, step)):
-        found.append(shown)
+        leaks.append(shown)
         notes = (*notes, _PROTECT_RETURNS)
-    return FixComparison(_only(found), notes, _moved(away[agree], same[agree]), counted)
+    return FixComparison(_only(leaks), notes, _moved(away[agree], same[agree]), counted)
 
 
-def _only(found: list[Leak | None]) -> tuple[Leak, ...]:
-    return tuple(one for one in found if one is not None)
+def _only(leaks: list[Leak | None]) -> tuple[Leak, ...]:
+    return tuple(leak for leak in leaks if leak is not None)
 
 
 def _sound(released: Recording) -> NDArray[np.bool_]:
@@ -115,9 +115,9 @@ def _sound(released: Recording) -> NDArray[np.bool_]:
     return np.asarray(on_globe & ~np.isnat(released.times))
 
 
-def _metres(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+def _metres(first: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
     """Distances (n,) of positions (n, 2) in degrees, to 0.6 %."""
-    a, b = np.radians(one), np.radians(other)
+    a, b = np.radians(first), np.radians(other)
     half = np.sin((b - a) / 2) ** 2
     inner = half[:, 0] + np.cos(a[:, 0]) * np.cos(b[:, 0]) * half[:, 1]
     return np.asarray(2 * _RADIUS * np.arcsin(np.sqrt(np.minimum(inner, 1.0))))
@@ -166,11 +166,11 @@ class _Chance:
     @classmethod
     def of(cls, away: NDArray[np.float64], step: int) -> "_Chance":
         """By what it moves the others, of fixes that are moved by some metres (n,)."""
-        rest = away[away >= 1.0]
-        middle = float(np.median(rest)) if rest.size else 0.0
+        moved = away[away >= 1.0]
+        middle = float(np.median(moved)) if moved.size else 0.0
         metres = _in_metres(step)
         if metres > (_COARSE * middle if middle else _HARDLY):
-            return cls(1.0 if rest.size else 0.0, _STAYS**2, 2 * _STAYS * (1 - _STAYS))
+            return cls(1.0 if moved.size else 0.0, _STAYS**2, 2 * _STAYS * (1 - _STAYS))
         if not middle:
             return cls(0.0, 0.0, 0.0)
         within = float(np.log(2)) / middle**2
@@ -184,13 +184,13 @@ def _in_metres(step: int) -> float:
 def _unmoved(counted: Moved, chance: _Chance) -> list[Leak | None]:
     """Protected fixes that are where they were, or within 1 m, beyond what chance explains."""
     near = counted.below_1 - counted.unmoved
-    told = (
+    cases = (
         (LeakKind.UNMOVED, counted.unmoved, counted.unmoved, chance.cell),
         (LeakKind.NEARLY, near, counted.below_1, chance.within),
     )
     return [
         Leak(kind, _OWN, count)
-        for kind, count, all_of, share in told
+        for kind, count, all_of, share in cases
         if count and not _is_share(all_of, counted.compared, share)
     ]
 
@@ -242,8 +242,8 @@ def _elsewhere(true: NDArray[np.int64], others: NDArray[np.int64], step: int) ->
     span = step * np.arange(-_AROUND, _AROUND + 1)
     around = (span[:, None] * 360_000_000 + span[None, :]).ravel()
     halo = np.setdiff1d((some[:, None] + around[None, :]).ravel(), secret)
-    beside = int(np.isin(other, halo).sum())
-    expected = beside * len(secret) / max(len(halo), 1)
+    in_halo = int(np.isin(other, halo).sum())
+    expected = in_halo * len(secret) / max(len(halo), 1)
     if _in_metres(step) > _HARDLY:
         expected = max(expected, min(1.0, _STAYS**2 * len(secret)) * len(other))
     if _is_chance(hits, expected, _SURE_ELSEWHERE):
@@ -260,8 +260,8 @@ def _at_places(
     """
     at_place = away[hidden.near(true, TELLS)]
     count = int((at_place < _HARDLY).sum())
-    rest = at_place[at_place >= _HARDLY]
-    share = 1 - 2.0 ** -((_HARDLY / np.median(rest)) ** 2) if rest.size else 0.0
+    far = at_place[at_place >= _HARDLY]
+    share = 1 - 2.0 ** -((_HARDLY / np.median(far)) ** 2) if far.size else 0.0
     if _in_metres(step) > _HARDLY:
         share = max(share, _STAYS)
     if count < _SOME or _is_share(count, at_place.size, share, _SURE_ELSEWHERE):
@@ -297,7 +297,7 @@ def _notes(match: Matching) -> tuple[str, ...]:
         "time.",
         How.ORDER: "Times are not those of the original; fixes were matched by their order.",
     }
-    found = [notes[match.how]] if match.how in notes else []
+    lines = [notes[match.how]] if match.how in notes else []
     if gone := int((~match.matched).sum()):
-        found.append(f"Fixes at times that the original does not have: {gone}.")
-    return tuple(found)
+        lines.append(f"Fixes at times that the original does not have: {gone}.")
+    return tuple(lines)

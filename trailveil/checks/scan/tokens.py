@@ -163,12 +163,12 @@ def from_json_lines(data: bytes, where: str, emit: Emit) -> None:
         json.loads(data)
     except (ValueError, RecursionError):
         for line in io.BytesIO(data):
-            before, brace, rest = line.partition(b"{")
+            before, brace, tail = line.partition(b"{")
             if text := before.strip():
                 emit(("header",), text.decode("latin-1"), VALUE)
             if brace:
                 with contextlib.suppress(UnreadableInput):  # a line cut off, which is no message
-                    from_json(brace + rest, where, emit)
+                    from_json(brace + tail, where, emit)
     else:
         from_json(data, where, emit)
 

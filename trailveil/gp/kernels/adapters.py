@@ -93,7 +93,7 @@ def _called(kernel: Any, name: str) -> Function:
 
 
 def _added(parts: list[Kernel]) -> Kernel:
-    return reduce(lambda one, other: one + other, parts)
+    return reduce(lambda first, other: first + other, parts)
 
 
 def _multiplied(parts: list[Kernel]) -> Kernel:
@@ -103,7 +103,7 @@ def _multiplied(parts: list[Kernel]) -> Kernel:
     scale = math.prod(factor for factor in factors if factor)
     if not others:
         return Constant(math.sqrt(scale))
-    product = reduce(lambda one, other: one * other, others)
+    product = reduce(lambda first, other: first * other, others)
     return product if scale == 1.0 else product * scale
 
 

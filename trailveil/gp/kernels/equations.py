@@ -163,16 +163,18 @@ class IntegratedOU(Kernel):
     def formula(self, a: Numbers, b: Numbers, m: Arithmetic) -> Numbers:
         """(g(a - origin) + g(b - origin) - g(a - b)) / 2, arranged so that nothing cancels."""
         tau, origin = m.number(self.time_constant), m.number(self.origin)
-        one, other = a - origin, b - origin
+        since, other = a - origin, b - origin
         # From the origin to the nearer of the two, and on from there: all terms are positive.
-        near = m.minimum(abs(one), abs(other)) / tau
+        near = m.minimum(abs(since), abs(other)) / tau
         # e^-h - 1 + h of the nearer: it grows with h.
-        start = m.minimum(m.expm1_remainder(-abs(one) / tau), m.expm1_remainder(-abs(other) / tau))
+        start = m.minimum(
+            m.expm1_remainder(-abs(since) / tau), m.expm1_remainder(-abs(other) / tau)
+        )
         gone = m.expm1(-abs(a - b) / tau)
         value = start * (2 + gone) - near * gone
-        if np.any(one < 0) or np.any(other < 0):
-            apart = m.expm1(-abs(one) / tau) * m.expm1(-abs(other) / tau)
-            value = np.where(one * other < 0, -apart, value)
+        if np.any(since < 0) or np.any(other < 0):
+            apart = m.expm1(-abs(since) / tau) * m.expm1(-abs(other) / tau)
+            value = np.where(since * other < 0, -apart, value)
         return (m.number(self.std) * tau) ** 2 * value
 
 
@@ -255,7 +257,7 @@ class Product(Kernel):
     def terms(self) -> tuple[Kernel, ...]:
         """The products of the terms of both."""
         pairs = [(term, two) for term in self.kernel.terms() for two in self.other.terms()]
-        return (self,) if len(pairs) == 1 else tuple(Product(one, two) for one, two in pairs)
+        return (self,) if len(pairs) == 1 else tuple(Product(first, two) for first, two in pairs)
 
     def is_white(self) -> bool:
         """Whether either is."""

@@ -77,13 +77,13 @@ def _symmetric(matrix: FloatArray) -> FloatArray:
 def _is_positive(rows: list[list[Any]]) -> bool:
     """Whether every symmetric matrix in the balls is positive definite: each pivot surely is."""
     size = len(rows)
-    left = [[rows[i][j] for j in range(i + 1)] for i in range(size)]
+    remainder = [[rows[i][j] for j in range(i + 1)] for i in range(size)]
     for i in range(size):
-        pivot = left[i][i]
+        pivot = remainder[i][i]
         if not pivot > 0:
             return False
         for j in range(i + 1, size):
-            ratio = left[j][i] / pivot
+            ratio = remainder[j][i] / pivot
             for k in range(i + 1, j + 1):
-                left[j][k] = left[j][k] - ratio * left[k][i]
+                remainder[j][k] = remainder[j][k] - ratio * remainder[k][i]
     return True

@@ -36,7 +36,7 @@ class BallCertificate:
     """What is proved of one secret, or of several alike, against some adversaries.
 
     what: in words. against: names of adversaries. epsilon: at `order`, rounded up. mu: rounded up.
-    left: a deviation, rounded down, in the unit of the series; of one location. bits: of the balls.
+    deviation: it, rounded down, in the unit of the series; of one location. bits: of the balls.
     radius: how wide they were in the end, relative. seconds: what it took.
     """
 
@@ -45,7 +45,7 @@ class BallCertificate:
     epsilon: float
     mu: float
     order: float
-    left: float
+    deviation: float
     bits: int
     radius: float
     seconds: float
@@ -143,8 +143,8 @@ class _Case:
         points = np.empty(0)
         if adversary.point is not None:
             points = far_from(judge, self.span, adversary.point.away)
-        left, knew = block(after, together, points), block(before, together, points)
-        view = BallView(left, knew, groups, flat)
+        posterior, knew = block(after, together, points), block(before, together, points)
+        view = BallView(posterior, knew, groups, flat)
         values = None
         if adversary.point is not None and points.size:
             values = KnownValues(after, before, view, points, adversary.point.accuracy)
@@ -155,9 +155,9 @@ class _Case:
         before = block(
             Observed(self.judge, _silent(self.judge), NOTHING_KNOWN), secret, np.empty(0)
         )
-        kept = BALLS.number(share) / (1 + BALLS.number(share))
+        factor = BALLS.number(share) / (1 + BALLS.number(share))
         group = tuple(range(secret.size))
-        after = replace(before, covariance=before.covariance * kept)
+        after = replace(before, covariance=before.covariance * factor)
         return BallView(after, before, (group,), BALLS.number(0.0)).alone(group)
 
 
@@ -170,8 +170,8 @@ def _together(secrets: Sequence[Secret]) -> Secret:
     """All locations as those of one secret."""
     if len(secrets) == 1:
         return secrets[0]
-    times = np.unique(np.concatenate([one.times for one in secrets]))
-    weights = np.zeros((sum(one.size for one in secrets), times.size))
+    times = np.unique(np.concatenate([secret.times for secret in secrets]))
+    weights = np.zeros((sum(secret.size for secret in secrets), times.size))
     row = 0
     for secret in secrets:
         weights[row : row + secret.size, np.searchsorted(times, secret.times)] = secret.weights
@@ -181,7 +181,9 @@ def _together(secrets: Sequence[Secret]) -> Secret:
 
 def _groups(secrets: Sequence[Secret]) -> tuple[tuple[int, ...], ...]:
     ends = np.cumsum([secret.size for secret in secrets]).tolist()
-    return tuple(tuple(range(end - one.size, end)) for one, end in zip(secrets, ends, strict=True))
+    return tuple(
+        tuple(range(end - secret.size, end)) for secret, end in zip(secrets, ends, strict=True)
+    )
 
 
 def _narrowed(case: _Case) -> Proved:
@@ -190,11 +192,11 @@ def _narrowed(case: _Case) -> Proved:
     while bits <= LAST_BITS:
         try:
             with precision(bits):
-                found = case.lost()
+                losses = case.lost()
         except TooWide:
-            found = []
-        if found and all(_is_narrow(one, case.enough) for one in found):
-            return Proved(tuple(found), bits)
+            losses = []
+        if losses and all(_is_narrow(loss, case.enough) for loss in losses):
+            return Proved(tuple(losses), bits)
         bits *= 2
     raise NumericalError(
         f"a certificate must have narrow balls, got wide ones with {LAST_BITS} bits; "
@@ -205,7 +207,8 @@ def _narrowed(case: _Case) -> Proved:
 def _is_narrow(lost: Lost, enough: Enough) -> bool:
     """To what a double can say of the loss, or of what is left where hardly anything is lost."""
     return (
-        lost.radius <= _NARROW * max(lost.upper, enough.loss) or lost.radius * lost.left < _HARDLY
+        lost.radius <= _NARROW * max(lost.upper, enough.loss)
+        or lost.radius * lost.variance < _HARDLY
     )
 
 
@@ -225,25 +228,25 @@ def certificate_of(
     radius: in the unit of the series. claimed: the epsilon that was computed in double precision.
     Raises NumericalError where that is optimistic by more than AGREEMENT, relative.
     """
-    own = [
-        one for by in proved for one in (by.lost if index is None else by.lost[index : index + 1])
+    losses = [
+        loss for by in proved for loss in (by.lost if index is None else by.lost[index : index + 1])
     ]
-    top = max(one.upper for one in own)
+    top = max(loss.upper for loss in losses)
     with precision(START_BITS):
         squared = BALLS.number(radius) ** 2
         mu = (squared * BALLS.number(top)).sqrt()
         half = BALLS.number(order) / 2 * squared
-        epsilon, least = upper(half * BALLS.number(top)), half * max(one.lower for one in own)
+        epsilon, least = upper(half * BALLS.number(top)), half * max(loss.lower for loss in losses)
         check_claim(claimed, lower(least))
-        left = lower(BALLS.number(max(0.0, min(one.left for one in own))).sqrt())
-        wide = max(one.radius for one in own) / top if top > 0 else 0.0
+        deviation = lower(BALLS.number(max(0.0, min(loss.variance for loss in losses))).sqrt())
+        wide = max(loss.radius for loss in losses) / top if top > 0 else 0.0
         return BallCertificate(
             what,
             tuple(against),
             epsilon,
             upper(mu),
             order,
-            left,
+            deviation,
             max(by.bits for by in proved),
             wide,
             seconds,

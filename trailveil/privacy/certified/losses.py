@@ -33,13 +33,13 @@ _ALIKE = 1e-12
 class Lost:
     """mu^2 / r^2 of one secret, at most `upper` and at least `lower`, as balls' ends.
 
-    left: a lower bound of the least variance that is left, in any direction. radius: how wide the
-    balls are. at: the time of the value that was known besides, where it is worst, or None.
+    variance: a lower bound of the least variance that is left, in any direction. radius: how wide
+    the balls are. at: the time of the value that was known besides, where it is worst, or None.
     """
 
     upper: float
     lower: float
-    left: float
+    variance: float
     radius: float
     at: float | None = None
 
@@ -48,8 +48,8 @@ class Lost:
 class BallView:
     """Some secrets, side by side, with what is observed and without.
 
-    left, known: Q and P of each of the groups of locations that are one secret. flat: what is added
-    to the loss of one location.
+    posterior, known: Q and P of each of the groups of locations that are one secret. flat: what is
+    added to the loss of one location.
     """
 
     after: BallBlock
@@ -58,7 +58,7 @@ class BallView:
     flat: Any
 
     @cached_property
-    def left(self) -> dict[tuple[int, ...], list[list[Any]]]:
+    def posterior(self) -> dict[tuple[int, ...], list[list[Any]]]:
         """Q of each group."""
         return _parts(self.after, self.groups)
 
@@ -69,10 +69,10 @@ class BallView:
 
     def alone(self, group: tuple[int, ...]) -> Lost:
         """Of one secret, with nothing known besides."""
-        found = _lost(self.left[group], self.known[group], self.flat, None, -1.0)
-        if found is None:
+        lost = _lost(self.posterior[group], self.known[group], self.flat, None, -1.0)
+        if lost is None:
             raise TooWide
-        return found
+        return lost
 
 
 def _parts(
@@ -91,12 +91,12 @@ class KnownValues:
         """Nothing is computed yet of their own variances."""
         self.after, self.before, self.view, self.times = after, before, view, times
         self.accurate = BALLS.number(accuracy) ** 2
-        self.shared = rows_of(view.after.beside)
-        self.knew = rows_of(view.before.beside)
+        self.shared = rows_of(view.after.cross)
+        self.knew = rows_of(view.before.cross)
         self.most = [deviation * deviation for deviation in deviations(before, times)]
         self.columns: list[int] = []
-        self.own: dict[int, Any] = {}
-        self.told: list[list[Any]] = [[] for _ in range(times.size)]
+        self.variances: dict[int, Any] = {}
+        self.cross: list[list[Any]] = [[] for _ in range(times.size)]
 
     def add(self, columns: Sequence[int]) -> None:
         """Compute the variances of some more values."""
@@ -111,11 +111,11 @@ class KnownValues:
             knew = rows_of(block(self.before, secret, np.empty(0)).covariance)
             for i, k in enumerate(new):
                 known[k] = knew[i][i]
-        own = rows_of(ball_block.covariance)
+        variances = rows_of(ball_block.covariance)
         for i, k in enumerate(new):
-            self.own[k] = (own[i][i], known[k])
-        for told, more in zip(self.told, rows_of(ball_block.beside), strict=True):
-            told.extend(more)
+            self.variances[k] = (variances[i][i], known[k])
+        for row, more in zip(self.cross, rows_of(ball_block.cross), strict=True):
+            row.extend(more)
         self.columns += new
 
     def spreads(self) -> list[Any]:
@@ -125,35 +125,35 @@ class KnownValues:
         of low rank makes Q_GG all but singular.
         """
         size = len(self.columns)
-        between = [[self.told[i][b] for b in range(size)] for i in self.columns]
+        between = [[self.cross[i][b] for b in range(size)] for i in self.columns]
         for a, i in enumerate(self.columns):
-            between[a][a] = self.own[i][0]
-        own = matrix(size, size, [v for row in between for v in row])
-        told = matrix(self.times.size, size, [v for row in self.told for v in row])
-        weights = matrix_of(_weights(floats(own), floats(told)))
-        found = []
+            between[a][a] = self.variances[i][0]
+        covariance = matrix(size, size, [v for row in between for v in row])
+        cross = matrix(self.times.size, size, [v for row in self.cross for v in row])
+        weights = matrix_of(_weights(floats(covariance), floats(cross)))
+        bounds = []
         for k, (row, pulled) in enumerate(
-            zip(rows_of(weights), rows_of(weights * own), strict=True)
+            zip(rows_of(weights), rows_of(weights * covariance), strict=True)
         ):
-            if k in self.own:
-                found.append(self.own[k][0])
+            if k in self.variances:
+                bounds.append(self.variances[k][0])
                 continue
             zero = BALLS.number(0.0)
-            shared = sum((a * b for a, b in zip(row, self.told[k], strict=True)), zero)
+            shared = sum((a * b for a, b in zip(row, self.cross[k], strict=True)), zero)
             spread = sum((a * b for a, b in zip(row, pulled, strict=True)), zero)
-            found.append(BALLS.number(lower(shared**2 / spread)) if spread > 0 else zero)
-        return found
+            bounds.append(BALLS.number(lower(shared**2 / spread)) if spread > 0 else zero)
+        return bounds
 
     def lost(self, group: tuple[int, ...], k: int, spread: Any, least: float) -> Lost | None:
         """Of one secret, with value k known; None where several lose surely at most `least`."""
         shared, knew = ([row[k][i] for i in group] for row in (self.shared, self.knew))
-        before = self.own[k][1] if k in self.own else self.most[k]
-        left = _less(self.view.left[group], shared, spread + self.accurate)
+        before = self.variances[k][1] if k in self.variances else self.most[k]
+        after = _less(self.view.posterior[group], shared, spread + self.accurate)
         known = _less(self.view.known[group], knew, before + self.accurate)
         try:
-            return _lost(left, known, self.view.flat, float(self.times[k]), least)
+            return _lost(after, known, self.view.flat, float(self.times[k]), least)
         except TooWide:
-            if k in self.own:
+            if k in self.variances:
                 raise
             return Lost(math.inf, 0.0, 0.0, 0.0, float(self.times[k]))  # not settled yet
 
@@ -163,26 +163,26 @@ class Enough:
     """A mu^2 / r^2 up to which it does not matter who is worst, and a variance left from which."""
 
     loss: float = 0.0
-    left: float = 0.0
+    variance: float = 0.0
 
 
 def worst(values: KnownValues | None, view: BallView, enough: Enough) -> list[Lost]:
     """The worst of nothing known besides and of each of the values known, for each secret."""
-    found = [view.alone(group) for group in view.groups]
+    losses = [view.alone(group) for group in view.groups]
     if values is None:
-        return found
+        return losses
     values.add(_first(values.times))
     opened, spreads = [list(range(values.times.size)) for _ in view.groups], values.spreads()
     for attempt in range(_ROUNDS):
         for i, group in enumerate(view.groups):
-            found[i], opened[i] = _closed(values, group, found[i], opened[i], spreads, enough)
+            losses[i], opened[i] = _closed(values, group, losses[i], opened[i], spreads, enough)
         asked = [k for each in opened for k in each]
         if not asked or attempt == _ROUNDS - 1:
             break
         values.add(_some(opened))
         spreads = values.spreads()
     return [
-        _bounded(values, *each, spreads) for each in zip(view.groups, found, opened, strict=True)
+        _bounded(values, *each, spreads) for each in zip(view.groups, losses, opened, strict=True)
     ]
 
 
@@ -196,17 +196,17 @@ def _closed(
 ) -> tuple[Lost, list[int]]:
     """The worst bound of one secret where it is settled, and the values in question."""
     for k in opened:
-        if k in values.own and (one := values.lost(group, k, spreads[k], 0.0)) is not None:
-            best = _worse(best, one)
-    limit, least = max(best.upper * (1 + _ALIKE), enough.loss), min(best.left, enough.left)
+        if k in values.variances and (lost := values.lost(group, k, spreads[k], 0.0)) is not None:
+            best = _worse(best, lost)
+    limit, least = max(best.upper * (1 + _ALIKE), enough.loss), min(best.variance, enough.variance)
     asked = []
     for k in opened:
-        if k in values.own or (one := values.lost(group, k, spreads[k], best.upper)) is None:
+        if k in values.variances or (lost := values.lost(group, k, spreads[k], best.upper)) is None:
             continue
-        if one.upper > limit or one.left < least * (1 - _ALIKE):
-            asked.append((one.upper, k))
+        if lost.upper > limit or lost.variance < least * (1 - _ALIKE):
+            asked.append((lost.upper, k))
         else:
-            best = _worse(best, replace(one, lower=0.0))
+            best = _worse(best, replace(lost, lower=0.0))
     return best, [k for _, k in sorted(asked, reverse=True)]
 
 
@@ -215,8 +215,8 @@ def _bounded(
 ) -> Lost:
     """The same with the bounds of the values that are still in question."""
     for k in opened:
-        if (one := values.lost(group, k, spreads[k], best.upper)) is not None:
-            best = _worse(best, replace(one, lower=0.0))
+        if (lost := values.lost(group, k, spreads[k], best.upper)) is not None:
+            best = _worse(best, replace(lost, lower=0.0))
     return best
 
 
@@ -226,17 +226,17 @@ def _worse(lost: Lost, other: Lost) -> Lost:
     return Lost(
         more.upper,
         max(lost.lower, other.lower),
-        min(lost.left, other.left),
+        min(lost.variance, other.variance),
         max(lost.radius, other.radius),
         more.at,
     )
 
 
-def _weights(own: FloatArray, told: FloatArray) -> FloatArray:
+def _weights(covariance: FloatArray, cross: FloatArray) -> FloatArray:
     """About told own^-1 (p, g), small where own is all but singular."""
-    values, vectors = np.linalg.eigh((own + own.T) / 2)
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
     ridge = _RIDGE * float(np.max(np.abs(values))) + np.finfo(np.float64).tiny
-    return np.asarray((told @ vectors) / (np.maximum(values, 0.0) + ridge) @ vectors.T)
+    return np.asarray((cross @ vectors) / (np.maximum(values, 0.0) + ridge) @ vectors.T)
 
 
 def _some(opened: Sequence[Sequence[int]]) -> list[int]:
@@ -255,7 +255,7 @@ def _first(times: FloatArray) -> list[int]:
     chosen = {0, count - 1, gap, gap + 1}
     for i in range(_FIRST):
         chosen |= {gap - 2**i, gap + 1 + 2**i}
-    return sorted(one for one in chosen if 0 <= one < count)
+    return sorted(index for index in chosen if 0 <= index < count)
 
 
 def _less(rows: list[list[Any]], shared: list[Any], divisor: Any) -> list[list[Any]]:
@@ -267,12 +267,12 @@ def _less(rows: list[list[Any]], shared: list[Any], divisor: Any) -> list[list[A
 
 
 def _lost(
-    left: list[list[Any]], known: list[list[Any]], flat: Any, at: float | None, least: float
+    posterior: list[list[Any]], known: list[list[Any]], flat: Any, at: float | None, least: float
 ) -> Lost | None:
     """mu^2 / r^2 from Q and P in balls; None where several lose surely at most `least`."""
-    if len(left) > 1:
-        return _lost_of_several(left, known, at, least)
-    after, before = left[0][0], known[0][0]
+    if len(posterior) > 1:
+        return _lost_of_several(posterior, known, at, least)
+    after, before = posterior[0][0], known[0][0]
     if not after > 0 or not before > 0:
         raise TooWide
     loss = 1 / after - 1 / before + flat
@@ -285,17 +285,21 @@ def _radius(balls: Sequence[Any]) -> float:
 
 
 def _lost_of_several(
-    left: list[list[Any]], known: list[list[Any]], at: float | None, least: float
+    posterior: list[list[Any]], known: list[list[Any]], at: float | None, least: float
 ) -> Lost | None:
-    size = len(left)
+    size = len(posterior)
     try:
         after, before = (
-            matrix(size, size, [v for row in rows for v in row]).inv() for rows in (left, known)
+            matrix(size, size, [v for row in rows for v in row]).inv()
+            for rows in (posterior, known)
         )
     except ZeroDivisionError as error:
         raise TooWide from error
     loss = after - before
-    traces = [sum((one[i, i] for i in range(size)), BALLS.number(0.0)) for one in (loss, after)]
+    traces = [
+        sum((precision[i, i] for i in range(size)), BALLS.number(0.0))
+        for precision in (loss, after)
+    ]
     if size * traces[0] < least:
         return None
     if (bound := effective(loss)) is None:

@@ -68,10 +68,10 @@ class Observed:
     def distinct(self) -> list[int]:
         """The rows (indices), without those that are the same as one before."""
         count = self.released.size
-        own = distinct(self.prior.kernel, self.mechanism, self.released)
-        return [*own, *range(count, self.size)]
+        released = distinct(self.prior.kernel, self.mechanism, self.released)
+        return [*released, *range(count, self.size)]
 
-    def seen(self, secret: Secret) -> Kernel | None:
+    def kernel_of(self, secret: Secret) -> Kernel | None:
         """The kernel of the values that a secret is made of."""
         return self.prior.kernel if secret.recorded else latent(self.prior.kernel)
 
@@ -80,44 +80,44 @@ class Observed:
 
         See trailveil.privacy.prior.least_eigenvalue for the formula.
         """
-        own, added = self._white(), BALLS.number(self.mechanism.floor)
+        white, added = self._white(), BALLS.number(self.mechanism.floor)
         if not self.known.times.size:
-            return own + added
+            return white + added
         accurate = BALLS.number(self.known.accuracy) ** 2
         if not self.released.size:
             return accurate
         most = int(np.max(np.unique(self.known.times, return_counts=True)[1]))
-        second = most * own + accurate
-        shared = (own * accurate + added * second) / (own + added + second)
-        return shared.min(accurate).min(own + added)
+        second = most * white + accurate
+        shared = (white * accurate + added * second) / (white + added + second)
+        return shared.min(accurate).min(white + added)
 
     def _white(self) -> Any:
         """The least measurement noise of any row."""
-        found = BALLS.number(0.0)
+        total = BALLS.number(0.0)
         at = BALLS.numbers(self.times)
         for term in self.prior.kernel.terms():
             if term.is_white():
                 values = np.atleast_1d(term.formula(at, at, BALLS))
                 least = values[0]
-                for one in values[1:] if isinstance(term, Product) else ():
-                    least = least.min(one)
-                found = found + least
-        return found
+                for value in values[1:] if isinstance(term, Product) else ():
+                    least = least.min(value)
+                total = total + least
+        return total
 
     def apply(self, x: Any) -> Any:
         """S x for x (n, m)."""
         rows = lines_of(x)
-        found = self._sigma_times(x, rows)
+        products = self._sigma_times(x, rows)
         released = self.released.size
-        self._add_noise(rows, found)
+        self._add_noise(rows, products)
         accurate = BALLS.number(self.known.accuracy) ** 2
         for i in range(released, self.size):
-            found[i] = found[i] + rows[i] * accurate
-        return stacked(found, x.ncols())
+            products[i] = products[i] + rows[i] * accurate
+        return stacked(products, x.ncols())
 
     def _sigma_times(self, x: Any, rows: list[Any]) -> list[Any]:
-        if (made := parts(self.prior.kernel)) is not None:
-            return product(made, self.times, self.times, rows)
+        if (terms := parts(self.prior.kernel)) is not None:
+            return product(terms, self.times, self.times, rows)
         return lines_of(self._sigma * x)
 
     @cached_property
@@ -138,55 +138,55 @@ class Observed:
             total = total + matrix_of(term[heard])
         return heard.tolist(), total
 
-    def _add_noise(self, rows: list[Any], found: list[Any]) -> None:
+    def _add_noise(self, rows: list[Any], sums: list[Any]) -> None:
         """Gamma times the first rows, which are the released ones, added to `found`."""
         count, floor = self.released.size, BALLS.number(self.mechanism.floor)
         if self.mechanism.floor > 0:
             for i in range(count):
-                found[i] = found[i] + rows[i] * floor
+                sums[i] = sums[i] + rows[i] * floor
         heard, factor = self._factor
         if heard and factor.ncols():
-            own = stacked([rows[i] for i in heard], rows[0].ncols())
-            told = lines_of(factor * (factor.transpose() * own))
-            for i, row in zip(heard, told, strict=True):
-                found[i] = found[i] + row
+            columns = stacked([rows[i] for i in heard], rows[0].ncols())
+            added = lines_of(factor * (factor.transpose() * columns))
+            for i, row in zip(heard, added, strict=True):
+                sums[i] = sums[i] + row
         process = self.mechanism.process
         if not isinstance(process, Kernel) or not count:
             return
-        if (made := parts(process)) is not None:
-            told = product(made, self.released, self.released, rows[:count])
+        if (terms := parts(process)) is not None:
+            added = product(terms, self.released, self.released, rows[:count])
         else:
             whole = covariance(process, self.released, self.released)
-            told = lines_of(whole * stacked(rows[:count], rows[0].ncols()))
-        for i, row in enumerate(told):
-            found[i] = found[i] + row
+            added = lines_of(whole * stacked(rows[:count], rows[0].ncols()))
+        for i, row in enumerate(added):
+            sums[i] = sums[i] + row
 
     def matrix(self) -> Any:
         """S (n, n), in full, from the formula alone."""
         size = self.size
-        one = [matrix(1, size, [int(i == j) for j in range(size)]) for i in range(size)]
-        found = lines_of(self._sigma)
-        self._add_noise(one, found)
+        units = [matrix(1, size, [int(i == j) for j in range(size)]) for i in range(size)]
+        sums = lines_of(self._sigma)
+        self._add_noise(units, sums)
         accurate = BALLS.number(self.known.accuracy) ** 2
         for i in range(self.released.size, size):
-            found[i] = found[i] + one[i] * accurate
-        return stacked(found, size)
+            sums[i] = sums[i] + units[i] * accurate
+        return stacked(sums, size)
 
     def values(self, times: FloatArray, x: Any) -> Any:
         """Cov(recorded values at some times, rows) x (p, m), for x (n, m)."""
-        if (made := parts(self.prior.kernel)) is not None:
-            return stacked(product(made, times, self.times, lines_of(x)), x.ncols())
+        if (terms := parts(self.prior.kernel)) is not None:
+            return stacked(product(terms, times, self.times, lines_of(x)), x.ncols())
         return covariance(self.prior.kernel, times, self.times) * x
 
 
-def between(seen: Kernel | None, times: FloatArray, secret: Secret) -> Any:
+def between(kernel: Kernel | None, times: FloatArray, secret: Secret) -> Any:
     """Cov(values at some times, secret) (n, k); seen: the kernel that the two share."""
     weights = matrix_of(np.ascontiguousarray(secret.weights.T))
-    if seen is None or not times.size:
+    if kernel is None or not times.size:
         return matrix(times.size, secret.size, [0] * (times.size * secret.size))
-    if (made := parts(seen)) is not None:
-        return stacked(product(made, times, secret.times, lines_of(weights)), secret.size)
-    return covariance(seen, times, secret.times) * weights
+    if (terms := parts(kernel)) is not None:
+        return stacked(product(terms, times, secret.times, lines_of(weights)), secret.size)
+    return covariance(kernel, times, secret.times) * weights
 
 
 def covariance(kernel: Kernel, a: FloatArray, b: FloatArray) -> Any:

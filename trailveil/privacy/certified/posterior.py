@@ -49,11 +49,11 @@ class TooWide(Exception):  # no failure: more bits are taken
 class BallBlock:
     """A secret of k locations given what is observed, as balls.
 
-    covariance: Q (k, k). beside: Cov(recorded values at other times, secret) (p, k).
+    covariance: Q (k, k). cross: Cov(recorded values at other times, secret) (p, k).
     """
 
     covariance: Any
-    beside: Any
+    cross: Any
 
 
 def block(observed: Observed, secret: Secret, others: FloatArray) -> BallBlock:
@@ -62,26 +62,26 @@ def block(observed: Observed, secret: Secret, others: FloatArray) -> BallBlock:
     In the precision that is set. Raises TooWide where the balls are as good as nothing, and
     NumericalError where more bits would not help.
     """
-    seen = observed.seen(secret)
-    own = matrix_of(secret.weights) * between(seen, secret.times, secret)
-    beside = between(seen, others, secret)
+    kernel = observed.kernel_of(secret)
+    prior = matrix_of(secret.weights) * between(kernel, secret.times, secret)
+    cross_others = between(kernel, others, secret)
     if not observed.size:
-        return BallBlock(own, beside)
-    cross = between(seen, observed.times, secret)
+        return BallBlock(prior, cross_others)
+    cross = between(kernel, observed.times, secret)
     small = 2.0 ** -((_ITSELF if others.size else _SQUARED) * working_bits())
     independent = lower(observed.least()) > 0
-    found = _refined(observed, secret, cross, small) if independent else None
-    if found is None:
+    refined = _refined(observed, secret, cross, small) if independent else None
+    if refined is None:
         weights = _inverted(observed, cross)
         return BallBlock(
-            own - cross.transpose() * weights, beside - observed.values(others, weights)
+            prior - cross.transpose() * weights, cross_others - observed.values(others, weights)
         )
-    weights, residual = found
-    left = own - cross.transpose() * weights - weights.transpose() * residual
+    weights, residual = refined
+    covariance = prior - cross.transpose() * weights - weights.transpose() * residual
     missed = _missed(residual, observed.least())
-    told = beside - observed.values(others, weights)
+    shared = cross_others - observed.values(others, weights)
     return BallBlock(
-        left + _outer(missed, missed), told + _outer(deviations(observed, others), missed)
+        covariance + _outer(missed, missed), shared + _outer(deviations(observed, others), missed)
     )
 
 
@@ -89,7 +89,7 @@ def deviations(observed: Observed, times: FloatArray) -> list[Any]:
     """The deviations of recorded values at some times under the prior."""
     at = BALLS.numbers(times)
     values = np.broadcast_to(observed.prior.kernel.formula(at, at, BALLS), times.shape)
-    return [one.sqrt() for one in values.tolist()]
+    return [variance.sqrt() for variance in values.tolist()]
 
 
 def _missed(residual: Any, least: Any) -> list[Any]:
@@ -99,9 +99,9 @@ def _missed(residual: Any, least: Any) -> list[Any]:
     return [(square / least).abs_upper().sqrt() for square in squares]
 
 
-def _outer(one: list[Any], other: list[Any]) -> Any:
+def _outer(first: list[Any], other: list[Any]) -> Any:
     """Balls around 0 (p, k): no covariance is larger than the product of the two deviations."""
-    return matrix(len(one), len(other), [within(a * b) for a in one for b in other])
+    return matrix(len(first), len(other), [within(a * b) for a in first for b in other])
 
 
 def _inverted(observed: Observed, cross: Any) -> Any:
@@ -112,16 +112,16 @@ def _inverted(observed: Observed, cross: Any) -> Any:
             "them that doubles can resolve, got none: state a measurement noise (--noise-std) or a "
             "floor (--floor)"
         )
-    kept = observed.distinct
+    distinct = observed.distinct
     whole, sides = rows_of(observed.matrix()), rows_of(cross)
-    size, width = len(kept), cross.ncols()
-    own = matrix(size, size, [whole[i][j] for i in kept for j in kept])
+    size, width = len(distinct), cross.ncols()
+    gram = matrix(size, size, [whole[i][j] for i in distinct for j in distinct])
     try:
-        solved = rows_of(own.solve(matrix(size, width, [v for i in kept for v in sides[i]])))
+        solved = rows_of(gram.solve(matrix(size, width, [v for i in distinct for v in sides[i]])))
     except ZeroDivisionError as error:
         raise TooWide from error
     every: list[list[Any]] = [[0] * width] * observed.size
-    for i, row in zip(kept, solved, strict=True):
+    for i, row in zip(distinct, solved, strict=True):
         every[i] = row
     return matrix(observed.size, width, [value for row in every for value in row])
 
@@ -144,11 +144,11 @@ def _refined(
         if np.all(sizes <= enough):
             break
         finer = middle(x + matrix_of(solve(floats(residual))))
-        left = cross - observed.apply(finer)
-        found = _sizes(left)
-        if not np.sum(found) < _GAIN * np.sum(sizes):
+        remaining = cross - observed.apply(finer)
+        finer_sizes = _sizes(remaining)
+        if not np.sum(finer_sizes) < _GAIN * np.sum(sizes):
             break
-        x, residual, sizes = finer, left, found
+        x, residual, sizes = finer, remaining, finer_sizes
     if observed.size <= LARGEST_INVERTED and np.any(sizes > 2.0**_MISSED * enough):
         return None
     return x, residual

@@ -58,45 +58,45 @@ class Part:
 
     def scale(self) -> Any:
         """What all of it is multiplied by."""
-        found = BALLS.number(1.0)
+        scale = BALLS.number(1.0)
         for factor in self.factors:
-            found = found * factor
-        return found
+            scale = scale * factor
+        return scale
 
     def rate(self) -> Any:
         """r of e^(-r d), per second."""
-        kernel, one = self.kernel, BALLS.number(1.0)
+        kernel, unit = self.kernel, BALLS.number(1.0)
         match kernel:
             case Matern12():
-                return one / kernel.length_scale
+                return unit / kernel.length_scale
             case Matern32():
-                return BALLS.sqrt(3 * one) / kernel.length_scale
+                return BALLS.sqrt(3 * unit) / kernel.length_scale
             case Matern52():
-                return BALLS.sqrt(5 * one) / kernel.length_scale
+                return BALLS.sqrt(5 * unit) / kernel.length_scale
             case IntegratedOU():
-                return one / kernel.time_constant
-        return 0 * one
+                return unit / kernel.time_constant
+        return 0 * unit
 
     def reads(self) -> list[Any]:
         """What each of the sums counts for."""
         kernel, scale, rate = self.kernel, self.scale(), self.rate()
         if isinstance(kernel, IntegratedOU):
             tau = BALLS.number(kernel.time_constant)
-            own = scale * BALLS.number(kernel.std) ** 2 * tau
-            return [own * tau, -own, -own * tau]
-        own = scale * BALLS.number(kernel.std) ** 2  # type: ignore[attr-defined]  # all have one
-        return [own, own * rate, own * rate**2 / 3][: self.size]
+            strength = scale * BALLS.number(kernel.std) ** 2 * tau
+            return [strength * tau, -strength, -strength * tau]
+        strength = scale * BALLS.number(kernel.std) ** 2  # type: ignore[attr-defined]  # all have one
+        return [strength, strength * rate, strength * rate**2 / 3][: self.size]
 
     def transition(self, step: Any) -> list[list[Any]]:
         """What a step (seconds of its clock) makes of the sums."""
-        zero, one = BALLS.number(0.0), BALLS.number(1.0)
+        zero, unit = BALLS.number(0.0), BALLS.number(1.0)
         fading = BALLS.exp(-self.rate() * step)
         match self.kernel:
             case Constant():
-                return [[one]]
+                return [[unit]]
             case IntegratedOU():
-                return [[one, zero, zero], [step, one, zero], [zero, zero, fading]]
-        full = [[one, zero, zero], [step, one, zero], [step**2, 2 * step, one]]
+                return [[unit, zero, zero], [step, unit, zero], [zero, zero, fading]]
+        full = [[unit, zero, zero], [step, unit, zero], [step**2, 2 * step, unit]]
         return [[fading * value for value in row[: self.size]] for row in full[: self.size]]
 
     def takes(self) -> list[int]:
@@ -110,13 +110,13 @@ class Part:
             return []
         tau, origin = BALLS.number(kernel.time_constant), BALLS.number(kernel.origin)
         apart = abs(self.clock(BALLS.numbers(times)) - origin)
-        own = self.scale() * BALLS.number(kernel.std) ** 2 * tau
-        return list(own * (apart + tau * BALLS.expm1(-apart / tau)))
+        strength = self.scale() * BALLS.number(kernel.std) ** 2 * tau
+        return list(strength * (apart + tau * BALLS.expm1(-apart / tau)))
 
 
 def parts(kernel: Kernel | None) -> list[Part] | None:
     """The terms of a kernel, or None where one of them has no sums in O(n)."""
-    found = []
+    terms = []
     for term in () if kernel is None else kernel.terms():
         clock, factors, inner = _STANDING, [], term
         while isinstance(inner, Scaled | Warped):
@@ -129,72 +129,72 @@ def parts(kernel: Kernel | None) -> list[Part] | None:
             inner = inner.kernel
         if not isinstance(inner, Constant | White | Matern12 | Matern32 | Matern52 | IntegratedOU):
             return None
-        found.append(Part(inner, clock, tuple(factors)))
-    return found
+        terms.append(Part(inner, clock, tuple(factors)))
+    return terms
 
 
 def product(
     parts: Sequence[Part], to: FloatArray, of: FloatArray, rows: Sequence[Any]
 ) -> list[Any]:
     """sum_j k(to_i, of_j) x_j, n rows (1, m), for p rows x of balls: O((n + p) m)."""
-    own = [one for one in parts if not isinstance(one.kernel, White)]
-    white = [one for one in parts if isinstance(one.kernel, White)]
-    found = [0 * rows[0]] * to.size if rows else []
-    if own and to.size and of.size:
-        _sweep(own, to, of, rows, found)
-        for one in own:
-            _ends(one, to, of, rows, found)
-    for one in white:
-        _same(one, to, of, rows, found)
-    return found
+    coloured = [term for term in parts if not isinstance(term.kernel, White)]
+    white = [term for term in parts if isinstance(term.kernel, White)]
+    sums = [0 * rows[0]] * to.size if rows else []
+    if coloured and to.size and of.size:
+        _sweep(coloured, to, of, rows, sums)
+        for part in coloured:
+            _ends(part, to, of, rows, sums)
+    for part in white:
+        _same(part, to, of, rows, sums)
+    return sums
 
 
 def _sweep(
-    own: Sequence[Part], to: FloatArray, of: FloatArray, rows: Sequence[Any], found: list[Any]
+    terms: Sequence[Part], to: FloatArray, of: FloatArray, rows: Sequence[Any], out: list[Any]
 ) -> None:
     """What the sums before and after each time tell, added to `found`."""
     moments = np.unique(np.concatenate([to, of]))
-    heard, told = _indices(moments, of), _indices(moments, to)
-    steps = _steps(own, moments)
-    takes = matrix(sum(one.size for one in own), 1, [v for one in own for v in one.takes()])
-    reads = matrix(1, takes.nrows(), [v for one in own for v in one.reads()])
+    heard, asked = _indices(moments, of), _indices(moments, to)
+    steps = _steps(terms, moments)
+    takes = matrix(sum(part.size for part in terms), 1, [v for part in terms for v in part.takes()])
+    reads = matrix(1, takes.nrows(), [v for part in terms for v in part.reads()])
     nothing = takes * (0 * rows[0])
     sums = nothing
     for i in range(moments.size):
         sums = steps[i - 1] * sums if i else sums
         for j in heard[i]:
             sums = sums + takes * rows[j]
-        for j in told[i]:
-            found[j] = found[j] + reads * sums
+        for j in asked[i]:
+            out[j] = out[j] + reads * sums
     sums = nothing
     for i in reversed(range(moments.size)):
         sums = steps[i] * sums if i < moments.size - 1 else sums
-        for j in told[i]:
-            found[j] = found[j] + reads * sums
+        for j in asked[i]:
+            out[j] = out[j] + reads * sums
         for j in heard[i]:
             sums = sums + takes * rows[j]
 
 
 def _indices(moments: FloatArray, times: FloatArray) -> list[list[int]]:
-    found: list[list[int]] = [[] for _ in range(moments.size)]
+    indices: list[list[int]] = [[] for _ in range(moments.size)]
     for index, at in enumerate(np.searchsorted(moments, times).tolist()):
-        found[at].append(index)
-    return found
+        indices[at].append(index)
+    return indices
 
 
-def _steps(own: Sequence[Part], moments: FloatArray) -> list[Any]:
+def _steps(terms: Sequence[Part], moments: FloatArray) -> list[Any]:
     """What the step from each time to the next makes of all sums (d, d)."""
     balls = BALLS.numbers(moments)
-    faces = [one.clock(balls) for one in own]
+    faces = [part.clock(balls) for part in terms]
     passed = [face[1:] - face[:-1] for face in faces]
     known: dict[tuple[Any, ...], Any] = {}
-    found = []
+    steps = []
     for step in zip(*passed, strict=True):
         key = tuple(step)
         if key not in known:
-            known[key] = _block([one.transition(s) for one, s in zip(own, step, strict=True)])
-        found.append(known[key])
-    return found
+            known[key] = _block([part.transition(s) for part, s in zip(terms, step, strict=True)])
+        steps.append(known[key])
+    return steps
 
 
 def _block(blocks: Sequence[list[list[Any]]]) -> Any:
@@ -209,9 +209,7 @@ def _block(blocks: Sequence[list[list[Any]]]) -> Any:
     return matrix(size, size, entries)
 
 
-def _ends(
-    part: Part, to: FloatArray, of: FloatArray, rows: Sequence[Any], found: list[Any]
-) -> None:
+def _ends(part: Part, to: FloatArray, of: FloatArray, rows: Sequence[Any], out: list[Any]) -> None:
     """(g(a - o) + g(b - o)) / 2: of either end alone."""
     if not isinstance(part.kernel, IntegratedOU):
         return
@@ -219,20 +217,18 @@ def _ends(
     for row, end in zip(rows, part.ends(of), strict=True):
         total, weighted = total + row, weighted + row * end
     for i, end in enumerate(part.ends(to)):
-        found[i] = found[i] + total * end + weighted
+        out[i] = out[i] + total * end + weighted
 
 
-def _same(
-    part: Part, to: FloatArray, of: FloatArray, rows: Sequence[Any], found: list[Any]
-) -> None:
+def _same(part: Part, to: FloatArray, of: FloatArray, rows: Sequence[Any], out: list[Any]) -> None:
     """std^2 where the times are the same."""
-    own = part.scale() * BALLS.number(part.kernel.std) ** 2  # type: ignore[attr-defined]  # white
+    variance = part.scale() * BALLS.number(part.kernel.std) ** 2  # type: ignore[attr-defined]  # white
     at: dict[float, Any] = {}
     for time, row in zip(of.tolist(), rows, strict=True):
         at[time] = at[time] + row if time in at else row
     for i, time in enumerate(to.tolist()):
         if time in at:
-            found[i] = found[i] + at[time] * own
+            out[i] = out[i] + at[time] * variance
 
 
 def bits_of_times(numbers: FloatArray) -> int:

@@ -35,7 +35,7 @@ def certify(
         if together
         else []
     )
-    found = []
+    certificates = []
     for i, (secret, claim, radius) in enumerate(whole):
         if not together:
             started = time.perf_counter()
@@ -45,7 +45,7 @@ def certify(
                 for adversary in adversaries
             ]
         seconds = time.perf_counter() - started
-        found.append(
+        certificates.append(
             certificate_of(
                 _what(secret, adversaries),
                 [adversary.name for adversary in adversaries],
@@ -57,7 +57,7 @@ def certify(
                 seconds=seconds,
             )
         )
-    return found
+    return certificates
 
 
 def _what(secret: Secret, adversaries: Sequence[Adversary]) -> str:

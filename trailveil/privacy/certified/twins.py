@@ -21,14 +21,14 @@ def distinct(kernel: Kernel, mechanism: Mechanism, times: FloatArray) -> list[in
     terms = [mechanism.factor[rows]]
     if mechanism.refinement is not None:
         terms += list(mechanism.refinement[:, rows])
-    seen: set[Hashable] = set()
-    found = []
+    known: set[Hashable] = set()
+    indices = []
     for i, time in enumerate(times.tolist()):
         key = (_read(kernel, time), *(term[i].tobytes() for term in terms))
-        if key not in seen:
-            found.append(i)
-        seen.add(key)
-    return found
+        if key not in known:
+            indices.append(i)
+        known.add(key)
+    return indices
 
 
 def _read(kernel: Kernel, time: float) -> Hashable:
@@ -36,16 +36,16 @@ def _read(kernel: Kernel, time: float) -> Hashable:
     terms = kernel.terms()
     if len(terms) > 1:
         return tuple(_read(term, time) for term in terms)
-    found: Hashable = time
+    reading: Hashable = time
     match kernel:
         case Constant():
-            found = ()
+            reading = ()
         case Periodic(period=period):
-            found = math.fmod(time, period)
+            reading = math.fmod(time, period)
         case Scaled(inner, _):
-            found = _read(inner, time)
+            reading = _read(inner, time)
         case Product(one, other):
-            found = _read(one, time), _read(other, time)
+            reading = _read(one, time), _read(other, time)
         case Warped(_, clock):
-            found = str(clock(BALLS.number(time)).man_exp())
-    return found
+            reading = str(clock(BALLS.number(time)).man_exp())
+    return reading

@@ -11,13 +11,20 @@ from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from os import PathLike, fspath
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import BinaryIO, Protocol
 
 from numpy.typing import ArrayLike
 
-from trailveil.errors import Unavailable, UnreadableInput, UnwritableOutput, installing
-from trailveil.files.source import named
+from trailveil.errors import (
+    Refused,
+    Unavailable,
+    UnreadableInput,
+    UnwritableOutput,
+    installing,
+)
+from trailveil.files.output import check_output
+from trailveil.files.source import beginning, named
 from trailveil.traces.fields import ALL, FIELDS, TYPE
 from trailveil.traces.formats.collect import MOST_POINTS
 from trailveil.traces.trace import Recording, Trace
@@ -245,6 +252,34 @@ def _to_write(suffix: str) -> tuple[Format, Writer]:
         f"output must be of a format that is written ({_names(row for row in FORMATS if row.write)}"
         f"), got the suffix '{named(suffix)}': choose another name"
     )
+
+
+def default_output(source: Path, content: bytes | None = None) -> Path:
+    """ride.gpx -> ride.private.gpx; GPX, too, where a format is none that is written.
+
+    content: of the file, where it is at hand. A format may share its suffix with one that is
+    written: then the content tells, if there is one.
+    Raises Refused for a name that is none of a file.
+    """
+    if not source.name:
+        raise Refused(f"the input must be a file, got a folder: {named(source)}; name the file")
+    try:
+        row = format_to_write(source.suffix)
+    except UnwritableOutput:
+        return source.with_name(f"{source.name}.private.gpx")
+    actual = format_of(source, beginning(source) if content is None else content)
+    if actual.read is row.read and actual.write is None:
+        return source.with_name(f"{source.name}.private.gpx")
+    return source.with_name(f"{source.stem}.private{source.suffix}")
+
+
+def check_writable(output: Path, *others: Path, overwrite: bool) -> None:
+    """Refuse an output that cannot or must not be written, before any work is done.
+
+    others: the files that are read, none of which it may be. Raises UnwritableOutput.
+    """
+    format_to_write(output.suffix)
+    check_output(output, *others, overwrite=overwrite)
 
 
 def check_untimed(suffix: str) -> None:

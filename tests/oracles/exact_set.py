@@ -17,11 +17,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 from scipy.linalg import eigh
 
+from tests.oracles.conic import AGREEMENT, solve, symmetric
 from trailveil.designer.columns import symmetric_root
-from trailveil.designer.conic import AGREEMENT, load_cvxpy, solve, symmetric
 from trailveil.designer.stepping import positive
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.gaussian import FloatArray
@@ -61,20 +62,20 @@ class ConicOptimum:
 class ExactRequirement:
     """One secret (by number) against one adversary who knows one set of things.
 
-    tall: At (n, k). rest: Ct (n, n), the floor included. bound: of the largest eigenvalue of the
-    loss, or (tight) of sum(y).
+    tall: At (n, k). conditional: Ct (n, n), the floor included. bound: of the largest eigenvalue of
+    the loss, or (tight) of sum(y).
     """
 
     secret: int
     tall: FloatArray
-    rest: FloatArray
+    conditional: FloatArray
     bound: float
     tight: bool
 
     def loss(self, gamma: FloatArray) -> FloatArray:
         """L (k, k) under this noise."""
-        found = self.tall.T @ np.linalg.solve(self.rest + gamma, self.tall)
-        return np.asarray(symmetric(found))
+        product = self.tall.T @ np.linalg.solve(self.conditional + gamma, self.tall)
+        return np.asarray(symmetric(product))
 
     def share(self, gamma: FloatArray) -> float:
         """The loss of this noise over its bound."""
@@ -98,16 +99,18 @@ def requirements(
     tight: bool = False,
 ) -> list[ExactRequirement]:
     """Every secret against every adversary, for each thing that it may know."""
-    found = []
+    needed = []
     for number, (secret, bound) in enumerate(zip(secrets, bounds, strict=True)):
         for adversary in adversaries:
             for joint in _joints(prior, secret, adversary):
                 count = prior.times.size
                 sigma, cross = joint[:count, :count], joint[:count, count:]
                 tall = np.asarray(np.linalg.solve(joint[count:, count:], cross.T).T, np.float64)
-                rest = symmetric(sigma - tall @ cross.T) + floor * np.eye(count)
-                found.append(ExactRequirement(number, tall, rest, bound, tight and secret.size > 1))
-    return found
+                conditional = symmetric(sigma - tall @ cross.T) + floor * np.eye(count)
+                needed.append(
+                    ExactRequirement(number, tall, conditional, bound, tight and secret.size > 1)
+                )
+    return needed
 
 
 def exact_set(
@@ -123,7 +126,7 @@ def exact_set(
 ) -> ConicOptimum:
     """The optimum over all Gamma >= floor I, every secret against each of the adversaries.
 
-    Arguments, result and errors as trailveil.designer.exact.exact_sdp.
+    Arguments, result and errors as tests.oracles.exact.exact_sdp.
     """
     given = [1.0] * len(secrets) if bounds is None else [positive(b, "a bound") for b in bounds]
     if not secrets or not adversaries or len(given) != len(secrets):
@@ -140,8 +143,8 @@ def exact_set(
     program = _Program(prior, needed, cost, floor)
     if budget is None:
         return program.least_noise()
-    rest = positive(budget, "the noise budget") - floor * float(np.sum(cost))
-    return program.least_loss(positive(rest, "what the floor leaves of the noise budget"))
+    available = positive(budget, "the noise budget") - floor * float(np.sum(cost))
+    return program.least_loss(positive(available, "what the floor leaves of the noise budget"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,9 +159,12 @@ class _Program:
         count = self.cost.size
         fixed, mean = self.floor * float(np.sum(self.cost)), float(np.mean(self.cost))
         if self.worst(np.zeros((count, count))) <= 1:
-            return self.found(np.zeros((count, count)), fixed)
+            return self.optimum(np.zeros((count, count)), fixed)
         # A noise of this variance everywhere is enough.
-        scale = max(float(np.linalg.norm(one.tall, 2)) ** 2 / one.bound for one in self.needed)
+        scale = max(
+            float(np.linalg.norm(requirement.tall, 2)) ** 2 / requirement.bound
+            for requirement in self.needed
+        )
         gamma, scale, spent = self._sure(self._noise_in, scale)
         if spent < _SMALL:
             gamma, scale, spent = self._sure(self._noise_in, scale * max(spent, 1e-6))
@@ -167,41 +173,47 @@ class _Program:
             raise _broken(self.worst(noise), 1.0)
         for _ in range(20):
             if (worst := self.worst(noise)) <= 1:
-                return self.found(noise, fixed + value)
+                return self.optimum(noise, fixed + value)
             noise *= 1 + 1.5 * (worst - 1) + 1e-15  # to the safe side, and check again
         raise NumericalError("no noise was found whose recomputed losses are within their bounds")
 
-    def least_loss(self, rest: float) -> ConicOptimum:
+    def least_loss(self, available: float) -> ConicOptimum:
         """The least of the largest loss / bound, at trace(W Gamma) <= rest besides the floor."""
         count = self.cost.size
         mean = float(np.mean(self.cost))
-        scale = rest / mean
+        scale = available / mean
         unit = self.worst(scale / count * np.eye(count))  # within reach
         solved = partial(self._loss_in, scale)
         noise, unit, ratio = self._sure(solved, unit)
         if ratio < _SMALL:
             noise, unit, ratio = self._sure(solved, unit * max(ratio, 1e-6))
         value = ratio * unit
-        noise *= rest / float(self.cost @ np.diagonal(noise))
+        noise *= available / float(self.cost @ np.diagonal(noise))
         if abs(self.worst(noise) - value) > AGREEMENT * value:
             raise _broken(self.worst(noise), value)
-        return self.found(noise, value)
+        return self.optimum(noise, value)
 
     def _noise_in(self, scale: float) -> tuple[FloatArray, float]:
         """Gamma / scale of the least trace, and that trace by the mean weight."""
-        cp, count = load_cvxpy(), self.cost.size
+        count = self.cost.size
         gamma = cp.Variable((count, count), PSD=True)
         trace = cp.sum(cp.multiply(self.cost / np.mean(self.cost), cp.diag(gamma)))
-        cones = [cone for one in self.needed for cone in _cones(one, gamma, scale, 1.0)]
+        cones = [
+            cone for requirement in self.needed for cone in _cones(requirement, gamma, scale, 1.0)
+        ]
         solve(cp.Problem(cp.Minimize(trace), cones))
         return _covariance(gamma.value), float(trace.value)
 
     def _loss_in(self, scale: float, unit: float) -> tuple[FloatArray, float]:
         """Gamma / scale of the least loss, and that loss / unit."""
-        cp, count = load_cvxpy(), self.cost.size
+        count = self.cost.size
         gamma, ratio = cp.Variable((count, count), PSD=True), cp.Variable()
         trace = cp.sum(cp.multiply(self.cost / np.mean(self.cost), cp.diag(gamma)))
-        cones = [cone for one in self.needed for cone in _cones(one, gamma, scale, unit, ratio)]
+        cones = [
+            cone
+            for requirement in self.needed
+            for cone in _cones(requirement, gamma, scale, unit, ratio)
+        ]
         solve(cp.Problem(cp.Minimize(ratio), [*cones, trace <= 1]))
         return _covariance(gamma.value), float(ratio.value)
 
@@ -221,17 +233,17 @@ class _Program:
 
     def worst(self, gamma: FloatArray) -> float:
         """The largest loss over its bound."""
-        return max(one.share(gamma) for one in self.needed)
+        return max(requirement.share(gamma) for requirement in self.needed)
 
-    def found(self, gamma: FloatArray, value: float) -> ConicOptimum:
+    def optimum(self, gamma: FloatArray, value: float) -> ConicOptimum:
         """The noise as a mechanism, with the losses that are recomputed from it."""
         mechanism = Mechanism(self.prior.times, symmetric_root(gamma), self.floor)
         if not np.any(gamma):
             mechanism = replace(no_noise(self.prior.times), floor=self.floor)
-        worst = [0.0] * (1 + max(one.secret for one in self.needed))
-        for one in self.needed:
-            largest = float(np.linalg.norm(one.loss(gamma), 2))
-            worst[one.secret] = max(worst[one.secret], largest)
+        worst = [0.0] * (1 + max(needed_one.secret for needed_one in self.needed))
+        for requirement in self.needed:
+            largest = float(np.linalg.norm(requirement.loss(gamma), 2))
+            worst[requirement.secret] = max(worst[requirement.secret], largest)
         return ConicOptimum(mechanism, value, tuple(worst))
 
 
@@ -248,14 +260,17 @@ def _cones(
 
     What varies by far more than all noise (a level) would hide the rest: it is made smaller first.
     """
-    cp, size = load_cvxpy(), exact_requirement.tall.shape[1]
-    rest, turned = exact_requirement.rest / scale, np.eye(exact_requirement.tall.shape[0])
-    spectrum, axes = eigh(rest)
+    size = exact_requirement.tall.shape[1]
+    conditional, turned = (
+        exact_requirement.conditional / scale,
+        np.eye(exact_requirement.tall.shape[0]),
+    )
+    spectrum, axes = eigh(conditional)
     if spectrum[-1] > _HUGE:
         turned = (axes / np.sqrt(np.maximum(spectrum / _HUGE, 1.0))) @ axes.T
-        rest = (axes * np.minimum(spectrum, _HUGE)) @ axes.T
-    rows = np.diag(1.0 / np.sqrt(np.diagonal(rest) + 1.0))
-    seen = rows @ (rest + turned @ gamma @ turned.T) @ rows
+        conditional = (axes * np.minimum(spectrum, _HUGE)) @ axes.T
+    rows = np.diag(1.0 / np.sqrt(np.diagonal(conditional) + 1.0))
+    shown = rows @ (conditional + turned @ gamma @ turned.T) @ rows
     across = (
         rows @ turned @ exact_requirement.tall / np.sqrt(exact_requirement.bound * unit * scale)
     )
@@ -265,7 +280,7 @@ def _cones(
         allowed = cp.diag(variable)
     else:
         allowed = ratio * np.eye(size)
-    yield symmetric(cp.bmat([[seen, across], [across.T, allowed]])) >> 0
+    yield symmetric(cp.bmat([[shown, across], [across.T, allowed]])) >> 0
 
 
 def _joints(prior: Prior, secret: Secret, adversary: Adversary) -> Iterator[FloatArray]:
@@ -284,17 +299,17 @@ def _joints(prior: Prior, secret: Secret, adversary: Adversary) -> Iterator[Floa
     yield joint
     if adversary.point is not None:
         away = adversary.point.away
-        for one in np.flatnonzero((times <= start - away) | (times >= end + away)):
-            yield _given(joint, np.array([one]), adversary.point.accuracy)
+        for index in np.flatnonzero((times <= start - away) | (times >= end + away)):
+            yield _given(joint, np.array([index]), adversary.point.accuracy)
 
 
 def _joint(kernel: Kernel, times: FloatArray, secret: Secret) -> FloatArray:
     """Cov([X, s]) under a kernel; a true place has none of the measurement noise."""
-    seen = kernel if secret.recorded else latent(kernel)
-    if seen is None:
+    shared = kernel if secret.recorded else latent(kernel)
+    if shared is None:
         raise InvalidValue("a true place must vary, got a prior of measurement noise alone")
-    cross = seen(times, secret.times) @ secret.weights.T
-    variance = secret.weights @ seen(secret.times, secret.times) @ secret.weights.T
+    cross = shared(times, secret.times) @ secret.weights.T
+    variance = secret.weights @ shared(secret.times, secret.times) @ secret.weights.T
     return np.block([[kernel(times, times), cross], [cross.T, variance]])
 
 
@@ -309,15 +324,15 @@ def _span(secret: Secret, adversary: Adversary) -> tuple[float, float]:
 
 def _given(joint: FloatArray, rows: Any, accuracy: float) -> FloatArray:
     """What is left of a joint covariance once these values are known to an accuracy."""
-    own = joint[np.ix_(rows, rows)] + accuracy**2 * np.eye(rows.size)
-    left = joint - joint[:, rows] @ np.linalg.solve(own, joint[rows])
-    return np.asarray(symmetric(left))
+    inner = joint[np.ix_(rows, rows)] + accuracy**2 * np.eye(rows.size)
+    remaining = joint - joint[:, rows] @ np.linalg.solve(inner, joint[rows])
+    return np.asarray(symmetric(remaining))
 
 
-def _broken(found: float, word: float) -> NumericalError:
+def _broken(recomputed: float, word: float) -> NumericalError:
     return NumericalError(
-        f"the loss of the solver's noise must be what it says, got {found:.6g} for {word:.6g}; "
-        "state a measurement noise (--noise-std)"
+        f"the loss of the solver's noise must be what it says, got {recomputed:.6g} for "
+        f"{word:.6g}; state a measurement noise (--noise-std)"
     )
 
 

@@ -9,19 +9,20 @@ linear in Gamma and in l. Where the noise on a secret of recorded values is sigm
 of the rest, its rows drop out and l - 1 / sigma_s^2 takes the place of l (the direct loss is then 1
 / sigma_s^2). Seconds at 50 points: the oracle for faster solvers. The loss of the noise that is
 returned is computed again by trailveil.privacy.loss, and held against the solver's word. Sets of
-adversaries, a floor and the tight bound are for trailveil.designer.exact_set.
+adversaries, a floor and the tight bound are for tests.oracles.exact_set.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 from scipy.linalg import cho_solve, eigh, pinv, qr
 
+from tests.oracles.conic import AGREEMENT, inverse, solve, symmetric
+from tests.oracles.exact_set import ConicOptimum, exact_set
 from trailveil.designer.columns import needs_digits, spanned, symmetric_root, turn
-from trailveil.designer.conic import AGREEMENT, inverse, load_cvxpy, solve, symmetric
-from trailveil.designer.exact_set import ConicOptimum, exact_set
 from trailveil.designer.paper import Indices, check_indices, positive
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.gaussian import FloatArray, check_covariance, cholesky_factor
@@ -75,7 +76,7 @@ def exact_sdp(
             tight=tight,
         )
     return _ExactProgram(prior, secrets, bounds, budget, weights).solve(
-        lambda kept: _free(kept, len(secrets))
+        lambda view: _free(view, len(secrets))
     )
 
 
@@ -97,7 +98,7 @@ def exact_block_sdp(
         Secret("recorded", prior.times[at], np.eye(at.size), recorded=True) for at in checked
     ]
     program = _ExactProgram(prior, recorded, bounds, budget, weights)
-    return program.solve(lambda kept: _block(kept, checked))
+    return program.solve(lambda view: _block(view, checked))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,49 +117,48 @@ class _Kept:
 class _Shape:
     """What noise may look like: Gamma = B gamma B^T. basis: B (n, q), orthonormal. gamma: (q, q).
 
-    secret: the rows (of X) on which the noise is independent, sorted; none where it is free. own:
-    for each secret its coordinates among the q; none where it is free. Their gamma is a variance
-    times I.
+    secret: the rows (of X) on which the noise is independent, sorted; none where it is free.
+    coordinates: for each secret its coordinates among the q; none where it is free. Their gamma is
+    a variance times I.
     """
 
     basis: FloatArray
     gamma: Any
     secret: Indices
-    own: list[Indices]
+    coordinates: list[Indices]
 
 
-def _free(kept: _Kept, count: int) -> _Shape:
-    gamma = load_cvxpy().Variable((kept.basis.shape[1],) * 2, PSD=True)
+def _free(view: _Kept, count: int) -> _Shape:
+    gamma = cp.Variable((view.basis.shape[1],) * 2, PSD=True)
     nothing = np.empty(0, np.intp)
-    return _Shape(kept.basis, gamma, nothing, [nothing] * count)
+    return _Shape(view.basis, gamma, nothing, [nothing] * count)
 
 
-def _block(kept: _Kept, secrets: list[Indices]) -> _Shape:
-    cp = load_cvxpy()
+def _block(view: _Kept, secrets: list[Indices]) -> _Shape:
     union = np.unique(np.concatenate(secrets))
-    size = kept.basis.shape[0]
+    size = view.basis.shape[0]
     others = np.setdiff1d(np.arange(size), union)
-    own = [np.searchsorted(union, secret) for secret in secrets]
-    groups = _groups(union.size, own)
+    coordinates = [np.searchsorted(union, secret) for secret in secrets]
+    groups = _groups(union.size, coordinates)
     variances = cp.diag(groups @ cp.Variable(groups.shape[1], nonneg=True))
     unit = np.eye(size)
     if not others.size:
-        return _Shape(unit[:, union], variances, union, own)
+        return _Shape(unit[:, union], variances, union, coordinates)
     inner: FloatArray = np.eye(others.size)
-    if kept.basis.shape[1] < others.size:
-        inner = np.asarray(qr(kept.basis[others], mode="economic")[0], dtype=np.float64)
+    if view.basis.shape[1] < others.size:
+        inner = np.asarray(qr(view.basis[others], mode="economic")[0], dtype=np.float64)
     variable = cp.Variable((inner.shape[1],) * 2, PSD=True)
     empty = np.zeros((union.size, inner.shape[1]))
     gamma = cp.bmat([[variances, empty], [empty.T, variable]])
     basis = np.hstack([unit[:, union], unit[:, others] @ inner])
-    return _Shape(basis, gamma, union, own)
+    return _Shape(basis, gamma, union, coordinates)
 
 
-def _groups(count: int, own: list[Indices]) -> FloatArray:
+def _groups(count: int, coordinates: list[Indices]) -> FloatArray:
     """Which of the variances of secrets that overlap are one: (count, groups) of zeros and ones."""
     label = np.arange(count)
-    for _ in own:  # each round joins what overlaps; as many rounds as secrets are enough
-        for at in own:
+    for _ in coordinates:  # each round joins what overlaps; as many rounds as secrets are enough
+        for at in coordinates:
             label[np.isin(label, label[at])] = label[at].min()
     return np.asarray(label[:, None] == np.unique(label), dtype=np.float64)
 
@@ -198,8 +198,7 @@ class _ExactProgram:
                 continue
         return self._solve(shape_of(last), last)
 
-    def _solve(self, shape: _Shape, kept: _Kept) -> ConicOptimum:
-        cp = load_cvxpy()
+    def _solve(self, shape: _Shape, view: _Kept) -> ConicOptimum:
         hardest = [
             float(np.linalg.norm(tall.T @ tall, 2)) / bound
             for (tall, _), bound in zip(self.parts, self.bounds, strict=True)
@@ -209,12 +208,12 @@ class _ExactProgram:
         trace = cp.trace(spread @ shape.gamma)
         ratio = cp.Variable()
         unit = max(hardest) / scale
-        cones = self._cones(shape, kept, scale, ratio * unit if self.budget else 1.0)
+        cones = self._cones(shape, view, scale, ratio * unit if self.budget else 1.0)
         if self.budget is None:
             solve(cp.Problem(cp.Minimize(trace), cones))
-            return self._least_noise(shape, kept, scale, float(trace.value) * scale)
+            return self._least_noise(shape, view, scale, float(trace.value) * scale)
         solve(cp.Problem(cp.Minimize(ratio), [*cones, trace <= 1]))
-        return self._least_loss(shape, kept, scale, float(ratio.value) * unit)
+        return self._least_loss(shape, view, scale, float(ratio.value) * unit)
 
     def _views(self) -> list[_Kept]:
         """All directions; for recorded values the eigenvectors of Sigma that the solver can see."""
@@ -226,69 +225,69 @@ class _ExactProgram:
         distinct = list(dict.fromkeys(counts))
         return [_Kept(basis[:, -count:], spectrum[-count:]) for count in distinct]
 
-    def _cones(self, shape: _Shape, kept: _Kept, scale: float, ratio: Any) -> list[Any]:
+    def _cones(self, shape: _Shape, view: _Kept, scale: float, ratio: Any) -> list[Any]:
         """loss_i <= ratio bound_i, with Gamma = scale B gamma B^T.
 
         In the basis R^-1/2 of the secret, R = At^T At, so that entries are of size one.
         """
-        cp = load_cvxpy()
-        if kept.variances is not None and not shape.secret.size and len(self.secrets) >= _MANY:
-            return self._shared_cones(shape, kept.variances, scale, ratio)
+        if view.variances is not None and not shape.secret.size and len(self.secrets) >= _MANY:
+            return self._shared_cones(shape, view.variances, scale, ratio)
         cones = []
-        for own, (tall, rest), bound in zip(shape.own, self.parts, self.bounds, strict=True):
+        for coordinates, (tall, conditional), bound in zip(
+            shape.coordinates, self.parts, self.bounds, strict=True
+        ):
             unit = inverse(tall.T @ tall)
             allowed = ratio * (bound * scale)
-            if own.size:
-                direct, cone = _direct(shape.gamma[int(own[0]), int(own[0])], unit)
+            if coordinates.size:
+                direct, cone = _direct(shape.gamma[int(coordinates[0]), int(coordinates[0])], unit)
                 allowed = allowed - direct
                 cones.append(cone)
-            cut = np.delete(np.eye(shape.basis.shape[1]), own, axis=1)
+            cut = np.delete(np.eye(shape.basis.shape[1]), coordinates, axis=1)
             basis = shape.basis @ cut
             axes = basis.T @ (tall @ symmetric_root(unit))
-            seen = basis.T @ rest @ basis / scale + cut.T @ shape.gamma @ cut
-            cones.append(cp.bmat([[symmetric(seen), axes], [axes.T, allowed * unit]]) >> 0)
+            shown = basis.T @ conditional @ basis / scale + cut.T @ shape.gamma @ cut
+            cones.append(cp.bmat([[symmetric(shown), axes], [axes.T, allowed * unit]]) >> 0)
         return cones
 
     def _shared_cones(
         self, shape: _Shape, variances: FloatArray, scale: float, ratio: Any
     ) -> list[Any]:
         """The same by one cone for all secrets: M <= Sigma - Sigma (Sigma + Gamma)^-1 Sigma."""
-        cp = load_cvxpy()
-        own = np.diag(variances / scale)
-        known = cp.Variable(own.shape, symmetric=True)
-        cones = [cp.bmat([[own - known, own], [own, own + shape.gamma]]) >> 0]
+        prior = np.diag(variances / scale)
+        known = cp.Variable(prior.shape, symmetric=True)
+        cones = [cp.bmat([[prior - known, prior], [prior, prior + shape.gamma]]) >> 0]
         for secret, bound in zip(self.secrets, self.bounds, strict=True):
             at = np.searchsorted(self.prior.times, secret.times)
             rows = secret.weights @ shape.basis[at]
             variance = (rows * variances) @ rows.T
             root = symmetric_root(variance / scale)
             whitened = np.linalg.inv(root) @ rows
-            left, one = whitened @ known @ whitened.T, np.eye(secret.size)
-            right = one + ratio * (bound * variance)
-            cones.append(cp.bmat([[left, one], [one, right]]) >> 0)
+            upper, identity = whitened @ known @ whitened.T, np.eye(secret.size)
+            right = identity + ratio * (bound * variance)
+            cones.append(cp.bmat([[upper, identity], [identity, right]]) >> 0)
         return cones
 
-    def _least_noise(self, shape: _Shape, kept: _Kept, scale: float, value: float) -> ConicOptimum:
+    def _least_noise(self, shape: _Shape, view: _Kept, scale: float, value: float) -> ConicOptimum:
         for step in range(20):
-            mechanism = self._mechanism(shape, kept, scale)
-            found = self._losses(mechanism)
-            worst = max(one / bound for one, bound in zip(found, self.bounds, strict=True))
+            mechanism = self._mechanism(shape, view, scale)
+            recomputed = self._losses(mechanism)
+            worst = max(loss / bound for loss, bound in zip(recomputed, self.bounds, strict=True))
             if step == 0 and worst > 1 + AGREEMENT:
                 raise _broken(worst, 1.0)
             if worst <= 1:
-                return ConicOptimum(mechanism, value, found)
+                return ConicOptimum(mechanism, value, recomputed)
             scale *= 1 + 1.5 * (worst - 1) + 1e-15  # to the safe side, and check again
         raise NumericalError("no noise was found whose recomputed losses are within their bounds")
 
-    def _least_loss(self, shape: _Shape, kept: _Kept, scale: float, value: float) -> ConicOptimum:
-        first = self._mechanism(shape, kept, scale)
+    def _least_loss(self, shape: _Shape, view: _Kept, scale: float, value: float) -> ConicOptimum:
+        first = self._mechanism(shape, view, scale)
         spent = float(self.weights @ first.variances)
-        mechanism = self._mechanism(shape, kept, scale * scale / spent)
-        found = self._losses(mechanism)
-        worst = max(one / bound for one, bound in zip(found, self.bounds, strict=True))
+        mechanism = self._mechanism(shape, view, scale * scale / spent)
+        recomputed = self._losses(mechanism)
+        worst = max(loss / bound for loss, bound in zip(recomputed, self.bounds, strict=True))
         if abs(worst - value) > AGREEMENT * value:
             raise _broken(worst, value)
-        return ConicOptimum(mechanism, value, found)
+        return ConicOptimum(mechanism, value, recomputed)
 
     def _losses(self, mechanism: Mechanism) -> tuple[float, ...]:
         return tuple(loss.largest for loss in losses(self.prior, self.secrets, mechanism))
@@ -299,21 +298,21 @@ class _ExactProgram:
         inner = symmetric(shape.gamma.value)
         return np.asarray(scale * (shape.basis @ inner @ shape.basis.T))
 
-    def _mechanism(self, shape: _Shape, kept: _Kept, scale: float) -> Mechanism:
+    def _mechanism(self, shape: _Shape, view: _Kept, scale: float) -> Mechanism:
         """The noise, in the digits that the prior asks for: as columns of Sigma if need be."""
         gamma = self._gamma(shape, scale)
         on_secret = np.sqrt(np.maximum(np.diagonal(gamma)[shape.secret], 0.0))
         direct = np.eye(gamma.shape[0])[:, shape.secret] * on_secret
         gamma[shape.secret], gamma[:, shape.secret] = 0.0, 0.0
         largest = float(np.max(np.diagonal(gamma), initial=0.0))
-        if kept.variances is None or not needs_digits(self.prior, largest):
+        if view.variances is None or not needs_digits(self.prior, largest):
             root = symmetric_root(gamma)
             root[shape.secret] = 0.0  # not even by rounding
             return Mechanism(self.prior.times, np.hstack([direct, root]))
-        rows = kept.basis.copy()
+        rows = view.basis.copy()
         rows[shape.secret] = 0.0
         inner = pinv(rows, rtol=1e-6) @ self._thin_root(gamma)
-        return spanned(self.prior, kept.basis @ (inner / kept.variances[:, None]), direct)
+        return spanned(self.prior, view.basis @ (inner / view.variances[:, None]), direct)
 
     def _thin_root(self, gamma: FloatArray) -> FloatArray:
         """A canonical factor of Gamma without the solver's rounding: of low rank where Gamma is."""
@@ -329,11 +328,10 @@ class _ExactProgram:
 
 def _direct(variance: Any, unit: FloatArray) -> tuple[Any, Any]:
     """An expression that is at least 1 / variance, of size one in the solver, and its cone."""
-    cp = load_cvxpy()
     size = 1.0 / float(np.linalg.norm(unit, -2))
-    told, root = cp.Variable(nonneg=True), np.full((1, 1), size**-0.5)
-    corner = [cp.reshape(one, (1, 1), order="C") for one in (variance, told)]
-    return size * told, cp.bmat([[corner[0], root], [root, corner[1]]]) >> 0
+    direct, root = cp.Variable(nonneg=True), np.full((1, 1), size**-0.5)
+    corner = [cp.reshape(entry, (1, 1), order="C") for entry in (variance, direct)]
+    return size * direct, cp.bmat([[corner[0], root], [root, corner[1]]]) >> 0
 
 
 def _conditional(judge: Prior, secret: Secret) -> tuple[FloatArray, FloatArray]:
@@ -347,14 +345,16 @@ def _conditional(judge: Prior, secret: Secret) -> tuple[FloatArray, FloatArray]:
 
 
 def _checked_weights(weights: FloatArray | None, count: int) -> FloatArray:
-    found = np.ones(count) if weights is None else np.asarray(weights, dtype=np.float64)
-    if found.shape != (count,) or not np.all(np.isfinite(found)) or np.any(found < 0):
-        raise InvalidValue(f"there must be {count} utility weights of 0 or more, got {found.shape}")
-    return found
+    checked = np.ones(count) if weights is None else np.asarray(weights, dtype=np.float64)
+    if checked.shape != (count,) or not np.all(np.isfinite(checked)) or np.any(checked < 0):
+        raise InvalidValue(
+            f"there must be {count} utility weights of 0 or more, got {checked.shape}"
+        )
+    return checked
 
 
-def _broken(found: float, word: float) -> NumericalError:
+def _broken(recomputed: float, word: float) -> NumericalError:
     return NumericalError(
-        f"the loss of the solver's noise must be what it says, got {found:.6g} for {word:.6g}; "
-        "state a measurement noise (--noise-std)"
+        f"the loss of the solver's noise must be what it says, got {recomputed:.6g} for "
+        f"{word:.6g}; state a measurement noise (--noise-std)"
     )

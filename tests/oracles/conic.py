@@ -1,13 +1,12 @@
 """The paper's programs as a conic solver (cvxpy, Clarabel) answers them.
 
-Slow, and right to about 1e-6: oracles, and the paper as it was run. The names keep
-apart what differs:
+Slow, and right to about 1e-6. The names keep apart what differs:
 
     sdp_a_as_in_code     SDP_A, full Gamma in the program, its cross block dropped afterwards
     sdp_a_as_printed     SDP_A with Gamma_su = 0 and Gamma_ss = sigma_s^2 I inside: degenerate
     sdp_b_conic          SDP_B
 
-and in trailveil.designer.exact, without any approximation, exact_sdp and exact_block_sdp. A status
+and in tests.oracles.exact, without any approximation, exact_sdp and exact_block_sdp. A status
 other than optimal is an error, "optimal_inaccurate" included. Source: the paper, appendix.
 """
 
@@ -16,12 +15,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 from scipy.linalg import eigh
 
 from trailveil.designer.columns import symmetric_root
 from trailveil.designer.paper import Indices, check_indices, positive, regression
-from trailveil.errors import NumericalError, Refused, Unavailable, installing
+from trailveil.errors import NumericalError, Refused
 from trailveil.gp.gaussian import FloatArray, check_covariance
 from trailveil.privacy.mechanism import Mechanism, no_noise
 from trailveil.privacy.prior import Prior
@@ -53,7 +53,6 @@ def sdp_a_as_in_code(
     accuracy: a prior without measurement noise undoes that, as it would undo the authors'.
     """
     program = _ProgramA.of(prior, indices, budget, factor)
-    cp = load_cvxpy()
     gamma = cp.Variable((prior.times.size,) * 2, PSD=True)
     solved = program.solve(gamma, [cp.trace(gamma) <= 1])
     variance = float(np.mean(np.diagonal(solved.covariance)[program.at])) / factor
@@ -70,28 +69,26 @@ def sdp_a_as_printed(
     as it is. Raises Refused where it does; otherwise as `sdp_a_as_in_code`.
     """
     program = _ProgramA.of(prior, indices, budget, factor)
-    cp = load_cvxpy()
     at, others, size = program.at, program.others, prior.times.size
     variance = cp.Variable(nonneg=True)
-    rest = cp.Variable((others.size,) * 2, PSD=True) if others.size else None
-    own, open_part = np.eye(size)[:, at], np.eye(size)[:, others]
-    gamma = variance * (own @ own.T)
+    open_noise = cp.Variable((others.size,) * 2, PSD=True) if others.size else None
+    secret_part, open_part = np.eye(size)[:, at], np.eye(size)[:, others]
+    gamma = variance * (secret_part @ secret_part.T)
     total = at.size * variance
-    if rest is not None:
-        gamma, total = gamma + open_part @ rest @ open_part.T, total + cp.trace(rest)
+    if open_noise is not None:
+        gamma, total = gamma + open_part @ open_noise @ open_part.T, total + cp.trace(open_noise)
     solved = program.solve(gamma, [total <= 1])
-    left = float(np.mean(np.diagonal(solved.covariance)[at])) / factor
-    if left <= _NO_NOISE * budget:
+    on_secret = float(np.mean(np.diagonal(solved.covariance)[at])) / factor
+    if on_secret <= _NO_NOISE * budget:
         raise Refused(
             "the program as printed must leave noise on the secret, got none: an infinite loss; "
             "use sdp-a (as in the authors' code), or exact-block, which has the printed structure"
         )
-    return ProgramA(program.release(solved.covariance, left), solved.covariance, solved.beta)
+    return ProgramA(program.release(solved.covariance, on_secret), solved.covariance, solved.beta)
 
 
 def sdp_b_conic(covariances: Sequence[FloatArray]) -> FloatArray:
     """SDP_B by the solver: Y (n, n) of least trace with Y >= each of the covariances."""
-    cp = load_cvxpy()
     checked = [check_covariance(gamma, "a noise covariance") for gamma in covariances]
     scale = max(float(np.trace(gamma)) for gamma in checked)
     cover = cp.Variable(checked[0].shape, PSD=True)
@@ -104,8 +101,8 @@ def sdp_b_conic(covariances: Sequence[FloatArray]) -> FloatArray:
 class _ProgramA:
     """max beta s.t. U^T (Ct + Gamma) U >= beta R: the paper's constraint between R^1/2 and R^1/2.
 
-    axes: U = At R^-1/2 (n, k). strength: R (k, k). rest: U^T Ct U (k, k). total: factor times the
-    budget.
+    axes: U = At R^-1/2 (n, k). strength: R (k, k). conditional: U^T Ct U (k, k). total: factor
+    times the budget.
     """
 
     prior: Prior
@@ -113,7 +110,7 @@ class _ProgramA:
     others: Indices
     axes: FloatArray
     strength: FloatArray
-    rest: FloatArray
+    conditional: FloatArray
     total: float
     factor: float
 
@@ -131,20 +128,19 @@ class _ProgramA:
         strength = tall.T @ tall
         axes = tall @ symmetric_root(inverse(strength))
         low = axes[others]
-        rest = low.T @ (sigma[np.ix_(others, others)] - a @ sigma[np.ix_(at, others)]) @ low
-        return cls(prior, at, others, axes, strength, symmetric(rest), total, factor)
+        conditional = low.T @ (sigma[np.ix_(others, others)] - a @ sigma[np.ix_(at, others)]) @ low
+        return cls(prior, at, others, axes, strength, symmetric(conditional), total, factor)
 
     def solve(self, gamma: Any, budget: list[Any]) -> ProgramA:
         """gamma: the expression of Gamma / total. The mechanism is left to the caller."""
-        cp = load_cvxpy()
         beta, scale = cp.Variable(), float(np.linalg.norm(self.strength, 2))
-        seen = self.rest / self.total + self.axes.T @ gamma @ self.axes
-        above = seen - beta * (self.strength / scale) >> 0
+        shown = self.conditional / self.total + self.axes.T @ gamma @ self.axes
+        above = shown - beta * (self.strength / scale) >> 0
         solve(cp.Problem(cp.Maximize(beta), [above, *budget]))
         covariance = self.total * symmetric(gamma.value)
         covariance *= min(1.0, self.total / float(np.trace(covariance)))
-        found = self.rest + self.axes.T @ covariance @ self.axes
-        recomputed = float(eigh(symmetric(found), self.strength, eigvals_only=True)[0])
+        reached = self.conditional + self.axes.T @ covariance @ self.axes
+        recomputed = float(eigh(symmetric(reached), self.strength, eigvals_only=True)[0])
         word = float(beta.value) * self.total / scale
         if abs(recomputed - word) > AGREEMENT * abs(word):
             raise NumericalError(
@@ -154,30 +150,16 @@ class _ProgramA:
 
     def release(self, covariance: FloatArray, variance: float) -> Mechanism:
         """Without the cross block, at the budget: `variance` on the secret, the rest as it is."""
-        rest = covariance.copy()
-        rest[self.at], rest[:, self.at] = 0.0, 0.0
-        direct = np.sqrt(variance) * np.eye(rest.shape[0])[:, self.at]
-        root = symmetric_root(rest / self.factor)
+        open_part = covariance.copy()
+        open_part[self.at], open_part[:, self.at] = 0.0, 0.0
+        direct = np.sqrt(variance) * np.eye(open_part.shape[0])[:, self.at]
+        root = symmetric_root(open_part / self.factor)
         root[self.at] = 0.0  # not even by rounding
         return Mechanism(self.prior.times, np.hstack([direct, root]))
 
 
-def load_cvxpy() -> Any:
-    """The cvxpy module; Unavailable, with the command that installs it, where it is missing."""
-    try:
-        import clarabel  # noqa: F401  # cvxpy finds it by itself
-        import cvxpy
-    except ImportError as error:
-        raise Unavailable(
-            "the conic programs must have cvxpy and Clarabel, got an installation without; "
-            f"say: {installing('conic')}"
-        ) from error
-    return cvxpy
-
-
 def solve(problem: Any) -> None:
     """Solve it, or raise NumericalError: a solver that is not sure is a solver that failed."""
-    cp = load_cvxpy()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", UserWarning)  # "Solution may be inaccurate"

@@ -69,7 +69,7 @@ Load = Callable[[LedgerRow], NearbyRelease]
 """The piece of a release in the ledger."""
 
 
-def worst_beside(
+def worst_nearby(
     new: NearbyRelease,
     rows: Sequence[LedgerRow],
     load: Load,
@@ -80,12 +80,12 @@ def worst_beside(
 
     rows: the releases before it. scale: epsilon for a loss of 1 / m^2.
     """
-    found = [*_epsilons(new, [(one, load) for one in rows], kernels, scale)]
+    epsilons = [*_epsilons(new, [(row, load) for row in rows], kernels, scale)]
     for row in rows:
         if 0 <= _gap(row, new) < _SAME_DAY * NANOSECONDS:
             others = [(other, load) for other in rows if other.number != row.number]
-            found += _epsilons(load(row), [*others, (new, lambda _: new)], kernels, scale)
-    return max(found, default=0.0)
+            epsilons += _epsilons(load(row), [*others, (new, lambda _: new)], kernels, scale)
+    return max(epsilons, default=0.0)
 
 
 def _epsilons(
@@ -97,16 +97,16 @@ def _epsilons(
     """Epsilon of each part of one release, with all the others that share no time with it."""
     if not target.parts or target.mechanism is None:
         return list(target.epsilons)
-    beside = [other for other in others if _gap(other[0], target) >= 0]
-    if not beside:
+    nearby = [other for other in others if _gap(other[0], target) >= 0]
+    if not nearby:
         return list(target.epsilons)
-    faded = [scale * _faded(target, part, beside, kernels) for part in target.parts]
+    faded = [scale * _faded(target, part, nearby, kernels) for part in target.parts]
     if all(more <= _LITTLE * e for e, more in zip(target.epsilons, faded, strict=True)):
         return [e + more for e, more in zip(target.epsilons, faded, strict=True)]
     far = _FAR if all(is_markov(kernel) for kernel in kernels) else inf
     for near in (_NEAR, 0.0):  # where a near one cannot be taken as it is, as if it had no noise
         try:
-            added = _added(target, beside, kernels, near, far)
+            added = _added(target, nearby, kernels, near, far)
         except (NumericalError, Unavailable, InvalidValue):
             continue
         return [e + scale * more for e, more in zip(target.epsilons, added, strict=True)]
@@ -116,7 +116,7 @@ def _epsilons(
 def _faded(
     target: NearbyRelease,
     part: tuple[int, int],
-    beside: Sequence[tuple[LedgerRow | NearbyRelease, Callable[..., NearbyRelease]]],
+    nearby: Sequence[tuple[LedgerRow | NearbyRelease, Callable[..., NearbyRelease]]],
     kernels: Sequence[Kernel],
 ) -> float:
     """The loss (1 / m^2) that the others add to a part, at most, by its false track."""
@@ -124,9 +124,9 @@ def _faded(
     if target.mechanism is None or None in movements:
         return inf
     times = target.mechanism.times[target.mechanism.rows]
-    begin, end = (one / NANOSECONDS for one in part)
-    before = [begin - one.end / NANOSECONDS for one, _ in beside if one.end <= target.begin]
-    after = [one.begin / NANOSECONDS - end for one, _ in beside if one.begin >= target.end]
+    begin, end = (time / NANOSECONDS for time in part)
+    before = [begin - other.end / NANOSECONDS for other, _ in nearby if other.end <= target.begin]
+    after = [other.begin / NANOSECONDS - end for other, _ in nearby if other.begin >= target.end]
     recorded = times < begin - target.steady, times > end + target.steady
     added = 0.0
     for nearest, is_recorded in zip((before, after), recorded, strict=True):
@@ -152,7 +152,7 @@ def _movement(kernel: Kernel) -> Movement | None:
 
 def _added(
     target: NearbyRelease,
-    beside: Sequence[tuple[LedgerRow | NearbyRelease, Callable[..., NearbyRelease]]],
+    nearby: Sequence[tuple[LedgerRow | NearbyRelease, Callable[..., NearbyRelease]]],
     kernels: Sequence[Kernel],
     near: float,
     far: float,
@@ -161,28 +161,30 @@ def _added(
 
     near, far: seconds; what is less far off is taken as it is, what is farther as if it were not.
     """
-    own = target.mechanism
-    if own is None:
+    noise = target.mechanism
+    if noise is None:
         raise InvalidValue("a release must have noise that is known, got none")
-    earlier = [one for one in beside if one[0].end <= target.begin]
-    later = [one for one in beside if one[0].end > target.begin]
-    earlier.sort(key=lambda one: -one[0].end)
-    later.sort(key=lambda one: one[0].begin)
-    room = _MOST_ROWS - own.rows.size
+    earlier = [pair for pair in nearby if pair[0].end <= target.begin]
+    later = [pair for pair in nearby if pair[0].end > target.begin]
+    earlier.sort(key=lambda pair: -pair[0].end)
+    later.sort(key=lambda pair: pair[0].begin)
+    room = _MOST_ROWS - noise.rows.size
     pieces, states = [], []
     for side, sign in ((earlier, -1.0), (later, 1.0)):
         taken, known = _side(side, target, sign, near, far, room)
         pieces += taken
         states.append(known)
-        room -= sum(one.mechanism.rows.size for one in taken if one.mechanism is not None)
+        room -= sum(piece.mechanism.rows.size for piece in taken if piece.mechanism is not None)
     exact = np.unique(np.concatenate(states))
     mechanisms = [piece.mechanism for piece in pieces if piece.mechanism is not None]
     start = min(
-        float(one[0]) for one in (own.times, exact, *(m.times for m in mechanisms)) if one.size
+        float(moments[0])
+        for moments in (noise.times, exact, *(m.times for m in mechanisms))
+        if moments.size
     )
-    spans = [part for one in (target, *pieces) for part in one.parts if part[0] < part[1]]
+    spans = [part for release in (target, *pieces) for part in release.parts if part[0] < part[1]]
     stays = [(a / NANOSECONDS - start, b / NANOSECONDS - start) for a, b in spans]
-    mine = Release(replace(own, times=own.times - start), "own")
+    mine = Release(replace(noise, times=noise.times - start), "own")
     others = [
         Release(replace(mechanism, times=mechanism.times - start), "other")
         for mechanism in mechanisms
@@ -210,19 +212,19 @@ def _side(
 ) -> tuple[list[NearbyRelease], FloatArray]:
     """Of one side: those taken as they were made, and when the next one is as if known (n,)."""
     taken: list[NearbyRelease] = []
-    for one, load in others:
-        if _gap(one, target) < near * NANOSECONDS:
-            piece = load(one)
+    for other, load in others:
+        if _gap(other, target) < near * NANOSECONDS:
+            piece = load(other)
             if piece.mechanism is not None and piece.mechanism.rows.size <= room:
                 taken.append(piece)
                 room -= piece.mechanism.rows.size
                 continue
-        most = min(_gap(one, target) / NANOSECONDS, far)
+        most = min(_gap(other, target) / NANOSECONDS, far)
         edge = (target.begin if sign < 0 else target.end) / NANOSECONDS + sign * most
         return taken, np.asarray(edge + sign * _STATE)
     return taken, np.empty(0)
 
 
-def _gap(one: LedgerRow | NearbyRelease, other: LedgerRow | NearbyRelease) -> int:
+def _gap(first: LedgerRow | NearbyRelease, other: LedgerRow | NearbyRelease) -> int:
     """Nanoseconds between two releases; below 0 where they share time."""
-    return max(other.begin - one.end, one.begin - other.end)
+    return max(other.begin - first.end, first.begin - other.end)

@@ -1,0 +1,271 @@
+"""From a plan to a file: a release is counted durably, then it is drawn, and its files appear.
+
+with commit(plan, ledger) as receipt, receipt.staged(output, overwrite=False) as put:
+receipt.put(put)
+"""
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.errors import Refused, TrailveilError
+from trailveil.files.keys import name_of
+from trailveil.files.output import Put, staged
+from trailveil.gp.randomness import derive
+from trailveil.ledger import Ledger
+from trailveil.ledger.accounting import Account
+from trailveil.ledger.counting import (
+    Countable,
+    count,
+    countable,
+    earlier,
+    released_before,
+    span,
+)
+from trailveil.ledger.identity import ME, content_of, prints_of
+from trailveil.ledger.places import check_known, load_places
+from trailveil.ledger.recorded import StoredRelease, known_visits
+from trailveil.ledger.unions import all_in, cuts_before
+from trailveil.release.common import Common
+from trailveil.release.drawing import draw
+from trailveil.release.places import Visited, shared_noise, visited
+from trailveil.release.plan import Plan, identity, released_rows
+from trailveil.release.request import Method, Request
+from trailveil.traces.formats import write
+from trailveil.traces.projection import placed
+from trailveil.traces.readings import Readings, Timed
+from trailveil.traces.retiming import AS_RECORDED, Retiming, retimed
+from trailveil.traces.trace import Trace
+
+T = TypeVar("T", Trace, Readings)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Identity:
+    """What a release is drawn from and known by.
+
+    seed: of its noise, stored nowhere. request: its keyed hash, by which the same is known again.
+    prints: what the ledger knows the recording by.
+    """
+
+    seed: bytes
+    request: bytes
+    prints: bytes
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Receipt(Generic[T]):
+    """A release that is counted and drawn, and whose file is about to appear.
+
+    drawn: the released fixes or readings, before their times are changed; released: as they leave.
+    write: writes these in the format of a suffix. further: whether the recording, or a part of it,
+    was released before with other noise. account: what it tells with all before it; None where it
+    was released just so before, and for readings. appeared: whether a file of it may be there: then
+    it counts for ever.
+    """
+
+    drawn: T
+    released: T
+    write: Callable[[BinaryIO, str], None]
+    further: bool
+    account: Account | None
+    appeared: bool = False
+
+    def staged(self, output: Path, *, overwrite: bool) -> contextlib.AbstractContextManager[Put]:
+        """Write the release beside its place: see `trailveil.files.output.staged`."""
+        return staged(output, lambda out: self.write(out, output.suffix), overwrite=overwrite)
+
+    def put(self, *puts: Put) -> None:
+        """Let staged files appear, that of the release first."""
+        self.appeared = True
+        for put in puts:
+            put()
+
+
+def known_places(
+    ledger: Ledger, trace: Trace, *, subject: str = ME, key: bytes | None = None
+) -> list[Visited]:
+    """The places with names that a trace visits, or was near in time to a released visit of."""
+    whole = load_places(ledger)
+    places = [place for place in whole if not place.gone]
+    begin, end = int(trace.times[0]), int(trace.times[-1])
+    with ledger.open() as book:
+        check_known(ledger, book, whole)
+        before = known_visits(book, subject, places, begin, end)
+    return visited(trace, places, ledger.key if key is None else key, before)
+
+
+def check_released(
+    ledger: Ledger,
+    trace: Trace,
+    request: Request,
+    *,
+    again: bool,
+    key: bytes | None = None,
+    subject: str = ME,
+    places: Sequence[Visited] = (),
+) -> None:
+    """Refuse a different release of a recording before any work is done, unless `again`.
+
+    A cut of which all was released before is none. places: those with names that it visits.
+    """
+    if again:
+        return
+    common = shared_noise(places, trace, request.method)
+    known_by = _identified(ledger, trace, _whole(trace, request, common, key), key)
+    refusal, cuts = different(ledger, trace, known_by, subject)
+    if refusal and request.method is Method.CUT and cuts:
+        framed = request.framed(placed(trace.positions)[0])
+        if all_in(trace.times[released_rows(trace, framed)], cuts):
+            return
+    if refusal:
+        raise refusal
+
+
+def different(
+    ledger: Ledger, recording: Timed, known_by: Identity, subject: str, series: str = ""
+) -> tuple[Refused | None, list[StoredRelease]]:
+    """What is said of a recording that was released before, and never just so; and these cuts.
+
+    The cuts are those of `trailveil.ledger.unions.cuts_before`. series: of readings.
+    """
+    begin, end = span(recording)
+    with ledger.open() as book:
+        before = earlier(book, subject, series, begin, end, known_by.prints)
+        if not before or any(row.request == known_by.request for row in before):
+            return None, []
+        cuts = cuts_before(book, [row.number for row in before], begin, known_by.prints)
+    return released_before(subject, before, begin, end, series=series), cuts
+
+
+def identified(ledger: Ledger, plan: Plan, key: bytes | None) -> Identity:
+    """What a release is drawn from and known by. key: as of `commit`."""
+    return _identified(ledger, plan.trace, whole_of(plan, key), key)
+
+
+def _identified(
+    ledger: Ledger, trace: Trace, whole: Sequence[bytes], key: bytes | None
+) -> Identity:
+    return identity_of(ledger, trace.times, placed(trace.positions)[1], whole, key)
+
+
+def identity_of(
+    ledger: Ledger,
+    times: NDArray[np.int64],
+    steps: NDArray[np.int64],
+    whole: Sequence[bytes],
+    key: bytes | None,
+) -> Identity:
+    """The identity of any release. times (n,) and steps (n,) or (n, 2) on the lattice: recorded.
+
+    whole: of `all_of`.
+    """
+    seed = seed_of(ledger.key if key is None else key, whole)
+    prints = prints_of(ledger.key, whole[0], times, steps)
+    return Identity(seed, ledger.request_id(seed), prints)
+
+
+def whole_of(plan: Plan, key: bytes | None) -> tuple[bytes, ...]:
+    """All that a release depends on, and under which key it is drawn; never to be stored."""
+    return _whole(plan.trace, plan.request, plan.common, key)
+
+
+def _whole(
+    trace: Trace, request: Request, common: Sequence[Common], key: bytes | None
+) -> tuple[bytes, ...]:
+    steps = placed(trace.positions)[1]
+    return all_of(trace.times, steps, identity(trace, request, common), key)
+
+
+def all_of(
+    times: NDArray[np.int64], steps: NDArray[np.int64], design: Iterable[bytes], key: bytes | None
+) -> tuple[bytes, ...]:
+    """As `whole_of`, of any recording. design: what the release depends on besides.
+
+    A key is named without telling it: under another one it is another release.
+    """
+    named = () if key is None else (b"key", name_of(key))
+    return (content_of(times, steps), *design, *named)
+
+
+def seed_of(key: bytes, whole: Iterable[bytes]) -> bytes:
+    """The seed of a release under a key: of all that it depends on, and never of the key alone.
+
+    whole: of `whole_of`, true positions among it: nothing that is stored gives the seed back.
+    """
+    return derive(key, [b"noise of a release", *whole])
+
+
+def publish(
+    plan: Plan, ledger: Ledger, output: Path, *, overwrite: bool = False, **how: Any
+) -> Receipt[Trace]:
+    """Count a release, draw its noise and write it. how: as of `commit`, which see."""
+    with (
+        commit(plan, ledger, **how) as receipt,
+        receipt.staged(output, overwrite=overwrite) as put,
+    ):
+        receipt.put(put)
+    return receipt
+
+
+@contextlib.contextmanager
+def commit(
+    plan: Plan,
+    ledger: Ledger,
+    *,
+    again: bool = False,
+    key: bytes | None = None,
+    retiming: Retiming = AS_RECORDED,
+    subject: str = ME,
+    limit: float | None = None,
+) -> Iterator[Receipt[Trace]]:
+    """Count a release durably and draw its noise; within, its files are staged and appear.
+
+    Where that fails before `Receipt.put`, it counts no more, unless another run relies on it. key:
+    32 secret bytes that make the noise the same wherever it is asked for; without, it is the same
+    again where it is recorded. limit: of epsilon in total. Raises Refused for a different release
+    of the recording unless `again`, and for one beyond the limit.
+    """
+    known_by = identified(ledger, plan, key)
+    release = countable(plan, known_by.prints)
+    about = (ledger, release, known_by, drawn(plan, known_by.seed, retiming))
+    with committed(*about, subject=subject, again=again, limit=limit) as receipt:
+        yield receipt
+
+
+def drawn(
+    plan: Plan, seed: bytes, retiming: Retiming
+) -> tuple[Trace, Trace, Callable[[BinaryIO, str], None]]:
+    """The drawn fixes, before their times are changed and as they leave, and what writes these."""
+    as_recorded, places = draw(plan, seed)
+    trace, grid = retimed(as_recorded, places, retiming)
+    return as_recorded, trace, lambda out, suffix: write(trace, out, suffix, grid=grid)
+
+
+@contextlib.contextmanager
+def committed(
+    ledger: Ledger,
+    release: Countable,
+    known_by: Identity,
+    drawing: tuple[T, T, Callable[[BinaryIO, str], None]],
+    *,
+    subject: str,
+    again: bool,
+    limit: float | None = None,
+) -> Iterator[Receipt[T]]:
+    """As `commit`, of any recording. drawing: as of `drawn`."""
+    with ledger.open() as book:
+        counted = count(book, release, known_by.request, subject=subject, again=again, limit=limit)
+    receipt = Receipt(*drawing, counted.further, counted.account)
+    try:
+        yield receipt
+    except TrailveilError:
+        if not receipt.appeared:
+            with ledger.open() as book:
+                book.let_go(counted.number)
+        raise
