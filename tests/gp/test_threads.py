@@ -69,7 +69,7 @@ def test_what_is_loaded_already_uses_one_thread_for_as_long_as_asked() -> None:
 
 def test_workers_use_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     counts: list[set[int]] = []
-    monkeypatch.setattr(working, "_told", lambda task, act: counts.append(threads()))
+    monkeypatch.setattr(working, "_guarded", lambda task, act: counts.append(threads()))
     task: Any = object()  # nothing looks at it
     with threadpool_limits(limits=2):
         tasks = iter([task, None, None])
