@@ -103,8 +103,8 @@ def test_a_step_of_any_size_is_found_in_readings() -> None:
 
 def test_released_places_lie_on_the_grid_and_on_the_globe() -> None:
     degrees = np.array([[89_999_960, 179_999_960], [-89_999_960, -180_000_000], [15, -25]])
-    found = Grid(1e-4, 100).rounded_places(degrees)
-    assert found.tolist() == [[90_000_000, -180_000_000], [-90_000_000, -180_000_000], [0, 0]]
+    rounded = Grid(1e-4, 100).rounded_places(degrees)
+    assert rounded.tolist() == [[90_000_000, -180_000_000], [-90_000_000, -180_000_000], [0, 0]]
 
 
 def test_a_step_in_metres_is_never_too_short() -> None:

@@ -53,7 +53,7 @@ def test_bounds_inside_of_cuts_tell_nothing(suffix: str) -> None:
         for _ in range(4):
             others = [rng.choice(hidden, rng.integers(0, 6)) for _ in range(2)]
             trace = with_bounds(
-                *(np.concatenate([one, more]) for one, more in zip(fixed, others, strict=True))
+                *(np.concatenate([fixes, more]) for fixes, more in zip(fixed, others, strict=True))
             )
             data.add(written(cut_out(trace, released), suffix))
             moved += sum(len(other) for other in others)
@@ -92,7 +92,7 @@ def test_a_gpx_with_several_segments_stays_so() -> None:
         with_bounds(np.array([1, 60, 90, 118]), np.array([], dtype=int)), laps=no_laps()
     )
     parts = tuple(Chosen(returns=False).stretches(trace))
-    made = protect(trace, Request(parts, floor=10.0, middle=10.0, uncertain=10))
-    assert made.mechanism.rows.size < len(trace) - 4
-    out = written(draw(made, bytes(32))[0], ".gpx")
+    plan = protect(trace, Request(parts, floor=10.0, middle=10.0, uncertain=10))
+    assert plan.mechanism.rows.size < len(trace) - 4
+    out = written(draw(plan, bytes(32))[0], ".gpx")
     assert out.count(b"<trkseg>") == 3

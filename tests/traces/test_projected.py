@@ -42,10 +42,10 @@ def transformer(epsg: int) -> Transformer:
 
 def on_map(trace: Trace, epsg: int, step: float, decimals: int = 7) -> Trace:
     """A trace whose places were rounded to so many metres of a map."""
-    there = transformer(epsg)
-    east, north = there.transform(trace.positions[:, 1], trace.positions[:, 0])
+    projector = transformer(epsg)
+    east, north = projector.transform(trace.positions[:, 1], trace.positions[:, 0])
     whole = [np.round(np.asarray(axis) / step) * step for axis in (east, north)]
-    longitude, latitude = there.transform(whole[0], whole[1], direction="INVERSE")
+    longitude, latitude = projector.transform(whole[0], whole[1], direction="INVERSE")
     return replace(trace, positions=np.round(np.column_stack([latitude, longitude]), decimals))
 
 
@@ -110,16 +110,16 @@ def planned(step: float) -> Plan:
 
 def errors(step: float, independent: float) -> FloatArray | None:
     """Metres (draws,) that the attack, which knows the map, is off beside such noise."""
-    made = planned(step)
-    true, times = made.lattice / MICRO, made.trace.seconds
-    mechanism = replace(made.mechanism, independent=None)
+    plan = planned(step)
+    true, times = plan.lattice / MICRO, plan.trace.seconds
+    mechanism = replace(plan.mechanism, independent=None)
     if independent:
         mechanism = mechanism.hiding(independent)
     released = true + noises(mechanism, (DRAWS,), np.random.default_rng(5))
-    grid = OnGrid(cast("Frame", _Map(made.frame)), step)
-    known = Background((Secret.at(times[600]),), made.request.kernel, mechanism, grid=grid)
-    (found,) = on_a_grid(Evidence(times, released), known)
-    return None if found is None else found.errors(true[600])
+    grid = OnGrid(cast("Frame", _Map(plan.frame)), step)
+    known = Background((Secret.at(times[600]),), plan.request.kernel, mechanism, grid=grid)
+    (error,) = on_a_grid(Evidence(times, released), known)
+    return None if error is None else error.errors(true[600])
 
 
 @pytest.mark.parametrize(("step", "independent"), [(2.0, 0.0), (10.0, 0.0), (25.0, 2.0)])
@@ -128,9 +128,9 @@ def test_noise_that_is_narrower_than_metres_of_a_map_is_undone(
 ) -> None:
     # Places that lie on no grid are 0.29 steps off it, these at most 0.2.
     monkeypatch.setattr(grids, "_ON_GRID", 0.22)
-    found = errors(step, independent)
-    assert found is not None
-    assert np.median(found) < 3 * max(independent, 0.1)
+    error = errors(step, independent)
+    assert error is not None
+    assert np.median(error) < 3 * max(independent, 0.1)
 
 
 @pytest.mark.parametrize(("step", "least"), [(2.0, 2.0), (10.0, 10.0), (25.0, 25.0)])
@@ -139,7 +139,7 @@ def test_independent_noise_is_as_wide_as_metres_of_a_map(
 ) -> None:
     """Even an attack that takes whatever it finds for the grid comes to no less than a third."""
     monkeypatch.setattr(grids, "_ON_GRID", 1.0)
-    made = planned(step)
-    assert np.max(made.mechanism.independent_variances) == pytest.approx(least**2)
-    found = errors(step, least)
-    assert found is None or np.median(found) > made.findings[0].deviation / 3
+    plan = planned(step)
+    assert np.max(plan.mechanism.independent_variances) == pytest.approx(least**2)
+    error = errors(step, least)
+    assert error is None or np.median(error) > plan.findings[0].deviation / 3

@@ -1,70 +1,17 @@
-"""Workers of Dask: some processes of this machine, or a cluster that is there already.
+"""The workers of a cluster of Dask that is there already: how it guards itself is its own affair.
 
-Of this machine, each worker is a process with one thread, the linear algebra included. They talk on
-the loopback only and by TLS with keys of this run, so that nobody else on the machine can ask them
-for anything; nothing is spilled to a disk. What a cluster that is there does of this is its own
-affair: see docs/scaling.md.
+See docs/scaling.md.
 """
 
 import contextlib
 import logging
-import tempfile
-from collections import deque
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from trailveil.batch.working import MOST, Engine, Failed, Outcome, Take, Task, work_all
+from trailveil.batch.processes import Done, alone, lost, outcomes_of
+from trailveil.batch.working import Engine, Task, work_all
 from trailveil.errors import Unavailable
-
-# Traces under way for each worker: enough that none waits, however the times of traces differ.
-# Short ones are handed out together, since handing out costs some milliseconds: as many as take so
-# many seconds, and so many portions of them.
-_AHEAD, _TOGETHER, _SECONDS, _PORTIONS = 8, 32, 0.25, 3
-# Where their pages are served, which cannot be left out: without any, and for this machine alone.
-_NOBODY = "127.0.0.1:0"
-_CONFIG = {
-    "distributed.scheduler.http.routes": [],
-    "distributed.worker.http.routes": [],
-    "distributed.worker.memory.target": False,
-    "distributed.worker.memory.spill": False,
-    "distributed.admin.large-graph-warning-threshold": "1GB",
-    # Without Dask's MALLOC_TRIM_THRESHOLD_, which gives memory back at every turn, and without its
-    # sampling of what runs: the two together cost a design half as much time again.
-    "distributed.nanny.pre-spawn-environ": {
-        "OPENBLAS_NUM_THREADS": 1,
-        "OMP_NUM_THREADS": 1,
-        "MKL_NUM_THREADS": 1,
-    },
-    "distributed.worker.profile.enabled": False,
-}
-
-
-@contextlib.contextmanager
-def workers_here(count: int) -> Iterator[Engine]:
-    """So many worker processes of this machine. Raises Unavailable without Dask."""
-    dask, distributed = _dask()
-    with contextlib.ExitStack() as held:
-        scratch = held.enter_context(tempfile.TemporaryDirectory(prefix="trailveil-"))
-        held.enter_context(dask.config.set(_CONFIG))
-        try:
-            cluster = distributed.LocalCluster(
-                n_workers=count,
-                threads_per_worker=1,
-                processes=True,
-                host="127.0.0.1",
-                dashboard_address=_NOBODY,
-                worker_dashboard_address=_NOBODY,
-                security=distributed.Security.temporary(),
-                silence_logs=logging.CRITICAL,
-                local_directory=scratch,
-            )
-            client = held.enter_context(distributed.Client(held.enter_context(cluster)))
-        except (OSError, RuntimeError) as error:
-            raise Unavailable(
-                "worker processes must start, got none: use --workers 1, or look whether this "
-                "machine lets processes talk on 127.0.0.1"
-            ) from error
-        yield lambda take: _outcomes(client, count, take)
 
 
 @contextlib.contextmanager
@@ -72,7 +19,9 @@ def cluster_at(address: str) -> Iterator[Engine]:
     """The workers of a scheduler. Raises Unavailable where it does not answer, or without Dask."""
     dask, distributed = _dask()
     with contextlib.ExitStack() as held:
-        held.enter_context(dask.config.set(_CONFIG))
+        held.enter_context(
+            dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"})
+        )
         patience = dask.config.get("distributed.comm.timeouts.connect")
         held.enter_context(_quiet())
         try:
@@ -80,72 +29,33 @@ def cluster_at(address: str) -> Iterator[Engine]:
             client.wait_for_workers(1, timeout=patience)
         except (OSError, ValueError, TypeError) as error:
             raise _unreachable(address) from error
-        threads = sum(client.nthreads().values())
-        yield lambda take: _outcomes(client, threads, take, address)
+        yield partial(outcomes_of, Cluster(client, address))
 
 
-def _outcomes(client: Any, workers: int, take: Take, address: str = "") -> Iterator[list[Outcome]]:
-    """Outcomes in the order of the tasks, of which only so many are under way."""
-    under_way: deque[tuple[list[Task], Any]] = deque()
-    size, more = 1, True
-    while True:
-        while more and sum(len(tasks) for tasks, _ in under_way) < workers * max(
-            _AHEAD, _PORTIONS * size
-        ):
-            tasks = _taken(take, size)
-            more = len(tasks) == size
-            if tasks:
-                under_way.append((tasks, client.submit(work_all, tasks, pure=False)))
-        if not under_way:
-            return
-        group: list[Outcome] = []
-        while under_way and (not group or (under_way[0][1].done() and len(group) < MOST)):
-            tasks, future = under_way.popleft()
-            outcomes, seconds = _outcome(client, tasks, future, address)
-            group += outcomes
-            fitting = int(_SECONDS * len(tasks) / max(seconds, 1e-6))
-            size = max(1, min(fitting, 2 * size, _TOGETHER))
-        yield group
-        more = True
+class Cluster:
+    """The workers of a scheduler; it tries a portion several times where workers are lost."""
 
+    def __init__(self, client: Any, address: str) -> None:
+        self._client, self._address = client, address
+        self.count = sum(client.nthreads().values())
 
-def _taken(take: Take, most: int) -> list[Task]:
-    """The next tasks, as far as there are any now."""
-    tasks: list[Task] = []
-    while len(tasks) < most and (task := take()) is not None:
-        tasks.append(task)
-    return tasks
+    def submit(self, tasks: list[Task]) -> Any:
+        """Hand out a portion."""
+        return self._client.submit(work_all, tasks, pure=False)
 
+    def result(self, tasks: list[Task], future: Any) -> Done:
+        """What came of a portion; where workers were lost with it, of each trace alone."""
+        from concurrent.futures import CancelledError
 
-def _outcome(
-    client: Any, tasks: list[Task], future: Any, address: str
-) -> tuple[list[Outcome], float]:
-    """What came of some tasks, and how long it took.
+        from distributed import KilledWorker
 
-    Where workers were lost with them several times, each is tried alone; that of one is its
-    failure.
-    """
-    from concurrent.futures import CancelledError
-
-    from distributed import KilledWorker
-
-    try:
-        finished: tuple[list[Outcome], float] = future.result()
-    except KilledWorker:
-        if len(tasks) > 1:
-            alone = [([task], client.submit(work_all, [task], pure=False)) for task in tasks]
-            each = [_outcome(client, *portion, address) for portion in alone]
-            return [outcome for outcomes, _ in each for outcome in outcomes], sum(
-                seconds for _, seconds in each
-            )
-        line = (
-            "a worker must live as long as its trace takes, got several that died of this one: "
-            "give them more memory (fewer --workers), or shorten the recording"
-        )
-        return [Failed(tasks[0].number, "KilledWorker", line)], _SECONDS
-    except (CancelledError, OSError) as error:
-        raise _unreachable(address) from error
-    return finished
+        try:
+            done: Done = future.result()
+        except KilledWorker:
+            return alone(self, tasks) if len(tasks) > 1 else ([lost(tasks[0])], 0.0)
+        except (CancelledError, OSError) as error:
+            raise _unreachable(self._address) from error
+        return done
 
 
 @contextlib.contextmanager
@@ -166,20 +76,19 @@ def _quiet() -> Iterator[None]:
 
 def _unreachable(address: str) -> Unavailable:
     return Unavailable(
-        "the scheduler and a worker must answer, got no answer"
-        f"{f' from {address}' if address else ''}: start it (dask scheduler) and workers (dask "
-        "worker), and give the same command again: what is done is kept"
+        f"the scheduler and a worker must answer, got no answer from {address}: start it (dask "
+        "scheduler) and workers (dask worker), and give the same command again: what is done is "
+        "kept"
     )
 
 
 def _dask() -> tuple[Any, Any]:
     try:
-        import cryptography  # noqa: F401  # which Dask makes the keys of its connections with
         import dask
         import distributed
     except ImportError:
         raise Unavailable(
-            "several workers must have the package distributed, which is not installed: pip "
-            "install 'trailveil[batch]', or use --workers 1"
+            "a cluster must be reached with the package distributed, which is not installed: pip "
+            "install 'trailveil[batch]', or use --workers"
         ) from None
     return dask, distributed

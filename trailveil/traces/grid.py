@@ -76,10 +76,10 @@ class Grid:
 
     def rounded_places(self, degrees: NDArray[np.int64]) -> NDArray[np.int64]:
         """Latitudes and longitudes (n, 2) in microdegrees, likewise; they stay on the globe."""
-        found = self.rounded(degrees)
-        found[:, 0] = np.clip(found[:, 0], -90 * MICRO, 90 * MICRO)
-        found[:, 1] = (found[:, 1] + 180 * MICRO) % (360 * MICRO) - 180 * MICRO
-        return found
+        places = self.rounded(degrees)
+        places[:, 0] = np.clip(places[:, 0], -90 * MICRO, 90 * MICRO)
+        places[:, 1] = (places[:, 1] + 180 * MICRO) % (360 * MICRO) - 180 * MICRO
+        return places
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -187,19 +187,19 @@ def _grid_of(
     """
     ordered = sorted(families, reverse=True)
     distinct = [_distinct(axis) for axis in axes]
-    found = _step(distinct, ordered)
+    step = _step(distinct, ordered)
     even = 0.0
     for values, axis in zip(distinct, axes, strict=True):
         repeated = readings and values.size > 2 and axis.size >= _REPEATED * values.size
         if values.size >= _ENOUGH or repeated:
             even = max(even, _even_step(values))
-    if even > found * (1 + _NEAR):
+    if even > step * (1 + _NEAR):
         whole = np.concatenate(distinct) / even
         aligned = np.all(np.abs(whole - np.floor(whole + 0.5)) <= _NEAR)
         return Grid(even, _released(even) if aligned else _decimal(even))
-    if found == 0.0 and max(values.size for values in distinct) < _ENOUGH:
-        found = _assumed(np.concatenate(distinct), 0 if readings else _ASSUMED)
-    return Grid(found, _released(found))
+    if step == 0.0 and max(values.size for values in distinct) < _ENOUGH:
+        step = _assumed(np.concatenate(distinct), 0 if readings else _ASSUMED)
+    return Grid(step, _released(step))
 
 
 def _distinct(values: FloatArray) -> FloatArray:

@@ -103,8 +103,8 @@ def _passes(clock: timedelta, trace: Timed, zone: tzinfo) -> list[int]:
 
 def _moments(shown: datetime, zone: tzinfo) -> list[int]:
     """When clocks in a zone show a local time: once, or never or twice where they are changed."""
-    found = {_nanoseconds(shown.replace(tzinfo=zone, fold=fold)) for fold in (0, 1)}
-    return sorted(when for when in found if _shown(when, zone).replace(tzinfo=None) == shown)
+    instants = {_nanoseconds(shown.replace(tzinfo=zone, fold=fold)) for fold in (0, 1)}
+    return sorted(when for when in instants if _shown(when, zone).replace(tzinfo=None) == shown)
 
 
 def _local(text: str, shown: datetime, zone: tzinfo | None) -> int:
@@ -128,9 +128,9 @@ def _local(text: str, shown: datetime, zone: tzinfo | None) -> int:
 
 
 def _listed(moments: list[int], zone: tzinfo) -> str:
-    found = [_shown(when, zone).isoformat() for when in moments]
-    more = ", ..." if len(found) > _MOST_LISTED else ""
-    return ", ".join(found[:_MOST_LISTED]) + more or "none"
+    shown = [_shown(when, zone).isoformat() for when in moments]
+    more = ", ..." if len(shown) > _MOST_LISTED else ""
+    return ", ".join(shown[:_MOST_LISTED]) + more or "none"
 
 
 def _shown(when: int, zone: tzinfo | None) -> datetime:

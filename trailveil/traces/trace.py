@@ -228,18 +228,18 @@ def _hold_rows(owner: Recording | Trace, count: int) -> None:
 
 def _fields(stated: FieldValues, count: int) -> FieldValues:
     """Copies of fields that cannot be written, after checking their names and shapes."""
-    found: list[tuple[str, NDArray[np.float64]]] = []
+    checked: list[tuple[str, NDArray[np.float64]]] = []
     for name, values in stated:
-        own = constant(values, np.float64)
-        if name not in FIELDS or name in dict(found):
+        numbers = constant(values, np.float64)
+        if name not in FIELDS or name in dict(checked):
             raise InvalidValue(f"fields must be of {', '.join(FIELDS)}, each once, got others")
-        if own.shape != (count,):
+        if numbers.shape != (count,):
             raise InvalidValue(
-                f"fields must be ({count},), got {own.shape}: one number, or NaN, for each time"
+                f"fields must be ({count},), got {numbers.shape}: one number, or NaN, for each time"
             )
-        own.flags.writeable = False
-        found.append((name, own))
-    return tuple(found)
+        numbers.flags.writeable = False
+        checked.append((name, numbers))
+    return tuple(checked)
 
 
 def _whole(

@@ -101,14 +101,14 @@ class Choice:
 
     def points(self) -> list[Point]:
         """Every interval that is drawn, once each."""
-        found = {
+        points = {
             Point(panel.scene, scale, curve, computed): None
             for panel in (PANELS[letter] for letter in self.panels)
             for scale in self.scales_of(panel)
             for curve in panel.curves
             for computed in self.computed
         }
-        return list(found)
+        return list(points)
 
     def files(self, *, drawn: bool) -> list[str]:
         """The names of what is written."""
@@ -116,7 +116,7 @@ class Choice:
         names = [f"figure2-{letter}.{ending}" for letter in self.panels for ending in endings]
         names.append("figure2-bands.csv")
         if drawn and len(self.panels) == len(PANELS):
-            names += [f"figure2-{one}.{end}" for one in self.computed for end in ("png", "svg")]
+            names += [f"figure2-{curve}.{end}" for curve in self.computed for end in ("png", "svg")]
         return names
 
 
@@ -148,18 +148,18 @@ def write(folder: Folder, choice: Choice, *, drawn: bool, overwrite: bool) -> No
 
 def at_median(folder: Folder, choice: Choice) -> list[dict[str, Any]]:
     """Of each panel, the intervals at the length scale nearest to the median of the fits."""
-    found = []
+    panels = []
     for panel in (PANELS[letter] for letter in choice.panels):
         median = BANDS[SCENES[panel.scene].kernel].median
-        scale = min(choice.scales_of(panel), key=lambda one: abs(one - median))
+        scale = min(choice.scales_of(panel), key=lambda scale: abs(scale - median))
         for computed in choice.computed:
             intervals_of = {
                 curve.name: _found(folder, panel, scale, curve, computed)["interval"]
                 for curve in panel.curves
             }
             about = {"panel": panel.letter, "computed": COMPUTED[computed], "length_scale": scale}
-            found.append({**about, "intervals": intervals_of})
-    return found
+            panels.append({**about, "intervals": intervals_of})
+    return panels
 
 
 def _contents(folder: Folder, choice: Choice, *, drawn: bool) -> Iterator[tuple[str, bytes]]:
@@ -170,7 +170,7 @@ def _contents(folder: Folder, choice: Choice, *, drawn: bool) -> Iterator[tuple[
         return
     for letter in choice.panels:
         panel = PANELS[letter]
-        both = [_chart(folder, choice, panel, one, COMPUTED[one]) for one in choice.computed]
+        both = [_chart(folder, choice, panel, name, COMPUTED[name]) for name in choice.computed]
         yield from charts(f"figure2-{letter}", [both], f"{letter}) {panel.title}")
     if len(choice.panels) < len(PANELS):
         return
@@ -188,8 +188,12 @@ def _table(folder: Folder, choice: Choice, panel: Panel) -> bytes:
     rows = []
     for computed in choice.computed:
         for scale in choice.scales_of(panel):
-            found = [_found(folder, panel, scale, curve, computed) for curve in panel.curves]
-            numbers = [scale, found[0]["noise_trace"], *(one["interval"] for one in found)]
+            intervals = [_found(folder, panel, scale, curve, computed) for curve in panel.curves]
+            numbers = [
+                scale,
+                intervals[0]["noise_trace"],
+                *(interval["interval"] for interval in intervals),
+            ]
             rows.append([COMPUTED[computed], *(f"{number:.10g}" for number in numbers)])
     return table([columns, *rows])
 

@@ -56,6 +56,6 @@ def _mean_interval(variances: FloatArray) -> float:
 def _given_away(scene: FigureScene, prior: Prior, mechanism: Mechanism) -> bool:
     """Whether a point released as it is always has the same value as one of the secret."""
     bare = np.flatnonzero(mechanism.variances == 0.0)
-    own = prior.times[list(scene.secret)]
-    variance = prior.kernel.diagonal(own)[:, None]  # the same everywhere
-    return bool(np.any(prior.kernel(own, prior.times[bare]) == variance))
+    secret_times = prior.times[list(scene.secret)]
+    variance = prior.kernel.diagonal(secret_times)[:, None]  # the same everywhere
+    return bool(np.any(prior.kernel(secret_times, prior.times[bare]) == variance))
