@@ -93,7 +93,7 @@ class Look:
         return look, ()
 
 if __name__ == "__main__":
-    from trailveil.batch.processes import workers_here
+    from trailveil.batch.workers import workers_here
     tasks = iter([Look()])
     with workers_here(1) as engine:
         list(engine(lambda: next(tasks, None)))

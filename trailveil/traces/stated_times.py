@@ -1,15 +1,20 @@
 """Times as people write them, as moments of a recording, and moments as people read them.
 
 TIME is ISO 8601 with a zone, `start+5m` or `end-1h30m`, or HH:MM[:SS] with a zone stated apart.
+A zone that is not stated is that of the place: borders are simplified to a few hundred metres
+(tzfpy), so it counts only where all of a recording has it. No host is asked.
 """
 
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
 from fractions import Fraction
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
 
 from trailveil.errors import InvalidValue, Refused
 from trailveil.traces.readings import Timed
-from trailveil.traces.trace import NANOSECONDS
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 _RELATIVE = re.compile(r"(start|end)(?:([+-])((?:\d{1,9}(?:\.\d{1,9})?[hms])+))?", re.ASCII)
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([hms])")
@@ -139,3 +144,26 @@ def _shown(when: int, zone: tzinfo | None) -> datetime:
 
 def _nanoseconds(when: datetime) -> int:
     return (when.astimezone(UTC) - _EPOCH) // timedelta(microseconds=1) * 1000
+
+
+# Fixes that are looked up: each takes microseconds, but a recording may have millions.
+_LOOKED_UP = 50
+
+
+def zone_of(trace: Trace) -> ZoneInfo | None:
+    """The zone that all of a trace is in; None where there are several, or none is known."""
+    from tzfpy import get_tz
+
+    rows = np.unique(np.linspace(0, len(trace) - 1, min(len(trace), _LOOKED_UP)).astype(int))
+    extremes = (*trace.positions.argmin(axis=0), *trace.positions.argmax(axis=0))
+    places = trace.positions[[*rows, *extremes]]
+    names = {get_tz(float(longitude), float(latitude)) for latitude, longitude in places}
+    if len(names) != 1:
+        return None
+    name = names.pop()
+    if not name or name.startswith("Etc/"):  # at sea nobody says what clocks show
+        return None
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None  # the zones of this machine are older than those of the library

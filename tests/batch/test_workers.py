@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from trailveil.batch.processes import Done, alone, lost, outcomes_of, workers_here
+from trailveil.batch.workers import Done, alone, lost, outcomes_of, workers_here
 from trailveil.batch.working import Failed, Outcome, Task
 
 

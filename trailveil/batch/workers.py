@@ -1,11 +1,12 @@
-"""Worker processes of this machine, and how traces are handed out to workers of any kind.
+"""Worker processes of this machine, or of a cluster of Dask, and how traces are handed out to them.
 
 Each is a process with one thread, the linear algebra included. They end with this one, however it
 ends. One that dies takes those of its pool with it: then there is a new pool, and the traces that
-were under way are tried one by one.
+were under way are tried one by one. How a cluster guards itself is its own affair: docs/scaling.md.
 """
 
 import contextlib
+import logging
 import os
 import signal
 from collections import deque
@@ -156,3 +157,83 @@ def _taken(take: Take, most: int) -> list[Task]:
     while len(tasks) < most and (task := take()) is not None:
         tasks.append(task)
     return tasks
+
+
+@contextlib.contextmanager
+def cluster_at(address: str) -> Iterator[Engine]:
+    """The workers of a scheduler. Raises Unavailable where it does not answer, or without Dask."""
+    dask, distributed = _dask()
+    with contextlib.ExitStack() as held:
+        held.enter_context(
+            dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"})
+        )
+        patience = dask.config.get("distributed.comm.timeouts.connect")
+        held.enter_context(_quiet())
+        try:
+            client = held.enter_context(distributed.Client(address, timeout=patience))
+            client.wait_for_workers(1, timeout=patience)
+        except (OSError, ValueError, TypeError) as error:
+            raise _unreachable(address) from error
+        yield partial(outcomes_of, Cluster(client, address))
+
+
+class Cluster:
+    """The workers of a scheduler; it tries a portion several times where workers are lost."""
+
+    def __init__(self, client: Any, address: str) -> None:
+        self._client, self._address = client, address
+        self.count = sum(client.nthreads().values())
+
+    def submit(self, tasks: list[Task]) -> Any:
+        """Hand out a portion."""
+        return self._client.submit(work_all, tasks, pure=False)
+
+    def result(self, tasks: list[Task], future: Any) -> Done:
+        """What came of a portion; where workers were lost with it, of each trace alone."""
+        from concurrent.futures import CancelledError
+
+        from distributed import KilledWorker
+
+        try:
+            done: Done = future.result()
+        except KilledWorker:
+            return alone(self, tasks) if len(tasks) > 1 else ([lost(tasks[0])], 0.0)
+        except (CancelledError, OSError) as error:
+            raise _unreachable(self._address) from error
+        return done
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """What Dask has to say of a lost connection is said by our own error."""
+    known = logging.root.manager.loggerDict  # each of them has a level of its own
+    names = [name for name in known if name.split(".")[0] in {"distributed", "tornado"}]
+    loggers = [logging.getLogger(name) for name in names]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
+
+
+def _unreachable(address: str) -> Unavailable:
+    return Unavailable(
+        f"the scheduler and a worker must answer, got no answer from {address}: start it (dask "
+        "scheduler) and workers (dask worker), and give the same command again: what is done is "
+        "kept"
+    )
+
+
+def _dask() -> tuple[Any, Any]:
+    try:
+        import dask
+        import distributed
+    except ImportError:
+        raise Unavailable(
+            "a cluster must be reached with the package distributed, which is not installed: pip "
+            "install 'trailveil[batch]', or use --workers"
+        ) from None
+    return dask, distributed
