@@ -34,8 +34,10 @@ pytestmark = [
 
 def heard_by(process: psutil.Process) -> list[str]:
     """The addresses that a process listens on."""
-    found = process.net_connections("inet")
-    return [one.laddr.ip for one in found if one.status == psutil.CONN_LISTEN]
+    connections = process.net_connections("inet")
+    return [
+        connection.laddr.ip for connection in connections if connection.status == psutil.CONN_LISTEN
+    ]
 
 
 @contextlib.contextmanager
@@ -115,17 +117,17 @@ def test_the_whole_run_is_killed_with_its_workers_and_goes_on(
         until(lambda: done_in(state, out) or running.poll() is not None)
         program = psutil.Process(running.pid)
         all_of_it = (program, *program.children(recursive=True))
-        seen = [one for each in all_of_it for one in heard_by(each)]
+        addresses = [address for each in all_of_it for address in heard_by(each)]
         running.kill()
         # Until the workers are gone, too: they hold its stderr.
         running.communicate(timeout=PATIENCE)
-    assert len(seen) >= 3
-    assert set(seen) == {"127.0.0.1"}
-    left, whole = outputs(out), outputs(tmp_path / "alone")
-    left = {path: digest for path, digest in left.items() if not path.startswith(".")}
-    assert left.items() <= whole.items()
+    assert len(addresses) >= 3
+    assert set(addresses) == {"127.0.0.1"}
+    remains, whole = outputs(out), outputs(tmp_path / "alone")
+    remains = {path: digest for path, digest in remains.items() if not path.startswith(".")}
+    assert remains.items() <= whole.items()
     done = done_in(state, out)
-    assert done <= set(left)
+    assert done <= set(remains)
     again = summary(rides, "-o", out, *asked, "--workers", "1")
     assert (again["protected"], again["as_before"]) == (count - len(done), len(done))
     assert outputs(out) == whole
@@ -151,16 +153,16 @@ def test_a_scheduler_that_is_killed_is_one_line_and_a_new_one_goes_on(tmp_path: 
     assert errors.startswith("trailveil: the scheduler and a worker must answer, got no answer f")
     assert address in errors
     assert errors.count("\n") == 1
-    left, whole = outputs(out), outputs(tmp_path / "alone")
+    remains, whole = outputs(out), outputs(tmp_path / "alone")
     # A worker that is killed while it writes leaves a hidden part, which the next run clears.
-    left = {path: digest for path, digest in left.items() if not path.startswith(".")}
+    remains = {path: digest for path, digest in remains.items() if not path.startswith(".")}
     done = done_in(state, out)
-    assert done <= set(left)
-    assert left.items() <= whole.items()
+    assert done <= set(remains)
+    assert remains.items() <= whole.items()
     with cluster(tmp_path / "second") as (address, *_):
         again = batch_process(*words, "--scheduler", address, env=env)
-        found, errors = again.communicate(timeout=PATIENCE)
+        stdout, errors = again.communicate(timeout=PATIENCE)
     assert (again.returncode, errors) == (0, "")
-    told = json.loads(found)
-    assert (told["protected"], told["as_before"]) == (count - len(done), len(done))
+    summed = json.loads(stdout)
+    assert (summed["protected"], summed["as_before"]) == (count - len(done), len(done))
     assert outputs(out) == whole

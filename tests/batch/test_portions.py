@@ -67,7 +67,7 @@ def outcomes(workers: Workers, count: int) -> tuple[list[Failed], int]:
     most = 0
     for group in _outcomes(workers, 2, take):
         most = max(most, len(taken) - len(faileds))
-        faileds += [one for one in group if isinstance(one, Failed)]
+        faileds += [outcome for outcome in group if isinstance(outcome, Failed)]
     return faileds, most
 
 
@@ -76,8 +76,8 @@ def outcomes(workers: Workers, count: int) -> tuple[list[Failed], int]:
 )
 def test_portions_are_as_large_as_traces_are_short(seconds: float, largest: int, most: int) -> None:
     workers = Workers(seconds)
-    found, under_way = outcomes(workers, 1000)
-    assert [one.number for one in found] == list(range(1000))
+    faileds, under_way = outcomes(workers, 1000)
+    assert [failed.number for failed in faileds] == list(range(1000))
     assert max(workers.portions) == largest
     assert sum(workers.portions) == 1000
     assert workers.portions[0] == 1
@@ -88,9 +88,9 @@ def test_portions_are_as_large_as_traces_are_short(seconds: float, largest: int,
 @pytest.mark.parametrize("deadly", [0, 500, 999])
 def test_a_trace_that_kills_its_workers_takes_no_other_with_it(deadly: int) -> None:
     workers = Workers(0.005, deadly)
-    found, _ = outcomes(workers, 1000)
-    assert [one.number for one in found] == list(range(1000))
-    assert [one.number for one in found if one.kind == "KilledWorker"] == [deadly]
+    faileds, _ = outcomes(workers, 1000)
+    assert [failed.number for failed in faileds] == list(range(1000))
+    assert [failed.number for failed in faileds if failed.kind == "KilledWorker"] == [deadly]
     again = sum(workers.portions) - 1000
     assert (again == 0) == (deadly == 0)
     assert again <= 32

@@ -146,7 +146,7 @@ def test_the_report_says_who_stated_the_pace_and_what_the_cut_costs() -> None:
     kept = along[rows[-1]] - along[rows[0]]
     assert found["mechanism"]["withheld_km"] == pytest.approx((along[-1] - kept) / 1000)
     assert withheld(along, np.arange(len(trace))) == 0
-    share = found["mechanism"]["withheld_fixes"] / len(trace)
+    share = (found["mechanism"]["withheld_fixes"] or 0) / len(trace)
     assert f"({share:.0%} of all, {found['mechanism']['withheld_min']:.0f} min, " in text(found)
     for_others = record_of(made, None, output="x.gpx", private=False)
     assert for_others["mechanism"]["withheld_km"] is None

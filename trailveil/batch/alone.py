@@ -29,8 +29,8 @@ def alone(outdir: Path) -> Iterator[Path]:
         try:
             outdir.mkdir(parents=True, exist_ok=True)
             held.enter_context(_locked(outdir / _LOCK))
-            for left in outdir.glob(f"{_ASIDE}*.aside"):
-                shutil.rmtree(left)
+            for abandoned in outdir.glob(f"{_ASIDE}*.aside"):
+                shutil.rmtree(abandoned)
             aside = outdir / f"{_ASIDE}{secrets.token_hex(8)}.aside"
             aside.mkdir(mode=0o700)
         except OSError as error:

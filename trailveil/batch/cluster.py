@@ -13,8 +13,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-from trailveil.batch.engine import MOST, Engine, Take
-from trailveil.batch.working import Failed, Outcome, Task, work_all
+from trailveil.batch.working import MOST, Engine, Failed, Outcome, Take, Task, work_all
 from trailveil.errors import Unavailable
 
 # Traces under way for each worker: enough that none waits, however the times of traces differ.
@@ -90,7 +89,7 @@ def _outcomes(client: Any, workers: int, take: Take, address: str = "") -> Itera
     under_way: deque[tuple[list[Task], Any]] = deque()
     size, more = 1, True
     while True:
-        while more and sum(len(one) for one, _ in under_way) < workers * max(
+        while more and sum(len(tasks) for tasks, _ in under_way) < workers * max(
             _AHEAD, _PORTIONS * size
         ):
             tasks = _taken(take, size)
@@ -102,10 +101,10 @@ def _outcomes(client: Any, workers: int, take: Take, address: str = "") -> Itera
         group: list[Outcome] = []
         while under_way and (not group or (under_way[0][1].done() and len(group) < MOST)):
             tasks, future = under_way.popleft()
-            found, seconds = _outcome(client, tasks, future, address)
-            group += found
-            wanted = int(_SECONDS * len(tasks) / max(seconds, 1e-6))
-            size = max(1, min(wanted, 2 * size, _TOGETHER))
+            outcomes, seconds = _outcome(client, tasks, future, address)
+            group += outcomes
+            fitting = int(_SECONDS * len(tasks) / max(seconds, 1e-6))
+            size = max(1, min(fitting, 2 * size, _TOGETHER))
         yield group
         more = True
 
@@ -131,13 +130,13 @@ def _outcome(
     from distributed import KilledWorker
 
     try:
-        found: tuple[list[Outcome], float] = future.result()
+        finished: tuple[list[Outcome], float] = future.result()
     except KilledWorker:
         if len(tasks) > 1:
             alone = [([task], client.submit(work_all, [task], pure=False)) for task in tasks]
-            each = [_outcome(client, *one, address) for one in alone]
+            each = [_outcome(client, *portion, address) for portion in alone]
             return [outcome for outcomes, _ in each for outcome in outcomes], sum(
-                one for _, one in each
+                seconds for _, seconds in each
             )
         line = (
             "a worker must live as long as its trace takes, got several that died of this one: "
@@ -146,16 +145,16 @@ def _outcome(
         return [Failed(tasks[0].number, "KilledWorker", line)], _SECONDS
     except (CancelledError, OSError) as error:
         raise _unreachable(address) from error
-    return found
+    return finished
 
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """What Dask has to say of a lost connection is said by our own error."""
     known = logging.root.manager.loggerDict  # each of them has a level of its own
-    names = [one for one in known if one.split(".")[0] in {"distributed", "tornado"}]
+    names = [name for name in known if name.split(".")[0] in {"distributed", "tornado"}]
     loggers = [logging.getLogger(name) for name in names]
-    before = [one.level for one in loggers]
+    before = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL)
     try:

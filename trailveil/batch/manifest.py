@@ -64,12 +64,12 @@ class Manifest:
     def row(self, output: str) -> Row | None:
         """What is known of an output."""
         with _refusing(self.path):
-            found = self.connection.execute(
+            values = self.connection.execute(
                 "SELECT * FROM traces WHERE output = ?", (output,)
             ).fetchone()
-        if found is None:
+        if values is None:
             return None
-        return Row(**dict(zip(_COLUMNS, found, strict=True)) | {"about": json.loads(found[-1])})
+        return Row(**dict(zip(_COLUMNS, values, strict=True)) | {"about": json.loads(values[-1])})
 
     def put(self, rows: Iterable[Row]) -> None:
         """Write rows over those of the same outputs: durable, and all of them or none."""
@@ -137,9 +137,9 @@ def _refusing(path: Path) -> Iterator[None]:
         raise _unusable(path, f"the error '{error}'") from error
 
 
-def _unusable(path: Path, found: str) -> UnwritableOutput:
+def _unusable(path: Path, what: str) -> UnwritableOutput:
     return UnwritableOutput(
-        f"what a batch has done must be kept in the state folder, got {found}: {named(path)}; free "
+        f"what a batch has done must be kept in the state folder, got {what}: {named(path)}; free "
         "some space, set XDG_STATE_HOME to a folder of your own, or move that file away (what is "
         "in the folder of outputs is then taken for files of somebody else)"
     )

@@ -25,7 +25,7 @@ _MOST = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class RuleChange:
     """What is stated of one trace; None for what is as of the others."""
 
     begin: str | None = None
@@ -49,7 +49,7 @@ class Own:
         return replace(rules, chosen=chosen, request=request)
 
 
-def read_rules(path: Path) -> dict[str, Own]:
+def read_rules(path: Path) -> dict[str, RuleChange]:
     """The rules in a CSV or Parquet file, by the name of their trace.
 
     Raises UnreadableInput where it is no such table; Refused for two rules of one trace, a `to`
@@ -60,16 +60,16 @@ def read_rules(path: Path) -> dict[str, Own]:
     parquet = path.suffix.lower() in {".parquet", ".geoparquet"}
     names, rows = _parquet(data, where) if parquet else _csv(data, where)
     _check_columns(names, where)
-    found: dict[str, Own] = {}
+    changes: dict[str, RuleChange] = {}
     for number, row in enumerate(rows, start=1):
-        name, own = _own(row, f"row {number} of {where}")
-        if name in found:
+        name, change = _change(row, f"row {number} of {where}")
+        if name in changes:
             raise Refused(
                 f"each trace must have one rule, got two of {named(name)}: row {number} of "
                 f"{where}; take one out"
             )
-        found[name] = own
-    return found
+        changes[name] = change
+    return changes
 
 
 def check_rules(rules: Iterable[str], names: Iterable[str], where: str) -> None:
@@ -104,14 +104,14 @@ def _parquet(data: bytes, where: str) -> tuple[list[str], Iterable[Mapping[str, 
 def _check_columns(names: Sequence[str], where: str) -> None:
     strange = [name for name in names if name not in _COLUMNS]
     if strange or "trace" not in names or len(set(names)) < len(names):
-        found = f"another, {named(strange[0])!r}" if strange else f"{', '.join(names) or 'none'}"
+        what = f"another, {named(strange[0])!r}" if strange else f"{', '.join(names) or 'none'}"
         raise UnreadableInput(
             f"--rules must have the column trace, and of {', '.join(_COLUMNS[1:])} those that are "
-            f"wanted, each once, got {found}: {where}; rename or remove columns"
+            f"wanted, each once, got {what}: {where}; rename or remove columns"
         )
 
 
-def _own(row: Mapping[str, Any], where: str) -> tuple[str, Own]:
+def _change(row: Mapping[str, Any], where: str) -> tuple[str, RuleChange]:
     if None in row:  # where the csv module puts cells beyond the columns
         raise _refused("as many cells as there are columns", where)
     name = _text(row["trace"])
@@ -120,8 +120,8 @@ def _own(row: Mapping[str, Any], where: str) -> tuple[str, Own]:
     begin, end = _text(row.get("from")), _text(row.get("to"))
     if end is not None and begin is None:
         raise _refused("a from where it has a to", where)
-    numbers = {one: _number(row.get(one), one, where) for one in ("radius", "epsilon")}
-    return name, Own(begin, end, numbers["radius"], numbers["epsilon"])
+    numbers = {column: _number(row.get(column), column, where) for column in ("radius", "epsilon")}
+    return name, RuleChange(begin, end, numbers["radius"], numbers["epsilon"])
 
 
 def _text(cell: Any) -> str | None:
@@ -144,5 +144,5 @@ def _number(cell: Any, what: str, where: str) -> float | None:
     return number
 
 
-def _refused(wanted: str, where: str) -> InvalidValue:
-    return InvalidValue(f"a rule must have {wanted}, got another: {where}; correct the row")
+def _refused(need: str, where: str) -> InvalidValue:
+    return InvalidValue(f"a rule must have {need}, got another: {where}; correct the row")

@@ -31,7 +31,7 @@ class Rules:
     def statement(self) -> bytes:
         """All of it that the outcome depends on. It holds stated times and places: a secret."""
         chosen = self.chosen
-        near = [(one.latitude, one.longitude, one.metres) for one in chosen.near]
+        near = [(circle.latitude, circle.longitude, circle.metres) for circle in chosen.near]
         stated = (chosen.at, chosen.between, str(chosen.zone), near, chosen.stops)
         further = (chosen.returns, chosen.ends)
         reading = (self.assume_utc, str(self.zone), self.every, self.most, tuple(self.keep))

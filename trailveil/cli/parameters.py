@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from math import isfinite
 from typing import Any, TypeVar
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 import click
 
 from trailveil.errors import InvalidValue
 from trailveil.ledger.identity import subject_named
+from trailveil.release.options import zone_named as zone_of_name
 from trailveil.traces.formats import MOST_POINTS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -51,14 +52,10 @@ def zone_named(
     context: click.Context, option: click.Parameter, name: str | None
 ) -> ZoneInfo | None:
     """The time zone of a name such as Europe/Berlin; wrong usage where there is none."""
-    if name is None:
-        return None
     try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise click.BadParameter(
-            f"must be a time zone such as Europe/Berlin or UTC, got {name!r}", context, option
-        ) from error
+        return zone_of_name(name)
+    except InvalidValue as error:
+        raise click.BadParameter(f"{error}", context, option) from error
 
 
 def most_option(function: F) -> F:

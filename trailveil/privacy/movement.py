@@ -18,6 +18,7 @@ either side of the cut: what is left of the window's place is what movement alon
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -188,6 +189,7 @@ def movement_of(kernel: Kernel) -> Movement | Matern:
     )
 
 
+@lru_cache(maxsize=1024)  # most parts of most recordings ask for the same few
 def least_cut(floor: Movement, variance: float, sides: int) -> float:
     """Whole seconds outward from a window within which nothing may be released.
 

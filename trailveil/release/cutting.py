@@ -1,5 +1,6 @@
 """The part of a trace around a protected one that is cut: a window, and how far beyond it."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -67,7 +68,9 @@ class Window:
 
     def sides(self, silent: float = 0.0) -> int:
         """How many sides are recorded beyond so many seconds: at least 1 is reckoned with."""
-        return max(1, int(np.any(self.before > silent)) + int(np.any(self.after > silent)))
+        if not self.before.size:
+            return 1
+        return max(1, int(self.before[0] > silent) + int(self.after[-1] > silent))
 
     def least_cut(self, paces: Paces, variance: float) -> float:
         """Seconds outward from the window of which nothing may be released.
@@ -90,12 +93,13 @@ def at_one_place(trace: Trace, stretches: Sequence[Stretch], radius: float) -> l
     middles: list[FloatArray] = []
     numbers = []
     for stretch in stretches:
-        inside = np.flatnonzero(stretch.rows(trace))
-        if inside.size == 0:
-            inside = np.array([np.argmin(np.abs(trace.times - stretch.begin))])
-        middle = np.mean(where[inside], axis=0)
-        away = np.linalg.norm(np.reshape(middles, (-1, 3)) - middle, axis=1)
-        numbers.append(int(np.argmax([*(away <= near), True])))
+        first, last = np.searchsorted(trace.times, [stretch.begin, stretch.end + 1]).tolist()
+        if first == last:
+            first = int(np.argmin(np.abs(trace.times - stretch.begin)))
+            last = first + 1
+        middle = np.mean(where[first:last], axis=0)
+        alike = (math.dist(middle, other) <= near for other in middles)
+        numbers.append(next((i for i, same in enumerate(alike) if same), len(middles)))
         if numbers[-1] == len(middles):
             middles.append(middle)
     return numbers

@@ -73,6 +73,7 @@ class Plan:
     of the noise of each part, with its proof; none without noise. everywhere: of noise for every
     place at once, the worst case of each kind of adversary. common: noise shared with other
     releases, the last columns of the mechanism. visited: the places with names that it counts on.
+    subject, key: whose it is and under which key, where stated.
     """
 
     trace: Trace
@@ -85,6 +86,8 @@ class Plan:
     everywhere: tuple[Worst, ...] = ()
     common: tuple[Common, ...] = ()
     visited: tuple[Visited, ...] = ()
+    subject: str | None = None
+    key: bytes | None = None
 
     @property
     def worst(self) -> tuple[Guarantee, float]:
@@ -185,7 +188,8 @@ def plan_parts(
     request = request.framed(placed(trace.positions)[0])
     check_target(request)
     windows, cuts = _cuts(trace, request)
-    base = _silent(trace, request, windows, cuts, common)
+    released = _released(trace, request, windows, cuts, common)
+    base = no_noise(trace.seconds).withholding(~released)
     designs = _designed(windows, request, cache) if request.method is not Method.CUT else []
     mechanism = _sum_of(base, windows, designs)
     if mechanism.max_std > LARGEST_STD:
@@ -230,26 +234,26 @@ def released_rows(
     trace: Trace, request: Request, common: Sequence[Common] = ()
 ) -> NDArray[np.intp]:
     """The indices of the fixes that such a release has. Raises Refused for fewer than two."""
-    return _silent(trace, request, *_cuts(trace, request), common).rows
+    return np.flatnonzero(_released(trace, request, *_cuts(trace, request), common))
 
 
-def _silent(
+def _released(
     trace: Trace,
     request: Request,
     windows: Sequence[Window],
     cuts: Sequence[float | None],
     common: Sequence[Common],
-) -> Mechanism:
-    """No noise, and nothing released that is cut."""
-    base = no_noise(trace.seconds)
+) -> NDArray[np.bool_]:
+    """Which fixes (n,) are released: nothing that is cut. Raises Refused for fewer than two."""
+    released = np.ones(len(trace), dtype=np.bool_)
     for noise in common:
-        base = base.withholding(noise.withheld)
+        released &= ~noise.withheld
     for window, seconds in zip(windows, cuts, strict=True):
         if seconds is not None:
-            base = base.withholding(window.within(seconds))
-    if base.rows.size < 2:
+            released &= ~window.within(seconds)
+    if np.count_nonzero(released) < 2:
         raise _nothing_left(trace, request, cuts)
-    return base
+    return released
 
 
 def _designed(

@@ -13,8 +13,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from tests.rides import ride, written
 from trailveil.batch import working
-from trailveil.batch.engine import here
-from trailveil.threads import one_thread
+from trailveil.batch.working import here
+from trailveil.gp.threads import one_thread
 
 # Looked at when the command ends, with all that it has loaded.
 _LOOK = """
@@ -69,13 +69,13 @@ def test_what_is_loaded_already_uses_one_thread_for_as_long_as_asked() -> None:
 
 def test_workers_use_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     counts: list[set[int]] = []
-    monkeypatch.setattr(working, "_told", lambda task, act: counts.append(threads()))
+    monkeypatch.setattr(working, "_guarded", lambda task, act: counts.append(threads()))
     task: Any = object()  # nothing looks at it
     with threadpool_limits(limits=2):
         tasks = iter([task, None, None])
         assert len(list(here(lambda: next(tasks)))) == 1
         working.work_all([task])
-    assert counts[:2] == [{1}] * 2  # what follows puts a file to the disk
+    assert counts[::2] == [{1}] * 2  # what follows each puts a file to the disk
 
 
 # Asked of processes in which nobody has set anything, when they have loaded what they need.
@@ -83,7 +83,7 @@ _WORKERS = """
 if __name__ == "__main__":
     import distributed
     from trailveil.batch.cluster import workers_here
-    from trailveil.threads import keep_one_thread
+    from trailveil.gp.threads import keep_one_thread
 
     def look():
         import scipy.linalg
