@@ -150,7 +150,7 @@ def agree(computed: FloatArray, expected: FloatArray, kernel: Kernel, times: Flo
 def test_every_kernel_has_a_row() -> None:
     kinds = {type(part) for kernel in KERNELS.values() for part in parts(kernel)}
     # Those two are of what is given, at stated times or in double precision alone.
-    elsewhere = {Tabulated, Function}  # tests/gp/test_kernels_given.py
+    elsewhere = {Tabulated, Function}  # tests/gp/test_adapters.py
     assert kinds == set(Kernel.__subclasses__()) - elsewhere
 
 
