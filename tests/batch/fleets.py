@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tests.rides import BEGIN, PATIENCE, command, environment, ride, written
+from tests.rides import BEGIN, PATIENCE, ROOT, command, environment, ride, written
 from trailveil.batch.manifest import DONE, folder_of
 from trailveil.cli import cli
 from trailveil.errors import TrailveilError
@@ -121,19 +121,18 @@ def until(condition: Callable[[], object]) -> None:
         time.sleep(0.02)
 
 
+HOLDING = {
+    "PYTHONPATH": os.pathsep.join([os.fspath(ROOT), os.fspath(ROOT / "tests" / "batch" / "held")])
+}
+"""The environment of processes that may be held back."""
+
+
 @contextlib.contextmanager
 def held_back(recording: Path) -> Iterator[None]:
-    """Nobody reads this recording to its end while this lasts, so no run gets past it.
-
-    It is a pipe until then, and a file of the same bytes after.
-    """
-    data, aside = recording.read_bytes(), recording.with_name(".aside")
-    recording.rename(aside)
-    os.mkfifo(recording)
-    pipe = os.open(recording, os.O_RDWR)
+    """No process of HOLDING opens this recording while this lasts, so no run gets past it."""
+    mark = recording.with_name(f".{recording.name}.held")
+    mark.touch()
     try:
         yield
     finally:
-        aside.replace(recording)
-        os.write(pipe, data)  # for who reads it by now
-        os.close(pipe)
+        mark.unlink()

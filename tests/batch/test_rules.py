@@ -9,8 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from tests.batch.fleets import batch, fleet
-from trailveil.batch.rule_table import RuleChange, read_rules
-from trailveil.batch.rules import Rules
+from trailveil.batch.rules import RuleChange, Rules, read_rules
 from trailveil.traces.formats import read
 
 

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from trailveil.batch import manifest as rows
-from trailveil.batch.alone import alone, check_room
 from trailveil.batch.inputs import Trip
-from trailveil.batch.manifest import Manifest, Row
+from trailveil.batch.manifest import Manifest, Row, alone, check_room
 from trailveil.batch.rules import Rules
 from trailveil.batch.working import (
     DISK_WAITS,

@@ -40,8 +40,8 @@ from trailveil.traces.cleaning import Cleaning
 from trailveil.traces.formats.table import check_writable, default_output
 from trailveil.traces.loading import load
 from trailveil.traces.retiming import Retiming
+from trailveil.traces.stated_times import zone_of
 from trailveil.traces.trace import Trace
-from trailveil.traces.zones import zone_of
 
 # What `audit` must be told, too.
 _FLAGS = ("no_ends", "no_returns", "everywhere", "assume_utc")
