@@ -22,7 +22,7 @@ from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
 from trailveil.report import record, text
 from trailveil.report.guesses import guesses
-from trailveil.report.html_style import DARK, LIGHT
+from trailveil.report.html import DARK, LIGHT
 from trailveil.report.pages import private_page, public_page
 from trailveil.traces.retiming import AS_RECORDED, Retiming, retimed
 from trailveil.traces.selection import Stretch

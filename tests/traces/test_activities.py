@@ -146,7 +146,7 @@ def test_the_report_says_who_stated_the_pace_and_what_the_cut_costs() -> None:
     metres = along[rows[-1]] - along[rows[0]]
     assert record["mechanism"]["withheld_km"] == pytest.approx((along[-1] - metres) / 1000)
     assert withheld(along, np.arange(len(trace))) == 0
-    share = record["mechanism"]["withheld_fixes"] / len(trace)
+    share = (record["mechanism"]["withheld_fixes"] or 0) / len(trace)
     assert f"({share:.0%} of all, {record['mechanism']['withheld_min']:.0f} min, " in text(record)
     for_others = record_of(plan, None, output="x.gpx", private=False)
     assert for_others["mechanism"]["withheld_km"] is None

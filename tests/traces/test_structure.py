@@ -116,7 +116,7 @@ def warned(trace: Trace, method: Method, uncertain: int = 60) -> str:
     at = int(trace.times[len(trace) // 2])
     part = Stretch("stated", at, at)
     plan = protect(trace, Request((part,), method=method, uncertain=uncertain, who=(Named.PLAIN,)))
-    return " ".join(warnings(plan, None, further=False, private=True))
+    return " ".join(warnings(plan, None, (), further=False, private=True))
 
 
 def test_a_report_warns_of_filters_that_neither_noise_nor_the_minute_around_a_cut_hides() -> None:

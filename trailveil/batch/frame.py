@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from trailveil.batch.rules import Rules
 from trailveil.errors import InvalidValue, TrailveilError, Unavailable, installing
 from trailveil.files.keys import load_key
+from trailveil.gp.threads import one_thread
 from trailveil.ledger import Ledger
 from trailveil.ledger.commit import commit, drawn, known_places, seed_of, whole_of
 from trailveil.ledger.identity import ME
 from trailveil.release.design_cache import DesignCache
 from trailveil.release.protect import protect, requested
-from trailveil.threads import one_thread
 from trailveil.traces.cleaning import clean
 from trailveil.traces.frames import from_frame
 from trailveil.traces.projection import frame_for

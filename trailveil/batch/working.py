@@ -24,6 +24,7 @@ from trailveil.errors import Refused, TrailveilError
 from trailveil.files.output import filled, made_durable
 from trailveil.files.source import named, stamp_of
 from trailveil.gp.randomness import derive
+from trailveil.gp.threads import one_thread
 from trailveil.ledger import Ledger
 from trailveil.ledger.commit import drawn, identified
 from trailveil.ledger.counting import Countable, countable
@@ -35,7 +36,6 @@ from trailveil.release.plan import Plan
 from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method
 from trailveil.report.parts import prior_in_full
-from trailveil.threads import one_thread
 from trailveil.traces.formats import read
 from trailveil.traces.loading import cleaned
 from trailveil.traces.trace import Trace

@@ -18,19 +18,27 @@ from trailveil.batch.rules import Rules, check_rules, read_rules
 from trailveil.batch.running import PROTECTED, REFUSED, SAME, Setting, TripOutcome, run, why_of
 from trailveil.batch.workers import cluster_at, workers_here
 from trailveil.batch.working import Engine, here
-from trailveil.cli.keep import check_keep
-from trailveil.cli.releasing import counting, naive_zone, reading, retiming_of
-from trailveil.cli.requesting import requested_of, requesting, was_given
-from trailveil.cli.selecting import WithPlaces, selected, selecting
+from trailveil.cli.options import (
+    WithPlaces,
+    check_keep,
+    counting,
+    naive_zone,
+    reading,
+    requested_of,
+    requesting,
+    retiming_of,
+    selected,
+    selecting,
+    was_given,
+)
 from trailveil.cli.waiting import watched
-from trailveil.errors import Refused
+from trailveil.errors import Refused, said
 from trailveil.files.keys import load_key, make_key
 from trailveil.files.source import named
 from trailveil.ledger import Ledger, user_ledger
 from trailveil.ledger.place_accounts import places_told
 from trailveil.ledger.places import load_places
 from trailveil.report.ledger import past_what_was_stated
-from trailveil.wording import said
 
 EXAMPLE = """Examples:
 
@@ -298,9 +306,7 @@ def _text(summary: dict[str, Any], outdir: Path) -> str:
             quantiles = summary[name]
             lines.append(
                 f"  {what}: {said(quantiles['least'], 3)} to {said(quantiles['most'], 3)}{unit}, "
-                "half of them "
-                "up to "
-                f"{said(quantiles['half'], 3)}{unit}, nine of ten up to "
+                f"half of them up to {said(quantiles['half'], 3)}{unit}, nine of ten up to "
                 f"{said(quantiles['nine_of_ten'], 3)}{unit}"
             )
     return "\n".join([*lines, *(f"  ! {line}" for line in summary["places"])])

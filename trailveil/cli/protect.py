@@ -7,11 +7,20 @@ from typing import Any
 
 import click
 
-from trailveil.cli.keep import check_keep
-from trailveil.cli.releasing import counting, naive_zone, reading, retiming_of
+from trailveil.cli.options import (
+    WithPlaces,
+    check_keep,
+    counting,
+    naive_zone,
+    reading,
+    requested_of,
+    requesting,
+    retiming_of,
+    selected,
+    selecting,
+    was_given,
+)
 from trailveil.cli.reporting import Reports, is_page, plain, report_options, reports_of
-from trailveil.cli.requesting import requested_of, requesting, was_given
-from trailveil.cli.selecting import WithPlaces, selected, selecting
 from trailveil.cli.waiting import on_terminal, waiting
 from trailveil.files.keys import load_key
 from trailveil.files.output import check_output
@@ -25,7 +34,8 @@ from trailveil.release.prices import other_prices
 from trailveil.release.protect import protect as protect_parts
 from trailveil.release.protect import requested
 from trailveil.report import brief, record, text
-from trailveil.report.sketch import sketch
+from trailveil.report.brief import sketch
+from trailveil.report.schema import ReleaseReport
 from trailveil.traces.cleaning import Cleaning
 from trailveil.traces.formats.table import check_writable, default_output
 from trailveil.traces.loading import load
@@ -63,7 +73,13 @@ the recording, or of --tz."""
 @requesting
 @reading
 @counting
-@click.option("--again", is_flag=True, help="Release a recording again, with other noise.")
+@click.option(
+    "--replace",
+    "instead",
+    is_flag=True,
+    help="Nobody has the earlier version of this recording: it counts no more.",
+)
+@click.option("--again", is_flag=True, help="Count this version besides the earlier one.")
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 @report_options
 @click.option("--explain", is_flag=True, help="Print the whole report.")
@@ -77,6 +93,7 @@ def protect(**options: Any) -> None:
     """
     source: Path = options["source"]
     output: Path = options["output"] or default_output(source)
+    options["overwrite"] |= options["instead"]
     overwrite, keep = options["overwrite"], options["keep"]
     if options["column"] or options["unit"]:
         _protect_readings(source, options)
@@ -102,7 +119,8 @@ def protect(**options: Any) -> None:
     places = known_places(ledger, trace, **whose)
     request = requested(trace, chosen, asked, places)
     with waiting(f"designing noise for {len(trace)} fixes"):
-        check_released(ledger, trace, request, again=options["again"], places=places, **whose)
+        again = options["again"] or options["instead"]
+        check_released(ledger, trace, request, again=again, places=places, **whose)
         plan = protect_parts(trace, request, places=places, cache=_cache(ledger))
     report, receipt = _publish(plan, cleaning, ledger, output, retiming, options, key)
     if options["as_json"]:
@@ -140,13 +158,13 @@ def _publish(
     retiming: Retiming,
     options: dict[str, Any],
     key: bytes | None,
-) -> tuple[dict[str, Any], Receipt[Trace]]:
+) -> tuple[ReleaseReport, Receipt[Trace]]:
     """Count the release and write it, with its reports; what its owner is shown of it."""
     reports = reports_of(options)
     in_full = options["explain"] or options["as_json"] or reports.private
     instead = other_prices(plan, _cache(ledger)) if in_full else ()
-    about: dict[str, Any] = {"retiming": retiming, "keep": options["keep"], "visits": plan.visited}
-    how = {name: options[name] for name in ("again", "subject", "limit")}
+    about: dict[str, Any] = {"retiming": retiming, "keep": options["keep"]}
+    how = {name: options[name] for name in ("again", "instead", "subject", "limit")}
     with commit(plan, ledger, key=key, retiming=retiming, **how) as receipt:
         about["further"] = receipt.further
         for_others = None
@@ -161,10 +179,10 @@ def _publish(
             reports.staged(for_others, for_owner) as puts,
         ):
             receipt.put(put, *puts)
-    return whole | {"output": file_named(output)}, receipt
+    return {**whole, "output": file_named(output)}, receipt
 
 
-def _public(path: Path, report: dict[str, Any], receipt: Receipt[Trace]) -> bytes:
+def _public(path: Path, report: ReleaseReport, receipt: Receipt[Trace]) -> bytes:
     """The report for others, as it is written."""
     if not is_page(path):
         return plain(path, report, text(report))
@@ -174,7 +192,7 @@ def _public(path: Path, report: dict[str, Any], receipt: Receipt[Trace]) -> byte
 
 
 def _private(
-    reports: Reports, report: dict[str, Any], plan: Plan, receipt: Receipt[Trace]
+    reports: Reports, report: ReleaseReport, plan: Plan, receipt: Receipt[Trace]
 ) -> bytes | None:
     """The report for the owner, as it is written."""
     if reports.private is None:
@@ -183,7 +201,7 @@ def _private(
         return plain(reports.private, report, "")
     from trailveil.report.pages import private_page
 
-    return private_page(report, plan, receipt.drawn, plan.visited)
+    return private_page(report, plan, receipt.drawn)
 
 
 def _cache(ledger: Ledger) -> DesignCache:

@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import qr
 
 from trailveil.errors import NumericalError
+from trailveil.gp.arithmetic import Arithmetic
 from trailveil.gp.gaussian import EXTENDED_AGREEMENT, FloatArray
 
 # Elimination on integers is O(n^3) Python operations: 10 s at this size.
@@ -22,6 +24,8 @@ LARGEST_EXTENDED = 300
 START_BITS, LAST_BITS = 512, 8192
 # Pivots below 2^-(share * bits) are zero to this precision: the row is a copy of rows before it.
 _ZERO_PIVOT_SHARE = 0.75
+# Of a null space: a sum of squares needs twice the digits of what is squared.
+_NULL_BITS = 2 * START_BITS
 
 Objects = NDArray[Any]
 
@@ -31,7 +35,7 @@ class TooFewBits(Exception):  # no failure: `stable` takes more
 
 
 @dataclass(frozen=True)
-class Extended:
+class Extended(Arithmetic):
     """Arithmetic on object arrays of mpmath numbers with `bits` bits, in a context of its own."""
 
     bits: int
@@ -52,52 +56,30 @@ class Extended:
 
     def numbers(self, values: FloatArray) -> Objects:
         """An array of floats as an object array of numbers, exactly."""
-        return np.asarray(self._each(self.context.mpf, values.astype(object)), dtype=object)
+        return np.asarray(self._map(self.context.mpf, values.astype(object)), dtype=object)
 
-    def exp(self, x: Any) -> Any:
-        """e^x."""
-        return self._each(self.context.exp, x)
-
-    def sin(self, x: Any) -> Any:
-        """The sine of x."""
-        return self._each(self.context.sin, x)
-
-    def sqrt(self, x: Any) -> Any:
-        """The square root of x."""
-        return self._each(self.context.sqrt, x)
-
-    def expm1(self, x: Any) -> Any:
-        """e^x - 1."""
-        return self._each(self.context.expm1, x)
-
-    def expm1_remainder(self, x: Any) -> Any:
-        """e^x - 1 - x; the precision lost near 0 is seen when two precisions are compared."""
-        return self.expm1(x) - x
+    def each(self, name: str, x: Any) -> Any:
+        """mpmath's function of this name."""
+        return self._map(getattr(self.context, name), x)
 
     def remainder(self, x: Any, period: Any) -> Any:
         """What is left of x after whole periods."""
-        return self._each(lambda value: self.context.fmod(value, period), x)
-
-    def minimum(self, x: Any, other: Any) -> Any:
-        """The smaller of the two."""
-        return np.minimum(x, other)
+        return self._map(lambda value: self.context.fmod(value, period), x)
 
     def fixed(self, values: Objects) -> Objects:
         """The values as integers in units of 2^-bits, rounded down."""
         shift = self.bits
         context = self.context
-        whole = self._each(lambda v: int(context.floor(context.ldexp(v, shift))), values)
+        whole = self._map(lambda v: int(context.floor(context.ldexp(v, shift))), values)
         return np.asarray(whole, dtype=object)
 
     def floats(self, fixed: Objects) -> FloatArray:
         """Integers in units of 2^-bits as float64."""
         ldexp = self.context.ldexp
-        return np.asarray(
-            self._each(lambda v: float(ldexp(v, -self.bits)), fixed), dtype=np.float64
-        )
+        return np.asarray(self._map(lambda v: float(ldexp(v, -self.bits)), fixed), dtype=np.float64)
 
     @staticmethod
-    def _each(function: Callable[[Any], Any], values: Any) -> Any:
+    def _map(function: Callable[[Any], Any], values: Any) -> Any:
         return np.frompyfunc(function, 1, 1)(values)
 
 
@@ -175,12 +157,81 @@ def stable(compute: Callable[[int], FloatArray]) -> FloatArray:
     )
 
 
-def expansion(fixed: Objects, bits: int, terms: int) -> FloatArray:
-    """Fixed-point numbers (n,) as sums of float64 numbers, largest first: (terms, n)."""
-    context = _context(bits)
-    remainder = np.frompyfunc(lambda v: context.ldexp(v, -bits), 1, 1)(fixed)
-    parts = np.empty((terms, fixed.shape[0]))
-    for k in range(terms):
-        parts[k] = remainder.astype(np.float64)
-        remainder = remainder - np.frompyfunc(context.mpf, 1, 1)(parts[k].astype(object))
-    return parts
+def exact_null_space(matrix: FloatArray) -> FloatArray:
+    """An orthonormal basis (r, q) of the null space of a matrix (n, r), its rank decided exactly.
+
+    The entries are taken as the numbers they are: two columns that differ in their last digit are
+    two directions. (Entries below 2^-450 of their column's largest are rounded.) The null space of
+    a few rows is found in Python integers, and tried on all rows; those that it misses join in.
+    """
+    count = matrix.shape[1]
+    exponents = np.frexp(np.max(np.abs(matrix), axis=0, initial=0.0))[1]
+    m = Extended(_NULL_BITS)
+    # Columns are scaled by powers of two, which is exact; the basis is of the columns as they were.
+    scaled = np.ldexp(matrix, -exponents)
+    whole = m.fixed(m.numbers(scaled))
+    order = qr(scaled.T, mode="r", pivoting=True)[1] if scaled.size else np.empty(0, np.intp)
+    basis = _common_dependences(whole, np.asarray(order[:count]))
+    rows = np.frompyfunc(lambda v: m.context.ldexp(m.context.mpf(v), -_NULL_BITS), 1, 1)(basis)
+    rows = rows * m.numbers(np.ldexp(np.ones(count), -exponents))[:, None]
+    return _gram_schmidt(rows, m)
+
+
+def _gram_schmidt(columns: Objects, m: Extended) -> FloatArray:
+    """An orthonormal basis of the span of independent columns (r, q) of extended numbers."""
+    basis = columns.copy()
+    for i in range(basis.shape[1]):
+        for earlier in basis.T[:i]:
+            basis[:, i] -= earlier * (earlier * basis[:, i]).sum()
+        basis[:, i] /= m.context.sqrt((basis[:, i] * basis[:, i]).sum())
+    return basis.astype(np.float64)
+
+
+def _common_dependences(whole: Objects, chosen: NDArray[np.intp]) -> Objects:
+    """The null space of the chosen rows, and of others as they are found not to be in it."""
+    while True:
+        basis = _dependences(whole[chosen])
+        missed = np.flatnonzero(
+            np.any(np.abs(whole.dot(basis) >> _NULL_BITS) > zero_pivot(_NULL_BITS), 1)
+        )
+        more = np.union1d(chosen, missed[: whole.shape[1]])
+        if missed.size == 0:
+            return basis
+        if more.size == chosen.size:
+            raise NumericalError("the rank of the noise was not found in extended precision")
+        chosen = more
+
+
+def _dependences(rows: Objects) -> Objects:
+    """Columns (r, q) in fixed point that span the null space of fixed-point rows (p, r)."""
+    dependent, upper = _eliminated(_gram(rows))
+    basis = np.full((rows.shape[1], int(dependent.sum())), 0, dtype=object)
+    for place, column in enumerate(np.flatnonzero(dependent)):
+        x = basis[:, place]
+        x[column] = 1 << _NULL_BITS
+        for i in reversed(range(column)):
+            if not dependent[i]:
+                x[i] = -((upper[i, i + 1 : column + 1] * x[i + 1 : column + 1]).sum() >> _NULL_BITS)
+    return basis
+
+
+def _gram(whole: Objects) -> Objects:
+    """D^T D (r, r) in fixed point."""
+    if whole.shape[0] == 0:
+        return np.full((whole.shape[1],) * 2, 0, dtype=object)
+    return np.asarray(whole.T.dot(whole) >> _NULL_BITS, dtype=object)
+
+
+def _eliminated(work: Objects) -> tuple[NDArray[np.bool_], Objects]:
+    """Which columns depend on those before them (r,), and the rows of ratios (r, r)."""
+    size = work.shape[0]
+    dependent = np.zeros(size, dtype=np.bool_)
+    upper = np.full((size, size), 0, dtype=object)
+    for i in range(size):
+        if work[i, i] <= zero_pivot(_NULL_BITS):
+            dependent[i] = True
+            continue
+        upper[i, i + 1 :] = (work[i, i + 1 :] << _NULL_BITS) // work[i, i]
+        for j in range(i + 1, size):
+            work[j, j:] -= (upper[i, j] * work[i, j:]) >> _NULL_BITS
+    return dependent, upper

@@ -20,8 +20,8 @@ from trailveil.files.source import load, named
 from trailveil.gp.randomness import derive
 from trailveil.ledger import NO_ID, Book, Ledger
 from trailveil.privacy.adversaries import Named
-from trailveil.privacy.exposure import TrackExposure
 from trailveil.privacy.false_tracks import Knots
+from trailveil.privacy.knowledge import TrackExposure
 from trailveil.privacy.priors import BUILT_IN
 from trailveil.release.place_noise import PlaceNoise
 from trailveil.release.places import Place, overlap

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.designer.cut import least_cut
 from trailveil.gp.gaussian import FloatArray
-from trailveil.privacy.movement import Movement
+from trailveil.privacy.movement import Movement, least_cut
 from trailveil.traces.projection import MICRO
 from trailveil.traces.returns import in_space
 from trailveil.traces.selection import Stretch

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from trailveil.designer.cut import least_cut
 from trailveil.designer.table import Cache
 from trailveil.errors import Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Kernel
 from trailveil.gp.randomness import derive, normals
 from trailveil.privacy.adversaries import Named
+from trailveil.privacy.movement import least_cut
 from trailveil.privacy.priors import BUILT_IN
 from trailveil.release.common import Common
 from trailveil.release.cutting import Paces

@@ -20,9 +20,8 @@ from trailveil.designer.table import Cache, noise_of, stored_noise
 from trailveil.designer.window import WindowNoise, together
 from trailveil.errors import BeyondPrior, InvalidValue, Refused
 from trailveil.privacy.anytime import Worst
-from trailveil.privacy.exposure import TrackExposure
 from trailveil.privacy.guarantee import CIRCLE_68, Guarantee
-from trailveil.privacy.knowledge import Knowledge
+from trailveil.privacy.knowledge import Knowledge, TrackExposure
 from trailveil.privacy.mechanism import LARGEST_STD, Mechanism, no_noise
 from trailveil.privacy.prior import noise_variance
 from trailveil.release.common import Common, named_in_full
@@ -74,6 +73,7 @@ class Plan:
     of the noise of each part, with its proof; none without noise. everywhere: of noise for every
     place at once, the worst case of each kind of adversary. common: noise shared with other
     releases, the last columns of the mechanism. visited: the places with names that it counts on.
+    subject, key: whose it is and under which key, where stated.
     """
 
     trace: Trace
@@ -86,6 +86,8 @@ class Plan:
     everywhere: tuple[Worst, ...] = ()
     common: tuple[Common, ...] = ()
     visited: tuple[Visited, ...] = ()
+    subject: str | None = None
+    key: bytes | None = None
 
     @property
     def worst(self) -> tuple[Guarantee, float]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 
-from trailveil.errors import InvalidValue, Refused
+from trailveil.errors import InvalidValue, Refused, number_between
 from trailveil.gp.kernels import Kernel
 from trailveil.privacy.adversaries import DEFAULT, Named
 from trailveil.privacy.guarantee import CIRCLE_68, loss_bound_for
@@ -16,7 +16,6 @@ from trailveil.traces.projection import Frame
 from trailveil.traces.selection import Stretch
 from trailveil.traces.trace import Trace
 from trailveil.version import DESIGN_VERSION
-from trailveil.wording import number_between
 
 DEFAULT_KERNEL = BUILT_IN["default"].kernel
 """The prior of movement where none is stated; metres and seconds."""

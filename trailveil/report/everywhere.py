@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from trailveil.errors import said
 from trailveil.privacy.anytime import Assumed
 from trailveil.privacy.guarantee import CIRCLE_68, Guarantee
 from trailveil.privacy.priors import BUILT_IN
 from trailveil.release.everywhere import assumed
 from trailveil.release.plan import Plan
-from trailveil.wording import said
 
 
 def promise(plan: Plan) -> tuple[Guarantee, float]:

@@ -195,8 +195,15 @@ class Chosen:
 
         With every time at which the trace is at one of their places, unless `returns` is False.
         known: visits (nanoseconds) of places that are protected anyway: what is in one is left out.
-        Raises Refused where nothing is to be protected.
+        What is protected with the ends alone is protected whatever is stated besides: a place whose
+        middle a stop moves keeps its visits. Raises Refused where nothing is to be protected.
         """
+        parts = self._parts_with_visits(trace, known)
+        if self.ends and self.states:
+            parts = merged(parts + Chosen(returns=self.returns)._parts_with_visits(trace, known))
+        return parts
+
+    def _parts_with_visits(self, trace: Trace, known: Sequence[Interval]) -> list[Stretch]:
         parts = self._parts(trace, known)
         if not self.returns:
             return parts
@@ -288,7 +295,9 @@ def _bare(begin: int, end: int, covered: Sequence[Interval]) -> int:
 
 
 def _joined(stretch: Stretch, other: Stretch) -> Stretch:
-    label = stretch.label if stretch.label == other.label else f"{stretch.label}, {other.label}"
+    names = dict.fromkeys([*stretch.label.split(", "), *other.label.split(", ")])
+    asked = [name for name in names if name != RETURN]
+    label = ", ".join(asked or [RETURN])
     return Stretch(
         label, stretch.begin, max(stretch.end, other.end), stretch.by_place or other.by_place
     )

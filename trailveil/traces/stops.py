@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from trailveil.errors import number_between
 from trailveil.traces.projection import MICRO, placed
 from trailveil.traces.trace import NANOSECONDS, Trace
-from trailveil.wording import number_between
 
 Interval = tuple[int, int]
 """First and last moment, nanoseconds since 1970 UTC."""

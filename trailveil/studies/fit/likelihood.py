@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_solve
 
 from trailveil.errors import InvalidValue, NumericalError
-from trailveil.gp.arithmetic import FLOAT
+from trailveil.gp.arithmetic import FLOAT, Float64
 from trailveil.gp.gaussian import FloatArray, cholesky_factor
 from trailveil.studies.fit.families import Family
 
@@ -98,34 +98,14 @@ def log_likelihood(
     return value, gradient
 
 
-class _Step:
+class _Step(Float64):
     """Arithmetic on numbers whose imaginary part, far below rounding, is a derivative."""
-
-    pi = FLOAT.pi
-
-    def number(self, value: Any) -> Any:
-        return value
-
-    def exp(self, x: Any) -> Any:
-        return np.exp(x)
-
-    def sin(self, x: Any) -> Any:
-        return np.sin(x)
-
-    def sqrt(self, x: Any) -> Any:
-        return np.sqrt(x)
-
-    def expm1(self, x: Any) -> Any:
-        return np.expm1(x)
 
     def remainder(self, x: Any, period: Any) -> Any:
         return x - period * np.trunc(np.real(x) / np.real(period))
 
-    def minimum(self, x: Any, other: Any) -> Any:
-        return np.minimum(x, other)
-
     def expm1_remainder(self, x: Any) -> Any:
-        real = FLOAT.expm1_remainder(np.real(x))
+        real = super().expm1_remainder(np.real(x))
         return real + 1j * np.imag(x) * np.expm1(np.real(x)) if np.iscomplexobj(x) else real
 
 

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from tests.rides import ride, written
 from trailveil.batch import working
 from trailveil.batch.working import here
-from trailveil.threads import one_thread
+from trailveil.gp.threads import one_thread
 
 # Looked at when the command ends, with all that it has loaded.
 _LOOK = """
@@ -94,6 +94,8 @@ class Look:
 
 if __name__ == "__main__":
     from trailveil.batch.workers import workers_here
+    from trailveil.gp.threads import keep_one_thread
+    keep_one_thread()
     tasks = iter([Look()])
     with workers_here(1) as engine:
         list(engine(lambda: next(tasks, None)))
