@@ -105,11 +105,7 @@ def _may_be_of(request: Request, trace: Trace, file: Aligned, visits: Sequence[V
 
 
 def _alone(
-    trace: Trace,
-    request: Request,
-    file: Aligned,
-    names: list[str] | None,
-    evidence: dict[str, Any],
+    trace: Trace, request: Request, file: Aligned, names: list[str] | None, evidence: dict[str, Any]
 ) -> list[AttackOutcome]:
     fixes = file.frame.to_lattice(trace.positions) / MICRO
     view = Evidence(trace.seconds[file.rows], file.places[None])

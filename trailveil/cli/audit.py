@@ -100,7 +100,6 @@ FOR_ATTACKS = {
     "--draws",
     type=click.IntRange(min=100, max=100_000),
     default=999,
-    show_default=True,
     help="For --attack: recordings and releases that are tried.",
 )
 @click.option(
@@ -123,7 +122,6 @@ FOR_ATTACKS = {
     "--cell",
     type=FiniteRange(min=1, max=100_000),
     default=CELL,
-    show_default=True,
     metavar="METRES",
     help="For --utility of folders: how wide cells of the map are.",
 )

@@ -218,11 +218,7 @@ async def _no_number(_: Request, error: Exception) -> Response:
     return JSONResponse({"refused": line})
 
 
-_HANDLERS: Final = {
-    TrailveilError: _refusal,
-    MemoryError: _no_memory,
-    ArithmeticError: _no_number,
-}
+_HANDLERS: Final = {TrailveilError: _refusal, MemoryError: _no_memory, ArithmeticError: _no_number}
 
 
 class Superseded(Exception):
