@@ -1,4 +1,7 @@
-"""What a leak scan found, as one object and in words. Leaked values stand there only on request."""
+"""What `audit` says, as objects and in words: leaks, and what a release is still good for.
+
+Leaked values stand there only on request.
+"""
 
 import math
 from dataclasses import asdict
