@@ -28,13 +28,13 @@ def arrays() -> dict[str, NDArray[Any]]:
 
 def test_what_is_read_is_what_was_stored() -> None:
     stored = arrays()
-    found, rest = from_bytes(to_bytes(stored) + b"more")
-    assert rest == b"more"
-    assert list(found) == list(stored)
+    read, more = from_bytes(to_bytes(stored) + b"more")
+    assert more == b"more"
+    assert list(read) == list(stored)
     for name, array in stored.items():
-        assert found[name].shape == array.shape
-        assert found[name].dtype == array.dtype.newbyteorder("<")
-        assert found[name].tobytes() == array.astype(array.dtype.newbyteorder("<")).tobytes()
+        assert read[name].shape == array.shape
+        assert read[name].dtype == array.dtype.newbyteorder("<")
+        assert read[name].tobytes() == array.astype(array.dtype.newbyteorder("<")).tobytes()
 
 
 def test_even_times_take_next_to_nothing() -> None:

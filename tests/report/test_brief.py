@@ -84,7 +84,9 @@ def test_many_parts_are_not_all_listed() -> None:
 def test_a_stop_that_is_not_protected_is_named_in_one_line() -> None:
     """The ride stands still for 7.5 minutes in its middle."""
     planned = protect(TRACE, Request(ENDS, **SHORT))
-    assert "You also stopped 8 min at one place: add --stops auto." in " ".join(of(planned).split())
+    assert "You also stopped 8 min at one place: add --stops auto --replace, unless" in " ".join(
+        of(planned).split()
+    )
     stop = stretch(22, 24, label="between stated times")
     shown = of(protect(TRACE, Request((*ENDS, stop), **SHORT)))
     assert shown.startswith("Both ends, a stated stay: hidden in")

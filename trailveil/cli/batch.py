@@ -5,20 +5,18 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from importlib.util import find_spec
 from pathlib import Path, PurePath
 from typing import Any
 
 import click
 import numpy as np
 
-from trailveil.batch.cluster import cluster_at, workers_here
 from trailveil.batch.inputs import InputRules, Inputs, Trip, check_outdir, find
 from trailveil.batch.listing import check_listing, write_listing
 from trailveil.batch.manifest import folder_of, opened
-from trailveil.batch.rule_table import check_rules, read_rules
-from trailveil.batch.rules import Rules
+from trailveil.batch.rules import Rules, check_rules, read_rules
 from trailveil.batch.running import PROTECTED, REFUSED, SAME, Setting, TripOutcome, run, why_of
+from trailveil.batch.workers import cluster_at, workers_here
 from trailveil.batch.working import Engine, here
 from trailveil.cli.options import (
     WithPlaces,
@@ -229,10 +227,7 @@ def _engine(options: dict[str, Any], traces: int) -> AbstractContextManager[Engi
         if stated is not None:
             raise click.UsageError("--scheduler must come without --workers: state one of them")
         return cluster_at(address)
-    workers = stated
-    if stated is None:
-        worth = traces >= _FEW and find_spec("distributed") is not None
-        workers = _cores() if worth else 1
+    workers = stated or (_cores() if traces >= _FEW else 1)
     return nullcontext(here) if workers == 1 else workers_here(min(workers, traces))
 
 

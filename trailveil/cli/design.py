@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, Context, Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -25,10 +25,12 @@ from trailveil.designer import design as design_mechanism
 from trailveil.errors import said
 from trailveil.gp.balls import load_flint
 from trailveil.privacy.adversary import PLAIN, Adversary
-from trailveil.privacy.certified.certificate import BallCertificate, certify
 from trailveil.privacy.guarantee import Guarantee, paper_bound
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior
+
+if TYPE_CHECKING:
+    from trailveil.privacy.certified.certificate import BallCertificate
 
 EXAMPLE = (
     "Example: trailveil design --points 50 --kernel rbf --length-scale 6.1 "
@@ -211,6 +213,8 @@ def _certify(
     certificate: Certificate,
 ) -> None:
     """Add what is certified of each secret, and of all."""
+    from trailveil.privacy.certified.certificate import certify  # balls only where asked for
+
     mus, radius = [secret["mu"] for secret in described["secrets"]], options["radius"]
     radii = [part.radius or radius for part in asked] if asked else [radius] * len(mus)
     whole = certify(
@@ -262,7 +266,7 @@ def _text(described: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _certified(certificates: Sequence[BallCertificate]) -> dict[str, Any]:
+def _certified(certificates: "Sequence[BallCertificate]") -> dict[str, Any]:
     """The certificates of all secrets as one object: the worst, for all adversaries together."""
     worst = max(certificates, key=lambda certificate: certificate.epsilon)
     return {

@@ -8,9 +8,6 @@ from zoneinfo import ZoneInfo
 import click
 
 from trailveil.errors import InvalidValue
-from trailveil.ledger.identity import subject_named
-from trailveil.release.options import zone_named as zone_of_name
-from trailveil.traces.formats import MOST_POINTS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -52,6 +49,8 @@ def zone_named(
     context: click.Context, option: click.Parameter, name: str | None
 ) -> ZoneInfo | None:
     """The time zone of a name such as Europe/Berlin; wrong usage where there is none."""
+    from trailveil.release.options import zone_named as zone_of_name  # few commands ask for it
+
     try:
         return zone_of_name(name)
     except InvalidValue as error:
@@ -60,6 +59,8 @@ def zone_named(
 
 def most_option(function: F) -> F:
     """`--max-points`, as `most`, for a command that reads recordings."""
+    from trailveil.traces.formats import MOST_POINTS  # nor do others need to read any
+
     return click.option(
         "--max-points",
         "most",
@@ -87,6 +88,8 @@ def person(
     context: click.Context | None, option: click.Parameter | None, name: str | None
 ) -> str | None:
     """The name of a person, in the one way that it is written; wrong usage for none."""
+    from trailveil.ledger.identity import subject_named  # as above
+
     try:
         return None if name is None else subject_named(name)
     except InvalidValue as error:

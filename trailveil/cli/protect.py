@@ -40,8 +40,8 @@ from trailveil.traces.cleaning import Cleaning
 from trailveil.traces.formats.table import check_writable, default_output
 from trailveil.traces.loading import load
 from trailveil.traces.retiming import Retiming
+from trailveil.traces.stated_times import zone_of
 from trailveil.traces.trace import Trace
-from trailveil.traces.zones import zone_of
 
 # What `audit` must be told, too.
 _FLAGS = ("no_ends", "no_returns", "everywhere", "assume_utc")
@@ -73,7 +73,13 @@ the recording, or of --tz."""
 @requesting
 @reading
 @counting
-@click.option("--again", is_flag=True, help="Release a recording again, with other noise.")
+@click.option(
+    "--replace",
+    "instead",
+    is_flag=True,
+    help="Nobody has the earlier version of this recording: it counts no more.",
+)
+@click.option("--again", is_flag=True, help="Count this version besides the earlier one.")
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 @report_options
 @click.option("--explain", is_flag=True, help="Print the whole report.")
@@ -87,6 +93,7 @@ def protect(**options: Any) -> None:
     """
     source: Path = options["source"]
     output: Path = options["output"] or default_output(source)
+    options["overwrite"] |= options["instead"]
     overwrite, keep = options["overwrite"], options["keep"]
     if options["column"] or options["unit"]:
         _protect_readings(source, options)
@@ -112,7 +119,8 @@ def protect(**options: Any) -> None:
     places = known_places(ledger, trace, **whose)
     request = requested(trace, chosen, asked, places)
     with waiting(f"designing noise for {len(trace)} fixes"):
-        check_released(ledger, trace, request, again=options["again"], places=places, **whose)
+        again = options["again"] or options["instead"]
+        check_released(ledger, trace, request, again=again, places=places, **whose)
         plan = protect_parts(trace, request, places=places, cache=_cache(ledger))
     report, receipt = _publish(plan, cleaning, ledger, output, retiming, options, key)
     if options["as_json"]:
@@ -156,7 +164,7 @@ def _publish(
     in_full = options["explain"] or options["as_json"] or reports.private
     instead = other_prices(plan, _cache(ledger)) if in_full else ()
     about: dict[str, Any] = {"retiming": retiming, "keep": options["keep"]}
-    how = {name: options[name] for name in ("again", "subject", "limit")}
+    how = {name: options[name] for name in ("again", "instead", "subject", "limit")}
     with commit(plan, ledger, key=key, retiming=retiming, **how) as receipt:
         about["further"] = receipt.further
         for_others = None

@@ -52,6 +52,7 @@ def commit_readings(
     *,
     series: str,
     again: bool = False,
+    instead: bool = False,
     key: bytes | None = None,
     retiming: Retiming = AS_RECORDED,
     subject: str = ME,
@@ -73,7 +74,9 @@ def commit_readings(
         write_series(leaves, out, decimals=DECIMALS, grid=grid)
 
     drawing = (as_recorded, leaves, written)
-    with committed(ledger, release, known_by, drawing, subject=subject, again=again) as receipt:
+    with committed(
+        ledger, release, known_by, drawing, subject=subject, again=again, instead=instead
+    ) as receipt:
         yield receipt
 
 

@@ -12,9 +12,8 @@ from trailveil.gp.randomness import normals
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.release.plan import Plan
 from trailveil.traces.formats.grid import Degrees
-from trailveil.traces.joining import cut_out
 from trailveil.traces.projection import MICRO
-from trailveil.traces.trace import Trace
+from trailveil.traces.trace import Trace, cut_out
 
 
 def draw(plan: Plan, seed: bytes) -> tuple[Trace, Degrees]:

@@ -188,7 +188,8 @@ def plan_parts(
     request = request.framed(placed(trace.positions)[0])
     check_target(request)
     windows, cuts = _cuts(trace, request)
-    base = _silent(trace, request, windows, cuts, common)
+    released = _released(trace, request, windows, cuts, common)
+    base = no_noise(trace.seconds).withholding(~released)
     designs = _designed(windows, request, cache) if request.method is not Method.CUT else []
     mechanism = _sum_of(base, windows, designs)
     if mechanism.max_std > LARGEST_STD:
@@ -233,17 +234,17 @@ def released_rows(
     trace: Trace, request: Request, common: Sequence[Common] = ()
 ) -> NDArray[np.intp]:
     """The indices of the fixes that such a release has. Raises Refused for fewer than two."""
-    return _silent(trace, request, *_cuts(trace, request), common).rows
+    return np.flatnonzero(_released(trace, request, *_cuts(trace, request), common))
 
 
-def _silent(
+def _released(
     trace: Trace,
     request: Request,
     windows: Sequence[Window],
     cuts: Sequence[float | None],
     common: Sequence[Common],
-) -> Mechanism:
-    """No noise, and nothing released that is cut."""
+) -> NDArray[np.bool_]:
+    """Which fixes (n,) are released: nothing that is cut. Raises Refused for fewer than two."""
     released = np.ones(len(trace), dtype=np.bool_)
     for noise in common:
         released &= ~noise.withheld
@@ -252,7 +253,7 @@ def _silent(
             released &= ~window.within(seconds)
     if np.count_nonzero(released) < 2:
         raise _nothing_left(trace, request, cuts)
-    return no_noise(trace.seconds).withholding(~released)
+    return released
 
 
 def _designed(

@@ -13,20 +13,22 @@ from trailveil.gp.gaussian import FloatArray
 from trailveil.release.plan import Plan
 from trailveil.report.ledger import count_of, place_words
 from trailveil.report.parts import BOLD, YELLOW, Section, laid_out, listed, paragraph, styled
-from trailveil.report.schema import LedgerReport, NoiseReport, PartReport, ReleaseReport
+from trailveil.report.schema import LedgerReport, PartReport, ReleaseReport
 from trailveil.report.text import circle, left_out, metres
 from trailveil.traces.projection import MICRO
 from trailveil.traces.trace import Trace
 
 MOST_LINES = 15
 _MOST_PARTS = 4
+# Times as much as was asked for: less is told by all releases together as by each.
+_MORE = 1.02
 _BEFORE = (
     "These readings were released before with other noise: both together can give protected "
     "values away."
 )
 _SHOWN = (
     "You published another version of this recording. Whoever has both knows everything that this "
-    "one hides: delete the earlier file, if nobody has it yet."
+    "one hides. If nobody has the earlier file, delete it and add --replace."
 )
 _EXACT = "All else is exactly as recorded."
 
@@ -55,22 +57,22 @@ def in_short(report: ReleaseReport) -> list[str]:
     report: of `record`, private or for others.
     """
     learnt = f"{_learnt(report)} {_told_apart(report)}"
-    return [learnt, *([_cost(report["mechanism"])] if report["private"] else []), _open(report)]
+    return [learnt, *([_cost(report)] if report["private"] else []), _open(report)]
 
 
 def _lines(report: ReleaseReport, audit: str, parts: int, bold: str, yellow: str) -> Section:
     title = styled(f"{_hidden(report)}: hidden in {report['output']}", bold)
     if report["mechanism"]["name"] in ("noise", "everywhere"):
         title += styled(" by noise, which a street map can undo", yellow)
-    after = f"{audit} looks for leaks. --explain says what is assumed, and warns."
+    after = f"{audit} looks for leaks. --overwrite --explain tells all, and warns."
     return Section(
         title,
         [
             *listed("", _parts(report.get("secrets", []), parts), bold),
-            *paragraph(_cost(report["mechanism"])),
+            *paragraph(_cost(report)),
             *paragraph(f"{_learnt(report)} {_told_apart(report)}"),
             *paragraph(_open(report), yellow),
-            *listed("", _before(report.get("ledger"))),
+            *listed("", _before(report.get("ledger"), report["target"]["epsilon"])),
             *listed("", [f"Next: {after}"]),
         ],
     )
@@ -172,11 +174,18 @@ def _when(begin: str, end: str) -> str:
     return f"{day} {clock[:5]} to {until}{until_clock[:5]} {zone}"
 
 
-def _cost(mechanism: NoiseReport) -> str:
+def _cost(report: ReleaseReport) -> str:
     """What is cut, what is moved, and what would leave more."""
+    mechanism, shared = report["mechanism"], report["times"]["left_out"]
+    recording = report["recording"]
+    unusable = recording["cleaning"].get("recorded", 0) - recording["cleaning"].get("kept", 0)
     words = ""
     if mechanism["withheld_fixes"]:
         words = f"Left out: {left_out(mechanism)}. "
+    if shared:
+        words += f"Left out besides: {shared} fixes that share a rounded time with another. "
+    if unusable:
+        words += f"Not used: {unusable} fixes without a usable time or place of their own. "
     if mechanism["rms_m"]:
         words += f"Moved: by {metres(mechanism['rms_m'])} on average. "
     else:
@@ -225,23 +234,31 @@ def _open(report: ReleaseReport) -> str:
     words = f"Not protected: {' and '.join([*others, *times]) or 'the order of fixes'}"
     fields = [field["field"].replace("_", " ") for field in report["kept"] if field["fixes"]]
     words += f", {', '.join(fields)}." if fields else "."
-    return " ".join([words, *report.get("stops", [])])
+    return " ".join([words, *report.get("heed", [])])
 
 
-def _before(ledger: LedgerReport | None) -> list[str]:
-    """What the release tells together with earlier ones, and how many visits a place has left."""
+def _before(ledger: LedgerReport | None, asked: float) -> list[str]:
+    """What the release tells together with earlier ones, and how many visits a place has left.
+
+    asked: the epsilon of the request.
+    """
     if ledger is None:
         return []
     places = [place_words(place) for place in ledger["places"]]
     if ledger["releases"] == 1:
         return places
     count, total = ledger["releases"], ledger["known"]
-    if ledger["times"] is None:
+    if ledger["times"] is None and ledger["overlapping"]:
         return [_SHOWN, *places]
-    words = f"All {count} releases, of any one time: "
-    words += "everything, by an earlier one" if total is None else f"epsilon {said(total, 3)}"
+    words = f"All {count} releases together tell "
+    if total is None:
+        words += "everything of a time that an earlier one shows"
+    elif total <= asked * _MORE:
+        words += "no more of any one time"
+    else:
+        words += f"more of one time: epsilon {said(total, 3)}"
     of_one, circle_68 = ledger["if_one_place"], ledger["if_one_place_circle_68_m"]
-    if circle_68 is not None and (of_one or 0.0) > (total or 0.0) * (1 + 1e-9):
+    if circle_68 is not None and (of_one or 0.0) > max(total or 0.0, asked) * _MORE:
         words += (
             f". If all began or ended at one place, a stranger's best guess of it is a circle of "
             f"{metres(circle_68)}: name that place (trailveil place add)"

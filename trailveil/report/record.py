@@ -21,9 +21,10 @@ from trailveil.release.plan import Finding, Plan
 from trailveil.release.prices import Price
 from trailveil.release.request import Request
 from trailveil.report import everywhere, schema
+from trailveil.report.heed import heed
 from trailveil.report.ledger import counted, past_what_was_stated, place_of
 from trailveil.report.parts import guaranteed, prior_in_full, rounded_down, rounded_up, times_of
-from trailveil.report.warnings import not_protected, stops_left, warnings
+from trailveil.report.warnings import not_protected, warnings
 from trailveil.traces.activities import called
 from trailveil.traces.cleaning import Cleaning
 from trailveil.traces.fields import FIELDS, NAME, TYPE
@@ -94,7 +95,7 @@ def record(
         report["instead"] = [_price(price) for price in instead]
     if private:
         report["warnings"] += [] if account is None else past_what_was_stated(account.places)
-        report["stops"] = stops_left(plan)
+        report["heed"] = heed(plan)
         report["places"] = [place_of(plan, visited) for visited in plan.visited]
         radius, order = plan.request.radius, plan.request.order
         report["ledger"] = None if account is None else counted(account, radius, order)

@@ -206,6 +206,6 @@ class ReleaseReport(TypedDict):
     secrets: NotRequired[list[PartReport]]
     designs: NotRequired[list[dict[str, Any]]]
     instead: NotRequired[list[PriceReport]]
-    stops: NotRequired[list[str]]
+    heed: NotRequired[list[str]]
     places: NotRequired[list[PlaceReport]]
     ledger: NotRequired[LedgerReport | None]

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from trailveil.errors import said
 from trailveil.privacy.adversaries import Named
 from trailveil.privacy.guarantee import CIRCLE_68
@@ -12,15 +10,13 @@ from trailveil.release.kept import AROUND
 from trailveil.release.plan import Plan
 from trailveil.release.request import Method
 from trailveil.report import everywhere
+from trailveil.report.heed import owners_alone, protected, reaching, stops_left
 from trailveil.report.ledger import CANNOT_KNOW
 from trailveil.report.parts import duration
 from trailveil.report.schema import KeptField
 from trailveil.traces.cleaning import Cleaning
 from trailveil.traces.fields import NAME, TYPE
 from trailveil.traces.retiming import AS_RECORDED, Retiming
-from trailveil.traces.selection import Stretch
-from trailveil.traces.stops import stays
-from trailveil.traces.trace import NANOSECONDS
 
 # The same for whom it was chosen by, and however often: it is in reports for others, too.
 _BY_PLACE = (
@@ -65,10 +61,6 @@ _SMOOTHED = (
     "Your track seems smoothed over {seconds:.0f} s. Noise hides a filter of up to 30 s: an "
     "adversary who knows a longer one comes nearer than is said here. Use --mechanism cut."
 )
-_REACHES = (
-    "Fixes seem smoothed, repeated or filled in over {seconds:.0f} s. Released fixes beside the "
-    "cut then tell of what is cut: add --uncertain {seconds:.0f}, or export the track without that."
-)
 _UNTIMED = (
     "The recording had no times. The promise is for somebody who moved as the times that were "
     "stated say (--every): was it slower, more is learnt than is said here."
@@ -110,39 +102,17 @@ def warnings(
         sentences += everywhere.warnings(plan)
     else:
         sentences += _of_adversaries(plan)
-        sentences += _of_standing(plan) if private else []
+        sentences += owners_alone(plan) if private else []
         by_place = any(finding.stretch.by_place for finding in plan.findings)
         if plan.common or plan.request.returns or by_place:
             sentences.append(_BY_PLACE)
     return [*sentences, *_of_structure(plan), *_of_cleaning(cleaning)]
 
 
-def _of_standing(plan: Plan) -> list[str]:
-    """Where the person stood still near a part, and is taken to move.
-
-    A cut reckons with movement as long as it lasts; noise as far as its curves reach.
-    """
-    longest, still = 0.0, stays(plan.trace)
-    for index, finding in enumerate(plan.findings):
-        part = finding.stretch
-        noise = plan.designs[index].knots.end if plan.designs else 0.0
-        reach = round(max(finding.cut or 0.0, noise) * NANOSECONDS)
-        for begin, end in still:
-            apart = begin > part.end or end < part.begin
-            near = min(end, part.end + reach) - max(begin, part.begin - reach)
-            longest = max(longest, near / NANOSECONDS / 60 if apart else 0.0)
-    if longest < 1:
-        return []
-    words = f"You stood still for {longest:.0f} min near a protected part, where the promise "
-    words += "takes you to move. Someone who knows that you did not comes nearer than is said here"
-    return [words + (": use --mechanism cut." if plan.designs else ": add --stops auto.")]
-
-
 def _of_structure(plan: Plan) -> list[str]:
     """What is exact in the recording, where no noise, or not this cut, hides it."""
     exact, some, method = plan.structure, plan.coarse, plan.request.method
-    reaches = exact.reach > plan.request.uncertain
-    sentences = [_REACHES.format(seconds=np.ceil(exact.reach))] if method.cuts and reaches else []
+    sentences = reaching(plan)
     if method is Method.CUT and not plan.common:
         return sentences
     signs = (
@@ -182,7 +152,7 @@ def not_protected(
             "Other visits to a protected place, and ways past it: they were not looked for "
             "(--no-returns), and leave as recorded."
         )
-    parts, times = _protected(plan), plan.trace.times
+    parts, times = protected(plan), plan.trace.times
     starts = any(part.begin <= times[0] for part in parts)
     if private and not (starts and any(part.end >= times[-1] for part in parts)):
         sentences.append(
@@ -190,33 +160,6 @@ def not_protected(
             "somebody could live there, leave --no-ends out."
         )
     return [*leaving, *sentences, *(stops_left(plan) if private else []), *of_times]
-
-
-def stops_left(plan: Plan) -> list[str]:
-    """A sentence on the stops that are found in the recording, and are in no protected part."""
-    if plan.everywhere:
-        return []
-    parts = _protected(plan)
-    released = plan.trace.times[plan.mechanism.rows]
-    minutes = [
-        (end - begin) / NANOSECONDS / 60
-        for begin, end in stays(plan.trace)
-        if not any(part.begin <= end and begin <= part.end for part in parts)
-        and np.any((released >= begin) & (released <= end))
-    ]
-    if not minutes:
-        return []
-    places = "one place" if len(minutes) == 1 else f"{len(minutes)} places"
-    how_long = " to ".join(
-        dict.fromkeys(f"{length:.0f}" for length in (min(minutes), max(minutes)))
-    )
-    return [f"You also stopped {how_long} min at {places}: add --stops auto."]
-
-
-def _protected(plan: Plan) -> list[Stretch]:
-    """All protected parts, the visits to places with names among them."""
-    around = [part for common in plan.common for part in common.around]
-    return [*(finding.stretch for finding in plan.findings), *around]
 
 
 def _of_times(retiming: Retiming) -> list[str]:
