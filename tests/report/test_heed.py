@@ -50,8 +50,8 @@ def test_a_gap_that_may_be_a_stop_is_named_with_what_finds_it() -> None:
     (named,) = [sentence for sentence in sentences if "There is no fix for 12 min" in sentence]
     assert "261 m apart" in named
     assert "--stops-within 300" in named
-    found = planned(trace, Chosen(stops=(300.0, 300.0), returns=False))
-    assert not any("There is no fix" in sentence for sentence in heed(found))
+    plan = planned(trace, Chosen(stops=(300.0, 300.0), returns=False))
+    assert not any("There is no fix" in sentence for sentence in heed(plan))
     # Who goes on at the pace that is reckoned with has not stopped.
     assert not any("There is no fix" in sentence for sentence in heed(planned(straight(2.0))))
 
