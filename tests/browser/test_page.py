@@ -113,8 +113,11 @@ def shows(view: Page, shown: dict[str, Any], radius: int) -> None:
     assert view.locator("#most").text_content() == metres(mechanism["largest_rms_m"])
     assert view.locator(".moved").first.is_visible() == (mechanism["largest_rms_m"] > 0)
     minutes = f"{shown['minutes_withheld']:.1f} min"
-    assert view.locator("#withheld").inner_text() == minutes
-    assert view.locator("#status").inner_text().startswith(f"{minutes} are left out")
+    cut = shown["report"]["mechanism"]
+    share = f"{100 * cut['withheld_fixes'] / len(TRACE):.0f} %"
+    assert view.locator("#withheld").inner_text() == f"{share}, {minutes}"
+    status = view.locator("#status").inner_text()
+    assert status.startswith(f"{share} of all is left out, {minutes}; the rest is exactly")
     secret = shown["report"]["secrets"][0]
     assert view.locator("#no-idea").inner_text() == metres(secret["circle_68_m"])
     least = min(one["circle_68_m"] for one in secret["exposures"])
@@ -159,7 +162,7 @@ def test_a_part_is_added_by_taps_and_by_the_keyboard(page: tuple[Opened, Page]) 
     view.keyboard.press("Enter")
     assert view.get_by_label("A part that you chose").is_checked()
     planned(view)
-    assert view.locator("#withheld").inner_text() != "0.0 min"
+    assert view.locator("#withheld").inner_text() != "0 %, 0.0 min"
     # So much that a cut leaves nothing, and noise does.
     slide(view, "radius", 900)
     expect(view.locator("#refused")).to_contain_text("two fixes must remain")
@@ -169,7 +172,7 @@ def test_a_part_is_added_by_taps_and_by_the_keyboard(page: tuple[Opened, Page]) 
     line = view.locator("#command").inner_text()
     assert f"--between start+{60 * first}s start+{60 * (last + 1)}s " in line
     assert line.endswith("--mechanism noise")
-    assert view.locator("#withheld").inner_text() == "0.0 min"
+    assert view.locator("#withheld").inner_text() == "0 %, 0.0 min"
     assert view.locator("#status").inner_text().startswith("Moved by ")
     # On a phone nothing is beside the screen, and what is touched is large enough.
     view.set_viewport_size({"width": 360, "height": 740})
