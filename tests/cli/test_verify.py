@@ -125,12 +125,12 @@ def called(name: str) -> Callable[[Report], None]:
 FIRST, DESIGN = ("secrets", 0), ("designs", 0)
 CLAIMS = [
     *((name, everywhere(("odds_factor_99",), 1.0), "its odds") for name in METHODS),
-    ("cut", changed(("worst", "odds_factor_99"), times(1 - 1e-8)), "worst part"),
+    ("cut", changed(("worst", "odds_factor_99"), times(1 - 1e-8)), "worst place"),
     *((name, everywhere(("advantage",), 0), "its advantage") for name in METHODS),
     ("noise", changed((*FIRST, "advantage"), times(0.999)), "part 1: mu gives its advantage"),
     ("cut", everywhere(("paper_gap", "0.01"), 0.0), "its gap"),
-    ("noise", changed(("worst", "order"), 10.0), "worst part"),
-    ("noise", changed(("worst", "circle_68_m"), times(1.001)), "worst part"),
+    ("noise", changed(("worst", "order"), 10.0), "worst place"),
+    ("noise", changed(("worst", "circle_68_m"), times(1.001)), "worst place"),
     ("cut", changed(("adversaries",), ["everybody, with any map"]), "listed adversaries"),
     ("noise", changed(("adversaries",), lambda all_of: all_of[:1]), "listed adversaries"),
     *((name, called("everybody, with any map"), "called by what they know") for name in METHODS),

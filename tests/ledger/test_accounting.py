@@ -12,8 +12,9 @@ from trailveil.files.arrays import from_bytes, to_bytes
 from trailveil.gp.clocks import stopped
 from trailveil.gp.kernels import Kernel
 from trailveil.ledger import Ledger, Mark, open_ledger
-from trailveil.ledger.accounting import account, check_total, marks_of
+from trailveil.ledger.accounting import account, marks_of
 from trailveil.ledger.commit import Receipt, known_places, publish
+from trailveil.ledger.counting import check_total
 from trailveil.ledger.nearby import EVERYTHING
 from trailveil.ledger.place_accounts import places_told
 from trailveil.ledger.places import save_places
@@ -257,6 +258,36 @@ def test_the_same_recording_again_is_counted_by_the_joint_law(
     assert total.times == second.findings[0].guarantee.epsilon > scale * loss > 2
     with pytest.raises(Refused, match="nothing more of this recording fits"):
         check_total(total, 1.2, 1.0)
+
+
+def test_a_longer_cut_of_what_an_earlier_file_shows_hides_nothing(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    """All that it releases is in the earlier file: it tells nothing new, and its part is told."""
+    trace = day(0, 180)
+    ends = requested(trace, Chosen(returns=False), replace(CUT, radius=30.0))
+    more = requested(trace, Chosen(("start+30m",), returns=False), replace(CUT, radius=30.0))
+    first, second = protect(trace, ends), protect(trace, more)
+    assert set(second.mechanism.rows) < set(first.mechanism.rows)
+    alone = publish(first, ledger, tmp_path / "a.gpx").account
+    again = publish(second, ledger, tmp_path / "b.gpx", again=True).account
+    assert alone is not None
+    assert again is not None
+    assert alone.known < 1.01
+    assert again.times > 1e9
+    assert again.one_place == alone.one_place  # nothing of it is new
+    with pytest.raises(Refused, match="nothing more of this recording fits"):
+        check_total(again, 1e6, 1.0)
+    # What is out stays out, whatever is released afterwards.
+    later = released(ledger, day(9), tmp_path / "c.gpx").account
+    assert later is not None
+    assert later.known == again.known > 1e9 > later.times
+    with ledger.open() as book:
+        assert [book.body(number)["known"] for number in (1, 2, 3)] == [
+            alone.known,
+            again.known,
+            later.known,
+        ]
 
 
 def test_who_stands_still_within_what_is_uncertain_is_counted_with_two_releases(

@@ -104,7 +104,7 @@ def test_places_of_a_stay(
     check_each(prior, places_in_the_stay(prior), noise(number, withheld), one)
 
 
-@pytest.mark.parametrize("one", [PLAIN, Adversary.knows_point()])
+@pytest.mark.parametrize("adversary", [PLAIN, Adversary.knows_point()])
 def test_no_level_however_large_lets_more_be_learnt(adversary: Adversary) -> None:
     # Two places a minute apart tell where the series began, were its level known at all.
     mechanism, place = noise(1, False), Secret.at(AT)

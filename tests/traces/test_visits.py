@@ -109,7 +109,7 @@ def test_a_way_that_leads_past_or_ends_before_is_no_visit() -> None:
 
 @pytest.mark.parametrize("where", ANYWHERE, ids=str)
 @pytest.mark.parametrize(
-    ("one", "other"), [((-550.0, 0.0), (101.0, 0.0)), ((-200.0, 99.5), (15.0, 99.5))]
+    ("point", "other"), [((-550.0, 0.0), (101.0, 0.0)), ((-200.0, 99.5), (15.0, 99.5))]
 )
 def test_a_way_at_the_greatest_speed_is_not_missed(
     where: Where, point: Point, other: Point

@@ -109,9 +109,11 @@ def _line(release: dict[str, Any]) -> str:
     of = "" if release["series"] is None else f" ({named(release['series'])})"
     total = "" if release["total"] is None else f", {_epsilon(release['total'])} in total then"
     whose = f"{named(release['subject'])}{of}"
+    begin, end = release["begin_utc"], release["end_utc"]
+    end = end[11:] if end[:11] == begin[:11] else end
     return (
-        f"{release['number']:>5}  {release['made_utc'][:16]}  {whose}: {release['begin_utc']} to "
-        f"{release['end_utc'][11:]}, {what}: {_epsilon(release['epsilon'])}{total}"
+        f"{release['number']:>5}  {release['made_utc'][:16]}  {whose}: {begin} to "
+        f"{end}, {what}: {_epsilon(release['epsilon'])}{total}"
     )
 
 

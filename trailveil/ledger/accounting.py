@@ -21,7 +21,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable
+from trailveil.errors import InvalidValue, NumericalError, Unavailable
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import stopped
 from trailveil.ledger import ID_BYTES, NO_ID, Book, LedgerRow, Mark
@@ -54,8 +54,6 @@ _ONE_PLACE = 500.0
 # Metres, and the corners of a square around a place: so near to a whole degree, it may be in it.
 _NEAR_BORDER = 2000.0
 _CORNERS = np.array([[0.0, 0.0], [-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
-# An epsilon above this is said to be everything.
-_ALL = 1e9
 # Of recordings of more fixes than this, only so many seconds around protected parts are looked at,
 # and so many fixes more.
 _LONG, _AROUND, _MARGIN = 20_000, 3 * 3600.0, 60
@@ -72,7 +70,7 @@ class Account:
     releases: how many there are with it. epsilon: of it alone. times: of its protected times, the
     worst, or of those of an overlapping release. one_place: if all parts without a name that are
     near enough are one place; fresh: what it adds to that. overlapping: how many earlier ones share
-    moments with it, or are of the same recording.
+    moments with it, or are of the same recording. before: the most of `known` of all before it.
     """
 
     subject: str
@@ -83,6 +81,7 @@ class Account:
     places: tuple[OfPlace, ...]
     overlapping: int
     fresh: float
+    before: float
 
     @property
     def total(self) -> float:
@@ -93,7 +92,7 @@ class Account:
     @property
     def known(self) -> float:
         """What is known to be told: without the parts that may be one place, or elsewhere."""
-        return max(self.epsilon, self.times, *(place.total for place in self.places))
+        return max(self.epsilon, self.times, self.before, *(place.total for place in self.places))
 
 
 def marks_of(plan: Plan) -> tuple[Mark, ...]:
@@ -127,19 +126,22 @@ def account(
     cuts: list[StoredRelease] = []
     if request.method is Method.CUT and not plan.common:
         cuts = cuts_before(book, overlapping, int(plan.trace.times[0]), prints)
-    if is_in(plan, cuts) or any(tells_nothing_new(book, n, plan) for n in overlapping):
-        marks = tuple(replace(mark, information=np.zeros_like(mark.information)) for mark in marks)
-    elif cuts:
+    nothing_new = is_in(plan, cuts) or any(
+        tells_nothing_new(book, number, plan) for number in overlapping
+    )
+    if cuts:
         before = dict(zip(overlapping, cuts, strict=True))
         marks, worst = told_by_union(book, plan, marks, before)
         times = max(times, epsilon_of(request.radius, worst, request.order))
-    elif overlapping:
+    elif overlapping and not (nothing_new and plan.common):
         joint, times = _together(book, overlapping, plan)
         marks = tuple(
             replace(mark, information=np.array(whole))
             for mark in marks
             for whole in [[joint] if mark.place == NO_ID else [EVERYTHING, mark.information[1]]]
         )
+    if nothing_new:
+        marks = tuple(replace(mark, information=np.zeros_like(mark.information)) for mark in marks)
     count = len(plan.visited)
     fresh, unnamed = _unnamed(book, marks[count:], subject)
     places = tuple(
@@ -155,31 +157,17 @@ def account(
         places,
         len(overlapping),
         epsilon_of(request.radius, fresh, request.order),
+        _known_before(book, subject) if nearby or overlapping else 0.0,
     )
     return account, tuple(marks)
 
 
-def check_total(account: Account, limit: float | None, asked: float) -> None:
-    """Refuse a release that would make more in total than a limit, and say what would fit.
-
-    asked: the epsilon of the request.
-    """
-    if limit is None or account.total <= limit:
-        return
-    shown = "all that can be told" if account.total > _ALL else f"{account.total:.3g}"
-    raise Refused(
-        f"epsilon in total must be at most {limit:g}, got {shown} with this release after "
-        f"{account.releases - 1} others; {_what_fits(account, limit, asked)}"
-    )
-
-
-def _what_fits(account: Account, limit: float, asked: float) -> str:
-    if account.overlapping:
-        return "nothing more of this recording fits: it was released before in another way"
-    room = limit - (account.one_place - account.fresh)
-    if any(place.at_most > limit for place in account.places) or room <= 0 or account.fresh <= 0:
-        return "nothing more fits; name places that come back before they do (trailveil place add)"
-    return f"about --epsilon {0.98 * asked * room / account.fresh:.2g} would still fit"
+def _known_before(book: Book, subject: str) -> float:
+    """The most that is known to be told by the releases before: what is out stays out."""
+    rows = [row for row in book.standing(subject) if not row.series]
+    bodies = (book.body(row.number) for row in reversed(rows))
+    known = next((body["known"] for body in bodies if body.get("known") is not None), 0.0)
+    return max(float(known), *(row.epsilon for row in rows), 0.0)
 
 
 def _unnamed(book: Book, marks: Sequence[Mark], subject: str) -> tuple[float, float]:

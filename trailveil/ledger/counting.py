@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from trailveil.errors import Refused
 from trailveil.ledger import Book, Entry, LedgerRow, Mark
-from trailveil.ledger.accounting import Account, account, check_total, marks_of
+from trailveil.ledger.accounting import Account, account, marks_of
 from trailveil.ledger.recorded import StoredRelease, bare, packed, restored
 from trailveil.ledger.unions import cuts_before, is_in
 from trailveil.release.plan import Plan
@@ -15,6 +15,8 @@ from trailveil.traces.retiming import SHIFTED_TO
 
 # Relative: releases of one request whose noise differs by more than this are not the same.
 _SAME_NOISE = 1e-6
+# An epsilon above this is said to be everything.
+_ALL = 1e9
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -187,12 +189,36 @@ def _with_account(
     body = {
         **entry.body,
         "epsilon": total.epsilon,
-        "total": total.total if nearby else None,
+        "total": max(total.total, total.known) if nearby else None,
+        "known": total.known if nearby or others else None,
         "parts": [finding.stretch.label for finding in plan.findings],
         "places": [visit.place.name for visit in plan.visited],
     }
     whole = replace(entry, epsilon=total.epsilon, body=body, marks=marks, blob=release.packed)
     return whole, total
+
+
+def check_total(account: Account, limit: float | None, asked: float) -> None:
+    """Refuse a release that would make more in total than a limit, and say what would fit.
+
+    asked: the epsilon of the request.
+    """
+    if limit is None or account.total <= limit:
+        return
+    shown = "all that can be told" if account.total > _ALL else f"{account.total:.3g}"
+    raise Refused(
+        f"epsilon in total must be at most {limit:g}, got {shown} with this release after "
+        f"{account.releases - 1} others; {_what_fits(account, limit, asked)}"
+    )
+
+
+def _what_fits(account: Account, limit: float, asked: float) -> str:
+    if account.overlapping:
+        return "nothing more of this recording fits: it was released before in another way"
+    room = limit - (account.one_place - account.fresh)
+    if any(place.at_most > limit for place in account.places) or room <= 0 or account.fresh <= 0:
+        return "nothing more fits; name places that come back before they do (trailveil place add)"
+    return f"about --epsilon {0.98 * asked * room / account.fresh:.2g} would still fit"
 
 
 def _is_like(book: Book, row: LedgerRow, request: bytes, noise_trace: float) -> bool:

@@ -47,7 +47,6 @@ UNCHECKED = (
 )
 """What no check is made of, of any report."""
 # The figures of the whole.
-_WHOLE = {"mu", "epsilon", "order", "odds_factor_99", "advantage", "paper_gap", "circle_68_m"}
 # The chance with which odds move by more than their factor, and those that a gap has.
 _CHANCE, _DELTAS = 0.01, ("0.01", "1e-05")
 # Metres: who knew a place no better than this is said to have had no idea of it.
@@ -103,7 +102,7 @@ def _checked(report: dict[str, Any]) -> Iterator[Check]:
         yield from _figures(name, part, target, proved)
         shown = all(_is_shown(part[f"{end}_ns"], part[f"{end}_utc"]) for end in ("begin", "end"))
         yield Check(f"{name}: {part['begin_utc']} to {part['end_utc']} is where it lies", shown)
-    yield from _worst(parts, report["worst"])
+    yield from _worst(parts, report["worst"], cut=method == "cut")
 
 
 def _stated(report: dict[str, Any]) -> Iterator[Check]:
@@ -144,16 +143,32 @@ def _is_shown(moment: int, words: str) -> bool:
     return (second - datetime.fromtimestamp(0, UTC)) // timedelta(seconds=1) == moment // 10**9
 
 
-def _worst(parts: list[dict[str, Any]], worst: dict[str, Any]) -> Iterator[Check]:
-    """Whether the figures of each part follow from mu, and those of the whole are of its worst."""
-    stated = _number(worst["epsilon"])
-    most = max((_number(part["epsilon"]) for part in parts), default=Fraction(0))
-    yield Check(f"the worst epsilon is {float(stated):.4g}", most <= stated * _ROUNDING)
-    mu = max((_number(part["mu"]) for part in parts), default=None)
-    same = any(
-        part["mu"] == mu and all(part[key] == worst[key] for key in _WHOLE) for part in parts
+def _worst(parts: list[dict[str, Any]], worst: dict[str, Any], *, cut: bool) -> Iterator[Check]:
+    """Whether figures follow from mu, and those of the whole are of the place that loses most.
+
+    Cuts of what may be one place, as both ends may, lose together.
+    """
+    together = [part for part in parts if cut and part["reckoned_with"] > 1]
+    places = [[part] for part in parts] + ([together] if together else [])
+    sums = [
+        (
+            float(sum(_number(part["mu"]) ** 2 for part in place)) ** 0.5,
+            float(sum(_number(part["circle_68_m"]) ** -2 for part in place)) ** -0.5,
+        )
+        for place in places
+        if all(part["circle_68_m"] is not None for part in place)
+    ]
+    mu, circle = max(sums, default=(0.0, inf))
+    stated = float(_number(worst["epsilon"]))
+    order = max((float(_number(part["order"])) for part in parts), default=0.0)
+    holds = order / 2 * mu**2 <= stated * float(_ROUNDING)
+    yield Check(f"the worst epsilon is {stated:.4g}", bool(holds))
+    figures = {"mu": mu, "circle_68_m": circle, "order": order}
+    same = bool(parts) and all(
+        isclose(float(_number(worst[key])), due, rel_tol=1e-9) for key, due in figures.items()
     )
-    yield Check("the figures of the whole are those of its worst part", same)
+    same = same and all(_meanings(worst, mu, order).values())
+    yield Check("the figures of the whole are those of its worst place", same)
     for name, part_figures in ((f"part {i}", part) for i, part in enumerate(parts, 1)):
         mu, order, epsilon = (_number(part_figures[key]) for key in ("mu", "order", "epsilon"))
         follows = abs(order / 2 * mu**2 - epsilon) <= epsilon / 10**9

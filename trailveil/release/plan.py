@@ -8,6 +8,7 @@ floor(x + 1/2), so X + round(G) is round(X + G): what leaves is a function of X 
 guarantee carries over.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -87,13 +88,35 @@ class Plan:
     visited: tuple[Visited, ...] = ()
 
     @property
-    def guarantee(self) -> Guarantee:
-        """Of the part that is protected least. Raises InvalidValue where no part is stated."""
+    def worst(self) -> tuple[Guarantee, float]:
+        """What is told of the place that is protected least, and metres that a stranger is left.
+
+        Cuts of what may be one place, as both ends may, count together. Raises InvalidValue where
+        no part is stated.
+        """
         if not self.findings:
             raise InvalidValue("a guarantee must be of a part, got noise for every place: see text")
+        cut = self.request.method is Method.CUT
+        joint = [finding for finding in self.findings if cut and finding.together > 1]
         return max(
-            (finding.guarantee for finding in self.findings), key=lambda guarantee: guarantee.mu
+            (
+                (
+                    Guarantee(math.hypot(*(part.guarantee.mu for part in place)), order),
+                    math.hypot(*(1 / part.deviation for part in place)) ** -1,
+                )
+                for place in [
+                    *([finding] for finding in self.findings),
+                    *([joint] if joint else []),
+                ]
+                for order in [self.request.order]
+            ),
+            key=lambda told: told[0].mu,
         )
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Of the place that is protected least: as `worst`."""
+        return self.worst[0]
 
     @property
     def exposures(self) -> tuple[TrackExposure, ...]:

@@ -15,6 +15,10 @@ _BEFORE = (
     "These readings were released before with other noise: both together can give protected "
     "values away."
 )
+_SHOWN = (
+    "You published another version of this recording. Whoever has both knows everything that this "
+    "one hides: delete the earlier file, if nobody has it yet."
+)
 _EXACT = "All else is exactly as recorded."
 
 _CALLED = {
@@ -222,8 +226,15 @@ def _before(ledger: dict[str, Any] | None) -> list[str]:
     places = [place_words(place) for place in ledger["places"]]
     if ledger["releases"] == 1:
         return places
-    total = ledger["known"]
-    total_words = (
-        "everything (two releases of one time)" if total is None else f"epsilon {said(total, 3)}"
-    )
-    return [f"All {ledger['releases']} releases, of any one time or place: {total_words}.", *places]
+    count, total = ledger["releases"], ledger["known"]
+    if ledger["times"] is None:
+        return [_SHOWN, *places]
+    words = f"All {count} releases, of any one time: "
+    words += "everything, by an earlier one" if total is None else f"epsilon {said(total, 3)}"
+    of_one, circle_68 = ledger["if_one_place"], ledger["if_one_place_circle_68_m"]
+    if circle_68 is not None and of_one > (total or 0.0) * (1 + 1e-9):
+        words += (
+            f". If all began or ended at one place, a stranger's best guess of it is a circle of "
+            f"{metres(circle_68)}: name that place (trailveil place add)"
+        )
+    return [f"{words}.", *places]

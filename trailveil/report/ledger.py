@@ -52,20 +52,29 @@ def place_of(plan: Plan, visited: Visited) -> dict[str, Any]:
     }
 
 
-def counted(account: Account) -> dict[str, Any]:
-    """An account as an object; None for an epsilon of all that can be told."""
+def counted(account: Account, radius: float, order: float) -> dict[str, Any]:
+    """An account as an object; None for an epsilon of all that can be told.
+
+    radius, order: of the request, for which its epsilons are.
+    """
     return {
         "subject": account.subject,
         "releases": account.releases,
         "overlapping": account.overlapping,
         "epsilon": account.epsilon,
-        "total": _or_all(account.total),
+        "total": _or_all(max(account.total, account.known)),
         "known": _or_all(account.known),
         "times": _or_all(account.times),
         "if_one_place": _or_all(account.one_place),
+        "if_one_place_circle_68_m": _circle_of(account.one_place, radius, order),
         "places": [told_of(place) for place in account.places],
         "cannot_know": CANNOT_KNOW,
     }
+
+
+def _circle_of(epsilon: float, radius: float, order: float) -> float | None:
+    """Metres of the 68 % circle around a place of which so much is told."""
+    return CIRCLE_68 * radius * (order / 2 / epsilon) ** 0.5 if 0 < epsilon < _ALL else None
 
 
 def told_of(account: OfPlace) -> dict[str, Any]:

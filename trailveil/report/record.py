@@ -117,7 +117,9 @@ def _for_the_owner(
     return {
         "stops": stops_left(plan),
         "places": [place_of(plan, visited) for visited in visits],
-        "ledger": None if account is None else counted(account),
+        "ledger": None
+        if account is None
+        else counted(account, plan.request.radius, plan.request.order),
     }
 
 
@@ -224,17 +226,17 @@ def _worst(plan: Plan, visits: Sequence[Visited], *, private: bool) -> dict[str,
         asked = _asked(plan, visits)
         mu = mu_for(asked.epsilon, asked.order)
         return _meaning(Guarantee(mu, asked.order), asked.radius / mu)
-    worst = max(plan.findings, key=lambda finding: finding.guarantee.mu)
+    guarantee, deviation = plan.worst
     if private:
-        return _meaning(worst.guarantee, worst.deviation)
+        return _meaning(guarantee, deviation)
     request = plan.request
     if request.leave is not None:
-        mu = rounded_up(worst.guarantee.mu)
+        mu = rounded_up(guarantee.mu)
         return _meaning(Guarantee(mu, request.order), request.leave / CIRCLE_68)
     mu = request.radius * request.scale * float(np.sqrt(request.bound))
     # What was asked for tells nothing of the parts; less than that would.
     asked = request.bound**-0.5 / request.wide
-    least = asked if worst.deviation >= asked else rounded_down(worst.deviation)
+    least = asked if deviation >= asked else rounded_down(deviation)
     return _meaning(Guarantee(mu, request.order), least)
 
 

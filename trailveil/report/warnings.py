@@ -218,6 +218,7 @@ def _holds_both_ends(plan: Plan) -> bool:
 
 def _of_composition(plan: Plan, *, further: bool, private: bool) -> list[str]:
     sentences = []
+    further = further and private  # others learn here only what the release tells them
     if further and plan.request.method is Method.CUT and not plan.common:
         sentences.append(
             "This recording was released before, in another way. Its releases together tell all "
