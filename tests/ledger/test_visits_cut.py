@@ -14,8 +14,7 @@ from trailveil.cli import cli
 from trailveil.errors import TrailveilError
 from trailveil.ledger import Ledger, open_ledger
 from trailveil.ledger.commit import Receipt, known_places, publish
-from trailveil.ledger.place_accounts import places_told
-from trailveil.ledger.places import save_places
+from trailveil.ledger.places import places_told, save_places
 from trailveil.privacy.adversaries import Named
 from trailveil.release.cutting import at_one_place, reckoned_together
 from trailveil.release.places import Place, designed, shared_noise, visited

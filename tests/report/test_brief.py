@@ -13,9 +13,9 @@ from trailveil.release.everywhere import plan_everywhere
 from trailveil.release.protect import protect
 from trailveil.release.readings_release import ReadingsRequest, plan_readings
 from trailveil.release.request import Method, Request
-from trailveil.report import brief, brief_readings, record
-from trailveil.report.brief import MOST_LINES
+from trailveil.report.brief import MOST_LINES, brief, brief_readings
 from trailveil.report.readings import record_readings
+from trailveil.report.record import record
 from trailveil.traces.readings import Readings
 from trailveil.traces.selection import Chosen, Stretch
 from trailveil.traces.trace import NANOSECONDS

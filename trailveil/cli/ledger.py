@@ -11,8 +11,7 @@ from trailveil.cli.parameters import person
 from trailveil.files.output import check_output, write_atomically
 from trailveil.files.source import named
 from trailveil.ledger import Book, LedgerRow, user_ledger
-from trailveil.ledger.place_accounts import places_told
-from trailveil.ledger.places import load_places
+from trailveil.ledger.places import load_places, places_told
 from trailveil.report.ledger import CANNOT_KNOW, place_words, told_of
 from trailveil.wording import said
 

@@ -9,7 +9,6 @@ import click
 
 from trailveil.errors import InvalidValue
 from trailveil.ledger.identity import subject_named
-from trailveil.traces.formats import MOST_POINTS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -63,6 +62,8 @@ def zone_named(
 
 def most_option(function: F) -> F:
     """`--max-points`, as `most`, for a command that reads recordings."""
+    from trailveil.traces.formats import MOST_POINTS
+
     return click.option(
         "--max-points",
         "most",

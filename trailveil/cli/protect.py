@@ -21,11 +21,12 @@ from trailveil.ledger.commit import Receipt, check_released, commit, known_place
 from trailveil.privacy.priors import BUILT_IN
 from trailveil.release.design_cache import DesignCache
 from trailveil.release.plan import Plan
-from trailveil.release.prices import other_prices
 from trailveil.release.protect import protect as protect_parts
 from trailveil.release.protect import requested
-from trailveil.report import brief, record, text
+from trailveil.report.brief import brief
+from trailveil.report.record import record
 from trailveil.report.sketch import sketch
+from trailveil.report.text import text
 from trailveil.traces.cleaning import Cleaning
 from trailveil.traces.formats.table import check_writable, default_output
 from trailveil.traces.loading import load
@@ -144,7 +145,11 @@ def _publish(
     """Count the release and write it, with its reports; what its owner is shown of it."""
     reports = reports_of(options)
     in_full = options["explain"] or options["as_json"] or reports.private
-    instead = other_prices(plan, _cache(ledger)) if in_full else ()
+    instead: Any = ()
+    if in_full:
+        from trailveil.release.prices import other_prices
+
+        instead = other_prices(plan, _cache(ledger))
     about: dict[str, Any] = {"retiming": retiming, "keep": options["keep"], "visits": plan.visited}
     how = {name: options[name] for name in ("again", "subject", "limit")}
     with commit(plan, ledger, key=key, retiming=retiming, **how) as receipt:

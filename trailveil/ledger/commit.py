@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from trailveil.files.keys import name_of
 from trailveil.files.output import Put, staged
 from trailveil.gp.randomness import derive
 from trailveil.ledger import Ledger
-from trailveil.ledger.accounting import Account
+from trailveil.ledger.accounting import Account, all_in, cuts_before
 from trailveil.ledger.counting import (
     Countable,
     count,
@@ -30,7 +30,6 @@ from trailveil.ledger.counting import (
 from trailveil.ledger.identity import ME, content_of, prints_of
 from trailveil.ledger.places import check_known, load_places
 from trailveil.ledger.recorded import StoredRelease, known_visits
-from trailveil.ledger.unions import all_in, cuts_before
 from trailveil.release.common import Common
 from trailveil.release.drawing import draw
 from trailveil.release.places import Visited, shared_noise, visited
@@ -41,6 +40,9 @@ from trailveil.traces.projection import placed
 from trailveil.traces.readings import Readings, Timed
 from trailveil.traces.retiming import AS_RECORDED, Retiming, retimed
 from trailveil.traces.trace import Trace
+
+if TYPE_CHECKING:  # traces are released without it
+    from trailveil.release.readings_release import ReadingsPlan, ReadingsRequest
 
 T = TypeVar("T", Trace, Readings)
 
@@ -269,3 +271,67 @@ def committed(
             with ledger.open() as book:
                 book.let_go(counted.number)
         raise
+
+
+def check_released_readings(
+    ledger: Ledger,
+    readings: Readings,
+    request: "ReadingsRequest",
+    *,
+    series: str,
+    again: bool,
+    key: bytes | None = None,
+    subject: str = ME,
+) -> None:
+    """As `check_released`, of readings. series: which of a subject's readings."""
+    if again:
+        return
+    known_by = _identified_readings(ledger, readings, request, key)
+    if refusal := different(ledger, readings, known_by, subject, series)[0]:
+        raise refusal
+
+
+@contextlib.contextmanager
+def commit_readings(
+    plan: "ReadingsPlan",
+    ledger: Ledger,
+    *,
+    series: str,
+    again: bool = False,
+    key: bytes | None = None,
+    retiming: Retiming = AS_RECORDED,
+    subject: str = ME,
+) -> Iterator[Receipt[Readings]]:
+    """As `commit`, of readings, which have no account: the file is a table of times and values.
+
+    series: which of a subject's readings they are: other ones are other recordings, unless all
+    their values are the same.
+    """
+    from trailveil.release.readings_release import DECIMALS, draw_readings
+    from trailveil.traces.formats.series import write_series
+
+    epsilons = [finding.guarantee.epsilon for finding in plan.findings]
+    worst = max(epsilons, default=plan.request.epsilon)
+    known_by = _identified_readings(ledger, plan.readings, plan.request, key)
+    noise_trace, prints = plan.mechanism.noise_trace, known_by.prints
+    release = Countable(*span(plan.readings), series, "readings", noise_trace, prints, worst)
+    as_recorded, steps = draw_readings(plan, known_by.seed)
+    leaves, grid = retimed(as_recorded, steps, retiming)
+
+    def written(out: BinaryIO, _: str) -> None:
+        write_series(leaves, out, decimals=DECIMALS, grid=grid)
+
+    drawing = (as_recorded, leaves, written)
+    with committed(ledger, release, known_by, drawing, subject=subject, again=again) as receipt:
+        yield receipt
+
+
+def _identified_readings(
+    ledger: Ledger, readings: Readings, request: "ReadingsRequest", key: bytes | None
+) -> Identity:
+    from trailveil.release.readings_release import DECIMALS
+    from trailveil.release.readings_release import identity_of as design_of
+
+    steps = readings.steps(DECIMALS)
+    whole = all_of(readings.times, steps, design_of(readings, request), key)
+    return identity_of(ledger, readings.times, steps, whole, key)

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh
 
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.extended import LARGEST_EXTENDED
@@ -27,6 +26,7 @@ from trailveil.gp.gaussian import (
     cholesky_factor,
     cholesky_solve,
     inverse_of,
+    largest_eigenvalue,
 )
 from trailveil.gp.kernels import Scaled
 from trailveil.privacy.extended_loss import extended_loss
@@ -59,11 +59,6 @@ class Loss:
         """1 / sqrt(maxeig L): what a flat-prior adversary is left with in the worst direction."""
         largest = self.largest
         return float("inf") if largest == 0.0 else 1.0 / float(np.sqrt(largest))
-
-
-def largest_eigenvalue(matrix: FloatArray) -> float:
-    """The largest eigenvalue of a symmetric matrix (k, k)."""
-    return float(matrix[0, 0] if matrix.shape[0] == 1 else eigh(matrix, eigvals_only=True)[-1])
 
 
 def loss_matrix(

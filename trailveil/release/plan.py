@@ -12,22 +12,23 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.designer.table import Cache, noise_of, stored_noise
-from trailveil.designer.window import WindowNoise, together
 from trailveil.errors import BeyondPrior, InvalidValue, Refused
-from trailveil.privacy.anytime import Worst
 from trailveil.privacy.exposure import TrackExposure
 from trailveil.privacy.guarantee import CIRCLE_68, Guarantee
-from trailveil.privacy.knowledge import Knowledge
 from trailveil.privacy.mechanism import LARGEST_STD, Mechanism, no_noise
-from trailveil.privacy.prior import noise_variance
 from trailveil.release.common import Common, named_in_full
-from trailveil.release.cutting import Window, at_one_place, reckoned_together
-from trailveil.release.kept import MOVEMENT, with_fields_left_out
+from trailveil.release.cutting import (
+    MOVEMENT,
+    Window,
+    at_one_place,
+    reckoned_together,
+    with_fields_left_out,
+)
 from trailveil.release.places import Visited
 from trailveil.release.request import HAS_THE_REST, Method, Request, check_target
 from trailveil.traces.grid import LEAST, CoarseSubset, Grid, coarse_subset, position_grid
@@ -35,6 +36,12 @@ from trailveil.traces.projection import Frame, placed
 from trailveil.traces.selection import RETURN, Stretch
 from trailveil.traces.structure import Structure, structure_of
 from trailveil.traces.trace import Trace
+
+if TYPE_CHECKING:  # a cut alone is planned without what designs noise
+    from trailveil.designer.table import Cache
+    from trailveil.designer.window import WindowNoise
+    from trailveil.privacy.anytime import Worst
+    from trailveil.privacy.knowledge import Knowledge
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +89,8 @@ class Plan:
     request: Request
     mechanism: Mechanism
     findings: tuple[Finding, ...]
-    designs: tuple[WindowNoise, ...] = ()
-    everywhere: tuple[Worst, ...] = ()
+    designs: "tuple[WindowNoise, ...]" = ()
+    everywhere: "tuple[Worst, ...]" = ()
     common: tuple[Common, ...] = ()
     visited: tuple[Visited, ...] = ()
 
@@ -170,16 +177,16 @@ def identity(trace: Trace, request: Request, common: Sequence[Common] = ()) -> t
 
 
 def plan_parts(
-    trace: Trace, request: Request, common: Sequence[Common] = (), cache: Cache | None = None
+    trace: Trace, request: Request, common: Sequence[Common] = (), cache: "Cache | None" = None
 ) -> Plan:
     """Find the cut or the noise for a trace, and compute what it guarantees.
 
     common: noise that other releases share, such as that of places that are visited again. What is
     found of the parts of the request counts on none of it. cache: where designs are kept beyond
     this process: nothing but time depends on it. Fields of the trace are left out around what is
-    protected: see `trailveil.release.kept`. Raises Refused where nothing would be left to release,
-    no noise can meet the target, or fields are not reckoned with; InvalidValue where nothing is to
-    be protected.
+    protected: see `trailveil.release.cutting`. Raises Refused where nothing would be left to
+    release, no noise can meet the target, or fields are not reckoned with; InvalidValue where
+    nothing is to be protected.
     """
     if not (request.stretches or common) or request.method is Method.EVERYWHERE:
         raise InvalidValue("something must be protected, got nothing: state a time or a stay")
@@ -254,17 +261,21 @@ def _silent(
 
 
 def _designed(
-    windows: Sequence[Window], request: Request, cache: Cache | None
-) -> list[WindowNoise]:
+    windows: Sequence[Window], request: Request, cache: "Cache | None"
+) -> "list[WindowNoise]":
     """The noise of each window."""
+    from trailveil.designer.table import noise_of
+
     return [noise_of(*asked, cache) for asked in _asked_of_noise(windows, request)]
 
 
-def designed_before(trace: Trace, request: Request, cache: Cache | None) -> bool:
+def designed_before(trace: Trace, request: Request, cache: "Cache | None") -> bool:
     """Whether a plan of this request, framed and with a pace, takes no new design of noise.
 
     Raises BeyondPrior as `plan_parts` does.
     """
+    from trailveil.designer.table import stored_noise
+
     windows = [Window.of(trace, stretch, request.uncertain) for stretch in request.stretches]
     asked = _asked_of_noise(windows, request)
     return all(stored_noise(*noise, cache) is not None for noise in asked)
@@ -272,7 +283,7 @@ def designed_before(trace: Trace, request: Request, cache: Cache | None) -> bool
 
 def _asked_of_noise(
     windows: Sequence[Window], request: Request
-) -> Iterator[tuple[float, int, tuple[Knowledge, ...], float]]:
+) -> "Iterator[tuple[float, int, tuple[Knowledge, ...], float]]":
     """What `trailveil.designer.table.noise_of` is asked for, of each window."""
     bound = request.bound if request.leave is None else _bound_for(request)
     for window in windows:
@@ -302,11 +313,13 @@ def _too_much(known: float, scale: float) -> BeyondPrior:
 
 
 def _sum_of(
-    base: Mechanism, windows: Sequence[Window], designs: Sequence[WindowNoise]
+    base: Mechanism, windows: Sequence[Window], designs: "Sequence[WindowNoise]"
 ) -> Mechanism:
     """The independent noises of all windows, together: zeros but near them."""
     if not designs:
         return base
+    from trailveil.designer.window import together
+
     pairs = zip(windows, designs, strict=True)
     whole = together([(window.before, window.after, noise) for window, noise in pairs])
     return replace(base, factor=whole)
@@ -348,6 +361,8 @@ def with_common(plan: Plan, common: Sequence[Common]) -> Plan:
         columns = Mechanism(mechanism.times, noise.columns, released=~noise.withheld)
         mechanism = mechanism.plus(columns)
     if mechanism.max_std > 0:
+        from trailveil.privacy.prior import noise_variance
+
         measured = noise_variance(plan.request.kernel, mechanism.times) ** 0.5
         least = max(plan.grid.metres, plan.coarse.metres, LEAST, measured)
         mechanism = mechanism.hiding(least)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from trailveil.privacy.guarantee import CIRCLE_68
-from trailveil.release.kept import AROUND
+from trailveil.release.cutting import AROUND
 from trailveil.release.plan import Plan
 from trailveil.report.parts import duration
 from trailveil.traces.fields import FIELDS, NAME, TYPE

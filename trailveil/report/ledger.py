@@ -2,18 +2,19 @@
 
 from collections.abc import Sequence
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trailveil.ledger.accounting import Account
-from trailveil.ledger.place_accounts import OfPlace
 from trailveil.privacy.guarantee import CIRCLE_68
-from trailveil.release.places import Visited
-from trailveil.release.plan import Plan
-from trailveil.release.request import Method
 from trailveil.report.parts import Line, listed
 from trailveil.wording import said
+
+if TYPE_CHECKING:  # the ledger is shown without what designs releases
+    from trailveil.ledger.accounting import Account
+    from trailveil.ledger.places import OfPlace
+    from trailveil.release.places import Visited
+    from trailveil.release.plan import Plan
 
 # An epsilon above this is of all that can be told.
 _ALL = 1e9
@@ -24,7 +25,7 @@ CANNOT_KNOW = (
 )
 
 
-def place_of(plan: Plan, visited: Visited) -> dict[str, Any]:
+def place_of(plan: "Plan", visited: "Visited") -> dict[str, Any]:
     """A place with a name that a recording visits; not where it is."""
     place, away = visited.place, visited.away(plan.trace)
     first, last = int(plan.trace.times[0]), int(plan.trace.times[-1])
@@ -38,7 +39,7 @@ def place_of(plan: Plan, visited: Visited) -> dict[str, Any]:
         "epsilon": place.epsilon,
         "order": place.order,
         "ways": place.ways,
-        "moved_m": 0.0 if plan.request.method is Method.CUT else float(2**0.5 * place.noise.std),
+        "moved_m": 0.0 if plan.request.method == "cut" else float(2**0.5 * place.noise.std),
         "left": []
         if plan.request.method.cuts
         else [
@@ -52,7 +53,7 @@ def place_of(plan: Plan, visited: Visited) -> dict[str, Any]:
     }
 
 
-def counted(account: Account, radius: float, order: float) -> dict[str, Any]:
+def counted(account: "Account", radius: float, order: float) -> dict[str, Any]:
     """An account as an object; None for an epsilon of all that can be told.
 
     radius, order: of the request, for which its epsilons are.
@@ -77,7 +78,7 @@ def _circle_of(epsilon: float, radius: float, order: float) -> float | None:
     return CIRCLE_68 * radius * (order / 2 / epsilon) ** 0.5 if 0 < epsilon < _ALL else None
 
 
-def told_of(account: OfPlace) -> dict[str, Any]:
+def told_of(account: "OfPlace") -> dict[str, Any]:
     """What is told of a place with a name, as an object."""
     return {
         "name": account.name,
@@ -196,7 +197,7 @@ def place_words(place: dict[str, Any]) -> str:
     )
 
 
-def past_what_was_stated(places: Sequence[OfPlace]) -> list[str]:
+def past_what_was_stated(places: Sequence["OfPlace"]) -> list[str]:
     """A warning for each place with a name of which more is told than was stated."""
     return [
         f"{place.name}: {counted} may tell {_epsilon(_or_all(place.total))} of it, and "

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from tests.rides import ride
-from trailveil.release.drawing import draw
+from trailveil.release.drawing import cut_out, draw
 from trailveil.release.protect import protect
 from trailveil.release.request import Request
 from trailveil.traces.formats import write
 from trailveil.traces.formats.table import FORMATS
-from trailveil.traces.joining import cut_out
 from trailveil.traces.selection import Chosen
 from trailveil.traces.trace import Trace, no_laps
 

@@ -15,9 +15,9 @@ from trailveil.gp.kernels import IntegratedOU
 from trailveil.ledger import open_ledger
 from trailveil.ledger.commit import seed_of, whole_of
 from trailveil.privacy.adversaries import DEFAULT, Named
+from trailveil.release.cutting import AROUND, EDGES, left_out, with_fields_left_out
 from trailveil.release.drawing import draw
 from trailveil.release.everywhere import plan_everywhere
-from trailveil.release.kept import AROUND, EDGES, left_out, with_fields_left_out
 from trailveil.release.plan import Plan, identity
 from trailveil.release.protect import protect
 from trailveil.release.request import KNOWS_PATH, Method, Request
