@@ -11,9 +11,10 @@ import numpy as np
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Kernel, latent, split
 from trailveil.privacy.adversaries import Named, moving, seeing_stillness
-from trailveil.privacy.adversary import Adversary
+from trailveil.privacy.adversary import Adversary, _each_value, _judged, exposures
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
 
 Span = tuple[float, float]
 
@@ -101,3 +102,18 @@ def exposed(
 
 def _far(times: FloatArray, span: Span, away: float) -> FloatArray:
     return times[(times <= span[0] - away) | (times >= span[1] + away)]
+
+
+def least_share(
+    prior: Prior, secret: Secret, mechanism: Mechanism, adversary: Adversary, bound: float
+) -> float:
+    """The deviation that an adversary is left with over what the bound asks for: 1 is safe.
+
+    The least over what it may know, and over directions of the secret.
+    """
+    shares = [exposed.share(bound) for exposed in exposures(prior, secret, mechanism, adversary)]
+    each = _each_value(_judged(prior, secret, adversary), mechanism, adversary)
+    if each is not None and secret.size == 1:
+        known, learnt = each.known[:, 0, 0], each.learnt[:, 0, 0]
+        shares.append(float(np.sqrt(np.min((known + bound) / (known + learnt)))))
+    return min(shares)

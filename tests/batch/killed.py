@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 from click.testing import CliRunner
 
 from tests.batch.fleets import outputs
-from trailveil.batch import engine
+from trailveil.batch import working
 from trailveil.cli import cli
 
 # Calls into the system, and into a database, before each of which the run may end.
@@ -32,7 +32,7 @@ OF_A_DATABASE = ("execute", "executemany", "executescript", "commit", "close", "
 
 def main(folder: Path, seed: int, count: int, words: list[str]) -> None:
     # Groups of two, however fast the machine is: each run takes the same steps.
-    engine._SECONDS, engine.MOST = float("inf"), 2
+    working._SECONDS, working.MOST = float("inf"), 2
     os.environ["XDG_STATE_HOME"] = str(folder / "warm" / "state")
     CliRunner().invoke(cli, ["batch", *words, "-o", str(folder / "warm" / "out")])
     whole, _ = child(folder / "whole", words, 0)

@@ -13,6 +13,7 @@ from tests.batch.fleets import DAY, batch, fleet, outputs, protect, summary
 from tests.rides import BEGIN, ride, written
 from trailveil.cli import cli
 from trailveil.files.keys import new_key
+from trailveil.ledger import user_ledger
 
 pytestmark = pytest.mark.slow
 
@@ -61,6 +62,29 @@ def test_a_changed_input_or_rule_is_done_anew_and_needs_again(tmp_path: Path) ->
     assert changed["p0/r0000.private.gpx"] != first["p0/r0000.private.gpx"]
     assert changed["p1/r0001.private.gpx"] == first["p1/r0001.private.gpx"]
     assert summary(rides, "-o", out, "--again", "--order", "4")["protected"] == 2
+
+
+def test_a_file_that_was_touched_is_done_anew_counted_once_and_the_same(tmp_path: Path) -> None:
+    rides, out = fleet(tmp_path / "rides", 2), tmp_path / "out"
+    first = summary(rides, "-o", out), outputs(out)
+    (rides / "p0" / "r0000.gpx").touch()
+    again = summary(rides, "-o", out)
+    assert (again["protected"], again["as_before"]) == (1, 1)
+    assert outputs(out) == first[1]
+    with user_ledger().open() as book:
+        assert len(book.rows) == 2
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs the time of a change")
+def test_a_change_is_noticed_whatever_time_a_file_says(tmp_path: Path) -> None:
+    rides, out = fleet(tmp_path / "rides", 1), tmp_path / "out"
+    assert summary(rides, "-o", out)["protected"] == 1
+    path = rides / "p0" / "r0000.gpx"
+    before, text = path.stat(), path.read_text()
+    path.write_text(text[:-1] + "\t")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert path.stat().st_size == before.st_size
+    assert summary(rides, "-o", out)["protected"] == 1
 
 
 def test_one_bad_file_is_one_line_and_stops_none_of_the_others(tmp_path: Path) -> None:

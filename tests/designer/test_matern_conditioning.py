@@ -14,8 +14,7 @@ from tests.designer.test_window_conditioning import HALF, dense, drawn_fixes, fa
 from tests.oracles.dense_movement import Released, Returning, Rows, variance_of
 from trailveil.designer.window import WindowNoise, window_noise
 from trailveil.errors import Refused
-from trailveil.privacy.exposure import TrackExposure
-from trailveil.privacy.knowledge import ACCURACY, Knowledge
+from trailveil.privacy.knowledge import ACCURACY, Knowledge, TrackExposure
 from trailveil.privacy.movement import Matern
 from trailveil.release.request import Request
 

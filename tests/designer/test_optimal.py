@@ -22,11 +22,11 @@ from trailveil.designer.interior import (
     _centre,
     _derivatives,
     _evaluate,
+    triangle,
 )
 from trailveil.designer.optimal import Solution, solve
 from trailveil.designer.problem import least_noise_problem
 from trailveil.designer.requirements import Demand, posed
-from trailveil.designer.triangle import triangle
 from trailveil.errors import NumericalError
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Kernel, Matern32, Periodic, White
@@ -258,7 +258,7 @@ def test_derivatives_are_those_of_the_barrier() -> None:
 def test_centring_lowers_the_barrier() -> None:
     problem, noise = _random_problem(np.random.default_rng(8))
     start = np.array([1.5, 2.5])
-    centre, z, _ = _centre(problem, (noise, start), 5.0, 1e-9)
+    centre, z = _centre(problem, (noise, start), 5.0, 1e-9)
     before, after = (
         5.0 * problem.objective(k, y) + _evaluate(problem, k, y).value
         for k, y in ((noise, start), (centre, z))

@@ -147,7 +147,7 @@ def test_what_is_not_proved_is_not_handed_out(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(module, "_STEPS", 1)
     with pytest.raises(NumericalError, match="must be within 1e-05 of the least trace"):
         cover(parts)
-    wasteful = Cover(np.eye(2), None, least_trace=2.0, total=1.9, steps=1)
+    wasteful = Cover(np.eye(2), None, least_trace=2.0, total=1.9)
     with pytest.raises(NumericalError, match="at most the sum"):
         wasteful.check()
     with pytest.raises(NumericalError, match="must cover that for each"):

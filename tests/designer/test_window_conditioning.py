@@ -14,9 +14,8 @@ from scipy.stats import norm
 
 from tests.oracles.dense_movement import Law, Released, Rows, released, variance_of
 from trailveil.designer.window import WindowNoise, window_noise
-from trailveil.privacy.exposure import TrackExposure
 from trailveil.privacy.guarantee import Guarantee
-from trailveil.privacy.knowledge import ACCURACY, Knowledge
+from trailveil.privacy.knowledge import ACCURACY, Knowledge, TrackExposure
 from trailveil.privacy.movement import Movement
 from trailveil.release.request import Request
 

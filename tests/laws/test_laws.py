@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trailveil.designer.baselines import concentrated, uniform
-from trailveil.designer.closed_form import least_loss
+from trailveil.designer.closed_form import concentrated, least_loss, uniform
 from trailveil.gp.kernels import Matern32, White
 from trailveil.privacy.loss import loss_matrix
 from trailveil.privacy.mechanism import Mechanism

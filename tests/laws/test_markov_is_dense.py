@@ -6,11 +6,12 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
+from tests.exposed import least_share
 from tests.markov_cases import relative
 from trailveil.designer import design
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Constant, IntegratedOU, Kernel, Matern12, Matern32, Matern52, White
-from trailveil.privacy.adversary import PLAIN, Adversary, Exposure, exposures, left, value_losses
+from trailveil.privacy.adversary import PLAIN, Adversary, Exposure, exposures, value_losses
 from trailveil.privacy.loss import losses, marginal_losses
 from trailveil.privacy.markov import MarkovSystem
 from trailveil.privacy.mechanism import Mechanism
@@ -153,7 +154,7 @@ def test_exposures(name: str, who: str, monkeypatch: pytest.MonkeyPatch) -> None
         def exposed(secret: Secret = secret) -> tuple[list[Exposure], FloatArray]:
             found = exposures(prior, secret, made, adversary)
             each = value_losses(prior, secret, made, adversary)[1]
-            return found, np.append(each, left(prior, secret, made, adversary, 1e-5))
+            return found, np.append(each, least_share(prior, secret, made, adversary, 1e-5))
 
         stated = both(monkeypatch, exposed)
         with monkeypatch.context() as bare:

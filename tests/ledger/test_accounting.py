@@ -239,55 +239,6 @@ def test_a_part_of_a_released_ride_with_nothing_of_its_own_costs_nothing(
     assert second.places[0].total == pytest.approx(first.places[0].total, rel=1e-9)
 
 
-def test_the_same_recording_again_is_counted_by_the_joint_law(
-    ledger: Ledger, tmp_path: Path
-) -> None:
-    """Of two cuts, what their union tells: here all that the shorter one releases."""
-    trace = day(0, 24)
-    asked = requested(trace, Chosen(("start+4m",), returns=False, ends=False), CUT)
-    first, second = protect(trace, asked), protect(trace, replace(asked, epsilon=8.0))
-    publish(first, ledger, tmp_path / "a.gpx")
-    total = publish(second, ledger, tmp_path / "b.gpx", again=True).account
-    assert total is not None
-    assert total.overlapping == 1
-    assert set(first.mechanism.rows) < set(second.mechanism.rows)
-    loss = joint_loss(CUT.kernel, [Release(second.mechanism)], Secret.at(240.0)).matrix[0, 0]
-    scale = 2.5 * (100.0 * (1 + Frame.SCALE_ERROR)) ** 2
-    assert total.times == second.findings[0].guarantee.epsilon > scale * loss > 2
-    with pytest.raises(Refused, match="nothing more of this recording fits"):
-        check_total(total, 1.2, 1.0)
-
-
-def test_a_longer_cut_of_what_an_earlier_file_shows_hides_nothing(
-    ledger: Ledger, tmp_path: Path
-) -> None:
-    """All that it releases is in the earlier file: it tells nothing new, and its part is told."""
-    trace = day(0, 180)
-    ends = requested(trace, Chosen(returns=False), replace(CUT, radius=30.0))
-    more = requested(trace, Chosen(("start+30m",), returns=False), replace(CUT, radius=30.0))
-    first, second = protect(trace, ends), protect(trace, more)
-    assert set(second.mechanism.rows) < set(first.mechanism.rows)
-    alone = publish(first, ledger, tmp_path / "a.gpx").account
-    again = publish(second, ledger, tmp_path / "b.gpx", again=True).account
-    assert alone is not None
-    assert again is not None
-    assert alone.known < 1.01
-    assert again.times > 1e9
-    assert again.one_place == alone.one_place  # nothing of it is new
-    with pytest.raises(Refused, match="nothing more of this recording fits"):
-        check_total(again, 1e6, 1.0)
-    # What is out stays out, whatever is released afterwards.
-    later = released(ledger, day(9), tmp_path / "c.gpx").account
-    assert later is not None
-    assert later.known == again.known > 1e9 > later.times
-    with ledger.open() as book:
-        assert [book.body(number)["known"] for number in (1, 2, 3)] == [
-            alone.known,
-            again.known,
-            later.known,
-        ]
-
-
 def test_who_stands_still_within_what_is_uncertain_is_counted_with_two_releases(
     ledger: Ledger, tmp_path: Path
 ) -> None:

@@ -6,8 +6,8 @@ Slow, and right to about 1e-6. The names keep apart what differs:
     sdp_a_as_printed     SDP_A with Gamma_su = 0 and Gamma_ss = sigma_s^2 I inside: degenerate
     sdp_b_conic          SDP_B
 
-and in tests.oracles.exact, without any approximation, exact_sdp and exact_block_sdp. A status
-other than optimal is an error, "optimal_inaccurate" included. Source: the paper, appendix.
+and in tests.oracles.exact, without any approximation, exact_sdp. A status other than optimal is an
+error, "optimal_inaccurate" included. Source: the paper, appendix.
 """
 
 import warnings
@@ -20,7 +20,8 @@ import numpy as np
 from scipy.linalg import eigh
 
 from trailveil.designer.columns import symmetric_root
-from trailveil.designer.paper import Indices, check_indices, positive, regression
+from trailveil.designer.paper import Indices, check_indices, regression
+from trailveil.designer.stepping import positive
 from trailveil.errors import NumericalError, Refused
 from trailveil.gp.gaussian import FloatArray, check_covariance
 from trailveil.privacy.mechanism import Mechanism, no_noise

@@ -15,6 +15,7 @@ from tests.densities import (
     loss,
     mp,
 )
+from tests.oracles.parallel import parallel_sum
 from tests.releases import KERNELS, TIMES, agree, mechanism, secrets_at, whole
 from trailveil.errors import NumericalError
 from trailveil.gp.kernels import (
@@ -22,7 +23,6 @@ from trailveil.gp.kernels import (
     Matern12,
     White,
 )
-from trailveil.gp.parallel import parallel_sum
 from trailveil.privacy.composition import Release, joint_loss
 from trailveil.privacy.loss import loss_matrix
 from trailveil.privacy.mechanism import Mechanism

@@ -8,7 +8,7 @@ import pytest
 from tests.oracles.dense_movement import Law, Motion, variance_of
 from trailveil.errors import InvalidValue
 from trailveil.privacy.false_tracks import Knots
-from trailveil.privacy.knowledge import ACCURACY, Knowledge
+from trailveil.privacy.knowledge import ACCURACY, Knowledge, TrackExposure
 from trailveil.privacy.movement import Movement
 
 SPEED, TAU = 2.0, 45.0
@@ -94,3 +94,21 @@ def test_knowledge_that_does_not_go_together_is_refused(known: dict[str, int]) -
     with pytest.raises(InvalidValue, match=r"must be") as refused:
         Knowledge("who", MOVING, **known)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("loss", "prior", "posterior"),
+    [
+        (1e-4, math.inf, 100.0),
+        (0.0, 30.0, 30.0),
+        (1 / 900, 40.0, 24.0),
+        (0.0, math.inf, math.inf),
+        (math.inf, 5.0, 0.0),
+    ],
+)
+def test_precisions_add(loss: float, prior: float, posterior: float) -> None:
+    assert TrackExposure("somebody", loss, prior).posterior == pytest.approx(posterior, rel=1e-15)
+
+
+def test_somebody_without_any_idea_is_the_default() -> None:
+    assert TrackExposure("somebody", 0.25) == TrackExposure("somebody", 0.25, math.inf)

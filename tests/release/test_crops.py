@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.exposed import variances_left
-from trailveil.designer.splines import lag_of
+from trailveil.designer.spaces import lag_of
 from trailveil.errors import Unavailable
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Matern32, StoppedClock, White, split

@@ -12,7 +12,7 @@ import pytest
 
 from tests.exposed import Span, exposed
 from tests.rides import ride
-from trailveil.designer.splines import Splines, splines
+from trailveil.designer.spaces import Splines, splines
 from trailveil.errors import BeyondPrior, NumericalError, Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.adversaries import DEFAULT, Named

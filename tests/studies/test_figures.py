@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from tests.conftest import Sweep
-from trailveil.designer.block import exact_block
-from trailveil.designer.closed_form import everywhere, least_loss, least_noise
+from tests.exposed import least_share
+from trailveil.designer.closed_form import exact_block, least_loss, least_noise
 from trailveil.designer.designer import design
+from trailveil.designer.everywhere import every_value
 from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Kernel, Periodic, White
 from trailveil.privacy.adversaries import Named, every
-from trailveil.privacy.adversary import Adversary, exposure, left
+from trailveil.privacy.adversary import Adversary, exposure
 from trailveil.privacy.guarantee import loss_bound_for
 from trailveil.privacy.loss import loss_matrix, marginal_losses
 from trailveil.privacy.mechanism import no_noise
@@ -57,7 +58,7 @@ def test_single_index_rows_of_the_reference(shared: Path, sweep: Sweep) -> None:
 def test_everywhere_costs_one_over_the_budget(scale: float) -> None:
     prior = Prior(RBF(scale), np.arange(50.0))
     every = Secret("every", prior.times, np.eye(50), recorded=True)
-    found = marginal_losses(prior, every, everywhere(prior, 0.02))
+    found = marginal_losses(prior, every, every_value(prior, 0.02, budget=True))
     assert found == pytest.approx(np.full(50, 50.0), rel=1e-9)
 
 
@@ -98,8 +99,8 @@ def test_a_stay_of_15_minutes() -> None:
     # The design that does not know that people stand still: its noise averages out.
     ignorant = least_noise(prior, Secret.mean(inside), BOUND)
     assert ignorant.rms == pytest.approx(219.5, abs=0.2)
-    assert loss_matrix(prior, Secret.stay(start, end), ignorant).left == pytest.approx(
-        1.26, abs=0.05
+    assert loss_matrix(prior, Secret.stay(start, end), ignorant).largest == pytest.approx(
+        1.26**-2, rel=0.08
     )
 
 
@@ -124,11 +125,11 @@ def test_withholding_around_a_stay_of_10_minutes_in_an_hour(
     inside = times[(times >= start) & (times <= end)]
     places = [Secret.mean(inside), Secret.at(start), Secret.at(end)]
     found = [
-        left(prior, Secret.stay(start, end), cut, adversary, BOUND)
+        least_share(prior, Secret.stay(start, end), cut, adversary, BOUND)
         for adversary in every(FIRST_FOUR, prior.kernel, [(start, end)])
     ]
     found += [
-        left(prior, place, cut, who, BOUND)
+        least_share(prior, place, cut, who, BOUND)
         for place in places
         for who in every(FIRST_FOUR, prior.kernel)
     ]

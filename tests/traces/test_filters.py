@@ -13,11 +13,10 @@ import pytest
 from scipy.signal import savgol_coeffs
 
 from tests.rides import ride
-from trailveil.designer.cut import least_cut
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import IntegratedOU
 from trailveil.privacy.adversaries import Named
-from trailveil.privacy.movement import Movement
+from trailveil.privacy.movement import Movement, least_cut
 from trailveil.release.plan import Plan
 from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request

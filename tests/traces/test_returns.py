@@ -15,7 +15,7 @@ from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
 from trailveil.traces.returns import LEAST, MOST, in_space, places_of
 from trailveil.traces.selection import LEAVING, Chosen, Stretch
-from trailveil.traces.stops import settled
+from trailveil.traces.stops import LASTS, WITHIN, settled
 from trailveil.traces.trace import NANOSECONDS, Trace
 from trailveil.traces.visits import Circle
 
@@ -47,6 +47,16 @@ def beside(trace: Trace, homes: np.ndarray) -> np.ndarray:
         middle = np.broadcast_to(home[:, None], (2, len(trace)))
         near |= GLOBE.inv(longitudes, latitudes, middle[1], middle[0])[2] <= 50.0
     return near
+
+
+@pytest.mark.parametrize("case", CASES + OTHERS, ids=str)
+def test_more_that_is_stated_never_protects_less(case: Case) -> None:
+    """A stop that is found moves the middle of a place: its visits by the ends alone stay in."""
+    alone = bare(case, Chosen().stretches(case.trace))
+    middle = case.trace.times[len(case.trace) // 2]
+    stated = f"start+{(int(middle) - int(case.trace.times[0])) // NANOSECONDS}s"
+    for chosen in (Chosen(stops=(WITHIN, LASTS)), Chosen(at=(stated,))):
+        assert not (bare(case, chosen.stretches(case.trace)) & ~alone).any()
 
 
 @pytest.mark.parametrize("case", CASES + OTHERS, ids=str)

@@ -13,8 +13,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-from trailveil.batch.engine import MOST, Engine, Take
-from trailveil.batch.working import Failed, Outcome, Task, work_all
+from trailveil.batch.working import MOST, Engine, Failed, Outcome, Take, Task, work_all
 from trailveil.errors import Unavailable
 
 # Traces under way for each worker: enough that none waits, however the times of traces differ.

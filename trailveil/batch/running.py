@@ -6,19 +6,27 @@ ready, first the manifest says what is coming; then all are counted, at one open
 then each appears; then the manifest says so. Whatever is cut off where, the next run goes on.
 """
 
-import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from trailveil.batch import manifest as rows
 from trailveil.batch.alone import alone, check_room
-from trailveil.batch.engine import Engine
 from trailveil.batch.inputs import Trip
 from trailveil.batch.manifest import Manifest, Row
 from trailveil.batch.rules import Rules
-from trailveil.batch.working import Failed, Outcome, Ready, Task, digest_of, sha256_of
+from trailveil.batch.working import (
+    DISK_WAITS,
+    Engine,
+    Failed,
+    Outcome,
+    Ready,
+    Task,
+    sha256_of,
+    stamp_of,
+)
 from trailveil.errors import TrailveilError, UnwritableOutput
 from trailveil.files.keys import name_of
 from trailveil.files.output import put
@@ -151,12 +159,13 @@ class _Run:
         coming = self._coming(ready, told)
         numbers, epsilons = self._counted(ready, told)
         done = []
-        for number, row in coming.items():
-            if number in told:
-                continue
-            try:
-                self._put(ready[number], row)
-            except TrailveilError as error:
+        counted = {number: row for number, row in coming.items() if number not in told}
+        with ThreadPoolExecutor(DISK_WAITS) as disk:
+            errors = list(
+                disk.map(lambda number: self._put(ready[number], counted[number]), counted)
+            )
+        for (number, row), error in zip(counted.items(), errors, strict=True):
+            if error is not None:
                 told[number] = self._refused(number, error)
                 self._let_go(numbers[number])
             else:
@@ -230,17 +239,22 @@ class _Run:
         with self._setting.ledger.open(self._known) as book:
             book.let_go(number)
 
-    def _put(self, ready: Ready, row: Row) -> None:
+    def _put(self, ready: Ready, row: Row) -> TrailveilError | None:
+        """Let a file appear; why it cannot."""
         output = self._under_way[ready.number].output
-        if row.before != row.sha256:
-            try:
-                output.parent.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                reason = error.strerror or type(error).__name__
-                raise UnwritableOutput(
-                    f"the output must be writable, got the error '{reason}': {named(output)}"
-                ) from error
+        if row.before == row.sha256:
+            return None
+        try:
+            output.parent.mkdir(parents=True, exist_ok=True)
             put(ready.aside, output, overwrite=bool(row.before))
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            return UnwritableOutput(
+                f"the output must be writable, got the error '{reason}': {named(output)}"
+            )
+        except TrailveilError as error:
+            return error
+        return None
 
     def _rows_of_refused(
         self, coming: dict[int, Row], told: dict[int, TripOutcome]
@@ -258,10 +272,9 @@ class _Run:
             return None
         if _sha256(item.output) != row.sha256 or row.rules != self._digest(item, rules):
             return None
-        with contextlib.suppress(TrailveilError):
-            if self._source(item) == row.source:
-                return TripOutcome(item.name, item.output, SAME, row.about)
-        return None
+        if not row.about.get("stamp") or row.about["stamp"] != list(stamp_of(item.source)):
+            return None
+        return TripOutcome(item.name, item.output, SAME, row.about)
 
     def _task(self, number: int, item: Trip, rules: Rules) -> Task:
         setting, visits = self._setting, []
@@ -276,10 +289,6 @@ class _Run:
 
     def _name(self, item: Trip) -> str:
         return item.output.relative_to(self._setting.outdir).as_posix()
-
-    def _source(self, item: Trip) -> bytes:
-        often = item.part is not None
-        return digest_of(self._setting.ledger.key, item.source, often=often)
 
     def _digest(self, item: Trip, rules: Rules) -> bytes:
         """A keyed digest of all that was asked of a trace, of whom and under which key."""

@@ -1,4 +1,4 @@
-"""What a worker does with one trace: read it, design its noise, draw it, put its file aside.
+"""What a worker does with a trace: read it, design its noise, draw it, put its file aside.
 
 It needs no ledger and no state folder: what they hold that matters comes with the task. Whatever
 goes wrong is an outcome of its trace, in one line.
@@ -8,7 +8,7 @@ import hashlib
 import io
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -20,10 +20,10 @@ import numpy as np
 from trailveil.batch.inputs import Trip
 from trailveil.batch.rules import Rules
 from trailveil.batch.tables import read_part
-from trailveil.errors import Refused, TrailveilError, UnreadableInput
+from trailveil.errors import Refused, TrailveilError
 from trailveil.files.output import filled, made_durable
 from trailveil.files.source import named
-from trailveil.gp.randomness import derive, slow_digest
+from trailveil.gp.randomness import derive
 from trailveil.ledger import Ledger
 from trailveil.ledger.commit import drawn, identified
 from trailveil.ledger.counting import Countable, countable
@@ -41,6 +41,9 @@ from trailveil.traces.loading import cleaned
 from trailveil.traces.trace import Trace
 
 _CHUNK = 1 << 20
+
+DISK_WAITS = 16
+"""Files that are on their way to the disk at once: it writes many in the time that one takes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -89,22 +92,43 @@ class Failed:
 
 Outcome = Ready | Failed
 
+Take = Callable[[], Task | None]
+"""The next task; None where there is none, or none until an outcome before it is settled."""
 
-def work(task: Task) -> Outcome:
-    """Read, design and draw one trace; its file is complete, and aside, where it is Ready."""
-    return _told(task, partial(_work, task, durable=True))
+Engine = Callable[[Take], Iterator[list[Outcome]]]
+"""Outcomes in order, in groups: what is handed out together may be settled together."""
+
+# A group is handed out after so many seconds, or so many outcomes.
+_SECONDS, MOST = 0.5, 64
 
 
-def work_all(tasks: Sequence[Task]) -> tuple[list[Outcome], float]:
+def here(take: Take) -> Iterator[list[Outcome]]:
+    """One trace after the other, in this process."""
+    while group := work_all(_for_a_while(take))[0]:
+        yield group
+
+
+def _for_a_while(take: Take) -> Iterator[Task]:
+    until = time.monotonic() + _SECONDS
+    for _ in range(MOST):
+        task = take()
+        if task is None:
+            return
+        yield task
+        if time.monotonic() >= until:
+            return
+
+
+def work_all(tasks: Iterable[Task]) -> tuple[list[Outcome], float]:
     """Some traces, one after the other, and the seconds that they took.
 
-    While one is under way, the file of the one before goes to the disk.
+    While some are under way, the files of those before go to the disk.
     """
     begun = time.monotonic()
     pairs: list[tuple[Task, Outcome, Future[None] | None]] = []
-    with one_thread(), ThreadPoolExecutor(1) as disk:
+    with one_thread(), ThreadPoolExecutor(DISK_WAITS) as disk:
         for task in tasks:
-            made, wait = _told(task, partial(_work, task, durable=False)), None
+            made, wait = _told(task, partial(_work, task)), None
             if isinstance(made, Ready):
                 wait = disk.submit(made_durable, made.aside)
             pairs.append((task, made, wait))
@@ -132,27 +156,18 @@ def _told(task: Task, act: Callable[[], Outcome]) -> Outcome:
         return Failed(task.number, type(error).__name__, line)
 
 
-def digest_of(key: bytes, path: Path, *, often: bool = False) -> bytes:
-    """A keyed digest of a file: nobody without the key can try guesses against it.
-
-    Whoever has it can try them slowly.
-
-    often: whether it is asked for again and again, as of a table of many traces. Raises
-    UnreadableInput where it cannot be read.
-    """
+def stamp_of(path: Path) -> tuple[int, ...]:
+    """What changes when a file does, whoever changes it; nothing where it cannot be told."""
     try:
-        slow = _known_digest(path, *_state(path)) if often else slow_digest([sha256_of(path)])
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise UnreadableInput(
-            f"input must be readable, got the error '{reason}': {named(path)}"
-        ) from None
-    return derive(key, [b"input of a batch", slow])
+        found = path.stat()
+    except OSError:
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-@lru_cache(maxsize=4)
-def _known_digest(path: Path, *state: int) -> bytes:
-    return slow_digest([sha256_of(path)])
+@lru_cache(maxsize=4)  # of a table of many traces, asked for again and again
+def _digest_of(path: Path, stamp: tuple[int, ...]) -> bytes:
+    return sha256_of(path)
 
 
 def sha256_of(path: Path) -> bytes:
@@ -169,12 +184,12 @@ def _parts(path: Path) -> Iterator[bytes]:
             yield part
 
 
-def _work(task: Task, *, durable: bool) -> Ready:
+def _work(task: Task) -> Ready:
     source, rules, key = task.item.source, task.rules, task.key
-    often = task.item.part is not None
-    digest, before = digest_of(task.ledger.key, source, often=often), _state(source)
+    before = stamp_of(source)
     trace = _trace_of(task.item, rules)
-    if _state(source) != before:
+    digest = _digest_of(source, before)
+    if stamp_of(source) != before:
         raise Refused(
             f"input must stay as it is while it is read, got a change: {named(source)}; try again"
         )
@@ -190,15 +205,16 @@ def _work(task: Task, *, durable: bool) -> Ready:
     aside = task.aside / f"{task.number}-{secrets.token_hex(8)}.part"
     whole_output = io.BytesIO()
     write(whole_output, task.item.output.suffix)
-    filled(aside, lambda out: out.write(whole_output.getbuffer()), durable=durable)
+    filled(aside, whole_output.getbuffer())
     return Ready(
         task.number,
         aside,
-        digest,
+        # Bound to the digest of the places, each guess of which takes long.
+        derive(task.ledger.key, [b"input of a batch", digest, known_by.prints]),
         hashlib.sha256(whole_output.getbuffer()).digest(),
         known_by.request,
         countable(plan, known_by.prints).sent,
-        promised(plan, len(trace)),
+        promised(plan, len(trace)) | {"stamp": before},
     )
 
 
@@ -232,12 +248,3 @@ def _trace_of(item: Trip, rules: Rules) -> Trace:
     zone, every = rules.zone, rules.every
     found = cleaned(recording, item.source, assume_utc=rules.assume_utc, zone=zone, every=every)
     return found[0]
-
-
-def _state(path: Path) -> tuple[int, ...]:
-    """What changes when a file does."""
-    try:
-        found = path.stat()
-    except OSError:
-        return ()
-    return found.st_ino, found.st_size, found.st_mtime_ns

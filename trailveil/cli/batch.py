@@ -13,13 +13,13 @@ import click
 import numpy as np
 
 from trailveil.batch.cluster import cluster_at, workers_here
-from trailveil.batch.engine import Engine, here
 from trailveil.batch.inputs import InputRules, Inputs, Trip, check_outdir, find
 from trailveil.batch.listing import check_listing, write_listing
 from trailveil.batch.manifest import folder_of, opened
 from trailveil.batch.rule_table import check_rules, read_rules
 from trailveil.batch.rules import Rules
 from trailveil.batch.running import PROTECTED, REFUSED, SAME, Setting, TripOutcome, run, why_of
+from trailveil.batch.working import Engine, here
 from trailveil.cli.keep import check_keep
 from trailveil.cli.releasing import counting, naive_zone, reading, retiming_of
 from trailveil.cli.requesting import requested_of, requesting, was_given

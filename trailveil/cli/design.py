@@ -20,7 +20,7 @@ from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Kernel
 from trailveil.privacy.adversary import PLAIN, Adversary
-from trailveil.privacy.certified.several import certify
+from trailveil.privacy.certified.certificate import certify
 from trailveil.privacy.guarantee import Guarantee, loss_bound_for, paper_bound
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior

@@ -10,13 +10,13 @@ import numpy as np
 from trailveil.cli.parameters import ABOVE_ONE, POSITIVE, printable
 from trailveil.cli.selecting import WithPlaces
 from trailveil.cli.waiting import waiting
-from trailveil.designer.cut import least_cut
 from trailveil.errors import Refused
 from trailveil.gp.randomness import fresh_seed
 from trailveil.ledger import ID_BYTES, Ledger, user_ledger
 from trailveil.ledger.places import added, load_places, save_places
 from trailveil.privacy.adversaries import named as known_as
 from trailveil.privacy.guarantee import CIRCLE_68
+from trailveil.privacy.movement import least_cut
 from trailveil.privacy.priors import BUILT_IN
 from trailveil.release.design_cache import DesignCache
 from trailveil.release.place_noise import DEFAULT_WAYS, MOST_WAYS

@@ -8,23 +8,31 @@ A prior without measurement noise knows some combinations of the fixes to 1e-40 
 that is rounded to 53 bits. It does not undo combinations of its own columns, Sigma C with C in
 double precision: an error in C only moves the noise to other combinations of the same columns.
 Those are evaluated in extended precision, and written as sums of float64 terms
-(Mechanism.refinement). The terms of columns already written may be combined again.
+(Mechanism.refinement). The terms of columns already written may be combined again. A single best
+direction, which is no such combination, is computed again in extended precision: at RBF length
+scale 6.1 and 50 points, rounding it to 53 bits turns a loss of 7.7 into 1e9.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.linalg import eigh, svd
 
-from trailveil.errors import InvalidValue
-from trailveil.gp.extended import LARGEST_EXTENDED, Extended, Objects
+from trailveil.errors import InvalidValue, NumericalError
+from trailveil.gp.extended import LARGEST_EXTENDED, Extended, Objects, solve
 from trailveil.gp.gaussian import TARGET_TOLERANCE, UNIT_ROUNDOFF, FloatArray
+from trailveil.privacy.extended_loss import joint_covariance
+from trailveil.privacy.loss import loss_matrix
 from trailveil.privacy.mechanism import Mechanism
-from trailveil.privacy.prior import Prior
+from trailveil.privacy.prior import NOTHING_KNOWN, Prior
+from trailveil.privacy.secrets import Secret
 
 # Precision of the evaluation, and the float64 terms that hold nearly all of it: 18 x 53 = 954.
 _BITS, _TERMS = 1024, 18
+# Numbers of terms of one direction that are tried in turn.
+_TRIED = (4, 8, _TERMS)
 
 
 def symmetric_root(covariance: FloatArray) -> FloatArray:
@@ -50,14 +58,26 @@ def turn(factor: FloatArray, reference: FloatArray) -> FloatArray:
     return np.asarray(right.T @ u.T)
 
 
-def needs_digits(prior: Prior, variance: float) -> bool:
+def canonical(direction: FloatArray) -> FloatArray:
+    """The direction with its sign fixed: the sum positive, or the largest entry if that is about 0.
+
+    Two computers must draw the same noise from the same key.
+    """
+    total, size = float(direction.sum()), float(np.abs(direction).sum())
+    sign = total if abs(total) > 1e-6 * size else float(direction[np.argmax(np.abs(direction))])
+    return direction if sign > 0 else -direction
+
+
+def needs_digits(prior: Prior, variance: float, existing: Mechanism | None = None) -> bool:
     """Whether this prior undoes noise of this variance (the largest of any fix) rounded to 53 bits.
 
-    False where the series is too long for extended precision: the loss then says what is left.
+    existing: what is released, with noise that is there already; None for all, without any. False
+    where the series is too long for extended precision: the loss then says what is left.
     """
-    count = prior.times.size
+    count = prior.times.size if existing is None else existing.rows.size
+    independent = prior.noise_variance + (0.0 if existing is None else existing.floor)
     rounding = count * UNIT_ROUNDOFF * variance
-    return count <= LARGEST_EXTENDED and rounding > TARGET_TOLERANCE * prior.noise_variance
+    return count <= LARGEST_EXTENDED and rounding > TARGET_TOLERANCE * independent
 
 
 def prior_columns(prior: Prior, coefficients: FloatArray) -> FloatArray:
@@ -113,6 +133,75 @@ def without_process(mechanism: Mechanism) -> Mechanism:
             "the noise must be a factor and a floor on every row, got a process or withheld rows"
         )
     return mechanism
+
+
+def refined(
+    prior: Prior,
+    secret: Secret,
+    mechanism: Mechanism,
+    direction: Callable[[Extended], Objects],
+    trace: float,
+    ideal: float,
+) -> Mechanism:
+    """The mechanism with its last column in as many digits as its loss needs to be `ideal` to 1e-9.
+
+    direction: the exact direction over the released rows, in fixed point. trace: of that column.
+    Unchanged where double precision is enough, or where n is out of reach of extended precision.
+    """
+    if mechanism.rows.size > LARGEST_EXTENDED:
+        return mechanism
+    if _loss(prior, secret, mechanism) <= ideal * (1 + TARGET_TOLERANCE):
+        return mechanism
+    m = Extended(_BITS)
+    vector = direction(m)
+    squared = sum(v * v for v in vector)
+    root = m.context.sqrt(m.number(trace) / m.context.mpf(int(squared)))
+    exact = m.fixed(np.array([m.context.mpf(int(v)) * root for v in vector], dtype=object))
+    rough = mechanism.factor[mechanism.rows, -1]
+    largest = int(np.argmax(np.abs(rough)))
+    if (exact[largest] > 0) != (rough[largest] > 0):
+        exact = -exact
+    for terms in _TRIED:
+        finer = _with_column(mechanism, _terms(exact)[:terms])
+        if _loss(prior, secret, finer) <= ideal * (1 + TARGET_TOLERANCE):
+            return finer
+    raise NumericalError(
+        "the noise direction must keep its loss when written down, got none that does; "
+        "state a measurement noise (--noise-std) or a noise floor (--floor)"
+    )
+
+
+def shifted_direction(
+    prior: Prior, secret: Secret, existing: Mechanism, shift: float
+) -> Callable[[Extended], Objects]:
+    """(Sigma + Gamma_existing + shift I)^-1 b over the released rows, in fixed point."""
+
+    def direction(m: Extended) -> Objects:
+        joint = joint_covariance(m, prior, secret, existing, NOTHING_KNOWN)
+        count = existing.rows.size
+        matrix, cross = joint[:count, :count], joint[:count, count]
+        for i in range(count):
+            matrix[i, i] += m.number(shift)
+        scale = max(abs(matrix[i, i]) for i in range(count))
+        return solve(m.fixed(matrix / scale), m.fixed(cross / scale), m.bits)
+
+    return direction
+
+
+def _loss(prior: Prior, secret: Secret, mechanism: Mechanism) -> float:
+    try:
+        return loss_matrix(prior, secret, mechanism).largest
+    except NumericalError:
+        return float("inf")
+
+
+def _with_column(mechanism: Mechanism, terms: FloatArray) -> Mechanism:
+    """The mechanism with its last column replaced by the expansion (p, rows)."""
+    factor = mechanism.factor.copy()
+    finer = np.zeros((terms.shape[0] - 1, *factor.shape))
+    factor[mechanism.rows, -1] = terms[0]
+    finer[:, mechanism.rows, -1] = terms[1:]
+    return replace(mechanism, factor=factor, refinement=finer)
 
 
 def _columns(m: Extended, mechanism: Mechanism) -> Objects:

@@ -1,16 +1,20 @@
-"""design(): what is wanted in, a mechanism and its certificate out."""
+"""design(): a request in, a mechanism and its certificate out.
+
+What few requests need is imported when one does: noise for every value, several secrets, the
+paper's programs.
+"""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from trailveil.designer import baselines, block, closed_form, everywhere, paper, several
-from trailveil.designer.requirements import Demand
+from trailveil.designer import closed_form
 from trailveil.designer.stepping import positive, until_met
 from trailveil.errors import InvalidValue, Refused, Unavailable
 from trailveil.gp.gaussian import FloatArray, largest_eigenvalue
@@ -106,19 +110,12 @@ def design(
     """
     cost = np.ones(prior.times.size) if weights is None else np.array(weights, dtype=np.float64)
     silent = np.zeros(prior.times.size, bool) if withheld is None else np.asarray(withheld, bool)
-    request = _Wanted(prior, secrets, budget, bounds, floor, tuple(adversaries), cost, silent)
+    request = _Request(prior, secrets, budget, bounds, floor, tuple(adversaries), cost, silent)
     request.check()
-    makers = {
-        Kind.OPTIMAL: _optimal,
-        Kind.EXACT_BLOCK: _exact_block,
-        Kind.UNIFORM: _uniform,
-        Kind.CONCENTRATED: _concentrated,
-        Kind.SDP_A: _sdp_a,
-        Kind.MULTIPLE_SECRETS: _multiple_secrets,
-    }
-    if mechanism not in makers:
-        raise InvalidValue(f"mechanism must be one of {', '.join(makers)}, got {mechanism}")
-    noise, bound = makers[Kind(mechanism)](request)
+    if mechanism not in set(Kind):
+        raise InvalidValue(f"mechanism must be one of {', '.join(Kind)}, got {mechanism}")
+    kind = Kind(mechanism)
+    noise, bound = _optimal(request) if kind is Kind.OPTIMAL else (_other(kind, request), None)
     outcomes = _outcomes(prior, secrets, noise, request.adversaries)
     worst = max(outcome.loss.largest for outcome in outcomes)
     reached = float(cost @ noise.variances) if budget is None else worst
@@ -133,7 +130,7 @@ def _gap(reached: float, bound: float) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Wanted:
+class _Request:
     prior: Prior
     secrets: Sequence[Secret] | None
     budget: float | None
@@ -234,17 +231,22 @@ class _Wanted:
             )
 
 
-def _optimal(request: _Wanted) -> tuple[Mechanism, float | None]:
+def _optimal(request: _Request) -> tuple[Mechanism, float | None]:
     prior, base = request.prior, request.existing()
     if request.secrets is None:
+        from trailveil.designer.everywhere import every_value
+
         request.without_floor()
         count = prior.times.size
         point = request.budget / count if request.budget else 1.0 / request.bound
         # The loss of X_i is at least 1 / Gamma_ii, whatever else is released: so this is the least.
-        return everywhere.every_value(prior, point, budget=request.budget is not None), (
+        return every_value(prior, point, budget=request.budget is not None), (
             1.0 / point if request.budget else count * point
         )
     if len(request.secrets) > 1 or request.secrets[0].size > 1 or not request.simple:
+        from trailveil.designer import several
+        from trailveil.designer.requirements import Demand
+
         bounds = request.bounds or [1.0] * len(request.secrets)
         demands = tuple(Demand(*pair) for pair in zip(request.secrets, bounds, strict=True))
         whole = several.SeveralRequest(prior, demands, request.adversaries, request.weights, base)
@@ -260,59 +262,14 @@ def _optimal(request: _Wanted) -> tuple[Mechanism, float | None]:
     return mechanism, closed_form.least_possible_noise(prior, secret, request.bound, existing=base)
 
 
-def _exact_block(request: _Wanted) -> tuple[Mechanism, float | None]:
+def _other(kind: Kind, request: _Request) -> Mechanism:
+    """Noise of another kind: for the budget, or of the least trace that meets every bound."""
     request.without_floor()
-    secret = request.single()
-    if request.budget is not None:
-        return block.exact_block(request.prior, secret, request.budget), None
-    return block.exact_block_noise(request.prior, secret, request.bound), None
-
-
-def _uniform(request: _Wanted) -> tuple[Mechanism, float | None]:
-    return _for_budget_or_bound(request, lambda t: baselines.uniform(request.prior, t)), None
-
-
-def _concentrated(request: _Wanted) -> tuple[Mechanism, float | None]:
-    if request.secrets is None:
-        raise InvalidValue("concentrated noise must have stated secrets, got everywhere")
-    prior = request.prior
-    times = np.concatenate([secret.times for secret in request.secrets])
-    indices = np.flatnonzero(np.isin(prior.times, times))
-    return _for_budget_or_bound(
-        request, lambda trace: baselines.concentrated(prior, indices, trace)
-    ), None
-
-
-def _sdp_a(request: _Wanted) -> tuple[Mechanism, float | None]:
-    """The paper's mechanism for one secret, which optimises an approximation: no gap is claimed."""
-    indices = request.recorded()
-    if len(indices) != 1:
-        raise Unavailable(
-            "SDP_A must have one secret, got several; use --mechanism multiple-secrets or optimal"
-        )
-    return _for_budget_or_bound(
-        request, lambda trace: paper.sdp_a(request.prior, indices[0], trace, factor=_PAPER_FACTOR)
-    ), None
-
-
-def _multiple_secrets(request: _Wanted) -> tuple[Mechanism, float | None]:
-    """The paper's Algorithm 1, all of the budget spent."""
-    indices = request.recorded()
-    return _for_budget_or_bound(
-        request,
-        lambda trace: (
-            paper.multiple_secrets(
-                request.prior, indices, trace, factor=_PAPER_FACTOR, exactly=True
-            ).mechanism
-        ),
-    ), None
-
-
-def _for_budget_or_bound(request: _Wanted, make: Callable[[float], Mechanism]) -> Mechanism:
-    """make(budget), or make at the least trace that meets every bound."""
-    request.without_floor()
+    make = _maker(kind, request)
     if request.budget is not None:
         return make(request.budget)
+    if kind is Kind.EXACT_BLOCK:
+        return closed_form.exact_block_noise(request.prior, request.single(), request.bound)
 
     def worst(mechanism: Mechanism) -> float:
         return request.worst(_outcomes(request.prior, request.secrets, mechanism))
@@ -328,6 +285,32 @@ def _for_budget_or_bound(request: _Wanted, make: Callable[[float], Mechanism]) -
         return make(float(np.exp(low)))
     trace = float(np.exp(brentq(excess, low, high, xtol=1e-10, rtol=1e-12)))
     return until_met(make, lambda mechanism: worst(mechanism) - 1.0, trace)
+
+
+def _maker(kind: Kind, request: _Request) -> Callable[[float], Mechanism]:
+    """trace -> noise of a kind; of the paper's programs, which optimise an approximation, too."""
+    prior = request.prior
+    if kind is Kind.UNIFORM:
+        return partial(closed_form.uniform, prior)
+    if kind is Kind.EXACT_BLOCK:
+        return partial(closed_form.exact_block, prior, request.single())
+    if kind is Kind.CONCENTRATED:
+        if request.secrets is None:
+            raise InvalidValue("concentrated noise must have stated secrets, got everywhere")
+        times = np.concatenate([secret.times for secret in request.secrets])
+        return partial(closed_form.concentrated, prior, np.flatnonzero(np.isin(prior.times, times)))
+    from trailveil.designer import paper
+
+    indices = request.recorded()
+    if kind is Kind.SDP_A:
+        if len(indices) != 1:
+            raise Unavailable(
+                "SDP_A must have one secret, got several; use --mechanism multiple-secrets or "
+                "optimal"
+            )
+        return partial(paper.sdp_a, prior, indices[0], factor=_PAPER_FACTOR)
+    several = partial(paper.multiple_secrets, prior, indices, factor=_PAPER_FACTOR, exactly=True)
+    return lambda trace: several(trace).mechanism
 
 
 def _outcomes(
@@ -353,8 +336,9 @@ def _outcomes(
 
 
 def _outcome(prior: Prior, secret: Secret, loss: Loss) -> Outcome:
-    effective = tight_bound([loss.matrix], 1.0)
-    return Outcome(secret, loss, effective, _deviation(prior, secret, loss))
+    precision, _ = known_precision(prior.for_secret(secret), secret)
+    deviation = 1.0 / math.sqrt(largest_eigenvalue(precision + loss.matrix))
+    return Outcome(secret, loss, tight_bound([loss.matrix], 1.0), deviation)
 
 
 def _against(
@@ -373,8 +357,3 @@ def _against(
     return Outcome(
         secret, Loss(worst_exposure.learnt, 0.0), worst[most], worst_exposure.after, tuple(exposed)
     )
-
-
-def _deviation(prior: Prior, secret: Secret, loss: Loss) -> float:
-    precision, _ = known_precision(prior.for_secret(secret), secret)
-    return 1.0 / math.sqrt(largest_eigenvalue(precision + loss.matrix))

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from trailveil.designer import closed_form
 from trailveil.designer.stepping import positive, until_met
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
@@ -39,6 +38,8 @@ _MOVED = 1e-4
 # Relative: where the search for the least ends, and the digits to which deviations are rounded up.
 _FOUND, _DIGITS = 1e-5, 4
 _MOST_STEPS = 60
+# Relative: variances that differ by no more are one.
+_CONSTANT = 1e-12
 # How near (relative) losses are brought to what is allowed before the last step, and in how many.
 _NEARLY, _MOST_NEARER = 1e-3, 12
 
@@ -100,16 +101,19 @@ def every_value(prior: Prior, per_point: float, *, budget: bool) -> Mechanism:
 
     The loss of X_i is at least 1 / Gamma_ii, so that no noise of this mean variance has all losses
     below 1 / per_point, and none of smaller mean variance holds them to it. With constant prior
-    variance that is met exactly; for a prior of movement to a little, and what is held exactly is
-    the variance (`budget`) or the loss (else). Raises Refused for another prior.
+    variance that is met exactly, by noise that is shaped like the prior; for a prior of movement to
+    a little, and what is held exactly is the variance (`budget`) or the loss (else). Raises Refused
+    for another prior.
     """
     variances = prior.kernel.diagonal(prior.times)
-    if float(np.ptp(variances)) <= closed_form.CONSTANT * float(variances.max()):
-        return closed_form.everywhere(prior, per_point)
-    person = movement_of(prior.kernel)
-    kernel = noise_everywhere(person, alone(person), 1.0 / per_point).kernel
-    if budget:
-        kernel = Scaled(kernel, per_point / float(kernel.diagonal([0.0])[0]))
+    if float(np.ptp(variances)) <= _CONSTANT * float(variances.max()):
+        share = positive(per_point, "the noise variance per point") / float(variances[0])
+        kernel: Kernel = Scaled(prior.kernel, share)
+    else:
+        person = movement_of(prior.kernel)
+        kernel = noise_everywhere(person, alone(person), 1.0 / per_point).kernel
+        if budget:
+            kernel = Scaled(kernel, per_point / float(kernel.diagonal([0.0])[0]))
     return Mechanism(prior.times, np.empty((prior.times.size, 0)), process=kernel)
 
 

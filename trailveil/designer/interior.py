@@ -23,11 +23,12 @@ the gap. Source: Boyd and Vandenberghe, Convex Optimization, chapter 11.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from trailveil.designer.triangle import quadratic, triangle
 from trailveil.errors import NumericalError
 from trailveil.gp.gaussian import FloatArray, cholesky_factor, cholesky_solve, triangular_solve
 
@@ -116,14 +117,13 @@ class Reduced:
 class Interior:
     """Where the solver stopped: K (p, p) and z (q,), strictly feasible.
 
-    weights: W_i (k, k) for each constraint. prices: (r,) of each linear one. steps: taken in all.
+    weights: W_i (k, k) for each constraint. prices: (r,) of each linear one.
     """
 
     noise: FloatArray
     z: FloatArray
     weights: tuple[FloatArray, ...]
     prices: FloatArray
-    steps: int
 
 
 def minimise(
@@ -140,19 +140,18 @@ def minimise(
     relative to what is reached.
     Raises NumericalError where the start is not feasible or the steps do not settle.
     """
-    noise, steps, eye = start, 0, np.eye(start.shape[0])
+    noise, eye = start, np.eye(start.shape[0])
     t = problem.rows / (begin * problem.objective(noise, z))
     while True:
         last = problem.rows / t <= gap * max(problem.objective(noise, z), least)
         basis = cholesky_factor(noise)
         here = problem.on(basis)
-        scaled, z, taken = _centre(here, (eye, z), t, _EXACTLY if last else _CENTRED)
+        scaled, z = _centre(here, (eye, z), t, _EXACTLY if last else _CENTRED)
         noise = basis @ scaled @ basis.T
-        steps += taken
         if last:
             point = _evaluate(here, scaled, z)
             weights = tuple(inverse / t for inverse in point.inverses)
-            return Interior(noise, z, weights, 1.0 / (t * point.linear), steps)
+            return Interior(noise, z, weights, 1.0 / (t * point.linear))
         t *= _GROWTH
 
 
@@ -239,16 +238,16 @@ def _upper_solve(factor: FloatArray, rhs: FloatArray) -> FloatArray:
 
 def _centre(
     problem: Reduced, at: tuple[FloatArray, FloatArray], t: float, centred: float
-) -> tuple[FloatArray, FloatArray, int]:
+) -> tuple[FloatArray, FloatArray]:
     noise, z = at
     point = _evaluate(problem, noise, z)
     for taken in range(1, _MOST_STEPS + 1):
         step, decrement = _newton(_derivatives(problem, point, t), noise.shape[0])
         if decrement / 2 <= (centred if taken < _MOST_STEPS else _CENTRED):
-            return noise, z, taken
+            return noise, z
         moved = _line_search(problem, (noise, z), step, t, (point.value, decrement))
         if moved is None:
-            return noise, z, taken
+            return noise, z
         noise, z, point = moved
     raise NumericalError("the design must settle, got Newton steps that do not; loosen a target")
 
@@ -369,3 +368,31 @@ def _newton(slopes: _Slopes, size: int) -> tuple[tuple[FloatArray, FloatArray], 
     step[rows, columns] = flat_step[: rows.size]
     step[columns, rows] = flat_step[: rows.size]
     return (step, flat_step[rows.size :]), float(-slopes.gradient @ flat_step)
+
+
+@lru_cache(maxsize=64)
+def triangle(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
+    """Rows and columns of the lower triangle; 1/2 on the diagonal, which occurs once, else 1."""
+    rows, columns = np.tril_indices(size)
+    return rows, columns, np.where(rows == columns, 0.5, 1.0)
+
+
+@lru_cache(maxsize=4)
+def _crossings(size: int) -> tuple[NDArray[np.intp], ...]:
+    """Where the four products of the form are in T[b, c, d, a], for each two of the triangle."""
+    rows, columns, _ = triangle(size)
+    r, c, s, d = rows[:, None], columns[:, None], rows, columns
+    orders = ((c, s, r, d), (c, d, r, s), (r, d, c, s), (r, s, c, d))
+    shape = (size,) * 4
+    return tuple(np.ravel_multi_index(np.broadcast_arrays(*o), shape) for o in orders)
+
+
+def quadratic(pairs: Sequence[tuple[FloatArray, FloatArray]]) -> FloatArray:
+    """The form sum trace(D P D Q) over the lower triangle of a symmetric D, of pairs (p, p)."""
+    size = pairs[0][0].shape[0]
+    first = np.stack([p.ravel() for p, _ in pairs])
+    second = np.stack([q.ravel() for _, q in pairs])
+    table = (first.T @ second).ravel()
+    weights = triangle(size)[2]
+    total = sum(table[where] for where in _crossings(size))
+    return np.asarray(total * (weights[:, None] * weights))

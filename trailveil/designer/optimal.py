@@ -57,7 +57,7 @@ class Solution:
     factor: F (n, r) of the released rows. spanned_by: Z (n, r) with F = Sigma Z, for one view, or
     None. reference: (n, r), columns that say nothing of how it was found, to turn F against.
     trace: trace(W Gamma). loss: what was minimised, for Goal.LOSS. least: a lower bound of what was
-    minimised over all noise. steps: Newton steps in all. active: the requirements in the last
+    minimised over all noise. active: the requirements in the last
     problem, by number.
     """
 
@@ -67,7 +67,6 @@ class Solution:
     trace: float
     loss: float | None
     least: float
-    steps: int
     active: tuple[int, ...]
 
     @property
@@ -90,7 +89,7 @@ class Solution:
     def with_better(self, other: "Solution") -> "Solution":
         """What is reached by the better of two answers, with the better of their bounds."""
         better = other if other.reached <= self.reached else self
-        return replace(better, least=max(self.least, other.least), steps=other.steps)
+        return replace(better, least=max(self.least, other.least))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,7 +110,6 @@ class Below:
     least: float
     columns: FloatArray
     weights: list[FloatArray]
-    steps: int
 
 
 def solve(
@@ -125,10 +123,9 @@ def solve(
     if not active:
         return nothing(problem)
     space, start = problem.beginning(active)
-    best, steps, gap = None, 0, _ROUGH
+    best, gap = None, _ROUGH
     for _ in range(_ROUNDS):
         interior = minimise(problem.reduced(space, active), start.noise, start.z, start.gap, gap)
-        steps += interior.steps
         answer = rounded(problem, space, interior, active)
         missed = wanting(problem, answer, _ROUGH if gap == _ROUGH else _MISSED)
         wide = space.columns.shape[1] > _QUICK
@@ -138,8 +135,7 @@ def solve(
             space, start, active = _wider(problem, answer, missed, rough=gap == _ROUGH)
             continue
         below = bound_below(problem, answer)
-        steps += below.steps
-        solution = solution_of(problem, answer, below, steps)
+        solution = solution_of(problem, answer, below)
         gained = best is None or solution.gains_on(best, wide=wide)
         best = solution if best is None else best.with_better(solution)
         if best.gap <= enough or not gained:
@@ -150,13 +146,13 @@ def solve(
     return best
 
 
-NO_BOUND = Below(0.0, np.empty((0, 0)), [], 0)
+NO_BOUND = Below(0.0, np.empty((0, 0)), [])
 
 
 def nothing(problem: Problem) -> Solution:
     """No noise, where none is needed."""
     none = np.empty((problem.cost.size, 0))
-    return Solution(none, None, none, 0.0, None, 0.0, 0, ())
+    return Solution(none, None, none, 0.0, None, 0.0, ())
 
 
 def rounded(problem: Problem, space: Space, interior: Interior, active: Sequence[int]) -> Round:
@@ -179,25 +175,24 @@ def bound_below(problem: Problem, answer: Round, gaps: Sequence[float] = _BELOW)
         dual = pulled(problem, space, interior.noise, weights, active, 0.0)
         least = lower_bound(problem, interior, active, dual, weights)
         if least > (1 - _PROVED_WIDE) * reached(problem, answer):
-            return Below(least, dual.columns, weights, 0)
+            return Below(least, dual.columns, weights)
     delta = _FREE * float(answer.spectrum[-1])
     easier = eased(problem, space, active, delta)
     noise, z = inflated(interior.noise, _ABOVE), interior.z
     if problem.goal is Goal.LOSS:
         noise, z = noise * (problem.trace / _ABOVE / float(np.trace(noise))), _ABOVE**3 * interior.z
-    best, steps = Below(0.0, np.empty((problem.cost.size, 0)), [], 0), 0
+    best = NO_BOUND
     useless = _USELESS * reached(problem, answer)
     for gap in gaps:
         better = minimise(easier, noise, z, 4 * (_ABOVE - 1), gap, useless)
         weights = dual_weights(problem, better)
         dual = pulled(problem, space, better.noise, weights, active, delta)
         least = lower_bound(problem, better, active, dual, weights)
-        steps += better.steps
         if least > best.least or not best.weights:
-            best = Below(least, dual.columns, weights, steps)
+            best = Below(least, dual.columns, weights)
         if least > (1 - 10 * gap) * reached(problem, answer):
             break
-    return replace(best, steps=steps)
+    return best
 
 
 def reached(problem: Problem, answer: Round) -> float:
@@ -206,7 +201,7 @@ def reached(problem: Problem, answer: Round) -> float:
     return float(np.sum(answer.spectrum)) if noise else float(answer.interior.z[0])
 
 
-def solution_of(problem: Problem, answer: Round, below: Below, steps: int) -> Solution:
+def solution_of(problem: Problem, answer: Round, below: Below) -> Solution:
     """An answer and its bound as what is handed on."""
     final = answer.final
     columns = np.hstack([direction.columns for direction in problem.directions(answer.active)])
@@ -218,7 +213,6 @@ def solution_of(problem: Problem, answer: Round, below: Below, steps: int) -> So
         float(np.sum(answer.spectrum)),
         None if problem.goal is Goal.NOISE else reached(problem, answer),
         below.least,
-        steps,
         answer.active,
     )
 

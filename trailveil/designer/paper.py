@@ -27,6 +27,7 @@ from scipy.optimize import brentq
 
 from trailveil.designer.columns import needs_digits, spanned, symmetric_root
 from trailveil.designer.sdp_b import Cover, cover_mechanisms
+from trailveil.designer.stepping import positive
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.gaussian import (
     LARGEST_LOSS_SLACK,
@@ -186,13 +187,6 @@ def check_indices(indices: Sequence[int] | Indices, count: int) -> Indices:
     if np.unique(checked).size != checked.size:
         raise InvalidValue("a secret must name each index once, got one of them twice")
     return checked.astype(np.intp)
-
-
-def positive(value: float, name: str) -> float:
-    """The value as a float; InvalidValue where it is not a positive number."""
-    if not (np.isfinite(value) and value > 0):
-        raise InvalidValue(f"{name} must be a positive number, got {value}")
-    return float(value)
 
 
 def regression(sigma: FloatArray, at: Indices) -> tuple[FloatArray, FloatArray]:

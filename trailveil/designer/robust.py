@@ -1,7 +1,7 @@
 """The best noise against several adversaries: sought in one space of splines, and proved.
 
 What one adversary's optimum is spanned by is found by trailveil.designer.optimal; with many of them
-that takes too many columns. Here the space is laid out beforehand (trailveil.designer.splines), and
+that takes too many columns. Here the space is laid out beforehand (trailveil.designer.spaces), and
 all rounds take place in it: with the requirements that bind, the rest added when they are missed.
 Where the bound of trailveil.designer.proof shows that more is to be had, the columns of the dual
 are added and it begins again from where it was.
@@ -69,25 +69,17 @@ ROUGHLY = Tolerances(1e-2, 1e-2, 0)
 QUICKLY, THOROUGHLY = Tolerances(2e-4, 5e-3, 0, 1e-4), Tolerances(1e-5, 2e-5, 2)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SpaceAnswer:
-    """An answer in a space, from which others begin: Gamma = D D^T of `last.final`."""
+def binding(problem: Problem, answer: Round) -> set[tuple[tuple[int, int], float | None]]:
+    """The requirements that matter to an answer, by family and time of a known value."""
+    chosen = [problem.requirements[i] for i in _binding(answer)]
+    return {(requirement.family, requirement.at) for requirement in chosen}
 
-    last: Round
-    steps: int
 
-    @property
-    def space(self) -> Space:
-        """The columns it was sought in."""
-        return self.last.space
-
-    def binding(self, problem: Problem) -> set[tuple[tuple[int, int], float | None]]:
-        """The requirements that matter to it, by family and time of a known value."""
-        weights = [float(np.trace(weight)) for weight in self.last.interior.weights]
-        least = _IDLE * sum(weights)
-        pairs = zip(self.last.active, weights, strict=True)
-        chosen = [problem.requirements[i] for i, weight in pairs if weight > least]
-        return {(requirement.family, requirement.at) for requirement in chosen}
+def _binding(answer: Round) -> list[int]:
+    """Those by number."""
+    weights = [float(np.trace(weight)) for weight in answer.interior.weights]
+    least = _IDLE * sum(weights)
+    return [i for i, weight in zip(answer.active, weights, strict=True) if weight > least]
 
 
 def begin(problem: Problem, columns: FloatArray) -> Space:
@@ -100,8 +92,8 @@ def settle(
     space: Space,
     binding: Binding,
     effort: Tolerances,
-    before: SpaceAnswer | None = None,
-) -> SpaceAnswer | None:
+    before: Round | None = None,
+) -> Round | None:
     """The best noise in a space that meets every requirement; None where none is needed.
 
     binding: requirements to begin with. effort: how near to the best. before: an answer to begin
@@ -111,51 +103,43 @@ def settle(
     active = problem.first(binding)
     if not active:
         return None
-    steps = 0
     numbers: dict[int, FloatArray] = {}
     everywhere = space.combined(np.sqrt(problem.level) * np.eye(space.columns.shape[1]))
-    final = everywhere if before is None else before.last.final
+    final = everywhere if before is None else before.final
     for _ in range(_ROUNDS):
         start = problem.start(space, final, numbers, active, [])
         first = 1.0 if final is everywhere else start.gap
         interior = minimise(problem.reduced(space, active), start.noise, start.z, first, effort.gap)
-        steps += interior.steps
         answer = rounded(problem, space, interior, active)
         missed = wanting(problem, answer, effort.missed)
         if not missed:
-            return SpaceAnswer(answer, steps)
+            return answer
         numbers = problem.by_requirement(interior.z, active)
-        binding_now = [
-            i
-            for i, weight in zip(active, interior.weights, strict=True)
-            if np.trace(weight) > _IDLE * sum(float(np.trace(w)) for w in interior.weights)
-        ]
-        active = sorted({*binding_now, *missed})
+        active = sorted({*_binding(answer), *missed})
         final = answer.final
     raise NumericalError("the design must settle, got adversaries that keep being missed")
 
 
-def nearly(problem: Problem, answer: SpaceAnswer) -> set[tuple[tuple[int, int], float | None]]:
+def nearly(problem: Problem, answer: Round) -> set[tuple[tuple[int, int], float | None]]:
     """The requirements of which nearly all that is allowed is used, by family and time."""
-    ratios = problem.ratios(answer.last.final, answer.last.interior.z)
+    ratios = problem.ratios(answer.final, answer.interior.z)
     chosen = [problem.requirements[int(i)] for i in np.flatnonzero(ratios > _NEARLY)]
     return {(requirement.family, requirement.at) for requirement in chosen}
 
 
-def proved(problem: Problem, answer: SpaceAnswer, effort: Tolerances) -> tuple[Solution, Below]:
+def proved(problem: Problem, answer: Round, effort: Tolerances) -> tuple[Solution, Below]:
     """The answer with a lower bound of all others, and what proves it."""
-    below = bound_below(problem, answer.last, (effort.below or _BELOW,))
-    hardly = below.least < _HARDLY * reached(problem, answer.last)
+    below = bound_below(problem, answer, (effort.below or _BELOW,))
+    hardly = below.least < _HARDLY * reached(problem, answer)
     if hardly and (effort.below or _BELOW) < _BELOW:
-        below = bound_below(problem, answer.last, (_BELOW,))
-    return solution_of(problem, answer.last, below, answer.steps + below.steps), below
+        below = bound_below(problem, answer, (_BELOW,))
+    return solution_of(problem, answer, below), below
 
 
-def wider(problem: Problem, answer: SpaceAnswer, below: Below) -> Space:
+def wider(problem: Problem, answer: Round, below: Below) -> Space:
     """The space with the columns that the bound, and the answer itself, would rather have."""
-    last = answer.last
-    weights = dual_weights(problem, last.interior)
-    primal = pulled(problem, last.space, last.interior.noise, weights, last.active, 0.0)
+    weights = dual_weights(problem, answer.interior)
+    primal = pulled(problem, answer.space, answer.interior.noise, weights, answer.active, 0.0)
     both = np.hstack([below.columns, primal.columns])
-    pieces = [last.final, last.space, worth(problem, both, _MORE)]
+    pieces = [answer.final, answer.space, worth(problem, both, _MORE)]
     return orthonormal(problem.views, problem.cost, pieces, alone=False)

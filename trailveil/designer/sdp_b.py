@@ -52,14 +52,13 @@ class Cover:
     factor: F (n, q) with Y = F F^T, canonical (see trailveil.designer.columns). coefficients: C (R,
     q) with F = [G_1 ... G_m] C where Y is to cover the Gamma_i in exact arithmetic, else None.
     least_trace: no Y that covers all Gamma_i has a smaller trace (the dual). total: the sum of the
-    traces of the Gamma_i. steps: of the quasi-Newton iteration.
+    traces of the Gamma_i.
     """
 
     factor: FloatArray
     coefficients: FloatArray | None
     least_trace: float
     total: float
-    steps: int
 
     @property
     def covariance(self) -> FloatArray:
@@ -127,12 +126,13 @@ def cover(factors: Sequence[FloatArray], *, exactly: bool = False) -> Cover:
     if float(np.sum(factor * factor)) >= 1.0:  # the sum of all covers all, too
         coefficients, factor = np.eye(unit.shape[1]) if exactly else None, unit
     if exactly or unit.shape[1] < unit.shape[0]:
-        turned = turn(factor, unit)
+        # A rotation is one to rounding: a little more keeps what covers exactly above all of it.
+        turned = turn(factor, unit) * (np.sqrt(_SAFETY) if exactly else 1.0)
         factor = factor @ turned
         coefficients = None if coefficients is None else coefficients @ turned
     else:
         factor = symmetric_root(factor @ factor.T)
-    cover = Cover(np.sqrt(total) * factor, coefficients, least * total, total, dual.steps)
+    cover = Cover(np.sqrt(total) * factor, coefficients, least * total, total)
     cover.check()
     _check_covers(cover.covariance, factors)
     return cover
@@ -161,14 +161,13 @@ class _Dual:
     """A point of the dual.
 
     basis: (n, p), of the range of G. columns: G (p, R) in it. blocks: of the G_i. directions: V (R,
-    R), block diagonal, of Frobenius norm 1. steps: taken to get there.
+    R), block diagonal, of Frobenius norm 1.
     """
 
     basis: FloatArray
     columns: FloatArray
     blocks: list[slice]
     directions: FloatArray
-    steps: int
 
 
 def _blocks(factors: Sequence[FloatArray]) -> list[slice]:
@@ -209,7 +208,7 @@ def _maximise(columns: FloatArray, blocks: list[slice]) -> _Dual:
         },
     )
     directions = spread(optimum.x / np.linalg.norm(optimum.x))
-    return _Dual(basis, columns, blocks, directions, int(optimum.nit))
+    return _Dual(basis, columns, blocks, directions)
 
 
 def _nuclear(matrix: FloatArray) -> tuple[float, FloatArray]:

@@ -17,7 +17,7 @@ from trailveil.designer.optimal import NO_BOUND, Solution, nothing, solution_of,
 from trailveil.designer.problem import Problem, least_loss_problem, least_noise_problem
 from trailveil.designer.requirements import Demand, Requirement, posed
 from trailveil.designer.robust import ROUGHLY, THOROUGHLY, Tolerances
-from trailveil.designer.splines import FINEST, lag_of, splines
+from trailveil.designer.spaces import FINEST, lag_of, splines
 from trailveil.designer.stepping import until_met
 from trailveil.designer.views import View
 from trailveil.errors import InvalidValue, NumericalError
@@ -250,8 +250,8 @@ def _robust(
         if settled is None:
             none = nothing(problem)
             return none, _maker(request, none)
-        binding |= settled.binding(problem)
-        here = solution_of(problem, settled.last, NO_BOUND, settled.steps)
+        binding |= robust.binding(problem, settled)
+        here = solution_of(problem, settled, NO_BOUND)
         common = 1.0 if here.loss is None else here.loss
         allowed = common * (1 + (effort.missed if effort == ROUGHLY else 0.0))
         missed = request.missed(_maker(request, here)(here.trace), allowed)

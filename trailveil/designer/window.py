@@ -84,7 +84,8 @@ def together(around: Sequence[tuple[FloatArray, FloatArray, WindowNoise]]) -> Fl
     whole = np.zeros((count, sum(noise.size for *_, noise in around)))
     used = 0
     for before, after, noise in around:
-        near = np.flatnonzero(np.maximum(before, after) <= noise.knots.end)
+        rows = np.flatnonzero(np.maximum(before, after) <= noise.knots.end)
+        near = slice(rows[0], rows[-1] + 1) if rows.size else slice(0)  # times are in order
         whole[near, used : used + noise.size] = noise.columns(before[near], after[near])
         used += noise.size
     whole.flags.writeable = False

@@ -151,15 +151,14 @@ def write_atomically(
         put()
 
 
-def filled(rough: Path, write: Callable[[BinaryIO], object], *, durable: bool = True) -> None:
-    """Write a file whole and durably, to be put in its place by `put`; it may not exist yet.
+def filled(rough: Path, data: memoryview) -> None:
+    """Write a file whole, to be `made_durable` and `put` in its place; it may not exist yet.
 
-    durable: else `made_durable` must be called before it is put there. Raises UnwritableOutput
-    where the file system says no; what was begun is then removed.
+    Raises UnwritableOutput where the file system says no; what was begun is then removed.
     """
     try:
         with _refusing(rough, "output"):
-            _fill(rough, write, durable=durable)
+            _fill(rough, lambda out: out.write(data), durable=False)
             with contextlib.suppress(OSError):  # a file system without permissions
                 rough.chmod(0o666 & ~_umask())
     except BaseException:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import qr
 
 from trailveil.errors import NumericalError
 from trailveil.gp.gaussian import EXTENDED_AGREEMENT, FloatArray
@@ -22,6 +23,8 @@ LARGEST_EXTENDED = 300
 START_BITS, LAST_BITS = 512, 8192
 # Pivots below 2^-(share * bits) are zero to this precision: the row is a copy of rows before it.
 _ZERO_PIVOT_SHARE = 0.75
+# Of a null space: a sum of squares needs twice the digits of what is squared.
+_NULL_BITS = 2 * START_BITS
 
 Objects = NDArray[Any]
 
@@ -175,12 +178,81 @@ def stable(compute: Callable[[int], FloatArray]) -> FloatArray:
     )
 
 
-def expansion(fixed: Objects, bits: int, terms: int) -> FloatArray:
-    """Fixed-point numbers (n,) as sums of float64 numbers, largest first: (terms, n)."""
-    context = _context(bits)
-    remainder = np.frompyfunc(lambda v: context.ldexp(v, -bits), 1, 1)(fixed)
-    parts = np.empty((terms, fixed.shape[0]))
-    for k in range(terms):
-        parts[k] = remainder.astype(np.float64)
-        remainder = remainder - np.frompyfunc(context.mpf, 1, 1)(parts[k].astype(object))
-    return parts
+def exact_null_space(matrix: FloatArray) -> FloatArray:
+    """An orthonormal basis (r, q) of the null space of a matrix (n, r), its rank decided exactly.
+
+    The entries are taken as the numbers they are: two columns that differ in their last digit are
+    two directions. (Entries below 2^-450 of their column's largest are rounded.) The null space of
+    a few rows is found in Python integers, and tried on all rows; those that it misses join in.
+    """
+    count = matrix.shape[1]
+    exponents = np.frexp(np.max(np.abs(matrix), axis=0, initial=0.0))[1]
+    m = Extended(_NULL_BITS)
+    # Columns are scaled by powers of two, which is exact; the basis is of the columns as they were.
+    scaled = np.ldexp(matrix, -exponents)
+    whole = m.fixed(m.numbers(scaled))
+    order = qr(scaled.T, mode="r", pivoting=True)[1] if scaled.size else np.empty(0, np.intp)
+    basis = _common_dependences(whole, np.asarray(order[:count]))
+    rows = np.frompyfunc(lambda v: m.context.ldexp(m.context.mpf(v), -_NULL_BITS), 1, 1)(basis)
+    rows = rows * m.numbers(np.ldexp(np.ones(count), -exponents))[:, None]
+    return _gram_schmidt(rows, m)
+
+
+def _gram_schmidt(columns: Objects, m: Extended) -> FloatArray:
+    """An orthonormal basis of the span of independent columns (r, q) of extended numbers."""
+    basis = columns.copy()
+    for i in range(basis.shape[1]):
+        for earlier in basis.T[:i]:
+            basis[:, i] -= earlier * (earlier * basis[:, i]).sum()
+        basis[:, i] /= m.context.sqrt((basis[:, i] * basis[:, i]).sum())
+    return basis.astype(np.float64)
+
+
+def _common_dependences(whole: Objects, chosen: NDArray[np.intp]) -> Objects:
+    """The null space of the chosen rows, and of others as they are found not to be in it."""
+    while True:
+        basis = _dependences(whole[chosen])
+        missed = np.flatnonzero(
+            np.any(np.abs(whole.dot(basis) >> _NULL_BITS) > zero_pivot(_NULL_BITS), 1)
+        )
+        more = np.union1d(chosen, missed[: whole.shape[1]])
+        if missed.size == 0:
+            return basis
+        if more.size == chosen.size:
+            raise NumericalError("the rank of the noise was not found in extended precision")
+        chosen = more
+
+
+def _dependences(rows: Objects) -> Objects:
+    """Columns (r, q) in fixed point that span the null space of fixed-point rows (p, r)."""
+    dependent, upper = _eliminated(_gram(rows))
+    basis = np.full((rows.shape[1], int(dependent.sum())), 0, dtype=object)
+    for place, column in enumerate(np.flatnonzero(dependent)):
+        x = basis[:, place]
+        x[column] = 1 << _NULL_BITS
+        for i in reversed(range(column)):
+            if not dependent[i]:
+                x[i] = -((upper[i, i + 1 : column + 1] * x[i + 1 : column + 1]).sum() >> _NULL_BITS)
+    return basis
+
+
+def _gram(whole: Objects) -> Objects:
+    """D^T D (r, r) in fixed point."""
+    if whole.shape[0] == 0:
+        return np.full((whole.shape[1],) * 2, 0, dtype=object)
+    return np.asarray(whole.T.dot(whole) >> _NULL_BITS, dtype=object)
+
+
+def _eliminated(work: Objects) -> tuple[NDArray[np.bool_], Objects]:
+    """Which columns depend on those before them (r,), and the rows of ratios (r, r)."""
+    size = work.shape[0]
+    dependent = np.zeros(size, dtype=np.bool_)
+    upper = np.full((size, size), 0, dtype=object)
+    for i in range(size):
+        if work[i, i] <= zero_pivot(_NULL_BITS):
+            dependent[i] = True
+            continue
+        upper[i, i + 1 :] = (work[i, i + 1 :] << _NULL_BITS) // work[i, i]
+        for j in range(i + 1, size):
+            work[j, j:] -= (upper[i, j] * work[i, j:]) >> _NULL_BITS
+    return dependent, upper

@@ -37,14 +37,22 @@ class Factor:
 
     def solve(self, y: FloatArray) -> FloatArray:
         """S^-1 y (n, m) for y (n, m)."""
-        drive = np.zeros((y.shape[1], *self.loadings.shape))
-        drive[:, 1:] = y.T[:, :-1, None] * self.carried[:-1]
-        predicted = self.recursion.run(drive)
-        innovations = y.T - observed(self.loadings, predicted)
+        innovations = self._forwards(y)
         innovations /= self.innovations
         pulled = self.recursion.run(innovations[:, :, None] * self.loadings, backwards=True)
         innovations[:, :-1] -= observed(self.carried[:-1], pulled[:, 1:])
         return np.asarray(innovations.T)
+
+    def whitened(self, y: FloatArray) -> FloatArray:
+        """D^-1/2 L^-1 y (n, m) for y (n, m): the squares of its columns add up to y^T S^-1 y."""
+        return np.asarray((self._forwards(y) / np.sqrt(self.innovations)).T)
+
+    def _forwards(self, y: FloatArray) -> FloatArray:
+        """L^-1 y, transposed (m, n)."""
+        drive = np.zeros((y.shape[1], *self.loadings.shape))
+        np.multiply(y.T[:, :-1, None], self.carried[:-1], out=drive[:, 1:])
+        predicted = self.recursion.run(drive)
+        return np.asarray(y.T - observed(self.loadings, predicted))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -109,6 +109,10 @@ class DenseSystem:
         """S x."""
         return self.matrix @ x
 
+    def whitened(self, rhs: FloatArray) -> FloatArray:
+        """W (n, m) of rhs (n, m), with W^T W = rhs^T S^-1 rhs."""
+        return triangular_solve(self.factor, rhs)
+
 
 def dense_system(matrix: FloatArray, least: float) -> DenseSystem:
     """A DenseSystem of a symmetric positive definite matrix (n, n).

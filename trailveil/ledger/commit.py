@@ -134,7 +134,7 @@ def different(
 ) -> tuple[Refused | None, list[StoredRelease]]:
     """What is said of a recording that was released before, and never just so; and these cuts.
 
-    The cuts are those of `trailveil.ledger.unions.cuts_before`. series: of readings.
+    The cuts are those of `cuts_before`. series: of readings.
     """
     begin, end = span(recording)
     with ledger.open() as book:

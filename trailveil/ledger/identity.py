@@ -115,8 +115,9 @@ def prints_of(
     content: of `content_of`, of the same times and steps. A recording of hardly any different
     steps comes back by itself, and is known by its windows alone.
     """
-    distinct = len(np.unique(steps, axis=0)) >= _LEAST_DIFFERENT
-    if not distinct:
+    # A few of the first steps mostly are enough different ones.
+    parts = (steps[: 4 * _LEAST_DIFFERENT], steps)
+    if not any(len(np.unique(part, axis=0)) >= _LEAST_DIFFERENT for part in parts):
         return bytes(CONTENT_BYTES) + b"".join(windows_of(key, times))
     whole = derive(key, [b"content", content])[:CONTENT_BYTES]
     places = derive(key, [b"places", _places(steps.astype("<i8").tobytes())])
@@ -177,23 +178,35 @@ def _bits(steps: NDArray[np.int64]) -> NDArray[np.float64]:
     """
     bits = np.zeros(steps.size)
     for length in _UNIQUE_FROM:
-        if length <= steps.size:
-            names = _names(steps, length)
-            _, which, counts = np.unique(names, return_inverse=True, return_counts=True)
-            unique = (counts[which] == 1) & (bits[: names.size] == 0)
-            bits[: names.size][unique] = np.log2(steps.size) / length
+        open_until = steps.size - length + 1
+        if open_until < 1 or bits[:open_until].all():
+            break
+        names = _names(steps, length)
+        order = np.argsort(names)
+        differs = np.diff(names[order]) != 0
+        unique = np.empty(names.size, dtype=np.bool_)
+        unique[order] = np.append(True, differs) & np.append(differs, True)
+        bits[:open_until][unique & (bits[:open_until] == 0)] = np.log2(steps.size) / length
     return bits
 
 
 def _names(steps: NDArray[np.int64], length: int) -> NDArray[np.uint64]:
     """A number for each window of a length (n - length + 1,): the same for the same differences."""
+    powers, inverse = _powers(steps.size)
     with np.errstate(over="ignore"):
-        powers = np.full(steps.size, _ODD, dtype=np.uint64).cumprod()
-        inverse = np.full(steps.size, pow(_ODD, -1, 2**64), dtype=np.uint64).cumprod()
         sums = np.cumsum(_mixed(steps.astype(np.uint64)) * powers)
         sums = np.concatenate([np.zeros(1, dtype=np.uint64), sums])
         whole = sums[length:] - sums[:-length]
         return _mixed(whole * inverse[: whole.size])
+
+
+@lru_cache(maxsize=2)
+def _powers(count: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """The powers of an odd number, from the first on, and their inverses, (n,) each."""
+    with np.errstate(over="ignore"):
+        both = (np.full(count, odd, dtype=np.uint64) for odd in (_ODD, pow(_ODD, -1, 2**64)))
+        powers, inverse = (each.cumprod() for each in both)
+    return powers, inverse
 
 
 def _telling(steps: NDArray[np.int64], bits: NDArray[np.float64], length: int) -> list[int]:

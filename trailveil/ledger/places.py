@@ -160,8 +160,8 @@ def _written(place: "Place") -> dict[str, Any]:
 
 def _read(record: dict[str, Any]) -> "Place":
     from trailveil.privacy.adversaries import Named
-    from trailveil.privacy.exposure import TrackExposure
     from trailveil.privacy.false_tracks import Knots
+    from trailveil.privacy.knowledge import TrackExposure
     from trailveil.privacy.priors import BUILT_IN
     from trailveil.release.place_noise import PlaceNoise
     from trailveil.release.places import Place

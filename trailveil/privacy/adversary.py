@@ -165,22 +165,6 @@ def exposure(
     return max(exposures(prior, secret, mechanism, adversary), key=lambda exposed: exposed.loss)
 
 
-def left(
-    prior: Prior, secret: Secret, mechanism: Mechanism, adversary: Adversary, bound: float
-) -> float:
-    """What this adversary is left with over what it must be left with: at least 1 is safe.
-
-    The least over what it may know, and over directions of the secret.
-    """
-    each_exposure = exposures(prior, secret, mechanism, adversary)
-    shares = [exposed.share(bound) for exposed in each_exposure]
-    each = _each_value(_judged(prior, secret, adversary), mechanism, adversary)
-    if each is not None and secret.size == 1:
-        known, learnt = each.known[:, 0, 0], each.learnt[:, 0, 0]
-        shares.append(float(np.sqrt(np.min((known + bound) / (known + learnt)))))
-    return min(shares)
-
-
 def span_of(secret: Secret, adversary: Adversary) -> tuple[float, float]:
     """The time of the secret; one in a window of standing still, or unseen, is as long as that."""
     start, end = secret.window or (float(secret.times.min()), float(secret.times.max()))

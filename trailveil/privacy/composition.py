@@ -8,8 +8,8 @@ have in common (the paper, corollary 3.4.1). Then
 as for one release, and epsilon, odds and the rest follow from this L and from nothing else.
 
 - The same recording twice: all of it is shared, its measurement noise too. Equal to one release
-  with the parallel sum of the two noises (trailveil.gp.parallel): for two different designs of low
-  rank that is no noise at all, and everything is disclosed.
+  with the parallel sum of the two noises: for two different designs of low rank that is no noise
+  at all, and everything is disclosed.
 - Overlapping recordings, or some fixes withheld in one: so wherever they have a fix in common.
 - Another device at the same moments: the truth is shared, the measurement noise is its own.
 - Far apart in time: what the kernel remembers. An RBF prior forgets, a periodic one does not.
@@ -28,30 +28,25 @@ import numpy as np
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.extended import (
     LARGEST_EXTENDED,
-    START_BITS,
     Extended,
     Objects,
-    TooFewBits,
-    eliminate,
-    solve,
     stable,
-    zero_pivot,
 )
 from trailveil.gp.gaussian import (
     LARGEST_LOSS_SLACK,
     LOSS_SLACK,
-    UNIT_ROUNDOFF,
     FloatArray,
     Joint,
     Posterior,
-    inverse_of,
     posterior,
     rounding,
 )
 from trailveil.gp.kernels import Kernel, StoppedClock
 from trailveil.privacy.coupled import Coupling, independent
-from trailveil.privacy.loss import Loss
+from trailveil.privacy.extended_loss import loss_in
+from trailveil.privacy.loss import Loss, loss_between
 from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.precision import inverse_with_levels
 from trailveil.privacy.prior import NOTHING_KNOWN, SideInformation
 from trailveil.privacy.rows import (
     TRUTH,
@@ -70,9 +65,6 @@ from trailveil.privacy.rows import (
     system,
 )
 from trailveil.privacy.secrets import Secret
-
-# What vanishes in this many bits is zero.
-_DECIDED = 4 * START_BITS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -257,8 +249,14 @@ def _in_double(scene: _Scene, *, flat: bool) -> Loss | None:
             return None
         variance = before.covariance + before.doubt * np.eye(scene.size)
         moved, scale = np.zeros((scene.size, 0)), np.sqrt(np.diagonal(variance))
-    precision = _precision(variance, moved, scale, flat=flat)
-    return None if posterior is None or precision is None else _loss(posterior, *precision)
+    if posterior is None:
+        return None
+    rounded = rounding(scale.size) * float(np.sum(scale**2))
+    try:
+        precision = inverse_with_levels(variance, moved, rounded, flat=flat)
+    except NumericalError:
+        return None
+    return loss_between(posterior, *precision)
 
 
 def _posterior(scene: _Scene, rows: ObservedRows) -> Posterior | None:
@@ -284,76 +282,13 @@ def _posterior(scene: _Scene, rows: ObservedRows) -> Posterior | None:
     return replace(computed, slack=computed.slack + 3 * share * np.diagonal(computed.covariance))
 
 
-def _precision(
-    base: FloatArray, moved: FloatArray, scale: FloatArray, *, flat: bool
-) -> tuple[FloatArray, float] | None:
-    """(base + moved moved^T)^-1 (k d, k d) and a bound of its error; None where double is lost.
-
-    moved: how the levels of the series move the secret (k d, q). scale: (k d,), the deviations that
-    went into the base. flat: the limit of infinitely uncertain levels: only what they do not move
-    keeps a precision. In a basis that ends with the directions of the levels, so that a large level
-    meets nothing small.
-    """
-    vectors, sizes, _ = np.linalg.svd(moved, full_matrices=True)
-    rank = int(np.sum(sizes > 0)) if moved.shape[1] else 0
-    basis = np.roll(vectors, -rank, axis=1)
-    if flat:
-        basis, rank = basis[:, : basis.shape[1] - rank], 0
-    if basis.shape[1] == 0:
-        return np.zeros_like(base), 0.0
-    pulled = basis.T @ moved
-    pulled[: basis.shape[1] - rank] = 0.0  # but for rounding it is
-    try:
-        inverse, error = inverse_of(basis.T @ base @ basis + pulled @ pulled.T)
-    except NumericalError:
-        return None
-    size = float(np.linalg.norm(inverse, 2))
-    # Rounding of P0 by e I: P^-1 moves by P^-1 e P^-1.
-    moved_by = rounding(scale.size) * float(np.sum(scale**2)) * size**2
-    return basis @ inverse @ basis.T, error + 2 * moved_by + 16 * UNIT_ROUNDOFF * size
-
-
-def _loss(posterior: Posterior, before: FloatArray, hidden: float) -> Loss | None:
-    """Q^-1 - P^-1 in double precision, its numerical error bounded and taken against us."""
-    doubt, identity = posterior.doubt, np.eye(before.shape[0])
-    try:
-        after, error = inverse_of(posterior.covariance - doubt * identity)
-    except NumericalError:
-        return None
-    size = float(np.linalg.norm(after, 2))
-    caution = hidden + error + 16 * identity.size * UNIT_ROUNDOFF * (size + np.linalg.norm(before))
-    matrix = after - before + float(caution) * identity
-    return Loss((matrix + matrix.T) / 2, float(2 * doubt * size**2 + 2 * caution) / size)
-
-
-def _no_secret() -> InvalidValue:
-    return InvalidValue(
-        "every direction of the secret must have variance, got one without: "
-        "it is known already, so there is no secret in it"
-    )
-
-
 def _in_extended(scene: _Scene) -> FloatArray:
     """L, correct to double precision, by elimination of a joint covariance that may be singular."""
 
     def compute(bits: int) -> FloatArray:
         m = Extended(bits)
-        matrix = _joint_covariance(m, scene)
-        scale = max(abs(value) for value in np.diagonal(matrix))
-        fixed = m.fixed(matrix / scale)
-        known, observed = scene.known.times.size, scene.released
-        before = _inverse(m, eliminate(fixed[observed:, observed:], known, bits))
-        after = _inverse(m, eliminate(fixed, observed + known, bits))
-        if (before is None or after is None) and bits < _DECIDED:
-            raise TooFewBits
-        if before is None:
-            raise _no_secret()
-        if after is None:
-            raise NumericalError(
-                "the secret must be uncertain after the releases, got one that is known "
-                "(infinite loss)"
-            )
-        return np.asarray(((after - before) / scale).astype(np.float64))
+        joint = _joint_covariance(m, scene)
+        return loss_in(m, joint, scene.released, scene.known.times.size)
 
     return stable(compute)
 
@@ -374,19 +309,3 @@ def _joint_covariance(m: Extended, scene: _Scene) -> Objects:
     cross = covariance(scene.prior, points, scene.at, extended(m), levels=True).dot(weights)
     inner = covariance(scene.prior, scene.at, scene.at, extended(m), levels=True)
     return np.block([[data, cross], [cross.T, weights.T.dot(inner).dot(weights)]])
-
-
-def _inverse(m: Extended, fixed: Objects) -> Objects | None:
-    """The inverse of a fixed-point covariance, as numbers; None where it is singular."""
-    size, bits = fixed.shape[0], m.bits
-    # Elimination leaves the upper triangle right.
-    upper = np.triu(fixed) + np.triu(fixed, 1).T
-    pivots = [eliminate(upper[: i + 1, : i + 1], i, bits)[0, 0] for i in range(size)]
-    if min(pivots) <= zero_pivot(bits):
-        return None
-    unit = np.full((size, size), 0, dtype=object)
-    unit[np.diag_indices(size)] = 1 << bits
-    columns = np.stack([solve(upper, column, bits) for column in unit.T], axis=1)
-    return np.asarray(
-        np.frompyfunc(lambda v: m.context.ldexp(m.context.mpf(v), -bits), 1, 1)(columns)
-    )

@@ -6,7 +6,15 @@ import numpy as np
 
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.arithmetic import Arithmetic
-from trailveil.gp.extended import Extended, Objects, eliminate, stable, zero_pivot
+from trailveil.gp.extended import (
+    START_BITS,
+    Extended,
+    Objects,
+    TooFewBits,
+    eliminate,
+    stable,
+    zero_pivot,
+)
 from trailveil.gp.gaussian import LARGEST_LOSS, FloatArray
 from trailveil.gp.kernels import (
     RBF,
@@ -25,6 +33,9 @@ from trailveil.gp.kernels import (
 from trailveil.privacy.mechanism import Mechanism, no_noise
 from trailveil.privacy.prior import NOTHING_KNOWN, Prior, SideInformation
 from trailveil.privacy.secrets import Secret
+
+# What vanishes in this many bits is zero.
+_DECIDED = 4 * START_BITS
 
 _STATIONARY = (RBF, Periodic, Matern12, Matern32, Matern52, Constant, White)
 
@@ -45,20 +56,35 @@ def extended_loss(
 
     def compute(bits: int) -> FloatArray:
         m = Extended(bits)
-        matrix = joint_covariance(m, prior, secret, mechanism, known)
-        observed = mechanism.rows.size + known.times.size
-        scale = max(abs(v) for v in np.diagonal(matrix))
-        fixed = m.fixed(matrix / scale)
-        after = _precision(m, eliminate(fixed, observed, bits), apart=apart)
-        others = np.r_[mechanism.rows.size : fixed.shape[0]]
-        prior_only = eliminate(fixed[np.ix_(others, others)], known.times.size, bits)
-        before = _precision(m, prior_only, apart=apart)
-        return np.asarray(((after - before) / scale).astype(np.float64))
+        joint = joint_covariance(m, prior, secret, mechanism, known)
+        return loss_in(m, joint, mechanism.rows.size, known.times.size, apart=apart)
 
     loss = stable(compute)
     if not np.max(np.abs(loss)) < LARGEST_LOSS:
         raise _determined()
     return loss
+
+
+def loss_in(
+    m: Extended, joint: Objects, released: int, known: int, *, apart: bool = False
+) -> FloatArray:
+    """L (k, k) from the joint covariance of released values, known values and a secret.
+
+    apart: each location judged as a secret of its own. Raises TooFewBits where this precision
+    cannot tell whether the secret is determined, NumericalError where it is, InvalidValue where it
+    is without the release.
+    """
+    scale = max(abs(value) for value in np.diagonal(joint))
+    fixed = m.fixed(joint / scale)
+    before = _inverse(m, eliminate(fixed[released:, released:], known, m.bits), apart=apart)
+    after = _inverse(m, eliminate(fixed, released + known, m.bits), apart=apart)
+    if (before is None or after is None) and m.bits < _DECIDED:
+        raise TooFewBits
+    if before is None:
+        raise no_secret()
+    if after is None:
+        raise _determined()
+    return np.asarray(((after - before) / scale).astype(np.float64))
 
 
 def extended_precision(prior: Prior, secret: Secret) -> FloatArray:
@@ -71,10 +97,9 @@ def extended_precision(prior: Prior, secret: Secret) -> FloatArray:
         scale = max(abs(v) for v in np.diagonal(matrix))
         if not scale:
             raise no_secret()
-        try:
-            inverse = _precision(m, m.fixed(matrix / scale), apart=False)
-        except NumericalError as error:
-            raise no_secret() from error
+        inverse = _inverse(m, m.fixed(matrix / scale), apart=False)
+        if inverse is None:
+            raise no_secret()
         return np.asarray((inverse / scale).astype(np.float64))
 
     return stable(compute)
@@ -154,30 +179,34 @@ def _is_stationary(kernel: Kernel) -> bool:
     return isinstance(kernel, _STATIONARY)
 
 
-def _precision(m: Extended, fixed: Objects, *, apart: bool) -> Objects:
-    """The inverse of a small covariance held in the upper triangle of fixed-point integers."""
-    size = fixed.shape[0]
-    if any(value <= zero_pivot(m.bits) for value in np.diagonal(fixed)):
-        raise _determined()
+def _inverse(m: Extended, fixed: Objects, *, apart: bool) -> Objects | None:
+    """The inverse of a fixed-point covariance, as numbers; None where it is singular.
+
+    Of [[A, I], [I, 0]] it is what elimination of A leaves, with the other sign. apart: the inverse
+    of the diagonal alone.
+    """
+    size, bits = fixed.shape[0], m.bits
+    unit = np.full((size, size), 0, dtype=object)
+    unit[np.diag_indices(size)] = 1 << bits
     if apart:
-        inverse = np.full((size, size), m.number(0.0), dtype=object)
-        for i in range(size):
-            inverse[i, i] = m.context.ldexp(m.context.mpf(1), m.bits) / int(fixed[i, i])
-        return inverse
-    matrix = m.context.matrix(size, size)
-    for i in range(size):
-        for j in range(size):
-            matrix[i, j] = m.context.ldexp(m.context.mpf(int(fixed[min(i, j), max(i, j)])), -m.bits)
-    try:
-        inverse = matrix**-1
-    except ZeroDivisionError as error:
-        raise _determined() from error
-    return np.array(inverse.tolist(), dtype=object).reshape(size, size)
+        variances = np.diagonal(fixed)
+        if min(variances) <= zero_pivot(bits):
+            return None
+        inverse = np.where(unit, (1 << 2 * bits) // variances, 0)
+    else:
+        try:  # a pivot of 0 meets the 1 beside it
+            inverse = -eliminate(np.block([[fixed, unit], [unit, 0 * unit]]), size, bits)
+        except TooFewBits:
+            return None
+        inverse = np.triu(inverse) + np.triu(inverse, 1).T  # no more is right
+    return np.asarray(
+        np.frompyfunc(lambda v: m.context.ldexp(m.context.mpf(v), -bits), 1, 1)(inverse)
+    )
 
 
 def _determined() -> NumericalError:
     return NumericalError(
-        "the secret must be uncertain after the release, got one that is known (infinite loss)"
+        "the secret must be uncertain after what is released, got one that is known (infinite loss)"
     )
 
 

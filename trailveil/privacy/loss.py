@@ -23,6 +23,7 @@ from trailveil.gp.gaussian import (
     LOSS_SLACK,
     UNIT_ROUNDOFF,
     FloatArray,
+    Posterior,
     cholesky_factor,
     cholesky_solve,
     inverse_of,
@@ -53,12 +54,6 @@ class Loss:
     def largest(self) -> float:
         """maxeig L; at least 0."""
         return max(0.0, largest_eigenvalue(self.matrix))
-
-    @property
-    def left(self) -> float:
-        """1 / sqrt(maxeig L): what a flat-prior adversary is left with in the worst direction."""
-        largest = self.largest
-        return float("inf") if largest == 0.0 else 1.0 / float(np.sqrt(largest))
 
 
 def loss_matrix(
@@ -214,18 +209,26 @@ def _try_observe(prior: Prior, mechanism: Mechanism, known: SideInformation) -> 
 
 def _double(observation: Observation, secret: Secret, *, flat: bool) -> Loss | None:
     """The loss in double precision, or None where double precision is lost altogether."""
-    posterior = observation.posterior(secret)
-    doubt, identity = posterior.doubt, np.eye(secret.size)
+    before = known_precision(observation.prior, secret, observation.known, flat=flat)
+    return loss_between(observation.posterior(secret), *before)
+
+
+def loss_between(posterior: Posterior, before: FloatArray, hidden: float) -> Loss | None:
+    """Q^-1 - P^-1 in double precision, its numerical error bounded and taken against us.
+
+    before: P^-1 (k, k), whose error has at most the norm `hidden`. None where Q cannot be inverted.
+    """
+    doubt, identity = posterior.doubt, np.eye(before.shape[0])
     try:
         after, error = inverse_of(posterior.covariance - doubt * identity)
     except NumericalError:
         return None
-    before, hidden = known_precision(observation.prior, secret, observation.known, flat=flat)
     size = float(np.linalg.norm(after, 2))
     # What is subtracted and what eigenvalues of it round to.
-    caution = hidden + error + _FEW * secret.size * UNIT_ROUNDOFF * (size + np.linalg.norm(before))
-    matrix = after - before + float(caution) * identity
-    return Loss((matrix + matrix.T) / 2, 2 * (doubt * size + float(caution) / size))
+    rounded = _FEW * len(before) * UNIT_ROUNDOFF * (size + float(np.linalg.norm(before)))
+    caution = hidden + error + rounded
+    matrix = after - before + caution * identity
+    return Loss((matrix + matrix.T) / 2, 2 * (doubt * size + caution / size))
 
 
 def _finer(

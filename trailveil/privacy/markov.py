@@ -212,6 +212,13 @@ class MarkovSystem:
         solution = self._solve(rhs)
         return solution + self._solve(rhs - self.apply(solution))
 
+    def whitened(self, rhs: FloatArray) -> FloatArray:
+        """W (n, m) of rhs (n, m), with W^T W = rhs^T S^-1 rhs: one recursion, and not refined."""
+        return by_columns(self._whitened_columns, rhs, self.factor.loadings.shape[1])
+
+    def _whitened_columns(self, rhs: FloatArray) -> FloatArray:
+        return self.factor.whitened(self.whitening.forwards(rhs[self.rows.order]))
+
     def _solve(self, rhs: FloatArray) -> FloatArray:
         return by_columns(self._solve_columns, rhs, self.factor.loadings.shape[1])
 

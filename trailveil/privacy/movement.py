@@ -9,10 +9,16 @@ that is at rest where it begins and ends costs
 so c0 is 0: `Movement`. Matern movements return to a mean: `Matern`. An adversary may know all of
 the movement inside a window, the velocity at the edges included, but not where the window lies.
 So phi keeps its slope of 0 at the edges, and the variances below are given that velocity.
+
+The least cut is how long nothing must be released around a window, while all else is exact. An
+adversary who has all of it, and a map that turns it into the true path, knows place and velocity on
+either side of the cut: what is left of the window's place is what movement alone leaves of it.
 """
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -20,6 +26,9 @@ from trailveil.errors import InvalidValue, Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import IntegratedOU, Kernel, Matern12, Matern32
 from trailveil.privacy.false_tracks import Knots
+
+# Seconds: no cut is longer on a side.
+_LONGEST_CUT = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +187,23 @@ def movement_of(kernel: Kernel) -> Movement | Matern:
         "matern32, got another: its proof knows no other movement; fit such a prior (trailveil "
         "fit), or use --mechanism cut, which assumes a pace and no prior"
     )
+
+
+@lru_cache(maxsize=1024)  # most parts of most recordings ask for the same few
+def least_cut(floor: Movement, variance: float, sides: int) -> float:
+    """Whole seconds outward from a window within which nothing may be released.
+
+    floor: at least how fast the person moves there. variance: square metres per coordinate that
+    must be left of the window's place. sides: how many the recording goes on beyond, 1 or 2.
+    Raises Refused for a cut of more than a day.
+    """
+    if floor.bridged(_LONGEST_CUT) / sides < variance:
+        raise Refused(
+            "a cut must be shorter than a day on each side, got a longer one: ask for a smaller "
+            "radius, a larger epsilon, or a faster --activity"
+        )
+    whole = range(1, _LONGEST_CUT + 1)
+    return float(whole[bisect_left(whole, variance, key=lambda h: floor.bridged(h) / sides)])
 
 
 def _bridge(z: float) -> float:

@@ -138,44 +138,43 @@ def _doubt_of_given(
 
 def _prior_precision(judge: Prior, secret: Secret, *, flat: bool) -> tuple[FloatArray, float]:
     base, loading = judge.spread(secret)
-    direction, variance = (secret.level, np.inf) if flat else (loading, 1.0)
+    scale = judge.scale(secret)
+    variances = np.diagonal(base) if scale is None else scale**2
+    rounded = rounding(secret.times.size) * float(np.sum(variances))
+    moved = (secret.level if flat else loading)[:, None]
     try:
-        precision, doubt = _inverse_with_level(base, direction, variance)
+        return inverse_with_levels(base, moved, rounded, flat=flat)
     except NumericalError as error:
         if flat or secret.times.size > LARGEST_EXTENDED:
             raise no_secret() from error
-        precision = extended_precision(judge, secret)
-        return precision, _FEW * UNIT_ROUNDOFF * float(np.linalg.norm(precision, 2))
-    size = float(np.linalg.norm(precision, 2))
-    # Rounding of the level by its own size, and of P0 by e I, which moves P^-1 by P^-1 e P^-1.
-    scale = judge.scale(secret)
-    spread = np.trace(base) if scale is None else np.sum(scale**2)
-    moved = rounding(secret.times.size) * float(spread) * size**2
-    return precision, doubt + _FEW * UNIT_ROUNDOFF * size + 2 * moved
+        exact = extended_precision(judge, secret)
+        return exact, _FEW * UNIT_ROUNDOFF * float(np.linalg.norm(exact, 2))
 
 
-def _inverse_with_level(
-    base: FloatArray, direction: FloatArray, variance: float
+def inverse_with_levels(
+    base: FloatArray, moved: FloatArray, rounded: float, *, flat: bool
 ) -> tuple[FloatArray, float]:
-    """(base + variance direction direction^T)^-1 and a bound of its error; for infinite ones too.
+    """(base + moved moved^T)^-1 (k, k) and a bound of the norm of its error.
 
-    In a basis whose last vector is the direction, so that large variances meet nothing small.
+    moved: how levels of the series move the secret (k, q). rounded: the norm of the rounding of the
+    base. flat: the limit of infinitely uncertain levels: only what they do not move keeps a
+    precision. In a basis that ends with the directions of the levels, so that a large level meets
+    nothing small. Raises NumericalError where double precision cannot invert it.
     """
-    size = direction.size
-    if not np.any(direction):
-        return inverse_of(base)
-    if size == 1:
-        return inverse_of(base + variance * direction**2)
-    mirror = direction / np.linalg.norm(direction)
-    mirror[-1] += np.copysign(1.0, mirror[-1])
-    basis = np.eye(size) - 2 / (mirror @ mirror) * np.outer(mirror, mirror)
-    turned = basis @ base @ basis
-    if np.isinf(variance):
-        turned, basis = turned[:-1, :-1], basis[:, :-1]
-    else:
-        turned[-1, -1] += variance * (direction @ direction)
-    inverse, error = inverse_of(turned)
-    return basis @ inverse @ basis.T, error
+    vectors, sizes, _ = np.linalg.svd(moved, full_matrices=True)
+    rank = int(np.sum(sizes > 0)) if moved.shape[1] else 0
+    basis = np.roll(vectors, -rank, axis=1)
+    if flat:
+        basis, rank = basis[:, : basis.shape[1] - rank], 0
+    if basis.shape[1] == 0:
+        return np.zeros_like(base), 0.0
+    pulled = basis.T @ moved
+    pulled[: basis.shape[1] - rank] = 0.0  # but for rounding it is
+    inverse, error = inverse_of(basis.T @ base @ basis + pulled @ pulled.T)
+    size = float(np.linalg.norm(inverse, 2))
+    # Rounding of P0 by e I moves P^-1 by P^-1 e P^-1; the level's is relative to its own size.
+    error += 2 * rounded * size**2 + _FEW * UNIT_ROUNDOFF * size
+    return np.asarray(basis @ inverse @ basis.T), error
 
 
 def _with_known_alone(judge: Prior, known: SideInformation, *, flat: bool) -> Observation:

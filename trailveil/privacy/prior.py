@@ -24,7 +24,7 @@ from trailveil.gp.gaussian import (
     posterior,
 )
 from trailveil.gp.kernels import Clock, Kernel, StoppedClock, Tabulated, White, latent, split
-from trailveil.gp.kernels.tabulated import smallest_eigenvalue
+from trailveil.gp.kernels.adapters import smallest_eigenvalue
 from trailveil.gp.statespace import is_markov
 from trailveil.privacy.markov import MarkovSystem, covariance_product, markov_rows
 from trailveil.privacy.mechanism import Mechanism, Process

@@ -14,10 +14,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from trailveil.errors import InvalidValue, Unavailable
-from trailveil.gp.gaussian import FloatArray, System, cholesky_factor, cholesky_solve, dense_system
+from trailveil.gp.gaussian import (
+    DenseSystem,
+    FloatArray,
+    cholesky_factor,
+    cholesky_solve,
+    dense_system,
+)
 from trailveil.gp.kernels import Kernel, latent, split, stopped
 from trailveil.gp.statespace import is_markov
-from trailveil.privacy.markov import markov_system
+from trailveil.privacy.markov import MarkovSystem, markov_system
 from trailveil.privacy.prior import noise_variance
 
 Window = tuple[float, float]
@@ -63,7 +69,8 @@ def information(
     columns[:, 0] = 1.0
     columns[ties.size :, 1] = 1.0
     columns[ties.size :, 2:] = factor
-    gram = columns.T @ system.solve(columns)
+    whitened = system.whitened(columns)
+    gram = whitened.T @ whitened
     conditional = gram[1:, 1:] - np.outer(gram[1:, 0], gram[0, 1:]) / gram[0, 0]
     conditional = (conditional + conditional.T) / 2
     drawn = cholesky_factor(conditional[1:, 1:] + np.eye(factor.shape[1]))
@@ -74,7 +81,7 @@ def information(
 
 def _system(
     kernel: Kernel, moments: FloatArray, windows: Sequence[Window], variances: FloatArray
-) -> System:
+) -> DenseSystem | MarkovSystem:
     smooth = latent(kernel)
     base = None if smooth is None else split(smooth)[0]
     still = None if base is None else base.warp(stopped(windows))

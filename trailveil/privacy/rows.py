@@ -8,7 +8,7 @@ recording is singular, as it should be, and nothing is added to it:
     Cov(Z) = E Sigma E^T + blockdiag(Gamma_1, Gamma_2, ...),    E: which fix each row is of
 
 Where two rows of one fix have no noise of their own beyond low rank, their difference gives away
-weights of that noise exactly (trailveil.gp.parallel): the rows are reduced to one a fix, and the
+weights of that noise exactly (gp.extended): the rows are reduced to one a fix, and the
 noise to what is left of it. What double precision cannot hold is done again in extended precision.
 """
 
@@ -20,10 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import block_diag, eigh
 
-from trailveil.gp.extended import Extended, Objects
+from trailveil.gp.extended import Extended, Objects, exact_null_space
 from trailveil.gp.gaussian import UNIT_ROUNDOFF, FloatArray, System, dense_system
 from trailveil.gp.kernels import Kernel, split
-from trailveil.gp.parallel import exact_null_space
 from trailveil.gp.statespace import is_markov
 from trailveil.privacy.coupled import Coupling
 from trailveil.privacy.markov import markov_rows

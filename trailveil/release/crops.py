@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.designer.splines import lag_of, shortest
+from trailveil.designer.spaces import lag_of, shortest
 from trailveil.errors import Unavailable
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import (

@@ -12,16 +12,17 @@ as well: a speed at the edge of what is withheld tells how the way goes on. Blan
 some minutes: they begin and end at whole five minutes since the first fix that is released.
 """
 
+import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.designer.cut import least_cut
 from trailveil.errors import Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.adversaries import Named
+from trailveil.privacy.movement import least_cut
 from trailveil.release.request import Paces
 from trailveil.traces.projection import MICRO
 from trailveil.traces.returns import in_space
@@ -91,12 +92,13 @@ def at_one_place(trace: Trace, stretches: Sequence[Stretch], radius: float) -> l
     middles: list[FloatArray] = []
     numbers = []
     for stretch in stretches:
-        inside = np.flatnonzero(stretch.rows(trace))
-        if inside.size == 0:
-            inside = np.array([np.argmin(np.abs(trace.times - stretch.begin))])
-        middle = np.mean(where[inside], axis=0)
-        away = np.linalg.norm(np.reshape(middles, (-1, 3)) - middle, axis=1)
-        numbers.append(int(np.argmax([*(away <= near), True])))
+        first, last = np.searchsorted(trace.times, [stretch.begin, stretch.end + 1]).tolist()
+        if first == last:
+            first = int(np.argmin(np.abs(trace.times - stretch.begin)))
+            last = first + 1
+        middle = np.mean(where[first:last], axis=0)
+        alike = (math.dist(middle, other) <= near for other in middles)
+        numbers.append(next((i for i, same in enumerate(alike) if same), len(middles)))
         if numbers[-1] == len(middles):
             middles.append(middle)
     return numbers

@@ -17,7 +17,7 @@ from trailveil.designer.columns import turn
 from trailveil.designer.requirements import Demand
 from trailveil.designer.robust import QUICKLY, Tolerances
 from trailveil.designer.several import SeveralRequest, sought
-from trailveil.designer.splines import Splines, splines
+from trailveil.designer.spaces import Splines, splines
 from trailveil.errors import NumericalError, Refused, TooCoarse
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.statespace import is_markov

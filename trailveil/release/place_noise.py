@@ -26,8 +26,8 @@ from scipy.linalg import cho_solve
 
 from trailveil.errors import InvalidValue, Refused
 from trailveil.gp.gaussian import FloatArray
-from trailveil.privacy.exposure import TrackExposure
 from trailveil.privacy.false_tracks import Knots
+from trailveil.privacy.knowledge import TrackExposure
 from trailveil.privacy.movement import Matern, Movement
 from trailveil.release.request import Request
 

@@ -16,6 +16,7 @@ from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Kernel
 from trailveil.gp.randomness import derive, normals
 from trailveil.privacy.adversaries import Named
+from trailveil.privacy.movement import least_cut
 from trailveil.privacy.priors import BUILT_IN
 from trailveil.release.common import Common
 from trailveil.release.request import Method, Paces, Request
@@ -95,8 +96,6 @@ class Place:
     @property
     def reach(self) -> float:
         """Seconds from a visit within which another recording may be cut or moved because of it."""
-        from trailveil.designer.cut import least_cut  # a place is shown without it
-
         slowest = Request(())
         try:
             cut = least_cut(slowest.slowest, self.variance, 1) + slowest.uncertain

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import BeyondPrior, InvalidValue, Refused
-from trailveil.privacy.exposure import TrackExposure
 from trailveil.privacy.guarantee import CIRCLE_68, Guarantee
+from trailveil.privacy.knowledge import TrackExposure
 from trailveil.privacy.mechanism import LARGEST_STD, Mechanism, no_noise
 from trailveil.release.common import Common, named_in_full
 from trailveil.release.cutting import (
@@ -249,15 +249,15 @@ def _silent(
     common: Sequence[Common],
 ) -> Mechanism:
     """No noise, and nothing released that is cut."""
-    base = no_noise(trace.seconds)
+    released = np.ones(len(trace), dtype=np.bool_)
     for noise in common:
-        base = base.withholding(noise.withheld)
+        released &= ~noise.withheld
     for window, seconds in zip(windows, cuts, strict=True):
         if seconds is not None:
-            base = base.withholding(window.within(seconds))
-    if base.rows.size < 2:
+            released &= ~window.within(seconds)
+    if np.count_nonzero(released) < 2:
         raise _nothing_left(trace, request, cuts)
-    return base
+    return no_noise(trace.seconds).withholding(~released)
 
 
 def _designed(

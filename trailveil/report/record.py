@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from trailveil.ledger.accounting import Account
-from trailveil.privacy.exposure import TrackExposure
 from trailveil.privacy.guarantee import CIRCLE_68, Guarantee, mu_for
+from trailveil.privacy.knowledge import TrackExposure
 from trailveil.release.cutting import way, withheld
 from trailveil.release.halving import leaving_half
 from trailveil.release.places import Place, Visited

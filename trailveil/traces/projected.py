@@ -51,9 +51,10 @@ def _step(parts: list[FloatArray]) -> float:
     ways = np.vstack([_ways(part) for part in parts])
     ways = ways[:: len(ways) // (_MOST * len(_AHEAD)) + 1]
     lengths = np.hypot(*ways.T)
+    ways, lengths = ways[lengths > 0], lengths[lengths > 0]
     for step in _STEPS:
-        some = ways[(lengths > 0) & (lengths <= _LONGEST * step)]
-        some = some[:: len(some) // _MOST + 1] / step
+        short = np.flatnonzero(lengths <= _LONGEST * step)
+        some = ways[short[:: short.size // _MOST + 1]] / step
         if len(some) >= _DISTINCT and _on_grid(some):
             return step
     return 0.0
@@ -111,4 +112,5 @@ def _on_grid(ways: FloatArray) -> bool:
 def _near(turned: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
     """The whole steps (..., n, 2) nearest to ways, and which (..., n) are near them."""
     whole = np.floor(turned + 0.5)
-    return whole, np.abs(turned - whole).max(axis=-1) <= _NEAR
+    near = np.abs(turned - whole) <= _NEAR
+    return whole, near[..., 0] & near[..., 1]

@@ -30,17 +30,20 @@ than a step of the lattice: there, points of the grid can come back as a neighbo
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, wraps
 from math import sin
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trailveil.errors import InvalidValue, NumericalError, Refused
+from trailveil.traces.trace import is_constant
 
 if TYPE_CHECKING:
     from pyproj import Proj
+
+T = TypeVar("T")
 
 MICRO = 1_000_000
 """Micrometres in a metre, microdegrees in a degree."""
@@ -140,37 +143,44 @@ def placed(positions: ArrayLike, *, furthest: float = WIDEST) -> tuple[Frame, ND
     furthest: metres from the centre that they may reach. Raises InvalidValue for positions that are
     none, and Refused where they reach further.
     """
-    for known, found in _LATEST:
-        if known() is positions and found[0].extent <= furthest:
-            return found
-    found = _placed(_degrees(positions), furthest)
-    if isinstance(positions, np.ndarray) and _is_constant(positions):
-        _LATEST[:] = [(weakref.ref(positions), found)]
-    return found
+    frame, lattice, reach = _placed(positions)
+    if reach > furthest:
+        raise Refused(
+            f"a trace must stay within {furthest / 1000:,.0f} km of the whole degree nearest its "
+            "middle for metres to be right, got one that reaches further: split the file into parts"
+        )
+    return frame, lattice
 
 
-def _is_constant(array: NDArray[Any]) -> bool:
-    return bool(array.flags.owndata and not array.flags.writeable)
+def remembered(function: Callable[[ArrayLike], T]) -> Callable[[ArrayLike], T]:
+    """The function, which is not computed again for the latest array that cannot be written."""
+    latest: list[tuple[Callable[[], object], T]] = []
+
+    @wraps(function)
+    def of(array: ArrayLike) -> T:
+        for known, value in latest:
+            if known() is array:
+                return value
+        value = function(array)
+        if isinstance(array, np.ndarray) and is_constant(array):
+            latest[:] = [(weakref.ref(array), value)]
+        return value
+
+    return of
 
 
-def _placed(degrees: NDArray[np.float64], most: float) -> tuple[Frame, NDArray[np.int64]]:
+@remembered
+def _placed(positions: ArrayLike) -> tuple[Frame, NDArray[np.int64], float]:
+    """The frame, the lattice points, and how far they reach, metres."""
+    degrees = _degrees(positions)
     if not len(degrees):
         raise InvalidValue("positions must not be empty, got none: give at least one fix")
     frame = _centred(degrees)
     lattice = frame.to_lattice(degrees)
     reach = float(np.max(np.hypot(*(lattice / MICRO).T)))
-    if reach > most:
-        raise Refused(
-            f"a trace must stay within {most / 1000:,.0f} km of the whole degree nearest its "
-            "middle for metres to be right, got one that reaches further: split the file into parts"
-        )
-    frame = replace(frame, extent=next(one for one in _EXTENTS if reach <= one))
+    frame = replace(frame, extent=next((size for size in _EXTENTS if reach <= size), WIDEST))
     lattice.flags.writeable = False
-    return frame, lattice
-
-
-_Placed = tuple[Frame, NDArray[np.int64]]
-_LATEST: list[tuple[Callable[[], object], _Placed]] = []
+    return frame, lattice, reach
 
 
 def microdegrees(positions: ArrayLike) -> NDArray[np.int64]:

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from trailveil.traces.projection import remembered
 from trailveil.traces.stops import ABSENCE, Interval, stays
 from trailveil.traces.trace import NANOSECONDS, Trace
 from trailveil.traces.visits import Circle
@@ -101,14 +102,17 @@ def places_of(
     return Places(points, np.maximum(reach, LEAST))
 
 
-def in_space(positions: Floats) -> Floats:
+@remembered
+def in_space(positions: ArrayLike) -> Floats:
     """Positions (n, 2), degrees, as points (n, 3) of the ellipsoid, metres."""
     latitude, longitude = np.radians(positions).T
     flat = _FLATTENING * (2 - _FLATTENING)
     curve = _AXIS / np.sqrt(1 - flat * np.sin(latitude) ** 2)
     ring = curve * np.cos(latitude)
     up = (1 - flat) * curve * np.sin(latitude)
-    return np.stack([ring * np.cos(longitude), ring * np.sin(longitude), up], axis=1)
+    points = np.stack([ring * np.cos(longitude), ring * np.sin(longitude), up], axis=1)
+    points.flags.writeable = False
+    return points
 
 
 def _middle(fixes: Floats) -> tuple[Floats, Floats]:

@@ -191,8 +191,15 @@ class Chosen:
 
         With every time at which the trace is at one of their places, unless `returns` is False.
         known: visits (nanoseconds) of places that are protected anyway: what is in one is left out.
-        Raises Refused where nothing is to be protected.
+        What is protected with the ends alone is protected whatever is stated besides: a place whose
+        middle a stop moves keeps its visits. Raises Refused where nothing is to be protected.
         """
+        parts = self._parts_with_visits(trace, known)
+        if self.ends and self.states:
+            parts = merged(parts + Chosen(returns=self.returns)._parts_with_visits(trace, known))
+        return parts
+
+    def _parts_with_visits(self, trace: Trace, known: Sequence[Interval]) -> list[Stretch]:
         parts = self._parts(trace, known)
         if not self.returns:
             return parts

@@ -147,7 +147,12 @@ def _stay_at_start(
 def _still_until(seconds: NDArray[np.float64], metres: NDArray[np.float64]) -> int:
     """The last fix of those that stay near one of the first fixes for a while; 0 where none do."""
     last, latest = 0, min(STILL_BEGINS, seconds[-1] / 4)
-    for anchor in np.flatnonzero(seconds <= latest):
+    anchors = np.flatnonzero(seconds <= latest)
+    # Who is gone when the moment has passed has not stood still for it.
+    passed = np.searchsorted(seconds, seconds[anchors] + (STILL_FOR - 1e-3))
+    anchors, passed = anchors[passed < seconds.size], passed[passed < seconds.size]
+    near = np.hypot(*(metres[passed] - metres[anchors]).T) <= STILL_WITHIN
+    for anchor in anchors[near]:
         away = np.hypot(*(metres[anchor:] - metres[anchor]).T) > STILL_WITHIN
         until = anchor + (int(np.argmax(away)) if away.any() else away.size) - 1
         if seconds[until] - seconds[anchor] >= STILL_FOR:
@@ -203,15 +208,17 @@ def _together(
 
     Windows of more pieces than the shortest stay can have are unions of windows that have so many.
     """
-    found = np.zeros(max(len(places) - 1, 0), dtype=np.bool_)
+    begun = np.zeros(len(places), dtype=np.intp)  # windows that begin at a piece, less those over
     near = np.ones(len(places), dtype=np.bool_)
     for more in range(1, min(_PIECES, len(places))):
         apart = np.hypot(*(places[more:] - places[:-more]).T)
         near = near[:-1] & near[1:] & (apart <= within)
+        if not near.any():
+            break
         window = np.flatnonzero(near & (last[more:] - first[:-more] >= lasts))
-        for step in range(more):
-            found[window + step] = True
-    return found
+        begun[window] += 1
+        begun[window + more] -= 1
+    return np.cumsum(begun)[:-1] > 0
 
 
 def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:

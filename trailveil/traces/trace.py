@@ -7,7 +7,7 @@ Neither shows a position when printed: a trace in a log or a traceback would be 
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,9 @@ from trailveil.traces.fields import FIELDS, FieldValues, plain_name
 
 NANOSECONDS = 1_000_000_000
 """Nanoseconds in a second: times are exact integers, seconds are for mathematics."""
+
+
+N = TypeVar("N", bound=np.generic)
 
 
 def no_laps() -> NDArray[np.intp]:
@@ -112,9 +115,10 @@ class Trace:
     known. types: the same of each track, by its number, to be written; empty unless it was asked
     for. laps: (n,) number of the lap of each fix, or (0,) where none are stated. repairs: sentences
     on what was mended in the recording, and on what was left out. timed: whether its times are
-    written.
+    written. seconds: (n,) since the first fix.
 
-    The arrays are copies and read-only. Raises InvalidValue where any of this does not hold.
+    The arrays are read-only: copies, unless nobody can write to those that are given. Raises
+    InvalidValue where any of this does not hold.
     """
 
     times: NDArray[np.int64]
@@ -128,9 +132,11 @@ class Trace:
     laps: NDArray[np.intp] = field(default_factory=no_laps)
     repairs: tuple[str, ...] = ()
     timed: bool = True
+    seconds: NDArray[np.float64] = field(init=False)
 
     def __post_init__(self) -> None:
         _hold(self, "times", _whole(self.times, "times", np.int64))
+        _hold(self, "seconds", seconds_since_the_first(self.times))
         _hold_rows(self, len(self.times))
         _check_increasing(self.times)
         _check_on_globe(self.positions)
@@ -140,11 +146,6 @@ class Trace:
 
     def __repr__(self) -> str:
         return f"Trace({len(self)} fixes, {self.duration:.0f} s)"
-
-    @property
-    def seconds(self) -> NDArray[np.float64]:
-        """(n,) seconds since the first fix."""
-        return seconds_since_the_first(self.times)
 
     @property
     def duration(self) -> float:
@@ -185,7 +186,7 @@ def _hold(owner: Recording | Trace, name: str, array: NDArray[np.generic]) -> No
 
 def _hold_rows(owner: Recording | Trace, count: int) -> None:
     """Store what a recording and a trace share, after checking that it fits `count` fixes."""
-    positions = np.array(owner.positions, dtype=np.float64)
+    positions = constant(owner.positions, np.float64)
     segments = _whole(owner.segments, "segments", np.intp)
     tracks = tuple(int(track) for track in owner.tracks)
     if owner.times.shape != (count,):
@@ -229,7 +230,7 @@ def _fields(stated: FieldValues, count: int) -> FieldValues:
     """Copies of fields that cannot be written, after checking their names and shapes."""
     found: list[tuple[str, NDArray[np.float64]]] = []
     for name, values in stated:
-        own = np.array(values, dtype=np.float64)
+        own = constant(values, np.float64)
         if name not in FIELDS or name in dict(found):
             raise InvalidValue(f"fields must be of {', '.join(FIELDS)}, each once, got others")
         if own.shape != (count,):
@@ -247,7 +248,18 @@ def _whole(
     raw = np.asarray(values)
     if raw.size and raw.dtype.kind not in "iu":
         raise InvalidValue(f"{name} must be integers, got {raw.dtype}: convert them exactly first")
-    return np.array(raw, dtype=kind)
+    return constant(raw, kind)
+
+
+def is_constant(array: NDArray[Any]) -> bool:
+    """Whether nobody can write to an array, nor to what it is a part of."""
+    return bool(array.flags.owndata and not array.flags.writeable)
+
+
+def constant(values: ArrayLike, kind: type[N]) -> NDArray[N]:
+    """An array that is constant already, else a copy."""
+    array = np.asarray(values, dtype=kind)
+    return array if is_constant(array) else array.copy()
 
 
 def _check_increasing(times: NDArray[np.int64]) -> None:

@@ -10,8 +10,8 @@ from trailveil.checks.attacks import suite, trials
 from trailveil.checks.attacks.trials import Trial
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.adversaries import DEFAULT, Named
-from trailveil.privacy.exposure import TrackExposure
 from trailveil.privacy.guarantee import Guarantee
+from trailveil.privacy.knowledge import TrackExposure
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior
 from trailveil.release.plan import Finding, Plan

@@ -21,8 +21,7 @@ from trailveil.privacy.certified import (
     posterior,
     prove,
 )
-from trailveil.privacy.certified.bounds import at_least, effective
-from trailveil.privacy.certified.losses import _first
+from trailveil.privacy.certified.losses import _first, at_least, effective
 from trailveil.privacy.certified.observed import Observed
 from trailveil.privacy.extended_loss import extended_loss
 from trailveil.privacy.guarantee import tight_bound

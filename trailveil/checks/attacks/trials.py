@@ -22,7 +22,7 @@ from trailveil.gp.kernels import Constant, IntegratedOU, Kernel, Matern32, Sum, 
 from trailveil.privacy.adversaries import at_speed
 from trailveil.privacy.adversary import PLAIN, Adversary, Known
 from trailveil.privacy.anytime import Worst
-from trailveil.privacy.exposure import TrackExposure
+from trailveil.privacy.knowledge import TrackExposure
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import NOTHING_KNOWN, Prior, SideInformation
 from trailveil.privacy.priors import LEVEL_STD

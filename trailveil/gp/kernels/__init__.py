@@ -1,7 +1,7 @@
 """Kernels: how a series varies with itself. Equations, matrices, and kernels of other packages."""
 
 from trailveil.gp.clocks import Clock, Numbers, StoppedClock, stopped
-from trailveil.gp.kernels.adapters import from_gpytorch, from_sklearn
+from trailveil.gp.kernels.adapters import Function, Tabulated, from_gpytorch, from_sklearn
 from trailveil.gp.kernels.equations import (
     RBF,
     Constant,
@@ -19,7 +19,6 @@ from trailveil.gp.kernels.equations import (
     latent,
     split,
 )
-from trailveil.gp.kernels.tabulated import Function, Tabulated
 
 __all__ = [
     "RBF",

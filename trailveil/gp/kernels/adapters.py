@@ -1,17 +1,22 @@
-"""Kernels of scikit-learn and GPyTorch as ours. Neither package is imported here.
+"""Kernels that are given: a covariance matrix, any function of two sets of times, other packages'.
 
-Where we have the same equation it becomes ours, with all that ours can do (any precision, O(n) for
-Markov kernels). Any other kernel is called as it is, in double precision (`Function`).
+Neither scikit-learn nor GPyTorch is imported here. Where we have the same equation it becomes ours,
+with all that ours can do (any precision, O(n) for Markov kernels). Any other kernel is called as it
+is, in double precision (`Function`).
 """
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from trailveil.errors import InvalidValue
+from trailveil.errors import InvalidValue, Unavailable
+from trailveil.gp.arithmetic import FLOAT, Arithmetic
+from trailveil.gp.clocks import Numbers
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels.equations import (
     RBF,
@@ -23,14 +28,105 @@ from trailveil.gp.kernels.equations import (
     Periodic,
     White,
 )
-from trailveil.gp.kernels.tabulated import Function, function_of
 
+# A matrix that is symmetric up to the rounding of its largest entries.
+_SYMMETRY = 1e-12
+_PAIRS_AT_ONCE = 256
 _MATERN: dict[float, Callable[[float], Kernel]] = {
     0.5: Matern12,
     1.5: Matern32,
     2.5: Matern52,
     math.inf: RBF,
 }
+
+
+@dataclass(frozen=True, eq=False)
+class Tabulated(Kernel):
+    """A covariance matrix (n, n) of values at stated times (n,); it says nothing of other times.
+
+    Of a matrix that is symmetric to rounding the lower triangle counts. Raises InvalidValue where
+    it is no covariance: not finite, not symmetric, or with an eigenvalue below 0.
+    """
+
+    times: FloatArray
+    matrix: FloatArray
+
+    def __post_init__(self) -> None:
+        """Check the matrix, and make the arrays read-only."""
+        times, matrix = (np.array(v, dtype=np.float64) for v in (self.times, self.matrix))
+        if times.ndim != 1 or matrix.shape != (times.size, times.size) or times.size == 0:
+            raise InvalidValue(
+                f"a covariance must be a square of the {times.size} times, got {matrix.shape}"
+            )
+        if not (np.all(np.isfinite(times)) and np.all(np.isfinite(matrix))):
+            raise InvalidValue("a covariance and its times must be finite numbers, got others")
+        if np.any(np.diff(times) <= 0):
+            raise InvalidValue("times must be strictly increasing, got two out of order or equal")
+        largest = float(np.max(np.abs(matrix)))
+        if np.max(np.abs(matrix - matrix.T)) > _SYMMETRY * largest:
+            raise InvalidValue("a covariance must be symmetric, got a matrix that is not")
+        matrix = np.tril(matrix) + np.tril(matrix, -1).T
+        if smallest_eigenvalue(matrix) < -_SYMMETRY * largest * times.size:
+            raise InvalidValue("a covariance must have no eigenvalue below 0, got one that has")
+        for name, array in (("times", times), ("matrix", matrix)):
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    def formula(self, a: Numbers, b: Numbers, m: Arithmetic) -> Numbers:
+        """The entry of the two times. Raises InvalidValue for a time that the matrix has not."""
+        entries = self.matrix[self._places(a), self._places(b)]
+        return entries if m is FLOAT else np.frompyfunc(m.number, 1, 1)(entries)
+
+    def _places(self, inputs: Numbers) -> NDArray[np.intp]:
+        times = np.asarray(inputs, dtype=np.float64)
+        places = np.minimum(np.searchsorted(self.times, times), self.times.size - 1)
+        if np.any(self.times[places] != times):
+            raise InvalidValue("a time must be one that the covariance is stated for, got another")
+        return places
+
+
+def smallest_eigenvalue(matrix: FloatArray) -> float:
+    """The smallest eigenvalue of a symmetric matrix (n, n)."""
+    return float(np.linalg.eigvalsh(matrix)[0])
+
+
+@dataclass(frozen=True)
+class Function(Kernel):
+    """Any function (times (n,), times (m,)) -> covariance (n, m), in double precision.
+
+    name: for messages. Raises Unavailable where a figure would take more than double precision: add
+    a White of the measurement noise, with which double precision is enough.
+    """
+
+    function: Callable[[FloatArray, FloatArray], FloatArray]
+    name: str = field(default="a function")
+
+    def formula(self, a: Numbers, b: Numbers, m: Arithmetic) -> Numbers:
+        """The covariance of a column a (n, 1) and a row b (1, m), or of pairs (n,) and (n,)."""
+        if m is not FLOAT:
+            raise Unavailable(
+                f"a kernel must be an equation of ours for extended precision, got {self.name}: "
+                "add White(std) of the measurement noise"
+            )
+        first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+        if first.ndim == 2:
+            return self._matrix(first[:, 0], second[0])
+        blocks = [slice(i, i + _PAIRS_AT_ONCE) for i in range(0, first.size, _PAIRS_AT_ONCE)]
+        pairs = [np.diagonal(self._matrix(first[rows], second[rows])) for rows in blocks]
+        return np.concatenate(pairs) if pairs else np.empty(0)
+
+    def _matrix(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        values = np.asarray(self.function(a, b), dtype=np.float64)
+        if values.shape != (a.size, b.size) or not np.all(np.isfinite(values)):
+            raise InvalidValue(
+                f"{self.name} must give finite covariances {a.size, b.size}, got {values.shape}"
+            )
+        return values
+
+
+def function_of(call: Callable[[ArrayLike, ArrayLike], ArrayLike], name: str) -> Function:
+    """A kernel from a function of two columns (n, 1) and (m, 1), as other packages have them."""
+    return Function(lambda a, b: np.asarray(call(a[:, None], b[:, None]), dtype=np.float64), name)
 
 
 def from_sklearn(kernel: Any) -> Kernel:

@@ -5,6 +5,10 @@ with the secret, comes with the secret's own weights, for all values at once. Q_
 some of them, the columns; for the others it is at least what the columns tell of it (Cauchy and
 Schwarz), and what follows is a bound of the loss. Values that are still in question then
 become columns, until the worst of all is one.
+
+From loss matrices to mu^2: mu^2 <= r^2 sum(y) for every y with diag(y) - L positive definite. y
+comes from double precision; that diag(y) - L is positive definite is shown by a Cholesky
+factorisation in balls, in which every pivot is surely positive.
 """
 
 import math
@@ -17,9 +21,9 @@ import numpy as np
 
 from trailveil.gp.balls import BALLS, floats, lower, matrix, matrix_of, rows_of, upper
 from trailveil.gp.gaussian import FloatArray
-from trailveil.privacy.certified.bounds import at_least, effective
 from trailveil.privacy.certified.observed import Observed, secret_of_values
 from trailveil.privacy.certified.posterior import BallBlock, TooWide, block, deviations
+from trailveil.privacy.guarantee import feasible_diagonal
 
 # Columns to begin with on each side of a secret, at doubling distances; more a round; rounds.
 _FIRST, _MORE, _ROUNDS = 10, 12, 12
@@ -27,6 +31,9 @@ _FIRST, _MORE, _ROUNDS = 10, 12, 12
 _RIDGE = 2.0**-40
 # Relative: values that are no worse than the worst column but for so much are not in question.
 _ALIKE = 1e-12
+# What y is made larger by, relative, until the factorisation shows that it is large enough; where
+# hardly anything is lost, the size of the balls is much of it.
+_LEAST_SHARE, _MOST_SHARE = 1e-12, 1e3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -306,3 +313,73 @@ def _lost_of_several(
         raise TooWide
     wide = size * _radius(loss.entries())
     return Lost(upper(bound), max(0.0, lower(at_least(loss))), lower(1 / traces[1]), wide, at)
+
+
+def effective(loss: Any) -> Any | None:
+    """A ball whose upper end mu^2 / r^2 is not above, for a loss matrix (k, k) in balls.
+
+    For one location it is the loss itself, so that its lower end is a bound as well. None where no
+    y can be shown to be large enough.
+    """
+    rows = rows_of(loss)
+    if len(rows) == 1:
+        return rows[0][0].max(BALLS.number(0.0))
+    y = feasible_diagonal(_symmetric(floats(loss)))
+    size = max(upper(abs(value)) for row in rows for value in row)
+    if size == 0.0:
+        return BALLS.number(0.0)
+    share = _LEAST_SHARE
+    while share < _MOST_SHARE:
+        larger = [BALLS.number(float(value)) for value in y * (1 + share) + share * share * size]
+        if _is_positive(
+            [
+                [(larger[i] if i == j else 0) - rows[i][j] for j in range(y.size)]
+                for i in range(y.size)
+            ]
+        ):
+            return sum(larger, BALLS.number(0.0))
+        share *= 10
+    return None
+
+
+def at_least(loss: Any) -> Any:
+    """A ball whose lower end the tight bound of mu^2 / r^2 is not below, for L (k, k) in balls.
+
+    By the dual: the least sum(y) is at least tr(L W) for every correlation matrix W.
+    """
+    rows = rows_of(loss)
+    if len(rows) == 1:
+        return rows[0][0]
+    middle = _symmetric(floats(loss))
+    y = feasible_diagonal(middle)
+    size = max(float(np.abs(middle).max()), np.finfo(np.float64).tiny)
+    values, vectors = np.linalg.eigh((np.diag(y) - middle) / size)
+    # The inverse of diag(y) - L is about V V^T. Its rows, of unit length, make a correlation matrix
+    # whatever rounding does to them.
+    vectors = vectors / np.sqrt(np.maximum(values, 1e-14))
+    total = BALLS.number(0.0)
+    balls = BALLS.numbers(np.asarray(vectors, dtype=np.float64))
+    lengths = [BALLS.sqrt((row * row).sum()) for row in balls]
+    for i, row in enumerate(rows):
+        for j, value in enumerate(row):
+            total = total + value * (balls[i] * balls[j]).sum() / (lengths[i] * lengths[j])
+    return total
+
+
+def _symmetric(matrix: FloatArray) -> FloatArray:
+    return np.asarray((matrix + matrix.T) / 2)
+
+
+def _is_positive(rows: list[list[Any]]) -> bool:
+    """Whether every symmetric matrix in the balls is positive definite: each pivot surely is."""
+    size = len(rows)
+    remainder = [[rows[i][j] for j in range(i + 1)] for i in range(size)]
+    for i in range(size):
+        pivot = remainder[i][i]
+        if not pivot > 0:
+            return False
+        for j in range(i + 1, size):
+            ratio = remainder[j][i] / pivot
+            for k in range(i + 1, j + 1):
+                remainder[j][k] = remainder[j][k] - ratio * remainder[k][i]
+    return True

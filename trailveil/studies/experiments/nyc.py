@@ -17,7 +17,7 @@ from random import Random
 import numpy as np
 
 from trailveil.designer import design
-from trailveil.designer.baselines import uniform
+from trailveil.designer.closed_form import uniform
 from trailveil.designer.columns import symmetric_root
 from trailveil.designer.paper import multiple_secrets
 from trailveil.gp.gaussian import FloatArray

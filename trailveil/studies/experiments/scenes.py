@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from trailveil.designer import design
-from trailveil.designer.baselines import concentrated, uniform
+from trailveil.designer.closed_form import concentrated, uniform
 from trailveil.designer.paper import multiple_secrets, sdp_a
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray

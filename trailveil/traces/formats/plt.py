@@ -25,11 +25,10 @@ _HEAD = 4096  # bytes, an even number, in which the first line is
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _HEADER_LINES = 6
 _FIELDS = 7
-# How GeoLife writes a line, and how many are looked at together.
-_DEGREES = r"([+-]?\d{1,3}(?:\.\d{1,30})?)"
-_SOUND = re.compile(
-    rf"{_DEGREES},{_DEGREES},[^,]*,[^,]*,[^,]*,((?:19|20)\d\d-\d\d-\d\d,\d\d:\d\d:\d\d)", re.ASCII
-)
+# What GeoLife writes degrees with, and how moments, a comma after each; lines that are looked at
+# together.
+_DEGREES = re.compile(r"[+\-.\d]*+", re.ASCII)
+_MOMENTS = re.compile(r"(?:(?:19|20)\d\d-\d\d-\d\dT\d\d:\d\d:\d\d,)*+", re.ASCII)
 _BLOCK = 16_384
 _FOOT: Final = 0.3048  # metres
 _NO_ALTITUDE: Final = -777.0  # feet
@@ -55,7 +54,7 @@ def _lines(data: bytes, where: str) -> Iterator[str]:
         )
     stream = io.TextIOWrapper(io.BytesIO(plain), encoding, errors="replace")
     lines = dropwhile(lambda line: not line.strip(), stream)
-    rows = filter(None, (line.strip() for line in islice(lines, _HEADER_LINES, None)))
+    rows = filter(None, map(str.strip, islice(lines, _HEADER_LINES, None)))
     first = next(rows, None)
     if first is None:
         raise UnreadableInput(f"input must hold a recorded track, got none: {where}")
@@ -87,15 +86,19 @@ def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_P
 
 def _at_once(lines: Sequence[str], fixes: Fixes) -> bool:
     """Take fixes from lines that are all as GeoLife writes them; whether they are."""
-    rows = [match.groups() for match in map(_SOUND.fullmatch, lines) if match]
-    if len(rows) < len(lines):
+    cells = ",".join(lines).split(",")
+    if {line.count(",") for line in lines} != {_FIELDS - 1}:
         return False
-    latitudes, longitudes, moments = zip(*rows, strict=True)
+    latitudes, longitudes = cells[::_FIELDS], cells[1::_FIELDS]
+    moments = list(map("T".join, zip(cells[5::_FIELDS], cells[6::_FIELDS], strict=True)))
+    sound = _DEGREES.fullmatch("".join(latitudes + longitudes))
+    if not sound or not _MOMENTS.fullmatch(",".join([*moments, ""])):
+        return False
     try:
-        times = np.array([text.replace(",", "T") for text in moments], dtype="datetime64[ns]")
-    except ValueError:  # such as a leap second
+        times = np.array(moments, dtype="datetime64[ns]")
+        degrees = [list(map(float, latitudes)), list(map(float, longitudes))]
+    except ValueError:  # such as a leap second, or two points in a number
         return False
-    degrees = [list(map(float, latitudes)), list(map(float, longitudes))]
     fixes.extend(np.transpose(degrees), times.astype(np.int64))
     return True
 

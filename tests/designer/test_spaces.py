@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from trailveil.designer.splines import FINEST, lag_of, splines
+from trailveil.designer.spaces import FINEST, lag_of, splines
 from trailveil.gp.kernels import Constant, IntegratedOU, Matern32, Warped, stopped
 
 REACH, SPAN, LAG = (0.0, 6000.0), (2700.0, 3300.0), 120.0

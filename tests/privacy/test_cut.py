@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from tests.oracles.dense_movement import Law, released
-from trailveil.designer.cut import least_cut
 from trailveil.errors import Refused
-from trailveil.privacy.movement import Movement
+from trailveil.privacy.movement import Movement, least_cut
 
 LEFT = 316.2**2
 
