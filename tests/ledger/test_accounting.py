@@ -10,7 +10,7 @@ from tests.rides import ride
 from trailveil.errors import Refused
 from trailveil.gp.clocks import stopped
 from trailveil.gp.kernels import Kernel
-from trailveil.ledger import Ledger, Mark, open_ledger
+from trailveil.ledger import Ledger, Mark
 from trailveil.ledger.accounting import account
 from trailveil.ledger.commit import Receipt, known_places, publish
 from trailveil.ledger.counting import check_total
@@ -39,11 +39,6 @@ NOISE = Request((), who=PLAIN, method=Method.NOISE)
 HOME = designed(
     Place(*("home", Circle(*AT, 150.0), 300.0, 1.0, 5.0, 1, None, "default", PLAIN), b"h" * 16)
 )
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    return open_ledger(tmp_path / "state")
 
 
 def day(number: float, count: int = 60) -> Trace:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tests.ledger.test_accounting import HOME
 from tests.rides import ride
 from trailveil.errors import InvalidValue
-from trailveil.ledger import Ledger, open_ledger
+from trailveil.ledger import open_ledger
 from trailveil.ledger.counting import count, countable
 from trailveil.ledger.recorded import (
     StoredRelease,
@@ -31,11 +31,6 @@ from trailveil.release.request import Method, Request
 from trailveil.traces.selection import Chosen
 
 AT = (48.137, 11.575)
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    return open_ledger(tmp_path / "state")
 
 
 @lru_cache

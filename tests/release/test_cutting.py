@@ -158,7 +158,9 @@ def test_with_every_place_protected_fields_are_refused() -> None:
 
 def test_the_memory_knows_a_release_whatever_is_kept(tmp_path: Path) -> None:
     ledger = open_ledger(tmp_path / "state")
-    seeds = [seed_of(ledger.key, whole_of(plan, None)) for plan in (WITH, WITHOUT)]
+    seeds = [
+        seed_of(ledger.key, whole_of(plan.trace, plan.identity, None)) for plan in (WITH, WITHOUT)
+    ]
     ids = [ledger.request_id(seed) for seed in seeds]
     assert ids[0] == ids[1]
 

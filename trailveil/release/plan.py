@@ -131,6 +131,11 @@ class Plan:
         return tuple(exposure for finding in self.findings for exposure in finding.exposures)
 
     @property
+    def identity(self) -> tuple[bytes, ...]:
+        """All that it depends on: see `identity`."""
+        return identity(self.trace, self.request, self.common)
+
+    @property
     def grid(self) -> Grid:
         """The grid that the recorded positions lie on."""
         return _grids_of(self.trace)[0]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.checks.attacks.contract import Background, Estimate, Evidence, visible, when
+from trailveil.checks.attacks.contract import Background, Estimate, Evidence, when
 from trailveil.checks.attacks.posterior import posterior_mean
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
@@ -67,8 +67,8 @@ def circle_of_holes(view: Evidence, known: Background) -> tuple[Estimate | None,
     For zones of one radius around one place, which all secrets are taken to be: fixes that are not
     there, or known to no better than 15 m, are a hole. None with fewer than three such edges.
     """
-    released = view.times[visible(view, known, _PRECISE)]
-    rows = np.flatnonzero(visible(view, known, _PRECISE))
+    released = view.times[_visible(view, known)]
+    rows = np.flatnonzero(_visible(view, known))
     edges: set[int] = set()
     for secret in known.secrets:
         begin, end = when(secret)
@@ -136,7 +136,7 @@ def edges_of_hole(view: Evidence, known: Background) -> tuple[Estimate | None, .
     Between two edges, the cubic with their places and velocities (Hermite); beyond the only one,
     the place to which somebody comes who slows down as the prior has it. None without any edge.
     """
-    rows = np.flatnonzero(visible(view, known, _PRECISE))
+    rows = np.flatnonzero(_visible(view, known))
     times, places = view.times[rows], view.places[:, rows]
     return tuple(_of(times, places, when(secret), known.kernel) for secret in known.secrets)
 
@@ -193,7 +193,7 @@ def known_paths(view: Evidence, known: Background) -> tuple[Estimate | None, ...
     """
     if not known.tracks:
         raise InvalidValue("snapping must have earlier tracks, got none")
-    rows = np.flatnonzero(visible(view, known, _PRECISE))
+    rows = np.flatnonzero(_visible(view, known))
     times = view.times[rows]
     lines = [_line(track) for track in known.tracks if len(track) > 1]
     estimates = []
@@ -331,3 +331,10 @@ def _nearest(times: FloatArray, begin: float, end: float) -> NDArray[np.intp]:
     if near.size > _MOST:
         near = np.sort(near[np.argsort(away[near], kind="stable")[:_MOST]])
     return near
+
+
+def _visible(view: Evidence, known: Background) -> NDArray[np.bool_]:
+    """Whether (m,) each released fix is taken as it is."""
+    if known.mechanism is None:
+        return np.ones(view.times.size, dtype=np.bool_)
+    return np.asarray(known.mechanism.variances[known.mechanism.rows] <= _PRECISE**2)

@@ -179,13 +179,12 @@ def audited(
     plan: Plan,
     draws: int,
     *,
-    confidence: float = 0.999,
     generator: np.random.Generator | None = None,
 ) -> Iterator[Audited]:
     """Each part of a release against who knows nothing and who sees stillness, along three ways.
 
     draws: releases for each hypothesis. A right claim is proved wrong with a chance of
-    1 - confidence each.
+    1 in 1000 each.
     """
     if not plan.findings:
         raise InvalidValue("an audit must have protected parts, got noise for every place")
@@ -211,7 +210,7 @@ def audited(
                 secret = Secret.at((begin + end) / 2)
                 for way in _WAYS:
                     claim = (part, who, loss)
-                    yield _audited(cropped, prior, claim, secret, way, draws, confidence, generator)
+                    yield _audited(cropped, prior, claim, secret, way, draws, generator)
 
 
 def _audited(
@@ -221,7 +220,6 @@ def _audited(
     secret: Secret,
     way: str,
     draws: int,
-    confidence: float,
     generator: np.random.Generator,
 ) -> Audited:
     part, who, loss = claim
@@ -232,7 +230,7 @@ def _audited(
         for side in (-1, 1)
     ]
     best = _best_test(judge, secret, plan, direction)
-    distinction = told_apart(*pair, directions=[best], confidence=confidence)
+    distinction = told_apart(*pair, directions=[best])
     return Audited(part, who.name, way, metres, _APART, distinction)
 
 
