@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import trailveil as tv
-from trailveil.api import Selection
 from trailveil.errors import InvalidValue, Refused
 from trailveil.ledger import Ledger, open_ledger
+from trailveil.release.options import Selection
 
 EXPORTED = """
 Adversary Certificate Guarantee Ledger Mechanism Plan Prior Readings Release Request Secret Trace

@@ -22,7 +22,7 @@ BUILD: list[str] = GROUPS["build"]
 DEV: list[str] = [item for item in GROUPS["dev"] if isinstance(item, str)]
 LOCKED_LINE = re.compile(r"#.*|\S+==[^ ]+( ; [^/]+)? \\|    --hash=sha256:[0-9a-f]{64}( \\)?")
 OPTIONAL_MODULES = {"flint", "geopandas", "matplotlib", "movingpandas"}
-OPTIONAL_MODULES |= {"cryptography", "dask", "distributed", "pandas", "pyarrow", "starlette"}
+OPTIONAL_MODULES |= {"dask", "distributed", "pandas", "pyarrow", "starlette"}
 OPTIONAL_MODULES |= {"osmium", "uvicorn"}
 
 

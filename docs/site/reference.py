@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Any
 
 import trailveil
-from trailveil.api import Options, Selection
+from trailveil.release.options import Options, Selection
 
 # What Markdown would take for something else.
 _MARKS = re.compile(r"([*_<>\[\]|])")

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tests.rides import BEGIN, PATIENCE, command, environment, ride, written
+from tests.rides import BEGIN, PATIENCE, ROOT, command, environment, ride, written
 from trailveil.batch.manifest import DONE, folder_of
 from trailveil.cli import cli
 from trailveil.errors import TrailveilError
@@ -34,9 +34,9 @@ DAY = 86_400
 def fleet(folder: Path, count: int, people: int = 3) -> Path:
     """Short rides, a day apart, in a folder for each person."""
     for i in range(count):
-        own = folder / f"p{i % people}"
-        own.mkdir(parents=True, exist_ok=True)
-        written(own / f"r{i:04}.gpx", ride(12, 30.0, seed=i, begin=BEGIN + DAY * i))
+        folder_of_person = folder / f"p{i % people}"
+        folder_of_person.mkdir(parents=True, exist_ok=True)
+        written(folder_of_person / f"r{i:04}.gpx", ride(12, 30.0, seed=i, begin=BEGIN + DAY * i))
     return folder
 
 
@@ -52,12 +52,12 @@ class Done:
 def batch(*words: str | Path) -> Done:
     """The batch in this process, with its errors as the program prints them."""
     alone = () if {"--workers", "--scheduler"} & set(words) else ("--workers", "1")
-    found = CliRunner().invoke(cli, ["batch", *map(str, words), *alone, *AT_ONCE])
-    if isinstance(found.exception, TrailveilError):
-        return Done(1, found.stdout, f"trailveil: {found.exception}\n")
-    if found.exception is not None and not isinstance(found.exception, SystemExit):
-        raise found.exception
-    return Done(found.exit_code, found.stdout, found.stderr)
+    done = CliRunner().invoke(cli, ["batch", *map(str, words), *alone, *AT_ONCE])
+    if isinstance(done.exception, TrailveilError):
+        return Done(1, done.stdout, f"trailveil: {done.exception}\n")
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return Done(done.exit_code, done.stdout, done.stderr)
 
 
 def protect(source: Path, output: Path, key: Path, state: Path) -> bytes:
@@ -65,8 +65,8 @@ def protect(source: Path, output: Path, key: Path, state: Path) -> bytes:
     with pytest.MonkeyPatch.context() as elsewhere:
         elsewhere.setenv("XDG_STATE_HOME", str(state))
         words = ["protect", str(source), "-o", str(output), "--key", str(key), *AT_ONCE]
-        found = CliRunner().invoke(cli, words)
-    assert found.exit_code == 0, found.output
+        done = CliRunner().invoke(cli, words)
+    assert done.exit_code == 0, done.output
     return output.read_bytes()
 
 
@@ -85,8 +85,8 @@ def summary(*words: str | Path) -> dict[str, Any]:
     """What a batch that was done says of itself."""
     done = batch(*words, "--json")
     assert done.stderr == "", done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    said: dict[str, Any] = json.loads(done.stdout)
+    return said
 
 
 def outputs(folder: Path) -> dict[str, str]:
@@ -108,7 +108,7 @@ def done_in(state: Path, outdir: Path) -> set[str]:
     asked = "SELECT output FROM traces WHERE status = ?"
     try:
         with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True)) as rows:
-            return {one for (one,) in rows.execute(asked, (DONE,))}
+            return {output for (output,) in rows.execute(asked, (DONE,))}
     except sqlite3.OperationalError:  # it is not there yet, or being written
         return set()
 
@@ -121,19 +121,18 @@ def until(condition: Callable[[], object]) -> None:
         time.sleep(0.02)
 
 
+HOLDING = {
+    "PYTHONPATH": os.pathsep.join([os.fspath(ROOT), os.fspath(ROOT / "tests" / "batch" / "held")])
+}
+"""The environment of processes that may be held back."""
+
+
 @contextlib.contextmanager
 def held_back(recording: Path) -> Iterator[None]:
-    """Nobody reads this recording to its end while this lasts, so no run gets past it.
-
-    It is a pipe until then, and a file of the same bytes after.
-    """
-    data, aside = recording.read_bytes(), recording.with_name(".aside")
-    recording.rename(aside)
-    os.mkfifo(recording)
-    pipe = os.open(recording, os.O_RDWR)
+    """No process of HOLDING opens this recording while this lasts, so no run gets past it."""
+    mark = recording.with_name(f".{recording.name}.held")
+    mark.touch()
     try:
         yield
     finally:
-        aside.replace(recording)
-        os.write(pipe, data)  # for who reads it by now
-        os.close(pipe)
+        mark.unlink()

@@ -39,16 +39,16 @@ def main(folder: Path, seed: int, count: int, words: list[str]) -> None:
     steps = int((folder / "whole" / "steps").read_text())
     tell({"n": 0, "status": whole, "outputs": outputs(folder / "whole" / "out")})
     for n in random.Random(seed).sample(range(1, steps + 1), count):
-        own = folder / str(n)
-        status, _ = child(own, words, n)
-        left = outputs(own / "out") if (own / "out").exists() else {}
-        end, said = child(own, words, 0)
-        found = {"n": n, "killed": status, "left": left, "status": end, "said": said}
-        tell(found | {"outputs": outputs(own / "out")})
+        home = folder / str(n)
+        status, _ = child(home, words, n)
+        remains = outputs(home / "out") if (home / "out").exists() else {}
+        end, said = child(home, words, 0)
+        outcome = {"n": n, "killed": status, "left": remains, "status": end, "said": said}
+        tell(outcome | {"outputs": outputs(home / "out")})
 
 
-def tell(found: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(found) + "\n")
+def tell(outcome: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(outcome) + "\n")
     sys.stdout.flush()
 
 
@@ -82,29 +82,29 @@ def watch(n: int) -> Callable[[], int]:
     return lambda: counted
 
 
-def child(own: Path, words: list[str], n: int) -> tuple[int, str]:
+def child(home: Path, words: list[str], n: int) -> tuple[int, str]:
     """The status of one run in a child, and what it printed."""
-    own.mkdir(parents=True, exist_ok=True)
+    home.mkdir(parents=True, exist_ok=True)
     pid = os.fork()
     if pid == 0:
-        run(own, words, n)
+        run(home, words, n)
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    return status, (own / "said").read_text()
+    return status, (home / "said").read_text()
 
 
-def run(own: Path, words: list[str], n: int) -> NoReturn:
-    os.environ["XDG_STATE_HOME"] = str(own / "state")
-    os.dup2(os.open(own / "said", os.O_CREAT | os.O_WRONLY | os.O_TRUNC), 1)
+def run(home: Path, words: list[str], n: int) -> NoReturn:
+    os.environ["XDG_STATE_HOME"] = str(home / "state")
+    os.dup2(os.open(home / "said", os.O_CREAT | os.O_WRONLY | os.O_TRUNC), 1)
     os.dup2(1, 2)
     steps = watch(n)
     status = 70
     try:
-        words = ["batch", *words, "-o", str(own / "out")]
+        words = ["batch", *words, "-o", str(home / "out")]
         status = cli.main(words, prog_name="trailveil", standalone_mode=False) or 0
     finally:
         sys.stdout.flush()
         counted = steps()
-        (own / "steps").write_text(str(counted))
+        (home / "steps").write_text(str(counted))
         os._exit(status)
 
 

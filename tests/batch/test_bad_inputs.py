@@ -46,14 +46,15 @@ def test_a_folder_of_all_sorts_is_done_and_what_cannot_be_is_a_line_each(tmp_pat
     table(rides / "nameless.csv")
     table(rides / "people.csv", trip_id=8, user_id=["a"] * 6 + ["b"] * 6)
     (rides / "none.gpx").write_bytes(b"")
+    os.mkfifo(rides / "pipe.gpx")
     (rides / "wrong.kmz").write_bytes((rides / "ride.gpx").read_bytes()[:200])
     done = batch(rides, "-o", out)
     assert done.returncode == 1
     said = dict(line.split(": ", 1) for line in done.stderr.splitlines())
-    assert set(said) == {"nameless.csv", "people.csv", "none.gpx", "wrong.kmz"}
+    assert set(said) == {"nameless.csv", "people.csv", "none.gpx", "pipe.gpx", "wrong.kmz"}
     assert said["nameless.csv"].startswith("a table must have one column that names its traces")
     assert said["people.csv"].startswith("each trace of a table must be of one person")
-    assert f"{len(good)} are as they were, 4 refused" in done.stdout
+    assert f"{len(good)} are as they were, 5 refused" in done.stdout
     assert outputs(out) == before
 
 

@@ -26,8 +26,8 @@ def test_each_output_is_that_of_protect_with_the_same_key(
     tmp_path: Path, user_folders: Path
 ) -> None:
     rides, out = fleet(tmp_path / "rides", 3), tmp_path / "out"
-    found = summary(rides, "-o", out)
-    assert (found["protected"], found["refused"]) == (3, 0)
+    said = summary(rides, "-o", out)
+    assert (said["protected"], said["refused"]) == (3, 0)
     assert set(outputs(out)) == {f"p{i}/r000{i}.private.gpx" for i in range(3)}
     key = state(user_folders) / "batch.key"
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
@@ -42,8 +42,8 @@ def test_what_is_done_is_skipped_and_what_is_gone_comes_back(tmp_path: Path) -> 
     first = outputs(out)
     (out / "p0" / "r0000.private.gpx").unlink()
     written(rides / "p2" / "r0009.gpx", ride(12, 30.0, seed=9, begin=BEGIN + 9 * DAY))
-    found = summary(rides, "-o", out)
-    assert (found["protected"], found["as_before"]) == (2, 2)
+    said = summary(rides, "-o", out)
+    assert (said["protected"], said["as_before"]) == (2, 2)
     assert first.items() < outputs(out).items()
 
 
@@ -56,8 +56,8 @@ def test_a_changed_input_or_rule_is_done_anew_and_needs_again(tmp_path: Path) ->
     assert refused.returncode == 1
     assert refused.stderr.startswith("p0/r0000.gpx: a recording must be released once")
     assert outputs(out) == first
-    found = summary(rides, "-o", out, "--again")
-    assert (found["protected"], found["as_before"]) == (1, 1)
+    said = summary(rides, "-o", out, "--again")
+    assert (said["protected"], said["as_before"]) == (1, 1)
     changed = outputs(out)
     assert changed["p0/r0000.private.gpx"] != first["p0/r0000.private.gpx"]
     assert changed["p1/r0001.private.gpx"] == first["p1/r0001.private.gpx"]
@@ -195,14 +195,14 @@ def test_places_with_names_are_counted_in_order_and_in_what_is_said(tmp_path: Pa
     words = ["place", "add", "home", "--near", "48.137,11.575,150", "--adversary", "plain"]
     added = CliRunner().invoke(cli, [*words, "--ways", "1"])
     assert added.exit_code == 0, added.output
-    found = summary(rides, "-o", tmp_path / "out", "--key", key, "--mechanism", "noise")
-    assert found["protected"] == 3
+    said = summary(rides, "-o", tmp_path / "out", "--key", key, "--mechanism", "noise")
+    assert said["protected"] == 3
     shown = json.loads(CliRunner().invoke(cli, ["ledger", "show", "--json"]).stdout)["releases"]
-    assert [one["begin_utc"] for one in shown] == sorted(one["begin_utc"] for one in shown)
-    assert all("home" in one["places"] for one in shown)
-    assert found["epsilon"]["most"] == max(one["epsilon"] for one in shown)
-    assert found["epsilon"]["most"] > 0.5
+    assert [entry["begin_utc"] for entry in shown] == sorted(entry["begin_utc"] for entry in shown)
+    assert all("home" in entry["places"] for entry in shown)
+    assert said["epsilon"]["most"] == max(entry["epsilon"] for entry in shown)
+    assert said["epsilon"]["most"] > 0.5
     # One way was stated: what three rides tell of home is said where their batch is.
-    (line,) = found["places"]
+    (line,) = said["places"]
     assert "home: " in line
     assert "1 was stated for 1" in line

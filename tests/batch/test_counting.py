@@ -17,9 +17,9 @@ NOISE = ("--between", "start+4m", "start+6m", "--mechanism", "noise")
 
 
 def run(*words: object) -> str:
-    found = CliRunner().invoke(cli, [*map(str, words)])
-    assert found.exit_code == 0, found.output
-    return found.stdout
+    done = CliRunner().invoke(cli, [*map(str, words)])
+    assert done.exit_code == 0, done.output
+    return done.stdout
 
 
 def test_a_later_release_is_told_the_same_after_a_batch(
@@ -35,7 +35,7 @@ def test_a_later_release_is_told_the_same_after_a_batch(
         written(tmp_path / "c.gpx", ride(20, 30.0, seed=3, begin=BEGIN + 300)),
     ]
     by_place = ("--near", "48.137,11.575,80", "--adversary", "plain", "--ways", "1")
-    told: list[list[Any]] = []
+    totals: list[list[Any]] = []
     for way in ("protect", "batch"):
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / way))
         run("place", "add", "home", *by_place)
@@ -43,14 +43,14 @@ def test_a_later_release_is_told_the_same_after_a_batch(
             run("protect", first, "-o", tmp_path / "a.out.gpx", "--key", key, *NOISE)
         else:
             run("batch", rides, "-o", tmp_path / "out", "--workers", 1, "--key", key, *NOISE)
-        told.append([])
+        totals.append([])
         for number, path in enumerate(later):
             out = tmp_path / f"{way}{number}.gpx"
             words = ("--again", "--json", "--key", key, *NOISE)
-            found = json.loads(run("protect", path, "-o", out, *words))
-            told[-1].append(found["ledger"])
-    assert told[0] == told[1]
-    assert told[0][0]["total"] > told[0][0]["epsilon"]  # the first counts beside it
-    assert told[0][1]["overlapping"] == 2
+            said = json.loads(run("protect", path, "-o", out, *words))
+            totals[-1].append(said["ledger"])
+    assert totals[0] == totals[1]
+    assert totals[0][0]["total"] > totals[0][0]["epsilon"]  # the first counts beside it
+    assert totals[0][1]["overlapping"] == 2
     released = (tmp_path / "out" / "a.private.gpx").read_bytes()
     assert released == (tmp_path / "a.out.gpx").read_bytes()

@@ -43,9 +43,9 @@ def table(ids: tuple[str, ...] = IDS) -> pd.DataFrame:
 def test_it_gives_what_a_file_of_the_rows_does(tmp_path: Path, key: Path) -> None:
     table().to_csv(tmp_path / "fleet.csv", index=False)
     summary(tmp_path / "fleet.csv", "-o", tmp_path / "out", "--key", key)
-    found = protect_frame(table(), key=key, trace="trip_id", rules=RULES)
-    assert list(found.columns) == ["trip_id", "time", "latitude", "longitude"]
-    for name, part in found.groupby("trip_id"):
+    protected = protect_frame(table(), key=key, trace="trip_id", rules=RULES)
+    assert list(protected.columns) == ["trip_id", "time", "latitude", "longitude"]
+    for name, part in protected.groupby("trip_id"):
         file = pd.read_csv(tmp_path / "out" / "fleet" / f"trip_id={name}" / f"{name}.private.csv")
         assert np.array_equal(file[["latitude", "longitude"]], part[["latitude", "longitude"]])
         assert list(pd.to_datetime(file["time"])) == list(part["time"])
@@ -57,8 +57,8 @@ def test_partitions_of_dask_give_the_same(key: Path) -> None:
     how: dict[str, Any] = {"key": load_key(key), "trace": "trip_id", "rules": RULES}
     parts = dask.dataframe.from_pandas(whole, npartitions=1).repartition(divisions=[0, 12, 24, 35])
     lazy = parts.map_partitions(protect_frame, meta=empty_frame(whole, "trip_id"), **how)
-    found = lazy.compute(scheduler="synchronous").reset_index(drop=True)
-    pd.testing.assert_frame_equal(found, protect_frame(whole, **how), check_dtype=False)
+    protected = lazy.compute(scheduler="synchronous").reset_index(drop=True)
+    pd.testing.assert_frame_equal(protected, protect_frame(whole, **how), check_dtype=False)
 
 
 def test_groups_as_spark_hands_them_out_give_the_same(key: Path) -> None:
@@ -84,19 +84,19 @@ def test_groups_as_spark_hands_them_out_give_the_same(key: Path) -> None:
         pa.Table.from_pandas(protect(group.reset_index(drop=True)), declared, preserve_index=False)
         for _, group in table().groupby("trip_id")
     ]
-    found = pa.concat_tables(groups).to_pandas()
+    protected = pa.concat_tables(groups).to_pandas()
     whole = protect_frame(table(), key=secret, trace="trip_id", rules=RULES)
-    assert len(found) == len(whole) > 0
-    assert np.array_equal(found["latitude"], whole["latitude"])
-    assert list(found["time"]) == list(whole["time"])
+    assert len(protected) == len(whole) > 0
+    assert np.array_equal(protected["latitude"], whole["latitude"])
+    assert list(protected["time"]) == list(whole["time"])
 
 
 def test_points_stay_points_and_one_trace_needs_no_name(key: Path) -> None:
     points = to_geoframe(ride(12, 30.0)).drop(columns=["track", "segment"])
-    found = protect_frame(points, key=key, rules=RULES)
-    assert isinstance(found, geopandas.GeoDataFrame)
-    assert found.crs == "EPSG:4326"
-    assert 0 < len(found) < 12
+    protected = protect_frame(points, key=key, rules=RULES)
+    assert isinstance(protected, geopandas.GeoDataFrame)
+    assert protected.crs == "EPSG:4326"
+    assert 0 < len(protected) < 12
     assert len(protect_frame(points.iloc[:0], key=key, rules=RULES)) == 0
 
 
@@ -105,22 +105,24 @@ def test_what_is_refused_is_raised_or_told_and_left_out(key: Path) -> None:
     whole.loc[whole["trip_id"] == "b", "latitude"] = np.nan
     with pytest.raises(UnreadableInput, match="most fixes must have a position"):
         protect_frame(whole, key=key, trace="trip_id", rules=RULES)
-    told: list[tuple[str, str]] = []
-    found = protect_frame(whole, key=key, trace="trip_id", rules=RULES, refused=told)
-    assert set(found["trip_id"]) == {"a", "c"}
-    assert [name for name, _ in told] == ["b"]
+    refused: list[tuple[str, str]] = []
+    protected = protect_frame(whole, key=key, trace="trip_id", rules=RULES, refused=refused)
+    assert set(protected["trip_id"]) == {"a", "c"}
+    assert [name for name, _ in refused] == ["b"]
     with pytest.raises(InvalidValue, match="must be a column"):
         protect_frame(whole, key=key, trace="ride")
 
 
 def test_a_ledger_counts_and_refuses_another_release(tmp_path: Path, key: Path) -> None:
     ledger = open_ledger(tmp_path / "state")
-    one = table(("a",)).drop(columns="trip_id")
-    first = protect_frame(one, key=key, rules=RULES, ledger=ledger)
-    pd.testing.assert_frame_equal(first, protect_frame(one, key=key, rules=RULES, ledger=ledger))
+    ride_table = table(("a",)).drop(columns="trip_id")
+    first = protect_frame(ride_table, key=key, rules=RULES, ledger=ledger)
+    pd.testing.assert_frame_equal(
+        first, protect_frame(ride_table, key=key, rules=RULES, ledger=ledger)
+    )
     with ledger.open() as book:
         assert len(book.standing("me")) == 1
     other = replace(RULES, request=replace(SHORT, withhold=5.0))  # more is released
     with pytest.raises(Refused, match="must be released once"):
-        protect_frame(one, key=key, rules=other, ledger=ledger)
-    protect_frame(one, key=key, rules=other, ledger=ledger, again=True)
+        protect_frame(ride_table, key=key, rules=other, ledger=ledger)
+    protect_frame(ride_table, key=key, rules=other, ledger=ledger, again=True)

@@ -38,15 +38,15 @@ def test_killed_at_any_step_it_resumes_to_the_same_outputs(tmp_path: Path, full:
     whole, *killed = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(whole["outputs"]) == 6
     assert len(killed) == count
-    for one in killed:
-        assert one["killed"] == -signal.SIGKILL
-        assert one["status"] == 0, one["said"]
-        assert one["outputs"] == whole["outputs"]
+    for case in killed:
+        assert case["killed"] == -signal.SIGKILL
+        assert case["status"] == 0, case["said"]
+        assert case["outputs"] == whole["outputs"]
         # What has its name is whole, at any moment.
-        seen = {name: digest for name, digest in one["left"].items() if ".aside/" not in name}
-        seen.pop(".trailveil-batch.lock", None)
-        assert seen.items() <= whole["outputs"].items()
-    assert any(len(one["left"]) > 0 for one in killed)
+        remains = {name: digest for name, digest in case["left"].items() if ".aside/" not in name}
+        remains.pop(".trailveil-batch.lock", None)
+        assert remains.items() <= whole["outputs"].items()
+    assert any(len(each["left"]) > 0 for each in killed)
 
 
 def limited(kib: int, *words: str | Path) -> subprocess.CompletedProcess[str]:

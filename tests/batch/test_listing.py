@@ -29,16 +29,16 @@ ASKED = ("--no-ends", "--at", SECRET, *QUICK, "--order", "4", "--round-times", "
 def read(path: Path) -> list[dict[str, Any]]:
     """The traces of a manifest, as JSON has them."""
     if path.suffix == ".json":
-        found: list[dict[str, Any]] = json.loads(path.read_text())["traces"]
-        return found
+        rows: list[dict[str, Any]] = json.loads(path.read_text())["traces"]
+        return rows
     with path.open(newline="", encoding="utf-8") as lines:
         return list(csv.DictReader(lines))
 
 
 def invoke(*words: str | Path) -> str:
-    found = CliRunner().invoke(cli, [*map(str, words)])
-    assert found.exit_code == 0, found.output
-    return found.stdout
+    done = CliRunner().invoke(cli, [*map(str, words)])
+    assert done.exit_code == 0, done.output
+    return done.stdout
 
 
 def test_each_trace_is_told_of_in_order_and_the_same_whenever_it_was_done(tmp_path: Path) -> None:
@@ -53,25 +53,25 @@ def test_each_trace_is_told_of_in_order_and_the_same_whenever_it_was_done(tmp_pa
         assert len(done.stderr.splitlines()) == 2
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
     first = [path.read_bytes() for path in paths]
-    found = read(paths[0])
+    rows = read(paths[0])
     names = ["nameless.csv", "p0/r0000.gpx", "p1/bad.gpx", "p1/r0001.gpx", "p2/r0002.gpx"]
-    assert [one["trace"] for one in found] == names
+    assert [each["trace"] for each in rows] == names
     kinds = [None, "UnreadableInput"]
-    assert [one["refused_by"] for one in found] == [kinds[i] for i in (1, 0, 1, 0, 0)]
-    assert found[2]["reason"].startswith("input must be")
-    assert [one["subject"] for one in found[1:]] == ["p0", "p1", "p1", "p2"]
-    good = [one for one in found if one["status"] == "protected"]
-    assert {one["output"]: one["output_sha256"] for one in good} == outputs(out)
+    assert [each["refused_by"] for each in rows] == [kinds[i] for i in (1, 0, 1, 0, 0)]
+    assert rows[2]["reason"].startswith("input must be")
+    assert [each["subject"] for each in rows[1:]] == ["p0", "p1", "p1", "p2"]
+    good = [each for each in rows if each["status"] == "protected"]
+    assert {each["output"]: each["output_sha256"] for each in good} == outputs(out)
     # No digest of an input that somebody could try guesses against, and one for each of them.
-    digests = {one["input_digest"] for one in good}
-    sources = [(rides / one["trace"]).read_bytes() for one in good]
+    digests = {each["input_digest"] for each in good}
+    sources = [(rides / each["trace"]).read_bytes() for each in good]
     assert len(digests) == 3
     assert not digests & {hashlib.sha256(source).hexdigest() for source in sources}
-    for one, other in zip(found, read(paths[1]), strict=True):
-        assert tuple(one) == tuple(other) == COLUMNS
-        plain = {name: json.dumps(value).strip('"') for name, value in one.items()}
+    for row, other in zip(rows, read(paths[1]), strict=True):
+        assert tuple(row) == tuple(other) == COLUMNS
+        plain = {name: json.dumps(value).strip('"') for name, value in row.items()}
         same = {name for name in COLUMNS if plain[name] == other[name]}
-        assert {name for name in set(COLUMNS) - same if one[name] not in (None, [])} <= {
+        assert {name for name in set(COLUMNS) - same if row[name] not in (None, [])} <= {
             "adversaries"
         }
     # Again, where nothing is left to do; and replaced without being asked, since it is a batch's.
@@ -85,10 +85,10 @@ def test_an_earlier_output_of_one_that_is_refused_is_named(tmp_path: Path) -> No
     summary(rides, "-o", out)
     written(rides / "p0" / "r0000.gpx", ride(12, 30.0, seed=77))
     assert batch(rides, "-o", out, "--manifest", path).returncode == 1
-    (one,) = read(path)
-    assert (one["status"], one["refused_by"]) == ("refused", "Refused")
-    assert {one["output"]: one["output_sha256"]} == outputs(out)
-    assert (one["input_digest"], one["epsilon"]) == (None, None)
+    (row,) = read(path)
+    assert (row["status"], row["refused_by"]) == ("refused", "Refused")
+    assert {row["output"]: row["output_sha256"]} == outputs(out)
+    assert (row["input_digest"], row["epsilon"]) == (None, None)
     (out / "p0" / "r0000.private.gpx").write_text("mine")
     assert batch(rides, "-o", out, "--manifest", path).returncode == 1
     assert read(path)[0]["output"] is None
@@ -114,25 +114,31 @@ def test_it_states_what_the_report_for_others_states(
     )
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "other"))
     invoke("batch", rides, "-o", tmp_path / "out", *asked, "--manifest", listed)
-    (one,), told = read(listed), json.loads(report.read_text())
+    (row,), report_of_others = read(listed), json.loads(report.read_text())
     for name in ("epsilon", "order", "mu", "odds_factor_99", "advantage"):
         # Never better; of everywhere the report says what was reached.
-        assert one[name] >= told["worst"][name] * (1 - 1e-12)
+        assert row[name] >= report_of_others["worst"][name] * (1 - 1e-12)
         if "--everywhere" not in asked:
-            assert one[name] == pytest.approx(told["worst"][name], rel=1e-12)
-        assert one[name] >= json.loads(alone)["worst"][name] * (1 - 1e-12)
-    assert one["radius_m"] == told["target"]["radius_m"]
-    assert one["leave_m"] == told["target"]["leave_m"]
-    assert one["withhold"] == told["target"]["withhold"]
+            assert row[name] == pytest.approx(report_of_others["worst"][name], rel=1e-12)
+        assert row[name] >= json.loads(alone)["worst"][name] * (1 - 1e-12)
+    assert row["radius_m"] == report_of_others["target"]["radius_m"]
+    assert row["leave_m"] == report_of_others["target"]["leave_m"]
+    assert row["withhold"] == report_of_others["target"]["withhold"]
     if "--everywhere" not in asked:  # which reckons with no pace
-        assert one["floor_m_s"] == told["target"]["floor_m_s"] == 3.6
-    assert one["fixes"] == json.loads(alone)["recording"]["fixes"]
-    assert one["released"] == told["mechanism"]["released_fixes"]
-    assert one["withheld_min"] == round(json.loads(alone)["mechanism"]["withheld_min"], 1)
-    assert one["mechanism"] == told["mechanism"]["name"]
-    assert (one["prior"], one["prior_kernel"]) == (told["prior"]["name"], told["prior"]["kernel"])
-    assert (one["rounded_to_s"], one["shifted"]) == (told["times"]["rounded_to_s"], False)
-    assert one["chosen_by_place"] is ("--everywhere" not in asked)  # returns are looked for
+        assert row["floor_m_s"] == report_of_others["target"]["floor_m_s"] == 3.6
+    assert row["fixes"] == json.loads(alone)["recording"]["fixes"]
+    assert row["released"] == report_of_others["mechanism"]["released_fixes"]
+    assert row["withheld_min"] == round(json.loads(alone)["mechanism"]["withheld_min"], 1)
+    assert row["mechanism"] == report_of_others["mechanism"]["name"]
+    assert (row["prior"], row["prior_kernel"]) == (
+        report_of_others["prior"]["name"],
+        report_of_others["prior"]["kernel"],
+    )
+    assert (row["rounded_to_s"], row["shifted"]) == (
+        report_of_others["times"]["rounded_to_s"],
+        False,
+    )
+    assert row["chosen_by_place"] is ("--everywhere" not in asked)  # returns are looked for
 
 
 @pytest.mark.parametrize("suffix", [".json", ".csv"])
@@ -148,7 +154,7 @@ def test_it_tells_no_place_and_no_time(
     words = ["batch", rides, "-o", tmp_path / "out", *QUICK, "--no-ends", "--rules", rules]
     done = CliRunner().invoke(cli, [*map(str, words), "--manifest", str(path)])
     assert done.exit_code == 1
-    assert [one["status"] for one in read(path)] == ["protected", "refused"]
+    assert [row["status"] for row in read(path)] == ["protected", "refused"]
     data, trace = path.read_bytes(), ride(12, 30.0, seed=0)
 
     def told(what: bytes) -> list[str]:

@@ -25,7 +25,11 @@ def options_of(name: str) -> dict[str, click.Parameter]:
     """The options of a command, by their longest names."""
     command = cli.get_command(click.Context(cli), name)
     assert command is not None
-    return {max(one.opts, key=len): one for one in command.params if isinstance(one, click.Option)}
+    return {
+        max(option.opts, key=len): option
+        for option in command.params
+        if isinstance(option, click.Option)
+    }
 
 
 READINGS_AND_REPORTS = {"--explain", "--column", "--unit", "--report", "--private-report"}
@@ -34,15 +38,15 @@ OF_OUTPUTS = {"--again", "--json", "--output", "--overwrite"}
 
 
 def test_the_page_says_which_options_there_are_and_which_differ_from_protect() -> None:
-    protect, own = options_of("protect"), options_of("batch")
+    protect, of_batch = options_of("protect"), options_of("batch")
     rows = re.findall(r"^\| (`-.*?) \|", PAGE, flags=re.MULTILINE)
-    table = {one for row in rows for one in re.findall(r"`(--[a-z-]+)", row)}
-    assert table - set(protect) == set(own) - set(protect)
+    table = {option for row in rows for option in re.findall(r"`(--[a-z-]+)", row)}
+    assert table - set(protect) == set(of_batch) - set(protect)
     assert "Not there are reports and options for readings." in PAGE
-    assert set(protect) - set(own) == READINGS_AND_REPORTS
+    assert set(protect) - set(of_batch) == READINGS_AND_REPORTS
     assert "as [`trailveil protect`](protect.md) does with the same options" in PAGE
-    for name in set(own) & set(protect) - OF_OUTPUTS:
-        assert own[name].to_info_dict() == protect[name].to_info_dict(), name
+    for name in set(of_batch) & set(protect) - OF_OUTPUTS:
+        assert of_batch[name].to_info_dict() == protect[name].to_info_dict(), name
 
 
 @pytest.mark.slow

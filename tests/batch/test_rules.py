@@ -9,8 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from tests.batch.fleets import batch, fleet
-from trailveil.batch.rule_table import Own, read_rules
-from trailveil.batch.rules import Rules
+from trailveil.batch.rules import RuleChange, Rules, read_rules
 from trailveil.traces.formats import read
 
 
@@ -24,19 +23,22 @@ def test_a_rule_replaces_what_it_states_and_nothing_else(tmp_path: Path) -> None
         tmp_path / "rules.csv",
         "trace,from,to,radius,epsilon\na,start+1m,start+2m,,\nb,start+1m,,300,\nc,,,,0.5\n",
     )
-    found = read_rules(table)
+    changes = read_rules(table)
     rules = Rules()
-    a, b, c = (found[name].over(rules) for name in "abc")
+    a, b, c = (changes[name].over(rules) for name in "abc")
     assert a.chosen.between == (("start+1m", "start+2m"),)
     assert (a.request, b.chosen.at, b.request.radius) == (rules.request, ("start+1m",), 300.0)
     assert (c.chosen, c.request.epsilon) == (rules.chosen, 0.5)
-    assert len({one.statement for one in (rules, a, b, c)}) == 4
+    assert len({rule.statement for rule in (rules, a, b, c)}) == 4
 
 
 def test_parquet_says_the_same_as_csv(tmp_path: Path) -> None:
     columns: dict[str, list[Any]] = {"trace": ["a", "b"], "radius": [None, 300.0]}
     pyarrow.parquet.write_table(pa.table(columns), tmp_path / "rules.parquet")
-    assert read_rules(tmp_path / "rules.parquet") == {"a": Own(), "b": Own(radius=300.0)}
+    assert read_rules(tmp_path / "rules.parquet") == {
+        "a": RuleChange(),
+        "b": RuleChange(radius=300.0),
+    }
 
 
 @pytest.mark.parametrize(
@@ -99,7 +101,7 @@ def test_a_time_that_cannot_be_is_repeated_nowhere(tmp_path: Path, user_folders:
         done = batch(rides, "-o", out, "--rules", table, "--json", *zone)
         assert done.returncode == 1
         assert len(done.stderr.splitlines()) == 7
-        kept = [one.read_bytes() for one in (user_folders / "state").rglob("*.sqlite")]
-        assert any(b"must be within the recording, got one outside" in one for one in kept)
-        for said in (done.stdout.encode(), done.stderr.encode(), *kept):
+        stored = [path.read_bytes() for path in (user_folders / "state").rglob("*.sqlite")]
+        assert any(b"must be within the recording, got one outside" in data for data in stored)
+        for said in (done.stdout.encode(), done.stderr.encode(), *stored):
             assert not re.search(rb"43:56|42:31|41:17|99:56|nonsense|02:43|07:40", said)

@@ -22,8 +22,8 @@ def frame(ids: Sequence[str] = IDS, column: str = "trip_id") -> pd.DataFrame:
     """Rides a day apart, a column that names them, and one that nobody asks for."""
     parts = []
     for i, name in enumerate(ids):
-        one = to_frame(ride(12, 30.0, seed=i, begin=BEGIN + DAY * i))
-        parts.append(one.drop(columns=["track", "segment"]).assign(**{column: name, "secret": 42}))
+        trip = to_frame(ride(12, 30.0, seed=i, begin=BEGIN + DAY * i))
+        parts.append(trip.drop(columns=["track", "segment"]).assign(**{column: name, "secret": 42}))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -47,8 +47,8 @@ def test_each_trace_is_protected_as_a_file_of_its_own(
     tmp_path: Path, user_folders: Path, suffix: str
 ) -> None:
     table, out = written(tmp_path / f"fleet{suffix}", frame()), tmp_path / "out"
-    found = summary(table, "-o", out)
-    assert found["protected"] == 3
+    said = summary(table, "-o", out)
+    assert said["protected"] == 3
     names = {"a": "a", "b/7": "b%2F7", "c d": "c d"}
     assert set(outputs(out)) == {
         f"fleet/trip_id={safe}/{safe}.private{suffix}" for safe in names.values()
@@ -56,8 +56,8 @@ def test_each_trace_is_protected_as_a_file_of_its_own(
     assert summary(table, "-o", out)["as_before"] == 3
     alone = written(tmp_path / f"one{suffix}", frame().query("trip_id == 'a'"))
     key = user_folders / "state" / "trailveil" / "batch.key"
-    one = protect(alone, tmp_path / f"one.private{suffix}", key, tmp_path / "other")
-    assert one == (out / "fleet" / "trip_id=a" / f"a.private{suffix}").read_bytes()
+    alone_output = protect(alone, tmp_path / f"one.private{suffix}", key, tmp_path / "other")
+    assert alone_output == (out / "fleet" / "trip_id=a" / f"a.private{suffix}").read_bytes()
 
 
 @pytest.mark.slow
@@ -96,7 +96,7 @@ def test_a_trace_of_several_people_is_refused(
 ) -> None:
     """Numbers of trips that begin anew for each person: which they are of cannot be told."""
     table = pd.concat(
-        [frame(("1", "2")).assign(user_id=one) for one in whose], ignore_index=True
+        [frame(("1", "2")).assign(user_id=person) for person in whose], ignore_index=True
     ).drop_duplicates(["trip_id", "time", "user_id"])
     if category:
         table["user_id"] = table["user_id"].astype("category")

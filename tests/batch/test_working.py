@@ -23,7 +23,7 @@ def test_a_file_that_does_not_get_to_the_disk_is_refused_and_no_other(
     rules = Rules(Chosen(returns=False), SHORT)
     ledger, aside = open_ledger(tmp_path / "state"), tmp_path / "aside"
     aside.mkdir()
-    tasks = [Task(i, one, rules, aside, bytes(32), ledger) for i, one in enumerate(items)]
+    tasks = [Task(i, item, rules, aside, bytes(32), ledger) for i, item in enumerate(items)]
     durable: list[Path] = []
 
     def watched(path: Path) -> None:
@@ -33,10 +33,10 @@ def test_a_file_that_does_not_get_to_the_disk_is_refused_and_no_other(
             raise UnwritableOutput("the disk is full")
 
     monkeypatch.setattr(working, "made_durable", watched)
-    found, seconds = work_all(tasks)
-    assert [one.number for one in found] == [0, 1, 2, 3, 4]
-    assert found[3] == Failed(3, "UnwritableOutput", "the disk is full")
-    ready = [one for one in found if isinstance(one, Ready)]
+    outcomes, seconds = work_all(tasks)
+    assert [outcome.number for outcome in outcomes] == [0, 1, 2, 3, 4]
+    assert outcomes[3] == Failed(3, "UnwritableOutput", "the disk is full")
+    ready = [outcome for outcome in outcomes if isinstance(outcome, Ready)]
     assert len(ready) == 4
-    assert {one.aside for one in ready} < set(durable)
+    assert {outcome.aside for outcome in ready} < set(durable)
     assert seconds > 0

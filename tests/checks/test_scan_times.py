@@ -47,3 +47,17 @@ def test_rounded_and_shifted_releases_are_compared(
     kinds = {leak.kind for leak in result.leaks}
     assert (LeakKind.UNMOVED in kinds) == unmoved
     assert kinds <= {LeakKind.UNMOVED, LeakKind.NEARLY, LeakKind.RETURN}
+
+
+@pytest.mark.parametrize("step", [30.0, 60.0])
+@pytest.mark.parametrize("first", range(17, 23))
+def test_of_fixes_that_share_a_rounded_time_the_released_one_is_meant(
+    step: float, first: int
+) -> None:
+    """Which is the first that was not cut: another would count as moved, off the grid."""
+    rows = np.arange(first, len(TRACE) - 3)
+    trace, places = retimed(TRACE.only(rows), TRUE[rows], Retiming(step))
+    out = io.BytesIO()
+    write(trace, out, ".csv", grid=places)
+    result = scan(("ride.gpx", gpx(TRACE)), ("shared.csv", out.getvalue()), Chosen())
+    assert result.every.unmoved == result.every.compared == len(trace)

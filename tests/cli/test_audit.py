@@ -4,20 +4,15 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
+from tests.cli.commands import run
 from tests.leaks import FULL, GRID, PLANTS, released
 from tests.traces.formats.traces import SAMPLES
-from trailveil.cli import cli
 from trailveil.errors import Refused, TrailveilError, UnreadableInput
 from trailveil.traces.fields import FIELDS
 from trailveil.traces.formats.table import FORMATS, Format
 
 SECRETS = ("Secretville", "Petronella", "Wristwatch", "46.1", "7.65", "512.", "46,1")
-
-
-def run(*words: str | Path) -> Result:
-    return CliRunner().invoke(cli, [*map(str, words)])
 
 
 @pytest.fixture

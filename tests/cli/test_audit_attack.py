@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from tests.cli.commands import run
 from tests.rides import gpx, ride
 from trailveil.checks.attacks import hypotheses, worlds
 from trailveil.checks.attacks.trials import ATTACKS
-from trailveil.cli import cli
 from trailveil.errors import Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.mechanism import Mechanism
@@ -21,10 +21,6 @@ from trailveil.traces.streets.town import write_example
 pytestmark = pytest.mark.slow
 
 DESIGN = ("--no-ends", "--at", "start+10m", "--no-returns", "--mechanism", "noise")
-
-
-def run(*words: str | Path) -> Result:
-    return CliRunner().invoke(cli, [*map(str, words)])
 
 
 @pytest.fixture(autouse=True)

@@ -5,11 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
+from tests.cli.commands import done, refused, run
 from trailveil.checks.utility import compare, together
-from trailveil.cli import cli
-from trailveil.errors import Refused
 from trailveil.traces.formats import write
 from trailveil.traces.projection import MICRO, microdegrees
 from trailveil.traces.trace import NANOSECONDS, Trace
@@ -42,28 +40,22 @@ def save(trace: Trace, path: Path) -> Path:
     return path
 
 
-def audit(*words: object, status: int = 0) -> str:
-    completed = CliRunner().invoke(cli, ["audit", *map(str, words)])
-    assert completed.exit_code == status, completed.output
-    return completed.output
-
-
 def test_one_recording_in_numbers_and_in_words(tmp_path: Path) -> None:
     trace, released = ride(), moved(ride()).only(np.arange(120) != 5)
     files = save(trace, tmp_path / "a.gpx"), save(released, tmp_path / "a.private.gpx")
-    utility = json.loads(audit(*files, "--utility", "--json"))["utility"]
+    utility = json.loads(done("audit", *files, "--utility", "--json"))["utility"]
     expected = compare(trace, released)
     assert utility["moved_rms_m"] == pytest.approx(expected.rms, abs=1e-3)
     assert utility["moved_rms_m"] == pytest.approx(300, rel=1e-2)
     assert utility["before"]["length_m"] == pytest.approx(expected.before.length, abs=0.01)
     assert utility["after"]["stops"] == expected.after.stops == 1
     assert (utility["withheld_fixes"], utility["stops_kept"]) == (1, 0)
-    words = audit(*files, "--utility")
+    words = done("audit", *files, "--utility")
     assert "No leak found." in words
     assert "moved by 300 m (root mean square)" in words
     assert "0 of 1 stops are where and when they were" in words
     assert "for you alone" in words
-    assert "utility" not in json.loads(audit(*files, "--json"))
+    assert "utility" not in json.loads(done("audit", *files, "--json"))
 
 
 def test_shifted_times_are_those_of_the_original(tmp_path: Path) -> None:
@@ -71,7 +63,7 @@ def test_shifted_times_are_those_of_the_original(tmp_path: Path) -> None:
     shift = np.datetime64("2000-01-01", "ns").astype(np.int64) - START
     later = Trace(released.times + shift, released.positions, released.segments, (0,))
     files = save(ride(), tmp_path / "a.gpx"), save(later, tmp_path / "b.gpx")
-    utility = json.loads(audit(*files, "--utility", "--json"))["utility"]
+    utility = json.loads(done("audit", *files, "--utility", "--json"))["utility"]
     assert utility["moved_rms_m"] == pytest.approx(300, rel=1e-2)
 
 
@@ -85,29 +77,31 @@ def test_folders_are_compared_together(tmp_path: Path) -> None:
         save(pairs[-1][1], tmp_path / "out" / f"{number % 2}" / name)
     save(ride(7), tmp_path / "rides" / "unreleased.gpx")
     folders = tmp_path / "rides", tmp_path / "out"
-    utility = json.loads(audit(*folders, "--utility", "--json", "--cell", 800))["utility"]
+    utility = json.loads(done("audit", *folders, "--utility", "--json", "--cell", 800))["utility"]
     expected = together(pairs, 800.0)
     assert utility["traces"] == 4
     assert utility["density"]["overlap"] == pytest.approx(expected.density.overlap, abs=1e-9)
     assert 0 < utility["density"]["overlap"] < 1
     assert utility["flows"]["same_trip"] == expected.same_trip
-    words = audit(*folders, "--utility")
+    words = done("audit", *folders, "--utility")
     assert "4 traces together, in cells of 500 m" in words
     # Releases beside their originals are found, too.
     folder = save(moved(ride()), tmp_path / "one" / "a.private.gpx").parent
     save(ride(), folder / "a.gpx")
-    assert json.loads(audit(folder, folder, "--utility", "--json"))["utility"]["traces"] == 1
+    assert (
+        json.loads(done("audit", folder, folder, "--utility", "--json"))["utility"]["traces"] == 1
+    )
 
 
 def test_wrong_usage(tmp_path: Path) -> None:
     file = save(ride(), tmp_path / "a.gpx")
-    completed = CliRunner().invoke(cli, ["audit", str(tmp_path), str(file), "--utility"])
-    assert "got a directory" in str(completed.exception)
-    assert "must come with --utility" in audit(tmp_path, tmp_path, status=2)
-    refused = audit(tmp_path, tmp_path, "--utility", "--attack", "all", status=2)
-    assert "not on folders" in refused
+    assert "got a directory" in refused("audit", tmp_path, file, "--utility")
+    for words, message in (
+        ((), "must come with --utility"),
+        (("--utility", "--attack", "all"), "not on folders"),
+        (("--utility", "--cell", "0"), "1<=x<=100000"),
+    ):
+        assert message in run("audit", tmp_path, tmp_path, *words, status=2).output
     (tmp_path / "empty").mkdir()
-    none = CliRunner().invoke(cli, ["audit", str(tmp_path), str(tmp_path / "empty"), "--utility"])
-    assert isinstance(none.exception, Refused)
-    assert "called as their originals" in str(none.exception)
-    assert "1<=x<=100000" in audit(tmp_path, tmp_path, "--utility", "--cell", "0", status=2)
+    none = refused("audit", tmp_path, tmp_path / "empty", "--utility")
+    assert "called as their originals" in none

@@ -4,10 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
+from tests.cli.commands import run
 from tests.studies.datasets.geolife_files import plt_text, walked
-from trailveil.cli import cli
 from trailveil.errors import TrailveilError
 from trailveil.privacy.priors import BUILT_IN, to_json
 
@@ -28,12 +27,8 @@ def rides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return ["1.plt", "2.plt"]
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(cli, ["calibrate", *arguments])
-
-
 def test_a_table_for_each_prior(rides: list[str]) -> None:
-    result = run(*rides, *QUICK, "--prior", "default", "--prior", "mine.json")
+    result = run("calibrate", *rides, *QUICK, "--prior", "default", "--prior", "mine.json")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert lines[0].startswith("2 recordings, 2 windows (0 without a fix to predict), 2 recordings")
@@ -45,7 +40,7 @@ def test_a_table_for_each_prior(rides: list[str]) -> None:
 
 
 def test_json_is_one_object(rides: list[str]) -> None:
-    result = run(*rides, *QUICK, "--json")
+    result = run("calibrate", *rides, *QUICK, "--json")
     report = json.loads(result.stdout)
     assert report.keys() == {
         "recordings",
@@ -78,7 +73,7 @@ def test_json_is_one_object(rides: list[str]) -> None:
 
 
 def test_a_kernel_fitted_on_the_other_recording(rides: list[str]) -> None:
-    result = run(*rides, "--prior", "default", "--kernel", "integrated-ou", "--json")
+    result = run("calibrate", *rides, "--prior", "default", "--kernel", "integrated-ou", "--json")
     stated, fitted = json.loads(result.stdout)["judged"]
     assert (stated["fitted"], fitted["fitted"]) == (False, True)
     assert [len(stated["terms"]), len(fitted["terms"])] == [1, 2]
@@ -88,12 +83,12 @@ def test_a_kernel_fitted_on_the_other_recording(rides: list[str]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["held.png", "held.svg"])
 def test_the_picture_is_made(rides: list[str], name: str) -> None:
-    result = run(*rides, *QUICK, "--prior", "default", "--plot", name)
+    result = run("calibrate", *rides, *QUICK, "--prior", "default", "--plot", name)
     assert result.exit_code == 0
     assert f"Picture: {name}" in result.stdout
     content = Path(name).read_bytes()
     assert content.startswith(b"\x89PNG" if name.endswith("png") else b"<?xml")
-    again = run(*rides, *QUICK, "--plot", name)
+    again = run("calibrate", *rides, *QUICK, "--plot", name)
     assert isinstance(again.exception, TrailveilError)
     assert "must not exist yet" in str(again.exception)
     assert Path(name).read_bytes() == content
@@ -120,7 +115,7 @@ def test_bad_input_is_one_clear_line(rides: list[str], arguments: list[str], mes
     del rides
     before = sorted(Path().iterdir())
     kernel = [] if "--kernel" in arguments else ["--kernel", "none"]
-    result = run(*arguments, *kernel)
+    result = run("calibrate", *arguments, *kernel)
     assert isinstance(result.exception, TrailveilError)
     assert message in str(result.exception)
     assert "\n" not in str(result.exception)
@@ -130,12 +125,12 @@ def test_bad_input_is_one_clear_line(rides: list[str], arguments: list[str], mes
 
 
 def test_each_file_that_cannot_be_read_is_a_line(rides: list[str]) -> None:
-    result = run("notes.gpx", "absent.gpx", *rides, *QUICK)
+    result = run("calibrate", "notes.gpx", "absent.gpx", *rides, *QUICK)
     assert isinstance(result.exception, TrailveilError)
     assert result.stderr.count("\n") == 1
     assert "notes.gpx" in result.stderr
     assert "absent.gpx" in str(result.exception)
-    skipped = run("notes.gpx", "absent.gpx", *rides, *QUICK, "--skip-unreadable")
+    skipped = run("calibrate", "notes.gpx", "absent.gpx", *rides, *QUICK, "--skip-unreadable")
     assert skipped.exit_code == 0
     assert skipped.stderr.count("left out: ") == 2
 
@@ -156,6 +151,6 @@ def test_each_file_that_cannot_be_read_is_a_line(rides: list[str]) -> None:
 )
 def test_wrong_usage_is_told_apart(rides: list[str], arguments: list[str]) -> None:
     del rides
-    result = run(*arguments)
+    result = run("calibrate", *arguments)
     assert result.exit_code == 2
     assert "Usage:" in result.stderr

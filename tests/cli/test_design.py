@@ -3,14 +3,14 @@
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from trailveil import cli
-from trailveil.cli.kernel_options import KERNELS
+from trailveil.cli.targets import KERNELS
 from trailveil.designer import Kind
 
 Run = Callable[..., tuple[int, str, str]]
@@ -54,19 +54,8 @@ MECHANISMS: dict[str, tuple[str, tuple[str, ...], list[list[int]]]] = {
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """Run the command in a folder of its own: exit status, stdout, stderr."""
-    monkeypatch.chdir(tmp_path)
-
-    def once(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["trailveil", "design", *arguments])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        status = 0 if end.value.code is None else end.value.code
-        captured = capsys.readouterr()
-        return status if isinstance(status, int) else -1, captured.out, captured.err
-
-    return once
+def run(program: Run) -> Run:
+    return partial(program, "design")
 
 
 def of_kind(report: dict[str, Any], keys: dict[str, tuple[type, ...]]) -> None:
@@ -228,3 +217,96 @@ def test_bad_input_is_refused_in_one_line(run: Run, tmp_path: Path, name: str) -
 
 def test_every_mechanism_and_kernel_is_met() -> None:
     assert {mechanism for mechanism, _, _ in MECHANISMS.values()} == {kind.value for kind in Kind}
+
+
+CERTIFIED = (*SERIES, "--radius", "2", "--certify")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--kernel", "rbf", "--secret", "5", "--mean", "2:4", "--epsilon", "1"),
+        ("--kernel", "matern32", "--secret", "5,6@3/2", "--epsilon", "1"),
+        ("--kernel", "integrated-ou", "--level-std", "100", "--difference", "2:9", "--budget", "9"),
+        ("--kernel", "matern12", "--everywhere", "--budget", "0.1"),
+        ("--kernel", "matern52", "--secret", "1", "--budget", "2", "--mechanism", "uniform"),
+    ],
+)
+def test_design_proves_every_secret(run: Run, words: tuple[str, ...]) -> None:
+    pytest.importorskip("flint")
+    status, out, err = run(*CERTIFIED, *words, "--json")
+    assert status == 0, err
+    report = json.loads(out)
+    for secret in report["secrets"]:
+        assert secret["epsilon_certified"] <= secret["epsilon"] * (1 + 1e-9)
+        assert secret["epsilon_certified"] >= secret["epsilon"] * (1 - 1e-6)
+    certificate = report["certificate"]
+    assert certificate["epsilon"] == max(each["epsilon_certified"] for each in report["secrets"])
+    assert certificate["against"] == ["plain"]
+    assert certificate["bits"] >= 128
+    assert 0 <= certificate["radius"] < 1e-9
+
+
+def test_design_says_so_in_words(run: Run) -> None:
+    words = ("--kernel", "matern32", "--secret", "5", "--epsilon", "1", "--adversary", "robust")
+    pytest.importorskip("flint")
+    status, out, err = run(*CERTIFIED, *words)
+    assert status == 0, err
+    (line,) = [line for line in out.splitlines() if "certified" in line]
+    assert "epsilon <= " in line
+    assert "against who knows nothing besides; who knows one true place" in line
+    assert "a recorded value, whichever one value is known" in line
+    assert "128 bits" in line
+
+
+def test_what_to_install_is_said_first(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "flint", None)
+    status, out, err = run(*CERTIFIED, "--kernel", "rbf", "--secret", "1", "--budget", "1")
+    assert (status, out) == (1, "")
+    assert err.strip().endswith(
+        "say: pip install 'trailveil[certify]' (in a clone: pip install '.[certify]')"
+    )
+    assert len(err.strip().splitlines()) == 1
+
+
+SETTING = (
+    *("--points", "200", "--kernel", "integrated-ou", "--length-scale", "60", "--std", "3"),
+    *("--noise-std", "2", "--level-std", "1e5", "--secret", "100", "--radius", "200"),
+)
+
+
+@pytest.fixture
+def designed(run: Run) -> Callable[..., dict[str, Any]]:
+    def design(*more: str) -> dict[str, Any]:
+        status, out, err = run(*SETTING, "--epsilon", "1", *more, "--json")
+        assert status == 0, err
+        report: dict[str, Any] = json.loads(out)
+        return report
+
+    return design
+
+
+def test_robust_noise_is_more_and_leaves_each_adversary_something(
+    designed: Callable[..., dict[str, Any]],
+) -> None:
+    plain, robust = (designed("--adversary", name) for name in ("plain", "robust"))
+    assert robust["noise_trace"] > plain["noise_trace"]
+    (secret,) = robust["secrets"]
+    assert secret["epsilon"] <= 1.0
+    assert len(secret["left"]) == 3
+    assert robust["gap"] < 1e-3
+
+
+def test_weights_are_read_and_checked(designed: Callable[..., dict[str, Any]]) -> None:
+    np.savetxt("weights.txt", np.where(np.arange(200) < 100, 5.0, 1.0))
+    even, uneven = designed(), designed("--weights", "weights.txt")
+    assert uneven["noise_trace"] > even["noise_trace"]
+
+
+@pytest.mark.parametrize("text", ["1 2 3", "0\n" * 200, "nan\n" * 200, "one"])
+def test_bad_weights_are_refused_in_one_line(run: Run, text: str) -> None:
+    Path("weights.txt").write_text(text, encoding="utf-8")
+    status, _, err = run(*SETTING, "--epsilon", "1", "--weights", "weights.txt")
+    assert status == 1
+    assert "weights must be" in err
+    assert len(err.strip().splitlines()) == 1

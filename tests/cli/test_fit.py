@@ -4,6 +4,7 @@ import json
 import shlex
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,6 @@ import pytest
 
 from tests.studies.datasets.geolife_files import plt_text, walked, write_user
 from tests.studies.datasets.test_sml2010 import table_text
-from trailveil import cli
 from trailveil.cli.waiting import watched
 from trailveil.gp.kernels import Constant, IntegratedOU, Matern32, White
 from trailveil.studies.datasets.day import simulated_day
@@ -26,20 +26,8 @@ GPX = """<gpx version="1.1" creator="x" xmlns="http://www.topografix.com/GPX/1/1
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """Run the command in a folder of its own: exit status, stdout, stderr."""
-    monkeypatch.setitem(cli.COMMANDS, "fit", ("trailveil.cli.fit:fit", "Fit a prior."))
-    monkeypatch.chdir(tmp_path)
-
-    def once(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["trailveil", "fit", *arguments])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        status = end.value.code
-        captured = capsys.readouterr()
-        return status if isinstance(status, int) else -1, captured.out, captured.err
-
-    return once
+def run(program: Run) -> Run:
+    return partial(program, "fit")
 
 
 @pytest.fixture

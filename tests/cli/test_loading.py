@@ -1,9 +1,12 @@
 """What a command loads: the ledger is read without what designs releases, a cut without noise."""
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from tests.ledger.test_accounting import HOME
 from tests.rides import ride, written
@@ -50,3 +53,27 @@ def test_a_place_with_a_name_is_shown_without_what_designs_it(tmp_path: Path) ->
     assert "trailveil.release.place_noise" in shown
     assert len(shown) <= 60
     assert [name for name in shown if any(f"trailveil.{no}" in name for no in NOTHING_OF)] == []
+
+
+ROOT = Path(__file__).parents[2]
+MOST = 50
+EXAMPLES = [
+    line.removeprefix("$ trailveil ")
+    for line in (ROOT / "docs/commands/design.md").read_text(encoding="utf-8").splitlines()
+    if line.startswith("$ trailveil design")
+]
+COUNT = """
+import sys
+from trailveil.cli import main
+try:
+    main()
+finally:
+    print(sum(name.split(".")[0] == "trailveil" for name in sys.modules), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_design_loads_few_modules(example: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", COUNT, *shlex.split(example)]
+    done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert int(done.stderr.split()[-1]) <= MOST

@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
+from tests.cli.commands import done, refused
 from tests.rides import PATIENCE, command, environment, ride, written
 from tests.rides import run as real
-from trailveil.cli import cli
-from trailveil.errors import TrailveilError
 from trailveil.ledger import user_ledger
 from trailveil.traces.formats import read
 
@@ -39,24 +37,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         )
         written(tmp_path / f"{number}.gpx", trace)
     return tmp_path
-
-
-def run(*words: str) -> Result:
-    return CliRunner().invoke(cli, words)
-
-
-def done(*words: str) -> str:
-    completed = run(*words)
-    assert completed.exit_code == 0, (completed.output, completed.exception)
-    return completed.stdout
-
-
-def refused(*words: str) -> str:
-    error = run(*words).exception
-    assert isinstance(error, TrailveilError), error
-    assert "\n" not in str(error)
-    assert "48.1" not in str(error)
-    return str(error)
 
 
 def test_home_is_moved_by_the_same_on_every_day_and_its_total_is_told() -> None:

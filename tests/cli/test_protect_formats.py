@@ -5,10 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
+from tests.cli.commands import run
 from tests.traces.formats.traces import SAMPLES, TRACE, written
-from trailveil.cli import cli
 from trailveil.traces.formats import read
 from trailveil.traces.formats.table import FORMATS, Format
 
@@ -18,16 +17,12 @@ pytestmark = pytest.mark.slow
 NOISE = ("--at", "start+1m", "--mechanism", "noise")
 
 
-def protect(*words: str | Path) -> Result:
-    return CliRunner().invoke(cli, ["protect", *map(str, words)], catch_exceptions=False)
-
-
 @pytest.mark.parametrize("row", FORMATS, ids=[row.name for row in FORMATS])
 def test_each_format_goes_in_and_its_own_or_gpx_comes_out(row: Format, tmp_path: Path) -> None:
     suffix = (*row.suffixes, ".json")[0]  # what has none of its own is known by its content
     source = tmp_path / f"ride{suffix}"
     source.write_bytes(SAMPLES[row.name])
-    completed = protect(source, *NOISE, "--json")
+    completed = run("protect", source, *NOISE, "--json")
     assert completed.exit_code == 0, completed.output
     name = f"ride.private{suffix}" if row.write else f"{source.name}.private.gpx"
     assert json.loads(completed.stdout)["output"].endswith(name)
@@ -46,7 +41,7 @@ def test_any_format_may_be_asked_for(suffix: str, tmp_path: Path) -> None:
     source = tmp_path / "ride.gpx"
     source.write_bytes(written(TRACE, ".gpx"))
     output = tmp_path / f"out{suffix}"
-    completed = protect(source, "-o", output, *NOISE)
+    completed = run("protect", source, "-o", output, *NOISE)
     assert completed.exit_code == 0, completed.output
     assert completed.stderr == ""
     assert len(read(output)) == len(TRACE)
@@ -57,7 +52,7 @@ def test_the_report_says_what_was_dropped(tmp_path: Path) -> None:
     lines = written(TRACE, ".csv").decode().splitlines()
     text = "\n".join([f"{lines[0]},heart rate,cadence", *(f"{line},90,80" for line in lines[1:])])
     source.write_text(f"{text}\n2024-05-01T09:00:00Z,,,91,80\n", encoding="utf-8")
-    completed = protect(source, *NOISE, "--explain")
+    completed = run("protect", source, *NOISE, "--explain")
     assert completed.exit_code == 0, completed.output
     assert "further fields of fixes, kinds: 2; none is released" in " ".join(
         completed.stdout.split()

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
+from tests.cli.commands import refused, run
 from tests.rides import ride
 from tests.traces.formats.traces import written
 from trailveil.cli import cli
-from trailveil.errors import Refused, UnwritableOutput
+from trailveil.errors import UnwritableOutput
 from trailveil.traces.fields import FIELDS, NEVER
 from trailveil.traces.formats import read
 from trailveil.traces.trace import Recording
@@ -38,21 +39,10 @@ def source(tmp_path: Path) -> Path:
     return path
 
 
-def protect(*words: str | Path) -> Result:
-    return CliRunner().invoke(cli, ["protect", *map(str, words)])
-
-
 def done(*words: str | Path) -> str:
-    completed = protect(*words, *(() if "--json" in words else ("--explain",)))
+    completed = run("protect", *words, *(() if "--json" in words else ("--explain",)))
     assert completed.exit_code == 0, completed.output
     return " ".join(completed.stdout.split())
-
-
-def refused(*words: str | Path) -> str:
-    completed = protect(*words)
-    assert isinstance(completed.exception, Refused), completed.output
-    assert "\n" not in str(completed.exception)
-    return str(completed.exception)
 
 
 def fields(path: Path) -> dict[str, np.ndarray]:
@@ -109,7 +99,7 @@ def test_all_is_what_the_output_has_a_place_for(source: Path) -> None:
     output = source.with_name("out.tcx")
     done(source, "-o", output, *MIDDLE, "--keep", "all")
     assert fields(output).keys() == {"elevation", "speed", "heart_rate"}
-    again = protect(source, "-o", output, *MIDDLE, "--keep", "course", "--overwrite")
+    again = run("protect", source, "-o", output, *MIDDLE, "--keep", "course", "--overwrite")
     assert isinstance(again.exception, UnwritableOutput)
     assert "the output must have a place for course, got TCX" in str(again.exception)
 
@@ -199,14 +189,16 @@ def test_the_name_of_the_track_leaves_where_the_output_has_a_place_for_it(source
         }
         assert report["warnings"][0].startswith("The name of the track is kept: read it before")
         assert "Ann" not in json.dumps(report)
-    report = protect(source, "-o", source.with_name("out.csv"), *MIDDLE, "--keep", "name")
+    report = run("protect", source, "-o", source.with_name("out.csv"), *MIDDLE, "--keep", "name")
     assert isinstance(report.exception, UnwritableOutput)
     assert "must be GPX, KML, KMZ or GeoJSON to hold the name" in str(report.exception)
 
 
 @pytest.mark.parametrize("name", NEVER)
 def test_what_is_never_released_is_refused_by_name(source: Path, name: str) -> None:
-    assert f"got {name}, never released: {NEVER[name]}" in refused(source, "--keep", name)
+    assert f"got {name}, never released: {NEVER[name]}" in refused(
+        "protect", source, "--keep", name
+    )
     assert [path.name for path in source.parent.iterdir() if path.is_file()] == ["ride.gpx"]
 
 
@@ -219,17 +211,19 @@ def test_what_is_never_released_is_refused_by_name(source: Path, name: str) -> N
     ],
 )
 def test_wrong_usage(source: Path, words: tuple[str, ...], message: str) -> None:
-    completed = protect(source, *words)
+    completed = run("protect", source, *words)
     assert completed.exit_code == 2
     assert message in " ".join(completed.stderr.split())
 
 
 def test_noise_that_is_not_made_against_who_knows_the_path_is_refused(source: Path) -> None:
-    assert "add --adversary path" in refused(source, "--keep", "speed", "--adversary", "plain")
+    assert "add --adversary path" in refused(
+        "protect", source, "--keep", "speed", "--adversary", "plain"
+    )
 
 
 def test_the_help_says_what_may_be_kept() -> None:
-    words = " ".join(protect("--help").stdout.split())
+    words = " ".join(run("protect", "--help").stdout.split())
     assert all(name in words for name in FIELDS)
 
 

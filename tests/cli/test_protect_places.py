@@ -2,16 +2,14 @@
 
 import json
 import re
-import signal
-import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.rides import ride, written
-from trailveil.cli import main
 from trailveil.traces.visits import Circle, visits
 
 Run = Callable[..., tuple[int, str, str]]
@@ -21,25 +19,14 @@ PLACE = f"{LATITUDE},{LONGITUDE},60"
 SWAPPED = f"{LONGITUDE},{LATITUDE},60"
 
 
-@pytest.fixture
-def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    """The program in this process, beside a ride: exit status, stdout, stderr."""
-    written(tmp_path / "ride.gpx", TRACE)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
-
-    def once(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["trailveil", "protect", *words])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert isinstance(ended.value.code, int)
-        return ended.value.code, *capfd.readouterr()
-
-    return once
-
-
 SHORT = ("--activity", "drive")
 ALONE = ("--no-ends", "--stops", "auto")
+
+
+@pytest.fixture
+def run(program: Run, tmp_path: Path) -> Run:
+    written(tmp_path / "ride.gpx", TRACE)
+    return partial(program, "protect")
 
 
 def tells_the_place(text: str) -> bool:

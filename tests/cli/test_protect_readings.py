@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
-from trailveil.cli import cli
-from trailveil.errors import TrailveilError
+from tests.cli.commands import refused, run
 from trailveil.privacy.priors import from_json
 from trailveil.traces.formats.series import read_series
 
@@ -57,16 +55,6 @@ def keyed() -> str:
     path.write_text(f"trailveil key 1\n{bytes(range(32)).hex()}\n")
     path.chmod(0o600)
     return str(path)
-
-
-def run(*words: str) -> Result:
-    return CliRunner().invoke(cli, list(words))
-
-
-def refused(*words: str) -> str:
-    result = run(*words)
-    assert isinstance(result.exception, TrailveilError), result.output
-    return str(result.exception)
 
 
 def test_from_a_table_to_a_table(folder: Path) -> None:

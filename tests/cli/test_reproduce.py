@@ -7,14 +7,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
-from trailveil import cli
-from trailveil.cli import reproduce as command
 from trailveil.studies.experiments import figure2
 
 Run = Callable[..., tuple[int, str, str]]
@@ -43,19 +42,8 @@ figure2.compute = held
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """Run the command in a folder of its own: exit status, stdout, stderr."""
-    monkeypatch.chdir(tmp_path)
-
-    def once(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["trailveil", "reproduce", *arguments])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        status = end.value.code
-        captured = capsys.readouterr()
-        return status if isinstance(status, int) else -1, captured.out, captured.err
-
-    return once
+def run(program: Run) -> Run:
+    return partial(program, "reproduce")
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -221,17 +209,3 @@ def test_the_other_figures_are_written_whole(run: Run, tmp_path: Path, figure: s
     before = contents(tmp_path / "reproduced")
     assert run(figure)[0] == 0
     assert contents(tmp_path / "reproduced") == before
-
-
-def test_progress_is_shown_on_a_terminal_only(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    points = figure2.Choice(panels=("c",), scales=2).points()
-    assert list(command._watched(points)) == points
-    assert capsys.readouterr() == ("", "")
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    assert list(command._watched(points)) == points
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert "computing" in captured.err
-    assert "100%" in captured.err

@@ -6,12 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
+from tests.cli.commands import done, refused, run
 from tests.cli.test_protect_readings import PRIOR
 from tests.rides import ride, written
-from trailveil.cli import cli
-from trailveil.errors import TrailveilError
 
 YEARS = 11 * 365 * 86_400
 
@@ -21,22 +19,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def run(*words: str) -> Result:
-    return CliRunner().invoke(cli, words)
-
-
-def done(*words: str) -> str:
-    completed = run(*words)
-    assert completed.exit_code == 0, (completed.output, completed.exception)
-    return completed.stdout
-
-
-def refused(*words: str) -> str:
-    error = run(*words).exception
-    assert isinstance(error, TrailveilError), error
-    return str(error)
 
 
 def table(path: str, column: str, values: Sequence[float]) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.rides import ride, written
-from trailveil.report.brief import MOST_LINES
-from trailveil.report.sketch import LEGEND
+from trailveil.cli import waiting
+from trailveil.report.brief import LEGEND, MOST_LINES
 
 pty = pytest.importorskip("pty", reason="of systems with terminals of this kind")
 WORDS = ("protect", "ride.gpx", "--activity", "drive", "--no-returns")
@@ -87,3 +87,16 @@ def test_a_pipe_has_neither(folder: Path) -> None:
     assert done.stdout.startswith(b"Both ends: hidden in ride.private.gpx\n")
     assert b"\x1b" not in done.stdout
     assert done.stdout.isascii()
+
+
+def test_progress_is_shown_on_a_terminal_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(waiting, "_PATIENCE", -1.0)
+    assert list(waiting.watched("abc", 3, "computing")) == ["a", "b", "c"]
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert list(waiting.watched("abc", 3, "computing")) == ["a", "b", "c"]
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "computing" in captured.err

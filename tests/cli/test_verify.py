@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
+from tests.cli.commands import run
 from tests.rides import gpx, ride, written
-from trailveil.cli import cli
 from trailveil.privacy.promises import promises
 from trailveil.traces.formats import read, write
 from trailveil.traces.projection import microdegrees
@@ -25,12 +24,6 @@ TRACE = ride(400, 20.0, still=(200, 240))
 STAY = ("--no-ends", "--between", "start+4000s", "start+4800s")
 METHODS = ("cut", "noise", "both")
 Report = dict[str, Any]
-
-
-def run(*words: str | Path, status: int = 0) -> Result:
-    completed = CliRunner().invoke(cli, [os.fspath(word) for word in words])
-    assert completed.exit_code == status, completed.output + str(completed.exception)
-    return completed
 
 
 def releases(path: Path) -> Path:

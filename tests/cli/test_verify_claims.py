@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.cli.commands import run
 from tests.cli.test_verify import (
     TRACE,
     Report,
@@ -14,7 +15,6 @@ from tests.cli.test_verify import (
     failed,
     releases,
     report_of,
-    run,
     times,
 )
 from tests.rides import written

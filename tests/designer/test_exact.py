@@ -74,8 +74,8 @@ def test_a_budget_is_spent_on_the_worst_exposure(adversary: Adversary) -> None:
     both = list(dict.fromkeys([adversary, PLAIN]))
     optimum = exact_sdp(of, secrets, budget=4.0, weights=weights, adversaries=both, floor=0.1)
     assert float(weights @ optimum.mechanism.variances) == pytest.approx(4.0, rel=1e-9)
-    losses_each = [exposure(of, s, optimum.mechanism, who).loss for s in secrets for who in both]
-    assert max(losses_each) == pytest.approx(optimum.value, rel=1e-5)
+    losses = [exposure(of, s, optimum.mechanism, who).loss for s in secrets for who in both]
+    assert max(losses) == pytest.approx(optimum.value, rel=1e-5)
     back = exact_sdp(
         of, secrets, bounds=[optimum.value] * 3, weights=weights, adversaries=both, floor=0.1
     )

@@ -94,26 +94,26 @@ def test_a_key_that_is_none_is_refused_and_not_told(
 
 
 def test_one_key_is_one_release_on_every_machine(tmp_path: Path) -> None:
-    made, key = planned(), bytes(range(32))
+    plan, key = planned(), bytes(range(32))
     released = set()
     for number in range(200):
         ledger = open_ledger(tmp_path / f"state{number % 3}")
         output = tmp_path / f"{number}.gpx"
-        assert not publish(made, ledger, output, key=key).further
+        assert not publish(plan, ledger, output, key=key).further
         released.add(output.read_bytes())
     assert len(released) == 1
 
 
 def test_another_key_or_none_is_another_release_and_refused(tmp_path: Path) -> None:
-    made, ledger = planned(), open_ledger(tmp_path / "state")
-    publish(made, ledger, tmp_path / "a.gpx", key=bytes(32))
+    plan, ledger = planned(), open_ledger(tmp_path / "state")
+    publish(plan, ledger, tmp_path / "a.gpx", key=bytes(32))
     for key in (None, b"\1" * 32):
         with pytest.raises(Refused, match="--again"):
-            check_released(ledger, made.trace, made.request, again=False, key=key)
+            check_released(ledger, plan.trace, plan.request, again=False, key=key)
         with pytest.raises(Refused, match="--again"):
-            publish(made, ledger, tmp_path / "b.gpx", key=key)
+            publish(plan, ledger, tmp_path / "b.gpx", key=key)
         assert not (tmp_path / "b.gpx").exists()
-    check_released(ledger, made.trace, made.request, again=False, key=bytes(32))
+    check_released(ledger, plan.trace, plan.request, again=False, key=bytes(32))
 
 
 @pytest.mark.parametrize(
@@ -131,10 +131,10 @@ def test_two_requests_under_one_key_share_no_draw(other: Callable[[], Plan]) -> 
 
     Falsely alarmed once in 10^6: of 200 independent pairs it is about normal, 1/sqrt(200) wide.
     """
-    one, two = planned(), other()
+    first_plan, two = planned(), other()
     keys = [number.to_bytes(32, "big") for number in range(200)]
     row = 10
-    first = np.array([moved(one, key)[row, 0] for key in keys])
+    first = np.array([moved(first_plan, key)[row, 0] for key in keys])
     second = np.array([moved(two, key)[row, 0] for key in keys])
     assert abs(np.corrcoef(first, second)[0, 1]) < norm.isf(0.5e-6) / np.sqrt(len(keys))
     assert np.std(first) > 1e6
@@ -146,11 +146,11 @@ def test_the_command_makes_a_key_and_protect_takes_it(
     from tests.rides import written
 
     source = written(tmp_path / "ride.gpx", TRACE)
-    made = CliRunner().invoke(cli, ["key", "new", str(tmp_path / "my.key")])
-    assert made.exit_code == 0
+    made_key = CliRunner().invoke(cli, ["key", "new", str(tmp_path / "my.key")])
+    assert made_key.exit_code == 0
     secret = (tmp_path / "my.key").read_text().splitlines()[1]
-    assert secret not in made.output
-    found = []
+    assert secret not in made_key.output
+    releases = []
     for state in ("one", "two"):
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / state))
         words = ["protect", str(source), "-o", str(tmp_path / f"{state}.gpx")]
@@ -158,9 +158,9 @@ def test_the_command_makes_a_key_and_protect_takes_it(
         done = CliRunner().invoke(cli, [*words, "--report", str(tmp_path / f"{state}.json")])
         assert done.exit_code == 0, done.output
         assert secret not in done.output
-        found.append((tmp_path / f"{state}.gpx").read_bytes())
+        releases.append((tmp_path / f"{state}.gpx").read_bytes())
         assert secret not in (tmp_path / f"{state}.json").read_text()
-    assert found[0] == found[1]
+    assert releases[0] == releases[1]
 
 
 @pytest.mark.parametrize("option", ["-o", "--report"])

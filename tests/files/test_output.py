@@ -29,7 +29,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def names(folder: Path) -> list[str]:
-    return sorted(one.name for one in folder.iterdir())
+    return sorted(path.name for path in folder.iterdir())
 
 
 def test_a_file_is_written(place: Path) -> None:
@@ -182,8 +182,8 @@ def test_what_cannot_be_a_target(place: Path) -> None:
 
 def test_a_socket_is_no_target(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(place)
-    with socket.socket(socket.AF_UNIX) as one:
-        one.bind("s")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("s")
         with pytest.raises(UnwritableOutput, match="pipe or socket"):
             check_output(Path("s"), overwrite=True)
 
@@ -199,8 +199,8 @@ def test_a_folder_that_vanishes(place: Path) -> None:
     folder.mkdir()
 
     def write(stream: BinaryIO) -> None:
-        for one in folder.iterdir():
-            one.unlink()
+        for file in folder.iterdir():
+            file.unlink()
         folder.rmdir()
 
     with pytest.raises(UnwritableOutput, match="No such file or directory"):

@@ -187,7 +187,7 @@ def test_the_report_of_a_place_says_that_its_times_were_chosen_by_place(ledger: 
     trace = ride(30, 20.0, still=(0, 29), begin=1_715_672_400, at=AT)
     plan = planned(ledger, trace)
     assert plan.findings == ()
-    report = record(plan, None, output="a.gpx", visits=plan.visited)
+    report = record(plan, None, output="a.gpx")
     warned = " ".join(report["warnings"])
     assert "a figure there and not a guarantee" in warned
     assert "made against who learns" not in warned  # which is said of the place itself

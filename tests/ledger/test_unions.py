@@ -77,3 +77,32 @@ def test_a_longer_cut_of_what_an_earlier_file_shows_hides_nothing(
             again.known,
             later.known,
         ]
+
+
+def test_a_version_that_nobody_has_is_replaced_and_counts_no_more(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    trace = day(0, 180)
+    ends = requested(trace, Chosen(returns=False), replace(CUT, radius=30.0))
+    more = requested(trace, Chosen(("start+30m",), returns=False), replace(CUT, radius=30.0))
+    first, second = protect(trace, ends), protect(trace, more)
+    publish(first, ledger, tmp_path / "a.gpx")
+    another = day(3)
+    asked = requested(another, Chosen(returns=False), CUT)
+    publish(protect(another, asked), ledger, tmp_path / "b.gpx")
+    whole = publish(second, ledger, tmp_path / "c.gpx", instead=True).account
+    assert whole is not None
+    assert (whole.overlapping, whole.releases) == (0, 2)
+    assert whole.known < 1.01
+    assert ledger.verify() == 2
+    # The same again is no other version; what it replaces is gone already.
+    again = publish(second, ledger, tmp_path / "d.gpx", instead=True)
+    assert again.account is None
+    assert ledger.verify() == 2
+    # Of one that shares its time and is another recording, nobody said that.
+    other = day(0, 170)
+    asked = requested(other, Chosen(returns=False), CUT)
+    moved = replace(other, positions=other.positions + 0.01)
+    with pytest.raises(Refused, match="must be released once"):
+        publish(protect(moved, asked), ledger, tmp_path / "e.gpx", instead=True)
+    assert ledger.verify() == 2

@@ -239,7 +239,7 @@ class _Program:
         mechanism = Mechanism(self.prior.times, symmetric_root(gamma), self.floor)
         if not np.any(gamma):
             mechanism = replace(no_noise(self.prior.times), floor=self.floor)
-        worst = [0.0] * (1 + max(needed_one.secret for needed_one in self.needed))
+        worst = [0.0] * (1 + max(need.secret for need in self.needed))
         for requirement in self.needed:
             largest = float(np.linalg.norm(requirement.loss(gamma), 2))
             worst[requirement.secret] = max(worst[requirement.secret], largest)

@@ -12,9 +12,9 @@ from tests.rides import ride, run, written
 from trailveil.errors import InvalidValue
 from trailveil.ledger import user_ledger
 from trailveil.page.app import LARGEST_BODY, SERVED, application
-from trailveil.page.guard import Guard
 from trailveil.page.opened import asked_in, opened
 from trailveil.page.planner import Planner
+from trailveil.page.serving import Guard
 from trailveil.release.request import Method
 from trailveil.traces.formats.table import default_output
 from trailveil.traces.stops import stays

@@ -135,7 +135,7 @@ def test_a_time(number: int, form: str, withheld: bool, monkeypatch: pytest.Monk
     ids=["without a level", "of its own kind", "not Markov"],
 )
 @pytest.mark.parametrize(
-    "one", [PLAIN, Adversary.knows_point(), Adversary.knows_path()], ids=lambda x: x.name
+    "adversary", [PLAIN, Adversary.knows_point(), Adversary.knows_path()], ids=lambda x: x.name
 )
 def test_other_priors(kernel: Kernel, adversary: Adversary) -> None:
     hidden = Adversary("plain", unseen=(STAY,)) & adversary
@@ -165,7 +165,7 @@ def test_never_optimistic(number: int, form: str, monkeypatch: pytest.MonkeyPatc
     assert found.losses[0] == pytest.approx(max(truth) + flat(prior, one), rel=1e-4)
 
 
-@pytest.mark.parametrize("one", [PLAIN, Adversary.knows_point()], ids=lambda x: x.name)
+@pytest.mark.parametrize("adversary", [PLAIN, Adversary.knows_point()], ids=lambda x: x.name)
 def test_numerical_doubt_is_counted_against_us(adversary: Adversary) -> None:
     """Full matrices beside a level of 100 km: there is some doubt."""
     prior, place = Prior(MOVING, TIMES), Secret.at(AT)
@@ -340,7 +340,7 @@ def test_what_double_precision_cannot_say_is_said_one_by_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "one", [PLAIN, Adversary.knows_point(), Adversary.knows_path()], ids=lambda x: x.name
+    "adversary", [PLAIN, Adversary.knows_point(), Adversary.knows_path()], ids=lambda x: x.name
 )
 def test_one_by_one_is_the_same(adversary: Adversary, monkeypatch: pytest.MonkeyPatch) -> None:
     prior, hidden = (

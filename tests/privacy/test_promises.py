@@ -21,7 +21,7 @@ TIME = Stretch("on the way", CLINIC.begin - 600 * 10**9, CLINIC.begin - 600 * 10
 
 def reported(stretch: Stretch, method: Method) -> dict[str, Any]:
     planned = protect(simulated_day(), Request((stretch,), method=method))
-    return record(planned, None, output="day.private.gpx")
+    return dict(record(planned, None, output="day.private.gpx"))
 
 
 @pytest.mark.parametrize("stretch", [STAY, TIME], ids=lambda stretch: stretch.label)

@@ -299,13 +299,13 @@ def test_where_it_is_not_more_some_prior_and_secret_lose(seed: int) -> None:
     """
     rng = np.random.default_rng(seed)
     roots = rng.normal(size=(2, 4, 4))
-    gamma_one, other = (root @ root.T + 0.1 * np.eye(4) for root in roots)
-    mechanisms = [Mechanism(TIMES, np.linalg.cholesky(gamma)) for gamma in (gamma_one, other)]
-    values, vectors = np.linalg.eigh(np.linalg.inv(gamma_one) - np.linalg.inv(other))
+    first, other = (root @ root.T + 0.1 * np.eye(4) for root in roots)
+    mechanisms = [Mechanism(TIMES, np.linalg.cholesky(gamma)) for gamma in (first, other)]
+    values, vectors = np.linalg.eigh(np.linalg.inv(first) - np.linalg.inv(other))
     assert more_private(*mechanisms) == (values[-1] <= 0)
     if values[-1] > 0:
         worst = vectors[:, -1]
-        assert worst @ np.linalg.inv(gamma_one) @ worst > worst @ np.linalg.inv(other) @ worst
+        assert worst @ np.linalg.inv(first) @ worst > worst @ np.linalg.inv(other) @ worst
 
 
 def test_withholding_is_more_private_and_the_converse_is_not() -> None:

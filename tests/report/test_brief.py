@@ -9,11 +9,22 @@ import pytest
 
 from tests.report.test_report import PLANS, TRACE, stretch
 from trailveil.gp.kernels import RBF, White
+from trailveil.release.drawing import draw
 from trailveil.release.everywhere import plan_everywhere
+from trailveil.release.plan import Plan
 from trailveil.release.protect import protect
 from trailveil.release.readings_release import ReadingsRequest, plan_readings
 from trailveil.release.request import Method, Request
-from trailveil.report.brief import MOST_LINES, brief, brief_readings
+from trailveil.report.brief import (
+    COLUMNS,
+    HIDDEN,
+    LEGEND,
+    MOST_LINES,
+    ROWS,
+    brief,
+    brief_readings,
+    sketch,
+)
 from trailveil.report.readings import record_readings
 from trailveil.report.record import record
 from trailveil.traces.readings import Readings
@@ -26,7 +37,8 @@ SHORT: dict[str, Any] = {"floor": 10.0, "middle": 10.0, "uncertain": 5, "radius"
 
 
 def of(planned: Any, **more: Any) -> str:
-    return brief(record(planned, None, output="ride.private.gpx") | more, AUDIT)
+    report: Any = record(planned, None, output="ride.private.gpx")
+    return brief(report | more, AUDIT)
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -81,7 +93,9 @@ def test_many_parts_are_not_all_listed() -> None:
 def test_a_stop_that_is_not_protected_is_named_in_one_line() -> None:
     """The ride stands still for 7.5 minutes in its middle."""
     planned = protect(TRACE, Request(ENDS, **SHORT))
-    assert "You also stopped 8 min at one place: add --stops auto." in " ".join(of(planned).split())
+    assert "You also stopped 8 min at one place: add --stops auto --replace, unless" in " ".join(
+        of(planned).split()
+    )
     stop = stretch(22, 24, label="between stated times")
     shown = of(protect(TRACE, Request((*ENDS, stop), **SHORT)))
     assert shown.startswith("Both ends, a stated stay: hidden in")
@@ -100,3 +114,41 @@ def test_a_place_for_everybody_is_told_as_it_is() -> None:
 def test_less_than_half_names_what_leaves_half() -> None:
     planned = protect(TRACE, replace(PLANS["cut"].request, radius=400.0, floor=5.0, middle=5.0))
     assert re.search(r"Half is left with --radius \d+", " ".join(of(planned).split()))
+
+
+def drawn(plan: Plan) -> list[str]:
+    return sketch(plan, draw(plan, bytes(32))[0])
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_it_is_small_and_has_both(name: str) -> None:
+    lines = drawn(PLANS[name])
+    assert 2 <= len(lines) <= ROWS + 1 == 8
+    assert lines[-1] == f"  {LEGEND}"
+    assert max(len(line) for line in lines) <= COLUMNS + 2
+    shown = "".join(lines[:-1]).replace(" ", "")
+    assert HIDDEN in shown
+    assert {*shown} - {HIDDEN, "\u2800"}
+    assert all(mark == HIDDEN or "\u2800" <= mark <= "\u28ff" for mark in shown)
+
+
+def test_a_straight_way_east_is_a_line_that_begins_and_ends_in_blocks() -> None:
+    east = np.column_stack([np.full(60, 48.1), 11.5 + np.arange(60) * 1e-3])
+    planned = protect(replace(TRACE, positions=east), PLANS["cut"].request)
+    line, legend = drawn(planned)
+    assert legend == f"  {LEGEND}"
+    assert len(line) == COLUMNS + 2
+    hidden = ~np.asarray(planned.mechanism.released)
+    # The fixes are evenly spread: a block stands where one of those in its cell is hidden.
+    cells = (planned.lattice[:, 0] - planned.lattice[:, 0].min()) / np.ptp(planned.lattice[:, 0])
+    columns = np.minimum((cells * (2 * COLUMNS - 1)).astype(int) // 2, COLUMNS - 1)
+    for column in columns[hidden]:
+        assert line[2 + column] == HIDDEN
+    clear = set(range(COLUMNS)) - {*columns[hidden]} - {*(columns[hidden] - 1)}
+    assert all(line[2 + column] != HIDDEN for column in clear - {*(columns[hidden] + 1)})
+    assert line[2 + COLUMNS // 2] != "\u2800"
+
+
+def test_one_place_has_no_sketch() -> None:
+    still = np.tile([[48.1, 11.5]], (60, 1))
+    assert drawn(protect(replace(TRACE, positions=still), PLANS["cut"].request)) == []

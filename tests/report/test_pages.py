@@ -21,7 +21,7 @@ from trailveil.release.plan import Plan
 from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
 from trailveil.report.guesses import guesses
-from trailveil.report.html_style import DARK, LIGHT
+from trailveil.report.html import DARK, LIGHT
 from trailveil.report.pages import private_page, public_page
 from trailveil.report.record import record
 from trailveil.report.text import text

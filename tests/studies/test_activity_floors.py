@@ -70,21 +70,21 @@ def test_steady_ways_give_more_away_on_both_sides_than_on_one() -> None:
         turn = random.uniform(0, 2 * np.pi)
         line = times[:, None] * [np.cos(turn), np.sin(turn)]
         parts.append(Part(f"p{number}", "walk", times, line + random.normal(0, 1, line.shape)))
-    one, both = (cases(parts, where, 300)[TOLD] for where in (ALONG, MIDDLE))
-    assert both.speeds(both.weights())[0] < 0.1 * one.speeds(one.weights())[0]
+    steady, both = (cases(parts, where, 300)[TOLD] for where in (ALONG, MIDDLE))
+    assert both.speeds(both.weights())[0] < 0.1 * steady.speeds(steady.weights())[0]
 
 
 def test_people_count_once_and_standing_is_not_leaving() -> None:
     often, seldom = moving(1.0, 1, 4000, 3)[0], moving(3.0, 1, 400, 4)[0]
     seldom = Part("q", "walk", seldom.times, seldom.places)
-    found = cases([often, seldom], ALONG, 120)[TOLD]
+    cases_found = cases([often, seldom], ALONG, 120)[TOLD]
     expected = ((1.0**2 + 3.0**2) / 2) ** 0.5
-    assert found.speeds(found.weights())[0] == pytest.approx(expected, rel=0.3)
+    assert cases_found.speeds(cases_found.weights())[0] == pytest.approx(expected, rel=0.3)
     still = np.concatenate([np.zeros((60, 2)), np.arange(100)[:, None] * [5.0, 0.0]])
     part = Part("s", "walk", np.arange(0, 160 * STEP, STEP), still)
-    left = part.left_at()
-    assert left is not None
-    assert left == pytest.approx(66 * STEP, abs=STEP)
+    metres = part.left_at()
+    assert metres is not None
+    assert metres == pytest.approx(66 * STEP, abs=STEP)
     assert cases([part], ENDS, 60)
     assert rounded_down(0.9299) == 0.92
     assert rounded_down(12.9) == 12.0
@@ -107,9 +107,9 @@ def test_it_reads_a_folder_and_tells_no_position(
             "2008/10/23 02:00:00\t2008/10/23 09:00:00\twalk\n"
         )
     main([str(tmp_path), "-o", str(tmp_path / "out.json"), "--draws", "5"])
-    found = json.loads((tmp_path / "out.json").read_text())
-    assert found["walk"]["people"] == 6
-    assert found["walk"]["floors"]["end"]["bound"] > 0
+    cases_found = json.loads((tmp_path / "out.json").read_text())
+    assert cases_found["walk"]["people"] == 6
+    assert cases_found["walk"]["floors"]["end"]["bound"] > 0
     assert "| walk | 6 | 6 |" in capsys.readouterr().out
     assert "116." not in (tmp_path / "out.json").read_text()
     assert table(moving(1.0, 2, 100, 6), 5)["floors"]["end"]["bound"] is None

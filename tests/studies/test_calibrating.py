@@ -50,25 +50,25 @@ def test_files_are_held_together_by_folder_where_there_are_five(tmp_path: Path) 
         for user in range(5)
         for k in (0, 1)
     ]
-    found = recorded(files)
-    assert found.by == "folder"
-    assert found.groups == (0, 0, 1, 1, 2, 2, 3, 3, 4, 4)
+    calibrated = recorded(files)
+    assert calibrated.by == "folder"
+    assert calibrated.groups == (0, 0, 1, 1, 2, 2, 3, 3, 4, 4)
     few = recorded(files[:8])
     assert (few.by, few.groups) == ("file", tuple(range(8)))
 
 
 def test_what_is_stored_twice_counts_once_and_what_is_none_is_named(tmp_path: Path) -> None:
-    one = a_file(tmp_path, 1)
+    first_file = a_file(tmp_path, 1)
     twin = tmp_path / "twin.plt"
-    twin.write_bytes(one.read_bytes())
+    twin.write_bytes(first_file.read_bytes())
     bad = tmp_path / "bad.gpx"
     bad.write_text("no recording, at 45.123456")
-    found = recorded([one, twin, bad, tmp_path / "none.gpx"])
-    assert (len(found.traces), found.twice) == (1, 1)
-    assert len(found.unreadable) == 2
-    assert "bad.gpx" in found.unreadable[0]
-    assert "45.1" not in found.unreadable[0]
-    assert "none.gpx" in found.unreadable[1]
+    calibrated = recorded([first_file, twin, bad, tmp_path / "none.gpx"])
+    assert (len(calibrated.traces), calibrated.twice) == (1, 1)
+    assert len(calibrated.unreadable) == 2
+    assert "bad.gpx" in calibrated.unreadable[0]
+    assert "45.1" not in calibrated.unreadable[0]
+    assert "none.gpx" in calibrated.unreadable[1]
 
 
 def test_kernels_are_fitted_on_the_others() -> None:
@@ -92,12 +92,12 @@ def test_predictions_are_those_of_the_fold_in_the_order_of_the_fixes() -> None:
     traces = (moving(3.0, 0, minutes=11), moving(3.0, 1), moving(3.0, 2, minutes=16))
     recorded = Recorded(traces, (2, 0, 1), "file")
     stated = PriorSpec("same", IntegratedOU(3.0, 60.0) + White(2.0), "metres", None)
-    one = calibrate(recorded, [stated], ["matern32"], gaps=[0.0, 320.0], workers=1)
-    names = [(judged.name, judged.fitted, len(judged.kernels)) for judged in one.judged]
+    calibrated = calibrate(recorded, [stated], ["matern32"], gaps=[0.0, 320.0], workers=1)
+    names = [(judged.name, judged.fitted, len(judged.kernels)) for judged in calibrated.judged]
     assert names == [("same", False, 1), ("matern32", True, 3)]
-    counts = [[cell.coverage.predictions for cell in judged.cells] for judged in one.judged]
+    counts = [[cell.coverage.predictions for cell in judged.cells] for judged in calibrated.judged]
     assert counts[0] == counts[1]
-    alone = one.judged[1].cells[0]
+    alone = calibrated.judged[1].cells[0]
     assert (alone.gap, alone.pace) == (0.0, ALL)
     assert alone.coverage.rms < 10
 
@@ -128,8 +128,10 @@ def test_a_flight_is_left_out_and_counted() -> None:
     times = adversaries.times[:100] + 10**15
     degrees = np.column_stack([np.linspace(-45, -36, 100), np.full(100, -125.0)])
     flight = Trace(times, degrees, np.zeros(100, np.intp), (0,))
-    found = calibrate(Recorded((adversaries, flight), (0, 1), "file"), DEFAULT, [], gaps=[30.0])
-    assert (found.wide, found.windows) == (1, 1)
+    calibrated = calibrate(
+        Recorded((adversaries, flight), (0, 1), "file"), DEFAULT, [], gaps=[30.0]
+    )
+    assert (calibrated.wide, calibrated.windows) == (1, 1)
 
 
 def test_labelled_parts_are_held_together_by_user(tmp_path: Path) -> None:

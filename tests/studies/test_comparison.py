@@ -47,74 +47,74 @@ NAMES = [
 
 # About 5 s on a calm machine: all designs and attacks, once.
 @pytest.fixture(scope="module")
-def found() -> dict[str, Row]:
+def rows() -> dict[str, Row]:
     """Few recordings of few fixes."""
     few, others = population(30, minutes=(10.0, 10.0, 10.0, 5.0), step=60.0)
     return {row.law: row for row in comparison.rows(few, 1, 0, others)}
 
 
 @pytest.mark.slow
-def test_every_way_is_tried_by_every_attack(found: dict[str, Row]) -> None:
-    assert list(found) == NAMES
+def test_every_way_is_tried_by_every_attack(rows: dict[str, Row]) -> None:
+    assert list(rows) == NAMES
     for name in NAMES[1:]:
-        row = found[name]
+        row = rows[name]
         assert set(row.left) == set(COLUMNS)
         assert np.isfinite(
-            [*row.cost, *(value for left in row.left.values() for value in left)]
+            [*row.cost, *(value for metres in row.left.values() for value in metres)]
         ).all()
         moved, left_out = row.cost[0] > 0, row.cost[2] > 0
         assert moved != left_out or (name == "ours, both" and moved)
 
 
 @pytest.mark.slow
-def test_our_default_leaves_about_what_it_promises(found: dict[str, Row]) -> None:
-    promise, ours = found[PROMISE], found["ours, noise"]
+def test_our_default_leaves_about_what_it_promises(rows: dict[str, Row]) -> None:
+    promise, ours = rows[PROMISE], rows["ours, noise"]
     for attack, values in promise.left.items():
         # Forty recordings: a circle is known to a quarter.
         assert np.all(np.array(ours.left[attack]) > 0.75 * np.array(values)), attack
 
 
 @pytest.mark.slow
-def test_independent_noise_averages_out(found: dict[str, Row]) -> None:
-    ours = found["ours, noise"]
+def test_independent_noise_averages_out(rows: dict[str, Row]) -> None:
+    ours = rows["ours, noise"]
     for name in ("uniform, same distortion", "planar Laplace, same distortion"):
-        row = found[name]
+        row = rows[name]
         assert row.cost[0] == pytest.approx(ours.cost[0])
         for attack in ("average", "still", "Kalman"):
             assert row.least(attack) < ours.least(attack) / 2, (name, attack)
 
 
 @pytest.mark.slow
-def test_noise_made_for_one_adversary_is_undone_by_another(found: dict[str, Row]) -> None:
-    ours, plain = found["ours, noise"], found["ours, noise against a stranger"]
+def test_noise_made_for_one_adversary_is_undone_by_another(rows: dict[str, Row]) -> None:
+    ours, plain = rows["ours, noise"], rows["ours, noise against a stranger"]
     assert plain.cost[0] < ours.cost[0]
     assert plain.least("prior") > ours.least("prior") / 2
     for name in NAMES[5:7]:
-        assert found[name].least("path") < ours.least("path") / 10, name
+        assert rows[name].least("path") < ours.least("path") / 10, name
 
 
 @pytest.mark.slow
-def test_a_zone_tells_where_its_middle_is(found: dict[str, Row]) -> None:
+def test_a_zone_tells_where_its_middle_is(rows: dict[str, Row]) -> None:
     for metres in (200.0, 400.0):
-        row = found[f"zone of {metres:.0f} m"]
+        row = rows[f"zone of {metres:.0f} m"]
         assert row.cost[:2] == (0.0, 0.0)
         assert row.least("edges") < 1.5 * metres
         assert row.least(TOGETHER) < row.least("edges") / 2
 
 
 @pytest.mark.slow
-def test_a_cut_tells_by_its_edges(found: dict[str, Row]) -> None:
-    alone, wide = found["cut"], found["cut, 5 min around"]
+def test_a_cut_tells_by_its_edges(rows: dict[str, Row]) -> None:
+    alone, wide = rows["cut"], rows["cut, 5 min around"]
     for row in (alone, wide):
         assert row.least("average") == NOTHING
-    assert alone.least("edges") < found[PROMISE].least("edges") / 1.5
+    assert alone.least("edges") < rows[PROMISE].least("edges") / 1.5
     assert alone.least("edges") < wide.least("edges") / 3
     assert wide.cost[2] > alone.cost[2]
 
 
 @pytest.mark.slow
-def test_who_knows_something_needs_no_release(found: dict[str, Row]) -> None:
-    nothing, ours = found["nothing released"], found["ours, noise"]
+def test_who_knows_something_needs_no_release(rows: dict[str, Row]) -> None:
+    nothing, ours = rows["nothing released"], rows["ours, noise"]
     for attack in COLUMNS:
         if attack in ("place", "path"):
             assert ours.least(attack) < 1.2 * nothing.least(attack) < NOTHING
@@ -124,9 +124,9 @@ def test_who_knows_something_needs_no_release(found: dict[str, Row]) -> None:
 
 @pytest.mark.slow
 def test_the_table_and_the_files(
-    found: dict[str, Row], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rows: dict[str, Row], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(comparison, "rows", lambda *_, **__: iter(found.values()))
+    monkeypatch.setattr(comparison, "rows", lambda *_, **__: iter(rows.values()))
     monkeypatch.setattr(comparison, "RECORDINGS", 2)
     done = CliRunner().invoke(main, ["-o", str(tmp_path)])
     assert done.exit_code == 0, done.output
@@ -136,13 +136,13 @@ def test_the_table_and_the_files(
     assert {line.count("|") for line in lines} == {4 + len(COLUMNS) + 1 + 1}
     assert (tmp_path / "comparison.svg").read_bytes().startswith(b"<?xml")
     written_rows = (tmp_path / "comparison.csv").read_text(encoding="utf-8").splitlines()
-    values = [one for row in found.values() for left in row.left.values() for one in left]
+    values = [number for row in rows.values() for metres in row.left.values() for number in metres]
     assert len(written_rows) == 1 + len(values)
 
 
 @pytest.mark.slow
-def test_several_rides_are_a_median_and_a_range(found: dict[str, Row]) -> None:
-    row = found["zone of 200 m"]
+def test_several_rides_are_a_median_and_a_range(rows: dict[str, Row]) -> None:
+    row = rows["zone of 200 m"]
     twice = replace(row, left=dict.fromkeys(row.left, (2e3, 3e3)))
     assert "| 2,000 |" in list(table([[twice], [twice]]))[2].replace("**", "")
     assert cell(np.array([3.14159])) == "3.1"
@@ -171,11 +171,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_real_recordings_are_one_a_folder_and_thinned(folder: Path) -> None:
-    (one,) = real(folder, 5)
-    assert 250 <= one.times.size <= MOST_FIXES
-    assert len(one.recorded) == 1
-    begin, end = one.spans[0]
+    (trace,) = real(folder, 5)
+    assert 250 <= trace.times.size <= MOST_FIXES
+    assert len(trace.recorded) == 1
+    begin, end = trace.spans[0]
     assert (begin, end) == pytest.approx((1200.0, 2000.0), abs=60.0)
-    assert np.isin([begin, end], one.times).all()
-    assert np.ptp(one.recorded[0][one.inside(0)], axis=0).max() < 100.0
-    assert one.spans[1][1] == one.times[-1]
+    assert np.isin([begin, end], trace.times).all()
+    assert np.ptp(trace.recorded[0][trace.inside(0)], axis=0).max() < 100.0
+    assert trace.spans[1][1] == trace.times[-1]

@@ -46,9 +46,9 @@ def test_single_index_rows_of_the_reference(shared: Path, sweep: Sweep) -> None:
         uniform, even = design(prior, [secret], budget=trace, mechanism="uniform")
         for mechanism in (optimal, block, uniform):
             assert mechanism.noise_trace == pytest.approx(trace, rel=1e-9)
-        found = certificate.outcomes[0]
-        assert found.loss.largest == pytest.approx(row["loss_optimal"], rel=1e-6)
-        assert 2 * found.deviation == pytest.approx(row["interval_optimal"], rel=1e-6)
+        figures = certificate.outcomes[0]
+        assert figures.loss.largest == pytest.approx(row["loss_optimal"], rel=1e-6)
+        assert 2 * figures.deviation == pytest.approx(row["interval_optimal"], rel=1e-6)
         independent = loss_matrix(prior, secret, block).largest
         assert independent == pytest.approx(row["loss_independent_secret_noise"], rel=1e-6)
         assert even.outcomes[0].loss.largest == pytest.approx(row["loss_uniform"], rel=1e-6)
@@ -58,8 +58,8 @@ def test_single_index_rows_of_the_reference(shared: Path, sweep: Sweep) -> None:
 def test_everywhere_costs_one_over_the_budget(scale: float) -> None:
     prior = Prior(RBF(scale), np.arange(50.0))
     every = Secret("every", prior.times, np.eye(50), recorded=True)
-    found = marginal_losses(prior, every, every_value(prior, 0.02, budget=True))
-    assert found == pytest.approx(np.full(50, 50.0), rel=1e-9)
+    figures = marginal_losses(prior, every, every_value(prior, 0.02, budget=True))
+    assert figures == pytest.approx(np.full(50, 50.0), rel=1e-9)
 
 
 def test_one_point_in_600_takes_137_m_and_independent_noise_3360() -> None:
@@ -80,22 +80,22 @@ def test_who_learns_a_true_point_undoes_the_plain_optimum(away: float, metres: f
     # Posterior deviation of the place itself once that one point is known to 10 m, on one side.
     near = prior.times[prior.times >= 1500.0 + away][:1]
     adversary = Adversary.knows_point(away)
-    found = exposure(prior, secret, mechanism, adversary)
+    figures = exposure(prior, secret, mechanism, adversary)
     assert near.size
     if away < 1200:
-        assert found.after == pytest.approx(metres, rel=0.03)
-    assert found.loss > BOUND * 0.9
+        assert figures.after == pytest.approx(metres, rel=0.03)
+    assert figures.loss > BOUND * 0.9
 
 
 def test_a_stay_of_15_minutes() -> None:
     prior = Prior(moving(), np.arange(0.0, 3000.0, 5.0))
     start, end = 1050.0, 1950.0
     inside = prior.times[(prior.times >= start) & (prior.times <= end)]
-    made = least_noise(prior, Secret.stay(start, end), BOUND)
-    assert made.rms == pytest.approx(246.4, abs=0.2)
-    fixes = marginal_losses(prior, Secret("fixes", inside, np.eye(inside.size)), made)
+    mechanism = least_noise(prior, Secret.stay(start, end), BOUND)
+    assert mechanism.rms == pytest.approx(246.4, abs=0.2)
+    fixes = marginal_losses(prior, Secret("fixes", inside, np.eye(inside.size)), mechanism)
     assert fixes.max() <= BOUND
-    assert loss_matrix(prior, Secret.mean(inside), made).largest <= BOUND
+    assert loss_matrix(prior, Secret.mean(inside), mechanism).largest <= BOUND
     # The design that does not know that people stand still: its noise averages out.
     ignorant = least_noise(prior, Secret.mean(inside), BOUND)
     assert ignorant.rms == pytest.approx(219.5, abs=0.2)
@@ -124,17 +124,17 @@ def test_withholding_around_a_stay_of_10_minutes_in_an_hour(
     cut = no_noise(times).withholding((times >= start - margin) & (times <= end + margin))
     inside = times[(times >= start) & (times <= end)]
     places = [Secret.mean(inside), Secret.at(start), Secret.at(end)]
-    found = [
+    figures = [
         least_share(prior, Secret.stay(start, end), cut, adversary, BOUND)
         for adversary in every(FIRST_FOUR, prior.kernel, [(start, end)])
     ]
-    found += [
+    figures += [
         least_share(prior, place, cut, who, BOUND)
         for place in places
         for who in every(FIRST_FOUR, prior.kernel)
     ]
     tolerance = 0.02 if margin else 0.05  # 0.04 is stated to one digit
-    assert min(found) == pytest.approx(share, rel=tolerance)
+    assert min(figures) == pytest.approx(share, rel=tolerance)
 
 
 def test_a_budget_is_spent_and_no_more() -> None:

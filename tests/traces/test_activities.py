@@ -125,35 +125,35 @@ def test_the_cut_is_the_least_at_the_floor(activity: str, index: int) -> None:
     trace = replace(ride(720, 10.0), activity=activity)
     chosen = Chosen(("start",) if index == 0 else ("start+1h",), ends=False)
     request = requested(trace, chosen, Request((), radius=50.0))
-    made = protect(trace, request)
-    cut = (made.findings[0].cut or 0.0) - 60
+    plan = protect(trace, request)
+    cut = (plan.findings[0].cut or 0.0) - 60
     known = activity or "walk"
     speed, sides = (ACTIVITIES[known], 1) if index == 0 else (MIDDLE[known], 2)
     assert bridged(speed, cut - 1) / sides < request.variance <= bridged(speed, cut) / sides
-    assert made.findings[0].deviation == pytest.approx((bridged(speed, cut) / sides) ** 0.5)
+    assert plan.findings[0].deviation == pytest.approx((bridged(speed, cut) / sides) ** 0.5)
     stated = requested(trace, chosen, Request((), radius=50.0, floor=3.0))
     assert (stated.paces.end.speed, stated.paces.middle.speed) == (3.0, 1.5)
 
 
 def test_the_report_says_who_stated_the_pace_and_what_the_cut_costs() -> None:
     trace = replace(ride(720, 10.0), activity="ride")
-    made = protect(trace, requested(trace, Chosen(), Request(())))
-    found = record_of(made, None, output="x.gpx")
-    assert found["target"]["activity"] == "ride"
-    assert "The recording says that it is a ride, which counts as public" in text(found)
-    along = way(made.lattice)
-    rows = made.mechanism.rows
-    kept = along[rows[-1]] - along[rows[0]]
-    assert found["mechanism"]["withheld_km"] == pytest.approx((along[-1] - kept) / 1000)
+    plan = protect(trace, requested(trace, Chosen(), Request(())))
+    record = record_of(plan, None, output="x.gpx")
+    assert record["target"]["activity"] == "ride"
+    assert "The recording says that it is a ride, which counts as public" in text(record)
+    along = way(plan.lattice)
+    rows = plan.mechanism.rows
+    metres = along[rows[-1]] - along[rows[0]]
+    assert record["mechanism"]["withheld_km"] == pytest.approx((along[-1] - metres) / 1000)
     assert withheld(along, np.arange(len(trace))) == 0
-    share = found["mechanism"]["withheld_fixes"] / len(trace)
-    assert f"({share:.0%} of all, {found['mechanism']['withheld_min']:.0f} min, " in text(found)
-    for_others = record_of(made, None, output="x.gpx", private=False)
+    share = (record["mechanism"]["withheld_fixes"] or 0) / len(trace)
+    assert f"({share:.0%} of all, {record['mechanism']['withheld_min']:.0f} min, " in text(record)
+    for_others = record_of(plan, None, output="x.gpx", private=False)
     assert for_others["mechanism"]["withheld_km"] is None
     assert "half_with" not in for_others["mechanism"]
     by_hand = protect(trace, requested(trace, Chosen(), Request((), floor=2.0)))
     assert "at least 2 m/s (--floor)" in text(record_of(by_hand, None, output="x.gpx"))
-    json.dumps(found)
+    json.dumps(record)
 
 
 def test_what_would_leave_half_is_said_and_does() -> None:

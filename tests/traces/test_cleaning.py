@@ -45,8 +45,8 @@ def sound(count: int) -> list[Fix]:
 
 def lost(cleaning: Cleaning) -> dict[str, int]:
     """The counts that are not zero, but for the totals and what was beside the trace."""
-    beside = {"recorded", "kept", "routes", "jumps"}
-    return {name: n for name, n in cleaning.counts().items() if n and name not in beside}
+    other_counts = {"recorded", "kept", "routes", "jumps"}
+    return {name: n for name, n in cleaning.counts().items() if n and name not in other_counts}
 
 
 def refusal(fixes: list[Fix], **options: Any) -> str:
@@ -224,9 +224,11 @@ def test_local_times_that_name_no_one_instant_are_withheld(times: list[str], unc
 
 def test_a_recording_of_the_hour_that_clocks_show_twice_is_called_so() -> None:
     twice = [(f"2024-10-27T02:{10 + i}:00", 46.0 + i / 100, 7.0) for i in range(6)]
-    with pytest.raises(UnreadableInput, match="got 6 of 6 in an hour that the stated zone") as told:
+    with pytest.raises(
+        UnreadableInput, match="got 6 of 6 in an hour that the stated zone"
+    ) as refused:
         clean(recording([*twice], naive=True), zone=BERLIN)
-    assert "times in UTC or with their offset" in str(told.value)
+    assert "times in UTC or with their offset" in str(refused.value)
 
 
 def test_two_zones_are_one_too_many() -> None:

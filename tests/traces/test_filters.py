@@ -36,11 +36,11 @@ def averaged(seconds: float) -> FloatArray:
 def fitted(seconds: float) -> FloatArray:
     """Cubic least squares; fixes near the ends are as they were."""
     size = int(seconds / STEP) | 1
-    found = np.eye(COUNT)
+    weights = np.eye(COUNT)
     for i in range(size // 2, COUNT - size // 2):
-        found[i] = 0
-        found[i, i - size // 2 : i + size // 2 + 1] = savgol_coeffs(size, 3)
-    return found
+        weights[i] = 0
+        weights[i, i - size // 2 : i + size // 2 + 1] = savgol_coeffs(size, 3)
+    return weights
 
 
 def kalman(deviation: float) -> FloatArray:
@@ -53,9 +53,9 @@ def filled_in(seconds: float, first: int = 0) -> FloatArray:
     """Straight lines from a first fix on."""
     nodes = np.unique([0, *range(first, COUNT, int(seconds / STEP)), COUNT - 1])
     each = [np.interp(TIMES, TIMES[nodes], row) for row in np.eye(nodes.size)]
-    found = np.zeros((COUNT, COUNT))
-    found[:, nodes] = np.column_stack(each)
-    return found
+    weights = np.zeros((COUNT, COUNT))
+    weights[:, nodes] = np.column_stack(each)
+    return weights
 
 
 def recorded(movement: Movement, filtered: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -75,12 +75,12 @@ def planned() -> Plan:
 
 def left_by_noise(filtered: FloatArray, *, independent: bool) -> float:
     """The share of the promised metres that is left of the recorded place."""
-    made = planned()
-    mechanism = made.mechanism if independent else replace(made.mechanism, independent=None)
-    true, _ = recorded(made.request.slowest, filtered)
+    plan = planned()
+    mechanism = plan.mechanism if independent else replace(plan.mechanism, independent=None)
+    true, _ = recorded(plan.request.slowest, filtered)
     released = true + mechanism.covariance() + ROUNDED**2 * np.eye(COUNT)
     after = true[MIDDLE, MIDDLE] - true[MIDDLE] @ np.linalg.solve(released, true[MIDDLE])
-    return float(np.sqrt(after)) / made.findings[0].deviation
+    return float(np.sqrt(after)) / plan.findings[0].deviation
 
 
 SHORT = {

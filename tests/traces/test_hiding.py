@@ -97,8 +97,8 @@ def test_the_least_is_a_third_of_a_metre_where_a_prior_has_less_measurement_nois
     at = int(trace.times[30])
     kernel = IntegratedOU(3.0, 60.0) + Constant(1e5) + White(0.05)
     request = Request((Stretch("stated", at, at),), method=Method.NOISE, kernel=kernel)
-    made = protect(trace, request)
-    assert float(np.sqrt(made.mechanism.independent_variances.max())) == LEAST
+    plan = protect(trace, request)
+    assert float(np.sqrt(plan.mechanism.independent_variances.max())) == LEAST
 
 
 def test_drawn_noise_has_its_independent_part_and_is_the_same_again() -> None:
@@ -119,21 +119,21 @@ def test_drawn_noise_has_its_independent_part_and_is_the_same_again() -> None:
 def test_no_released_digit_is_finer_than_recorded(
     tmp_path: Path, suffix: str, decimals: int
 ) -> None:
-    made = planned(decimals)
-    released, grid = draw(made, SEED)
+    plan = planned(decimals)
+    released, grid = draw(plan, SEED)
     out = io.BytesIO()
     write(released, out, suffix, grid=grid)
     path = tmp_path / f"released{suffix}"
     path.write_bytes(out.getvalue())
-    found = read(path).positions
+    positions = read(path).positions
     # A FIT file has the nearest semicircle, of 180 / 2^31 degrees.
     digits = 90 / 2**31 + 1e-12 if suffix == ".fit" else 1e-12
-    assert found == pytest.approx(np.round(found, decimals), abs=digits)
-    whole = np.round(found * 10**decimals).astype(np.int64)
+    assert positions == pytest.approx(np.round(positions, decimals), abs=digits)
+    whole = np.round(positions * 10**decimals).astype(np.int64)
     assert np.mean(np.any(whole % 10, axis=1)) > 0.9  # and as fine as recorded
-    moved = np.any(made.mechanism.factor != 0, axis=1)
-    assert found[~moved] == pytest.approx(made.trace.positions[~moved], abs=digits)
-    assert np.mean(np.any(found[moved] != made.trace.positions[moved], axis=1)) > 0.9
+    moved = np.any(plan.mechanism.factor != 0, axis=1)
+    assert positions[~moved] == pytest.approx(plan.trace.positions[~moved], abs=digits)
+    assert np.mean(np.any(positions[moved] != plan.trace.positions[moved], axis=1)) > 0.9
 
 
 @pytest.mark.parametrize("suffix", [".gpx", ".csv", ".kml", ".geojson"])
@@ -153,13 +153,13 @@ def test_minutes_are_released_in_coarser_decimals_moved_or_not(step: float, deci
     trace = ride(720, 30.0, seed=2)
     trace = replace(trace, positions=np.round(trace.positions / step) * step)
     at = int(trace.times[360])
-    made = protect(trace, Request((Stretch("stated", at, at),), method=Method.NOISE))
-    released, grid = draw(made, SEED)
+    plan = protect(trace, Request((Stretch("stated", at, at),), method=Method.NOISE))
+    released, grid = draw(plan, SEED)
     assert not np.any(grid % 10 ** (6 - decimals))
-    moved = np.any(made.mechanism.factor != 0, axis=1)
+    moved = np.any(plan.mechanism.factor != 0, axis=1)
     digits = [np.unique(grid[part] // 10 ** (6 - decimals) % 10) for part in (moved, ~moved)]
     assert digits[0].tolist() == digits[1].tolist() == list(range(10))
-    off = np.abs(released.positions - made.trace.positions)[~moved]
+    off = np.abs(released.positions - plan.trace.positions)[~moved]
     assert np.max(off) <= 0.5 * 10.0**-decimals + 1e-9
 
 
@@ -171,11 +171,11 @@ def test_noise_that_visits_share_has_independent_noise_as_well() -> None:
     shared = Common(b"draw", columns, np.ones((2, 2)), nowhere, (), DEFAULT)
     at = int(trace.times[30])
     stretch = Stretch("stated", at, at)
-    made = protect(trace, Request((stretch,), method=Method.NOISE))
-    bare = replace(made, mechanism=no_noise(trace.seconds))
-    beside = with_common(bare, [shared]).mechanism.independent_variances
-    assert np.flatnonzero(beside).tolist() == list(range(20, 40))
-    assert np.all(beside[20:40] == 4.0)
+    plan = protect(trace, Request((stretch,), method=Method.NOISE))
+    bare = replace(plan, mechanism=no_noise(trace.seconds))
+    variances = with_common(bare, [shared]).mechanism.independent_variances
+    assert np.flatnonzero(variances).tolist() == list(range(20, 40))
+    assert np.all(variances[20:40] == 4.0)
 
 
 def test_more_is_hidden_only_where_there_is_noise() -> None:

@@ -23,9 +23,12 @@ def joined(first: Trace, second: Trace, gap: float) -> Trace:
 def test_the_ends_of_each_outing_are_protected() -> None:
     first, second = ride(40, 10.0, seed=1), ride(50, 10.0, seed=2)
     whole = joined(first, second, 12 * 3600.0)
-    found = ends(whole)
-    assert [one.label for one in found] == 2 * ["the start of an outing", "the end of an outing"]
-    inside = [one.rows(whole) for one in found]
+    stretches = ends(whole)
+    assert [stretch.label for stretch in stretches] == 2 * [
+        "the start of an outing",
+        "the end of an outing",
+    ]
+    inside = [stretch.rows(whole) for stretch in stretches]
     assert all(any(rows[i] for rows in inside) for i in (0, 39, 40, 89))
 
 

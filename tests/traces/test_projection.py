@@ -275,13 +275,13 @@ def test_lattice_points_are_whole_and_near() -> None:
 
 def test_the_latest_places_are_kept_only_where_they_cannot_change() -> None:
     first, second = np.array([[45.7, 6.9], [45.8, 6.9]]), np.array([[45.7, 7.9], [45.8, 7.9]])
-    for one in (first, second):
-        one.flags.writeable = False
-    kept = placed(first)[1]
-    assert placed(first)[1] is kept
-    assert not kept.flags.writeable
+    for positions in (first, second):
+        positions.flags.writeable = False
+    lattice = placed(first)[1]
+    assert placed(first)[1] is lattice
+    assert not lattice.flags.writeable
     np.testing.assert_array_equal(placed(second)[1], Frame(46, 8).to_lattice(second))
-    np.testing.assert_array_equal(placed(first)[1], kept)
+    np.testing.assert_array_equal(placed(first)[1], lattice)
     changing = first.copy()
     before = placed(changing)[1]
     changing[0, 0] = 45.75

@@ -64,8 +64,8 @@ def test_what_does_not_hold_is_refused(
 
 def test_cleaning_sorts_drops_and_counts() -> None:
     order = [2, 0, 1, 3, 3, 3]
-    found = recorded([*VALUES[order[:5]], 99.0], TIMES[order])
-    readings, cleaning = clean_readings(found)
+    recorded_readings = recorded([*VALUES[order[:5]], 99.0], TIMES[order])
+    readings, cleaning = clean_readings(recorded_readings)
     assert readings.values.tolist() == VALUES.tolist()
     assert readings.unit == "degC"
     assert (cleaning.recorded, cleaning.kept, cleaning.out_of_order) == (6, 4, 2)

@@ -38,7 +38,7 @@ def test_times_are_the_nearest_multiples_and_each_is_there_once(
     times: list[int], step: float | None, shift: bool
 ) -> None:
     trace = trace_at(times)
-    found, grid = retimed(trace, grid_of(trace), Retiming(step, shift))
+    released, grid = retimed(trace, grid_of(trace), Retiming(step, shift))
     start = SHIFTED_TO - times[0] if shift else 0
     expected: dict[int, int] = {}
     for row, time in enumerate(times):
@@ -47,9 +47,9 @@ def test_times_are_the_nearest_multiples_and_each_is_there_once(
             size = round(step * NANOSECONDS)
             moved = (2 * moved + size) // (2 * size) * size
         expected.setdefault(moved, row)
-    assert found.times.tolist() == list(expected)
+    assert released.times.tolist() == list(expected)
     assert grid[:, 0].tolist() == list(expected.values())
-    assert found.segments.size == grid.shape[0]
+    assert released.segments.size == grid.shape[0]
 
 
 @given(moments, steps, st.integers(-(10**17), 10**17))
@@ -57,19 +57,19 @@ def test_shifted_times_tell_nothing_of_when_it_was(
     times: list[int], step: float | None, later: int
 ) -> None:
     retiming = Retiming(step, shift=True)
-    here, there = trace_at(times), trace_at([time + later for time in times])
+    here, elsewhere = trace_at(times), trace_at([time + later for time in times])
     assert np.array_equal(
         retimed(here, grid_of(here), retiming)[0].times,
-        retimed(there, grid_of(there), retiming)[0].times,
+        retimed(elsewhere, grid_of(elsewhere), retiming)[0].times,
     )
 
 
 def test_without_a_wish_nothing_is_changed() -> None:
     trace = ride(5)
     grid = grid_of(trace)
-    found = retimed(trace, grid, AS_RECORDED)
-    assert found[0] is trace
-    assert found[1] is grid
+    released = retimed(trace, grid, AS_RECORDED)
+    assert released[0] is trace
+    assert released[1] is grid
 
 
 @pytest.mark.parametrize("step", [0.0, -1.0, 1e-10, 86_401.0, float("nan")])
@@ -85,14 +85,14 @@ def test_the_noise_is_the_same_at_other_times(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     source = written(tmp_path / "ride.gpx", ride(30, 30.0))
     words = ["protect", str(source), "--at", "start+5m", "--mechanism", "noise", "--json"]
-    made = {}
+    outcomes = {}
     for name, more in {"plain": [], "other": ["--round-times", "60", "--shift-times"]}.items():
         output = tmp_path / f"{name}.gpx"
         done = CliRunner().invoke(cli, [*words, "-o", str(output), *more])
         assert done.exit_code == 0, done.output
-        made[name] = (json.loads(done.stdout), read(output))
-    (told, plain), (retold, other) = made["plain"], made["other"]
-    assert told["secrets"] == retold["secrets"]
+        outcomes[name] = (json.loads(done.stdout), read(output))
+    (report, plain), (retold, other) = outcomes["plain"], outcomes["other"]
+    assert report["secrets"] == retold["secrets"]
     assert retold["times"] == {
         "rounded_to_s": 60.0,
         "shifted": True,
@@ -105,4 +105,4 @@ def test_the_noise_is_the_same_at_other_times(
         first + timedelta(minutes=i) for i in range(16)
     ]
     assert any("adds nothing" in line for line in retold["not_protected"])
-    assert not any("adds nothing" in line for line in told["not_protected"])
+    assert not any("adds nothing" in line for line in report["not_protected"])

@@ -68,7 +68,7 @@ def test_all_that_is_known_to_be_at_a_protected_place_is_protected(case: Case) -
         assert not (inside & bare(case, stretches)).any()
     assert not (beside(case.trace, case.homes) & bare(case, stretches, LEAVING)).any()
     stays = [part for part in stretches if part.is_stay]
-    assert all(one.end <= other.begin for one, other in pairwise(stays))
+    assert all(stay.end <= other.begin for stay, other in pairwise(stays))
     assert all(part.by_place for part in stretches)
 
 
@@ -156,11 +156,11 @@ def test_a_part_that_moves_has_its_edges_and_its_stays_as_places() -> None:
     stated = Chosen(between=(("start+200s", "start+1500s"),), ends=False)
     places = stated.places(case.trace)
     assert len(places.points) == 3  # both edges, and the stay between them
-    found = times_of(case, stated)
-    assert found[0] == (200, 1500)
-    assert (2060, 2060) in found or any(a <= 2060 <= b for a, b in found[1:])
-    assert any(a <= 2300 <= b for a, b in found[1:])
-    assert not any(a <= 2180 <= b for a, b in found[1:])  # on the way, and at none of them
+    intervals = times_of(case, stated)
+    assert intervals[0] == (200, 1500)
+    assert (2060, 2060) in intervals or any(a <= 2060 <= b for a, b in intervals[1:])
+    assert any(a <= 2300 <= b for a, b in intervals[1:])
+    assert not any(a <= 2180 <= b for a, b in intervals[1:])  # on the way, and at none of them
 
 
 def test_a_part_that_is_mostly_at_one_place_has_the_others_as_well() -> None:
@@ -168,8 +168,8 @@ def test_a_part_that_is_mostly_at_one_place_has_the_others_as_well() -> None:
     home = [(0, 0, 0), (14_400, 0, 0), (15_000, 5000, 0), (16_800, 5000, 0)]
     later = [(17_400, 5000, 6000), (18_000, 5000, 0), (19_000, 9000, 0)]
     case = route("a", [*home, *later], [], noise=2.0)
-    found = times_of(case, Chosen(between=(("start", "start+16800s"),), ends=False))
-    assert any(begin <= 18_000 <= end for begin, end in found[1:])
+    intervals = times_of(case, Chosen(between=(("start", "start+16800s"),), ends=False))
+    assert any(begin <= 18_000 <= end for begin, end in intervals[1:])
 
 
 def test_how_far_a_place_extends() -> None:
@@ -199,8 +199,8 @@ def test_a_place_is_round_anywhere(home: tuple[float, float]) -> None:
         around = np.stack([latitude, longitude], axis=1)
         times = np.arange(bearings.size, dtype=np.int64) * 3600 * NANOSECONDS
         ring = Trace(times, around, np.zeros(bearings.size, dtype=np.intp), (0,))
-        seen = places.times(ring)
-        assert bool(seen) == (metres < LEAST)
+        intervals = places.times(ring)
+        assert bool(intervals) == (metres < LEAST)
     assert np.linalg.norm(in_space(np.array([[0.0, 0.0], [0.0, 1.0]]))[0]) == pytest.approx(6378137)
 
 
@@ -261,9 +261,9 @@ def released(
 ) -> tuple[np.ndarray, np.ndarray, Trace]:
     """Metres of each released fix from the nearest home, and from where it was; and the release."""
     request = requested(case.trace, chosen, Request((), method=method))
-    made = protect(case.trace, request)
-    shown = draw(made, bytes([seed]) * 32)[0]
-    true = in_space(case.trace.positions[made.mechanism.rows])
+    plan = protect(case.trace, request)
+    shown = draw(plan, bytes([seed]) * 32)[0]
+    true = in_space(case.trace.positions[plan.mechanism.rows])
     away = np.linalg.norm(true[:, None] - in_space(case.homes)[None], axis=2).min(axis=1)
     return away, np.linalg.norm(in_space(shown.positions) - true, axis=1), shown
 
@@ -320,12 +320,12 @@ def test_audit_looks_at_places(metres: float) -> None:
         (Chosen(("start",), ends=False), True),
         (Chosen(("end",), ends=False), False),
     ):
-        found = scan(*files, chosen)
-        leaks = [leak for leak in found.leaks if leak.kind is LeakKind.RETURN]
+        audited = scan(*files, chosen)
+        leaks = [leak for leak in audited.leaks if leak.kind is LeakKind.RETURN]
         assert bool(leaks) == (judged and metres < 25)
         if leaks:
             assert 5 <= leaks[0].count <= 12
-            assert "Protect it without --no-returns" in " ".join(found.notes)
+            assert "Protect it without --no-returns" in " ".join(audited.notes)
     accepted = scan(*files, Chosen(returns=False))
     assert all(leak.kind is not LeakKind.RETURN for leak in accepted.leaks)
     assert ("at a protected place" in " ".join(accepted.notes)) == (metres < 25)
@@ -339,9 +339,9 @@ def test_chance_alone_is_no_leak_at_a_place() -> None:
         np.zeros((1, 2))
     )
     shown = replace(case.trace, positions=case.trace.positions + noise)
-    found = scan(("a.gpx", gpx(case.trace)), ("b.gpx", gpx(shown)), Chosen())
+    audited = scan(("a.gpx", gpx(case.trace)), ("b.gpx", gpx(shown)), Chosen())
     assert (np.hypot(*(noise * 111_195).T) < 25).sum() >= 5
-    assert all(leak.kind is not LeakKind.RETURN for leak in found.leaks)
+    assert all(leak.kind is not LeakKind.RETURN for leak in audited.leaks)
 
 
 def test_the_generators_say_what_they_mean() -> None:

@@ -152,11 +152,11 @@ def test_an_hour_that_clocks_show_twice(text: str) -> None:
         moment(text, autumn, BERLIN)
     candidates = ["2024-10-27T02:30:00+02:00", "2024-10-27T02:30:00+01:00"]
     assert ", ".join(candidates) in str(caught.value)
-    found = [moment(candidate, autumn, BERLIN) for candidate in candidates]
-    assert found[1] - found[0] == 3600 * NANOSECONDS
+    moments = [moment(candidate, autumn, BERLIN) for candidate in candidates]
+    assert moments[1] - moments[0] == 3600 * NANOSECONDS
     half = spanning("2024-10-26T23:00:00+00:00", "2024-10-27T01:00:00+00:00")
     if text == "02:30":  # only once within the recording
-        assert moment(text, half, BERLIN) == found[0]
+        assert moment(text, half, BERLIN) == moments[0]
 
 
 @pytest.mark.parametrize("text", ["02:30", "2024-03-31T02:30"])
@@ -215,20 +215,20 @@ def stretch(begin: int, end: int, by_place: bool = False, label: str = "x") -> S
     ],
 )
 def test_merging(given: list[tuple[int, int]], expected: list[tuple[int, int]]) -> None:
-    stretches = merged([stretch(*one) for one in given])
-    assert [(one.begin, one.end) for one in stretches] == expected
+    stretches = merged([stretch(*span) for span in given])
+    assert [(whole.begin, whole.end) for whole in stretches] == expected
 
 
-spans = st.tuples(st.integers(0, 30), st.integers(0, 10)).map(lambda one: (one[0], sum(one)))
+spans = st.tuples(st.integers(0, 30), st.integers(0, 10)).map(lambda span: (span[0], sum(span)))
 
 
 @given(st.lists(spans, max_size=6))
 def test_merging_loses_no_moment_and_leaves_no_overlap(given: Sequence[tuple[int, int]]) -> None:
-    stretches = merged([stretch(*one) for one in given])
+    stretches = merged([stretch(*span) for span in given])
     for begin, end in given:
-        assert any(one.begin <= begin and end <= one.end for one in stretches)
-    stays = [one for one in stretches if one.is_stay]
-    assert all(one.end <= other.begin for one, other in pairwise(stays))
+        assert any(stay.begin <= begin and end <= stay.end for stay in stretches)
+    stays = [stay for stay in stretches if stay.is_stay]
+    assert all(stay.end <= other.begin for stay, other in pairwise(stays))
     assert stretches == merged(stretches)
 
 
@@ -237,10 +237,13 @@ def test_places_and_stays_add_up_and_say_so() -> None:
     trace, _ = walked(*range(0, 3000, 30), *[3000.0] * 60)
     home, other = Circle(48.0, 11.0, 100.0), Circle(48.0 + 3000 / 111_000, 11.0, 50.0)
     visit, back = near(home, trace), near(other, trace, number=2)
-    assert [one.label for one in [*visit, *back]] == ["near stated place 1", "near stated place 2"]
-    assert [(one.seconds(trace)) for one in [*visit, *back]] == [(0.0, 30.0), (990.0, 1590.0)]
+    assert [part.label for part in [*visit, *back]] == [
+        "near stated place 1",
+        "near stated place 2",
+    ]
+    assert [(part.seconds(trace)) for part in [*visit, *back]] == [(0.0, 30.0), (990.0, 1590.0)]
     (stay,) = stops(trace)
-    assert all(one.by_place for one in [*visit, *back, stay])
+    assert all(part.by_place for part in [*visit, *back, stay])
     both = Chosen(
         ("start+5m",), (), None, (home, other), stops=(WITHIN, LASTS), ends=False
     ).stretches(trace)
@@ -249,8 +252,8 @@ def test_places_and_stays_add_up_and_say_so() -> None:
         "at a stated time",
         "a stay that was found, near stated place 2",
     ]
-    assert [one.label for one in both] == labels
-    assert [one.by_place for one in both] == [True, False, True]
+    assert [part.label for part in both] == labels
+    assert [part.by_place for part in both] == [True, False, True]
 
 
 def test_places_that_were_not_visited_and_stays_that_are_not_there() -> None:
@@ -334,12 +337,12 @@ def test_two_fixes() -> None:
 @given(st.lists(st.floats(-200, 200), min_size=2, max_size=30))
 def test_ends_hold_the_first_and_the_last_fix(metres: list[float]) -> None:
     trace, lattice = walked(*metres)
-    found = ends(trace)
-    assert found[0].begin == trace.times[0]
-    assert found[-1].end == trace.times[-1]
-    for one in found[:1]:
-        rows = one.rows(trace)
-        if one.is_stay and len(found) == 2:
+    stretches = ends(trace)
+    assert stretches[0].begin == trace.times[0]
+    assert stretches[-1].end == trace.times[-1]
+    for end in stretches[:1]:
+        rows = end.rows(trace)
+        if end.is_stay and len(stretches) == 2:
             assert rows.sum() * 10.0 > STILL_FOR
             late = rows & (trace.seconds > STILL_BEGINS)
             assert np.ptp(lattice[late, 1]) <= 2e6 * STILL_WITHIN if late.any() else True

@@ -43,13 +43,13 @@ def by_definition(trace: Trace) -> list[tuple[float, float]]:
         for member in members
     ]
     calm = [
-        one
+        raw_place
         if k in (0, len(raw) - 1)
         else (
             sorted(place[0] for place in raw[k - 1 : k + 2])[1],
             sorted(place[1] for place in raw[k - 1 : k + 2])[1],
         )
-        for k, one in enumerate(raw)
+        for k, raw_place in enumerate(raw)
     ]
     joined = set()
     for a in range(len(calm)):
@@ -58,7 +58,7 @@ def by_definition(trace: Trace) -> list[tuple[float, float]]:
                 break
             if seconds[members[b][-1]] - seconds[members[a][0]] >= LASTS - 2 * PIECE:
                 joined |= set(range(a, b))
-    found = [
+    stays_by_definition = [
         (seconds[i], seconds[i + 1], points[i], points[i + 1])
         for i in range(len(seconds) - 1)
         if seconds[i + 1] - seconds[i] >= LASTS and distance(points[i], points[i + 1]) <= WITHIN
@@ -67,28 +67,32 @@ def by_definition(trace: Trace) -> list[tuple[float, float]]:
         b = a
         while a - 1 not in joined and b in joined:
             b += 1
-        there = [
+        moments = [
             seconds[i]
             for k in range(a, b + 1)
             for i in members[k]
             if distance(points[i], calm[k]) <= WITHIN
         ]
-        if b > a and there and there[-1] - there[0] >= LASTS - 2 * PIECE:
-            found.append((there[0], there[-1], calm[a], calm[b]))
-    return once(found)
+        if b > a and moments and moments[-1] - moments[0] >= LASTS - 2 * PIECE:
+            stays_by_definition.append((moments[0], moments[-1], calm[a], calm[b]))
+    return once(stays_by_definition)
 
 
-def once(found: list[tuple[float, float, Place, Place]]) -> list[tuple[float, float]]:
+def once(stays_found: list[tuple[float, float, Place, Place]]) -> list[tuple[float, float]]:
     """Those that overlap, or follow soon and near, as one."""
     result: list[tuple[float, float, Place, Place]] = []
-    for begin, end, came, left in sorted(found):
+    for begin, end, came, last_place in sorted(stays_found):
         if result:
             first, until, origin, place = result[-1]
             if begin <= until or (begin - until < ABSENCE and distance(came, place) <= WITHIN):
-                later = max((until, place), (end, left), key=lambda one: one[0])
+                later = max(
+                    (until, place),
+                    (end, last_place),
+                    key=lambda moment_and_place: moment_and_place[0],
+                )
                 result[-1] = (first, later[0], origin, later[1])
                 continue
-        result.append((begin, end, came, left))
+        result.append((begin, end, came, last_place))
     return [(begin, end) for begin, end, _, _ in result]
 
 
@@ -143,26 +147,26 @@ def test_who_stood_still_is_found(where: Where, step: float, jitter: float, stra
     """To a step, a piece and the minute that 100 m take; strays and a gap end no stay."""
     for seed in range(3):
         seconds, metres = walk(step, jitter, seed, strays=strays)
-        for kept in (seconds >= 0, (seconds < 1500) | (seconds > 2700)):
-            trace = trace_of(seconds[kept], metres[kept], where)
+        for rows in (seconds >= 0, (seconds < 1500) | (seconds > 2700)):
+            trace = trace_of(seconds[rows], metres[rows], where)
             ((begin, end),) = after(trace, stays(trace))
             slack = 75.0 + PIECE + step
             assert abs(begin - 600) <= slack
             assert abs(end - 3600) <= slack
 
 
-@pytest.mark.parametrize(("pace", "found"), [(0.2, 1), (0.5, 0), (1.4, 0), (15.0, 0)])
-def test_who_moves_has_no_stay(pace: float, found: int) -> None:
+@pytest.mark.parametrize(("pace", "count"), [(0.2, 1), (0.5, 0), (1.4, 0), (15.0, 0)])
+def test_who_moves_has_no_stay(pace: float, count: int) -> None:
     """At up to a third of a metre a second somebody is within 100 m for five minutes."""
     seconds = np.arange(0.0, 3600.0, 7.0)
     trace = trace_of(seconds, np.stack([pace * seconds, 0 * seconds], axis=1))
-    assert len(stays(trace)) == found
+    assert len(stays(trace)) == count
 
 
 def test_two_places_are_two_stays_and_a_short_absence_is_none() -> None:
     seconds = np.arange(0.0, 3000.0, 10.0)
-    there = np.where(seconds < 1500, 0.0, 400.0)
-    trace = trace_of(seconds, np.stack([there, 0 * there], axis=1))
+    east = np.where(seconds < 1500, 0.0, 400.0)
+    trace = trace_of(seconds, np.stack([east, 0 * east], axis=1))
     assert after(trace, stays(trace)) == [(0, 1490), (1500, 2990)]
     for absence, count in ((ABSENCE - 60, 1), (ABSENCE + 240, 2)):
         away = 1.4 * np.clip(np.minimum(seconds - 1000, 1000 + absence - seconds), 0, None)
@@ -182,9 +186,10 @@ def test_whatever_lasts_long_enough_is_found(lasts: float, step: float) -> None:
                 seconds, np.stack([np.minimum(pace * away, 50_000), 20 * np.sin(seconds)], axis=1)
             )
             slack = 100 / pace + step + lasts / 20
-            found = after(trace, stays(trace, lasts=lasts))
+            intervals = after(trace, stays(trace, lasts=lasts))
             assert any(
-                abs(one - begin) <= slack and abs(other - end) <= slack for one, other in found
+                abs(start - begin) <= slack and abs(other - end) <= slack
+                for start, other in intervals
             )
 
 
@@ -237,11 +242,11 @@ def by_movingpandas(trace: Trace, within: float, lasts: float) -> list[tuple[flo
         index=pd.to_datetime(trace.times),
         crs=32631,
     )
-    found = mpd.TrajectoryStopDetector(mpd.Trajectory(frame, 1)).get_stop_time_ranges(
+    detected = mpd.TrajectoryStopDetector(mpd.Trajectory(frame, 1)).get_stop_time_ranges(
         within, timedelta(seconds=lasts)
     )
     return after(
-        trace, [(pd.Timestamp(one.t_0).value, pd.Timestamp(one.t_n).value) for one in found]
+        trace, [(pd.Timestamp(span.t_0).value, pd.Timestamp(span.t_n).value) for span in detected]
     )
 
 
@@ -261,14 +266,14 @@ def test_what_another_library_finds_is_found(step: float, seed: int) -> None:
     )
     assert theirs
     for begin, end in theirs:
-        assert any(one <= begin + PIECE and end - PIECE <= other for one, other in ours), (
+        assert any(start <= begin + PIECE and end - PIECE <= other for start, other in ours), (
             begin,
             end,
         )
     # And the other way round: what is found here is found there, too, with room to spare.
     roomy = by_movingpandas(trace, 2 * WITHIN, LASTS / 2)
     for begin, end in ours:
-        assert any(one < end and begin < other for one, other in roomy)
+        assert any(start < end and begin < other for start, other in roomy)
 
 
 @pytest.mark.slow
@@ -285,5 +290,5 @@ def test_a_million_fixes_take_seconds() -> None:
         intervals = stays(trace)
         took.append(time.process_time() - begin)
         assert len(intervals) == 8
-        assert all(one[1] < other[0] for one, other in pairwise(intervals))
+        assert all(interval[1] < other[0] for interval, other in pairwise(intervals))
     assert took[1] < 30 * took[0]

@@ -43,7 +43,7 @@ def test_stays_counted_by_hand(name: str, shared: Path) -> None:
     intervals = stays(trace)
     assert len(intervals) == STAYS[name]
     assert all(end - begin >= 0.9 * LASTS * NANOSECONDS for begin, end in intervals)
-    assert all(one[1] < other[0] for one, other in pairwise(intervals))
+    assert all(interval[1] < other[0] for interval, other in pairwise(intervals))
     assert np.isin(np.ravel(intervals), trace.times).all()
 
 
@@ -55,4 +55,6 @@ def test_visits_counted_by_hand(
     latitude, longitude = trace.positions[np.argmin(np.abs(trace.seconds - second))].tolist()
     intervals = visits(trace, Circle(latitude, longitude, metres))
     assert len(intervals) == count
-    assert all(other[0] - one[1] >= ABSENCE * NANOSECONDS for one, other in pairwise(intervals))
+    assert all(
+        other[0] - interval[1] >= ABSENCE * NANOSECONDS for interval, other in pairwise(intervals)
+    )

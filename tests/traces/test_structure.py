@@ -115,8 +115,8 @@ def test_too_few_fixes_say_nothing() -> None:
 def warned(trace: Trace, method: Method, uncertain: int = 60) -> str:
     at = int(trace.times[len(trace) // 2])
     part = Stretch("stated", at, at)
-    made = protect(trace, Request((part,), method=method, uncertain=uncertain, who=(Named.PLAIN,)))
-    return " ".join(warnings(made, None, further=False, private=True))
+    plan = protect(trace, Request((part,), method=method, uncertain=uncertain, who=(Named.PLAIN,)))
+    return " ".join(warnings(plan, None, (), further=False, private=True))
 
 
 def test_a_report_warns_of_filters_that_neither_noise_nor_the_minute_around_a_cut_hides() -> None:

@@ -17,7 +17,7 @@ Spans = list[tuple[float, float]]
 Point = tuple[float, float]
 
 
-def found(
+def visits_found(
     seconds: Sequence[float], metres: Sequence[tuple[float, float]], where: Where, radius: float
 ) -> Spans:
     trace = trace_of(seconds, metres, where)
@@ -51,13 +51,13 @@ def test_distances_are_those_on_a_sphere_within_the_flattening(
     latitude: float, longitude: float, turn: float, away: float
 ) -> None:
     """Haversines, which know nothing of PROJ: on the ellipsoid lengths differ by up to 0.7 %."""
-    (there,) = around((latitude, longitude), [(away * np.sin(turn), away * np.cos(turn))])
+    (target,) = around((latitude, longitude), [(away * np.sin(turn), away * np.cos(turn))])
     trace = trace_of([0.0], [(0.0, 0.0)], (latitude, longitude))
-    one, other = np.radians([[latitude, longitude], there])
-    half = (other - one) / 2
-    share = np.sin(half[0]) ** 2 + np.cos(one[0]) * np.cos(other[0]) * np.sin(half[1]) ** 2
+    origin, other = np.radians([[latitude, longitude], target])
+    half = (other - origin) / 2
+    share = np.sin(half[0]) ** 2 + np.cos(origin[0]) * np.cos(other[0]) * np.sin(half[1]) ** 2
     sphere = 2 * 6_371_008.8 * np.arcsin(np.sqrt(share))
-    place = (float(there[0]), float(np.clip(there[1], -180, 180)))
+    place = (float(target[0]), float(np.clip(target[1], -180, 180)))
     assert visits(trace, Circle(*place, 1.007 * sphere))
     assert not visits(trace, Circle(*place, sphere / 1.007))
 
@@ -67,7 +67,7 @@ def test_runs_are_stays_and_single_fixes_are_times(where: Where) -> None:
     far, near = (400.0, 0.0), (0.0, 50.0)
     places = [far, near, near, near, far, near, far, near, near]
     seconds = [0.0, 60, 120, 180, 240, 1000, 1060, 2000, 9000]
-    assert found(seconds, places, where, 100.0) == [(60, 180), (1000, 1000), (2000, 9000)]
+    assert visits_found(seconds, places, where, 100.0) == [(60, 180), (1000, 1000), (2000, 9000)]
 
 
 def test_short_absences_end_no_visit() -> None:
@@ -76,7 +76,7 @@ def test_short_absences_end_no_visit() -> None:
         (ABSENCE - 1, [(0.0, ABSENCE - 1)]),
         (ABSENCE, [(0.0, 0.0), (ABSENCE, ABSENCE)]),
     ):
-        assert found([0.0, 60.0, back], [near, far, near], (48.0, 11.0), 100.0) == expected
+        assert visits_found([0.0, 60.0, back], [near, far, near], (48.0, 11.0), 100.0) == expected
 
 
 @pytest.mark.parametrize("where", ANYWHERE, ids=str)
@@ -95,16 +95,16 @@ def test_short_absences_end_no_visit() -> None:
 def test_the_way_between_two_fixes(
     where: Where, aside: float, seconds: float, passes: bool
 ) -> None:
-    ways = found([0.0, seconds], [(-300.0, aside), (300.0, aside)], where, 100.0)
+    ways = visits_found([0.0, seconds], [(-300.0, aside), (300.0, aside)], where, 100.0)
     assert ways == ([(0.0, seconds)] if passes else [])
 
 
 def test_a_way_that_leads_past_or_ends_before_is_no_visit() -> None:
     for metres in ([(-300.0, 0.0), (-150.0, 0.0)], [(150.0, 0.0), (300.0, 0.0)]):
-        assert found([0.0, 60.0], metres, (48.0, 11.0), 100.0) == []
-    assert found([0.0, 60.0, 70.0], [(-300.0, 0.0)] * 2 + [(300.0, 0.0)], (0.0, 180.0), 9.0) == [
-        (60.0, 70.0)
-    ]
+        assert visits_found([0.0, 60.0], metres, (48.0, 11.0), 100.0) == []
+    assert visits_found(
+        [0.0, 60.0, 70.0], [(-300.0, 0.0)] * 2 + [(300.0, 0.0)], (0.0, 180.0), 9.0
+    ) == [(60.0, 70.0)]
 
 
 @pytest.mark.parametrize("where", ANYWHERE, ids=str)
@@ -116,7 +116,7 @@ def test_a_way_at_the_greatest_speed_is_not_missed(
 ) -> None:
     seconds = round((other[0] - point[0]) / FASTEST + 0.01, 3)
     for metres in ([point, other], [other, point]):
-        assert found([0.0, seconds], metres, where, 100.0) == [(0.0, seconds)]
+        assert visits_found([0.0, seconds], metres, where, 100.0) == [(0.0, seconds)]
 
 
 far = st.tuples(st.floats(-20_000, 20_000), st.floats(-20_000, 20_000))
@@ -124,16 +124,16 @@ far = st.tuples(st.floats(-20_000, 20_000), st.floats(-20_000, 20_000))
 
 @given(far, far, st.sampled_from(ANYWHERE))
 def test_ways_are_those_of_dense_geodesics(
-    one: tuple[float, float], other: tuple[float, float], where: Where
+    start: tuple[float, float], other: tuple[float, float], where: Where
 ) -> None:
     """The nearest of 2,000 points of the geodesic decides, where it is not too near to say."""
-    trace = trace_of([0.0, 7200.0], [one, other], where)
+    trace = trace_of([0.0, 7200.0], [start, other], where)
     ((latitude, longitude), (latitude_2, longitude_2)) = trace.positions
     way = np.array(GLOBE.npts(longitude, latitude, longitude_2, latitude_2, 2_000))
     count = len(way)
     away = GLOBE.inv(way[:, 0], way[:, 1], np.full(count, where[1]), np.full(count, where[0]))[2]
     nearest, step = float(np.min(away)), 60_000.0 / count
-    outside = min(np.hypot(*one), np.hypot(*other))
+    outside = min(np.hypot(*start), np.hypot(*other))
     if nearest + step < outside:
         assert visits(trace, Circle(*where, nearest + step))
     if nearest > 2 * step:
@@ -151,7 +151,7 @@ def test_visits_are_those_of_the_definition(steps: list[tuple[int, bool]]) -> No
             continue
         joins = expected and (steps[i - 1][1] or second - expected[-1][1] < ABSENCE)
         expected.append((expected.pop()[0] if joins else second, second))
-    assert found((seconds - seconds[0]).tolist(), metres, (70.0, 180.0), 100.0) == expected
+    assert visits_found((seconds - seconds[0]).tolist(), metres, (70.0, 180.0), 100.0) == expected
 
 
 def test_where_nobody_was() -> None:
@@ -165,8 +165,8 @@ def test_where_nobody_was() -> None:
 def test_the_way_that_people_write_it_makes_no_difference(where: Where) -> None:
     latitude, longitude = where
     text = f" {latitude:+.6f}, {longitude:.6f} ,150.5"
-    one = circle(text)
-    assert (one.latitude, one.longitude, one.metres) == pytest.approx((*where, 150.5))
+    circled = circle(text)
+    assert (circled.latitude, circled.longitude, circled.metres) == pytest.approx((*where, 150.5))
 
 
 BAD = [

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from trailveil.batch.rules import Rules
 from trailveil.errors import InvalidValue, TrailveilError, Unavailable, installing
 from trailveil.files.keys import load_key
+from trailveil.gp.threads import one_thread
 from trailveil.ledger import Ledger
 from trailveil.ledger.commit import commit, drawn, known_places, seed_of, whole_of
 from trailveil.ledger.identity import ME
 from trailveil.release.design_cache import DesignCache
 from trailveil.release.protect import protect, requested
-from trailveil.threads import one_thread
 from trailveil.traces.cleaning import clean
 from trailveil.traces.frames import from_frame
 from trailveil.traces.projection import frame_for
@@ -54,7 +54,7 @@ def protect_frame(
     pandas = _pandas()
     if trace is not None and trace not in frame.columns:
         raise InvalidValue(f"trace must be a column of the table, got none named {trace!r}")
-    kept = [empty_frame(frame, trace)]
+    parts = [empty_frame(frame, trace)]
     for name, part in _parts(frame, trace):
         try:
             with one_thread():
@@ -67,9 +67,9 @@ def protect_frame(
         if trace is not None:
             column = pandas.Series([name] * len(release), dtype=frame[trace].dtype)
             release.insert(0, trace, column)
-        kept.append(_shaped(release, frame))
-    filled = [one for one in kept if len(one)]
-    return pandas.concat(filled, ignore_index=True) if filled else kept[0]
+        parts.append(_shaped(release, frame))
+    filled = [part for part in parts if len(part)]
+    return pandas.concat(filled, ignore_index=True) if filled else parts[0]
 
 
 def empty_frame(frame: "DataFrame", trace: str | None = None) -> "DataFrame":

@@ -79,7 +79,7 @@ class InputRules:
     check: Callable[[Path], None] = lambda _: None
 
 
-def find(stated: Sequence[str], outdir: Path, wanted: InputRules) -> Inputs:
+def find(stated: Sequence[str], outdir: Path, input_rules: InputRules) -> Inputs:
     """The traces that folders, patterns and files name, each once, in order of their names.
 
     Raises UnreadableInput where a name is of nothing; Refused where
@@ -87,23 +87,23 @@ def find(stated: Sequence[str], outdir: Path, wanted: InputRules) -> Inputs:
     """
     files: dict[Path, PurePath] = {}
     others = 0
-    for one in stated:
-        own = 0
-        for path, below in _files(one, outdir):
-            if path.suffix.lower() in _SUFFIXES or path == Path(one):
+    for name in stated:
+        readable = 0
+        for path, below in _files(name, outdir):
+            if path.suffix.lower() in _SUFFIXES or path == Path(name):
                 files.setdefault(path, below)
-                own += 1
+                readable += 1
             else:
                 others += 1
-        if not own:
-            raise _nothing(one)
-    if wanted.suffix is not None:
-        format_to_write(wanted.suffix)
+        if not readable:
+            raise _nothing(name)
+    if input_rules.suffix is not None:
+        format_to_write(input_rules.suffix)
     items: list[Trip] = []
     failed: list[tuple[str, TrailveilError]] = []
     for path, below in sorted(files.items(), key=lambda pair: pair[1].parts):
         try:
-            items += list(_items(path, below, outdir, wanted))  # of a file: all or none
+            items += list(_items(path, below, outdir, input_rules))  # of a file: all or none
         except TrailveilError as error:
             failed.append((below.as_posix(), error))
     if not items:
@@ -112,18 +112,18 @@ def find(stated: Sequence[str], outdir: Path, wanted: InputRules) -> Inputs:
     return Inputs(tuple(items), others, tuple(failed))
 
 
-def _items(path: Path, below: PurePath, outdir: Path, wanted: InputRules) -> Iterator[Trip]:
+def _items(path: Path, below: PurePath, outdir: Path, input_rules: InputRules) -> Iterator[Trip]:
     """The traces of one file: one, or those of a table."""
     place = outdir / below.parent
-    if wanted.whole_files or path.suffix.lower() not in TABLES:
-        output = place / _name(path, wanted.suffix)
-        wanted.check(output)
-        yield Trip(below.as_posix(), path, output, subject_named(wanted.subject_of(below)))
+    if input_rules.whole_files or path.suffix.lower() not in TABLES:
+        output = place / _name(path, input_rules.suffix)
+        input_rules.check(output)
+        yield Trip(below.as_posix(), path, output, subject_named(input_rules.subject_of(below)))
         return
-    suffix = wanted.suffix or path.suffix
+    suffix = input_rules.suffix or path.suffix
     format_to_write(suffix)
-    wanted.check(place / f"{path.stem}{suffix}")
-    for part, person in traces_of(path, wanted.trace, wanted.person):
+    input_rules.check(place / f"{path.stem}{suffix}")
+    for part, person in traces_of(path, input_rules.trace, input_rules.person):
         name = str(part.value)
         safe = quote(name, safe=" ")
         if len(safe) > _LONGEST:
@@ -132,16 +132,16 @@ def _items(path: Path, below: PurePath, outdir: Path, wanted: InputRules) -> Ite
                 f"{named(path)}; name another column (--trace-column)"
             )
         folder = place / path.stem / f"{quote(part.column, safe=' ')}={safe}"
-        whose = subject_named(person or wanted.subject_of(below))
+        whose = subject_named(person or input_rules.subject_of(below))
         yield Trip(name, path, folder / f"{safe}.private{suffix}", whose, part)
 
 
 def check_apart(items: Sequence[Trip]) -> None:
     """Refuse two traces of one output, or of one name, before any work is done."""
     for what, (its, advice) in _OWN.items():
-        seen: dict[str, Trip] = {}
+        known: dict[str, Trip] = {}
         for item in items:
-            other = seen.setdefault(str(getattr(item, what)).casefold(), item)
+            other = known.setdefault(str(getattr(item, what)).casefold(), item)
             if other is not item:
                 raise Refused(
                     f"each trace must have {its} of its own, got one for both "
@@ -157,11 +157,11 @@ def check_outdir(outdir: Path, stated: Sequence[str]) -> None:
         )
     check_not_state(outdir, "folder of outputs")
     here = Path(os.path.realpath(outdir))
-    for one in stated:
-        source = Path(os.path.realpath(one if not _WILD & set(one) else _root(one)))
+    for name in stated:
+        source = Path(os.path.realpath(name if not _WILD & set(name) else _root(name)))
         if here == source or here in source.parents:
             raise UnwritableOutput(
-                f"-o must be a folder without inputs in it, got one that holds {named(one)}: "
+                f"-o must be a folder without inputs in it, got one that holds {named(name)}: "
                 "choose another, so that nothing true is published with the outputs"
             )
 
@@ -183,12 +183,12 @@ def _files(stated: str, outdir: Path) -> Iterator[tuple[Path, PurePath]]:
             yield path, PurePath(path.name)
     else:
         root = _root(stated)
-        rest = path.parts[len(root.parts) :]
-        for found in sorted(root.glob("/".join(rest))):
-            if found.is_dir():
-                yield from _below(found, root, outdir)
-            elif not found.name.startswith("."):
-                yield found, found.relative_to(root)
+        pattern = path.parts[len(root.parts) :]
+        for match in sorted(root.glob("/".join(pattern))):
+            if match.is_dir():
+                yield from _below(match, root, outdir)
+            elif not match.name.startswith("."):
+                yield match, match.relative_to(root)
 
 
 def _below(folder: Path, root: Path, outdir: Path) -> Iterator[tuple[Path, PurePath]]:
@@ -218,14 +218,14 @@ def _root(pattern: str) -> Path:
 def _nothing(stated: str) -> UnreadableInput:
     path = Path(stated)
     if path.is_dir():
-        found = f"a folder without any: {named(stated)}"
+        what = f"a folder without any: {named(stated)}"
     elif _WILD & set(stated):
-        found = f"a pattern that none fits: {named(stated)}"
+        what = f"a pattern that none fits: {named(stated)}"
     elif set(stated) <= _OF_A_PLACE:
-        found = "numbers: write LAT,LON,METRES without spaces"
+        what = "numbers: write LAT,LON,METRES without spaces"
     else:
-        found = f"none: {named(stated)}"
+        what = f"none: {named(stated)}"
     return UnreadableInput(
-        f"IN must be recordings that exist, got {found}; name a folder, a pattern in quotation "
+        f"IN must be recordings that exist, got {what}; name a folder, a pattern in quotation "
         f"marks or files ({', '.join(sorted(_SUFFIXES))})"
     )

@@ -61,9 +61,9 @@ def check_listing(path: Path, outdir: Path, stated: Sequence[str], *, overwrite:
             f"--manifest must be {' or '.join(_WRITERS)}, got {named(path)}: choose such a name"
         )
     here = Path(os.path.realpath(path))
-    for folder in (outdir, *(Path(one) for one in stated)):
-        there = Path(os.path.realpath(folder))
-        if there == here or (there in here.parents and (folder == outdir or folder.is_dir())):
+    for folder in (outdir, *(Path(name) for name in stated)):
+        holder = Path(os.path.realpath(folder))
+        if holder == here or (holder in here.parents and (folder == outdir or folder.is_dir())):
             raise UnwritableOutput(
                 "--manifest must be outside of the folders of inputs and outputs, got one within "
                 f"{named(folder)}: choose another place, it is for you alone"
@@ -74,7 +74,7 @@ def check_listing(path: Path, outdir: Path, stated: Sequence[str], *, overwrite:
 def write_listing(
     path: Path,
     inputs: Inputs,
-    told: Iterable[TripOutcome],
+    outcomes: Iterable[TripOutcome],
     rules_of: Callable[[Trip], Rules],
     manifest: Manifest,
     outdir: Path,
@@ -86,7 +86,11 @@ def write_listing(
     Raises UnwritableOutput, also where the file is one that must not be replaced.
     """
     write = _WRITERS[path.suffix.lower()]
-    why = {one.output: (one.kind, one.line) for one in told if one.status == REFUSED}
+    why = {
+        outcome.output: (outcome.kind, outcome.line)
+        for outcome in outcomes
+        if outcome.status == REFUSED
+    }
 
     def lines() -> Iterator[dict[str, Any]]:
         for name, error in inputs.failed:
@@ -96,7 +100,7 @@ def write_listing(
             output = item.output.relative_to(outdir).as_posix()
             row = manifest.row(output)
             if item.output in why or row is None or row.status != DONE:
-                yield _refused(why.get(item.output), **about, **_left(item.output, output, row))
+                yield _refused(why.get(item.output), **about, **_earlier(item.output, output, row))
             else:
                 done = _done(row, rules_of(item))
                 yield _line(**about, status=PROTECTED, output=output, **done)
@@ -116,7 +120,7 @@ def _refused(why: tuple[str, str] | None, **said: Any) -> dict[str, Any]:
     return _line(status=REFUSED, refused_by=kind, reason=line, **said)
 
 
-def _left(path: Path, output: str, row: Row | None) -> dict[str, Any]:
+def _earlier(path: Path, output: str, row: Row | None) -> dict[str, Any]:
     """The output of an earlier run, where it is still there."""
     try:
         digest = sha256_of(path)
@@ -143,7 +147,7 @@ def _done(row: Row, rules: Rules) -> dict[str, Any]:
         "leave_m": request.leave,
         "withhold": request.withhold,
         "floor_m_s": request.floor,
-        "adversaries": [one.value for one in request.who],
+        "adversaries": [adversary.value for adversary in request.who],
         "chosen_by_place": not (everywhere or stated),
         **dict(zip(("prior", "prior_kernel"), prior_in_full(request.kernel).values(), strict=True)),
         "kept": list(rules.keep),

@@ -6,19 +6,25 @@ promised. Protected times are not in it; that, and of what the outputs were made
 
 A row is durable before its release is counted, and that before its file appears: whichever file of
 a name is there, the row knows it, as the one before or the one that was about to come.
+
+In the folder of outputs are, for as long as a run lasts, two hidden names: a lock, so that a second
+run, by whoever, is noticed; and a place to put files aside, so that a complete one goes to its
+place in one step of the file system. What a run leaves that was killed, the next one clears away.
 """
 
 import contextlib
 import hashlib
 import json
 import os
+import secrets
+import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trailveil.errors import UnwritableOutput
+from trailveil.errors import NoRoom, UnwritableOutput
 from trailveil.files.output import make_private
 from trailveil.files.source import named
 
@@ -64,12 +70,12 @@ class Manifest:
     def row(self, output: str) -> Row | None:
         """What is known of an output."""
         with _refusing(self.path):
-            found = self.connection.execute(
+            values = self.connection.execute(
                 "SELECT * FROM traces WHERE output = ?", (output,)
             ).fetchone()
-        if found is None:
+        if values is None:
             return None
-        return Row(**dict(zip(_COLUMNS, found, strict=True)) | {"about": json.loads(found[-1])})
+        return Row(**dict(zip(_COLUMNS, values, strict=True)) | {"about": json.loads(values[-1])})
 
     def put(self, rows: Iterable[Row]) -> None:
         """Write rows over those of the same outputs: durable, and all of them or none."""
@@ -137,9 +143,85 @@ def _refusing(path: Path) -> Iterator[None]:
         raise _unusable(path, f"the error '{error}'") from error
 
 
-def _unusable(path: Path, found: str) -> UnwritableOutput:
+def _unusable(path: Path, what: str) -> UnwritableOutput:
     return UnwritableOutput(
-        f"what a batch has done must be kept in the state folder, got {found}: {named(path)}; free "
+        f"what a batch has done must be kept in the state folder, got {what}: {named(path)}; free "
         "some space, set XDG_STATE_HOME to a folder of your own, or move that file away (what is "
         "in the folder of outputs is then taken for files of somebody else)"
     )
+
+
+_LOCK = ".trailveil-batch.lock"
+_ASIDE = ".trailveil-batch-"
+
+
+@contextlib.contextmanager
+def alone(outdir: Path) -> Iterator[Path]:
+    """Hold the folder, made where there is none; the folder for files that are put aside.
+
+    Raises UnwritableOutput where another run holds it, or it cannot be written.
+    """
+    with contextlib.ExitStack() as held:
+        try:
+            outdir.mkdir(parents=True, exist_ok=True)
+            held.enter_context(_locked(outdir / _LOCK))
+            for abandoned in outdir.glob(f"{_ASIDE}*.aside"):
+                shutil.rmtree(abandoned)
+            aside = outdir / f"{_ASIDE}{secrets.token_hex(8)}.aside"
+            aside.mkdir(mode=0o700)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise UnwritableOutput(
+                f"-o must be a folder that can be written, got the error '{reason}': "
+                f"{named(outdir)}; choose another"
+            ) from error
+        held.callback(shutil.rmtree, aside, ignore_errors=True)
+        yield aside
+
+
+def check_room(kinds: Iterable[str], outdir: Path) -> None:
+    """End the run where one of these errors, by their names, is a disk that is full.
+
+    All traces that are left would meet it, once they are designed. Raises NoRoom.
+    """
+    if NoRoom.__name__ in kinds:
+        raise NoRoom(
+            "the folder of outputs must have room for them, got a disk that is full: "
+            f"{named(outdir)}; free some space, and give the same command again: what is done is "
+            "kept"
+        )
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a lock file that is removed at the end; whoever waited for it must look again."""
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            _lock(descriptor, path)
+            same = path.exists() and os.path.samestat(os.fstat(descriptor), path.stat())
+        except BaseException:
+            os.close(descriptor)
+            raise
+        if same:
+            break
+        os.close(descriptor)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, path: Path) -> None:
+    """The lock, at once or not at all; where the system has none, runs are not told apart."""
+    with contextlib.suppress(ImportError):
+        import fcntl
+
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UnwritableOutput(
+                f"-o must be used by one run at a time, got one that another uses now: "
+                f"{named(path.parent)}; wait for it, or choose another folder"
+            ) from None

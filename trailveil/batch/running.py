@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from trailveil.batch import manifest as rows
-from trailveil.batch.alone import alone, check_room
 from trailveil.batch.inputs import Trip
-from trailveil.batch.manifest import Manifest, Row
+from trailveil.batch.manifest import Manifest, Row, alone, check_room
 from trailveil.batch.rules import Rules
 from trailveil.batch.working import (
     DISK_WAITS,
@@ -25,12 +24,11 @@ from trailveil.batch.working import (
     Ready,
     Task,
     sha256_of,
-    stamp_of,
 )
 from trailveil.errors import TrailveilError, UnwritableOutput
 from trailveil.files.keys import name_of
 from trailveil.files.output import put
-from trailveil.files.source import named
+from trailveil.files.source import named, stamp_of
 from trailveil.gp.randomness import derive
 from trailveil.ledger import Ledger, Session
 from trailveil.ledger.counting import count
@@ -75,14 +73,14 @@ def run(
     """Protect all traces; what became of each, as it is known.
 
     Raises UnwritableOutput where another run has the folder, or state or outputs cannot be kept;
-    NoRoom, after what is told of the traces before, where the disk is full;
+    NoRoom, after what is outcomes of the traces before, where the disk is full;
     Refused where the ledger is not as it was left.
     """
     ledger = setting.ledger
     whole = load_places(ledger)
     with ledger.open() as book:
         check_known(ledger, book, whole)
-    places = tuple(one for one in whole if not one.gone)
+    places = tuple(place for place in whole if not place.gone)
     known = rows.folder_of(ledger.folder, setting.outdir)
     with (
         alone(setting.outdir) as aside,
@@ -127,7 +125,7 @@ class _Run:
         while self._next < len(self._items):
             item = self._items[self._next]
             waits = self._places and item.subject in {
-                one.subject for one in self._under_way.values()
+                trip.subject for trip in self._under_way.values()
             }
             if waits:
                 return None
@@ -144,95 +142,95 @@ class _Run:
 
     def skipped(self) -> Iterator[TripOutcome]:
         """What is known of traces that were done before."""
-        told, self._same = self._same, []
-        yield from told
+        outcomes, self._same = self._same, []
+        yield from outcomes
 
     def settled(self, group: Sequence[Outcome]) -> Iterator[TripOutcome]:
         """Count what is ready of a group, in order, and let it appear."""
-        told: dict[int, TripOutcome] = {}
+        outcomes: dict[int, TripOutcome] = {}
         ready: dict[int, Ready] = {}
-        for one in group:
-            if isinstance(one, Ready):
-                ready[one.number] = one
+        for outcome in group:
+            if isinstance(outcome, Ready):
+                ready[outcome.number] = outcome
             else:
-                told[one.number] = self._refused(one.number, one)
-        coming = self._coming(ready, told)
-        numbers, epsilons = self._counted(ready, told)
+                outcomes[outcome.number] = self._refused(outcome.number, outcome)
+        coming = self._coming(ready, outcomes)
+        numbers, epsilons = self._counted(ready, outcomes)
         done = []
-        counted = {number: row for number, row in coming.items() if number not in told}
+        counted = {number: row for number, row in coming.items() if number not in outcomes}
         with ThreadPoolExecutor(DISK_WAITS) as disk:
             errors = list(
                 disk.map(lambda number: self._put(ready[number], counted[number]), counted)
             )
         for (number, row), error in zip(counted.items(), errors, strict=True):
             if error is not None:
-                told[number] = self._refused(number, error)
+                outcomes[number] = self._refused(number, error)
                 self._let_go(numbers[number])
             else:
                 about = row.about | {"epsilon": max(row.about["epsilon"], epsilons[number])}
                 done.append(replace(row, status=rows.DONE, before=b"", about=about))
-                told[number] = self._told(number, PROTECTED, about)
-        self._manifest.put([*done, *self._rows_of_refused(coming, told)])
-        for one in ready.values():
-            one.aside.unlink(missing_ok=True)
-        for one in group:
-            yield told[one.number]
-            del self._under_way[one.number]
-        check_room((one.kind for one in told.values()), self._setting.outdir)
+                outcomes[number] = self._outcome(number, PROTECTED, about)
+        self._manifest.put([*done, *self._rows_of_refused(coming, outcomes)])
+        for outcome in ready.values():
+            outcome.aside.unlink(missing_ok=True)
+        for outcome in group:
+            yield outcomes[outcome.number]
+            del self._under_way[outcome.number]
+        check_room((each.kind for each in outcomes.values()), self._setting.outdir)
 
-    def _coming(self, ready: dict[int, Ready], told: dict[int, TripOutcome]) -> dict[int, Row]:
+    def _coming(self, ready: dict[int, Ready], outcomes: dict[int, TripOutcome]) -> dict[int, Row]:
         """The rows that say what is coming, durable; files of somebody else are not replaced."""
-        found = {}
-        for number, one in ready.items():
+        coming = {}
+        for number, release in ready.items():
             item = self._under_way[number]
             old, before = self._row(item), _sha256(item.output)
             if before and not self._setting.overwrite and not rows.may_be(old, before):
-                told[number] = self._refused(number, _taken(item.output))
+                outcomes[number] = self._refused(number, _taken(item.output))
                 continue
-            found[number] = Row(
+            coming[number] = Row(
                 self._name(item),
                 item.name,
                 rows.COMING,
-                one.source,
+                release.source,
                 self._digest(item, self._rules_of(item)),
-                one.output,
+                release.output,
                 before,
-                one.about,
+                release.about,
             )
-        self._manifest.put(found.values())
-        return found
+        self._manifest.put(coming.values())
+        return coming
 
     def _counted(
-        self, ready: dict[int, Ready], told: dict[int, TripOutcome]
+        self, ready: dict[int, Ready], outcomes: dict[int, TripOutcome]
     ) -> tuple[dict[int, int], dict[int, float]]:
         """The numbers of the rows of the ledger, durable, and what each release tells alone.
 
-        Places with names are counted in that. Refusals are told.
+        Places with names are counted in that. Refusals are outcomes.
         """
         numbers: dict[int, int] = {}
         epsilons: dict[int, float] = {}
         setting = self._setting
-        wanted = {number: one for number, one in ready.items() if number not in told}
-        if not wanted:
+        countable = {number: each for number, each in ready.items() if number not in outcomes}
+        if not countable:
             return numbers, epsilons
         with setting.ledger.open(self._known) as book:
-            for number, one in wanted.items():
+            for number, waiting in countable.items():
                 subject = self._under_way[number].subject
                 try:
                     counted = count(
-                        *(book, one.release, one.wanted),
+                        *(book, waiting.release, waiting.request),
                         subject=subject,
                         again=setting.again,
                         limit=setting.limit,
                         nearby=setting.limit is not None,
                     )
                 except TrailveilError as error:
-                    told[number] = self._refused(number, error)
+                    outcomes[number] = self._refused(number, error)
                     continue
                 numbers[number] = counted.number
-                alike = book.overlapping(subject, "", one.release.begin, one.release.end)
-                own = [row.epsilon for row in alike if row.request == one.wanted]
-                epsilons[number] = max(own, default=0.0)
+                alike = book.overlapping(subject, "", waiting.release.begin, waiting.release.end)
+                epsilons_before = [row.epsilon for row in alike if row.request == waiting.request]
+                epsilons[number] = max(epsilons_before, default=0.0)
         return numbers, epsilons
 
     def _let_go(self, number: int) -> None:
@@ -257,16 +255,16 @@ class _Run:
         return None
 
     def _rows_of_refused(
-        self, coming: dict[int, Row], told: dict[int, TripOutcome]
+        self, coming: dict[int, Row], outcomes: dict[int, TripOutcome]
     ) -> Iterator[Row]:
-        for number, one in told.items():
-            if one.status == REFUSED:
+        for number, outcome in outcomes.items():
+            if outcome.status == REFUSED:
                 item = self._under_way[number]
                 old = self._row(item)
-                yield rows.refused(self._name(item), item.name, one.line, one.kind, old)
+                yield rows.refused(self._name(item), item.name, outcome.line, outcome.kind, old)
 
     def _done(self, item: Trip, rules: Rules) -> TripOutcome | None:
-        """What is told of a trace of which input, rules and output are as they were left."""
+        """What is outcomes of a trace of which input, rules and output are as they were left."""
         row = self._row(item)
         if row is None or row.status != rows.DONE:
             return None
@@ -299,10 +297,10 @@ class _Run:
 
     def _refused(self, number: int, error: Failed | TrailveilError) -> TripOutcome:
         if isinstance(error, Failed):
-            return self._told(number, REFUSED, {}, error.kind, error.line)
-        return self._told(number, REFUSED, {}, *why_of(error))
+            return self._outcome(number, REFUSED, {}, error.kind, error.line)
+        return self._outcome(number, REFUSED, {}, *why_of(error))
 
-    def _told(
+    def _outcome(
         self, number: int, status: str, about: dict[str, Any], kind: str = "", line: str = ""
     ) -> TripOutcome:
         item = self._under_way[number]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import UnreadableInput
-from trailveil.files.source import named
+from trailveil.files.source import named, stamp_of
 from trailveil.traces.formats import size_of
 from trailveil.traces.formats.columns import columns_of, people_in, tracks_in
 from trailveil.traces.formats.delimited import Header, header_of, rows_in
@@ -57,33 +57,30 @@ def traces_of(path: Path, trace: str | None, person: str | None) -> Iterator[tup
     """
     where = named(path)
     find = _in_parquet if TABLES[path.suffix.lower()] else _in_text
-    found, pieces = find(path, trace, person, where)
-    if sum(len(part.groups) + len(part.spans) for part, _ in found) > _SPREAD * (
-        len(found) + pieces
+    traces, pieces = find(path, trace, person, where)
+    if sum(len(part.groups) + len(part.spans) for part, _ in traces) > _SPREAD * (
+        len(traces) + pieces
     ):
         raise UnreadableInput(
             "the rows of a trace must lie together in a table of traces, got rows that are spread: "
-            f"{where}; sort it by the column that names them ({named(found[0][0].column)}), then "
+            f"{where}; sort it by the column that names them ({named(traces[0][0].column)}), then "
             "by time"
         )
-    return iter(found)
+    return iter(traces)
 
 
-def read_part(path: Path, part: TableRows, wanted: Sequence[str], most: int) -> Recording:
+def read_part(path: Path, part: TableRows, field_names: Sequence[str], most: int) -> Recording:
     """The recording in the rows of one trace. Raises as `trailveil.traces.formats.read` does."""
     where = f"trace {named(str(part.value))} of {named(path)}"
     if not part.groups:
         with path.open("rb") as stream:
             data = stream.read(part.head) + b"".join(_pieces(stream, part.spans))
-        return read_text(data, where, wanted, most)
+        return read_text(data, where, field_names, most)
     import pyarrow
     import pyarrow.parquet
 
-    state = path.stat()
-    groups = [
-        _group(path, (state.st_ino, state.st_size, state.st_mtime_ns), group, part.column, *wanted)
-        for group in part.groups
-    ]
+    stamp = stamp_of(path)
+    groups = [_group(path, stamp, number, part.column, *field_names) for number in part.groups]
     rows = [table.take(places[part.value]) for table, places in groups if part.value in places]
     out = io.BytesIO()
     pyarrow.parquet.write_table(
@@ -91,7 +88,7 @@ def read_part(path: Path, part: TableRows, wanted: Sequence[str], most: int) -> 
     )
     if out.tell() > size_of(most):
         raise UnreadableInput(f"a trace must have at most {most} fixes, got more: {where}")
-    return read_parquet(out.getvalue(), where, wanted, most)
+    return read_parquet(out.getvalue(), where, field_names, most)
 
 
 def _in_parquet(
@@ -103,9 +100,9 @@ def _in_parquet(
         names = file.schema_arrow.names
         column = _column(names, trace, tracks_in(names), "--trace-column", "traces", where)
         whose = _column_of_people(names, person, where)
-        wanted = [column, *([whose] if whose is not None else [])]
+        columns = [column, *([whose] if whose is not None else [])]
         for number in range(file.num_row_groups):
-            table = file.read_row_group(number, columns=wanted)
+            table = file.read_row_group(number, columns=columns)
             values, first, codes = _coded(table[column], where)
             persons: list[Any] = [None] * len(values)
             if whose is not None:
@@ -119,7 +116,7 @@ def _in_parquet(
                 if people.setdefault(value, known) != known:
                     raise _several_people(where)
         count = file.num_row_groups
-    parts = [TableRows(column, value, tuple(own)) for value, own in groups.items()]
+    parts = [TableRows(column, value, tuple(numbers)) for value, numbers in groups.items()]
     return [(part, people[part.value]) for part in parts], count
 
 
@@ -151,16 +148,16 @@ def _indices(coded: Any) -> NDArray[np.intp]:
 
 @lru_cache(maxsize=2)  # the traces of one row group come one after the other
 def _group(
-    path: Path, state: tuple[int, ...], number: int, column: str, *wanted: str
+    path: Path, stamp: tuple[int, ...], number: int, column: str, *field_names: str
 ) -> tuple[Any, dict[Any, NDArray[np.intp]]]:
     """The columns that are needed of a row group, and the rows of each trace in it."""
     with opened_file(path, named(path)) as file:
-        names = needed(file, named(path), wanted)
+        names = needed(file, named(path), field_names)
         table = file.read_row_group(number, columns=[*names, column])
         values, _, codes = _coded(table[column], named(path))
         order = np.argsort(codes, kind="stable")
         ends = np.searchsorted(codes[order], np.arange(len(values) + 1))
-        places = {one: order[ends[i] : ends[i + 1]] for i, one in enumerate(values)}
+        places = {value: order[ends[i] : ends[i + 1]] for i, value in enumerate(values)}
         return table.select(names), places
 
 
@@ -190,15 +187,15 @@ def _in_text(
             value = cells[at].strip() if at < len(cells) else ""
             if not value:
                 raise _no_trace(where)
-            own = spans.setdefault(value, [])
-            if own and own[-1][1] == begin:
-                own[-1] = (own[-1][0], end)
+            pieces = spans.setdefault(value, [])
+            if pieces and pieces[-1][1] == begin:
+                pieces[-1] = (pieces[-1][0], end)
             else:
-                own.append((begin, end))
+                pieces.append((begin, end))
             person = cells[by].strip() if by is not None and by < len(cells) else ""
             if people.setdefault(value, person) != person:
                 raise _several_people(where)
-    parts = [TableRows(column, value, (), head, tuple(own)) for value, own in spans.items()]
+    parts = [TableRows(column, value, (), head, tuple(lines)) for value, lines in spans.items()]
     return [(part, people[part.value]) for part in parts], 1
 
 
@@ -238,9 +235,9 @@ def _column(
         return stated
     if stated is None and len(known) == 1:
         return known[0]
-    found = f"none named {named(stated)}" if stated else f"{', '.join(known) or 'none'}"
+    got = f"none named {named(stated)}" if stated else f"{', '.join(known) or 'none'}"
     raise UnreadableInput(
-        f"a table must have one column that names its {what}, got {found}: {where}; state it "
+        f"a table must have one column that names its {what}, got {got}: {where}; state it "
         f"({option} NAME), or say --whole-files where each file is one recording"
     )
 

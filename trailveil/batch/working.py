@@ -22,8 +22,9 @@ from trailveil.batch.rules import Rules
 from trailveil.batch.tables import read_part
 from trailveil.errors import Refused, TrailveilError
 from trailveil.files.output import filled, made_durable
-from trailveil.files.source import named
+from trailveil.files.source import named, stamp_of
 from trailveil.gp.randomness import derive
+from trailveil.gp.threads import one_thread
 from trailveil.ledger import Ledger
 from trailveil.ledger.commit import drawn, identified
 from trailveil.ledger.counting import Countable, countable
@@ -35,7 +36,6 @@ from trailveil.release.plan import Plan
 from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method
 from trailveil.report.parts import prior_in_full
-from trailveil.threads import one_thread
 from trailveil.traces.formats import read
 from trailveil.traces.loading import cleaned
 from trailveil.traces.trace import Trace
@@ -69,14 +69,14 @@ class Ready:
     """A release that waits to be counted.
 
     aside: its file. source, output: the keyed digest of the input, the SHA-256 of the output.
-    wanted: its request. about: what is promised of it, see `promised`.
+    request: its keyed hash. about: what is promised of it, see `promised`.
     """
 
     number: int
     aside: Path
     source: bytes
     output: bytes
-    wanted: bytes
+    request: bytes
     release: Countable
     about: dict[str, Any]
 
@@ -128,12 +128,12 @@ def work_all(tasks: Iterable[Task]) -> tuple[list[Outcome], float]:
     pairs: list[tuple[Task, Outcome, Future[None] | None]] = []
     with one_thread(), ThreadPoolExecutor(DISK_WAITS) as disk:
         for task in tasks:
-            made, wait = _told(task, partial(_work, task)), None
-            if isinstance(made, Ready):
-                wait = disk.submit(made_durable, made.aside)
-            pairs.append((task, made, wait))
-    found = [_told(task, partial(_once_durable, made, wait)) for task, made, wait in pairs]
-    return found, time.monotonic() - begun
+            outcome, wait = _guarded(task, partial(_work, task)), None
+            if isinstance(outcome, Ready):
+                wait = disk.submit(made_durable, outcome.aside)
+            pairs.append((task, outcome, wait))
+    outcomes = [_guarded(task, partial(_once_durable, ended, wait)) for task, ended, wait in pairs]
+    return outcomes, time.monotonic() - begun
 
 
 def _once_durable(outcome: Outcome, wait: "Future[None] | None") -> Outcome:
@@ -142,7 +142,7 @@ def _once_durable(outcome: Outcome, wait: "Future[None] | None") -> Outcome:
     return outcome
 
 
-def _told(task: Task, act: Callable[[], Outcome]) -> Outcome:
+def _guarded(task: Task, act: Callable[[], Outcome]) -> Outcome:
     """What became of a trace, whatever goes wrong."""
     try:
         return act()
@@ -154,15 +154,6 @@ def _told(task: Task, act: Callable[[], Outcome]) -> Outcome:
     except Exception as error:  # noqa: BLE001  # a mistake of ours stops no other trace
         line = f"this must not happen, got {type(error).__name__}: please report it"
         return Failed(task.number, type(error).__name__, line)
-
-
-def stamp_of(path: Path) -> tuple[int, ...]:
-    """What changes when a file does, whoever changes it; nothing where it cannot be told."""
-    try:
-        found = path.stat()
-    except OSError:
-        return ()
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 @lru_cache(maxsize=4)  # of a table of many traces, asked for again and again
@@ -246,5 +237,5 @@ def _trace_of(item: Trip, rules: Rules) -> Trace:
     else:
         recording = read_part(item.source, item.part, keep, most)
     zone, every = rules.zone, rules.every
-    found = cleaned(recording, item.source, assume_utc=rules.assume_utc, zone=zone, every=every)
-    return found[0]
+    trace = cleaned(recording, item.source, assume_utc=rules.assume_utc, zone=zone, every=every)
+    return trace[0]

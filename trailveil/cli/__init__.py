@@ -3,15 +3,19 @@
 Commands are imported when they are asked for, so that `trailveil --help` is quick.
 """
 
+import contextlib
+import io
+import os
+import signal
 import sys
 from importlib import import_module
+from types import FrameType
 from typing import NoReturn
 
 import click
 
-from trailveil.cli.streams import STOPPED, close_output, prepare, say, say_wrong_usage
 from trailveil.errors import TrailveilError
-from trailveil.threads import keep_one_thread
+from trailveil.gp.threads import keep_one_thread
 from trailveil.version import __version__
 
 # Name of the command: its module and function, and its one line in `trailveil --help`.
@@ -90,8 +94,8 @@ def main() -> NoReturn:
         _fail("the computation must fit in memory, got more than this machine has: shorten it", 1)
     except ArithmeticError as error:
         _fail(
-            f"the numbers must be such that can be reckoned with, got "
-            f"{type(error).__name__}: state none so large or so small",
+            f"the numbers must be such that can be reckoned with, got {type(error).__name__}: "
+            "state none so large or so small",
             1,
         )
     sys.exit(status if isinstance(status, int) else 0)
@@ -100,3 +104,79 @@ def main() -> NoReturn:
 def _fail(message: str, status: int) -> NoReturn:
     say(message)
     sys.exit(status)
+
+
+STOPPED = "stopped; no file was left half-written"
+"""What is said of a run that was told to end."""
+
+_LONGEST = 600  # characters of what is said of wrong usage, which repeats what was typed
+
+
+def prepare() -> None:
+    """Print any name in any locale, and leave nothing behind when told to end."""
+    _open_what_is_closed()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    signal.signal(signal.SIGTERM, _end)
+    hangup = getattr(signal, "SIGHUP", None)
+    if hangup is not None and signal.getsignal(hangup) is signal.SIG_DFL:  # nohup ignores it
+        signal.signal(hangup, _end)
+
+
+def say(message: str) -> None:
+    """One line on stderr, where anybody listens."""
+    line = "".join(c if c.isprintable() else "?" for c in " ".join(map(_short, message.split())))
+    with contextlib.suppress(OSError):
+        click.secho(f"trailveil: {line}", fg="red", err=True)
+
+
+def _short(word: str) -> str:
+    return word if len(word) <= _LONGEST else word[:_LONGEST] + "..."
+
+
+def say_wrong_usage(error: click.ClickException) -> None:
+    """The usage and what is wrong with it, with nothing in it that a terminal would act on."""
+    text = io.StringIO()
+    error.show(text)
+    lines = text.getvalue().splitlines()
+    shown = ["".join(c if c.isprintable() else "?" for c in line) for line in lines]
+    if len(shown[-1]) > _LONGEST:
+        shown[-1] = shown[-1][:_LONGEST] + "..."
+    with contextlib.suppress(OSError):
+        click.echo("\n".join(shown), err=True)
+
+
+def close_output() -> None:
+    """Let no flush complain at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _open_what_is_closed() -> None:
+    """Give a stream that is closed the null device: the next file opened would take its number."""
+    for number, mode in enumerate(("r", "w", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            taken = os.open(os.devnull, os.O_RDONLY if mode == "r" else os.O_WRONLY)
+            if taken != number:
+                os.dup2(taken, number)
+                os.close(taken)
+    if sys.stdin is None:
+        sys.stdin = _null(0, "r")
+    if sys.stdout is None:
+        sys.stdout = _null(1, "w")
+    if sys.stderr is None:
+        sys.stderr = _null(2, "w")
+
+
+def _null(number: int, mode: str) -> io.TextIOWrapper:
+    raw = io.FileIO(number, mode, closefd=False)
+    buffer = io.BufferedReader(raw) if mode == "r" else io.BufferedWriter(raw)
+    return io.TextIOWrapper(buffer, encoding="utf-8", errors="backslashreplace")
+
+
+def _end(number: int, _: FrameType | None) -> NoReturn:
+    signal.signal(number, signal.SIG_IGN)  # once is enough: what is begun is cleared away now
+    with contextlib.suppress(OSError):  # not through a stream, which may be in the act of writing
+        os.write(2, f"trailveil: {STOPPED}\n".encode())
+    sys.exit(128 + number)

@@ -19,8 +19,7 @@ from trailveil.checks.attacks.suite import (
 )
 from trailveil.checks.attacks.trial import Verdict
 from trailveil.checks.attacks.trials import ATTACKS, MAP
-from trailveil.cli.requesting import requested_of
-from trailveil.cli.selecting import selected
+from trailveil.cli.options import requested_of, selected
 from trailveil.cli.waiting import waiting
 from trailveil.errors import Refused
 from trailveil.files.source import named

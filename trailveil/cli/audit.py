@@ -1,25 +1,43 @@
 """`trailveil audit ORIGINAL RELEASED`: does a released file give away what it must not?"""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
+from trailveil.checks.attacks.files import aligned
 from trailveil.checks.scan import scan
-from trailveil.checks.utility import CELL
-from trailveil.cli.keep import EVERY
+from trailveil.checks.utility import CELL, compare, together
+from trailveil.cli.options import (
+    EVERY,
+    SELECTING,
+    WithPlaces,
+    requesting,
+    selected,
+    selecting,
+    was_given,
+)
 from trailveil.cli.parameters import POSITIVE, FiniteRange, most_option, zone_named
-from trailveil.cli.requesting import requesting, was_given
-from trailveil.cli.selecting import SELECTING, WithPlaces, selected, selecting
-from trailveil.cli.utilities import check_folders, utility_of, utility_of_folders
 from trailveil.cli.waiting import waiting
 from trailveil.errors import Refused
-from trailveil.files.source import load, named
-from trailveil.report.audit import audit_record, audit_text
-from trailveil.report.utility import together_text, utility_text
+from trailveil.files.source import load as bytes_of
+from trailveil.files.source import named
+from trailveil.report.audit import (
+    audit_record,
+    audit_text,
+    together_record,
+    together_text,
+    utility_record,
+    utility_text,
+)
 from trailveil.traces.fields import ALL
-from trailveil.traces.formats import size_of
+from trailveil.traces.formats import read, size_of
+from trailveil.traces.formats.table import FORMATS
+from trailveil.traces.loading import load
+from trailveil.traces.projection import MICRO
+from trailveil.traces.trace import Trace
 
 EXAMPLE = """Examples:
 
@@ -137,8 +155,8 @@ def audit(**options: Any) -> None:
         check_names(options["attack"], mapped=options["streets"] is not None)
     with waiting("comparing two files"):
         scanned = scan(
-            (str(original), load(original, size_of(options["most"]))),
-            (str(released), load(released, size_of(options["most"]))),
+            (str(original), bytes_of(original, size_of(options["most"]))),
+            (str(released), bytes_of(released, size_of(options["most"]))),
             None if options["everywhere"] else chosen,
             keep=(*ALL, *options["keep"]) if EVERY in options["keep"] else options["keep"],
             assume_utc=options["assume_utc"],
@@ -166,3 +184,61 @@ def audit(**options: Any) -> None:
         )
     if beaten:
         raise beaten
+
+
+_PRIVATE = ".private"
+
+
+def utility_of(original: Path, released: Path, options: dict[str, Any]) -> dict[str, Any]:
+    """One trace before and after, as an object of JSON. Raises Refused, as reading does."""
+    return {"utility": utility_record(compare(*_pair(original, released, options)))}
+
+
+def utility_of_folders(original: Path, released: Path, options: dict[str, Any]) -> dict[str, Any]:
+    """All traces of two folders, as an object of JSON. Raises Refused where none has a release."""
+    pairs = list(_pairs(original, released))
+    if not pairs:
+        raise Refused(
+            f"a folder of releases must have files called as their originals, got none: "
+            f"{named(released)}; walk.private.gpx, or walk.gpx, is taken for a release of walk.gpx"
+        )
+    with waiting(f"comparing {len(pairs)} pairs of files"):
+        compared = together((_pair(*pair, options) for pair in pairs), options["cell"])
+    return {"utility": together_record(compared, options["cell"])}
+
+
+def check_folders(original: Path, released: Path, options: dict[str, Any]) -> bool:
+    """Whether both are folders, which only the figures of utility are about."""
+    if not (original.is_dir() and released.is_dir()):
+        return False
+    if not options["utility"]:
+        raise click.UsageError("two folders must come with --utility")
+    if options["attack"]:
+        raise click.UsageError("--attack must be on one recording, not on folders")
+    return True
+
+
+def _pair(original: Path, released: Path, options: dict[str, Any]) -> tuple[Trace, Trace]:
+    """A trace and its release, which is told the times of the original."""
+    asked = {name: options[name] for name in ("assume_utc", "every", "most")}
+    trace, _ = load(original, zone=None if options["assume_utc"] else options["zone"], **asked)
+    file = aligned(trace, read(released, most=options["most"]))
+    lattice = (file.places * MICRO).round().astype("int64")
+    positions = file.frame.to_degrees(lattice) / MICRO
+    return trace, Trace(trace.times[file.rows], positions, trace.segments[file.rows], trace.tracks)
+
+
+def _pairs(original: Path, released: Path) -> Iterator[tuple[Path, Path]]:
+    """Files of two folders that are called alike."""
+    suffixes = {suffix for row in FORMATS for suffix in row.suffixes}
+    known = {
+        path.relative_to(original).with_suffix(""): path
+        for path in sorted(original.rglob("*"))
+        if path.suffix.lower() in suffixes and not path.stem.endswith(_PRIVATE)
+    }
+    for path in sorted(released.rglob("*")):
+        if path.suffix.lower() in suffixes:
+            below = path.relative_to(released).with_suffix("")
+            source = known.get(below.with_name(below.name.removesuffix(_PRIVATE)))
+            if source is not None and source != path:
+                yield source, path

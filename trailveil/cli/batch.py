@@ -5,33 +5,39 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from importlib.util import find_spec
 from pathlib import Path, PurePath
 from typing import Any
 
 import click
 import numpy as np
 
-from trailveil.batch.cluster import cluster_at, workers_here
 from trailveil.batch.inputs import InputRules, Inputs, Trip, check_outdir, find
 from trailveil.batch.listing import check_listing, write_listing
 from trailveil.batch.manifest import folder_of, opened
-from trailveil.batch.rule_table import check_rules, read_rules
-from trailveil.batch.rules import Rules
+from trailveil.batch.rules import Rules, check_rules, read_rules
 from trailveil.batch.running import PROTECTED, REFUSED, SAME, Setting, TripOutcome, run, why_of
+from trailveil.batch.workers import cluster_at, workers_here
 from trailveil.batch.working import Engine, here
-from trailveil.cli.keep import check_keep
-from trailveil.cli.releasing import counting, naive_zone, reading, retiming_of
-from trailveil.cli.requesting import requested_of, requesting, was_given
-from trailveil.cli.selecting import WithPlaces, selected, selecting
+from trailveil.cli.options import (
+    WithPlaces,
+    check_keep,
+    counting,
+    naive_zone,
+    reading,
+    requested_of,
+    requesting,
+    retiming_of,
+    selected,
+    selecting,
+    was_given,
+)
 from trailveil.cli.waiting import watched
-from trailveil.errors import Refused
+from trailveil.errors import Refused, said
 from trailveil.files.keys import load_key, make_key
 from trailveil.files.source import named
 from trailveil.ledger import Ledger, user_ledger
 from trailveil.ledger.places import load_places, places_told
 from trailveil.report.ledger import past_what_was_stated
-from trailveil.wording import said
 
 EXAMPLE = """Examples:
 
@@ -220,10 +226,7 @@ def _engine(options: dict[str, Any], traces: int) -> AbstractContextManager[Engi
         if stated is not None:
             raise click.UsageError("--scheduler must come without --workers: state one of them")
         return cluster_at(address)
-    workers = stated
-    if stated is None:
-        worth = traces >= _FEW and find_spec("distributed") is not None
-        workers = _cores() if worth else 1
+    workers = stated or (_cores() if traces >= _FEW else 1)
     return nullcontext(here) if workers == 1 else workers_here(min(workers, traces))
 
 
@@ -302,9 +305,7 @@ def _text(summary: dict[str, Any], outdir: Path) -> str:
             quantiles = summary[name]
             lines.append(
                 f"  {what}: {said(quantiles['least'], 3)} to {said(quantiles['most'], 3)}{unit}, "
-                "half of them "
-                "up to "
-                f"{said(quantiles['half'], 3)}{unit}, nine of ten up to "
+                f"half of them up to {said(quantiles['half'], 3)}{unit}, nine of ten up to "
                 f"{said(quantiles['nine_of_ten'], 3)}{unit}"
             )
     return "\n".join([*lines, *(f"  ! {line}" for line in summary["places"])])

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,10 +10,12 @@ from trailveil.cli.parameters import POSITIVE, OneOf
 from trailveil.cli.waiting import watched
 from trailveil.errors import UnreadableInput
 from trailveil.files.output import check_output, write_atomically
+from trailveil.plots.drawing import check_available
 from trailveil.privacy.priors import BUILT_IN
-
-if TYPE_CHECKING:
-    from trailveil.studies.calibrating import Calibration, Recorded
+from trailveil.report.calibration import calibration_record, calibration_text, panels
+from trailveil.studies.calibrating import GAPS, WINDOW, Recorded, recorded, recorded_as
+from trailveil.studies.calibrating import calibrate as calibrated
+from trailveil.traces.prior_file import prior_named
 
 KERNELS = ("rbf", "matern12", "matern32", "matern52", "integrated-ou")
 NONE = "none"
@@ -97,10 +98,6 @@ def calibrate(
     Does the interval of 68 % hold 68 %? Priors are judged as they are; kernels with parameters that
     are fitted on the other recordings. The output holds no position and no time.
     """
-    from trailveil.studies.calibrating import GAPS, WINDOW
-    from trailveil.studies.calibrating import calibrate as calibrated
-    from trailveil.traces.prior_file import prior_named
-
     if NONE in kernels and len(kernels) > 1:
         raise click.UsageError("--kernel none must come alone: it fits no kernel")
     if plot is not None:
@@ -117,26 +114,27 @@ def calibrate(
         watch=watched,
     )
     if plot is not None:
-        picture = _picture(result, plot)
+        picture = panels(result, plot.suffix.lower())
         write_atomically(plot, lambda stream: stream.write(picture), overwrite=overwrite)
     if as_json:
-        click.echo(json.dumps(_as_object(result, recordings, plot)))
-    else:
-        click.echo("\n".join(_as_text(result, recordings, plot)))
+        read = {"twice": recordings.twice, "unreadable": list(recordings.unreadable)}
+        drawn = {"plot": None if plot is None else str(plot)}
+        click.echo(json.dumps(calibration_record(result) | read | drawn))
+        return
+    lines = calibration_text(result)
+    if recordings.twice:
+        lines.append(f"Left out {recordings.twice} files with the content of another.")
+    click.echo("\n".join(lines if plot is None else [*lines, f"Picture: {plot}"]))
 
 
 def _check_plot(plot: Path, files: Sequence[Path], *, overwrite: bool) -> None:
-    from trailveil.plots.drawing import check_available
-
     if plot.suffix.lower() not in PICTURES:
         raise click.UsageError(f"--plot must end in {' or '.join(PICTURES)}, got {plot.name}")
     check_available()
     check_output(plot, *files, overwrite=overwrite, what="picture")
 
 
-def _recorded(files: Sequence[Path], labels: str | None, *, skip: bool) -> "Recorded":
-    from trailveil.studies.calibrating import recorded, recorded_as
-
+def _recorded(files: Sequence[Path], labels: str | None, *, skip: bool) -> Recorded:
     if labels:
         if len(files) != 1:
             raise click.UsageError(f"Give one folder with --labels, not {len(files)}.")
@@ -150,25 +148,3 @@ def _recorded(files: Sequence[Path], labels: str | None, *, skip: bool) -> "Reco
     for line in lines:
         click.echo(f"trailveil: left out: {line}", err=True)
     return recordings
-
-
-def _picture(result: "Calibration", plot: Path) -> bytes:
-    from trailveil.report.calibration import panels
-
-    return panels(result, plot.suffix.lower())
-
-
-def _as_object(result: "Calibration", recorded: "Recorded", plot: Path | None) -> dict[str, Any]:
-    from trailveil.report.calibration import calibration_record
-
-    files = {"twice": recorded.twice, "unreadable": list(recorded.unreadable)}
-    return calibration_record(result) | files | {"plot": None if plot is None else str(plot)}
-
-
-def _as_text(result: "Calibration", recorded: "Recorded", plot: Path | None) -> list[str]:
-    from trailveil.report.calibration import calibration_text
-
-    lines = calibration_text(result)
-    if recorded.twice:
-        lines.append(f"Left out {recorded.twice} files with the content of another.")
-    return lines if plot is None else [*lines, f"Picture: {plot}"]

@@ -3,29 +3,34 @@
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
-from trailveil.cli.certifying import certify_option, check_certify
-from trailveil.cli.kernel_options import KERNELS, kernel_from
-from trailveil.cli.numbers import numbers_in
-from trailveil.cli.parameters import ABOVE_ONE, LARGEST, NOT_NEGATIVE, POINTS, POSITIVE, OneOf
+from trailveil.cli.parameters import ABOVE_ONE, NOT_NEGATIVE, POINTS, POSITIVE, OneOf
+from trailveil.cli.targets import (
+    KERNELS,
+    Asked,
+    asked_of,
+    bounds_of,
+    kernel_of,
+    numbers_in,
+    times_of,
+)
 from trailveil.designer import LARGEST_GAP, Certificate, Kind
 from trailveil.designer import design as design_mechanism
-from trailveil.errors import InvalidValue
-from trailveil.gp.gaussian import FloatArray
-from trailveil.gp.kernels import Kernel
+from trailveil.errors import said
+from trailveil.gp.balls import load_flint
 from trailveil.privacy.adversary import PLAIN, Adversary
-from trailveil.privacy.certified.certificate import certify
-from trailveil.privacy.guarantee import Guarantee, loss_bound_for, paper_bound
+from trailveil.privacy.guarantee import Guarantee, paper_bound
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior
-from trailveil.privacy.secrets import Secret
-from trailveil.report.certificate import certified, sentence
+
+if TYPE_CHECKING:
+    from trailveil.privacy.certified.certificate import BallCertificate
 
 EXAMPLE = (
     "Example: trailveil design --points 50 --kernel rbf --length-scale 6.1 "
@@ -37,16 +42,6 @@ _ADVERSARIES = {
     "plain": (PLAIN,),
     "robust": (PLAIN, PLAIN & Adversary.knows_point(), PLAIN & Adversary.knows_path()),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A secret as it was asked for, with its own radius and epsilon where it has them."""
-
-    indices: tuple[int, ...]
-    secret: Secret
-    radius: float | None
-    epsilon: float | None
 
 
 @click.command(epilog=EXAMPLE)
@@ -150,7 +145,11 @@ class Asked:
     metavar="STD",
     help="Independent noise that must be at every point.",
 )
-@certify_option
+@click.option(
+    "--certify",
+    is_flag=True,
+    help="Prove what is said of privacy, in ball arithmetic (trailveil[certify]).",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def design(**options: Any) -> None:
     """Design the noise for secrets of a series of which only times and kernel are known.
@@ -159,17 +158,18 @@ def design(**options: Any) -> None:
     for that privacy loss). Indices count from 0.
     """
     _not_both(options)
-    check_certify(certify=options["certify"])
-    times = _times(options)
-    prior = Prior(_kernel(options, times), times)
-    asked = None if options["everywhere"] else _asked(options, prior)
+    if options["certify"]:
+        load_flint()  # refuses before any work where there is none
+    times = times_of(options)
+    prior = Prior(kernel_of(options, times), times)
+    asked = None if options["everywhere"] else asked_of(options, prior)
     _one_target(options, asked)
     started = time.perf_counter()
     mechanism, certificate = design_mechanism(
         prior,
         None if asked is None else [part.secret for part in asked],
         budget=None if options["budget"] is None else options["budget"] * prior.times.size,
-        bounds=None if options["budget"] is not None else _bounds(options, asked),
+        bounds=None if options["budget"] is not None else bounds_of(options, asked),
         mechanism=options["mechanism"],
         floor=options["floor"] ** 2,
         adversaries=_ADVERSARIES[options["adversary"]],
@@ -196,103 +196,8 @@ def _one_target(options: dict[str, Any], asked: list[Asked] | None) -> None:
         raise click.UsageError("give --budget, or --epsilon for every secret without its own")
 
 
-def _kernel(options: dict[str, Any], times: FloatArray) -> Kernel:
-    return kernel_from(
-        options["kernel"],
-        options["length_scale"],
-        period=options["period"],
-        std=options["std"],
-        noise_std=options["noise_std"],
-        level_std=options["level_std"],
-        origin=float(times[0]) if times.size else 0.0,
-    )
-
-
-def _times(options: dict[str, Any]) -> FloatArray:
-    if (options["points"] is None) == (options["times"] is None):
-        raise click.UsageError("give either --points or --times")
-    if options["times"] is None:
-        return np.arange(options["points"], dtype=np.float64)
-    times = numbers_in(options["times"], "--times")
-    return np.empty(0) if times is None else times
-
-
-def _asked(options: dict[str, Any], prior: Prior) -> list[Asked]:
-    parts = [_compound(text, prior) for text in options["secrets"]]
-    parts += [_pair(text, prior, "mean") for text in options["means"]]
-    parts += [_pair(text, prior, "difference") for text in options["differences"]]
-    if not parts:
-        raise click.UsageError("give a --secret, a --mean, a --difference or --everywhere")
-    return parts
-
-
-def _compound(text: str, prior: Prior) -> Asked:
-    body, radius, epsilon = _own(text)
-    indices = _indices(body.split(","), text, prior)
-    times = prior.times[list(indices)]
-    secret = (
-        Secret.at(times[0], recorded=True)
-        if len(indices) == 1
-        else Secret.at(times.tolist(), recorded=True)
-    )
-    return Asked(indices, secret, radius, epsilon)
-
-
-def _pair(text: str, prior: Prior, kind: str) -> Asked:
-    body, radius, epsilon = _own(text)
-    ends = _indices(body.split(":"), text, prior)
-    if len(ends) != 2:  # a pair
-        raise InvalidValue(f"--{kind} must be two indices A:B, got {text}")
-    first, last = ends
-    if kind == "difference":
-        secret = Secret.difference(prior.times[first], prior.times[last], recorded=True)
-        return Asked(ends, secret, radius, epsilon)
-    if first > last:
-        raise InvalidValue(f"--mean must be A:B with A before B, got {text}")
-    inside = tuple(range(first, last + 1))
-    return Asked(inside, Secret.mean(prior.times[first : last + 1], recorded=True), radius, epsilon)
-
-
-def _own(text: str) -> tuple[str, float | None, float | None]:
-    """The secret, its own radius and its own epsilon, of SECRET[@RADIUS/EPSILON]."""
-    body, at, bound = text.partition("@")
-    if not at:
-        return body, None, None
-    radius, slash, epsilon = bound.partition("/")
-    try:
-        numbers = float(radius), float(epsilon)
-    except ValueError as error:
-        raise InvalidValue(f"a secret's own figures must be @RADIUS/EPSILON, got {text}") from error
-    if not slash or not all(1 / LARGEST <= number <= LARGEST for number in numbers):
-        raise InvalidValue(
-            f"a secret's own radius and epsilon must be positive, and at most {LARGEST:g}, got "
-            f"{text}"
-        )
-    return body, *numbers
-
-
-def _indices(words: list[str], text: str, prior: Prior) -> tuple[int, ...]:
-    try:
-        indices = tuple(int(word) for word in words)
-    except ValueError as error:
-        raise InvalidValue(f"indices must be whole numbers, got {text}") from error
-    if any(not 0 <= index < prior.times.size for index in indices):
-        raise InvalidValue(f"indices must be from 0 to {prior.times.size - 1}, got {text}")
-    if len(set(indices)) != len(indices):
-        raise InvalidValue(f"indices of one secret must differ, got {text}")
-    return indices
-
-
 def _all_own(asked: list[Asked] | None) -> bool:
     return asked is not None and all(part.epsilon is not None for part in asked)
-
-
-def _bounds(options: dict[str, Any], asked: list[Asked] | None) -> list[float]:
-    pairs = [(part.epsilon, part.radius) for part in asked] if asked else [(None, None)]
-    return [
-        loss_bound_for(epsilon or options["epsilon"], radius or options["radius"], options["order"])
-        for epsilon, radius in pairs
-    ]
 
 
 def _described(
@@ -344,6 +249,8 @@ def _certify(
     certificate: Certificate,
 ) -> None:
     """Add what is certified of each secret, and of all."""
+    from trailveil.privacy.certified.certificate import certify  # balls only where asked for
+
     mus, radius = [secret["mu"] for secret in described["secrets"]], options["radius"]
     radii = [part.radius or radius for part in asked] if asked else [radius] * len(mus)
     whole = certify(
@@ -357,7 +264,7 @@ def _certify(
     )
     for secret, certificate_of_part in zip(described["secrets"], whole, strict=True):
         secret["epsilon_certified"] = certificate_of_part.epsilon
-    described["certificate"] = certified(whole)
+    described["certificate"] = _certified(whole)
 
 
 def _text(described: dict[str, Any]) -> str:
@@ -365,8 +272,7 @@ def _text(described: dict[str, Any]) -> str:
         f"{described['mechanism']} mechanism for {described['points']} points, "
         f"designed in {described['seconds']:.3g} s",
         f"  noise: rms {described['rms']:.6g}, largest standard deviation "
-        f"{described['max_std']:.6g}, "
-        f"trace {described['noise_trace']:.6g}",
+        f"{described['max_std']:.6g}, trace {described['noise_trace']:.6g}",
     ]
     if described["gap"] is not None:
         proved = "" if described["gap"] <= LARGEST_GAP else "not proved optimal: "
@@ -377,9 +283,9 @@ def _text(described: dict[str, Any]) -> str:
     for secret in shown:
         indices = ",".join(map(str, secret["indices"][:6]))
         lines.append(
-            f"  secret {indices}: epsilon {secret['epsilon']:.6g} "
-            f"(the paper's bound {secret['epsilon_paper']:.6g}), loss {secret['loss']:.6g}, "
-            f"2-sigma interval {secret['interval']:.6g}"
+            f"  secret {indices}: epsilon {secret['epsilon']:.6g} (the paper's bound "
+            f"{secret['epsilon_paper']:.6g}), loss {secret['loss']:.6g}, 2-sigma interval "
+            f"{secret['interval']:.6g}"
         )
         lines += [f"    left to who {who}: {std:.6g}" for who, std in secret["left"].items()]
     if len(described["secrets"]) > len(shown):
@@ -387,10 +293,46 @@ def _text(described: dict[str, Any]) -> str:
             f"  and {len(described['secrets']) - len(shown)} more secrets (--json lists all)"
         )
     if "certificate" in described:
-        lines.append(f"  {sentence(described['certificate'])}")
+        lines.append(f"  {_sentence(described['certificate'])}")
     if described["beyond_double_precision"]:
         lines.append(
             "  note: this prior has no measurement noise; rounding the noise to double precision "
             "would undo it (--noise-std or --floor states some)"
         )
     return "\n".join(lines)
+
+
+def _certified(certificates: "Sequence[BallCertificate]") -> dict[str, Any]:
+    """The certificates of all secrets as one object: the worst, for all adversaries together."""
+    worst = max(certificates, key=lambda certificate: certificate.epsilon)
+    return {
+        "epsilon": worst.epsilon,
+        "mu": worst.mu,
+        "order": worst.order,
+        "against": list(dict.fromkeys(name for each in certificates for name in each.against)),
+        "what": list(dict.fromkeys(certificate.what for certificate in certificates)),
+        "bits": max(certificate.bits for certificate in certificates),
+        "radius": max(certificate.radius for certificate in certificates),
+        "seconds": sum(certificate.seconds for certificate in certificates),
+    }
+
+
+def _sentence(certificate: dict[str, Any]) -> str:
+    """The same in words; every figure is rounded up."""
+    against = "; ".join(
+        "who knows nothing besides" if name == PLAIN.name else f"who {name}"
+        for name in certificate["against"]
+    )
+    return (
+        f"certified: epsilon <= {_up(certificate['epsilon'], 10)} (Renyi order "
+        f"{said(certificate['order'])}) against {against}; for {'; '.join(certificate['what'])}; "
+        f"in ball arithmetic, {certificate['bits']} bits, error of the balls "
+        f"{_up(certificate['radius'], 2)} (relative), {said(certificate['seconds'], 3)} s; it "
+        "assumes nothing exact in the recording"
+    )
+
+
+def _up(value: float, digits: int) -> str:
+    """A number rounded up to some digits."""
+    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(value))
+    return said(float(rounded), digits)

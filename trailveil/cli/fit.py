@@ -3,23 +3,34 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+import numpy as np
 
 from trailveil.cli.parameters import POSITIVE
 from trailveil.cli.waiting import watched
-from trailveil.errors import InvalidValue, UnreadableInput
+from trailveil.errors import InvalidValue, UnreadableInput, said
 from trailveil.files.output import check_output, write_atomically
-from trailveil.wording import said
-
-if TYPE_CHECKING:
-    from trailveil.privacy.priors import PriorSpec
-    from trailveil.studies.datasets.effective import EffectiveScales
-    from trailveil.studies.datasets.fitting import Scale
-    from trailveil.studies.datasets.stretches import Stretches
-    from trailveil.traces.readings import Readings
-    from trailveil.traces.trace import Trace
+from trailveil.files.source import named
+from trailveil.privacy.priors import PriorSpec, to_json
+from trailveil.studies.datasets.effective import EffectiveScales
+from trailveil.studies.datasets.fitting import METRES, Scale, fit_prior, scale_of
+from trailveil.studies.datasets.geolife import FASTEST, labelled_traces
+from trailveil.studies.datasets.geolife_recipe import geolife_scales
+from trailveil.studies.datasets.sml2010 import sml2010_scales
+from trailveil.studies.datasets.stretches import (
+    MOST_FIXES,
+    WINDOW,
+    Stretches,
+    reading_stretches,
+    stretches,
+)
+from trailveil.traces.cleaning import clean
+from trailveil.traces.formats import read
+from trailveil.traces.loading import load_readings
+from trailveil.traces.readings import Readings
+from trailveil.traces.trace import Trace
 
 KERNELS = ("integrated-ou", "matern12", "matern32", "matern52", "rbf", "periodic")
 EXAMPLE = "Example: trailveil fit rides/*.gpx -o my-rides.json"
@@ -90,7 +101,7 @@ def fit(
     output: Path | None,
     kernel: str,
     window: float | None,
-    how: str,
+    how: Any,
     starts: int,
     column: str | None,
     unit: str | None,
@@ -116,19 +127,17 @@ def fit(
         raise click.UsageError("Say where to write the prior: -o prior.json.")
     check_output(output, *files, overwrite=overwrite)
     windows, scale = _windows(files, window, labels, column, unit)
-    spec = _fitted(windows, scale, output.stem, kernel, how, starts)
-    _write(spec, output, overwrite)
+    spec = fit_prior(
+        *(windows, output.stem), kernel=kernel, how=how, starts=starts, scale=scale, watch=watched
+    ).spec
+    content = to_json(spec)
+    write_atomically(output, lambda out: out.write(content.encode()), overwrite=overwrite)
     if as_json:
-        click.echo(json.dumps(_as_object(spec, windows, output)))
+        left_out = {"short": windows.short, "fast": windows.fast}
+        stated = json.loads(content) | {"output": str(output), "left_out": left_out}
+        click.echo(json.dumps(stated))
     else:
         click.echo("\n".join(_prior_text(spec, windows, output)))
-
-
-def _write(spec: "PriorSpec", output: Path, overwrite: bool) -> None:
-    from trailveil.privacy.priors import to_json
-
-    content = to_json(spec).encode()
-    write_atomically(output, lambda stream: stream.write(content), overwrite=overwrite)
 
 
 def _one(files: Sequence[Path]) -> Path:
@@ -139,12 +148,8 @@ def _one(files: Sequence[Path]) -> Path:
     return files[0]
 
 
-def _recorded(files: Sequence[Path]) -> list["Trace"]:
+def _recorded(files: Sequence[Path]) -> list[Trace]:
     """The traces of recordings. Only lengths of time matter here, so any zone will do."""
-    from trailveil.files.source import named
-    from trailveil.traces.cleaning import clean
-    from trailveil.traces.formats import read
-
     traces = []
     for path in files:
         recording = read(path)
@@ -155,16 +160,8 @@ def _recorded(files: Sequence[Path]) -> list["Trace"]:
     return traces
 
 
-def _labelled(folder: Path, mode: str) -> list["Trace"]:
-    from trailveil.studies.datasets.geolife import labelled_traces
-
-    return [trace for _, trace in labelled_traces(folder, mode)]
-
-
-def _readings(files: Sequence[Path], column: str | None, unit: str | None) -> list["Readings"]:
+def _readings(files: Sequence[Path], column: str | None, unit: str | None) -> list[Readings]:
     """Readings of tables, of one unit. Only lengths of time matter here, so any zone will do."""
-    from trailveil.traces.loading import load_readings
-
     readings = [load_readings(file, column=column, unit=unit, assume_utc=True)[0] for file in files]
     if len({series.unit for series in readings}) > 1:
         raise InvalidValue("readings must be in one unit for a fit, got several: state --unit")
@@ -177,22 +174,12 @@ def _windows(
     labels: str | None,
     column: str | None,
     unit: str | None,
-) -> tuple["Stretches", "Scale"]:
-    import numpy as np
-
-    from trailveil.studies.datasets.fitting import METRES, scale_of
-    from trailveil.studies.datasets.geolife import FASTEST
-    from trailveil.studies.datasets.stretches import (
-        MOST_FIXES,
-        WINDOW,
-        reading_stretches,
-        stretches,
-    )
-
+) -> tuple[Stretches, Scale]:
     if not (column or unit):
-        traces = _labelled(_one(files), labels) if labels else _recorded(files)
-        fastest = FASTEST[labels] if labels else float("inf")
-        return stretches(traces, window or WINDOW, fastest), METRES
+        if labels is None:
+            return stretches(_recorded(files), window or WINDOW, float("inf")), METRES
+        labelled = [trace for _, trace in labelled_traces(_one(files), labels)]
+        return stretches(labelled, window or WINDOW, FASTEST[labels]), METRES
     if labels:
         raise click.UsageError("--labels must be for traces of places, got it with readings")
     readings = _readings(files, column, unit)
@@ -201,25 +188,7 @@ def _windows(
     return windows, scale_of(windows, readings[0].unit)
 
 
-def _fitted(
-    windows: "Stretches", scale: "Scale", name: str, kernel: str, how: Any, starts: int
-) -> "PriorSpec":
-    from trailveil.studies.datasets.fitting import fit_prior
-
-    return fit_prior(
-        windows, name, kernel=kernel, how=how, starts=starts, scale=scale, watch=watched
-    ).spec
-
-
-def _as_object(spec: "PriorSpec", windows: "Stretches", output: Path) -> dict[str, Any]:
-    from trailveil.privacy.priors import to_json
-
-    left_out = {"short": windows.short, "fast": windows.fast}
-    content: dict[str, Any] = json.loads(to_json(spec))
-    return content | {"output": str(output), "left_out": left_out}
-
-
-def _prior_text(spec: "PriorSpec", windows: "Stretches", output: Path) -> list[str]:
+def _prior_text(spec: PriorSpec, windows: Stretches, output: Path) -> list[str]:
     basis = spec.fitted_on
     if basis is None:
         return []
@@ -258,11 +227,8 @@ def _unit(name: str, parameters: Mapping[str, Any], unit: str) -> str:
 def _recipe(recipe: str, place: Path, projection: Any, columns: Any, starts: int) -> dict[str, Any]:
     """What the paper's recipe gives, as it is printed with --json."""
     if recipe == "sml2010":
-        from trailveil.studies.datasets.sml2010 import sml2010_scales
-
         scales = sml2010_scales(place, column=columns, starts=starts, watch=watched)
         return {"recipe": recipe, "columns": columns, "scales": {"temperature": _scales(scales)}}
-    from trailveil.studies.datasets.geolife_recipe import geolife_scales
 
     both = geolife_scales(place, projection=projection, starts=starts, watch=watched)
     names = ("east", "north") if projection == "metres" else ("x", "y")
@@ -271,7 +237,7 @@ def _recipe(recipe: str, place: Path, projection: Any, columns: Any, starts: int
     return {"recipe": recipe, "projection": projection, "counts": counts, "scales": scales_by_name}
 
 
-def _scales(scales: "EffectiveScales") -> dict[str, Any]:
+def _scales(scales: EffectiveScales) -> dict[str, Any]:
     return {
         "quartiles": scales.quartiles,
         "at_bound": scales.at_bound,

@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from trailveil.cli.parameters import person
+from trailveil.errors import said
 from trailveil.files.output import check_output, write_atomically
 from trailveil.files.source import named
 from trailveil.ledger import Book, LedgerRow, user_ledger
 from trailveil.ledger.places import load_places, places_told
 from trailveil.report.ledger import CANNOT_KNOW, place_words, told_of
-from trailveil.wording import said
 
 EXAMPLE = """Examples:
 
@@ -40,22 +40,20 @@ def show(subject: str | None, *, as_json: bool) -> None:
     with ledger.open() as book:
         releases = [_entry(book, row) for row in book.standing(subject)]
         places = [load_place for load_place in load_places(ledger) if not load_place.gone]
-        places_in_total = [
-            {"subject": whose, **told_of(account)}
+        totals = [
+            (whose, told_of(account))
             for whose in dict.fromkeys(release["subject"] for release in releases)
             for account in places_told(book, places, whose)
         ]
     if as_json:
-        click.echo(
-            json.dumps(
-                {"releases": releases, "places": places_in_total, "cannot_know": CANNOT_KNOW}
-            )
-        )
+        of_places = [{"subject": whose, **total} for whose, total in totals]
+        shown = {"releases": releases, "places": of_places, "cannot_know": CANNOT_KNOW}
+        click.echo(json.dumps(shown))
         return
     for entry in releases:
         click.echo(_line(entry))
-    for entry in places_in_total:
-        click.echo(f"       {named(entry['subject'])}: {place_words(entry)}")
+    for whose, total in totals:
+        click.echo(f"       {named(whose)}: {place_words(total)}")
     click.echo(f"{len(releases)} release{'s' * (len(releases) != 1)}. {CANNOT_KNOW}")
 
 
@@ -74,8 +72,7 @@ def export(output: Path, *, overwrite: bool) -> None:
     write_atomically(output, lambda out: out.write(data), overwrite=overwrite, private=True)
     click.echo(
         f"Wrote {len(releases)} release{'s' * (len(releases) != 1)} to {named(output)}. It says "
-        "when you "
-        "recorded what: keep it to yourself."
+        "when you recorded what: keep it to yourself."
     )
 
 

@@ -3,12 +3,11 @@
 from collections.abc import Callable
 from math import isfinite
 from typing import Any, TypeVar
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 import click
 
 from trailveil.errors import InvalidValue
-from trailveil.ledger.identity import subject_named
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -50,19 +49,17 @@ def zone_named(
     context: click.Context, option: click.Parameter, name: str | None
 ) -> ZoneInfo | None:
     """The time zone of a name such as Europe/Berlin; wrong usage where there is none."""
-    if name is None:
-        return None
+    from trailveil.release.options import zone_named as zone_of_name  # few commands ask for it
+
     try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise click.BadParameter(
-            f"must be a time zone such as Europe/Berlin or UTC, got {name!r}", context, option
-        ) from error
+        return zone_of_name(name)
+    except InvalidValue as error:
+        raise click.BadParameter(f"{error}", context, option) from error
 
 
 def most_option(function: F) -> F:
     """`--max-points`, as `most`, for a command that reads recordings."""
-    from trailveil.traces.formats import MOST_POINTS
+    from trailveil.traces.formats import MOST_POINTS  # nor do others need to read any
 
     return click.option(
         "--max-points",
@@ -92,6 +89,8 @@ def person(
     context: click.Context | None, option: click.Parameter | None, name: str | None
 ) -> str | None:
     """The name of a person, in the one way that it is written; wrong usage for none."""
+    from trailveil.ledger.identity import subject_named  # as above
+
     try:
         return None if name is None else subject_named(name)
     except InvalidValue as error:

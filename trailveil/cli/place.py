@@ -7,10 +7,10 @@ from typing import Any
 import click
 import numpy as np
 
+from trailveil.cli.options import WithPlaces
 from trailveil.cli.parameters import ABOVE_ONE, POSITIVE, printable
-from trailveil.cli.selecting import WithPlaces
 from trailveil.cli.waiting import waiting
-from trailveil.errors import Refused
+from trailveil.errors import Refused, said
 from trailveil.gp.randomness import fresh_seed
 from trailveil.ledger import ID_BYTES, Ledger, user_ledger
 from trailveil.ledger.places import added, load_places, save_places
@@ -24,7 +24,6 @@ from trailveil.release.places import Place, designed
 from trailveil.release.request import NOISE_AGAINST, Request
 from trailveil.traces.activities import ACTIVITIES
 from trailveil.traces.visits import circle
-from trailveil.wording import said
 
 EXAMPLE = """Examples:
 
@@ -110,26 +109,20 @@ def add(**options: Any) -> None:
         save_places(ledger, added(load_places(ledger), added_place, change=options["change"]))
     click.echo(
         f"Added {added_place.name}. Each visit of it is cut, so that {_visits(added_place.ways)} "
-        "together tell "
-        f"at most epsilon {said(added_place.epsilon)} of it, at {said(added_place.radius)} m; "
-        "`trailveil ledger "
-        "show` says how many are left. So many minutes before and after a visit at an end of a "
-        "recording are cut, by the activity and by --ways (more where a recording goes on after "
-        "it):"
+        f"together tell at most epsilon {said(added_place.epsilon)} of it, at "
+        f"{said(added_place.radius)} m; `trailveil ledger show` says how many are left. So many "
+        "minutes before and after a visit at an end of a recording are cut, by the activity and by "
+        "--ways (more where a recording goes on after it):"
     )
     for ways in sorted({1, added_place.ways, 10, MOST_WAYS}):
         click.echo(f"  {_visits(ways)}: {_in_words(cut_minutes(added_place, ways))}")
     click.echo(
         "With --mechanism noise, recordings that visit it are moved by "
-        f"{2**0.5 * added_place.noise.std:,.0f} m there (root mean square), by the same each "
-        "time, and by "
-        "less the longer before and "
-        f"after: {_at(added_place, 600)} ten minutes and {_at(added_place, 3600)} an hour from "
-        "it. However often "
-        f"it is visited, by up to {added_place.ways} way{'s' * (added_place.ways != 1)}, a "
-        "stranger's best "
-        f"guess is a circle of {CIRCLE_68 * added_place.noise.exposures[0].posterior:,.0f} m. A "
-        "street map "
+        f"{2**0.5 * added_place.noise.std:,.0f} m there (root mean square), by the same each time, "
+        f"and by less the longer before and after: {_at(added_place, 600)} ten minutes and "
+        f"{_at(added_place, 3600)} an hour from it. However often it is visited, by up to "
+        f"{added_place.ways} way{'s' * (added_place.ways != 1)}, a stranger's best guess is a "
+        f"circle of {CIRCLE_68 * added_place.noise.exposures[0].posterior:,.0f} m. A street map "
         "can undo noise."
     )
 
@@ -151,10 +144,9 @@ def list_places(*, where: bool, as_json: bool) -> None:
         at = f" at {entry['near']}" if where else ""
         click.echo(
             f"{entry['name']}{at}: radius {said(entry['radius_m'])} m, epsilon "
-            f"{said(entry['epsilon'])} "
-            "(order "
-            f"{said(entry['order'])}), {entry['ways']} way{'s' * (entry['ways'] != 1)}, "
-            f"cut by {_in_words(entry['cut_min'])}; {_moved(entry['moved_m'])}"
+            f"{said(entry['epsilon'])} (order {said(entry['order'])}), {entry['ways']} "
+            f"way{'s' * (entry['ways'] != 1)}, cut by {_in_words(entry['cut_min'])}; "
+            f"{_moved(entry['moved_m'])}"
         )
     if not described:
         click.echo("No place has a name yet: trailveil place add --help")

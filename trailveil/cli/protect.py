@@ -7,11 +7,20 @@ from typing import Any
 
 import click
 
-from trailveil.cli.keep import check_keep
-from trailveil.cli.releasing import counting, naive_zone, reading, retiming_of
+from trailveil.cli.options import (
+    WithPlaces,
+    check_keep,
+    counting,
+    naive_zone,
+    reading,
+    requested_of,
+    requesting,
+    retiming_of,
+    selected,
+    selecting,
+    was_given,
+)
 from trailveil.cli.reporting import Reports, is_page, plain, report_options, reports_of
-from trailveil.cli.requesting import requested_of, requesting, was_given
-from trailveil.cli.selecting import WithPlaces, selected, selecting
 from trailveil.cli.waiting import on_terminal, waiting
 from trailveil.files.keys import load_key
 from trailveil.files.output import check_output
@@ -23,16 +32,16 @@ from trailveil.release.design_cache import DesignCache
 from trailveil.release.plan import Plan
 from trailveil.release.protect import protect as protect_parts
 from trailveil.release.protect import requested
-from trailveil.report.brief import brief
+from trailveil.report.brief import brief, sketch
 from trailveil.report.record import record
-from trailveil.report.sketch import sketch
+from trailveil.report.schema import ReleaseReport
 from trailveil.report.text import text
 from trailveil.traces.cleaning import Cleaning
 from trailveil.traces.formats.table import check_writable, default_output
 from trailveil.traces.loading import load
 from trailveil.traces.retiming import Retiming
+from trailveil.traces.stated_times import zone_of
 from trailveil.traces.trace import Trace
-from trailveil.traces.zones import zone_of
 
 # What `audit` must be told, too.
 _FLAGS = ("no_ends", "no_returns", "everywhere", "assume_utc")
@@ -64,7 +73,13 @@ the recording, or of --tz."""
 @requesting
 @reading
 @counting
-@click.option("--again", is_flag=True, help="Release a recording again, with other noise.")
+@click.option(
+    "--replace",
+    "instead",
+    is_flag=True,
+    help="Nobody has the earlier version of this recording: it counts no more.",
+)
+@click.option("--again", is_flag=True, help="Count this version besides the earlier one.")
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 @report_options
 @click.option("--explain", is_flag=True, help="Print the whole report.")
@@ -78,6 +93,7 @@ def protect(**options: Any) -> None:
     """
     source: Path = options["source"]
     output: Path = options["output"] or default_output(source)
+    options["overwrite"] |= options["instead"]
     overwrite, keep = options["overwrite"], options["keep"]
     if options["column"] or options["unit"]:
         _protect_readings(source, options)
@@ -103,7 +119,8 @@ def protect(**options: Any) -> None:
     places = known_places(ledger, trace, **whose)
     request = requested(trace, chosen, asked, places)
     with waiting(f"designing noise for {len(trace)} fixes"):
-        check_released(ledger, trace, request, again=options["again"], places=places, **whose)
+        again = options["again"] or options["instead"]
+        check_released(ledger, trace, request, again=again, places=places, **whose)
         plan = protect_parts(trace, request, places=places, cache=_cache(ledger))
     report, receipt = _publish(plan, cleaning, ledger, output, retiming, options, key)
     if options["as_json"]:
@@ -141,24 +158,24 @@ def _publish(
     retiming: Retiming,
     options: dict[str, Any],
     key: bytes | None,
-) -> tuple[dict[str, Any], Receipt[Trace]]:
+) -> tuple[ReleaseReport, Receipt[Trace]]:
     """Count the release and write it, with its reports; what its owner is shown of it."""
     reports = reports_of(options)
     in_full = options["explain"] or options["as_json"] or reports.private
-    instead: Any = ()
+    prices: Any = ()
     if in_full:
         from trailveil.release.prices import other_prices
 
-        instead = other_prices(plan, _cache(ledger))
-    about: dict[str, Any] = {"retiming": retiming, "keep": options["keep"], "visits": plan.visited}
-    how = {name: options[name] for name in ("again", "subject", "limit")}
+        prices = other_prices(plan, _cache(ledger))
+    about: dict[str, Any] = {"retiming": retiming, "keep": options["keep"]}
+    how = {name: options[name] for name in ("again", "instead", "subject", "limit")}
     with commit(plan, ledger, key=key, retiming=retiming, **how) as receipt:
         about["further"] = receipt.further
         for_others = None
         if reports.public is not None:
             public = record(plan, cleaning, output=output.name, private=False, **about)
             for_others = _public(reports.public, public, receipt)
-        about |= {"zone": options["zone"], "account": receipt.account, "instead": instead}
+        about |= {"zone": options["zone"], "account": receipt.account, "instead": prices}
         whole = record(plan, cleaning, output=output.name, **about)
         for_owner = _private(reports, whole, plan, receipt)
         with (
@@ -166,10 +183,10 @@ def _publish(
             reports.staged(for_others, for_owner) as puts,
         ):
             receipt.put(put, *puts)
-    return whole | {"output": file_named(output)}, receipt
+    return {**whole, "output": file_named(output)}, receipt
 
 
-def _public(path: Path, report: dict[str, Any], receipt: Receipt[Trace]) -> bytes:
+def _public(path: Path, report: ReleaseReport, receipt: Receipt[Trace]) -> bytes:
     """The report for others, as it is written."""
     if not is_page(path):
         return plain(path, report, text(report))
@@ -179,7 +196,7 @@ def _public(path: Path, report: dict[str, Any], receipt: Receipt[Trace]) -> byte
 
 
 def _private(
-    reports: Reports, report: dict[str, Any], plan: Plan, receipt: Receipt[Trace]
+    reports: Reports, report: ReleaseReport, plan: Plan, receipt: Receipt[Trace]
 ) -> bytes | None:
     """The report for the owner, as it is written."""
     if reports.private is None:
@@ -188,7 +205,7 @@ def _private(
         return plain(reports.private, report, "")
     from trailveil.report.pages import private_page
 
-    return private_page(report, plan, receipt.drawn, plan.visited)
+    return private_page(report, plan, receipt.drawn)
 
 
 def _cache(ledger: Ledger) -> DesignCache:

@@ -52,14 +52,16 @@ def protect_readings(source: Path, output: Path, options: dict[str, Any], given:
         most=options["most"],
     )
     request = _request(readings, options, given)
-    ledger, again = user_ledger(), options["again"]
+    ledger, instead = user_ledger(), options["instead"]
     whose = {"series": readings.column, "subject": options["subject"], "key": key}
+    again = options["again"] or instead
     check_released_readings(ledger, readings, request, again=again, **whose)
     with waiting(f"designing noise for {len(readings)} readings"):
         readings_plan = plan_readings(readings, request)
     reports = reports_of(options)
     about: dict[str, Any] = {"output": output.name, "retiming": retiming}
-    with commit_readings(readings_plan, ledger, again=again, retiming=retiming, **whose) as receipt:
+    how = {"again": options["again"], "instead": instead, "retiming": retiming, **whose}
+    with commit_readings(readings_plan, ledger, **how) as receipt:
         about["further"] = receipt.further
         public = record_readings(readings_plan, cleaning, private=False, **about)
         whole = record_readings(readings_plan, cleaning, zone=options["zone"], **about)

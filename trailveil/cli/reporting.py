@@ -2,13 +2,14 @@
 
 import contextlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
+from trailveil.cli.options import options_of
 from trailveil.errors import InvalidValue
 from trailveil.files.output import Put, check_output, staged
 from trailveil.files.source import named
@@ -17,25 +18,19 @@ _HTML, _JSON = (".html", ".htm"), ".json"
 _MARK = "PRIVATE"
 
 
-def report_options(command: Any) -> Any:
-    """The two options."""
-    for option in reversed(
-        (
-            click.option(
-                "--report",
-                type=click.Path(path_type=Path),
-                help="Write the report without protected times (.html, .json or text).",
-            ),
-            click.option(
-                "--private-report",
-                type=click.Path(path_type=Path),
-                help="Write a page (.html) with the true track and protected times, or what --json "
-                "prints (.json), for trailveil verify: for you alone.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+report_options = options_of(
+    click.option(
+        "--report",
+        type=click.Path(path_type=Path),
+        help="Write the report without protected times (.html, .json or text).",
+    ),
+    click.option(
+        "--private-report",
+        type=click.Path(path_type=Path),
+        help="Write a page (.html) with the true track and protected times, or what --json "
+        "prints (.json), for trailveil verify: for you alone.",
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +109,7 @@ def is_page(path: Path | None) -> bool:
     return path is not None and path.suffix.lower() in _HTML
 
 
-def plain(path: Path, report: dict[str, Any], words: str) -> bytes:
+def plain(path: Path, report: Mapping[str, Any], words: str) -> bytes:
     """A report that is no page: as JSON or as text, by its suffix."""
     if path.suffix.lower() == _JSON:
         return f"{json.dumps(report, indent=1)}\n".encode()

@@ -3,40 +3,38 @@
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from trailveil.cli.options import options_of
+from trailveil.cli.waiting import waiting, watched
+from trailveil.errors import said
 from trailveil.files.source import named
-from trailveil.wording import said
-
-if TYPE_CHECKING:
-    from trailveil.studies.experiments.figure2 import Choice, Point
-    from trailveil.studies.experiments.folder import Folder
+from trailveil.studies.experiments import covariances as noise_study
+from trailveil.studies.experiments import figure2 as interval_study
+from trailveil.studies.experiments import nyc as day_study
+from trailveil.studies.experiments.figure2 import Choice, Point
+from trailveil.studies.experiments.folder import Folder, opened
 
 LETTERS = "abcdefgh"
 EXAMPLE = "Example: trailveil reproduce figure2 --panel a --scales 5 --out figures"
 
 
-def _shared(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that every figure has."""
-    options = (
-        click.option(
-            "--out",
-            type=click.Path(path_type=Path),
-            default="reproduced",
-            show_default=True,
-            help="Folder for what is made; an interrupted run goes on there.",
-        ),
-        click.option("--csv-only", is_flag=True, help="No pictures: matplotlib is not needed."),
-        click.option("--overwrite", is_flag=True, help="Replace files that no earlier run made."),
-        click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+_shared = options_of(
+    click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        default="reproduced",
+        show_default=True,
+        help="Folder for what is made; an interrupted run goes on there.",
+    ),
+    click.option("--csv-only", is_flag=True, help="No pictures: matplotlib is not needed."),
+    click.option("--overwrite", is_flag=True, help="Replace files that no earlier run made."),
+    click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout."),
+)
 
 
 @click.group(epilog=EXAMPLE)
@@ -77,24 +75,22 @@ def figure2(
     Both as published and exact, unless one of them is asked for. Every computed point is kept in
     the folder: a run that was stopped goes on where it was.
     """
-    from trailveil.studies.experiments import figure2 as experiment
-
     computed = tuple(
         name for name, asked in (("published", published), ("exact", exact)) if asked
-    ) or tuple(experiment.COMPUTED)
+    ) or tuple(interval_study.COMPUTED)
     letters = tuple(letter for letter in LETTERS if letter in panels) or tuple(LETTERS)
-    choice = experiment.Choice(letters, computed, scales)
+    choice = Choice(letters, computed, scales)
     drawn = not csv_only
     started = time.perf_counter()
     names = choice.files(drawn=drawn)
     folder = _ready(out, "figure2", names, drawn=drawn, overwrite=overwrite)
     try:
-        fresh = experiment.run(folder, choice, _watched)
-        experiment.write(folder, choice, drawn=drawn, overwrite=overwrite)
+        fresh = interval_study.run(folder, choice, _computing)
+        interval_study.write(folder, choice, drawn=drawn, overwrite=overwrite)
     except KeyboardInterrupt:
         click.secho(
-            f"trailveil: stopped: what was computed is kept in {named(out)}; "
-            "the same command goes on from there",
+            f"trailveil: stopped: what was computed is kept in {named(out)}; the same command goes "
+            "on from there",
             fg="red",
             err=True,
         )
@@ -102,7 +98,7 @@ def figure2(
     points = len(choice.points())
     described = _described("figure2", out, names, started)
     described |= {"points": points, "computed": fresh, "kept": points - fresh}
-    described["median"] = experiment.at_median(folder, choice)
+    described["median"] = interval_study.at_median(folder, choice)
     _print(described, _figure2_text(described, choice), as_json=as_json)
 
 
@@ -110,26 +106,20 @@ def figure2(
 @_shared
 def covariances(out: Path, csv_only: bool, overwrite: bool, as_json: bool) -> None:
     """The noise itself: covariances as heat maps, and draws, for each kind of secret."""
-    from trailveil.studies.experiments import covariances as experiment
-
-    _simple("covariances", experiment, out, csv_only, overwrite, as_json)
+    _simple("covariances", noise_study, out, csv_only, overwrite, as_json)
 
 
 @reproduce.command(epilog="Example: trailveil reproduce nyc --out figures")
 @_shared
 def nyc(out: Path, csv_only: bool, overwrite: bool, as_json: bool) -> None:
     """A simulated day with three sensitive times under three releases of equal noise."""
-    from trailveil.studies.experiments import nyc as experiment
-
-    _simple("nyc", experiment, out, csv_only, overwrite, as_json)
+    _simple("nyc", day_study, out, csv_only, overwrite, as_json)
 
 
 def _simple(
     name: str, experiment: Any, out: Path, csv_only: bool, overwrite: bool, as_json: bool
 ) -> None:
     """A figure that is made in one go."""
-    from trailveil.cli.waiting import waiting
-
     started, drawn = time.perf_counter(), not csv_only
     names = experiment.files(drawn=drawn)
     folder = _ready(out, name, names, drawn=drawn, overwrite=overwrite)
@@ -139,10 +129,8 @@ def _simple(
     _print(described, [f"{name}: made in {described['seconds']:.1f} s."], as_json=as_json)
 
 
-def _ready(out: Path, name: str, names: list[str], *, drawn: bool, overwrite: bool) -> "Folder":
+def _ready(out: Path, name: str, names: list[str], *, drawn: bool, overwrite: bool) -> Folder:
     """The folder, once it is sure that what is to be computed can be drawn and written."""
-    from trailveil.studies.experiments.folder import opened
-
     if drawn:
         from trailveil.plots.drawing import check_available
 
@@ -152,13 +140,9 @@ def _ready(out: Path, name: str, names: list[str], *, drawn: bool, overwrite: bo
     return folder
 
 
-def _watched(points: "list[Point]") -> "Iterator[Point]":
+def _computing(points: Sequence[Point]) -> Iterator[Point]:
     """Pass the points on; on a terminal, with a progress bar on stderr."""
-    if not points or not sys.stderr.isatty():
-        yield from points
-        return
-    with click.progressbar(points, label="computing", file=sys.stderr) as bar:
-        yield from bar
+    return watched(points, len(points), "computing")
 
 
 def _described(name: str, out: Path, names: list[str], started: float) -> dict[str, Any]:
@@ -170,7 +154,7 @@ def _described(name: str, out: Path, names: list[str], started: float) -> dict[s
     }
 
 
-def _figure2_text(described: dict[str, Any], choice: "Choice") -> list[str]:
+def _figure2_text(described: dict[str, Any], choice: Choice) -> list[str]:
     lines = [
         f"figure2: {described['computed']} points computed, {described['kept']} kept from before, "
         f"{described['seconds']:.1f} s.",

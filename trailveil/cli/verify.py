@@ -6,10 +6,14 @@ from typing import Any
 
 import click
 
+from trailveil.checks.verifying import beyond_fixes, compared
 from trailveil.cli.parameters import POSITIVE, most_option, zone_named
 from trailveil.errors import Refused, UnreadableInput
 from trailveil.files.source import load, named
 from trailveil.privacy.promises import UNCHECKED, Check, promises
+from trailveil.traces.fields import ALL
+from trailveil.traces.formats import read, size_of
+from trailveil.traces.loading import load as load_trace
 
 EXAMPLE = """Examples:
 
@@ -92,11 +96,6 @@ def _report(path: Path) -> dict[str, Any]:
 def _of_files(
     report: dict[str, Any], original: Path, released: Path, options: dict[str, Any]
 ) -> list[Check]:
-    from trailveil.checks.verifying import beyond_fixes, compared
-    from trailveil.traces.fields import ALL
-    from trailveil.traces.formats import read, size_of
-    from trailveil.traces.loading import load as load_trace
-
     asked = {name: options[name] for name in ("assume_utc", "every", "most")}
     zone = None if options["assume_utc"] else options["zone"]
     trace, _ = load_trace(original, zone=zone, **asked)

@@ -218,13 +218,13 @@ def _pulled(
 ) -> list[tuple[FloatArray, FloatArray]]:
     """(I + M M^T)^-1/2 C^T G and (I + N K)^-1 G of each constraint."""
     pulled: dict[int, tuple[FloatArray, FloatArray]] = {}
-    for number, factor_of_prior in enumerate(damped):
+    for number, root in enumerate(damped):
         numbers = [i for i, c in enumerate(problem.constraints) if c.prior == number]
         if not numbers:
             continue
         pulls = [problem.constraints[i].pull for i in numbers]
-        forward = triangular_solve(factor_of_prior, factor.T @ np.hstack(pulls))
-        back = _upper_solve(factor, _upper_solve(factor_of_prior, forward))
+        forward = triangular_solve(root, factor.T @ np.hstack(pulls))
+        back = _upper_solve(factor, _upper_solve(root, forward))
         ends = np.cumsum([0, *(pull.shape[1] for pull in pulls)])
         for i, a, b in zip(numbers, ends[:-1], ends[1:], strict=True):
             pulled[i] = forward[:, a:b], back[:, a:b]
@@ -332,7 +332,7 @@ def _derivatives(problem: Reduced, point: _Point, t: float) -> _Slopes:
 
 
 def _products(vectors: FloatArray) -> FloatArray:
-    """Rows that map the lower triangle of D to r_a^T D r_b, for all columns r of `seen` (p, k)."""
+    """Rows that map the lower triangle of D to r_a^T D r_b, for all columns r of vectors (p, k)."""
     rows, columns, weights = triangle(vectors.shape[0])
     first, second = vectors[rows], vectors[columns]
     if vectors.shape[1] == 1:

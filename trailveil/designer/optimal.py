@@ -57,8 +57,7 @@ class Solution:
     factor: F (n, r) of the released rows. spanned_by: Z (n, r) with F = Sigma Z, for one view, or
     None. reference: (n, r), columns that say nothing of how it was found, to turn F against.
     trace: trace(W Gamma). loss: what was minimised, for Goal.LOSS. least: a lower bound of what was
-    minimised over all noise. active: the requirements in the last
-    problem, by number.
+    minimised over all noise.
     """
 
     factor: FloatArray
@@ -67,7 +66,6 @@ class Solution:
     trace: float
     loss: float | None
     least: float
-    active: tuple[int, ...]
 
     @property
     def reached(self) -> float:
@@ -94,7 +92,10 @@ class Solution:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Round:
-    """One answer: Gamma = D D^T of `final`, its eigenvalues, and the space it was found in."""
+    """One answer: Gamma = D D^T of `final`, its eigenvalues, and the space it was found in.
+
+    active: the requirements that were in the problem, by number.
+    """
 
     active: tuple[int, ...]
     space: Space
@@ -152,7 +153,7 @@ NO_BOUND = Below(0.0, np.empty((0, 0)), [])
 def nothing(problem: Problem) -> Solution:
     """No noise, where none is needed."""
     none = np.empty((problem.cost.size, 0))
-    return Solution(none, None, none, 0.0, None, 0.0, ())
+    return Solution(none, None, none, 0.0, None, 0.0)
 
 
 def rounded(problem: Problem, space: Space, interior: Interior, active: Sequence[int]) -> Round:
@@ -213,7 +214,6 @@ def solution_of(problem: Problem, answer: Round, below: Below) -> Solution:
         float(np.sum(answer.spectrum)),
         None if problem.goal is Goal.NOISE else reached(problem, answer),
         below.least,
-        answer.active,
     )
 
 

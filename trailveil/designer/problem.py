@@ -173,7 +173,7 @@ class Problem:
         for row, requirement in enumerate(compound):
             by[row, used : used + requirement.columns.size] = -1.0
             used += requirement.columns.size
-        base = np.array([compound_one.target for compound_one in compound])
+        base = np.array([each.target for each in compound])
         return Linear(base, by, np.zeros(len(compound))), 1.0, np.zeros(count)
 
     def start(

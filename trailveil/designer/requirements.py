@@ -14,9 +14,15 @@ from trailveil.designer.views import View, view
 from trailveil.errors import BeyondPrior
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Kernel
-from trailveil.privacy.adversary import Adversary, far_from, known_path, span_of
-from trailveil.privacy.mechanism import Mechanism, no_noise
-from trailveil.privacy.precision import given_one_value, known_precision
+from trailveil.privacy.adversary import (
+    Adversary,
+    far_from,
+    known_path,
+    known_with_each,
+    span_of,
+)
+from trailveil.privacy.mechanism import Mechanism
+from trailveil.privacy.precision import known_precision
 from trailveil.privacy.prior import Prior, SideInformation
 from trailveil.privacy.secrets import Secret
 
@@ -129,7 +135,7 @@ def posed(
     """All views, and all requirements on them.
 
     cost: W (n,) of the released rows.
-    beside: known values to count in besides those that stand for all: demand, adversary, time.
+    values: known ones to count in besides those that stand for all: demand, adversary, time.
     margin: how far below the bounds to aim, relative.
     """
     sketches: dict[tuple[Kernel, bytes, float], _Sketch] = {}
@@ -147,9 +153,10 @@ def posed(
     for requirement in pending:
         key = (requirement.sketch, requirement.place, requirement.accuracy)
         if requirement.point is not None and key not in given:
-            view_of_sketch, sketch = views[requirement.sketch], order[requirement.sketch]
-            given[key] = _given_each(
-                view_of_sketch, sketch, requirement.place, requirement.accuracy
+            sketch = order[requirement.sketch]
+            place, times = sketch.places[requirement.place], np.array(sketch.points)
+            given[key] = known_with_each(
+                sketch.prior, place, sketch.known, times, requirement.accuracy
             )
     needs = tuple(
         _requirement(entry, order[entry.sketch], views[entry.sketch], given, margin)
@@ -236,27 +243,4 @@ def _requirement(
         precision,
         allowed,
         allowed * (1 - margin),
-    )
-
-
-def _without_release(viewed: View) -> FloatArray:
-    """The covariance of all quantities of a view given the path that is known, and nothing else."""
-    silent = no_noise(viewed.prior.times).withholding(np.ones(viewed.prior.times.size, bool))
-    return (
-        view(viewed.prior, silent, viewed.known, viewed.quantities, np.empty(0)).at(0.0).covariance
-    )
-
-
-def _given_each(view: View, sketch: _Sketch, place: int, accuracy: float) -> FloatArray:
-    """Var(secret | the path as far as it is known, one recorded value to an accuracy) (p, k, k)."""
-    if not view.known.times.size:
-        times = np.array(sketch.points)
-        return given_one_value(view.prior, sketch.places[place], times, accuracy)
-    before, columns = _without_release(view), view.columns_of(place)
-    points = view.columns_of(len(sketch.places))
-    cross = before[np.ix_(points, columns)]
-    spread = np.diagonal(before)[points] + accuracy**2
-    return np.asarray(
-        before[np.ix_(columns, columns)]
-        - cross[:, :, None] * cross[:, None, :] / spread[:, None, None]
     )

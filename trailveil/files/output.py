@@ -69,10 +69,10 @@ def check_not_state(path: Path, what: str = "output") -> None:
     """Refuse to write where any ledger is kept. Raises UnwritableOutput."""
     real = Path(os.path.realpath(path))
     above = [real, *real.parents]
-    own = False
+    inside = False
     with contextlib.suppress(Refused):  # no home, so no state of one's own
-        own = Path(os.path.realpath(state_folder())) in above
-    if own or any(os.path.lexists(one / SEAL) for one in above):
+        inside = Path(os.path.realpath(state_folder())) in above
+    if inside or any(os.path.lexists(folder / SEAL) for folder in above):
         raise UnwritableOutput(
             f"the {what} must not be in the folder of a ledger, got one that is: {named(path)}; "
             "choose another folder"
@@ -89,9 +89,9 @@ def make_private(folder: Path) -> None:
 
     Raises OSError where the file system says no.
     """
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
-    for one in reversed(missing):
-        one.mkdir(mode=0o700, exist_ok=True)
+    missing = [above for above in (folder, *folder.parents) if not above.exists()]
+    for missed in reversed(missing):
+        missed.mkdir(mode=0o700, exist_ok=True)
     if not folder.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
 
@@ -103,8 +103,8 @@ def is_same_file(path: Path, other: Path) -> bool:
     """
     with contextlib.suppress(OSError):
         return path.samefile(other)
-    here, there = (os.path.realpath(one.parent) for one in (path, other))
-    return here == there and path.name.casefold() == other.name.casefold()
+    here, elsewhere = (os.path.realpath(name.parent) for name in (path, other))
+    return here == elsewhere and path.name.casefold() == other.name.casefold()
 
 
 @contextlib.contextmanager

@@ -29,10 +29,10 @@ def load(path: str | PathLike[str], largest: int = LARGEST) -> bytes:
     """The content of a regular file of 1 to `largest` bytes. Raises UnreadableInput otherwise."""
     try:
         with open(path, "rb", opener=_open_at_once) as stream:
-            found = os.fstat(stream.fileno())
-            _check(stat.S_IFMT(found.st_mode), path)
-            large = found.st_size > largest
-            data = b"" if large else _read(stream, found.st_size, largest)
+            state = os.fstat(stream.fileno())
+            _check(stat.S_IFMT(state.st_mode), path)
+            large = state.st_size > largest
+            data = b"" if large else _read(stream, state.st_size, largest)
     except (OSError, ValueError) as error:
         raise UnreadableInput(_why(path, error)) from None
     if large or len(data) > largest:
@@ -82,9 +82,9 @@ def _open_at_once(path: str, flags: int) -> int:
 def _check(kind: int, path: str | PathLike[str]) -> None:
     if kind == stat.S_IFREG:
         return
-    found = {stat.S_IFIFO: "a pipe"}.get(kind, "a device or socket")
+    what = {stat.S_IFIFO: "a pipe"}.get(kind, "a device or socket")
     raise UnreadableInput(
-        f"input must be a file, got {found}: {named(path)}; save the recording to a file first"
+        f"input must be a file, got {what}: {named(path)}; save the recording to a file first"
     )
 
 
@@ -98,3 +98,12 @@ def _why(path: str | PathLike[str], error: OSError | ValueError) -> str:
         return f"input must be readable, got no permission: {named(path)}; change its mode"
     reason = error.strerror if isinstance(error, OSError) and error.strerror else "no valid name"
     return f"input must be readable, got the error '{reason}': {named(path)}"
+
+
+def stamp_of(path: Path) -> tuple[int, ...]:
+    """What changes when a file does, whoever changes it; nothing where it cannot be told."""
+    try:
+        state = path.stat()
+    except OSError:
+        return ()
+    return state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns

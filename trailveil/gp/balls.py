@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import NumericalError, Unavailable, installing
+from trailveil.gp.arithmetic import Arithmetic
 from trailveil.gp.gaussian import FloatArray
 
 Objects = NDArray[Any]
@@ -47,7 +48,7 @@ def working_bits() -> int:
 
 
 @dataclass(frozen=True)
-class Balls:
+class Balls(Arithmetic):
     """Arithmetic on object arrays of balls, in the precision that is set."""
 
     @property
@@ -66,25 +67,10 @@ class Balls:
         balls.ravel()[:] = [arb(value) for value in values.ravel().tolist()]
         return balls
 
-    def exp(self, x: Any) -> Any:
-        """e^x."""
-        return _each("exp", x)
-
-    def sin(self, x: Any) -> Any:
-        """The sine of x."""
-        return _each("sin", x)
-
-    def sqrt(self, x: Any) -> Any:
-        """The square root of x."""
-        return _each("sqrt", x)
-
-    def expm1(self, x: Any) -> Any:
-        """e^x - 1."""
-        return _each("expm1", x)
-
-    def expm1_remainder(self, x: Any) -> Any:
-        """e^x - 1 - x; what cancels near 0 widens the ball."""
-        return self.expm1(x) - x
+    def each(self, name: str, x: Any) -> Any:
+        """The method of this name of each ball."""
+        function: Callable[[Any], Any] = lambda ball: getattr(ball, name)()  # noqa: E731  # ufunc
+        return np.frompyfunc(function, 1, 1)(x)
 
     def remainder(self, x: Any, period: Any) -> Any:
         """x itself, which differs from the remainder by whole periods: bits pay for them."""
@@ -98,11 +84,6 @@ class Balls:
 BALLS = Balls()
 
 
-def _each(name: str, values: Any) -> Any:
-    function: Callable[[Any], Any] = lambda value: getattr(value, name)()  # noqa: E731  # ufunc
-    return np.frompyfunc(function, 1, 1)(values)
-
-
 def matrix(rows: int, columns: int, entries: Sequence[Any]) -> Any:
     """A matrix of balls from its entries, row by row."""
     return load_flint().arb_mat(rows, columns, entries)
@@ -111,11 +92,7 @@ def matrix(rows: int, columns: int, entries: Sequence[Any]) -> Any:
 def matrix_of(values: FloatArray | Objects) -> Any:
     """A matrix of balls (n, m) that are the given doubles, exactly, or the given balls."""
     entries = values.ravel().tolist()
-    return load_flint().arb_mat(*values.shape, entries) if entries else _empty(*values.shape)
-
-
-def _empty(rows: int, columns: int) -> Any:
-    return load_flint().arb_mat(rows, columns)
+    return load_flint().arb_mat(*values.shape, *([entries] if entries else []))
 
 
 def rows_of(balls: Any) -> list[list[Any]]:

@@ -14,8 +14,9 @@ from trailveil.gp.statespace import Component, begins_in_time, required_state_sp
 
 # Steps of a chain made at once: their temporary arrays stay in the cache.
 BLOCK = 2**14
-# Entries of the largest temporary array of a product: columns are worked off a few at a time.
-_CHUNK = 2**23
+# Entries of the largest temporary array of a product: columns are worked off a few at a time, so
+# that these stay in the cache, too.
+_CHUNK = 2**16
 
 
 @dataclass(frozen=True, slots=True, eq=False)

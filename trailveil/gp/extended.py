@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from trailveil.errors import NumericalError
+from trailveil.gp.arithmetic import Arithmetic
 from trailveil.gp.gaussian import EXTENDED_AGREEMENT, FloatArray
 
 # Elimination on integers is O(n^3) Python operations: 10 s at this size.
@@ -34,7 +35,7 @@ class TooFewBits(Exception):  # no failure: `stable` takes more
 
 
 @dataclass(frozen=True)
-class Extended:
+class Extended(Arithmetic):
     """Arithmetic on object arrays of mpmath numbers with `bits` bits, in a context of its own."""
 
     bits: int
@@ -55,52 +56,30 @@ class Extended:
 
     def numbers(self, values: FloatArray) -> Objects:
         """An array of floats as an object array of numbers, exactly."""
-        return np.asarray(self._each(self.context.mpf, values.astype(object)), dtype=object)
+        return np.asarray(self._map(self.context.mpf, values.astype(object)), dtype=object)
 
-    def exp(self, x: Any) -> Any:
-        """e^x."""
-        return self._each(self.context.exp, x)
-
-    def sin(self, x: Any) -> Any:
-        """The sine of x."""
-        return self._each(self.context.sin, x)
-
-    def sqrt(self, x: Any) -> Any:
-        """The square root of x."""
-        return self._each(self.context.sqrt, x)
-
-    def expm1(self, x: Any) -> Any:
-        """e^x - 1."""
-        return self._each(self.context.expm1, x)
-
-    def expm1_remainder(self, x: Any) -> Any:
-        """e^x - 1 - x; the precision lost near 0 is seen when two precisions are compared."""
-        return self.expm1(x) - x
+    def each(self, name: str, x: Any) -> Any:
+        """mpmath's function of this name."""
+        return self._map(getattr(self.context, name), x)
 
     def remainder(self, x: Any, period: Any) -> Any:
         """What is left of x after whole periods."""
-        return self._each(lambda value: self.context.fmod(value, period), x)
-
-    def minimum(self, x: Any, other: Any) -> Any:
-        """The smaller of the two."""
-        return np.minimum(x, other)
+        return self._map(lambda value: self.context.fmod(value, period), x)
 
     def fixed(self, values: Objects) -> Objects:
         """The values as integers in units of 2^-bits, rounded down."""
         shift = self.bits
         context = self.context
-        whole = self._each(lambda v: int(context.floor(context.ldexp(v, shift))), values)
+        whole = self._map(lambda v: int(context.floor(context.ldexp(v, shift))), values)
         return np.asarray(whole, dtype=object)
 
     def floats(self, fixed: Objects) -> FloatArray:
         """Integers in units of 2^-bits as float64."""
         ldexp = self.context.ldexp
-        return np.asarray(
-            self._each(lambda v: float(ldexp(v, -self.bits)), fixed), dtype=np.float64
-        )
+        return np.asarray(self._map(lambda v: float(ldexp(v, -self.bits)), fixed), dtype=np.float64)
 
     @staticmethod
-    def _each(function: Callable[[Any], Any], values: Any) -> Any:
+    def _map(function: Callable[[Any], Any], values: Any) -> Any:
         return np.frompyfunc(function, 1, 1)(values)
 
 

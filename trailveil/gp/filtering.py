@@ -49,10 +49,11 @@ class Factor:
 
     def _forwards(self, y: FloatArray) -> FloatArray:
         """L^-1 y, transposed (m, n)."""
+        columns = np.ascontiguousarray(y.T)
         drive = np.zeros((y.shape[1], *self.loadings.shape))
-        np.multiply(y.T[:, :-1, None], self.carried[:-1], out=drive[:, 1:])
-        predicted = self.recursion.run(drive)
-        return np.asarray(y.T - observed(self.loadings, predicted))
+        for i, carried in enumerate(self.carried[:-1].T):  # a loop over few is quick
+            np.multiply(columns[:, :-1], carried, out=drive[:, 1:, i])
+        return columns - observed(self.loadings, self.recursion.run(drive))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,11 +134,12 @@ def _natural(values: FloatArray, count: int) -> FloatArray:
 def _starts(model: _Model) -> FloatArray:
     """The covariance of the state before the first row of each stretch (d, d, c)."""
     added, transition, information = _summaries(model)
+    rows = _as_observations(information)
     starts = np.empty_like(added)
     covariance = model.start
     for i in range(added.shape[2]):
         starts[:, :, i] = covariance
-        known = _informed(covariance, information[:, :, i])
+        known = _informed(covariance, rows[i])
         across = transition[:, :, i]
         covariance = added[:, :, i] + across @ known @ across.T
         covariance = (covariance + covariance.T) / 2
@@ -205,14 +207,18 @@ def _predicted(covariance: FloatArray, transition: FloatArray, noise: FloatArray
     return np.asarray((moved + moved.swapaxes(0, 1)) / 2)
 
 
-def _informed(covariance: FloatArray, information: FloatArray) -> FloatArray:
-    """(P^-1 + J)^-1 (d, d) for any P and J: J as d observations with noise of variance one."""
+def _as_observations(information: FloatArray) -> FloatArray:
+    """Information J (d, d, c) as d observations of each with noise of variance one (c, d, d)."""
     scale = np.sqrt(np.diagonal(information))
-    scale = np.where(scale > 0, scale, 1.0)
-    values, vectors = np.linalg.eigh(information / (scale * scale[:, None]))
-    rows = scale[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
+    scale = np.where(scale > 0, scale, 1.0)[:, :, None]
+    values, vectors = np.linalg.eigh(np.moveaxis(information, -1, 0) / (scale * scale.mT))
+    return np.asarray((scale * vectors * np.sqrt(np.maximum(values, 0.0))[:, None]).mT)
+
+
+def _informed(covariance: FloatArray, rows: FloatArray) -> FloatArray:
+    """(P^-1 + J)^-1 (d, d) for any P and J, its observations (d, d)."""
     known = covariance[:, :, None]
-    for row in rows.T:
+    for row in rows:
         known, _, _ = _observed(known, row[:, None], np.ones(1))
     return known[:, :, 0]
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh, solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotrs
 
@@ -59,6 +59,23 @@ LOWER_STEPS = (1e-10, 1e-8, 1e-6, 1e-4)
 EXTENDED_AGREEMENT = 1e-13
 # Relative: a mechanism that misses its target by more than this is never returned.
 TARGET_TOLERANCE = 1e-9
+
+
+def read_only(values: ArrayLike) -> FloatArray:
+    """A copy in double precision that nobody can write to."""
+    array = np.array(values, dtype=np.float64)
+    array.flags.writeable = False
+    return array
+
+
+def increasing_times(values: ArrayLike) -> FloatArray:
+    """Times (n,), read-only; InvalidValue unless they are finite and strictly increasing."""
+    times = read_only(values)
+    if times.ndim != 1 or times.size == 0 or not np.all(np.isfinite(times)):
+        raise InvalidValue(f"times must be one finite number a fix, got shape {times.shape}")
+    if np.any(np.diff(times) <= 0):
+        raise InvalidValue("times must be strictly increasing, got two out of order or equal")
+    return times
 
 
 class System(Protocol):

@@ -178,12 +178,15 @@ class LevelState:
         return np.ones((1, 1))
 
 
+_GAUSS_LEGENDRE = np.polynomial.legendre.leggauss(8)
+
+
 def _wandered(x: FloatArray) -> FloatArray:
     """2 int_0^x (1 - e^-u)^2 du = 2x - 3 + 4 e^-x - e^-2x, without cancellation."""
     near = x < _SHORT
     short, long = np.where(near, x, 0.0), np.where(near, _SHORT, x)
     gone = -np.expm1(-long)
-    nodes, weights = np.polynomial.legendre.leggauss(8)
+    nodes, weights = _GAUSS_LEGENDRE
     places = zip((1 + nodes) / 2, weights, strict=True)
     mean = sum(weight * np.expm1(-short * place) ** 2 for place, weight in places)
     return np.asarray(np.where(near, short * mean, 2 * long - 2 * gone - gone * gone))

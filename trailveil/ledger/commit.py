@@ -199,6 +199,7 @@ def commit(
     ledger: Ledger,
     *,
     again: bool = False,
+    instead: bool = False,
     key: bytes | None = None,
     retiming: Retiming = AS_RECORDED,
     subject: str = ME,
@@ -209,12 +210,14 @@ def commit(
     Where that fails before `Receipt.put`, it counts no more, unless another run relies on it. key:
     32 secret bytes that make the noise the same wherever it is asked for; without, it is the same
     again where it is recorded. limit: of epsilon in total. Raises Refused for a different release
-    of the recording unless `again`, and for one beyond the limit.
+    of the recording unless `again` or `instead` (see `trailveil.ledger.counting.count`), and for
+    one beyond the limit.
     """
     known_by = identified(ledger, plan.trace, plan.identity, key)
     release = countable(plan, known_by.prints)
     about = (ledger, release, known_by, drawn(plan, known_by.seed, retiming))
-    with committed(*about, subject=subject, again=again, limit=limit) as receipt:
+    how: dict[str, Any] = {"again": again, "instead": instead, "limit": limit}
+    with committed(*about, subject=subject, **how) as receipt:
         yield receipt
 
 
@@ -233,14 +236,11 @@ def committed(
     release: Countable,
     known_by: Identity,
     drawing: tuple[T, T, Callable[[BinaryIO, str], None]],
-    *,
-    subject: str,
-    again: bool,
-    limit: float | None = None,
+    **how: Any,
 ) -> Iterator[Receipt[T]]:
-    """As `commit`, of any recording. drawing: as of `drawn`."""
+    """As `commit`, of any recording. drawing: as of `drawn`. how: it is counted."""
     with ledger.open() as book:
-        counted = count(book, release, known_by.request, subject=subject, again=again, limit=limit)
+        counted = count(book, release, known_by.request, **how)
     receipt = Receipt(*drawing, counted.further, counted.account)
     try:
         yield receipt
@@ -278,6 +278,7 @@ def commit_readings(
     *,
     series: str,
     again: bool = False,
+    instead: bool = False,
     key: bytes | None = None,
     retiming: Retiming = AS_RECORDED,
     subject: str = ME,
@@ -302,5 +303,6 @@ def commit_readings(
         write_series(leaves, out, decimals=DECIMALS, grid=grid)
 
     drawing = (as_recorded, leaves, written)
-    with committed(ledger, release, known_by, drawing, subject=subject, again=again) as receipt:
+    how = {"subject": subject, "again": again, "instead": instead}
+    with committed(ledger, release, known_by, drawing, **how) as receipt:
         yield receipt

@@ -86,6 +86,7 @@ def count(
     *,
     subject: str,
     again: bool,
+    instead: bool = False,
     limit: float | None = None,
     nearby: bool = True,
 ) -> Counted:
@@ -94,12 +95,19 @@ def count(
     The row is relied on from now on: a run whose file does not appear must let it go
     (`Book.let_go`). request: as `Ledger.request_id` names it. nearby: whether what releases at
     other times tell of its times is reckoned; without, no total is recorded, but all that later
-    ones need. Raises Refused, and adds nothing, for a different release of the recording unless
-    `again`, and for one beyond a limit of epsilon in total.
+    ones need. instead: its owner says that nobody has what was released of the recording before:
+    that counts no more. Raises Refused, and adds nothing, for a different release of the recording
+    unless `again`, and for one beyond a limit of epsilon in total.
     """
     times = (release.begin, release.end)
     before = earlier(book, subject, release.series, *times, release.prints)
     alike = [row for row in before if _is_like(book, row, request, release.noise_trace)]
+    if instead:
+        same = {row.number for row in book.alike(subject, release.series, release.prints)}
+        gone = [row for row in before if row.number in same and row not in alike]
+        for row in gone:
+            book.withdraw(row.number)
+        before = [row for row in before if row not in gone]
     further = len(before) > len(alike)
     if further and not alike:
         cuts = cuts_before(book, [row.number for row in before], release.begin, release.prints)
@@ -156,9 +164,9 @@ def released_before(
     given = "protected readings away" if series else "protected places away to a few metres"
     return Refused(
         f"a recording must be released once, got {got}: two different releases together can give "
-        f"its {given}; ask for the same as before to get the same "
-        "file again, add --again to accept that, or name whose it is (--subject) if it is not of "
-        f"the one called {subject!r}"
+        f"its {given}; add --replace if nobody has the earlier one, ask for the same as before to "
+        "get the same file, add --again to accept both, or name whose it is (--subject) if it is "
+        f"not of the one called {subject!r}"
     )
 
 

@@ -74,7 +74,7 @@ def _read(data: bytes) -> tuple[dict[str, NDArray[Any]], bytes]:
     if magic != _MAGIC:
         raise ValueError
     squeezed, floats = zlib.decompress(data[_SIZES.size : _SIZES.size + size]), _SIZES.size + size
-    whole, found = length, {}
+    whole, arrays = length, {}
     for name, kind, shape in json.loads(squeezed[:length]):
         dtype, count = np.dtype(kind), int(np.prod(shape, dtype=np.int64))
         if dtype.kind == "f":
@@ -85,15 +85,15 @@ def _read(data: bytes) -> tuple[dict[str, NDArray[Any]], bytes]:
             whole += array.nbytes
             if dtype.kind != "b":
                 array = np.cumsum(array, dtype=dtype)
-        found[name] = array.reshape(shape)
-    return found, data[floats:]
+        arrays[name] = array.reshape(shape)
+    return arrays, data[floats:]
 
 
 def _steps(values: NDArray[Any]) -> NDArray[Any]:
     """The first value and the differences (n,); they wrap around, and so does their sum."""
-    found = values.copy()
-    found[1:] -= values[:-1]
-    return found
+    steps = values.copy()
+    steps[1:] -= values[:-1]
+    return steps
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,8 +1,9 @@
-"""The page's application: what it serves, to whom `trailveil.page.guard` lets through."""
+"""The page's application: what it serves, to whom `trailveil.page.serving` lets through."""
 
 import asyncio
 import contextlib
 import json
+import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from importlib.resources import files
@@ -19,7 +20,6 @@ from trailveil.errors import InvalidValue, TrailveilError
 from trailveil.page.basemap import Basemap
 from trailveil.page.opened import asked_in, drawn
 from trailveil.page.planner import Planner
-from trailveil.page.working import Latest, Superseded
 
 IDLE = 3600.0
 """Seconds without any request after which the server ends."""
@@ -223,3 +223,45 @@ _HANDLERS: Final = {
     MemoryError: _no_memory,
     ArithmeticError: _no_number,
 }
+
+
+class Superseded(Exception):
+    """Something newer was asked for before the work began."""
+
+
+class Latest:
+    """Does the latest work that was asked for, in a thread that does not keep the program alive."""
+
+    def __init__(self) -> None:
+        self._newest = 0
+        self._free = asyncio.Lock()
+
+    async def result(self, work: Callable[[], Any]) -> Any:
+        """What work returns or raises. Raises Superseded where newer work was asked for."""
+        self._newest += 1
+        number = self._newest
+        async with self._free:
+            if number != self._newest:
+                raise Superseded
+            return await _in_a_thread(work)
+
+
+async def _in_a_thread(work: Callable[[], Any]) -> Any:
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+
+    def tell(settle: Callable[[Any], None], what: Any) -> None:
+        if not done.done():
+            settle(what)
+
+    def run() -> None:
+        settle: Callable[[Any], None] = done.set_result
+        try:
+            what = work()
+        except BaseException as error:  # noqa: BLE001 - handed on to who waits for it
+            settle, what = done.set_exception, error
+        with contextlib.suppress(RuntimeError):  # the server has ended
+            loop.call_soon_threadsafe(tell, settle, what)
+
+    threading.Thread(target=run, daemon=True, name="design").start()
+    return await done

@@ -24,9 +24,9 @@ from trailveil.traces.formats import MOST_POINTS
 from trailveil.traces.formats.table import format_of
 from trailveil.traces.loading import cleaned
 from trailveil.traces.selection import Chosen, Stretch
+from trailveil.traces.stated_times import zone_of
 from trailveil.traces.stops import stays
 from trailveil.traces.trace import NANOSECONDS, Trace
-from trailveil.traces.zones import zone_of
 
 DRAWN = 4000
 """Points of the track that are drawn at most; all fixes are protected."""

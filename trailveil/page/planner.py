@@ -3,7 +3,6 @@
 import shlex
 import threading
 from collections import OrderedDict
-from itertools import takewhile
 from secrets import token_bytes, token_hex
 from typing import Any
 
@@ -21,10 +20,10 @@ from trailveil.release.drawing import draw
 from trailveil.release.plan import Plan
 from trailveil.release.prices import other_prices
 from trailveil.release.protect import protect
-from trailveil.report.parts import laid_out
+from trailveil.report.audit import utility_record, utility_text
 from trailveil.report.record import record
+from trailveil.report.schema import ReleaseReport
 from trailveil.report.text import promise, text
-from trailveil.report.utility import utility_record, utility_text
 from trailveil.traces.formats.table import check_writable
 from trailveil.traces.trace import Trace
 
@@ -60,13 +59,12 @@ class Planner:
             *(planned, source.cleaning),
             output=source.output.name,
             zone=source.zone,
-            visits=source.visits,
             instead=other_prices(planned, self._cache),
         )
         return {
             "plan": name,
             "report": report,
-            "promise": _sentences(laid_out(promise(report)).splitlines()),
+            "promise": promise(report).items[0].words,
             "words": text(report),
             "minutes_withheld": withheld(planned.trace.seconds, planned.mechanism.rows) / 60,
             "circles": _circles(planned, report),
@@ -100,7 +98,6 @@ class Planner:
             further=receipt.further,
             zone=source.zone,
             account=receipt.account,
-            visits=source.visits,
             instead=other_prices(planned, self._cache),
         )
         utility = utility_record(compare(source.trace, receipt.drawn))
@@ -143,12 +140,6 @@ class Planner:
         return obstacles
 
 
-def _sentences(lines: list[str]) -> str:
-    """Of a promise, what is said below its heading and before the list of adversaries."""
-    sentences = takewhile(lambda line: not line.startswith("  - "), lines[2:])
-    return " ".join(" ".join(sentences).split())
-
-
 def runs(plan: Plan, released: Trace) -> list[list[list[float]]]:
     """What leaves, as lines of degrees: each ends where recorded fixes are left out."""
     rows = plan.mechanism.rows
@@ -161,16 +152,19 @@ def runs(plan: Plan, released: Trace) -> list[list[list[float]]]:
     return [released.positions[part].tolist() for part in lines]
 
 
-def _circles(plan: Plan, report: dict[str, Any]) -> list[dict[str, Any]]:
+def _circles(plan: Plan, report: ReleaseReport) -> list[dict[str, Any]]:
     """Of each part, what is left to a stranger, and to the adversary who knows most.
 
     Radii are those of the report. Centres are the truth: nobody else ever sees this.
     """
-    return [
-        {
-            "at": middle_of(plan.trace, finding.stretch),
-            "no_idea_m": secret["circle_68_m"],
-            "knows_most_m": min(exposure["circle_68_m"] for exposure in secret["exposures"]),
-        }
-        for finding, secret in zip(plan.findings, report["secrets"], strict=True)
-    ]
+    circles = []
+    for finding, secret in zip(plan.findings, report["secrets"], strict=True):
+        radii = [exposure["circle_68_m"] for exposure in secret["exposures"]]
+        circles.append(
+            {
+                "at": middle_of(plan.trace, finding.stretch),
+                "no_idea_m": secret["circle_68_m"],
+                "knows_most_m": min(filter(None, radii), default=None),
+            }
+        )
+    return circles

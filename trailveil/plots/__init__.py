@@ -8,15 +8,14 @@ names.
 from trailveil.plots.curves import (
     Series,
     chances_figure,
+    covariance,
     noise_figure,
     posterior,
     series_figure,
     trade_off,
 )
-from trailveil.plots.densities import density
 from trailveil.plots.drawing import check_available
-from trailveil.plots.maps import Ring, Shown, lines_of, map_figure, metres, trace
-from trailveil.plots.noise import covariance
+from trailveil.plots.maps import Ring, Shown, density, lines_of, map_figure, metres, trace
 from trailveil.plots.sheets import (
     LOOKS,
     Band,

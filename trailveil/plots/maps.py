@@ -4,13 +4,15 @@ Everything is in metres of a local frame (trailveil.traces.projection), so circl
 one scale holds all over.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trailveil.checks.utility import CELL, Cell, bounds
+from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
 from trailveil.plots.drawing import (
     CIRCLE,
@@ -19,18 +21,24 @@ from trailveil.plots.drawing import (
     MUTED,
     RECORDED,
     RELEASED,
+    Extent,
+    Graticule,
     dressed,
+    graticule,
     legend,
     new_figure,
+    nice,
     on,
+    to_degrees,
 )
-from trailveil.plots.graticule import Extent, Graticule, graticule, nice, to_degrees
 from trailveil.traces.projection import MICRO, Frame, frame_for
 from trailveil.traces.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Fixes of a line that are drawn at most: a page for a phone shows no more.
 MOST_POINTS = 3000
@@ -283,3 +291,31 @@ def _draw_size(axes: "Axes", radius: float, wide: float, tall: float) -> None:
         fontsize=9,
         color=INK,
     )
+
+
+def density(spent: Mapping[Cell, float], cell: float = CELL, *, ax: "Axes | None" = None) -> "Axes":
+    """Hours spent in each cell, of `checks.utility.density`, darker for more, by its logarithm.
+
+    cell: metres, as there. Two of them side by side, on axes that share their limits, are the
+    density before and after. Raises InvalidValue where no time is spent, Unavailable without
+    matplotlib.
+    """
+    hours_by_cell = {place: seconds / 3600 for place, seconds in spent.items() if seconds > 0}
+    if not hours_by_cell:
+        raise InvalidValue("a density must have a cell where time is spent, got none")
+    axes = on(ax)
+    from matplotlib.collections import PolyCollection
+    from matplotlib.colors import LogNorm
+
+    south, west, north, east = bounds(np.array(list(hours_by_cell)), cell).T
+    places = np.stack([west, south, west, north, east, north, east, south], axis=1)
+    corners = list(places.reshape(-1, 4, 2))
+    hours = np.array(list(hours_by_cell.values()))
+    drawn = PolyCollection(corners, cmap="viridis_r", norm=LogNorm(hours.min(), hours.max()))
+    drawn.set_array(hours)
+    axes.add_collection(drawn)
+    axes.autoscale_view()
+    axes.set_aspect(1 / np.cos(np.radians((south.min() + north.max()) / 2)))
+    axes.set(xlabel="longitude", ylabel="latitude")
+    axes.figure.colorbar(drawn, ax=axes, label="hours in a cell")
+    return axes

@@ -15,7 +15,7 @@ from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.gaussian import FloatArray, largest_eigenvalue, spectral_doubt
 from trailveil.gp.kernels import Kernel, stopped
 from trailveil.privacy.loss import loss_matrix
-from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.privacy.mechanism import Mechanism, no_release
 from trailveil.privacy.precision import given_one_value, known_precision
 from trailveil.privacy.prior import (
     NOTHING_KNOWN,
@@ -211,16 +211,16 @@ def exposures(
         less = known_precision(judged.prior, judged.place, surely)[0]
         before, learnt = less, learnt + (before - less)
     alone = _exposed(adversary, before, learnt)
-    found_exposures = [replace(alone, least=alone.after)]
+    exposed_each = [replace(alone, least=alone.after)]
     each = _each_value(judged, mechanism, adversary)
     if each is None:
-        return found_exposures
+        return exposed_each
     which = range(each.times.size)
     if secret.size == 1:
         which = range((at := int(np.argmax(each.learnt))), at + 1)
-    least = min(found_exposures[0].after, each.least)
-    found_exposures += [each.exposure(adversary, i) for i in which]
-    return [replace(exposed, least=least) for exposed in found_exposures]
+    least = min(exposed_each[0].after, each.least)
+    exposed_each += [each.exposure(adversary, i) for i in which]
+    return [replace(exposed, least=least) for exposed in exposed_each]
 
 
 def value_losses(
@@ -281,13 +281,21 @@ def _each_value(judged: _Judged, mechanism: Mechanism, adversary: Adversary) -> 
         return None
     accuracy = adversary.point.accuracy
     after = _with_each(observe(judge, mechanism, known), place, points, accuracy, -1.0)
-    if known.times.size:
-        nothing = no_noise(judge.times).withholding(np.ones(judge.times.size, bool))
-        before = _with_each(observe(judge, nothing, known), place, points, accuracy, 1.0)
-    else:
-        before = given_one_value(judge, place, points, accuracy)
-    precision = np.asarray(np.linalg.inv(before))
+    precision = np.asarray(np.linalg.inv(known_with_each(judge, place, known, points, accuracy)))
     return _EachValue(points, precision, np.asarray(np.linalg.inv(after)) - precision)
+
+
+def known_with_each(
+    judge: Prior, secret: Secret, known: SideInformation, times: FloatArray, accuracy: float
+) -> FloatArray:
+    """Var(secret | what is known, one more recorded value to an accuracy) (p, k, k), from above.
+
+    For each of the values at times (p,). judge: the prior that judges the secret.
+    """
+    if not known.times.size:
+        return given_one_value(judge, secret, times, accuracy)
+    observation = observe(judge, no_release(judge.times), known)
+    return _with_each(observation, secret, times, accuracy, 1.0)
 
 
 def _exposed(adversary: Adversary, known: FloatArray, learnt: FloatArray) -> Exposure:

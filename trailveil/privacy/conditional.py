@@ -137,12 +137,12 @@ def _given(prior: Prior, pair: Pair) -> _Given | None:
     secret, times, moved = pair.secret, pair.times, pair.secret.level
     base, level = split(prior.kernel)
     shared = prior.kernel if secret.recorded else latent(prior.kernel)
-    latent_base = None if shared is None else split(shared)[0]
-    if base is None or latent_base is None or (level > 0 and not np.any(moved)):
+    smooth = None if shared is None else split(shared)[0]
+    if base is None or smooth is None or (level > 0 and not np.any(moved)):
         return None
     weights = secret.weights.T
-    rows, cross = base(times, times), latent_base(times, secret.times) @ weights
-    variance = weights.T @ latent_base(secret.times, secret.times) @ weights
+    rows, cross = base(times, times), smooth(times, secret.times) @ weights
+    variance = weights.T @ smooth(secret.times, secret.times) @ weights
     noise = pair.noise.covariance()
     size = float(max(np.max(np.diagonal(part)) for part in (rows, variance, noise)))
     taken = np.tile(moved / (float(moved @ moved) or 1.0), (times.size, 1))
@@ -152,15 +152,15 @@ def _given(prior: Prior, pair: Pair) -> _Given | None:
     lowest, highest = eigh(variance, eigvals_only=True)[[0, -1]]
     if lowest <= _CLEAR * _UNIT * highest:
         return None
-    rows_compared = pair.compared
+    compared = pair.compared
     regression = cho_solve((cholesky_factor(variance), True), cross.T).T
     covariance = rows - regression @ cross.T
-    size_of_regression = float(np.linalg.norm(regression))
-    slip = _UNIT * (np.sqrt(cross.size) * size / lowest + size_of_regression * highest / lowest)
+    norm = float(np.linalg.norm(regression))
+    slip = _UNIT * (np.sqrt(cross.size) * size / lowest + norm * highest / lowest)
     total = _UNIT * times.size * size + 3 * slip * float(np.linalg.norm(cross))
     return _Given(
-        regression[rows_compared],
-        covariance[np.ix_(rows_compared, rows_compared)],
+        regression[compared],
+        covariance[np.ix_(compared, compared)],
         float(total),
         float(slip),
     )

@@ -22,7 +22,12 @@ from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 
 from trailveil.errors import InvalidValue
-from trailveil.gp.gaussian import NEGATIVE_EIGENVALUE_TOLERANCE, FloatArray, check_covariance
+from trailveil.gp.gaussian import (
+    NEGATIVE_EIGENVALUE_TOLERANCE,
+    FloatArray,
+    check_covariance,
+    read_only,
+)
 from trailveil.gp.kernels import Clock, Kernel
 
 
@@ -102,8 +107,7 @@ def blocks(losses: Sequence[FloatArray]) -> FloatArray:
 
 
 def _coupling_matrix(matrix: FloatArray) -> FloatArray:
-    matrix = np.array(check_covariance(matrix, "the matrix between coordinates"))
+    matrix = check_covariance(matrix, "the matrix between coordinates")
     if matrix.size == 0 or not np.any(np.diagonal(matrix) > 0):
         raise InvalidValue("the matrix between coordinates must have some variance, got none")
-    matrix.flags.writeable = False
-    return matrix
+    return read_only(matrix)

@@ -30,7 +30,7 @@ from trailveil.gp.kernels import (
     White,
     latent,
 )
-from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.privacy.mechanism import Mechanism, no_release
 from trailveil.privacy.prior import NOTHING_KNOWN, Prior, SideInformation
 from trailveil.privacy.secrets import Secret
 
@@ -89,7 +89,7 @@ def loss_in(
 
 def extended_precision(prior: Prior, secret: Secret) -> FloatArray:
     """P^-1 (k, k), correct to double precision; InvalidValue where P is singular."""
-    nothing = no_noise(prior.times).withholding(np.ones(prior.times.size, bool))
+    nothing = no_release(prior.times)
 
     def compute(bits: int) -> FloatArray:
         m = Extended(bits)

@@ -226,3 +226,8 @@ def no_noise(times: ArrayLike) -> Mechanism:
     """The mechanism that adds nothing at any of the times (n,)."""
     points = np.asarray(times, dtype=np.float64)
     return Mechanism(points, np.empty((points.size, 0)))
+
+
+def no_release(times: ArrayLike) -> Mechanism:
+    """The mechanism that withholds everything at the times (n,)."""
+    return no_noise(times).withholding(np.ones(np.shape(times), bool))

@@ -10,7 +10,7 @@ from trailveil.gp.gaussian import UNIT_ROUNDOFF, FloatArray, inverse_of, roundin
 from trailveil.gp.kernels import Constant, latent, split
 from trailveil.privacy.extended_loss import extended_precision, no_secret
 from trailveil.privacy.markov import covariance_product
-from trailveil.privacy.mechanism import no_noise
+from trailveil.privacy.mechanism import no_release
 from trailveil.privacy.prior import NOTHING_KNOWN, Observation, Prior, SideInformation, observe
 from trailveil.privacy.secrets import Secret
 
@@ -113,9 +113,9 @@ def _given(
     accuracy: float,
 ) -> FloatArray:
     """The formula of `given_one_value`, for pairs of locations, broadcast against each other."""
-    (left_factor, other), (first, second) = shared, v
-    c, d = left_factor - alone * first, other - alone * second
-    e = base - (left_factor * second + first * other) + alone * (first * second)
+    (shared_row, other), (first, second) = shared, v
+    c, d = shared_row - alone * first, other - alone * second
+    e = base - (shared_row * second + first * other) + alone * (first * second)
     total = alone + level + accuracy**2
     share = accuracy**2 / total
     mixed = c * second + first * d
@@ -182,5 +182,4 @@ def _with_known_alone(judge: Prior, known: SideInformation, *, flat: bool) -> Ob
     if flat:
         reach = float(np.sqrt(np.max(judge.kernel.diagonal(judge.times))))
         judge = replace(judge, kernel=judge.kernel + Constant(_FLAT * reach))
-    nothing = no_noise(judge.times).withholding(np.ones(judge.times.size, bool))
-    return observe(judge, nothing, known)
+    return observe(judge, no_release(judge.times), known)

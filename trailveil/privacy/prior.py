@@ -21,10 +21,11 @@ from trailveil.gp.gaussian import (
     Posterior,
     System,
     dense_system,
+    increasing_times,
     posterior,
+    read_only,
 )
 from trailveil.gp.kernels import Clock, Kernel, StoppedClock, Tabulated, White, latent, split
-from trailveil.gp.kernels.adapters import smallest_eigenvalue
 from trailveil.gp.statespace import is_markov
 from trailveil.privacy.markov import MarkovSystem, covariance_product, markov_rows
 from trailveil.privacy.mechanism import Mechanism, Process
@@ -51,12 +52,11 @@ class SideInformation:
 
     def __post_init__(self) -> None:
         """Check the values and make the times read-only."""
-        times = np.array(self.times, dtype=np.float64)
+        times = read_only(self.times)
         if times.ndim != 1 or not np.all(np.isfinite(times)):
             raise InvalidValue(f"known times must be finite numbers, got shape {times.shape}")
         if not 0 < self.accuracy < np.inf:
             raise InvalidValue(f"accuracy must be positive and finite, got {self.accuracy}")
-        times.flags.writeable = False
         object.__setattr__(self, "times", times)
 
 
@@ -77,20 +77,14 @@ class Prior:
 
     def __post_init__(self) -> None:
         """Check the times and the mean, and make them read-only."""
-        times = np.array(self.times, dtype=np.float64)
-        if times.ndim != 1 or times.size == 0 or not np.all(np.isfinite(times)):
-            raise InvalidValue(f"times must be one finite number a fix, got shape {times.shape}")
-        if np.any(np.diff(times) <= 0):
-            raise InvalidValue("times must be strictly increasing, got two out of order or equal")
-        times.flags.writeable = False
+        times = increasing_times(self.times)
         object.__setattr__(self, "times", times)
         if self.mean is not None:
-            mean = np.array(self.mean(times) if callable(self.mean) else self.mean, np.float64)
+            mean = read_only(self.mean(times) if callable(self.mean) else self.mean)
             if mean.shape != times.shape or not np.all(np.isfinite(mean)):
                 raise InvalidValue(
                     f"a mean must be one finite number for each time, got shape {mean.shape}"
                 )
-            mean.flags.writeable = False
             object.__setattr__(self, "mean", mean)
 
     @classmethod
@@ -112,7 +106,7 @@ class Prior:
         """
         matrix = np.array(covariance, dtype=np.float64)
         moments = np.arange(float(len(matrix))) if times is None else np.asarray(times, np.float64)
-        least = smallest_eigenvalue(Tabulated(moments, matrix).matrix)
+        least = float(np.linalg.eigvalsh(Tabulated(moments, matrix).matrix)[0])
         if least <= len(matrix) * UNIT_ROUNDOFF * np.trace(matrix):
             raise InvalidValue(
                 "a covariance must be positive definite, got one in which some values determine "
@@ -310,9 +304,9 @@ def noise_variance(kernel: Kernel, times: ArrayLike) -> float:
 def least_eigenvalue(white: float, added: float | None, known: SideInformation) -> float:
     """A lower bound of the eigenvalues of the observed rows; added: None where none is released.
 
-    A released value and m known ones of the same fix share its measurement noise `own`. For an x of
-    them, (sum x)^2 is least where the known ones are equal: [[own + added, r], [r, m own + q]] with
-    r = sqrt(m) own and q = accuracy^2, whose least eigenvalue is at least its determinant over its
+    A released value and m known ones of the same fix share its measurement noise w. For an x of
+    them, (sum x)^2 is least where the known ones are equal: [[w + added, r], [r, m w + q]] with
+    r = sqrt(m) w and q = accuracy^2, whose least eigenvalue is at least its determinant over its
     trace. Known ones alone have at least q.
     """
     accurate = known.accuracy**2

@@ -169,11 +169,11 @@ def _worst(parts: list[dict[str, Any]], worst: dict[str, Any], *, cut: bool) -> 
     )
     same = same and all(_meanings(worst, mu, order).values())
     yield Check("the figures of the whole are those of its worst place", same)
-    for name, part_figures in ((f"part {i}", part) for i, part in enumerate(parts, 1)):
-        mu, order, epsilon = (_number(part_figures[key]) for key in ("mu", "order", "epsilon"))
+    for name, figures in ((f"part {i}", part) for i, part in enumerate(parts, 1)):
+        mu, order, epsilon = (_number(figures[key]) for key in ("mu", "order", "epsilon"))
         follows = abs(order / 2 * mu**2 - epsilon) <= epsilon / 10**9
         yield Check(f"{name}: mu gives its epsilon", follows)
-        for what, holds in _meanings(part_figures, float(mu), float(order)).items():
+        for what, holds in _meanings(figures, float(mu), float(order)).items():
             yield Check(f"{name}: mu gives its {what}", holds)
     holds = bool(parts)
     for part in parts:

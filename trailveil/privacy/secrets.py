@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trailveil.errors import InvalidValue
-from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.gaussian import FloatArray, read_only
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +35,7 @@ class Secret:
 
     def __post_init__(self) -> None:
         """Check shapes and values, and make the arrays read-only."""
-        times, weights = _frozen(self.times), _frozen(self.weights)
+        times, weights = read_only(self.times), read_only(self.weights)
         if times.ndim != 1 or weights.ndim != 2 or weights.shape[1] != times.size:
             raise InvalidValue(
                 f"weights must have a column a time, got {weights.shape} for {times.shape}"
@@ -104,9 +104,3 @@ class Secret:
     def level(self) -> FloatArray:
         """What a common level of the series adds to each location: the row sums of H, (k,)."""
         return np.array([math.fsum(row) for row in self.weights])
-
-
-def _frozen(values: ArrayLike) -> FloatArray:
-    array = np.array(values, dtype=np.float64)
-    array.flags.writeable = False
-    return array

@@ -69,7 +69,9 @@ class Window:
 
     def sides(self, silent: float = 0.0) -> int:
         """How many sides are recorded beyond so many seconds: at least 1 is reckoned with."""
-        return max(1, int(np.any(self.before > silent)) + int(np.any(self.after > silent)))
+        if not self.before.size:
+            return 1
+        return max(1, int(self.before[0] > silent) + int(self.after[-1] > silent))
 
     def least_cut(self, paces: Paces, variance: float) -> float:
         """Seconds outward from the window of which nothing may be released.

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.errors import BeyondPrior, InvalidValue, Refused
-from trailveil.privacy.guarantee import CIRCLE_68, Guarantee
+from trailveil.errors import InvalidValue, Refused
+from trailveil.privacy.guarantee import Guarantee
 from trailveil.privacy.knowledge import TrackExposure
 from trailveil.privacy.mechanism import LARGEST_STD, Mechanism, no_noise
 from trailveil.release.common import Common, named_in_full
@@ -81,6 +81,7 @@ class Plan:
     of the noise of each part, with its proof; none without noise. everywhere: of noise for every
     place at once, the worst case of each kind of adversary. common: noise shared with other
     releases, the last columns of the mechanism. visited: the places with names that it counts on.
+    subject, key: whose it is and under which key, where stated.
     """
 
     trace: Trace
@@ -93,6 +94,8 @@ class Plan:
     everywhere: "tuple[Worst, ...]" = ()
     common: tuple[Common, ...] = ()
     visited: tuple[Visited, ...] = ()
+    subject: str | None = None
+    key: bytes | None = None
 
     @property
     def worst(self) -> tuple[Guarantee, float]:
@@ -198,7 +201,8 @@ def plan_parts(
     request = request.framed(placed(trace.positions)[0])
     check_target(request)
     windows, cuts = _cuts(trace, request)
-    base = _silent(trace, request, windows, cuts, common)
+    released = _released(trace, request, windows, cuts, common)
+    base = no_noise(trace.seconds).withholding(~released)
     designs = _designed(windows, request, cache) if request.method is not Method.CUT else []
     mechanism = _sum_of(base, windows, designs)
     if mechanism.max_std > LARGEST_STD:
@@ -243,17 +247,17 @@ def released_rows(
     trace: Trace, request: Request, common: Sequence[Common] = ()
 ) -> NDArray[np.intp]:
     """The indices of the fixes that such a release has. Raises Refused for fewer than two."""
-    return _silent(trace, request, *_cuts(trace, request), common).rows
+    return np.flatnonzero(_released(trace, request, *_cuts(trace, request), common))
 
 
-def _silent(
+def _released(
     trace: Trace,
     request: Request,
     windows: Sequence[Window],
     cuts: Sequence[float | None],
     common: Sequence[Common],
-) -> Mechanism:
-    """No noise, and nothing released that is cut."""
+) -> NDArray[np.bool_]:
+    """Which fixes (n,) are released: nothing that is cut. Raises Refused for fewer than two."""
     released = np.ones(len(trace), dtype=np.bool_)
     for noise in common:
         released &= ~noise.withheld
@@ -262,7 +266,7 @@ def _silent(
             released &= ~window.within(seconds)
     if np.count_nonzero(released) < 2:
         raise _nothing_left(trace, request, cuts)
-    return no_noise(trace.seconds).withholding(~released)
+    return released
 
 
 def _designed(
@@ -290,31 +294,10 @@ def _asked_of_noise(
     windows: Sequence[Window], request: Request
 ) -> "Iterator[tuple[float, int, tuple[Knowledge, ...], float]]":
     """What `trailveil.designer.table.noise_of` is asked for, of each window."""
-    bound = request.bound if request.leave is None else _bound_for(request)
     for window in windows:
         # To the nanosecond: a proof may be of no shorter window than there is.
         length = (window.stretch.end - window.stretch.begin) / 1e9 + 2 * request.uncertain
-        yield length, window.sides(), request.adversaries, bound
-
-
-def _bound_for(request: Request) -> float:
-    """The loss by which every adversary is left with the metres that were asked for."""
-    known = min(adversary.variance(2, adversary.place) for adversary in request.adversaries)
-    if known <= request.variance:
-        raise _too_much(known, request.scale)
-    return 1 / request.variance - 1 / known
-
-
-def _too_much(known: float, scale: float) -> BeyondPrior:
-    most = int(CIRCLE_68 * known**0.5 / scale)
-    error = BeyondPrior(known**0.5)
-    error.args = (
-        f"metres to leave must be below {most} with noise, got more: somebody whom the noise is "
-        f"made against knows the place that well without any release; say --leave {most - 1}, or "
-        "--mechanism cut",
-    )
-    error.public = error.args[0]
-    return error
+        yield length, window.sides(), request.adversaries, request.noise_bound
 
 
 def _sum_of(
@@ -381,7 +364,7 @@ def _finding(window: Window, request: Request, mechanism: Mechanism, cut: float 
         variance = window.variance(request.paces, max(cut, np.nextafter(window.silence, 0.0)))
         exposures.append(TrackExposure(HAS_THE_REST, 1 / variance))
     if request.method is not Method.CUT:
-        bound = request.bound if request.leave is None else _bound_for(request)
+        bound = request.noise_bound
         for adversary in request.adversaries:
             known = adversary.variance(window.sides(), adversary.place)
             exposures.append(TrackExposure(adversary.name, bound, known**0.5))

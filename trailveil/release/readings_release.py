@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable
+from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable, number_between
 from trailveil.gp.gaussian import cholesky_factor
 from trailveil.gp.kernels import Kernel
 from trailveil.gp.statespace import is_markov
@@ -31,7 +31,6 @@ from trailveil.traces.grid import Grid, reading_grid
 from trailveil.traces.readings import Readings
 from trailveil.traces.selection import Stretch, within
 from trailveil.version import DESIGN_VERSION
-from trailveil.wording import number_between
 
 if TYPE_CHECKING:
     from trailveil.release.designing import Designed

@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from trailveil.errors import InvalidValue, Refused
+from trailveil.errors import BeyondPrior, InvalidValue, Refused, number_between
 from trailveil.gp.kernels import Kernel
 from trailveil.privacy.adversaries import DEFAULT, Named
 from trailveil.privacy.guarantee import CIRCLE_68, loss_bound_for
@@ -14,7 +14,6 @@ from trailveil.traces.activities import ACTIVITIES, MIDDLE, UNKNOWN
 from trailveil.traces.projection import Frame
 from trailveil.traces.trace import NANOSECONDS, Trace
 from trailveil.version import DESIGN_VERSION
-from trailveil.wording import number_between
 
 if TYPE_CHECKING:
     from trailveil.privacy.knowledge import Knowledge
@@ -185,6 +184,19 @@ class Request:
         return tuple(knowledge)
 
     @property
+    def noise_bound(self) -> float:
+        """The most that the loss by noise may be: that leaves the metres that were asked for.
+
+        Raises BeyondPrior where an adversary knows more than that without any release.
+        """
+        if self.leave is None:
+            return self.bound
+        known = min(adversary.variance(2, adversary.place) for adversary in self.adversaries)
+        if known <= self.variance:
+            raise _too_much(known, self.scale)
+        return 1 / self.variance - 1 / known
+
+    @property
     def design(self) -> str:
         """All of it that the release depends on, in one line: not what stretches are called.
 
@@ -198,6 +210,18 @@ class Request:
             getattr(self, field.name) for field in fields(self) if field.name not in _ELSEWHERE
         )
         return repr((DESIGN_VERSION, when, *others))
+
+
+def _too_much(known: float, scale: float) -> BeyondPrior:
+    most = int(CIRCLE_68 * known**0.5 / scale)
+    error = BeyondPrior(known**0.5)
+    error.args = (
+        f"metres to leave must be below {most} with noise, got more: somebody whom the noise is "
+        f"made against knows the place that well without any release; say --leave {most - 1}, or "
+        "--mechanism cut",
+    )
+    error.public = error.args[0]
+    return error
 
 
 def check_target(request: Request) -> None:

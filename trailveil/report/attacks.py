@@ -8,7 +8,7 @@ from trailveil.checks.attacks.drawn import Drawn
 from trailveil.checks.attacks.hypotheses import Audited
 from trailveil.checks.attacks.suite import AttackOutcome
 from trailveil.checks.attacks.trial import Circle68, Verdict
-from trailveil.wording import said
+from trailveil.errors import said
 
 _HEAD = (
     "attack",
@@ -98,15 +98,13 @@ def _of_noise(noise: dict[str, Any]) -> str:
     if noise["as_designed"]:
         return (
             f"The noise of this file is as designed around part {noise['part']}, as far as one "
-            "draw "
-            f"tells (chance {said(noise['chance'], 2)})."
+            f"draw tells (chance {said(noise['chance'], 2)})."
         )
     return (
-        f"The noise of this file is NOT that of the design around part {noise['part']}: fixes "
-        "are up "
-        f"to {said(noise['off_m'], 2)} m from where it could have put them, and its size has a "
-        "chance of "
-        f"{said(noise['chance'], 1)}. What is promised above is not promised of this file."
+        f"The noise of this file is NOT that of the design around part {noise['part']}: fixes are "
+        f"up to {said(noise['off_m'], 2)} m from where it could have put them, and its size has a "
+        f"chance of {said(noise['chance'], 1)}. What is promised above is not promised of this "
+        "file."
     )
 
 
@@ -128,8 +126,7 @@ def _told(claim: dict[str, Any]) -> str:
         f"Two places {claim['metres']:.0f} m apart ({claim['way']}; part {claim['part']}; "
         f"{claim['adversary']}), {claim['draws']} releases of each told apart: mu is at least "
         f"{claim['mu_least']:.2f}, likely {claim['mu_likely']:.2f}, claimed "
-        f"{claim['mu_claimed']:.2f}: "
-        f"{verdict}"
+        f"{claim['mu_claimed']:.2f}: {verdict}"
     )
 
 

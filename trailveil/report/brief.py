@@ -1,23 +1,34 @@
 """What `protect` prints of a release: at most 15 lines. All else is in `trailveil.report.text`."""
 
 from collections import Counter
+from collections.abc import Sequence
 from math import inf
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from trailveil.errors import said
+from trailveil.gp.gaussian import FloatArray
+from trailveil.release.plan import Plan
 from trailveil.report.ledger import count_of, place_words
-from trailveil.report.parts import BOLD, YELLOW, Line, laid_out, listed, paragraph, styled
+from trailveil.report.parts import BOLD, YELLOW, Section, laid_out, listed, paragraph, styled
+from trailveil.report.schema import LedgerReport, PartReport, ReleaseReport
 from trailveil.report.text import circle, left_out, metres
-from trailveil.wording import said
+from trailveil.traces.projection import MICRO
+from trailveil.traces.trace import Trace
 
 MOST_LINES = 15
 _MOST_PARTS = 4
+# Times as much as was asked for: less is told by all releases together as by each.
+_MORE = 1.02
 _BEFORE = (
     "These readings were released before with other noise: both together can give protected "
     "values away."
 )
 _SHOWN = (
     "You published another version of this recording. Whoever has both knows everything that this "
-    "one hides: delete the earlier file, if nobody has it yet."
+    "one hides. If nobody has the earlier file, delete it and add --replace."
 )
 _EXACT = "All else is exactly as recorded."
 
@@ -29,38 +40,42 @@ _CALLED = {
 }
 
 
-def brief(report: dict[str, Any], audit: str, *, coloured: bool = False) -> str:
+def brief(report: ReleaseReport, audit: str, *, coloured: bool = False) -> str:
     """The object of `record`, private, in a few lines. audit: the command that checks the file.
 
     coloured: for a terminal: what is hidden bold, warnings yellow.
     """
     shown = range(min(_MOST_PARTS, len(report.get("secrets", []))), -1, -1)
     bold, yellow = (BOLD, YELLOW) if coloured else ("", "")
-    texts = [laid_out(_lines(report, audit, parts, bold, yellow)) for parts in shown]
+    texts = [laid_out([_lines(report, audit, parts, bold, yellow)]) for parts in shown]
     return next((text for text in texts if text.count("\n") < MOST_LINES), texts[-1])
 
 
-def in_short(report: dict[str, Any]) -> list[str]:
+def in_short(report: ReleaseReport) -> list[str]:
     """What can still be found out, what it cost and what is open, a sentence or two each.
 
-    found: of `record`, private or for others.
+    report: of `record`, private or for others.
     """
     learnt = f"{_learnt(report)} {_told_apart(report)}"
-    return [learnt, *([_cost(report["mechanism"])] if report["private"] else []), _open(report)]
+    return [learnt, *([_cost(report)] if report["private"] else []), _open(report)]
 
 
-def _lines(report: dict[str, Any], audit: str, parts: int, bold: str, yellow: str) -> list[Line]:
-    by_noise = report["mechanism"]["name"] in ("noise", "everywhere")
-    return [
-        styled(f"{_hidden(report)}: hidden in {report['output']}", bold)
-        + (styled(" by noise, which a street map can undo", yellow) if by_noise else ""),
-        *listed("", _parts(report.get("secrets", []), parts), bold),
-        *paragraph(_cost(report["mechanism"])),
-        *paragraph(f"{_learnt(report)} {_told_apart(report)}"),
-        *paragraph(_open(report), yellow),
-        *listed("", _before(report.get("ledger"))),
-        *listed("", [f"Next: {audit} looks for leaks. --explain says what is assumed, and warns."]),
-    ]
+def _lines(report: ReleaseReport, audit: str, parts: int, bold: str, yellow: str) -> Section:
+    title = styled(f"{_hidden(report)}: hidden in {report['output']}", bold)
+    if report["mechanism"]["name"] in ("noise", "everywhere"):
+        title += styled(" by noise, which a street map can undo", yellow)
+    after = f"{audit} looks for leaks. --overwrite --explain tells all, and warns."
+    return Section(
+        title,
+        [
+            *listed("", _parts(report.get("secrets", []), parts), bold),
+            *paragraph(_cost(report)),
+            *paragraph(f"{_learnt(report)} {_told_apart(report)}"),
+            *paragraph(_open(report), yellow),
+            *listed("", _before(report.get("ledger"), report["target"]["epsilon"])),
+            *listed("", [f"Next: {after}"]),
+        ],
+    )
 
 
 def brief_readings(report: dict[str, Any], *, further: bool = False) -> str:
@@ -84,22 +99,19 @@ def brief_readings(report: dict[str, Any], *, further: bool = False) -> str:
     moved = mechanism["rms"]
     cost.append(f"Moved: by {said(moved, 3)} {unit} on average." if moved else _EXACT)
     others = "the order of readings" if whole else "every other reading"
-    return laid_out(
-        [
-            f"{'Every reading' if whole else _hidden_readings(report)}: hidden in "
-            f"{report['output']}",
-            *listed("", _parts_of_readings(report.get("secrets", []))),
-            *paragraph(" ".join(cost)),
-            *paragraph(
-                f"{learnt} Of two values up to {said(target['radius'])} {unit} apart they guess "
-                "the "
-                f"right one {right:.0f} times in 100; a coin gets 50."
-            ),
-            *paragraph(f"Not protected: {others} and the times."),
-            *listed("", [_BEFORE] if further else []),
-            *listed("", ["--explain says what is assumed, and warns."]),
-        ]
-    )
+    hidden = "Every reading" if whole else _hidden_readings(report)
+    items = [
+        *listed("", _parts_of_readings(report.get("secrets", []))),
+        *paragraph(" ".join(cost)),
+        *paragraph(
+            f"{learnt} Of two values up to {said(target['radius'])} {unit} apart they guess the "
+            f"right one {right:.0f} times in 100; a coin gets 50."
+        ),
+        *paragraph(f"Not protected: {others} and the times."),
+        *listed("", [_BEFORE] if further else []),
+        *listed("", ["--explain says what is assumed, and warns."]),
+    ]
+    return laid_out([Section(f"{hidden}: hidden in {report['output']}", items)])
 
 
 def _hidden_readings(report: dict[str, Any]) -> str:
@@ -116,7 +128,7 @@ def _parts_of_readings(secrets: list[dict[str, Any]]) -> list[str]:
     return [*lines, *([f"{more} more, which --explain lists"] if more > 0 else [])]
 
 
-def _hidden(report: dict[str, Any]) -> str:
+def _hidden(report: ReleaseReport) -> str:
     """What is protected, in a few words."""
     if "everywhere" in report:
         return "Every place at any time"
@@ -141,7 +153,7 @@ def _label(label: str) -> str:
     return next((name for name in names if name.startswith("the ")), names[0])
 
 
-def _parts(secrets: list[dict[str, Any]], count: int) -> list[str]:
+def _parts(secrets: Sequence[PartReport], count: int) -> list[str]:
     """When the first of the protected parts are, for their owner alone."""
     lines = [
         f"{_when(secret['begin_local'], secret['end_local'])}: {_label(secret['label'])}"
@@ -162,11 +174,18 @@ def _when(begin: str, end: str) -> str:
     return f"{day} {clock[:5]} to {until}{until_clock[:5]} {zone}"
 
 
-def _cost(mechanism: dict[str, Any]) -> str:
+def _cost(report: ReleaseReport) -> str:
     """What is cut, what is moved, and what would leave more."""
+    mechanism, shared = report["mechanism"], report["times"]["left_out"]
+    recording = report["recording"]
+    unusable = recording["cleaning"].get("recorded", 0) - recording["cleaning"].get("kept", 0)
     words = ""
     if mechanism["withheld_fixes"]:
         words = f"Left out: {left_out(mechanism)}. "
+    if shared:
+        words += f"Left out besides: {shared} fixes that share a rounded time with another. "
+    if unusable:
+        words += f"Not used: {unusable} fixes without a usable time or place of their own. "
     if mechanism["rms_m"]:
         words += f"Moved: by {metres(mechanism['rms_m'])} on average. "
     else:
@@ -176,7 +195,7 @@ def _cost(mechanism: dict[str, Any]) -> str:
     return words.strip()
 
 
-def _learnt(report: dict[str, Any]) -> str:
+def _learnt(report: ReleaseReport) -> str:
     """What a stranger can still find out, and what the best-informed of those listed can."""
     facing = [exposure for part in report.get("secrets", []) for exposure in part["exposures"]]
     facing = facing or [
@@ -200,41 +219,118 @@ def _learnt(report: dict[str, Any]) -> str:
     )
 
 
-def _told_apart(report: dict[str, Any]) -> str:
+def _told_apart(report: ReleaseReport) -> str:
     right = 100 * (0.5 + report["worst"]["advantage"] / 2)
     return (
         f"Of two places up to {said(report['target']['radius_m'])} m apart they guess the right "
-        "one "
-        f"{right:.0f} times in 100; a coin gets 50."
+        f"one {right:.0f} times in 100; a coin gets 50."
     )
 
 
-def _open(report: dict[str, Any]) -> str:
+def _open(report: ReleaseReport) -> str:
     """What is not protected."""
     others = [] if "everywhere" in report else ["the rest of the track"]
     times = [] if report["times"]["dropped"] else ["its times" if others else "the times"]
     words = f"Not protected: {' and '.join([*others, *times]) or 'the order of fixes'}"
     fields = [field["field"].replace("_", " ") for field in report["kept"] if field["fixes"]]
     words += f", {', '.join(fields)}." if fields else "."
-    return " ".join([words, *report.get("stops", [])])
+    return " ".join([words, *report.get("heed", [])])
 
 
-def _before(ledger: dict[str, Any] | None) -> list[str]:
-    """What the release tells together with earlier ones, and how many visits a place has left."""
+def _before(ledger: LedgerReport | None, asked: float) -> list[str]:
+    """What the release tells together with earlier ones, and how many visits a place has left.
+
+    asked: the epsilon of the request.
+    """
     if ledger is None:
         return []
     places = [place_words(place) for place in ledger["places"]]
     if ledger["releases"] == 1:
         return places
     count, total = ledger["releases"], ledger["known"]
-    if ledger["times"] is None:
+    if ledger["times"] is None and ledger["overlapping"]:
         return [_SHOWN, *places]
-    words = f"All {count} releases, of any one time: "
-    words += "everything, by an earlier one" if total is None else f"epsilon {said(total, 3)}"
+    words = f"All {count} releases together tell "
+    if total is None:
+        words += "everything of a time that an earlier one shows"
+    elif total <= asked * _MORE:
+        words += "no more of any one time"
+    else:
+        words += f"more of one time: epsilon {said(total, 3)}"
     of_one, circle_68 = ledger["if_one_place"], ledger["if_one_place_circle_68_m"]
-    if circle_68 is not None and of_one > (total or 0.0) * (1 + 1e-9):
+    if circle_68 is not None and (of_one or 0.0) > max(total or 0.0, asked) * _MORE:
         words += (
             f". If all began or ended at one place, a stranger's best guess of it is a circle of "
             f"{metres(circle_68)}: name that place (trailveil place add)"
         )
     return [f"{words}.", *places]
+
+
+ROWS, COLUMNS = 7, 48
+"""Of characters, besides the legend."""
+
+HIDDEN = "\u2588"
+LEGEND = f"\u28ff published   {HIDDEN} hidden"
+
+# Dots of a braille character, down and across, and the bit of each in it.
+_DOWN, _ACROSS = 4, 2
+_BITS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
+_BLANK = 0x2800
+# Points that are drawn of a line, at most.
+_MOST = 20_000
+
+
+def sketch(plan: Plan, released: Trace) -> list[str]:
+    """Lines of a sketch, north up: at most ROWS and the legend; none where all is at one place.
+
+    released: the fixes as they are drawn, at their recorded times. Braille dots are the published
+    track. A block stands where a recorded fix is left out, or protected by noise.
+    """
+    recorded = plan.lattice / MICRO
+    hidden = ~np.asarray(plan.mechanism.released)
+    if plan.mechanism.noise_trace:
+        for finding in plan.findings:
+            hidden |= finding.stretch.rows(plan.trace)
+    published = plan.frame.to_lattice(released.positions) / MICRO
+    low = np.minimum(recorded.min(axis=0), published.min(axis=0))
+    size = np.maximum(recorded.max(axis=0), published.max(axis=0)) - low
+    dots = np.array([COLUMNS * _ACROSS, ROWS * _DOWN]) - 1.0
+    if not size.max() > 0:
+        return []
+    scale = float(np.min(dots / np.maximum(size, 1e-9)))
+    shape = np.floor(size * scale / [_ACROSS, _DOWN]).astype(int) + 1
+
+    def cells(points: FloatArray, shown: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """Braille bits (rows, columns) of lines between points (n, 2) of which both are shown."""
+        across, up = _along((points - low) * scale, shown).T
+        down = shape[1] * _DOWN - 1 - up
+        bits = np.zeros((shape[1], shape[0]), dtype=np.intp)
+        at = down // _DOWN, across // _ACROSS
+        np.bitwise_or.at(bits, at, _BITS[down % _DOWN, across % _ACROSS])
+        return bits
+
+    rows = plan.mechanism.rows
+    apart = np.zeros(rows.size, dtype=np.bool_)
+    apart[1:] = np.diff(rows) > 1
+    lines = cells(published, ~apart) + _BLANK
+    covered = cells(recorded, hidden) > 0
+    texts = ["".join(map(chr, line)) for line in lines.tolist()]
+    whole = [
+        "".join(HIDDEN if block else dot for dot, block in zip(text, row, strict=True))
+        for text, row in zip(texts, covered.tolist(), strict=True)
+    ]
+    return [*(f"  {line}".rstrip(f" {chr(_BLANK)}") for line in whole), f"  {LEGEND}"]
+
+
+def _along(points: FloatArray, joined: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Whole dots (k, 2) of points (n, 2) that are joined to the one before them, and of the lines.
+
+    A point that is not joined is drawn only as the beginning of a line.
+    """
+    steps = np.max(np.abs(np.diff(points, axis=0)), axis=1, initial=0.0)
+    length = np.concatenate([[0.0], np.cumsum(steps)])
+    count = min(int(2 * length[-1]) + 2, _MOST)
+    at = np.union1d(np.linspace(0.0, length[-1], count), length)
+    after = np.minimum(np.searchsorted(length, at), len(points) - 1)
+    at = at[joined[after]]
+    return np.column_stack([np.interp(at, length, axis) for axis in points.T]).astype(np.intp)

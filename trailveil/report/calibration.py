@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from trailveil.errors import said
 from trailveil.plots import CoverageCurve, CoveragePanel, coverages
 from trailveil.privacy.priors import PriorSpec, to_json
 from trailveil.studies.calibrating import ALL, ENOUGH_GROUPS, Calibration, CoverageCell, Judged
 from trailveil.studies.calibration import LEVELS, PACES, Share
 from trailveil.studies.calibration.coverage import CURVE, FAR
-from trailveil.wording import said
 
 _GROUPS = {"folder": "folders (people)", "file": "recordings", "window": "windows"}
 _MIDDLE = 0.68
@@ -73,8 +73,8 @@ def calibration_text(calibration: Calibration) -> list[str]:
     groups = _GROUPS[calibration.by]
     lines = [
         f"{_several(calibration.recordings, 'recording')}, "
-        f"{_several(calibration.windows, 'window')} "
-        f"({calibration.short} without a fix to predict), {calibration.groups} {groups}.",
+        f"{_several(calibration.windows, 'window')} ({calibration.short} without a fix to "
+        f"predict), {calibration.groups} {groups}.",
         "Each row: fixes predicted from all that is further away than the gap, on both sides; "
         "shares of",
         f"coordinates inside the interval; in brackets 95 % confidence, from resampling {groups}.",

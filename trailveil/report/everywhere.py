@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trailveil.errors import said
 from trailveil.privacy.guarantee import CIRCLE_68, Guarantee
 from trailveil.privacy.priors import BUILT_IN
 from trailveil.release.plan import Plan
-from trailveil.wording import said
 
 if TYPE_CHECKING:
     from trailveil.privacy.anytime import Assumed

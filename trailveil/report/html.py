@@ -6,12 +6,12 @@ direction) is shown as a replacement character, so that a name is read as it is 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 
-from trailveil.report.html_style import STYLE
-from trailveil.report.parts import Item, Line
+from trailveil.plots import THEME
+from trailveil.report.parts import Cell, Item, Section, Table
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _UNSEEN = "\ufffd"
@@ -20,58 +20,24 @@ _KINDS = {"! ": ' class="warn"', "   - ": ' class="of"'}
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """A value of a table, as it is shown; value: as it stands in the JSON report, or None."""
-
-    shown: str
-    value: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows of cells under a caption. head: names of the columns; the first cell names its row."""
-
-    caption: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """A picture. svg: of trailveil.plots.inline. words: which say the same as it shows."""
-
-    svg: str
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A section: lines of a report, then pictures, lines below them, tables."""
-
-    title: str
-    lines: tuple[Line, ...] = ()
-    pictures: tuple[Picture, ...] = ()
-    tables: tuple[Table, ...] = ()
-    below: tuple[Line, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Page:
-    """All of a page. lead: what is said first. private: whether it is for its owner alone."""
+    """All of a page. private: whether it is for its owner alone.
+
+    lead: what is said first. items: above all sections.
+    """
 
     title: str
-    lead: tuple[str, ...]
-    sections: tuple[Section, ...]
-    foot: tuple[str, ...]
+    lead: str
+    sections: Sequence[Section]
+    foot: str
     private: bool
-    lines: tuple[Line, ...] = field(default=())
+    items: Sequence[Item] = ()
 
 
 def rendered(page: Page) -> bytes:
     """The page as a file. Equal pages are equal bytes."""
     title = f"PRIVATE: {page.title}" if page.private else page.title
     mark = "private" if page.private else "note"
-    lead = "".join(f"<p>{escaped(sentence)}</p>\n" for sentence in page.lead)
     body = [
         "<!DOCTYPE html>",
         '<html lang="en">',
@@ -88,12 +54,12 @@ def rendered(page: Page) -> bytes:
         '<a class="skip" href="#content">Skip to the content</a>',
         '<main id="content" tabindex="-1">',
         f"<h1>{escaped(title)}</h1>",
-        f'<div class="{mark}">\n{lead}</div>',
-        *_lines(page.lines),
+        f'<div class="{mark}">\n<p>{escaped(page.lead)}</p>\n</div>',
+        *_elements(page.items),
         *(line for section in page.sections for line in _section(section)),
         "</main>",
         "<footer>",
-        *(f"<p>{escaped(sentence)}</p>" for sentence in page.foot),
+        f"<p>{escaped(page.foot)}</p>",
         "</footer>",
         "</body>",
         "</html>",
@@ -106,33 +72,18 @@ def escaped(text: str) -> str:
     return escape("".join(c if c.isprintable() else _UNSEEN for c in text), quote=True)
 
 
-def sections_of(lines: Sequence[Line]) -> tuple[tuple[Line, ...], list[Section]]:
-    """A report as sections: what stands before the first title, and each title with its lines."""
-    before: list[Line] = []
-    sections: list[tuple[str, list[Line]]] = []
-    for line in lines:
-        if line == "":
-            continue
-        if isinstance(line, str):
-            sections.append((line, []))
-        else:
-            (sections[-1][1] if sections else before).append(line)
-    return tuple(before), [Section(title, tuple(below)) for title, below in sections]
-
-
 def _section(section: Section) -> list[str]:
-    lines = ["<section>", f"<h2>{escaped(section.title)}</h2>", *_lines(section.lines)]
+    lines = ["<section>", f"<h2>{escaped(section.title)}</h2>", *_elements(section.items)]
     for picture in section.pictures:
         words = f"<figcaption>{escaped(picture.words)}</figcaption>"
         lines += ["<figure>", picture.svg, words, "</figure>"]
-    lines += _lines(section.below)
+    lines += _elements(section.below)
     return [*lines, *(line for table in section.tables for line in _table(table)), "</section>"]
 
 
-def _lines(lines: Sequence[Line]) -> list[str]:
+def _elements(items: Sequence[Item]) -> list[str]:
     """Paragraphs, lists, and a heading for what is numbered."""
     elements: list[str] = []
-    items = [line for line in lines if isinstance(line, Item)]
     for mark, group in groupby(items, key=lambda item: item.mark or ""):
         words = [escaped(item.words) for item in group]
         if not mark.strip():
@@ -170,3 +121,73 @@ def _cell(cell: Cell) -> str:
         return shown
     exact = value if isinstance(value, int) else float(value)  # numpy's write their type
     return f'<data value="{exact!r}">{shown}</data>'
+
+
+DARK = {
+    "--ink": "#e8eaed",
+    "--muted": "#a8b0b8",
+    "--paper": "#14171a",
+    "--grid": "#39414a",
+    "--released": "#6cb8ff",
+    "--recorded": "#f0a85c",
+    "--circle": "#ff8a80",
+    "--noise": "#b9a5ff",
+}
+
+
+def _variables(colours: dict[str, str]) -> str:
+    return " ".join(f"{name}: {value};" for name, value in colours.items())
+
+
+LIGHT = {name: colour for colour, name in THEME.items()}
+"""Colours by name on a light background; each that stands for something has 4.5 to 1 on it."""
+STYLE = f"""
+:root {{ color-scheme: light dark; {_variables(LIGHT)} }}
+@media (prefers-color-scheme: dark) {{ :root {{ {_variables(DARK)} }} }}
+* {{ box-sizing: border-box; }}
+html {{ -webkit-text-size-adjust: 100%; }}
+body {{ margin: 0; background: var(--paper); color: var(--ink); line-height: 1.5;
+  font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }}
+main:focus {{ outline: none; }}
+main, footer {{ max-width: 44rem; margin: 0 auto; padding: 0 1rem; overflow-wrap: break-word; }}
+h1, h2, h3, p, li {{ overflow-wrap: anywhere; }}
+h1 {{ font-size: 1.45rem; line-height: 1.25; margin: 1.2rem 0 .6rem; }}
+h2 {{ font-size: 1.15rem; line-height: 1.3; margin: 2rem 0 .5rem; padding-top: .8rem;
+  border-top: 1px solid var(--grid); }}
+h3 {{ font-size: 1rem; margin: 1.2rem 0 .3rem; }}
+p, ul, ol {{ margin: .5rem 0; }}
+ul {{ padding-left: 1.2rem; }}
+li {{ margin: .25rem 0; }}
+.note {{ border-left: .3rem solid var(--released); padding: .1rem 0 .1rem .8rem; }}
+.private {{ border: .2rem solid var(--circle); padding: .4rem .8rem; font-weight: 600; }}
+.warn {{ list-style: none; padding-left: 0; }}
+.warn li {{ border-left: .3rem solid var(--circle); padding-left: .7rem; margin: .6rem 0; }}
+.of {{ margin-left: .8rem; }}
+figure {{ margin: .8rem 0; }}
+figcaption {{ color: var(--muted); font-size: .9rem; }}
+svg.chart {{ display: block; width: 100%; max-width: 32rem; height: auto; }}
+svg.chart[aria-labelledby^="map"] {{ max-width: 44rem; }}
+svg.chart text {{ font-family: system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }}
+svg.chart * {{ stroke-linejoin: round; stroke-linecap: butt; }}
+table {{ border-collapse: collapse; width: 100%; max-width: 32rem; font-size: .95rem; }}
+caption {{ text-align: left; color: var(--muted); font-size: .9rem; padding-bottom: .3rem; }}
+th, td {{ text-align: left; vertical-align: top; padding: .3rem .5rem .3rem 0;
+  border-bottom: 1px solid var(--grid); font-weight: 400; }}
+thead th {{ color: var(--muted); white-space: nowrap; }}
+td {{ font-variant-numeric: tabular-nums; min-width: 4.2rem; }}
+footer {{ color: var(--muted); font-size: .85rem; margin-top: 2rem; padding-bottom: 2rem; }}
+.skip {{ position: absolute; left: -100rem; }}
+.skip:focus {{ left: 1rem; top: 1rem; background: var(--paper); color: var(--ink);
+  padding: .5rem; outline: .2rem solid var(--released); }}
+@media print {{
+  :root {{ {_variables(LIGHT)} }}
+  body {{ font-size: 10pt; }}
+  main, footer {{ max-width: none; padding: 0; }}
+  .skip {{ display: none; }}
+  svg.chart {{ max-width: 22rem; }}
+  table, figcaption {{ font-size: 9pt; }}
+  figure, table, li {{ break-inside: avoid; }}
+  h2, h3 {{ break-after: avoid; }}
+}}
+"""
+"""No address is in it, so a page asks nothing of any network."""

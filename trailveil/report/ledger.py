@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trailveil.errors import said
 from trailveil.privacy.guarantee import CIRCLE_68
-from trailveil.report.parts import Line, listed
-from trailveil.wording import said
+from trailveil.report.parts import Item, Section, listed
+from trailveil.report.schema import LedgerReport, PlaceReport, PlaceTotal
 
 if TYPE_CHECKING:  # the ledger is shown without what designs releases
     from trailveil.ledger.accounting import Account
@@ -25,7 +26,7 @@ CANNOT_KNOW = (
 )
 
 
-def place_of(plan: "Plan", visited: "Visited") -> dict[str, Any]:
+def place_of(plan: "Plan", visited: "Visited") -> PlaceReport:
     """A place with a name that a recording visits; not where it is."""
     place, away = visited.place, visited.away(plan.trace)
     first, last = int(plan.trace.times[0]), int(plan.trace.times[-1])
@@ -53,7 +54,7 @@ def place_of(plan: "Plan", visited: "Visited") -> dict[str, Any]:
     }
 
 
-def counted(account: "Account", radius: float, order: float) -> dict[str, Any]:
+def counted(account: "Account", radius: float, order: float) -> LedgerReport:
     """An account as an object; None for an epsilon of all that can be told.
 
     radius, order: of the request, for which its epsilons are.
@@ -78,7 +79,7 @@ def _circle_of(epsilon: float, radius: float, order: float) -> float | None:
     return CIRCLE_68 * radius * (order / 2 / epsilon) ** 0.5 if 0 < epsilon < _ALL else None
 
 
-def told_of(account: "OfPlace") -> dict[str, Any]:
+def told_of(account: "OfPlace") -> PlaceTotal:
     """What is told of a place with a name, as an object."""
     return {
         "name": account.name,
@@ -95,16 +96,13 @@ def told_of(account: "OfPlace") -> dict[str, Any]:
     }
 
 
-def place_lines(places: list[dict[str, Any]]) -> list[Line]:
+def place_sections(places: Sequence[PlaceReport]) -> list[Section]:
     """What is said of the places with names."""
     if not places:
         return []
     if places[0]["cut"]:
-        return _cut_lines(places)
-    lines: list[Line] = [
-        "",
-        "Places with names, moved by the same at every visit of every recording",
-    ]
+        return [_of_cuts(places)]
+    lines: list[Item] = []
     for place in places:
         held = f", {place['withheld']} fixes withheld" if place["withheld"] else ""
         lines += listed(
@@ -126,10 +124,11 @@ def place_lines(places: list[dict[str, Any]]) -> list[Line]:
                 for before in [exposure["circle_68_before_m"]]
             ],
         )
-    return lines
+    title = "Places with names, moved by the same at every visit of every recording"
+    return [Section(title, lines)]
 
 
-def _cut_lines(places: list[dict[str, Any]]) -> list[Line]:
+def _of_cuts(places: Sequence[PlaceReport]) -> Section:
     moved = "" if not places[0]["moved_m"] else "; what is left is moved by the same at every visit"
     items = [
         f"{place['name']}: {count_of(place['visits'], 'visit')}, each cut so long that "
@@ -137,10 +136,10 @@ def _cut_lines(places: list[dict[str, Any]]) -> list[Line]:
         f"{said(place['radius_m'])} m"
         for place in places
     ]
-    return ["", f"Places with names: every visit is cut{moved}", *listed("- ", items)]
+    return Section(f"Places with names: every visit is cut{moved}", listed("- ", items))
 
 
-def ledger_lines(account: dict[str, Any] | None) -> list[Line]:
+def total_sections(account: LedgerReport | None) -> list[Section]:
     """What is said of the ledger."""
     if account is None:
         return []
@@ -159,8 +158,8 @@ def ledger_lines(account: dict[str, Any] | None) -> list[Line]:
     if account["if_one_place"] != 0:
         items.append(
             "if all protected parts without a name, within a degree or so, are one place, visited "
-            "again and again: "
-            f"{_epsilon(account['if_one_place'])} (name places that come back: trailveil place add)"
+            f"again and again: {_epsilon(account['if_one_place'])} (name places that come back: "
+            "trailveil place add)"
         )
     items += [
         place_words(place)
@@ -173,27 +172,24 @@ def ledger_lines(account: dict[str, Any] | None) -> list[Line]:
         for place in account["places"]
     ]
     whose = "" if account["subject"] == "me" else f" of {account['subject']}"
-    return [
-        "",
-        f"In total, of {account['releases']} release{'s' * (account['releases'] != 1)}{whose}",
-        *listed("- ", items),
-    ]
+    title = f"In total, of {account['releases']} release{'s' * (account['releases'] != 1)}{whose}"
+    return [Section(title, listed("- ", items))]
 
 
-def place_words(place: dict[str, Any]) -> str:
+def place_words(place: PlaceTotal) -> str:
     """What is told of a place with a name, and what remains of what was stated."""
     if not place["visits"]:
         releases = count_of(place["releases"], "release")
         return (
             f"{place['name']}, {releases} by {said(place['ways'], 3)} ways, each of its own: "
             f"{_epsilon(place['total'])} of {said(place['stated'], 3)}; "
-            f"{count_of(place['ways_left'], 'way')} left, and any number by a way that was taken "
-            "before"
+            f"{count_of(place['ways_left'] or 0, 'way')} left, and any number by a way that was "
+            "taken before"
         )
     return (
         f"{place['name']}, after {count_of(place['visits'], 'visit')}, each by a way of its own: "
         f"{_epsilon(place['total'])} of {said(place['stated'], 3)}; "
-        f"{count_of(place['visits_left'], 'visit')} left"
+        f"{count_of(place['visits_left'] or 0, 'visit')} left"
     )
 
 

@@ -30,20 +30,20 @@ from typing import Any
 
 import numpy as np
 
+from trailveil.errors import said
 from trailveil.plots import Ring, Shown, lines_of, map_figure, metres
 from trailveil.plots.curves import chances_figure, noise_figure
 from trailveil.plots.svg import inline
-from trailveil.release.places import Visited
 from trailveil.release.plan import Plan
 from trailveil.report.brief import in_short
 from trailveil.report.guesses import Guess, guesses, guesses_of_visits, visits_of
-from trailveil.report.html import Cell, Page, Picture, Section, Table, rendered, sections_of
-from trailveil.report.parts import Line, duration, paragraph
-from trailveil.report.text import in_sentences
+from trailveil.report.html import Page, rendered
+from trailveil.report.parts import Cell, Picture, Section, Table, duration, paragraph
+from trailveil.report.schema import Guaranteed, ReleaseReport
+from trailveil.report.text import in_sections
 from trailveil.traces.projection import MICRO, Frame
 from trailveil.traces.stated_times import in_words
 from trailveil.traces.trace import Trace
-from trailveil.wording import said
 
 FOR_OTHERS = (
     "This page is for others. It holds nothing but what the released file and its public report "
@@ -70,7 +70,7 @@ class _Row:
     radius: float | None
 
 
-def public_page(report: dict[str, Any], released: Trace) -> bytes:
+def public_page(report: ReleaseReport, released: Trace) -> bytes:
     """The page for others. found: of `record` with private=False. released: as it leaves."""
     frame = Frame(report["frame"]["latitude"], report["frame"]["longitude"])
     size = report["worst"]["circle_68_m"]
@@ -79,15 +79,13 @@ def public_page(report: dict[str, Any], released: Trace) -> bytes:
     shown = Shown(frame, lines_of(frame, released), size=size if fits else None)
     words = _of_track(released, frame) + _of_size(report, size, drawn=fits)
     picture = Picture(inline(map_figure(shown), "map", "The released track", words), words)
-    return _page(report, [Section("The released track", (), (picture,))], FOR_OTHERS)
+    return _page(report, [Section("The released track", pictures=[picture])], FOR_OTHERS)
 
 
-def private_page(
-    report: dict[str, Any], plan: Plan, drawn: Trace, visits: Sequence[Visited] = ()
-) -> bytes:
+def private_page(report: ReleaseReport, plan: Plan, drawn: Trace) -> bytes:
     """The page for the owner. found: of `record` with private=True, of this plan.
 
-    drawn: what was released, at its recorded times. visits: the places with names.
+    drawn: what was released, at its recorded times.
     """
     frame = plan.frame
     guessed = guesses(plan, drawn)
@@ -95,7 +93,9 @@ def private_page(
     if plan.everywhere:
         radii = [report["worst"]["circle_68_m"]] * len(guessed)
     rows = [_Row(str(guess.number), "", guess, radii[guess.number - 1]) for guess in guessed]
-    for number, (visited, place) in enumerate(zip(visits, report["places"], strict=True), start=1):
+    for number, (visited, place) in enumerate(
+        zip(plan.visited, report["places"], strict=True), start=1
+    ):
         size = place["left"][0]["circle_68_m"] if place["left"] else None
         if place["cut"]:  # among the protected parts
             continue
@@ -119,59 +119,49 @@ def private_page(
         inline(map_figure(shown), "map", "The true and the released track", words), words
     )
     table = _where(frame, rows)
-    track = Section("The true and the released track", (), (picture,), (table,) if rows else ())
-    moved = [_noise(report, plan, visits)] if plan.mechanism.max_std else []
+    track = Section(
+        "The true and the released track", pictures=[picture], tables=[table] if rows else []
+    )
+    moved = [_noise(report, plan)] if plan.mechanism.max_std else []
     return _page(report, [track, *moved], KEEP_IT)
 
 
-def _page(report: dict[str, Any], drawn: Sequence[Section], lead: str) -> bytes:
-    short = tuple(line for words in in_short(report) for line in paragraph(words))
-    first = replace(drawn[0], below=short)
-    return page_of(report, in_sentences(report), numbers(report), [first, *drawn[1:]], lead)
+def _page(report: ReleaseReport, drawn: Sequence[Section], lead: str) -> bytes:
+    below = [item for words in in_short(report) for item in paragraph(words)]
+    first = replace(drawn[0], below=below)
+    return page_of(report, in_sections(report), numbers(report), [first, *drawn[1:]], lead)
 
 
 def page_of(
-    release_report: dict[str, Any],
-    report: Sequence[Line],
-    table: Table,
-    drawn: Sequence[Section],
-    lead: str,
+    report: Any, sections: Sequence[Section], table: Table, drawn: Sequence[Section], lead: str
 ) -> bytes:
     """A page: what is drawn, the map first, what is promised, and all that is said besides.
 
-    found, report: a report as an object, and in titles and sentences. table: of the promise.
+    report: of a release, of places or of readings. sections: of it in words, what it is about, then
+    the promise. table: of the promise.
     """
-    before, sections = sections_of(report[1:])
-    promise, *others = sections
-    promise = with_chances(promise, release_report["worst"]["advantage"], table)
-    return rendered(
-        Page(
-            f"What {release_report['output']} promises",
-            (lead,),
-            (drawn[0], promise, *drawn[1:], *others),
-            (
-                f"Made by Trailveil {release_report['trailveil']}. Prior: "
-                f"{release_report['prior']['name']}, "
-                f"{release_report['prior']['kernel']}.",
-            ),
-            release_report["private"],
-            before,
-        )
-    )
-
-
-def with_chances(promise: Section, advantage: float, table: Table) -> Section:
-    """The section of the promise with a picture of its odds, and its numbers."""
-    right = 100 * (0.5 + advantage / 2)
+    about, promise, *others = sections
+    right = 100 * (0.5 + report["worst"]["advantage"] / 2)
     words = (
         f"Between two places, the best guess is right {right:.0f} times in 100; a tossed coin is "
         "right 50 times."
     )
     chances = inline(chances_figure(right), "chances", "How often a guess is right", words)
-    return Section(promise.title, promise.lines, (Picture(chances, words),), (table,))
+    promise = replace(promise, pictures=[Picture(chances, words)], tables=[table])
+    prior = report["prior"]
+    return rendered(
+        Page(
+            f"What {report['output']} promises",
+            lead,
+            [drawn[0], promise, *drawn[1:], *others],
+            f"Made by Trailveil {report['trailveil']}. Prior: {prior['name']}, {prior['kernel']}.",
+            report["private"],
+            about.items,
+        )
+    )
 
 
-def numbers(report: dict[str, Any]) -> Table:
+def numbers(report: ReleaseReport) -> Table:
     """The figures of the report, as they stand in the JSON of it."""
     worst, noise = report["worst"], report["mechanism"]
     rows = [
@@ -181,17 +171,17 @@ def numbers(report: dict[str, Any]) -> Table:
     ]
     if (silent := noise["withheld_fixes"]) is not None:
         rows.append((Cell("Fixes withheld"), Cell(f"{silent:,}", silent)))
-    for entry, words in (
-        ("rms_m", "Moved on average (root mean square)"),
-        ("largest_rms_m", "Moved where most (root mean square)"),
-        ("largest_99_m", "Moved there by no more than, in 99 of 100 draws"),
+    for words, moved in (
+        ("Moved on average (root mean square)", noise["rms_m"]),
+        ("Moved where most (root mean square)", noise["largest_rms_m"]),
+        ("Moved there by no more than, in 99 of 100 draws", noise["largest_99_m"]),
     ):
-        if noise[entry]:  # nothing is moved by a cut
-            rows.append(_metres_row(words, noise[entry]))
+        if moved:  # nothing is moved by a cut
+            rows.append(_metres_row(words, moved))
     return Table("The same in numbers", ("What", "How much"), tuple(rows))
 
 
-def numbers_of(worst: dict[str, Any]) -> list[tuple[Cell, ...]]:
+def numbers_of(worst: Guaranteed) -> list[tuple[Cell, ...]]:
     """Rows of what a guarantee means."""
     return [
         (
@@ -225,7 +215,7 @@ def _of_track(shown: Trace, frame: Frame) -> str:
     )
 
 
-def _of_size(report: dict[str, Any], size: float | None, *, drawn: bool) -> str:
+def _of_size(report: ReleaseReport, size: float | None, *, drawn: bool) -> str:
     if size is None:
         return " A stranger learns nothing of a protected place, so there is no circle."
     when = "any time" if "everywhere" in report else "a protected time"
@@ -253,21 +243,20 @@ def _where(frame: Frame, rows: Sequence[_Row]) -> Table:
     return Table("Where somebody looks, given the release", head, tuple(lines))
 
 
-def _noise(report: dict[str, Any], plan: Plan, visits: Sequence[Visited]) -> Section:
+def _noise(report: ReleaseReport, plan: Plan) -> Section:
     """The noise over time, and what is protected."""
     noise, seconds = report["mechanism"], plan.trace.seconds
     spread = np.sqrt(2 * plan.mechanism.variances)
     spread[~np.asarray(plan.mechanism.released)] = np.nan
     parts = [finding.stretch for finding in plan.findings]
     if not plan.request.method.cuts:
-        parts += [visit for visited in visits for visit in visits_of(plan, visited)]
+        parts += [visit for visited in plan.visited for visit in visits_of(plan, visited)]
     spans = [part.seconds(plan.trace) for part in parts]
     words = (
-        "How far the design moves each fix (root mean square): "
-        f"{noise['rms_m']:,.0f} m on average, {noise['largest_rms_m']:,.0f} m where most; no line "
-        "where nothing is released."
+        f"How far the design moves each fix (root mean square): {noise['rms_m']:,.0f} m on "
+        f"average, {noise['largest_rms_m']:,.0f} m where most; no line where nothing is released."
     )
     if spans:
         words += f" Shaded: what is protected ({len(spans)} of times and stays)."
     svg = inline(noise_figure(seconds, spread, spans, "m"), "noise", "The noise over time", words)
-    return Section("The noise over time", (), (Picture(svg, words),))
+    return Section("The noise over time", pictures=[Picture(svg, words)])

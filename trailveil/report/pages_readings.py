@@ -10,18 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from trailveil.errors import said
 from trailveil.plots.curves import Series, noise_figure, series_figure
 from trailveil.plots.svg import inline
 from trailveil.release.readings_release import ReadingsPlan
 from trailveil.report.guesses import guesses_of_readings
-from trailveil.report.html import Cell, Picture, Section, Table
 from trailveil.report.pages import KEEP_IT, numbers_of, page_of
-from trailveil.report.parts import duration
+from trailveil.report.parts import Cell, Picture, Section, Table, duration
 from trailveil.report.readings import in_sentences_readings
 from trailveil.traces.readings import Readings
 from trailveil.traces.stated_times import in_words
 from trailveil.traces.trace import NANOSECONDS
-from trailveil.wording import said
 
 _FOR_OTHERS = (
     "This page is for others to read. It is made of the released file and the public report alone, "
@@ -43,7 +42,7 @@ def public_page_readings(found: dict[str, Any], released: Readings) -> bytes:
             "interval of this size around a guess of theirs. Where it is drawn says nothing."
         )
     picture = Picture(inline(series_figure(shown), "series", "The released readings", words), words)
-    section = Section("The released readings", (), (picture,))
+    section = Section("The released readings", pictures=[picture])
     return _page(found, [section], _FOR_OTHERS)
 
 
@@ -77,7 +76,7 @@ def private_page_readings(found: dict[str, Any], plan: ReadingsPlan, drawn: Read
     picture = Picture(inline(series_figure(shown), "series", title, words), words)
     head = ("Part", "When", "Best guess", "Either way")
     table = Table("What somebody thinks, given the release", head, tuple(rows))
-    section = Section(title, (), (picture,), (table,) if rows else ())
+    section = Section(title, pictures=[picture], tables=[table] if rows else [])
     return _page(found, [section, _noise(found, plan, spans)], KEEP_IT.replace("track", "readings"))
 
 
@@ -134,4 +133,4 @@ def _noise(
     )
     figure = noise_figure(plan.readings.seconds, spread, spans, "")
     svg = inline(figure, "noise", "The noise over time", words)
-    return Section("The noise over time", (), (Picture(svg, words),))
+    return Section("The noise over time", pictures=[Picture(svg, words)])

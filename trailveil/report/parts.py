@@ -1,14 +1,15 @@
 """What the reports of traces and of readings share: objects, and lines of text."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.wording import said
+from trailveil.errors import said
+from trailveil.report.schema import Guaranteed, Times
 
 if TYPE_CHECKING:  # lines of text are laid out without them
     from trailveil.gp.kernels import Kernel
@@ -20,7 +21,7 @@ _DELTAS = (1e-2, 1e-5)
 _WIDTH = 98
 
 
-def guaranteed(guarantee: "Guarantee") -> dict[str, Any]:
+def guaranteed(guarantee: "Guarantee") -> Guaranteed:
     """What a guarantee means."""
     return {
         "mu": guarantee.mu,
@@ -55,7 +56,7 @@ def prior_in_full(kernel: "Kernel") -> dict[str, str]:
     return {"name": names[0] if names else "stated", "kernel": repr(kernel)}
 
 
-def times_of(released: NDArray[np.int64], retiming: "Retiming") -> dict[str, Any]:
+def times_of(released: NDArray[np.int64], retiming: "Retiming") -> Times:
     """What became of the times (n,) that are released, and how many share one and are left out."""
     return {
         "rounded_to_s": retiming.step,
@@ -65,9 +66,9 @@ def times_of(released: NDArray[np.int64], retiming: "Retiming") -> dict[str, Any
     }
 
 
-def times_in_words(times: dict[str, Any], what: str = "fix") -> str:
+def times_in_words(times: Times, what: str = "fix") -> str:
     """What became of the times, if anything."""
-    if times.get("dropped"):
+    if times["dropped"]:
         return f" No times leave: the order of each {what} does."
     shifted = " Times count from the beginning of 2000." if times["shifted"] else ""
     if times["rounded_to_s"] is None:
@@ -98,6 +99,45 @@ class Item:
     style: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A value of a table, as it is shown; value: as it stands in the JSON report, or None."""
+
+    shown: str
+    value: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells under a caption. head: names of the columns; the first cell names its row."""
+
+    caption: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture. svg: of trailveil.plots.inline. words: which say the same as it shows."""
+
+    svg: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A titled part of a report. A page shows pictures below the items, then `below`, then tables.
+
+    As text it is the title and the items.
+    """
+
+    title: str
+    items: Sequence[Item] = ()
+    pictures: Sequence[Picture] = ()
+    below: Sequence[Item] = ()
+    tables: Sequence[Table] = ()
+
+
 BOLD, YELLOW = "1", "33"
 """Styles of a terminal."""
 
@@ -107,49 +147,42 @@ def styled(line: str, style: str) -> str:
     return f"\x1b[{style}m{line}\x1b[0m" if style else line
 
 
-Line = str | Item
-"""A part of a report: sentences, a title, or "" where a section ends."""
-
-
-def paragraph(sentences: str, style: str = "") -> list[Line]:
+def paragraph(sentences: str, style: str = "") -> list[Item]:
     """Sentences by themselves."""
     return [Item(None, sentences, style)]
 
 
-def listed(mark: str, items: list[str], style: str = "") -> list[Line]:
+def listed(mark: str, items: Iterable[str], style: str = "") -> list[Item]:
     """Items behind a mark."""
     return [Item(mark, item, style) for item in items]
 
 
-def ending(report: dict[str, Any]) -> list[Line]:
+def ending(not_protected: Sequence[str], warnings: Sequence[str]) -> list[Section]:
     """How every report of a release ends."""
     return [
-        "",
-        "What is not protected",
-        *listed("- ", report["not_protected"]),
-        "",
-        "Before you publish",
-        *listed("! ", report["warnings"]),
+        Section("What is not protected", listed("- ", not_protected)),
+        Section("Before you publish", listed("! ", warnings)),
     ]
 
 
-def laid_out(report: Iterable[Line]) -> str:
+def laid_out(sections: Iterable[Section]) -> str:
     """A report as text: sentences wrapped, items under each other; times and names stay whole."""
-    return "\n".join(line for part in report for line in _laid_out(part))
+    return "\n\n".join(
+        "\n".join([section.title, *(line for item in section.items for line in _wrapped(item))])
+        for section in sections
+    )
 
 
-def _laid_out(part: Line) -> list[str]:
-    if isinstance(part, str):
-        return [part]
-    if part.mark is None:
-        lines = wrap(part.words, _WIDTH, initial_indent="  ", subsequent_indent="  ")
+def _wrapped(item: Item) -> list[str]:
+    if item.mark is None:
+        lines = wrap(item.words, _WIDTH, initial_indent="  ", subsequent_indent="  ")
     else:
         lines = wrap(
-            part.words,
+            item.words,
             _WIDTH,
-            initial_indent=f"  {part.mark}",
-            subsequent_indent=" " * (2 + len(part.mark)),
+            initial_indent=f"  {item.mark}",
+            subsequent_indent=" " * (2 + len(item.mark)),
             break_long_words=False,
             break_on_hyphens=False,
         )
-    return [styled(line, part.style) for line in lines]
+    return [styled(line, item.style) for line in lines]

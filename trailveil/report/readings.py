@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from trailveil.errors import said
 from trailveil.privacy.guarantee import Guarantee
 from trailveil.release.readings_release import ReadingsFinding, ReadingsPlan
 from trailveil.report.parts import (
-    Line,
+    Item,
+    Section,
     ending,
     guaranteed,
     laid_out,
@@ -26,7 +28,6 @@ from trailveil.traces.cleaning import Cleaning
 from trailveil.traces.retiming import AS_RECORDED, Retiming
 from trailveil.traces.stated_times import in_words
 from trailveil.version import __version__
-from trailveil.wording import said
 
 # Standard deviations within which 99 % of draws are.
 _DRAWS_99 = 2.5758293035489004
@@ -91,15 +92,15 @@ def text_readings(found: dict[str, Any]) -> str:
     return laid_out(in_sentences_readings(found))
 
 
-def in_sentences_readings(found: dict[str, Any]) -> list[Line]:
+def in_sentences_readings(found: dict[str, Any]) -> list[Section]:
     """The object of `record_readings` in titles and sentences."""
+    cleaning = listed("", found["recording"]["cleaning_in_words"])
     return [
-        f"Protected: {found['output']}",
-        *listed("", found["recording"]["cleaning_in_words"]),
-        *_promise(found),
-        *_secrets(found),
-        *_cost(found),
-        *ending(found),
+        Section(f"Protected: {found['output']}", cleaning),
+        _promise(found),
+        _secrets(found),
+        _cost(found),
+        *ending(found["not_protected"], found["warnings"]),
     ]
 
 
@@ -174,30 +175,26 @@ def _not_protected(plan: ReadingsPlan) -> list[str]:
     ]
 
 
-def _promise(found: dict[str, Any]) -> list[Line]:
+def _promise(found: dict[str, Any]) -> Section:
     target, worst = found["target"], found["worst"]
     right = 100 * (0.5 + worst["advantage"] / 2)
     when = "any time" if target["every_reading"] else "a protected time"
-    return [
-        "",
-        "The promise",
-        *paragraph(
-            f"Of two values up to {said(target['radius'])} {target['unit']} apart, nobody of those "
-            f"below can tell well which one it was at {when}: epsilon {said(target['epsilon'])} "
-            "(Renyi "
-            f"order {said(target['order'])}). What they thought the odds were, the release changes "
-            "by "
-            f"less than a factor of {said(worst['odds_factor_99'], 2)} in 99 of 100 cases; their "
-            "best "
-            f"guess between the two is right {right:.0f} times in 100, where tossing a coin is "
-            "right 50 times. Cases are over the ways such a series varies and the noise drawn. "
-            "Against who"
-        ),
-        *listed("- ", found["adversaries"]),
-    ]
+    words = (
+        f"Of two values up to {said(target['radius'])} {target['unit']} apart, nobody of those "
+        f"below can tell well which one it was at {when}: epsilon {said(target['epsilon'])} "
+        "(Renyi "
+        f"order {said(target['order'])}). What they thought the odds were, the release changes "
+        "by "
+        f"less than a factor of {said(worst['odds_factor_99'], 2)} in 99 of 100 cases; their "
+        "best "
+        f"guess between the two is right {right:.0f} times in 100, where tossing a coin is "
+        "right 50 times. Cases are over the ways such a series varies and the noise drawn. "
+        "Against who"
+    )
+    return Section("The promise", [*paragraph(words), *listed("- ", found["adversaries"])])
 
 
-def _secrets(found: dict[str, Any]) -> list[Line]:
+def _secrets(found: dict[str, Any]) -> Section:
     unit = found["target"]["unit"]
 
     def left(one: dict[str, Any]) -> str:
@@ -210,19 +207,14 @@ def _secrets(found: dict[str, Any]) -> list[Line]:
         )
 
     if "secrets" not in found:
-        return [
-            "",
-            "What is left to learn",
-            *listed("", [f"At {_any(found)}, {left(found['worst'])}."]),
-        ]
-    lines: list[Line] = [
-        "",
-        "What is protected, and what is left to learn (these times are for you alone)",
-    ]
+        words = f"At {_any(found)}, {left(found['worst'])}."
+        return Section("What is left to learn", listed("", [words]))
+    lines: list[Item] = []
     for number, secret in enumerate(found["secrets"], start=1):
         lines += listed(f"{number}. ", [_title(secret)])
         lines += listed("   - ", [left(secret)])
-    return lines
+    title = "What is protected, and what is left to learn (these times are for you alone)"
+    return Section(title, lines)
 
 
 def _title(secret: dict[str, Any]) -> str:
@@ -239,7 +231,7 @@ def _any(found: dict[str, Any]) -> str:
     return "any time" if found["target"]["every_reading"] else "each protected time"
 
 
-def _cost(found: dict[str, Any]) -> list[Line]:
+def _cost(found: dict[str, Any]) -> Section:
     noise, unit = found["mechanism"], found["target"]["unit"]
     counts = (
         f"{noise['released_readings']} readings released, {noise['withheld_readings']} withheld."
@@ -252,4 +244,4 @@ def _cost(found: dict[str, Any]) -> list[Line]:
             f"{said(noise['largest_99'], 3)} {unit} in 99 of 100 draws."
         )
     times = times_in_words(found["times"], "reading")
-    return ["", "What it costs", *paragraph(f"{counts}{moved}{times}")]
+    return Section("What it costs", paragraph(f"{counts}{moved}{times}"))

@@ -16,16 +16,18 @@ from trailveil.privacy.guarantee import CIRCLE_68, Guarantee, mu_for
 from trailveil.privacy.knowledge import TrackExposure
 from trailveil.release.cutting import way, withheld
 from trailveil.release.halving import leaving_half
-from trailveil.release.places import Place, Visited
+from trailveil.release.places import Place
 from trailveil.release.plan import Finding, Plan
 from trailveil.release.prices import Price
 from trailveil.release.request import Request
-from trailveil.report import everywhere, kept
+from trailveil.report import everywhere, schema
+from trailveil.report.heed import heed
 from trailveil.report.ledger import counted, past_what_was_stated, place_of
 from trailveil.report.parts import guaranteed, prior_in_full, rounded_down, rounded_up, times_of
-from trailveil.report.warnings import not_protected, stops_left, warnings
+from trailveil.report.warnings import not_protected, warnings
 from trailveil.traces.activities import called
 from trailveil.traces.cleaning import Cleaning
+from trailveil.traces.fields import FIELDS, NAME, TYPE
 from trailveil.traces.retiming import AS_RECORDED, Retiming
 from trailveil.traces.stated_times import in_words
 from trailveil.version import __version__
@@ -34,6 +36,12 @@ from trailveil.version import __version__
 NO_IDEA = 50_000.0
 # Standard deviations per coordinate within which 99 % of planar displacements are.
 _PLANAR_99 = float(np.sqrt(-2 * np.log(0.01)))
+
+# What is of a track and not of its fixes, and what it tells.
+_OF_TRACKS = {
+    NAME: "it is what somebody wrote, and can name a place, a person or a day",
+    TYPE: "it tells how you moved, in one word",
+}
 
 
 def record(
@@ -47,36 +55,23 @@ def record(
     retiming: Retiming = AS_RECORDED,
     keep: Sequence[str] = (),
     account: Account | None = None,
-    visits: Sequence[Visited] = (),
     instead: Sequence[Price] = (),
-) -> dict[str, Any]:
+) -> schema.ReleaseReport:
     """Everything that is said of a release.
 
     further: whether the recording was released before. zone: for local times (the computer's own
     for None). private: whether protected times, and what could tell them, are listed; a report for
     others holds the worst of all protected parts instead. retiming: what becomes of the times.
     keep: the fields that were asked for. account: with all releases before, as the ledger counts
-    it. visits: the places with names. instead: what other mechanisms would cost, for the owner.
+    it. instead: what other mechanisms would cost, for the owner.
     """
-    fields = kept.kept(plan, keep, retiming)
-    asked = _asked(plan, visits)
-    report: dict[str, Any] = {
+    fields = _kept_fields(plan, keep, retiming)
+    report: schema.ReleaseReport = {
         "trailveil": __version__,
         "output": output,
         "private": private,
         "recording": _recording(plan, cleaning, private=private),
-        "target": {
-            "radius_m": asked.radius,
-            "epsilon": asked.epsilon,
-            "order": asked.order,
-            "ways": asked.ways if isinstance(asked, Place) else None,
-            "leave_m": plan.request.leave if asked is plan.request else None,
-            "withhold": plan.request.withhold,
-            **_pace(plan),
-            "uncertain_s": plan.request.uncertain,
-            "steady_s": plan.request.steady,
-            "time_constant_s": plan.request.slowest.time_constant,
-        },
+        "target": _target(plan),
         "prior": prior_in_full(plan.request.kernel),
         "frame": {
             "latitude": plan.frame.latitude,
@@ -84,46 +79,51 @@ def record(
             "scale_error": plan.frame.scale_error,
         },
         "times": times_of(plan.trace.times[plan.mechanism.rows], retiming),
-        "adversaries": _adversaries(plan, visits),
+        "adversaries": _adversaries(plan),
         "mechanism": _mechanism(plan, private=private),
-        "worst": _worst(plan, visits, private=private),
+        "worst": _worst(plan, private=private),
         "kept": fields,
-        "warnings": [
-            *kept.warnings(plan, fields),
-            *warnings(plan, cleaning, further=further, private=private),
-        ],
-        "not_protected": [
-            *kept.not_protected(fields),
-            *not_protected(plan, private=private, retiming=retiming),
-        ],
+        "warnings": warnings(plan, cleaning, fields, further=further, private=private),
+        "not_protected": not_protected(plan, fields, private=private, retiming=retiming),
     }
     if plan.everywhere:
         report["everywhere"] = everywhere.left(plan)
     elif private:
-        report["mechanism"] |= _of_design(plan)
+        report["mechanism"] = {**report["mechanism"], **_of_design(plan)}
         report["secrets"] = [_secret(finding, zone) for finding in plan.findings]
         report["designs"] = [design.proof for design in plan.designs]
         report["instead"] = [_price(price) for price in instead]
     if private:
         report["warnings"] += [] if account is None else past_what_was_stated(account.places)
-        report |= _for_the_owner(plan, visits, account)
+        report["heed"] = heed(plan)
+        report["places"] = [place_of(plan, visited) for visited in plan.visited]
+        radius, order = plan.request.radius, plan.request.order
+        report["ledger"] = None if account is None else counted(account, radius, order)
     return report
 
 
-def _for_the_owner(
-    plan: Plan, visits: Sequence[Visited], account: Account | None
-) -> dict[str, Any]:
-    """What is told of stops, of places with names, and of all releases together."""
-    return {
-        "stops": stops_left(plan),
-        "places": [place_of(plan, visited) for visited in visits],
-        "ledger": None
-        if account is None
-        else counted(account, plan.request.radius, plan.request.order),
-    }
+def _kept_fields(plan: Plan, asked: Sequence[str], retiming: Retiming) -> list[schema.KeptField]:
+    """The fields that were asked for: whether any fix states them, how many released ones do."""
+    rows = plan.mechanism.rows
+    rows = rows[retiming.kept(plan.trace.times[rows])]
+    stated = {name: np.isfinite(values) for name, values in plan.trace.fields}
+    for name, texts in ((NAME, plan.trace.names), (TYPE, plan.trace.types)):
+        if texts:
+            owners = np.array(plan.trace.tracks)[plan.trace.segments]
+            stated[name] = np.array([bool(text) for text in texts])[owners]
+    return [
+        {
+            "field": name,
+            "unit": None if name in _OF_TRACKS else FIELDS[name].unit,
+            "recorded": name in stated,
+            "fixes": int(stated[name][rows].sum()) if name in stated else 0,
+            "tells": _OF_TRACKS.get(name) or FIELDS[name].tells,
+        }
+        for name in asked
+    ]
 
 
-def _of_design(plan: Plan) -> dict[str, Any]:
+def _of_design(plan: Plan) -> schema.OfDesign:
     """What depends on which parts are protected."""
     gaps = [design.gap for design in plan.designs]
     return {
@@ -135,7 +135,7 @@ def _of_design(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _price(price: Price) -> dict[str, Any]:
+def _price(price: Price) -> schema.PriceReport:
     return {
         "mechanism": price.method.value,
         "released_fixes": price.released_fixes,
@@ -147,16 +147,25 @@ def _price(price: Price) -> dict[str, Any]:
     }
 
 
-def _pace(plan: Plan) -> dict[str, Any]:
-    """The pace that is reckoned with, and whether the recording states the activity it is of."""
-    paces = plan.request.paces
-    stated = plan.trace.activity
-    activity = called(paces.end.speed, paces.middle.speed, stated)
+def _target(plan: Plan) -> schema.TargetReport:
+    """What was asked for, and whether the recording states the activity it is of."""
+    asked, request, stated = _asked(plan), plan.request, plan.trace.activity
+    end, middle = request.paces.end.speed, request.paces.middle.speed
+    activity = called(end, middle, stated)
     return {
-        "floor_m_s": paces.end.speed,
-        "floor_middle_m_s": paces.middle.speed,
+        "radius_m": asked.radius,
+        "epsilon": asked.epsilon,
+        "order": asked.order,
+        "ways": asked.ways if isinstance(asked, Place) else None,
+        "leave_m": request.leave if asked is request else None,
+        "withhold": request.withhold,
+        "floor_m_s": end,
+        "floor_middle_m_s": middle,
         "activity": activity or None,
         "activity_in_file": bool(activity) and activity == stated,
+        "uncertain_s": request.uncertain,
+        "steady_s": request.steady,
+        "time_constant_s": request.slowest.time_constant,
     }
 
 
@@ -172,26 +181,20 @@ def _recording(plan: Plan, cleaning: Cleaning | None, *, private: bool) -> dict[
     }
 
 
-def _asked(plan: Plan, visits: Sequence[Visited]) -> Request | Place:
+def _asked(plan: Plan) -> Request | Place:
     """What was asked for: of the weakest of the places where nothing else is protected."""
-    if plan.findings or plan.everywhere or not visits:
+    if plan.findings or plan.everywhere or not plan.visited:
         return plan.request
-    return max(
-        (visited.place for visited in visits),
-        key=lambda visited: visited.epsilon / visited.radius**2,
-    )
+    places: list[Place] = [visited.place for visited in plan.visited]
+    return max(places, key=lambda place: place.epsilon / place.radius**2)
 
 
-def _adversaries(plan: Plan, visits: Sequence[Visited]) -> list[str]:
+def _adversaries(plan: Plan) -> list[str]:
     if plan.everywhere:
         return everywhere.adversaries(plan)
-    if not plan.findings:
-        return list(
-            dict.fromkeys(x.adversary for visited in visits for x in visited.place.noise.exposures)
-        )
-    return list(
-        dict.fromkeys(exposure.adversary for part in plan.findings for exposure in part.exposures)
-    )
+    groups = [part.exposures for part in plan.findings]
+    groups = groups or [visited.place.noise.exposures for visited in plan.visited]
+    return list(dict.fromkeys(exposure.adversary for group in groups for exposure in group))
 
 
 def _hidden_count(plan: Plan, *, private: bool) -> bool:
@@ -199,7 +202,7 @@ def _hidden_count(plan: Plan, *, private: bool) -> bool:
     return not private and not plan.everywhere and plan.mechanism.rows.size < len(plan.trace)
 
 
-def _mechanism(plan: Plan, *, private: bool) -> dict[str, Any]:
+def _mechanism(plan: Plan, *, private: bool) -> schema.NoiseReport:
     """The noise of the design. How much it is tells when, to who can design it, too."""
     mechanism = plan.mechanism
     released = int(mechanism.rows.size)
@@ -218,12 +221,12 @@ def _mechanism(plan: Plan, *, private: bool) -> dict[str, Any]:
     }
 
 
-def _worst(plan: Plan, visits: Sequence[Visited], *, private: bool) -> dict[str, Any]:
+def _worst(plan: Plan, *, private: bool) -> schema.Meaning:
     """The part that loses most; for others what was asked for, which is at least as bad."""
     if plan.everywhere:
         return _meaning(*everywhere.promise(plan))
     if not plan.findings:
-        asked = _asked(plan, visits)
+        asked = _asked(plan)
         mu = mu_for(asked.epsilon, asked.order)
         return _meaning(Guarantee(mu, asked.order), asked.radius / mu)
     guarantee, deviation = plan.worst
@@ -240,11 +243,11 @@ def _worst(plan: Plan, visits: Sequence[Visited], *, private: bool) -> dict[str,
     return _meaning(Guarantee(mu, request.order), least)
 
 
-def _meaning(guarantee: Guarantee, deviation: float) -> dict[str, Any]:
+def _meaning(guarantee: Guarantee, deviation: float) -> schema.Meaning:
     return {**guaranteed(guarantee), "circle_68_m": _circle(deviation)}
 
 
-def _secret(finding: Finding, zone: tzinfo | None) -> dict[str, Any]:
+def _secret(finding: Finding, zone: tzinfo | None) -> schema.PartReport:
     stretch = finding.stretch
     return {
         "kind": "stay" if stretch.is_stay else "time",
@@ -266,7 +269,7 @@ def _secret(finding: Finding, zone: tzinfo | None) -> dict[str, Any]:
     }
 
 
-def _exposure(finding: Finding, track_exposure: TrackExposure) -> dict[str, Any]:
+def _exposure(finding: Finding, track_exposure: TrackExposure) -> schema.AdversaryReport:
     """What one adversary loses at most, and the least it is left with and knew before."""
     share = (track_exposure.loss / max(each.loss for each in finding.exposures)) ** 0.5
     before = CIRCLE_68 * track_exposure.prior

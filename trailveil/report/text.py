@@ -1,10 +1,10 @@
 """The report of a release in plain words. It holds no true position and no drawn noise."""
 
-from typing import Any
-
-from trailveil.report.ledger import ledger_lines, place_lines
+from trailveil.errors import said
+from trailveil.report.ledger import place_sections, total_sections
 from trailveil.report.parts import (
-    Line,
+    Item,
+    Section,
     duration,
     ending,
     laid_out,
@@ -12,37 +12,54 @@ from trailveil.report.parts import (
     paragraph,
     times_in_words,
 )
-from trailveil.wording import said
+from trailveil.report.schema import (
+    AdversaryReport,
+    NoiseReport,
+    PartReport,
+    PriceReport,
+    ReleaseReport,
+    TargetReport,
+    Times,
+)
 
 
-def text(report: dict[str, Any]) -> str:
-    """The object of `record` as lines."""
-    return laid_out(in_sentences(report))
+def text(report: ReleaseReport) -> str:
+    """A report in plain words."""
+    return laid_out(in_sections(report))
 
 
-def in_sentences(report: dict[str, Any]) -> list[Line]:
-    """The object of `record` in titles and sentences; the first is what it is about."""
+def in_sections(report: ReleaseReport) -> list[Section]:
+    """A report in titles and sentences; the first is what it is about, the second the promise."""
+    prices = [_instead(price) for price in report.get("instead", [])]
     return [
-        f"Protected: {report['output']}",
-        *listed("", report["recording"]["cleaning_in_words"]),
-        *promise(report),
+        Section(
+            f"Protected: {report['output']}", listed("", report["recording"]["cleaning_in_words"])
+        ),
+        promise(report),
         *_left_to_learn(report),
-        *place_lines(report.get("places", [])),
-        *ledger_lines(report.get("ledger")),
-        *_cost(report["mechanism"], report["times"]),
-        *listed("- ", [_instead(price) for price in report.get("instead", [])]),
-        *ending(report),
+        *place_sections(report.get("places", [])),
+        *total_sections(report.get("ledger")),
+        Section(
+            "What it costs",
+            [*_cost(report["mechanism"], report["times"]), *listed("- ", prices)],
+        ),
+        *ending(report["not_protected"], report["warnings"]),
     ]
 
 
-def _left_to_learn(report: dict[str, Any]) -> list[Line]:
+def _left_to_learn(report: ReleaseReport) -> list[Section]:
     if "everywhere" in report:
         lines = [_everywhere(exposure) for exposure in report["everywhere"]["left"]]
-        return ["", "What is left to learn, where most can be", *listed("- ", lines)]
-    return _secrets(report) if report["private"] else _worst(report)
+        return [Section("What is left to learn, where most can be", listed("- ", lines))]
+    if report["private"]:
+        return _secrets(report)
+    guess = circle(report["worst"]["circle_68_m"])
+    return [
+        Section("What can still be found out", listed("", [f"At each protected time: {guess}"]))
+    ]
 
 
-def _everywhere(exposure: dict[str, Any]) -> str:
+def _everywhere(exposure: AdversaryReport) -> str:
     """What one kind of adversary is left with."""
     before = exposure["circle_68_before_m"]
     known = "any idea of it" if before is None else f"and knew it to {metres(before)} before"
@@ -52,13 +69,12 @@ def _everywhere(exposure: dict[str, Any]) -> str:
         moving += f" and is seen to stand still for {duration(exposure['stay_s'])}"
     return (
         f"who {exposure['knows']}, {without}{known}: the place to "
-        f"{metres(exposure['circle_68_m'])} "
-        f"(epsilon {said(exposure['epsilon'], 2)}), of {moving}"
+        f"{metres(exposure['circle_68_m'])} (epsilon {said(exposure['epsilon'], 2)}), of {moving}"
     )
 
 
-def promise(report: dict[str, Any]) -> list[Line]:
-    """What is promised, under a title."""
+def promise(report: ReleaseReport) -> Section:
+    """What is promised."""
     target, worst = report["target"], report["worst"]
     right = 100 * (0.5 + worst["advantage"] / 2)
     guess = f"guess right {right:.0f} times in 100; a coin gets 50"
@@ -71,54 +87,48 @@ def promise(report: dict[str, Any]) -> list[Line]:
         lead = f"For each named place, however often you visit it by {ways}: "
     else:
         lead = ""
-    return [
-        "",
+    words = (
+        f"{lead}Take two places up to {said(target['radius_m'])} m apart. Nobody listed below can "
+        f"reliably tell which one you were at: they {guess}. Their odds change by less than a "
+        f"factor of {said(worst['odds_factor_99'], 2)} in 99 of 100 cases (epsilon "
+        f"{said(worst['epsilon'], 2)}, Renyi order {said(target['order'])})."
+    )
+    return Section(
         "The promise",
-        *paragraph(
-            f"{lead}Take two places up to {said(target['radius_m'])} m apart. Nobody listed below "
-            f"can reliably tell which one you were at: they {guess}. Their odds change by less "
-            f"than a factor of {said(worst['odds_factor_99'], 2)} in 99 of 100 cases (epsilon "
-            f"{said(worst['epsilon'], 2)}, Renyi order {said(target['order'])})."
-        ),
-        *listed("- ", [_named(adversary) for adversary in report["adversaries"]]),
-        *([] if "everywhere" in report else paragraph(pace(target))),
-    ]
+        [
+            *paragraph(words),
+            *listed("- ", [_named(adversary) for adversary in report["adversaries"]]),
+            *([] if "everywhere" in report else paragraph(pace(target))),
+        ],
+    )
 
 
 def _named(adversary: str) -> str:
     return adversary[0].upper() + adversary[1:]
 
 
-def _secrets(report: dict[str, Any]) -> list[Line]:
+def _secrets(report: ReleaseReport) -> list[Section]:
     if not report["secrets"]:
         return []
-    lines: list[Line] = [
-        "",
-        "What is hidden, and what can still be found out (these times are for you alone)",
-    ]
+    items: list[Item] = []
     for number, secret in enumerate(report["secrets"], start=1):
-        lines += listed(f"{number}. ", [_title(secret)])
-        lines += listed("   - ", [_of_adversary(exposure) for exposure in secret["exposures"]])
+        items += listed(f"{number}. ", [_title(secret)])
+        items += listed("   - ", [_of_adversary(exposure) for exposure in secret["exposures"]])
     together = max(secret["reckoned_with"] for secret in report["secrets"])
     if together > 1 and report["mechanism"]["name"] != "noise":
-        lines += paragraph(
+        items += paragraph(
             f"Both ends may be one place: they are reckoned together. The {together} cuts there "
             "together tell of it at most the epsilon that was asked for."
         )
-    return lines
+    title = "What is hidden, and what can still be found out (these times are for you alone)"
+    return [Section(title, items)]
 
 
-def _worst(report: dict[str, Any]) -> list[Line]:
-    guess = circle(report["worst"]["circle_68_m"])
-    return ["", "What can still be found out", *listed("", [f"At each protected time: {guess}"])]
-
-
-def _title(secret: dict[str, Any]) -> str:
+def _title(secret: PartReport) -> str:
     stay = secret["kind"] == "stay"
-    utc, local = (
-        f"{secret[f'begin_{zone}']} to {secret[f'end_{zone}']}" if stay else secret[f"begin_{zone}"]
-        for zone in ("utc", "local")
-    )
+    utc, local = secret["begin_utc"], secret["begin_local"]
+    if stay:
+        utc, local = f"{utc} to {secret['end_utc']}", f"{local} to {secret['end_local']}"
     when = utc if utc == local else f"{utc} ({local})"
     cut = ""
     if secret["cut_s"] is not None:
@@ -126,7 +136,7 @@ def _title(secret: dict[str, Any]) -> str:
     return f"{secret['label']}, {when}, {_count(secret['fixes'])}{cut}"
 
 
-def _of_adversary(exposure: dict[str, Any]) -> str:
+def _of_adversary(exposure: AdversaryReport) -> str:
     """What one adversary can still find out."""
     if exposure["circle_68_before_m"] is None:
         return f"{_named(exposure['adversary'])}: {circle(exposure['circle_68_m'])}"
@@ -144,7 +154,7 @@ def circle(radius: float | None) -> str:
     return f"their best guess is a circle of {metres(radius)}; you are in it 68 times in 100."
 
 
-def _cost(noise: dict[str, Any], times: dict[str, Any]) -> list[Line]:
+def _cost(noise: NoiseReport, times: Times) -> list[Item]:
     counts = f"{_count(noise['released_fixes'])} released"
     if noise["withheld_fixes"] is not None:
         counts += f", {noise['withheld_fixes']} left out"
@@ -159,10 +169,10 @@ def _cost(noise: dict[str, Any], times: dict[str, Any]) -> list[Line]:
     lines = paragraph(f"{counts}{moved}{times_in_words(times)}")
     if instead := noise.get("half_with"):
         lines += paragraph(f"Less than half is left. Half is left with {' or '.join(instead)}.")
-    return ["", "What it costs", *lines]
+    return lines
 
 
-def _instead(price: dict[str, Any]) -> str:
+def _instead(price: PriceReport) -> str:
     """What another mechanism would cost for the same promise."""
     moved = f"moved by {metres(price['rms_m'])} on average within {price['within_min']:.0f} min"
     option = f"(--mechanism {price['mechanism']})"
@@ -178,14 +188,15 @@ def _instead(price: dict[str, Any]) -> str:
     return f"By a cut instead: {cut} and all else is exact; a map does not undo it {option}."
 
 
-def left_out(noise: dict[str, Any]) -> str:
+def left_out(noise: NoiseReport | PriceReport) -> str:
     """What is not released: the share of fixes, how long it took and how far it went."""
-    fixes = noise["withheld_fixes"] / (noise["withheld_fixes"] + noise["released_fixes"])
+    withheld = noise["withheld_fixes"] or 0
+    fixes = withheld / (withheld + noise["released_fixes"])
     how_far = "" if noise["withheld_km"] is None else f", {noise['withheld_km']:.1f} km"
     return f"{fixes:.0%} of all, {noise['withheld_min']:.0f} min{how_far}"
 
 
-def pace(target: dict[str, Any]) -> str:
+def pace(target: TargetReport) -> str:
     """The pace that is reckoned with, and who said so."""
     least = f"at least {target['floor_m_s']:g} m/s"
     if target["activity_in_file"]:
@@ -200,6 +211,8 @@ def _count(number: int) -> str:
     return f"{number} fix" if number == 1 else f"{number} fixes"
 
 
-def metres(value: float) -> str:
-    """Metres, or kilometres where these are many."""
+def metres(value: float | None) -> str:
+    """Metres, or kilometres where these are many; None for no end of them."""
+    if value is None:
+        return "any distance"
     return f"{value / 1000:,.1f} km" if value >= 10_000 else f"{value:,.0f} m"

@@ -1,18 +1,22 @@
 """What a report must warn of, and what it says is not protected: in plain words, for everyone."""
 
-import numpy as np
+from collections.abc import Sequence
 
+from trailveil.errors import said
 from trailveil.privacy.adversaries import Named
+from trailveil.privacy.guarantee import CIRCLE_68
 from trailveil.privacy.movement import Matern, Movement, movement_of
+from trailveil.release.cutting import AROUND
 from trailveil.release.plan import Plan
 from trailveil.release.request import Method
 from trailveil.report import everywhere
+from trailveil.report.heed import owners_alone, protected, reaching, stops_left
 from trailveil.report.ledger import CANNOT_KNOW
+from trailveil.report.parts import duration
+from trailveil.report.schema import KeptField
 from trailveil.traces.cleaning import Cleaning
+from trailveil.traces.fields import NAME, TYPE
 from trailveil.traces.retiming import AS_RECORDED, Retiming
-from trailveil.traces.stops import stays
-from trailveil.traces.trace import NANOSECONDS
-from trailveil.wording import said
 
 # The same for whom it was chosen by, and however often: it is in reports for others, too.
 _BY_PLACE = (
@@ -57,9 +61,17 @@ _SMOOTHED = (
     "Your track seems smoothed over {seconds:.0f} s. Noise hides a filter of up to 30 s: an "
     "adversary who knows a longer one comes nearer than is said here. Use --mechanism cut."
 )
-_REACHES = (
-    "Fixes seem smoothed, repeated or filled in over {seconds:.0f} s. Released fixes beside the "
-    "cut then tell of what is cut: add --uncertain {seconds:.0f}, or export the track without that."
+_UNTIMED = (
+    "The recording had no times. The promise is for somebody who moved as the times that were "
+    "stated say (--every): was it slower, more is learnt than is said here."
+)
+_JUMPS = (
+    "The recording jumps, faster than anybody moves. Nothing is promised of protected times near a "
+    "jump: no prior expects it."
+)
+_MISSING = (
+    "Fixes without a usable time or place were left out. If they were the first or the last of the "
+    "recording, its start and end here are those of the fixes that remain."
 )
 # Metres: steps of some fixes that a report speaks of.
 _WIDE = 10.0
@@ -70,60 +82,37 @@ ASSUMED = (
 """What a promise assumes of a recording."""
 
 
-def warnings(plan: Plan, cleaning: Cleaning | None, *, further: bool, private: bool) -> list[str]:
-    """What to know before publishing.
+def warnings(
+    plan: Plan,
+    cleaning: Cleaning | None,
+    fields: Sequence[KeptField],
+    *,
+    further: bool,
+    private: bool,
+) -> list[str]:
+    """What to know before publishing, of the fields that leave first.
 
     further: the recording was released before. private: what depends on where the protected times
     lie, how many they are and whether they are stays may be told; a report for others has what
     holds of all of these.
     """
+    sentences = _of_fields(plan, fields)
+    sentences += _of_composition(plan, further=further, private=private)
     if plan.everywhere:
-        of_prior = everywhere.warnings(plan)
-        return [
-            *_of_composition(plan, further=further, private=private),
-            *of_prior,
-            *_of_structure(plan),
-            *_of_cleaning(cleaning),
-        ]
-    sentences = _of_composition(plan, further=further, private=private)
-    sentences += _of_adversaries(plan)
-    if private:
-        sentences += _of_standing(plan)
-    if (
-        plan.common
-        or plan.request.returns
-        or any(finding.stretch.by_place for finding in plan.findings)
-    ):
-        sentences.append(_BY_PLACE)
+        sentences += everywhere.warnings(plan)
+    else:
+        sentences += _of_adversaries(plan)
+        sentences += owners_alone(plan) if private else []
+        by_place = any(finding.stretch.by_place for finding in plan.findings)
+        if plan.common or plan.request.returns or by_place:
+            sentences.append(_BY_PLACE)
     return [*sentences, *_of_structure(plan), *_of_cleaning(cleaning)]
-
-
-def _of_standing(plan: Plan) -> list[str]:
-    """Where the person stood still near a part, and is taken to move.
-
-    A cut reckons with movement as long as it lasts; noise as far as its curves reach.
-    """
-    longest, still = 0.0, stays(plan.trace)
-    for index, finding in enumerate(plan.findings):
-        part = finding.stretch
-        noise = plan.designs[index].knots.end if plan.designs else 0.0
-        reach = round(max(finding.cut or 0.0, noise) * NANOSECONDS)
-        for begin, end in still:
-            apart = begin > part.end or end < part.begin
-            near = min(end, part.end + reach) - max(begin, part.begin - reach)
-            longest = max(longest, near / NANOSECONDS / 60 if apart else 0.0)
-    if longest < 1:
-        return []
-    words = f"You stood still for {longest:.0f} min near a protected part, where the promise "
-    words += "takes you to move. Someone who knows that you did not comes nearer than is said here"
-    return [words + (": use --mechanism cut." if plan.designs else ": add --stops auto.")]
 
 
 def _of_structure(plan: Plan) -> list[str]:
     """What is exact in the recording, where no noise, or not this cut, hides it."""
     exact, some, method = plan.structure, plan.coarse, plan.request.method
-    reaches = exact.reach > plan.request.uncertain
-    sentences = [_REACHES.format(seconds=np.ceil(exact.reach))] if method.cuts and reaches else []
+    sentences = reaching(plan)
     if method is Method.CUT and not plan.common:
         return sentences
     signs = (
@@ -138,52 +127,39 @@ def _of_structure(plan: Plan) -> list[str]:
     return [*sentences, *(words for holds, words in signs if holds)]
 
 
-def not_protected(plan: Plan, *, private: bool, retiming: Retiming = AS_RECORDED) -> list[str]:
+def not_protected(
+    plan: Plan, fields: Sequence[KeptField], *, private: bool, retiming: Retiming
+) -> list[str]:
     """What the promise does not cover. private: what concerns single parts may be told."""
+    leaving = [
+        f"{_subject(field)} of {field['fixes']} fixes, kept as it was recorded: {field['tells']}."
+        for field in fields
+        if field["fixes"]
+    ]
     of_times = _of_times(retiming)
     if plan.request.method is not Method.CUT or plan.common:
         of_times = [ASSUMED, *of_times]
     if plan.everywhere:
-        return [*everywhere.not_protected(plan), *of_times]
-    times = "That" if retiming.drop else "The times of the fixes, and that"
+        return [*leaving, *everywhere.not_protected(plan), *of_times]
+    that = "That" if retiming.drop else "The times of the fixes, and that"
     sentences = [
         "Every other part of the track: it is released as it was recorded, or hardly moved.",
-        f"{times} there was a recording; its frame (the whole degree "
-        f"nearest its middle: {plan.frame.latitude}, {plan.frame.longitude}) counts as public.",
+        f"{that} there was a recording; its frame (the whole degree nearest its middle: "
+        f"{plan.frame.latitude}, {plan.frame.longitude}) counts as public.",
     ]
     if not plan.request.returns and plan.findings:
         sentences.append(
             "Other visits to a protected place, and ways past it: they were not looked for "
             "(--no-returns), and leave as recorded."
         )
-    if private and not _holds_both_ends(plan):
+    parts, times = protected(plan), plan.trace.times
+    starts = any(part.begin <= times[0] for part in parts)
+    if private and not (starts and any(part.end >= times[-1] for part in parts)):
         sentences.append(
             "The start or the end of the recording: it is in none of the protected parts. If "
             "somebody could live there, leave --no-ends out."
         )
-    return [*sentences, *(stops_left(plan) if private else []), *of_times]
-
-
-def stops_left(plan: Plan) -> list[str]:
-    """A sentence on the stops that are found in the recording, and are in no protected part."""
-    if plan.everywhere:
-        return []
-    parts = [finding.stretch for finding in plan.findings]
-    parts += [part for common in plan.common for part in common.around]
-    released = plan.trace.times[plan.mechanism.rows]
-    minutes = [
-        (end - begin) / NANOSECONDS / 60
-        for begin, end in stays(plan.trace)
-        if not any(part.begin <= end and begin <= part.end for part in parts)
-        and np.any((released >= begin) & (released <= end))
-    ]
-    if not minutes:
-        return []
-    places = "one place" if len(minutes) == 1 else f"{len(minutes)} places"
-    how_long = " to ".join(
-        dict.fromkeys(f"{length:.0f}" for length in (min(minutes), max(minutes)))
-    )
-    return [f"You also stopped {how_long} min at {places}: add --stops auto."]
+    return [*leaving, *sentences, *(stops_left(plan) if private else []), *of_times]
 
 
 def _of_times(retiming: Retiming) -> list[str]:
@@ -203,17 +179,6 @@ def _of_times(retiming: Retiming) -> list[str]:
         f"{words}. The promise holds at the recorded times, whether somebody knows them or not: "
         "changing them afterwards adds nothing to it."
     ]
-
-
-def _holds_both_ends(plan: Plan) -> bool:
-    """Whether both ends are protected."""
-    parts = [finding.stretch for finding in plan.findings]
-    parts += [part for common in plan.common for part in common.around]
-    if not parts:
-        return False
-    first, last = int(plan.trace.times[0]), int(plan.trace.times[-1])
-    begins, ends = min(part.begin for part in parts), max(part.end for part in parts)
-    return begins <= first and last <= ends
 
 
 def _of_composition(plan: Plan, *, further: bool, private: bool) -> list[str]:
@@ -289,21 +254,86 @@ def _of_usual(usual: Movement | Matern) -> str:
 
 
 def _of_cleaning(cleaning: Cleaning | None) -> list[str]:
-    sentences = []
-    if cleaning and cleaning.assigned_times:
-        sentences.append(
-            "The recording had no times. The promise is for somebody who moved as the times that "
-            "were stated say (--every): was it slower, more is learnt than is said here."
-        )
-    if cleaning and cleaning.jumps:
-        sentences.append(
-            "The recording jumps, faster than anybody moves. Nothing is promised of protected "
-            "times near a jump: no prior expects it."
-        )
-    if not cleaning or not (cleaning.untimed or cleaning.unset_clock or cleaning.bad_positions):
-        return sentences
-    return [
-        *sentences,
-        "Fixes without a usable time or place were left out. If they were the first or the last of "
-        "the recording, its start and end here are those of the fixes that remain.",
+    if cleaning is None:
+        return []
+    missing = cleaning.untimed or cleaning.unset_clock or cleaning.bad_positions
+    signs = ((cleaning.assigned_times, _UNTIMED), (cleaning.jumps, _JUMPS), (missing, _MISSING))
+    return [words for holds, words in signs if holds]
+
+
+def _left_to_readers(plan: Plan) -> float | None:
+    """Metres: the 68 % circle that who knows the path is left with, of the worst protected part.
+
+    None where all that is protected are places with names.
+    """
+    others = {adversary.name for adversary in plan.request.adversaries if adversary.path is None}
+    exposures = [
+        exposure
+        for part in plan.findings
+        for exposure in part.exposures
+        if exposure.adversary not in others
     ]
+    return CIRCLE_68 * min(exposure.posterior for exposure in exposures) if exposures else None
+
+
+def _subject(field: KeptField) -> str:
+    if field["unit"] is None:
+        return f"The {field['field']} of the track"
+    return f"{_spoken(field['field']).capitalize()} ({field['unit']})"
+
+
+def _of_fields(plan: Plan, fields: Sequence[KeptField]) -> list[str]:
+    """What to know of the fields that leave, the worst first, and of those that do not."""
+    leave = [each["field"] for each in fields if each["fixes"] and each["field"] != TYPE]
+    sentences = []
+    if {"speed", "course"} <= {*leave}:
+        sentences.append(
+            "SPEED AND COURSE ARE BOTH KEPT. Added up from any true place on, they give the whole "
+            "true path back wherever they are kept: the noise there hides nothing. Keep one of "
+            "them, or neither."
+        )
+    if "elevation" in leave and plan.mechanism.noise_trace:
+        sentences.append(
+            "Elevation is kept: in hills its profile, found on a map, gives the true path back "
+            "wherever it is kept."
+        )
+    if NAME in leave:
+        leave.remove(NAME)
+        sentences.append(
+            "The name of the track is kept: read it before you publish, it can name a place, a "
+            "person or a day."
+        )
+    if leave and not plan.mechanism.noise_trace:
+        sentences.append(
+            f"What is kept ({', '.join(map(_spoken, leave))}) leaves with each released fix, whose "
+            "place is released as it is; speed, course, cadence and power only from "
+            f"{duration(AROUND)} beyond each protected part on. A field can still tell what came "
+            "before: a heart rate, of a climb. Epsilon and odds are not said of that."
+        )
+    elif leave:
+        worst = _left_to_readers(plan)
+        sentences.append(
+            f"What is kept ({', '.join(map(_spoken, leave))}) is not protected, and reckoned to "
+            f"tell the true path. It is left out within {duration(AROUND)} of each protected part, "
+            "and a little more: where it is missing tells when that is, to some minutes. Who reads "
+            "the path from the rest is left with about what is left to who knows the path"
+            + (f" ({worst:,.0f} m at worst, right in 68 of 100 cases)" if worst else "")
+            + ". Epsilon and odds are not said of them."
+        )
+    for field in fields:
+        name = _spoken(field["field"])
+        if not field["recorded"]:
+            stating = (
+                "the recording states none that is known" if name == TYPE else "no fix states it"
+            )
+            sentences.append(f"No {name} is released: it was to be kept, but {stating}.")
+        elif not field["fixes"]:
+            sentences.append(
+                f"No {name} is released: it was to be kept, but every fix that states it is "
+                f"withheld, or within {duration(AROUND)} or a little more of a protected part."
+            )
+    return sentences
+
+
+def _spoken(name: str) -> str:
+    return name.replace("_", " ")

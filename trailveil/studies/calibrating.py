@@ -130,7 +130,7 @@ def recorded(files: Sequence[Path], watch: Watch = unwatched) -> Recorded:
     one does not count. What cannot be read is left out, with a line that says why.
     """
     traces, owners, lines = [], [], []
-    seen: set[bytes] = set()
+    digests: set[bytes] = set()
     twice = 0
     for path in watch(files, len(files), "Reading"):
         try:
@@ -141,10 +141,10 @@ def recorded(files: Sequence[Path], watch: Watch = unwatched) -> Recorded:
             place = named(path)
             lines.append(str(error) if place in str(error) else f"{place}: {error}")
             continue
-        if digest in seen:
+        if digest in digests:
             twice += 1
             continue
-        seen.add(digest)
+        digests.add(digest)
         traces.append(trace)
         owners.append(path.parent.parent if path.parent.name == "Trajectory" else path.parent)
     by_folder = len(set(owners)) >= _FOLDERS
@@ -157,9 +157,11 @@ def recorded(files: Sequence[Path], watch: Watch = unwatched) -> Recorded:
 
 def recorded_as(folder: Path, mode: str) -> Recorded:
     """What the users of a GeoLife folder labelled with a mode. Raises as `labelled_traces`."""
-    found = labelled_traces(folder, mode)
-    users = {user: number for number, user in enumerate(sorted({user for user, _ in found}))}
-    return Recorded(tuple(t for _, t in found), tuple(users[user] for user, _ in found), "folder")
+    labelled = labelled_traces(folder, mode)
+    users = {user: number for number, user in enumerate(sorted({user for user, _ in labelled}))}
+    return Recorded(
+        tuple(t for _, t in labelled), tuple(users[user] for user, _ in labelled), "folder"
+    )
 
 
 def cases_of(
@@ -182,7 +184,7 @@ def cases_of(
         pieces = [(piece, number) for number, (piece, _) in enumerate(pieces)]
     cases: list[LeftOut] = []
     groups: list[int] = []
-    kept: list[tuple[Trace, int]] = []
+    used: list[tuple[Trace, int]] = []
     short = wide = 0
     for piece, group in watch(pieces, len(pieces), "Leaving out"):
         try:
@@ -190,11 +192,11 @@ def cases_of(
         except Refused:  # a flight
             wide += 1
             continue
-        own = left_out(piece.seconds, metres, gaps)
-        short += not own
-        cases += own
-        groups += [group] * len(own)
-        kept.append((piece, group))
+        of_piece = left_out(piece.seconds, metres, gaps)
+        short += not of_piece
+        cases += of_piece
+        groups += [group] * len(of_piece)
+        used.append((piece, group))
     if not cases:
         raise UnreadableInput(
             "a calibration must have a fix with others before and after it within the gap and a "
@@ -204,8 +206,8 @@ def cases_of(
     return Cases(
         tuple(cases),
         tuple(groups),
-        tuple(piece for piece, _ in kept),
-        tuple(group for _, group in kept),
+        tuple(piece for piece, _ in used),
+        tuple(group for _, group in used),
         short,
         wide,
         "window" if single else recorded.by,
@@ -247,10 +249,10 @@ def calibrate(
             )
         candidates.append((name, _fitted(cases, name, fold_of, watch, workers)))
     judged = []
-    for name, own in candidates:
-        predictions_of = _predicted(own, cases, folds, name, watch, workers)
-        fitted = len(own) > 1
-        judged.append(Judged(name, fitted, own, _cells(cases, predictions_of)))
+    for name, candidate in candidates:
+        predictions_of = _predicted(candidate, cases, folds, name, watch, workers)
+        fitted = len(candidate) > 1
+        judged.append(Judged(name, fitted, candidate, _cells(cases, predictions_of)))
     return Calibration(
         recordings=len(recorded.traces),
         windows=len(cases.windows),
@@ -264,14 +266,14 @@ def calibrate(
 
 def _pieces(trace: Trace, window: float) -> list[Trace]:
     """Windows of a trace, none of which reaches over the end of a segment or a long pause."""
-    found = []
+    pieces = []
     for part in np.unique(trace.segments):
-        own = np.flatnonzero(trace.segments == part)
-        for rows in cut(trace.seconds[own], window, max(2, len(own)), _PAUSE):
+        rows_of_part = np.flatnonzero(trace.segments == part)
+        for rows in cut(trace.seconds[rows_of_part], window, max(2, len(rows_of_part)), _PAUSE):
             mask = np.zeros(len(trace), dtype=np.bool_)
-            mask[own[rows]] = True
-            found.append(trace.only(mask))
-    return found
+            mask[rows_of_part[rows]] = True
+            pieces.append(trace.only(mask))
+    return pieces
 
 
 def _metres(trace: Trace) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
@@ -286,26 +288,28 @@ def _fitted(
     windows = _thinned(stretches(cases.windows, _FIT_WINDOW), cases.window_groups)
     fits = fit_prior(windows, name, kernel=name, starts=_STARTS, watch=watch, workers=workers).fits
     folds = np.array([fold_of.get(cases.window_groups[s], -1) for s in windows.sources])
-    found = []
+    kernels = []
     for fold in range(min(FOLDS, len(fold_of))):
-        values = [one.values for one, own in zip(fits, folds, strict=True) if own != fold]
+        values = [
+            fit.values for fit, fold_of_fit in zip(fits, folds, strict=True) if fold_of_fit != fold
+        ]
         if not values:
             raise UnreadableInput(
                 "a fit must have a window that is not judged with it, got none: give more "
                 "recordings, or --kernel none"
             )
         middle = np.median(values, axis=0).tolist()
-        found.append(motion_family(name).build(middle) + Constant(METRES.level_std))
-    return tuple(found)
+        kernels.append(motion_family(name).build(middle) + Constant(METRES.level_std))
+    return tuple(kernels)
 
 
 def _thinned(windows: Stretches, groups: Sequence[int]) -> Stretches:
     """At most so many windows, in turn from each group, evenly from what it has."""
-    own: dict[int, list[int]] = {}
+    rows_of_group: dict[int, list[int]] = {}
     for row, source in enumerate(windows.sources):
-        own.setdefault(groups[source], []).append(row)
+        rows_of_group.setdefault(groups[source], []).append(row)
     ranked = []
-    for rows in own.values():
+    for rows in rows_of_group.values():
         order = np.argsort([(rank * 0.618034) % 1 for rank in range(len(rows))], kind="stable")
         ranked += list(enumerate(rows[i] for i in order))
     chosen = sorted(row for _, row in sorted(ranked)[:_MOST_FITTED])
@@ -336,13 +340,15 @@ def _predicted(
             tasks.append(_Task(kernel, [cases.cases[row] for row in chunk]))
             order.append(chunk)
     try:
-        made = mapped(_run, tasks, label=f"Predicting, {name}", watch=watch, workers=workers)
+        predictions_made = mapped(
+            _run, tasks, label=f"Predicting, {name}", watch=watch, workers=workers
+        )
     except NumericalError as error:
         raise NumericalError(f"{error}: the prior {name}; add measurement noise to it") from None
     whole = Predictions(
-        np.concatenate([one.errors for one in made]),
-        np.concatenate([one.stds for one in made]),
-        np.concatenate([one.evidence for one in made]),
+        np.concatenate([predictions.errors for predictions in predictions_made]),
+        np.concatenate([predictions.stds for predictions in predictions_made]),
+        np.concatenate([predictions.evidence for predictions in predictions_made]),
     )
     return whole.only(np.argsort(np.concatenate(order)))
 

@@ -122,16 +122,18 @@ class Cleaning:
         """
         noun = "readings" if readings else "fixes"
         whole = f"{self.kept} of {self.recorded} recorded {noun} are used."
-        found = {name: n for name, n in self.counts().items() if n and name in _SENTENCES}
-        said = {name: _SENTENCES[name] for name in found}
-        for name in _OF_READINGS.keys() & found.keys() if readings else ():
+        counts = {name: n for name, n in self.counts().items() if n and name in _SENTENCES}
+        said = {name: _SENTENCES[name] for name in counts}
+        for name in _OF_READINGS.keys() & counts.keys() if readings else ():
             said[name] = said[name].replace(_LOST[name], _OF_READINGS[name])
-        return (whole, *(said[name].format(n, noun) for name, n in found.items()))
+        return (whole, *(said[name].format(n, noun) for name, n in counts.items()))
 
     def counts(self) -> dict[str, int]:
         """Every count by its name, those of the reader included."""
-        own = {part.name: getattr(self, part.name) for part in fields(self) if part.name != "seen"}
-        return own | {part.name: getattr(self.seen, part.name) for part in fields(self.seen)}
+        counts = {
+            part.name: getattr(self, part.name) for part in fields(self) if part.name != "seen"
+        }
+        return counts | {part.name: getattr(self.seen, part.name) for part in fields(self.seen)}
 
 
 def clean(
@@ -201,8 +203,12 @@ def _with_times(recording: Recording, every: float) -> Recording:
             f"--every must be seconds of at most a day, and {_LONGEST:g} in all, got {every:g} for "
             f"{len(recording)} fixes: state how far apart they were"
         )
-    seen = recording.seen
-    stated = int((~np.isnat(recording.times)).sum()) + seen.unreadable_times + seen.impossible_years
+    noticed = recording.seen
+    stated = (
+        int((~np.isnat(recording.times)).sum())
+        + noticed.unreadable_times
+        + noticed.impossible_years
+    )
     if stated:
         raise Refused(
             f"--every must be for recordings without times, got {stated} of {len(recording)} fixes "
@@ -230,11 +236,11 @@ def _sorted_out(
     """The rows that are kept, by time, once what is wrong with values is known."""
     noun = "fixes" if isinstance(recorded, Recording) else "readings"
     _judge_times(times, unclear, fates, noun)
-    kept = fates.kept
-    fates.lose("wrong_clock", kept[of_other_years(times[kept])])
+    usable = fates.kept
+    fates.lose("wrong_clock", usable[of_other_years(times[usable])])
     if isinstance(recorded, Recording):
-        kept = fates.kept
-        fates.lose("thrown", kept[thrown(times[kept], values[kept])])
+        usable = fates.kept
+        fates.lose("thrown", usable[thrown(times[usable], values[usable])])
     out_of_order = _out_of_order(times[fates.kept])
     crowd = _judge_repeats(times, values, fates)
     cleaning = Cleaning(
@@ -354,15 +360,15 @@ def _judge_repeats(
     times: NDArray[np.datetime64], positions: NDArray[np.float64], fates: _Fates
 ) -> int:
     """Of the fixes at one time keep the first of the file. Returns how many share one at most."""
-    kept = fates.kept
-    moments = times[kept]
+    usable = fates.kept
+    moments = times[usable]
     if np.all(moments[1:] > moments[:-1]):
         return 0
     _, first, group = np.unique(moments, return_index=True, return_inverse=True)
-    model = kept[first[group]]
-    same = np.all(positions[kept] == positions[model], axis=1)
-    fates.lose("duplicates", kept[same & (kept != model)])
-    fates.lose("equal_times", kept[~same])
+    model = usable[first[group]]
+    same = np.all(positions[usable] == positions[model], axis=1)
+    fates.lose("duplicates", usable[same & (usable != model)])
+    fates.lose("equal_times", usable[~same])
     return int(np.bincount(group[~same]).max(initial=-1)) + 1
 
 
@@ -388,6 +394,8 @@ def _check_rest(cleaning: Cleaning, crowd: int, noun: str) -> None:
 def _because(cleaning: Cleaning) -> str:
     """The reasons for which fixes were lost, the most frequent first, in brackets."""
     counts = cleaning.counts()
-    found = sorted((name for name in _LOST if counts[name]), key=lambda name: -counts[name])
-    reasons = ", ".join(f"{counts[name]} {name.replace('_', ' ')}" for name in found[:3])
+    reasons_by_count = sorted(
+        (name for name in _LOST if counts[name]), key=lambda name: -counts[name]
+    )
+    reasons = ", ".join(f"{counts[name]} {name.replace('_', ' ')}" for name in reasons_by_count[:3])
     return f"({reasons})" if reasons else "usable"

@@ -105,8 +105,8 @@ def check_fields(names: Iterable[str]) -> tuple[str, ...]:
 
     Raises Refused for one that is never released, InvalidValue for one that there is not.
     """
-    wanted = tuple(names)
-    for name in wanted:
+    known = tuple(names)
+    for name in known:
         if name in NEVER:
             raise Refused(
                 f"what is kept must be one of {', '.join(KEEPABLE)}, got {name}, never released: "
@@ -114,7 +114,7 @@ def check_fields(names: Iterable[str]) -> tuple[str, ...]:
             )
         if name not in KEEPABLE:
             raise InvalidValue(f"what is kept must be one of {', '.join(KEEPABLE)}, got another")
-    return tuple(name for name in KEEPABLE if name in wanted)
+    return tuple(name for name in KEEPABLE if name in known)
 
 
 def plain_name(text: str) -> str:
@@ -125,10 +125,10 @@ def plain_name(text: str) -> str:
 
 def plausible(name: str, values: ArrayLike) -> NDArray[np.float64]:
     """Values of a field (n,), NaN for those that cannot be: infinite, or out of its bounds."""
-    field, found = FIELDS[name], np.array(values, dtype=np.float64)
+    field, numbers = FIELDS[name], np.array(values, dtype=np.float64)
     with np.errstate(invalid="ignore"):
-        found[~((found >= field.least) & (found <= field.most))] = np.nan
-    return found
+        numbers[~((numbers >= field.least) & (numbers <= field.most))] = np.nan
+    return numbers
 
 
 def as_text(name: str, values: NDArray[np.float64]) -> list[str]:

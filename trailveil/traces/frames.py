@@ -30,10 +30,10 @@ _WHERE = "the table"
 _DEGREES = "EPSG:4326"
 
 
-def from_frame(frame: "DataFrame | GeoDataFrame", wanted: Sequence[str] = ()) -> Recording:
+def from_frame(frame: "DataFrame | GeoDataFrame", field_names: Sequence[str] = ()) -> Recording:
     """The recording in a table: a row for each fix, in the order of the rows.
 
-    wanted: names of `trailveil.traces.fields` to take besides, from columns named as in files.
+    field_names: names of `trailveil.traces.fields` to take besides, from columns named as in files.
     Positions are the points of a GeoDataFrame, in any reference system that it states, or columns
     of latitude and longitude, known by the names that files may use (docs/formats.md). Times are a
     column (with or without zone, numbers since 1970, or text), else a DatetimeIndex. A trackintel
@@ -42,7 +42,7 @@ def from_frame(frame: "DataFrame | GeoDataFrame", wanted: Sequence[str] = ()) ->
     InvalidValue for a field that is none.
     """
     times = frame.index if frame.index.dtype.kind == "M" or _has_zone(frame.index) else None
-    return _recording(frame, times, check_fields(wanted))
+    return _recording(frame, times, check_fields(field_names))
 
 
 def to_frame(trace: Trace) -> "DataFrame":
@@ -110,7 +110,7 @@ def to_trajectories(trace: Trace) -> "TrajectoryCollection":
     return movingpandas.TrajectoryCollection(table, traj_id_col="track", t="time")
 
 
-def _recording(frame: Any, index: Any, wanted: Sequence[str] = ()) -> Recording:
+def _recording(frame: Any, index: Any, field_names: Sequence[str] = ()) -> Recording:
     """index: times to use where no column has them."""
     geometry = getattr(frame, "active_geometry_name", None)
     names = list(frame.columns)
@@ -126,12 +126,12 @@ def _recording(frame: Any, index: Any, wanted: Sequence[str] = ()) -> Recording:
         )
     times, naive = _times(index if roles.time is None else frame.iloc[:, roles.time])
     positions = _degrees(frame, roles) if geometry is None else _points(frame)
-    rows = RowCollector(roles, _WHERE, wanted)
+    rows = RowCollector(roles, _WHERE, field_names)
     tracks, segments, people = (
         [None] * len(frame) if i is None else _cells(frame.iloc[:, i])
         for i in (roles.track, roles.segment, roles.person)
     )
-    columns = field_columns(names, wanted)
+    columns = field_columns(names, field_names)
     fields = [(column.field, _stated(frame.iloc[:, column.index], column)) for column in columns]
     three = (tracks, segments, people)
     others = {
@@ -174,7 +174,7 @@ def _times(values: Any) -> tuple[NDArray[Any], bool]:
 
 def _cells(series: Any) -> list[Any]:
     """Values of a column, None where there is none."""
-    return [None if gone else one for one, gone in zip(series, series.isna(), strict=True)]
+    return [None if gone else cell for cell, gone in zip(series, series.isna(), strict=True)]
 
 
 def _degrees(frame: Any, roles: Columns) -> NDArray[np.float64]:

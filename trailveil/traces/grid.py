@@ -4,6 +4,10 @@ Instruments and files round: positions to decimal degrees, minutes, seconds, sem
 precision, readings to tenths of a unit. What is rounded is exact, and exact structure beside noise
 of low rank can be solved for (docs/paper.md, "A grid under the noise"). So noise must be at least
 as wide as the grid, and what is released must not be finer than it.
+
+Positions in whole metres of a conformal map (UTM, Lambert, Gauss and Krueger, a national grid) lie
+on no grid of degrees. But the ways between fixes that are near each other are whole steps of one
+square grid, turned by the convergence of the map. Both are looked for: the step and the turn.
 """
 
 from collections.abc import Sequence
@@ -14,7 +18,6 @@ from numpy.typing import NDArray
 from scipy.special import bdtrc, pdtrc
 
 from trailveil.gp.gaussian import FloatArray
-from trailveil.traces.projected import projected_step
 
 MICRO = 1_000_000
 METRES_A_DEGREE = 111_700.0
@@ -76,10 +79,10 @@ class Grid:
 
     def rounded_places(self, degrees: NDArray[np.int64]) -> NDArray[np.int64]:
         """Latitudes and longitudes (n, 2) in microdegrees, likewise; they stay on the globe."""
-        found = self.rounded(degrees)
-        found[:, 0] = np.clip(found[:, 0], -90 * MICRO, 90 * MICRO)
-        found[:, 1] = (found[:, 1] + 180 * MICRO) % (360 * MICRO) - 180 * MICRO
-        return found
+        places = self.rounded(degrees)
+        places[:, 0] = np.clip(places[:, 0], -90 * MICRO, 90 * MICRO)
+        places[:, 1] = (places[:, 1] + 180 * MICRO) % (360 * MICRO) - 180 * MICRO
+        return places
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,7 +110,7 @@ def position_grid(positions: FloatArray) -> Grid:
     """The grid of positions (n, 2) in degrees: the coarser of latitudes and longitudes.
 
     Looked for: decimals of degrees, minutes and seconds, semicircles (180 / 2^31 degrees, as FIT
-    has them) and single precision; and metres of a map, see `trailveil.traces.projected`.
+    has them) and single precision; and metres of a map, see `trailveil.traces.grid`.
     """
     grid = _grid_of([positions[:, 0], positions[:, 1]], _FAMILIES, readings=False)
     metres = projected_step(positions)
@@ -187,19 +190,19 @@ def _grid_of(
     """
     ordered = sorted(families, reverse=True)
     distinct = [_distinct(axis) for axis in axes]
-    found = _step(distinct, ordered)
+    step = _step(distinct, ordered)
     even = 0.0
     for values, axis in zip(distinct, axes, strict=True):
         repeated = readings and values.size > 2 and axis.size >= _REPEATED * values.size
         if values.size >= _ENOUGH or repeated:
             even = max(even, _even_step(values))
-    if even > found * (1 + _NEAR):
+    if even > step * (1 + _NEAR):
         whole = np.concatenate(distinct) / even
         aligned = np.all(np.abs(whole - np.floor(whole + 0.5)) <= _NEAR)
         return Grid(even, _released(even) if aligned else _decimal(even))
-    if found == 0.0 and max(values.size for values in distinct) < _ENOUGH:
-        found = _assumed(np.concatenate(distinct), 0 if readings else _ASSUMED)
-    return Grid(found, _released(found))
+    if step == 0.0 and max(values.size for values in distinct) < _ENOUGH:
+        step = _assumed(np.concatenate(distinct), 0 if readings else _ASSUMED)
+    return Grid(step, _released(step))
 
 
 def _distinct(values: FloatArray) -> FloatArray:
@@ -270,3 +273,109 @@ def _decimal(step: float) -> int:
     """The least power of ten in millionths that is no finer than a step."""
     exact = step * MICRO
     return int(10 ** max(0, int(np.ceil(np.log10(exact) - 1e-9)))) if exact > 0 else 1
+
+
+# Metres, the coarsest first; radians that a map is turned by at most.
+_STEPS, _MOST_TURNED = (100.0, 50.0, 25.0, 20.0, 10.0, 5.0, 2.5, 2.0, 1.0, 0.5), 0.13
+# Of one fix to the next, over the next and so on; ways of at most so many steps, and how many.
+_AHEAD, _LONGEST, _MOST = (1, 2, 3, 5, 8, 13), 30.0, 600
+# Steps off the grid: of numbers without one a share of 0.09 is so near on both axes.
+_NEAR_STEPS = 0.15
+# How many places there must be, and different ways, and the share of all that must be on the grid.
+_LEAST_PLACES, _DISTINCT_WAYS, _SHARE_ON = 20, 12, 0.95
+_ANGLES = np.arange(-_MOST_TURNED, _MOST_TURNED, _NEAR_STEPS / _LONGEST)
+_TURNS = np.stack(
+    [[np.cos(_ANGLES), np.sin(_ANGLES)], [-np.sin(_ANGLES), np.cos(_ANGLES)]]
+).transpose(2, 0, 1)
+# Ways that are looked at first, whichever way they are turned.
+_FIRST = 40
+# Fixes in a row that are looked at, at up to three places of a long recording.
+_BLOCK = 1000
+# Degrees: where the map of Web Mercator ends.
+_LAST = 85.06
+# WGS84: metres of the longer axis, and the square of the eccentricity.
+_AXIS, _ECCENTRICITY = 6_378_137.0, 0.0066943799901413
+
+
+def projected_step(positions: FloatArray) -> float:
+    """Metres of the grid that positions (n, 2) in degrees were rounded to on some map; 0 for none.
+
+    Web Mercator is a map whose metres are short: it has a plane of its own. Of 12 ways without a
+    grid, one of some 2,000 steps and turns has 12 on it once in 10^9 times.
+    """
+    beyond = len(positions) - _BLOCK
+    firsts = range(0, beyond + 1, max(beyond // 2, _BLOCK)) if beyond > 0 else [0]
+    parts = [positions[first : first + _BLOCK] for first in firsts]
+    true = _map_step([_near_metres(part) for part in parts])
+    short = float(np.max(np.cos(np.radians(positions[:, 0])), initial=0.0))
+    return max(true, short * _map_step([_mercator(part) for part in parts]))
+
+
+def _map_step(parts: list[FloatArray]) -> float:
+    """The coarsest step of a square grid that the ways in parts (n, 2), metres, are of; or 0."""
+    ways = np.vstack([_ways(part) for part in parts])
+    ways = ways[:: len(ways) // (_MOST * len(_AHEAD)) + 1]
+    lengths = np.hypot(*ways.T)
+    ways, lengths = ways[lengths > 0], lengths[lengths > 0]
+    for step in _STEPS:
+        short = np.flatnonzero(lengths <= _LONGEST * step)
+        some = ways[short[:: short.size // _MOST + 1]] / step
+        if len(some) >= _DISTINCT_WAYS and _on_grid(some):
+            return step
+    return 0.0
+
+
+def _ways(metres: FloatArray) -> FloatArray:
+    """The ways (m, 2) from places (n, 2) to those soon after them."""
+    moved = np.concatenate([[True], np.any(np.diff(metres, axis=0) != 0, axis=1)])
+    metres = metres[moved[: len(metres)]]
+    if len(metres) < _LEAST_PLACES:
+        return np.empty((0, 2))
+    return np.vstack([metres[ahead:] - metres[:-ahead] for ahead in _AHEAD])
+
+
+def _mercator(positions: FloatArray) -> FloatArray:
+    """Places (n, 2) on the plane of Web Mercator (EPSG:3857), metres; a pole is at infinity."""
+    east = (positions[:, 1] - positions[:1, 1] + 180) % 360 - 180
+    latitude = np.clip(positions[:, 0], -_LAST, _LAST)
+    north = np.arcsinh(np.tan(np.radians(latitude)))
+    return _AXIS * np.column_stack([np.radians(east), north])
+
+
+def _near_metres(positions: FloatArray) -> FloatArray:
+    """Metres (n, 2) east and north; ways between near places are true to a thousandth."""
+    latitude = np.radians(positions[:, 0])
+    east = (positions[:, 1] - positions[:1, 1] + 180) % 360 - 180
+    root = np.sqrt(1 - _ECCENTRICITY * np.sin(latitude) ** 2)
+    wide = _AXIS * np.cos(latitude) / root
+    high = _AXIS * (1 - _ECCENTRICITY) / root**3
+    # Each way is measured where it is, so that the whole may be wide.
+    steps = np.column_stack(
+        [
+            np.diff(np.radians(east)) * (wide[1:] + wide[:-1]) / 2,
+            np.diff(latitude) * (high[1:] + high[:-1]) / 2,
+        ]
+    )
+    return np.vstack([np.zeros((1, 2)), np.cumsum(steps, axis=0)])[: len(positions)]
+
+
+def _on_grid(ways: FloatArray) -> bool:
+    """Whether ways (n, 2), in steps, are of a square grid, however it is turned."""
+    # Short ways are near no way at all on every grid.
+    long = ways[np.hypot(*ways.T) > 0.5 + _NEAR_STEPS]
+    if len(long) < _DISTINCT_WAYS:
+        return False
+    some = long[:: len(long) // _FIRST + 1]
+    likely = np.mean(_nearest_steps(some @ _TURNS)[1], axis=1) >= _SHARE_ON - _NEAR_STEPS
+    for turn in _TURNS[likely]:
+        whole, near = _nearest_steps(ways @ turn)
+        if np.mean(near) >= _SHARE_ON and len(np.unique(whole[near], axis=0)) >= _DISTINCT_WAYS:
+            return True
+    return False
+
+
+def _nearest_steps(turned: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """The whole steps (..., n, 2) nearest to ways, and which (..., n) are near them."""
+    whole = np.floor(turned + 0.5)
+    near = np.abs(turned - whole) <= _NEAR_STEPS
+    return whole, near[..., 0] & near[..., 1]

@@ -53,16 +53,20 @@ class Retiming:
         They may be equal once rounded. A shift comes first, so that rounding tells nothing of when
         in a step the recording began.
         """
-        found = times - times[:1] + SHIFTED_TO if self.shift else times
+        shifted = times - times[:1] + SHIFTED_TO if self.shift else times
         if self.step is None:
-            return np.asarray(found)
+            return np.asarray(shifted)
         step = round(self.step * NANOSECONDS)
-        return np.asarray((found + step // 2) // step * step)
+        return np.asarray((shifted + step // 2) // step * step)
 
     def kept(self, times: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which fixes are released (n,): of several at one new time the first."""
-        found = self.times(times)
-        return np.concatenate([[True], found[1:] > found[:-1]]) if found.size else found > 0
+        retimed_times = self.times(times)
+        return (
+            np.concatenate([[True], retimed_times[1:] > retimed_times[:-1]])
+            if retimed_times.size
+            else retimed_times > 0
+        )
 
 
 T = TypeVar("T", Trace, Readings)
@@ -71,12 +75,12 @@ AS_RECORDED = Retiming()
 """Times as they are."""
 
 
-def retimed(trace: T, grid: NDArray[Any], wanted: Retiming) -> tuple[T, NDArray[Any]]:
+def retimed(trace: T, grid: NDArray[Any], retiming: Retiming) -> tuple[T, NDArray[Any]]:
     """A released trace, or readings, and its grid (n, ...), at its new times, each once."""
-    if wanted == AS_RECORDED:
+    if retiming == AS_RECORDED:
         return trace, grid
-    kept = wanted.kept(trace.times)
-    part = trace.only(kept)
-    if wanted.drop and isinstance(part, Trace):
+    kept_rows = retiming.kept(trace.times)
+    part = trace.only(kept_rows)
+    if retiming.drop and isinstance(part, Trace):
         return replace(part, timed=False), grid
-    return replace(part, times=wanted.times(trace.times)[kept]), grid[kept]
+    return replace(part, times=retiming.times(trace.times)[kept_rows]), grid[kept_rows]

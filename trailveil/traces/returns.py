@@ -83,22 +83,24 @@ def places_of(
     circle is its middle, and all within it.
     """
     where, count = in_space(trace.positions), len(trace)
-    found: list[tuple[Floats, float]] = []
+    points_and_sizes: list[tuple[Floats, float]] = []
     for (begin, end), stated in parts:
         first, last = np.searchsorted(trace.times, [begin, end + 1])
         fixes = where[first:last] if last > first else _between(trace, where, begin)
         middle, away = _middle(fixes)
         scatter = _NINE_OF_TEN * float(np.median(away))
         at_one = scatter <= MOST - TELLS
-        found += [(middle, TELLS + scatter)] if at_one else []
-        found += _stayed(trace, where, first, last) if away.max() > MOST else []
+        points_and_sizes += [(middle, TELLS + scatter)] if at_one else []
+        points_and_sizes += _stayed(trace, where, first, last) if away.max() > MOST else []
         edges = stated and not at_one
-        found += [(fixes[0], LEAST)] if edges or first == 0 < last else []
-        found += [(fixes[-1], LEAST)] if edges or first < last == count else []
+        points_and_sizes += [(fixes[0], LEAST)] if edges or first == 0 < last else []
+        points_and_sizes += [(fixes[-1], LEAST)] if edges or first < last == count else []
     for circle in circles:
-        found.append((in_space(np.array([[circle.latitude, circle.longitude]]))[0], circle.metres))
-    reach = _STEP * np.ceil(np.array([size for _, size in found]) / _STEP)
-    points = np.array([point for point, _ in found]).reshape(-1, 3)
+        points_and_sizes.append(
+            (in_space(np.array([[circle.latitude, circle.longitude]]))[0], circle.metres)
+        )
+    reach = _STEP * np.ceil(np.array([size for _, size in points_and_sizes]) / _STEP)
+    points = np.array([point for point, _ in points_and_sizes]).reshape(-1, 3)
     return Places(points, np.maximum(reach, LEAST))
 
 
@@ -130,9 +132,9 @@ def _stayed(trace: Trace, where: Floats, first: int, last: int) -> list[tuple[Fl
     """The median of each stay among some fixes, and how far a fix there may be from it."""
     rows = np.zeros(len(trace), dtype=np.bool_)
     rows[first:last] = True
-    found = []
+    medians = []
     for begin, end in stays(trace.only(rows)):
         fixes = where[slice(*np.searchsorted(trace.times, [begin, end + 1]))]
         middle, away = _middle(fixes)
-        found.append((middle, min(TELLS + _NINE_OF_TEN * float(np.median(away)), MOST)))
-    return found
+        medians.append((middle, min(TELLS + _NINE_OF_TEN * float(np.median(away)), MOST)))
+    return medians

@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from trailveil.errors import InvalidValue, Refused
 from trailveil.traces.readings import Timed
 from trailveil.traces.returns import Places, places_of
-from trailveil.traces.stated_times import check_inside, moment
+from trailveil.traces.stated_times import check_inside, moment, zone_of
 from trailveil.traces.stops import ABSENCE, LASTS, WITHIN, Interval, settled, stays
 from trailveil.traces.trace import NANOSECONDS, Trace
 from trailveil.traces.visits import Circle, visits
-from trailveil.traces.zones import zone_of
 
 # Seconds at a place, on the way to a protected time or from it, that are no return to it: noise for
 # the time is smooth over them.
@@ -87,7 +86,10 @@ def near(place: Circle, trace: Trace, *, number: int = 1) -> list[Stretch]:
     """
     intervals = visits(trace, place)
     if intervals:
-        return [Stretch(f"near stated place {number}", *one, by_place=True) for one in intervals]
+        return [
+            Stretch(f"near stated place {number}", *interval, by_place=True)
+            for interval in intervals
+        ]
     swapped = place.swapped
     hint = (
         "with latitude and longitude the other way round there are, so write LAT,LON,METRES"
@@ -105,7 +107,7 @@ def stops(trace: Trace, within: float = WITHIN, lasts: float = LASTS) -> list[St
     Their times depend on the trace.
     """
     intervals = stays(trace, within, lasts)
-    return [Stretch("a stay that was found", *one, by_place=True) for one in intervals]
+    return [Stretch("a stay that was found", *interval, by_place=True) for interval in intervals]
 
 
 def ends(trace: Trace) -> list[Stretch]:
@@ -139,19 +141,21 @@ def _ends_of(trace: Trace, of: str) -> list[Stretch]:
 
 def merged(stretches: list[Stretch]) -> list[Stretch]:
     """In order of time, each once, and stays that overlap made one: one person has one clock."""
-    found: list[Stretch] = []
+    stays_merged: list[Stretch] = []
     for stay in sorted(
-        (stretch for stretch in stretches if stretch.is_stay), key=lambda one: one.begin
+        (stretch for stretch in stretches if stretch.is_stay), key=lambda stretch: stretch.begin
     ):
-        if found and stay.begin < found[-1].end:
-            found.append(_joined(found.pop(), stay))
+        if stays_merged and stay.begin < stays_merged[-1].end:
+            stays_merged.append(_joined(stays_merged.pop(), stay))
         else:
-            found.append(stay)
+            stays_merged.append(stay)
     moments: dict[int, Stretch] = {}
-    for one in (stretch for stretch in stretches if not stretch.is_stay):
-        known = moments.get(one.begin)
-        moments[one.begin] = _joined(known, one) if known else one
-    return sorted([*found, *moments.values()], key=lambda one: (one.begin, one.end))
+    for short in (stretch for stretch in stretches if not stretch.is_stay):
+        known = moments.get(short.begin)
+        moments[short.begin] = _joined(known, short) if known else short
+    return sorted(
+        [*stays_merged, *moments.values()], key=lambda stretch: (stretch.begin, stretch.end)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +241,7 @@ def _nothing(looked_for: tuple[float, float] | None) -> Refused:
 
 
 def _with_returns(
-    parts: Sequence[Stretch], there: Sequence[Interval], known: Sequence[Interval]
+    parts: Sequence[Stretch], times_there: Sequence[Interval], known: Sequence[Interval]
 ) -> list[Stretch]:
     """The parts and the times at their places: what is longer there than a part is one with it.
 
@@ -247,14 +251,14 @@ def _with_returns(
     visits_there: list[Stretch] = []
     when = _Overlaps([(part.begin, part.end) for part in parts])
     whose = _Overlaps(sorted(known))
-    for begin, end in there:
-        own = [parts[i] for i in when.rows(begin, end)]
-        covered = [(part.begin, part.end) for part in own]
+    for begin, end in times_there:
+        overlapping = [parts[i] for i in when.rows(begin, end)]
+        covered = [(part.begin, part.end) for part in overlapping]
         covered += [whose.intervals[i] for i in whose.rows(begin, end)]
-        exact = any(part.is_stay and part.by_place for part in own)
+        exact = any(part.is_stay and part.by_place for part in overlapping)
         if covered and _bare(begin, end, covered) <= (0 if exact else LEAVING * NANOSECONDS):
             continue
-        joins = [part for part in own if part.is_stay or part.by_place]
+        joins = [part for part in overlapping if part.is_stay or part.by_place]
         label = joins[0].label if joins else RETURN
         edges = [begin, end, *(edge for part in joins for edge in (part.begin, part.end))]
         visits_there.append(Stretch(label, min(edges), max(edges), by_place=True))
@@ -291,7 +295,9 @@ def _bare(begin: int, end: int, covered: Sequence[Interval]) -> int:
 
 
 def _joined(stretch: Stretch, other: Stretch) -> Stretch:
-    label = stretch.label if stretch.label == other.label else f"{stretch.label}, {other.label}"
+    names = dict.fromkeys([*stretch.label.split(", "), *other.label.split(", ")])
+    asked = [name for name in names if name != RETURN]
+    label = ", ".join(asked or [RETURN])
     return Stretch(
         label, stretch.begin, max(stretch.end, other.end), stretch.by_place or other.by_place
     )
@@ -301,9 +307,9 @@ def within(
     times: NDArray[np.int64], stretches: Sequence[Stretch], seconds: float | None
 ) -> NDArray[np.bool_]:
     """Which times (n,) lie within the stated seconds of any stretch; none for None."""
-    found = np.zeros(times.size, dtype=np.bool_)
+    inside = np.zeros(times.size, dtype=np.bool_)
     if seconds is not None:
         around = round(seconds * NANOSECONDS)
         for stretch in stretches:
-            found |= (times >= stretch.begin - around) & (times <= stretch.end + around)
-    return found
+            inside |= (times >= stretch.begin - around) & (times <= stretch.end + around)
+    return inside

@@ -1,15 +1,20 @@
 """Times as people write them, as moments of a recording, and moments as people read them.
 
 TIME is ISO 8601 with a zone, `start+5m` or `end-1h30m`, or HH:MM[:SS] with a zone stated apart.
+A zone that is not stated is that of the place: borders are simplified to a few hundred metres
+(tzfpy), so it counts only where all of a recording has it. No host is asked.
 """
 
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
 from fractions import Fraction
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
 
 from trailveil.errors import InvalidValue, Refused
 from trailveil.traces.readings import Timed
-from trailveil.traces.trace import NANOSECONDS
+from trailveil.traces.trace import NANOSECONDS, Trace
 
 _RELATIVE = re.compile(r"(start|end)(?:([+-])((?:\d{1,9}(?:\.\d{1,9})?[hms])+))?", re.ASCII)
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([hms])")
@@ -103,8 +108,8 @@ def _passes(clock: timedelta, trace: Timed, zone: tzinfo) -> list[int]:
 
 def _moments(shown: datetime, zone: tzinfo) -> list[int]:
     """When clocks in a zone show a local time: once, or never or twice where they are changed."""
-    found = {_nanoseconds(shown.replace(tzinfo=zone, fold=fold)) for fold in (0, 1)}
-    return sorted(when for when in found if _shown(when, zone).replace(tzinfo=None) == shown)
+    instants = {_nanoseconds(shown.replace(tzinfo=zone, fold=fold)) for fold in (0, 1)}
+    return sorted(when for when in instants if _shown(when, zone).replace(tzinfo=None) == shown)
 
 
 def _local(text: str, shown: datetime, zone: tzinfo | None) -> int:
@@ -128,9 +133,9 @@ def _local(text: str, shown: datetime, zone: tzinfo | None) -> int:
 
 
 def _listed(moments: list[int], zone: tzinfo) -> str:
-    found = [_shown(when, zone).isoformat() for when in moments]
-    more = ", ..." if len(found) > _MOST_LISTED else ""
-    return ", ".join(found[:_MOST_LISTED]) + more or "none"
+    shown = [_shown(when, zone).isoformat() for when in moments]
+    more = ", ..." if len(shown) > _MOST_LISTED else ""
+    return ", ".join(shown[:_MOST_LISTED]) + more or "none"
 
 
 def _shown(when: int, zone: tzinfo | None) -> datetime:
@@ -139,3 +144,26 @@ def _shown(when: int, zone: tzinfo | None) -> datetime:
 
 def _nanoseconds(when: datetime) -> int:
     return (when.astimezone(UTC) - _EPOCH) // timedelta(microseconds=1) * 1000
+
+
+# Fixes that are looked up: each takes microseconds, but a recording may have millions.
+_LOOKED_UP = 50
+
+
+def zone_of(trace: Trace) -> ZoneInfo | None:
+    """The zone that all of a trace is in; None where there are several, or none is known."""
+    from tzfpy import get_tz
+
+    rows = np.unique(np.linspace(0, len(trace) - 1, min(len(trace), _LOOKED_UP)).astype(int))
+    extremes = (*trace.positions.argmin(axis=0), *trace.positions.argmax(axis=0))
+    places = trace.positions[[*rows, *extremes]]
+    names = {get_tz(float(longitude), float(latitude)) for latitude, longitude in places}
+    if len(names) != 1:
+        return None
+    name = names.pop()
+    if not name or name.startswith("Etc/"):  # at sea nobody says what clocks show
+        return None
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None  # the zones of this machine are older than those of the library

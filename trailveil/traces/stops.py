@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from trailveil.errors import number_between
 from trailveil.traces.projection import MICRO, placed
 from trailveil.traces.trace import NANOSECONDS, Trace
-from trailveil.wording import number_between
 
 Interval = tuple[int, int]
 """First and last moment, nanoseconds since 1970 UTC."""
@@ -61,16 +61,16 @@ def stays(trace: Trace, within: float = WITHIN, lasts: float = LASTS) -> list[In
     within *= (1 + frame.scale_error) / (1 + frame.SCALE_ERROR)
     first, last = _pieces(seconds, lasts / _PIECES)
     places = _without_strays(_medians(metres, first, last))
-    there = np.hypot(*(metres - np.repeat(places, last - first + 1, axis=0)).T) <= within
+    nearby = np.hypot(*(metres - np.repeat(places, last - first + 1, axis=0)).T) <= within
     least = lasts * (1 - 2 / _PIECES)
     together = _together(seconds[first], seconds[last], places, within, least)
-    found = _gaps(trace, metres, within, lasts)
+    stays_found = _gaps(trace, metres, within, lasts)
     for begin, end in _runs(together):
-        fixes = first[begin] + np.flatnonzero(there[first[begin] : last[end + 1] + 1])
+        fixes = first[begin] + np.flatnonzero(nearby[first[begin] : last[end + 1] + 1])
         if fixes.size and np.ptp(seconds[fixes[[0, -1]]]) >= least:
             moments = trace.times[fixes[[0, -1]]].tolist()
-            found.append(_Stay(moments[0], moments[1], places[begin], places[end + 1]))
-    return _each_once(found, within)
+            stays_found.append(_Stay(moments[0], moments[1], places[begin], places[end + 1]))
+    return _each_once(stays_found, within)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -96,11 +96,11 @@ class _Stay:
 
 def _each_once(stays_found: list[_Stay], within: float) -> list[Interval]:
     """In order of time, joined where one goes on."""
-    found: list[_Stay] = []
-    for one in sorted(stays_found, key=lambda stay: (stay.begin, stay.end)):
-        goes_on = bool(found) and found[-1].goes_on(one, within)
-        found.append(found.pop().until(one) if goes_on else one)
-    return [(one.begin, one.end) for one in found]
+    joined_stays: list[_Stay] = []
+    for later in sorted(stays_found, key=lambda stay: (stay.begin, stay.end)):
+        goes_on = bool(joined_stays) and joined_stays[-1].goes_on(later, within)
+        joined_stays.append(joined_stays.pop().until(later) if goes_on else later)
+    return [(stay.begin, stay.end) for stay in joined_stays]
 
 
 def _gaps(trace: Trace, metres: NDArray[np.float64], within: float, lasts: float) -> list[_Stay]:
@@ -128,8 +128,8 @@ def settled(trace: Trace) -> tuple[int, int]:
     still = first if first >= last else max(first, _still_until(seconds, metres))
     if first >= last or still == count - 1:
         return count - 1, 0
-    rest = slice(None, still, -1)  # what belongs to the start is not the end
-    short = count - 1 - _still_until(seconds[-1] - seconds[rest], metres[rest])
+    backwards = slice(None, still, -1)  # what belongs to the start is not the end
+    short = count - 1 - _still_until(seconds[-1] - seconds[backwards], metres[backwards])
     return still, max(min(last, short), still + 1)
 
 
@@ -162,13 +162,13 @@ def _still_until(seconds: NDArray[np.float64], metres: NDArray[np.float64]) -> i
 
 def joined(intervals: list[Interval]) -> list[Interval]:
     """In order of time; those that are less than ABSENCE apart are one."""
-    found: list[Interval] = []
+    joined_intervals: list[Interval] = []
     for begin, end in sorted(intervals):
-        if found and begin - found[-1][1] < ABSENCE * NANOSECONDS:
-            found[-1] = (found[-1][0], max(found[-1][1], end))
+        if joined_intervals and begin - joined_intervals[-1][1] < ABSENCE * NANOSECONDS:
+            joined_intervals[-1] = (joined_intervals[-1][0], max(joined_intervals[-1][1], end))
         else:
-            found.append((begin, end))
-    return found
+            joined_intervals.append((begin, end))
+    return joined_intervals
 
 
 def _pieces(

@@ -25,7 +25,7 @@ def of_other_years(times: NDArray[np.datetime64]) -> Rows:
     order = np.argsort(times, kind="stable")
     pieces = np.split(order, np.flatnonzero(np.diff(times[order]) > _YEAR) + 1)
     most = _longest(pieces)
-    return _if_few([one for i, one in enumerate(pieces) if i != most], len(times))
+    return _if_few([piece for i, piece in enumerate(pieces) if i != most], len(times))
 
 
 def thrown(times: NDArray[np.datetime64], positions: NDArray[np.float64]) -> Rows:

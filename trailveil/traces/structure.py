@@ -177,10 +177,10 @@ def _on_lines(
 def _in_rows(marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Those that are in a row of at least _ROW."""
     edges = np.flatnonzero(np.diff(marked.astype(np.int8), prepend=0, append=0))
-    found = np.zeros_like(marked)
+    in_row = np.zeros_like(marked)
     for begin, end in zip(edges[::2], edges[1::2], strict=True):
-        found[begin:end] = end - begin >= _ROW
-    return found
+        in_row[begin:end] = end - begin >= _ROW
+    return in_row
 
 
 def _longest(lines: NDArray[np.bool_], times: FloatArray) -> float:

@@ -228,18 +228,18 @@ def _hold_rows(owner: Recording | Trace, count: int) -> None:
 
 def _fields(stated: FieldValues, count: int) -> FieldValues:
     """Copies of fields that cannot be written, after checking their names and shapes."""
-    found: list[tuple[str, NDArray[np.float64]]] = []
+    checked: list[tuple[str, NDArray[np.float64]]] = []
     for name, values in stated:
-        own = constant(values, np.float64)
-        if name not in FIELDS or name in dict(found):
+        numbers = constant(values, np.float64)
+        if name not in FIELDS or name in dict(checked):
             raise InvalidValue(f"fields must be of {', '.join(FIELDS)}, each once, got others")
-        if own.shape != (count,):
+        if numbers.shape != (count,):
             raise InvalidValue(
-                f"fields must be ({count},), got {own.shape}: one number, or NaN, for each time"
+                f"fields must be ({count},), got {numbers.shape}: one number, or NaN, for each time"
             )
-        own.flags.writeable = False
-        found.append((name, own))
-    return tuple(found)
+        numbers.flags.writeable = False
+        checked.append((name, numbers))
+    return tuple(checked)
 
 
 def _whole(
@@ -285,3 +285,40 @@ def _check_on_globe(positions: NDArray[np.float64]) -> None:
 def seconds_since_the_first(times: NDArray[np.int64]) -> NDArray[np.float64]:
     """(n,) seconds from nanoseconds (n,): the difference is exact, then divided once."""
     return np.asarray((times - times[:1]) / NANOSECONDS)
+
+
+def cut_out(trace: Trace, released: NDArray[np.bool_]) -> Trace:
+    """The released fixes (n,) of a trace: where segments and laps begin inside a cut tells nothing.
+
+    A segment or a lap begins only between two fixes that were recorded one after the other and are
+    both released. What begins inside a cut, or at its edge, is part of what was before it: neither
+    when in the cut somebody paused or pressed a button, nor whether they did, can be told from what
+    leaves. A new track is one in any case.
+
+    Where segments follow one another in time, their bounds and those of laps are a function of
+    `released`, of the tracks, and of bounds between two released fixes with none between.
+    """
+    part, rows = trace.only(released), np.flatnonzero(released)
+    if rows.size == len(trace):
+        return part
+    owners = np.array(trace.tracks, dtype=np.intp)[part.segments]
+    across = (np.diff(rows) > 1) & (np.diff(owners) == 0)
+    return replace(part, segments=_joined(part.segments, across), laps=_joined(part.laps, across))
+
+
+def _joined(numbers: NDArray[np.intp], across: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Numbers of what fixes (m,) belong to, those on both sides of a cut (m - 1,) as one.
+
+    What has fixes on both sides of another's bound stays as it is: they do not follow in time.
+    """
+    if not numbers.size:
+        return numbers
+    known, first = np.unique(numbers, return_index=True)
+    last = numbers.size - 1 - np.unique(numbers[::-1], return_index=True)[1]
+    of = np.searchsorted(known, numbers)
+    new = known.copy()
+    for at in np.flatnonzero(across & (np.diff(numbers) != 0)).tolist():
+        before, after = of[at], of[at + 1]
+        if last[before] == at and first[after] == at + 1:
+            new[after] = new[before]
+    return np.asarray(new[of])

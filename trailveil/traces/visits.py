@@ -93,9 +93,9 @@ def visits(trace: Trace, place: Circle) -> list[Interval]:
     )
     inside = away <= place.metres
     edges = np.flatnonzero(np.diff(inside.astype(np.int8), prepend=0, append=0))
-    found = list(zip(edges[::2].tolist(), (edges[1::2] - 1).tolist(), strict=True))
-    found += [(i, i + 1) for i in _passing(trace, away, place.metres)]
-    return joined([(int(trace.times[i]), int(trace.times[k])) for i, k in found])
+    runs = list(zip(edges[::2].tolist(), (edges[1::2] - 1).tolist(), strict=True))
+    runs += [(i, i + 1) for i in _passing(trace, away, place.metres)]
+    return joined([(int(trace.times[i]), int(trace.times[k])) for i, k in runs])
 
 
 def between_places(circle: Circle, other: Circle) -> float:
@@ -111,11 +111,11 @@ def _passing(trace: Trace, away: NDArray[np.float64], metres: float) -> list[int
     may = outside[:-1] & outside[1:] & (near[:-1] <= reach) & (near[1:] <= reach)
     i = np.flatnonzero(may)
     length = _distances(*trace.positions[i].T, *trace.positions[i + 1].T)
-    one, other = away[i], away[i + 1]
+    begin_away, other = away[i], away[i + 1]
     # Where along the way its nearest point to the place is: of a triangle with these three sides.
     # That the globe is round makes the height wrong by 0.1 % at 500 km.
-    along = (one**2 + length**2 - other**2) / (2 * np.where(length > 0, length, np.inf))
-    height = np.sqrt(np.maximum(one**2 - along**2, 0.0))
+    along = (begin_away**2 + length**2 - other**2) / (2 * np.where(length > 0, length, np.inf))
+    height = np.sqrt(np.maximum(begin_away**2 - along**2, 0.0))
     through = (along > 0) & (along < length) & (height <= 1.001 * metres) & (length <= reach[i])
     return [int(index) for index in i[through]]
 

@@ -222,7 +222,7 @@ def test_fixes_on_a_coarser_grid_than_the_others_are_hidden_by_wider_noise_alone
         outcome = next(row for row in outcomes if row.adversary == name)
         assert outcome.verdict is verdict
     assert np.sqrt(plan.mechanism.independent_variances.max()) == pytest.approx(111.7)
-    text = " ".join(warnings(plan, None, further=False, private=True))
+    text = " ".join(warnings(plan, None, (), further=False, private=True))
     assert "400 fixes lie on steps of 112 m" in text
 
 

@@ -31,9 +31,9 @@ def cases() -> list[LeftOut]:
     times = np.arange(0.0, 400.0, 5.0)
     factor = np.linalg.cholesky(DRAWN(times, times))
     draws = np.random.default_rng(11).normal(size=(SERIES, times.size, 2))
-    found = [left_out(times, factor @ draw, [60.0], most=1)[0] for draw in draws]
-    assert len(found) == SERIES
-    return found
+    cases_drawn = [left_out(times, factor @ draw, [60.0], most=1)[0] for draw in draws]
+    assert len(cases_drawn) == SERIES
+    return cases_drawn
 
 
 def judged(kernel: Kernel, cases: list[LeftOut]) -> Coverage:
@@ -70,10 +70,10 @@ def test_a_prior_of_half_and_twice_the_deviation_is_told_apart(
 
 
 def test_what_is_chosen_by_the_pace_that_is_seen_is_covered_too(cases: list[LeftOut]) -> None:
-    found = predict(TRUTH, cases)
+    covered = predict(TRUTH, cases)
     speeds = np.array([case.speed for case in cases])
     for rows in np.array_split(np.argsort(speeds), 4):
-        share = coverage(found.only(rows), range(len(rows))).inside[0.68].share
+        share = coverage(covered.only(rows), range(len(rows))).inside[0.68].share
         assert abs(share - 0.68) < tolerance(0.68, 2 * len(rows))
     assert np.ptp(speeds) > 1
 
@@ -110,21 +110,21 @@ def test_all_inside_is_not_certain() -> None:
     far = coverage(predictions, np.repeat(np.arange(10), 3).tolist()).far
     assert (far.share, far.low) == (0, 0)
     assert far.high == pytest.approx(1 - 0.025**0.1)
-    one = coverage(predictions, [7] * 30).inside[0.95]
-    assert (one.low, one.high) == (None, None)
+    coverages = coverage(predictions, [7] * 30).inside[0.95]
+    assert (coverages.low, coverages.high) == (None, None)
 
 
 def test_figures_are_those_written_out() -> None:
     errors, stds = np.array([[1.0, -2.0], [0.5, 8.0]]), np.array([1.0, 2.0])
-    found = coverage(Predictions(errors, stds, np.zeros(2)), [0, 1])
+    covered = coverage(Predictions(errors, stds, np.zeros(2)), [0, 1])
     densities = [-0.5 - 0.9189385332, -2 - 0.9189385332]
     densities += [-(0.25**2) / 2 - 0.9189385332 - np.log(2), -8 - 0.9189385332 - np.log(2)]
-    assert found.log_density == pytest.approx(np.mean(densities))
-    assert found.log_density_median == pytest.approx(np.median(densities))
-    assert (found.promised, found.median) == (1.5, 1.5)
-    assert found.rms == pytest.approx((69.25 / 4) ** 0.5)
-    assert found.far.share == 0.25
-    assert {level: share.share for level, share in found.inside.items()} == {
+    assert covered.log_density == pytest.approx(np.mean(densities))
+    assert covered.log_density_median == pytest.approx(np.median(densities))
+    assert (covered.promised, covered.median) == (1.5, 1.5)
+    assert covered.rms == pytest.approx((69.25 / 4) ** 0.5)
+    assert covered.far.share == 0.25
+    assert {level: share.share for level, share in covered.inside.items()} == {
         0.5: 0.25,
         0.68: 0.25,
         0.95: 0.5,

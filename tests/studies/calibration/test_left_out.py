@@ -58,9 +58,9 @@ def test_a_steady_pace_is_seen_as_it_is(speed: float) -> None:
 def test_the_pace_is_that_of_what_is_seen_alone() -> None:
     times = np.arange(0.0, 901.0, 5.0)
     values = np.where(np.abs(times - 450) < 100, 1e4, 0.0)[:, None] * np.ones((1, 2))
-    found = [case for case in left_out(times, values, [150.0]) if abs(case.time - 450) < 40]
-    assert found
-    assert all(case.speed == 0 and case.value[0] == 1e4 for case in found)
+    cases = [case for case in left_out(times, values, [150.0]) if abs(case.time - 450) < 40]
+    assert cases
+    assert all(case.speed == 0 and case.value[0] == 1e4 for case in cases)
 
 
 def test_noise_of_a_still_receiver_is_no_pace() -> None:

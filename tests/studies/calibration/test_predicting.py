@@ -35,8 +35,8 @@ def exactly(values: FloatArray) -> tuple[list[float], float]:
 
         def covariance(a: float, b: float) -> mp.mpf:
             a, b = mp.mpf(a), mp.mpf(b)
-            found = (wandered(a) + wandered(b) - wandered(a - b)) / 2 + mp.mpf(10) ** 10
-            return found + (4 if a == b else 0)
+            variance = (wandered(a) + wandered(b) - wandered(a - b)) / 2 + mp.mpf(10) ** 10
+            return variance + (4 if a == b else 0)
 
         n = len(TIMES)
         matrix = mp.matrix(n, n)
@@ -50,15 +50,15 @@ def exactly(values: FloatArray) -> tuple[list[float], float]:
             m + mp.fsum(w * (v - m) for w, v in zip(weights, column, strict=True))
             for m, column in zip(middle, values.T.tolist(), strict=True)
         ]
-        told = mp.fsum(w * c for w, c in zip(weights, across, strict=True))
-        return [float(m) for m in means], float(mp.sqrt(covariance(AT, AT) - told))
+        explained = mp.fsum(w * c for w, c in zip(weights, across, strict=True))
+        return [float(m) for m in means], float(mp.sqrt(covariance(AT, AT) - explained))
 
 
 def test_a_prediction_is_that_of_sixty_digits() -> None:
     means, std = exactly(VALUES)
-    found = predicted(MOVING, TIMES, VALUES, AT)
-    np.testing.assert_allclose(found.mean, means, rtol=1e-9)
-    assert found.std == pytest.approx(std, rel=1e-9)
+    prediction = predicted(MOVING, TIMES, VALUES, AT)
+    np.testing.assert_allclose(prediction.mean, means, rtol=1e-9)
+    assert prediction.std == pytest.approx(std, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -68,9 +68,11 @@ def test_a_prediction_is_that_of_one_joint_gaussian(name: str) -> None:
     whole = kernel(both, both)
     middle = VALUES.mean(axis=0)
     weights = np.linalg.solve(whole[:-1, :-1], whole[:-1, -1])
-    found = predicted(kernel, TIMES, VALUES, AT)
-    np.testing.assert_allclose(found.mean, middle + weights @ (VALUES - middle), rtol=1e-4)
-    assert found.std == pytest.approx((whole[-1, -1] - weights @ whole[:-1, -1]) ** 0.5, rel=1e-4)
+    prediction = predicted(kernel, TIMES, VALUES, AT)
+    np.testing.assert_allclose(prediction.mean, middle + weights @ (VALUES - middle), rtol=1e-4)
+    assert prediction.std == pytest.approx(
+        (whole[-1, -1] - weights @ whole[:-1, -1]) ** 0.5, rel=1e-4
+    )
 
 
 @pytest.mark.parametrize("name", ["moving", "no level", "two"])
@@ -85,19 +87,19 @@ def test_a_prediction_from_many_fixes_is_that_of_the_form_that_takes_n_steps(nam
     across = kernel(times, np.array([at]))
     weights = markov_system(kernel, times, np.zeros(600), 0.5).solve(across)
     middle = values.mean(axis=0)
-    found = predicted(kernel, times, values, at)
+    prediction = predicted(kernel, times, values, at)
     np.testing.assert_allclose(
-        found.mean, middle + weights[:, 0] @ (values - middle), rtol=1e-8, atol=1e-6
+        prediction.mean, middle + weights[:, 0] @ (values - middle), rtol=1e-8, atol=1e-6
     )
     variance = kernel.diagonal(np.array([at]))[0] - across[:, 0] @ weights[:, 0]
-    assert found.std == pytest.approx(variance**0.5, rel=1e-6)
+    assert prediction.std == pytest.approx(variance**0.5, rel=1e-6)
 
 
 def test_evidence_is_the_likelihood_of_a_fit() -> None:
-    found = predicted(MOVING, TIMES, VALUES, AT)
+    prediction = predicted(MOVING, TIMES, VALUES, AT)
     series = FitSeries(TIMES, VALUES - VALUES.mean(axis=0))
     value, _ = log_likelihood(series, FAMILIES["integrated-ou"], (3.0, 60.0, 2.0), 1e5)
-    assert found.evidence == pytest.approx(value, rel=1e-10)
+    assert prediction.evidence == pytest.approx(value, rel=1e-10)
 
 
 @given(
@@ -110,10 +112,10 @@ def test_a_turned_shifted_and_delayed_recording_is_predicted_alike(
     angle: float, shift: tuple[float, float], delay: float, name: str
 ) -> None:
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
-    own = predicted(KERNELS[name], TIMES, VALUES, AT)
+    plain = predicted(KERNELS[name], TIMES, VALUES, AT)
     moved = predicted(KERNELS[name], TIMES + delay, VALUES @ turn.T + shift, AT + delay)
-    np.testing.assert_allclose(moved.mean, turn @ own.mean + shift, rtol=1e-8, atol=1e-5)
-    assert moved.std == pytest.approx(own.std, rel=1e-6)
+    np.testing.assert_allclose(moved.mean, turn @ plain.mean + shift, rtol=1e-8, atol=1e-5)
+    assert moved.std == pytest.approx(plain.std, rel=1e-6)
 
 
 def test_thinning_what_is_kept_changes_little() -> None:

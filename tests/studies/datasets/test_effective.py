@@ -12,7 +12,7 @@ FAMILY = FAMILIES["rbf"].set(length_scale=(1.0, 8.0, 40.0), std=1.0, noise_std=0
 SERIES = FitSeries(np.arange(12.0), np.sin(np.arange(12.0)))
 
 
-def made(length: float, **changes: object) -> Fit:
+def fit_of(length: float, **changes: object) -> Fit:
     """A result by hand, converged and agreed, with another length scale."""
     plain = Fit(FAMILY, (length, 1.0, 0.05), (0.1, 0.1, 0.1), 0.0, (), 0.0, 5, 5, 0, 1, 12)
     return replace(plain, **changes)  # type: ignore[arg-type]  # names are those of Fit
@@ -20,11 +20,11 @@ def made(length: float, **changes: object) -> Fit:
 
 def test_what_is_collected() -> None:
     fits = [
-        made(1.0, at_bounds=("length_scale",)),
-        made(40.0, at_bounds=("length_scale",)),
-        made(40.0, at_bounds=("length_scale",), agreeing=2, rejected=3),
-        made(10.0, agreeing=4),
-        made(20.0, agreeing=3, rejected=1, remaining=0.5),
+        fit_of(1.0, at_bounds=("length_scale",)),
+        fit_of(40.0, at_bounds=("length_scale",)),
+        fit_of(40.0, at_bounds=("length_scale",), agreeing=2, rejected=3),
+        fit_of(10.0, agreeing=4),
+        fit_of(20.0, agreeing=3, rejected=1, remaining=0.5),
     ]
     tasks = [LengthScaleTask(SERIES, FAMILY, 5, period) for period in (1.0, 2.0, 5.0, 5.0, 5.0)]
     effective_scales = collected(tasks, fits)

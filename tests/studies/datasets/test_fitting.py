@@ -28,37 +28,37 @@ def windows() -> Stretches:
 
 def test_medians_are_near_the_truth_whatever_one_recorder_does(windows: Stretches) -> None:
     fitted = fit_prior(windows, "mine", workers=1)
-    own, noise, level = fitted.spec.kernel.terms()
-    assert isinstance(own, IntegratedOU)
+    motion, noise, level = fitted.spec.kernel.terms()
+    assert isinstance(motion, IntegratedOU)
     assert isinstance(noise, White)
     # A median of nine scatters by 1.25 / 3 of one window's error, which is about a third of std and
     # noise and of half of the time constant: thrice that is 0.4 and 0.6. One chance in 200 to fail
     # for a seed that was not tried before.
-    assert np.abs(np.log([own.std / 2.0, noise.std / 3.0])).max() < 0.4
-    assert abs(np.log(own.time_constant / 40.0)) < 0.6
+    assert np.abs(np.log([motion.std / 2.0, noise.std / 3.0])).max() < 0.4
+    assert abs(np.log(motion.time_constant / 40.0)) < 0.6
     assert level == Constant(LEVEL_STD)
     assert len(fitted.fits) == 9
     basis = fitted.spec.fitted_on
     assert basis is not None
     assert (basis.files, basis.windows, basis.fixes, basis.seconds) == (4, 9, 360, 9 * 390.0)
-    assert basis.spread["std"][1] == own.std
-    assert basis.spread["std"][0] < own.std < basis.spread["std"][2]
+    assert basis.spread["std"][1] == motion.std
+    assert basis.spread["std"][0] < motion.std < basis.spread["std"][2]
     assert (basis.how, basis.unfinished) == ("median", 0)
 
 
 def test_pooled_parameters_follow_the_wild_one(windows: Stretches) -> None:
     calm = Stretches(windows.series[:-1], windows.sources[:-1], 0, 0)
     fitted = fit_prior(calm, "calm", how="pooled", starts=1)
-    (one,) = fitted.fits
-    deviations = (np.array(one.values) - TRUTH) / one.standard_errors
+    (fit,) = fitted.fits
+    deviations = (np.array(fit.values) - TRUTH) / fit.standard_errors
     assert np.abs(deviations).max() < 3.9  # a chance of 3e-4 for a seed that was not tried before
     basis = fitted.spec.fitted_on
     assert basis is not None
     low, middle, high = basis.spread["std"]
-    assert high - middle == pytest.approx(one.standard_errors[0], abs=2e-3)
-    assert middle - low == pytest.approx(one.standard_errors[0], abs=2e-3)
+    assert high - middle == pytest.approx(fit.standard_errors[0], abs=2e-3)
+    assert middle - low == pytest.approx(fit.standard_errors[0], abs=2e-3)
     wild = fit_prior(windows, "wild", how="pooled", starts=1).fits[0]
-    assert wild["std"] > 3 * one["std"]
+    assert wild["std"] > 3 * fit["std"]
 
 
 @pytest.mark.parametrize("kernel", ["matern32", "rbf"])
@@ -79,13 +79,13 @@ def test_noise_below_a_metre_is_not_believed() -> None:
 def test_a_built_in_prior_is_what_its_command_gives(shared: Path) -> None:
     # bike: all starts agree in every window, so that one is enough here.
     parts = labelled_traces(shared / "traces" / "geolife", "bike")
-    found = stretches([trace for _, trace in parts], fastest=FASTEST["bike"])
-    made = fit_prior(found, "bike", starts=1).spec
+    windows = stretches([trace for _, trace in parts], fastest=FASTEST["bike"])
+    spec = fit_prior(windows, "bike", starts=1).spec
     built_in = BUILT_IN["bike"]
-    assert made.fitted_on is not None
+    assert spec.fitted_on is not None
     assert built_in.fitted_on is not None
     for name, values in built_in.fitted_on.spread.items():
-        np.testing.assert_allclose(made.fitted_on.spread[name], values, rtol=1e-3)
-    assert made.fitted_on.at_bounds == built_in.fitted_on.at_bounds
+        np.testing.assert_allclose(spec.fitted_on.spread[name], values, rtol=1e-3)
+    assert spec.fitted_on.at_bounds == built_in.fitted_on.at_bounds
     for count in ("files", "windows", "fixes", "seconds", "unfinished"):
-        assert getattr(made.fitted_on, count) == getattr(built_in.fitted_on, count)
+        assert getattr(spec.fitted_on, count) == getattr(built_in.fitted_on, count)

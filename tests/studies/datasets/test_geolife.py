@@ -99,8 +99,12 @@ def test_a_labelled_file_of_two_users_counts_once(tmp_path: Path) -> None:
     write_user(tmp_path / "001", [5, 6], labels=label)
     write_user(tmp_path / "002", [6, 7], labels=label)
     (tmp_path / "002" / "zzz.plt").write_text("nothing")
-    found = labelled_traces(tmp_path, "bike")
-    assert [(name, len(trace)) for name, trace in found] == [("001", 25), ("001", 25), ("002", 25)]
+    labelled = labelled_traces(tmp_path, "bike")
+    assert [(name, len(trace)) for name, trace in labelled] == [
+        ("001", 25),
+        ("001", 25),
+        ("002", 25),
+    ]
     with pytest.raises(UnreadableInput, match="labelled walk, got none"):
         labelled_traces(tmp_path, "walk")
     with pytest.raises(InvalidValue, match="labels must be one of walk, bike, drive, got boat"):

@@ -34,7 +34,7 @@ def retold(text: str) -> list[float]:
         step = len(table) // 50
         table = [table[step * number - 1] for number in range(1, 51)]
     times, *axes = np.array(table).T
-    found = []
+    scales = []
     for axis in axes:
         values = (axis - axis.mean()) / axis.std()
 
@@ -47,8 +47,8 @@ def retold(text: str) -> list[float]:
         best = int(np.argmin([cost(length) for length in grid]))
         ends = grid[max(best - 1, 0)], grid[min(best + 1, 79)]
         inner = minimize_scalar(cost, bounds=ends, method="bounded", options={"xatol": 1e-9})
-        found.append(inner.x / np.median(np.diff(times)))
-    return found
+        scales.append(inner.x / np.median(np.diff(times)))
+    return scales
 
 
 @pytest.fixture
@@ -107,8 +107,8 @@ def test_long_files_are_cut_and_thinned_by_whole_steps(
     write_user(tmp_path / "000", [2, 3], count=count, period=period)
     scales = geolife_scales(tmp_path, projection="paper", fewest=2, workers=1)
     expected = [retold((tmp_path / "000" / f"00{n}.plt").read_text()) for n in (0, 1)]
-    np.testing.assert_allclose(scales.first.values, [one[0] for one in expected], rtol=1e-5)
-    np.testing.assert_allclose(scales.second.values, [one[1] for one in expected], rtol=1e-5)
+    np.testing.assert_allclose(scales.first.values, [pair[0] for pair in expected], rtol=1e-5)
+    np.testing.assert_allclose(scales.second.values, [pair[1] for pair in expected], rtol=1e-5)
     assert scales.second.at_bound == 0.0
 
 

@@ -47,13 +47,13 @@ def test_columns_go_by_the_numbers_in_the_header(tmp_path: Path) -> None:
 def test_windows_are_those_of_the_recipe(tmp_path: Path) -> None:
     table = read_table(written(tmp_path, table_text()))
     for column, number in (("room", 3), ("paper", 5)):
-        found = windows(table, column)  # type: ignore[arg-type]  # a loop over literals
-        assert [len(one) for one in found] == [48] * 10
+        series = windows(table, column)  # type: ignore[arg-type]  # a loop over literals
+        assert [len(window) for window in series] == [48] * 10
         # The third window: rows 800 + 384 to 800 + 576, both left out, as in `a < day < b`.
         raw = table.columns[number][1185:1376]
         raw = (raw - raw.mean()) / raw.std()
         expected = filtfilt(*cheby1(8, 0.05, 0.8 / 4), raw)[::4]
-        np.testing.assert_allclose(found[2], expected, atol=1e-4)
+        np.testing.assert_allclose(series[2], expected, atol=1e-4)
 
 
 @pytest.mark.parametrize(

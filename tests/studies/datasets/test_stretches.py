@@ -18,46 +18,46 @@ def trace(count: int, seed: int = 1, period: float = 5.0, segments: int = 1) -> 
 
 
 def test_windows_hold_metres_from_their_first_fix() -> None:
-    one = trace(200)  # 995 s: a window of 600 s, and one of 390 s, which is over half of it
-    found = stretches([one])
-    assert [len(series.times) for series in found.series] == [100, 79]
-    assert found.sources == (0, 0)
-    assert (found.short, found.fast) == (0, 0)
-    assert found.fixes == 179
-    first = found.series[0]
+    ride = trace(200)  # 995 s: a window of 600 s, and one of 390 s, which is over half of it
+    windows = stretches([ride])
+    assert [len(series.times) for series in windows.series] == [100, 79]
+    assert windows.sources == (0, 0)
+    assert (windows.short, windows.fast) == (0, 0)
+    assert windows.fixes == 179
+    first = windows.series[0]
     assert first.times[0] == 0.0
     assert first.times[-1] == 600.0
-    assert found.seconds == 600 + 390
+    assert windows.seconds == 600 + 390
     np.testing.assert_array_equal(first.values[0], 0.0)
     # The sphere of the invention and the ellipsoid of the frame differ by under 1 %.
-    north = (one.positions[120, 0] - one.positions[0, 0]) * 111_195
+    north = (ride.positions[120, 0] - ride.positions[0, 0]) * 111_195
     assert first.values[-1, 1] == pytest.approx(north, rel=0.01, abs=0.5)
 
 
 def test_dense_windows_are_thinned_and_sources_told() -> None:
-    found = stretches([trace(30, period=4.0), trace(700, period=1.0)])
-    assert found.sources == (1,)
-    assert [len(series.times) for series in found.series] == [MOST_FIXES]
-    assert found.short == 2  # 116 s of the first, and the last 99 s of the second
+    windows = stretches([trace(30, period=4.0), trace(700, period=1.0)])
+    assert windows.sources == (1,)
+    assert [len(series.times) for series in windows.series] == [MOST_FIXES]
+    assert windows.short == 2  # 116 s of the first, and the last 99 s of the second
 
 
 def test_no_window_reaches_over_a_segment_or_a_pause() -> None:
     parts = stretches([trace(240, segments=2)], window=590.0)
     assert [float(series.times[-1]) for series in parts.series] == [590.0, 590.0]
-    one = trace(240)
-    late = one.times + (np.arange(240) >= 80) * 120 * NANOSECONDS
-    paused = Trace(late, one.positions, one.segments, one.tracks)
-    found = stretches([paused])
-    assert [float(series.times[-1]) for series in found.series] == [395.0, 600.0]
-    assert found.short == 1
+    ride = trace(240)
+    late = ride.times + (np.arange(240) >= 80) * 120 * NANOSECONDS
+    paused = Trace(late, ride.positions, ride.segments, ride.tracks)
+    windows = stretches([paused])
+    assert [float(series.times[-1]) for series in windows.series] == [395.0, 600.0]
+    assert windows.short == 1
 
 
 def test_what_is_too_fast_for_its_label_is_left_out() -> None:
     slow, fast = trace(60), trace(60, seed=2)
     metres = np.arange(60)[:, None] * [200.0, 0.0] / 111_195
     fast = Trace(fast.times, fast.positions + metres, fast.segments, fast.tracks)
-    found = stretches([slow, fast], window=300.0, fastest=10.0)
-    assert (found.sources, found.fast) == ((0,), 1)
+    windows = stretches([slow, fast], window=300.0, fastest=10.0)
+    assert (windows.sources, windows.fast) == ((0,), 1)
 
 
 @pytest.mark.parametrize("period", [60.0, 100.0])

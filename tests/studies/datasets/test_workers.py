@@ -17,17 +17,17 @@ def halved(number: int) -> float:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_order_is_kept_and_each_result_watched(workers: int) -> None:
-    seen: list[Any] = []
+    calls: list[Any] = []
 
     def watch(items: Iterable[Any], count: int, label: str) -> Iterator[Any]:
-        seen.append((count, label))
+        calls.append((count, label))
         for item in items:
-            seen.append(item)
+            calls.append(item)
             yield item
 
     expected = [number / 2 for number in range(130)]
     assert mapped(halved, range(130), label="Halving", watch=watch, workers=workers) == expected
-    assert seen == [(130, "Halving"), *expected]
+    assert calls == [(130, "Halving"), *expected]
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -56,15 +56,15 @@ def posterior(sigma: Matrix, gamma: Matrix, at: Sequence[int]) -> Matrix:
     Fixes released twice with the same noise count once.
     """
     observed = sigma + gamma
-    kept: list[int] = []
+    distinct: list[int] = []
     for i in range(sigma.shape[0]):
-        if not any(same(observed[i], observed[j]) for j in kept):
-            kept.append(i)
-    work = eliminated(observed[np.ix_(kept, kept)], sigma[np.ix_(kept, at)])
-    seen, pivots = work[:, len(kept) :], np.diagonal(work)
+        if not any(same(observed[i], observed[j]) for j in distinct):
+            distinct.append(i)
+    work = eliminated(observed[np.ix_(distinct, distinct)], sigma[np.ix_(distinct, at)])
+    shown, pivots = work[:, len(distinct) :], np.diagonal(work)
     if len(at) > 2:  # the variances are all that is asked for
-        return np.diag(np.diagonal(sigma)[at] - (seen * seen / pivots[:, None]).sum(axis=0))
-    return sigma[np.ix_(at, at)] - (seen.T / pivots).dot(seen)
+        return np.diag(np.diagonal(sigma)[at] - (shown * shown / pivots[:, None]).sum(axis=0))
+    return sigma[np.ix_(at, at)] - (shown.T / pivots).dot(shown)
 
 
 def same(row: Matrix, other: Matrix) -> bool:
@@ -95,9 +95,9 @@ def sdp_a(sigma: Matrix, secret: Sequence[int], budget: float, factor: float) ->
     gets the mean of diag(M), the rest A M A^T. Only for M >= 0, which is checked.
     """
     size, at = sigma.shape[0], list(secret)
-    rest = [i for i in range(size) if i not in at]
-    a = solved(sigma[np.ix_(at, at)], sigma[np.ix_(at, rest)]).T
-    conditional = sigma[np.ix_(rest, rest)] - a.dot(sigma[np.ix_(at, rest)])
+    others = [i for i in range(size) if i not in at]
+    a = solved(sigma[np.ix_(at, at)], sigma[np.ix_(at, others)]).T
+    conditional = sigma[np.ix_(others, others)] - a.dot(sigma[np.ix_(at, others)])
     strength = identity(len(at)) + a.T.dot(a)
     inverse = solved(strength, identity(len(at)))
     open_part = inverse.dot(a.T.dot(conditional).dot(a)).dot(inverse)
@@ -108,7 +108,7 @@ def sdp_a(sigma: Matrix, secret: Sequence[int], budget: float, factor: float) ->
         raise ValueError("M is not positive semidefinite: this closed form does not hold")
     m = m / mp.mpf(factor)
     gamma = identity(size) * 0
-    gamma[np.ix_(rest, rest)] = a.dot(m).dot(a.T)
+    gamma[np.ix_(others, others)] = a.dot(m).dot(a.T)
     for i in at:
         gamma[i, i] = np.trace(m) / len(at)
     return gamma
@@ -142,11 +142,11 @@ def optimum(sigma: Matrix, secret: Sequence[int], trace: float) -> Matrix:
     crosses = [(first + second) / mp.sqrt(2), (first - second) / mp.sqrt(2)]
     variances = [1 + sigma[secret[0], secret[1]], 1 - sigma[secret[0], secret[1]]]
     spectrum, basis = np.linalg.eigh(sigma.astype(np.float64))
-    told = [(basis.T @ cross.astype(np.float64)) ** 2 for cross in crosses]
+    squares = [(basis.T @ cross.astype(np.float64)) ** 2 for cross in crosses]
 
     def loss(part: int, noise: float) -> float:
-        left = float(variances[part]) - float(np.sum(told[part] / (spectrum + noise)))
-        return 1 / left - 1 / float(variances[part])
+        remaining = float(variances[part]) - float(np.sum(squares[part] / (spectrum + noise)))
+        return 1 / remaining - 1 / float(variances[part])
 
     share = brentq(
         lambda x: loss(0, x * trace) - loss(1, (1 - x) * trace), 1e-9, 1 - 1e-9, xtol=1e-14

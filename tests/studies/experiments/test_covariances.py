@@ -14,10 +14,10 @@ def drawn() -> dict[str, list[NoiseCase]]:
 
 @pytest.mark.slow
 def test_every_case_has_the_same_noise_in_both_designs(drawn: dict[str, list[NoiseCase]]) -> None:
-    for one, other in zip(drawn["paper"], drawn["optimum"], strict=True):
-        assert one.title == other.title
-        assert np.trace(one.covariance) == pytest.approx(np.trace(other.covariance), rel=1e-9)
-    traces = [float(np.trace(one.covariance)) for one in drawn["paper"]]
+    for case, other in zip(drawn["paper"], drawn["optimum"], strict=True):
+        assert case.title == other.title
+        assert np.trace(case.covariance) == pytest.approx(np.trace(other.covariance), rel=1e-9)
+    traces = [float(np.trace(each.covariance)) for each in drawn["paper"]]
     assert traces[:4] == pytest.approx([1.0] * 4)
     assert traces[5:7] == pytest.approx([0.96] * 2)
 

@@ -39,9 +39,9 @@ def interval(scene: str, scale: float, curve: Curve, computed: str) -> float:
 
 def scale_of(scene: str, rounded: float) -> float:
     scales = SCENES[scene].scales
-    found = float(scales[np.argmin(np.abs(scales - rounded))])
-    assert found == pytest.approx(rounded, rel=1e-7)
-    return found
+    scale = float(scales[np.argmin(np.abs(scales - rounded))])
+    assert scale == pytest.approx(rounded, rel=1e-7)
+    return scale
 
 
 @pytest.mark.slow
@@ -55,8 +55,8 @@ def test_as_published_is_what_the_authors_plot(letter: str, shared: Path, sweep:
         scale = scale_of(panel.scene, row["l_eff"])
         for column, curve in COLUMNS.items():
             if curve in panel.curves and column in row:
-                found = interval(panel.scene, scale, curve, "published")
-                assert found == pytest.approx(row[column], rel=1e-3), (scale, column)
+                interval_found = interval(panel.scene, scale, curve, "published")
+                assert interval_found == pytest.approx(row[column], rel=1e-3), (scale, column)
                 compared += 1
         trace = mechanism(SCENES[panel.scene], scale, "sdp").noise_trace
         assert trace == pytest.approx(row["noise_trace"], rel=1e-3)
@@ -70,9 +70,11 @@ def test_panel_b_is_the_closed_form_and_the_authors_solver_is_not(shared: Path) 
     away = {}
     for row in published_rows(shared, "b"):
         scale = scale_of("rbf compound", row["l_eff"])
-        found = interval("rbf compound", scale, Curve("sdp"), "published")
-        assert found == pytest.approx(closed_form_interval(scale, scene.factor, budget), rel=1e-3)
-        away[scale] = abs(found / row["sdp"] - 1)
+        interval_found = interval("rbf compound", scale, Curve("sdp"), "published")
+        assert interval_found == pytest.approx(
+            closed_form_interval(scale, scene.factor, budget), rel=1e-3
+        )
+        away[scale] = abs(interval_found / row["sdp"] - 1)
         for name in ("uniform", "concentrated"):
             baseline = interval("rbf compound", scale, Curve(name), "published")
             assert baseline == pytest.approx(row[name], rel=1e-3)
@@ -87,16 +89,16 @@ def closed_form_interval(scale: float, factor: float, budget: float) -> float:
     """
     t = np.arange(50.0)
     sigma = np.exp(-((t[:, None] - t[None, :]) ** 2) / (2 * scale**2))
-    at, rest = [24, 25], [i for i in range(50) if i not in (24, 25)]
+    at, others = [24, 25], [i for i in range(50) if i not in (24, 25)]
     axes = np.array([[1, 1], [1, -1]]) / np.sqrt(2)
-    a = sigma[np.ix_(rest, at)] @ np.linalg.inv(sigma[np.ix_(at, at)]) @ axes
+    a = sigma[np.ix_(others, at)] @ np.linalg.inv(sigma[np.ix_(at, at)]) @ axes
     r = 1 + np.sum(a**2, axis=0)
-    told = np.einsum("ik,ij,jk->k", a, sigma[np.ix_(rest, rest)], a)
-    told -= np.diagonal(axes @ sigma[np.ix_(at, at)] @ axes) * np.sum(a**2, axis=0) ** 2
-    k0 = told / r**2
+    explained = np.einsum("ik,ij,jk->k", a, sigma[np.ix_(others, others)], a)
+    explained -= np.diagonal(axes @ sigma[np.ix_(at, at)] @ axes) * np.sum(a**2, axis=0) ** 2
+    k0 = explained / r**2
     m = ((factor * budget + np.sum(r * k0)) / np.sum(r) - k0) / factor
     gamma = np.zeros((50, 50))
-    gamma[np.ix_(rest, rest)] = (a * m) @ a.T
+    gamma[np.ix_(others, others)] = (a * m) @ a.T
     gamma[at, at] = np.mean(m)
     sigma += 1e-6 * np.eye(50)
     gamma += 1e-6 * np.mean(np.diagonal(gamma)) * np.eye(50)
@@ -128,8 +130,11 @@ def test_exact_is_what_mpmath_finds(letter: str, full: bool) -> None:
         for curve in panel.curves:
             judge = oracle.covariance(scene.kernel, count, scale * curve.adversary)
             expected = oracle.interval(judge, noise[curve.mechanism], scene.secret)
-            found = interval(panel.scene, scale, curve, "exact")
-            assert found == pytest.approx(expected, rel=1e-8, abs=1e-100), (scale, curve.name)
+            interval_found = interval(panel.scene, scale, curve, "exact")
+            assert interval_found == pytest.approx(expected, rel=1e-8, abs=1e-100), (
+                scale,
+                curve.name,
+            )
 
 
 @pytest.mark.slow
@@ -141,10 +146,10 @@ def test_exact_for_every_value_is_what_mpmath_finds(letter: str, full: bool) -> 
     for index in THREE if full else one_of_three(letter):
         scale = float(scene.scales[index])
         sigma = oracle.covariance(scene.kernel, scene.points, scale)
-        made = mechanism(scene, scale, "sdp")
-        factor = np.array([[oracle.mp.mpf(x) for x in row] for row in made.factor.tolist()])
-        floor = oracle.mp.mpf(made.floor) * oracle.identity(scene.points)
-        per_point = made.noise_trace / scene.points
+        noise = mechanism(scene, scale, "sdp")
+        factor = np.array([[oracle.mp.mpf(x) for x in row] for row in noise.factor.tolist()])
+        floor = oracle.mp.mpf(noise.floor) * oracle.identity(scene.points)
+        per_point = noise.noise_trace / scene.points
         expected = {
             "sdp": oracle.interval(sigma, factor.dot(factor.T) + floor, ()),
             "uniform": oracle.interval(sigma, per_point * oracle.identity(scene.points), ()),
@@ -177,9 +182,9 @@ def test_no_curve_of_the_same_noise_is_above_the_optimum(name: str, sweep: Sweep
         scale = float(SCENES[name].scales[index])
         best = compute(Point(name, scale, Curve("optimum"), "exact"))
         for other in ("sdp", "uniform"):
-            found = compute(Point(name, scale, Curve(other), "exact"))
-            assert found["noise_trace"] == pytest.approx(best["noise_trace"], rel=1e-9)
-            assert found["interval"] < best["interval"]
+            interval_found = compute(Point(name, scale, Curve(other), "exact"))
+            assert interval_found["noise_trace"] == pytest.approx(best["noise_trace"], rel=1e-9)
+            assert interval_found["interval"] < best["interval"]
 
 
 def test_a_choice_names_each_point_once() -> None:

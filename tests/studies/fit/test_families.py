@@ -14,10 +14,10 @@ def test_each_row_builds_its_kernel_with_noise(name: str) -> None:
     assert family.name == name
     assert family.parameters[-1].name == "noise_std"
     values = [parameter.start for parameter in family.parameters]
-    own, noise = family.build(values).terms()
+    motion, noise = family.build(values).terms()
     assert noise == White(values[-1])
     for parameter in family.parameters[:-1]:
-        assert getattr(own, parameter.name) == parameter.start == family[parameter.name].start
+        assert getattr(motion, parameter.name) == parameter.start == family[parameter.name].start
 
 
 @pytest.mark.parametrize(

@@ -52,12 +52,12 @@ ORACLES: dict[str, Callable[..., Any]] = {
 
 def oracle(name: str, logs: Sequence[Any], level: float | None) -> Any:
     """The log density of VALUES, each column N(0, K + noise^2 I + level^2), from its definition."""
-    *own, noise = (mp.exp(x) for x in logs)
+    *values, noise = (mp.exp(x) for x in logs)
     n, d = VALUES.shape
     cov = mp.matrix(n, n)
     for i, a in enumerate(TIMES):
         for j, b in enumerate(TIMES):
-            cov[i, j] = ORACLES[name](mpf(a), mpf(b), *own) + (noise**2 if i == j else 0)
+            cov[i, j] = ORACLES[name](mpf(a), mpf(b), *values) + (noise**2 if i == j else 0)
             cov[i, j] += mpf(level or 0) ** 2
     quadratic = sum(
         (mp.matrix(column).T * mp.lu_solve(cov, mp.matrix(column)))[0]
@@ -69,7 +69,9 @@ def oracle(name: str, logs: Sequence[Any], level: float | None) -> Any:
 @pytest.mark.parametrize("level", [None, 3.0, 1e5])
 @pytest.mark.parametrize("name", FAMILIES)
 def test_value_and_gradient_equal_60_digits(name: str, level: float | None) -> None:
-    found, slopes = log_likelihood(FitSeries(TIMES, VALUES), FAMILIES[name], POINTS[name], level)
+    likelihood, slopes = log_likelihood(
+        FitSeries(TIMES, VALUES), FAMILIES[name], POINTS[name], level
+    )
     with mp.workdps(60):
         logs = [mp.log(mpf(value)) for value in POINTS[name]]
         expected = oracle(name, logs, level)
@@ -82,7 +84,7 @@ def test_value_and_gradient_equal_60_digits(name: str, level: float | None) -> N
             exact = float((ends[0] - ends[1]) / (2 * step))
             assert slope == pytest.approx(exact, rel=1e-9, abs=1e-9)
     # Rounding of K, up to 1e-16 of its size, times the largest precision, 1 / 0.3^2.
-    assert found == pytest.approx(float(expected), rel=1e-11, abs=1e-11)
+    assert likelihood == pytest.approx(float(expected), rel=1e-11, abs=1e-11)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -90,15 +92,17 @@ def test_value_equals_the_density_of_scipy(name: str) -> None:
     kernel = FAMILIES[name].build(POINTS[name])
     density = multivariate_normal(np.zeros(6), kernel(TIMES, TIMES))
     expected = sum(density.logpdf(column) for column in VALUES.T)
-    found, _ = log_likelihood(FitSeries(TIMES, VALUES), FAMILIES[name], POINTS[name])
-    assert found == pytest.approx(expected, rel=1e-11)
+    likelihood, _ = log_likelihood(FitSeries(TIMES, VALUES), FAMILIES[name], POINTS[name])
+    assert likelihood == pytest.approx(expected, rel=1e-11)
 
 
 def test_noise_belongs_to_each_fix_even_at_one_time() -> None:
     series = FitSeries(np.zeros(2), np.array([[1.0], [-1.0]]))
-    found, _ = log_likelihood(series, FAMILIES["rbf"], (5.0, 2.0, 0.5))
+    likelihood, _ = log_likelihood(series, FAMILIES["rbf"], (5.0, 2.0, 0.5))
     cov = 4.0 + 0.25 * np.eye(2)
-    assert found == pytest.approx(multivariate_normal([0, 0], cov).logpdf([1.0, -1.0]), rel=1e-12)
+    assert likelihood == pytest.approx(
+        multivariate_normal([0, 0], cov).logpdf([1.0, -1.0]), rel=1e-12
+    )
 
 
 @given(shift=st.floats(-1e6, 1e6), start=st.floats(-1e6, 1e6))
@@ -107,9 +111,9 @@ def test_neither_the_place_nor_the_hour_matters_under_a_wide_level(
 ) -> None:
     family, point = FAMILIES["integrated-ou"], POINTS["integrated-ou"]
     here, _ = log_likelihood(FitSeries(TIMES, VALUES), family, point, 1e9)
-    there, _ = log_likelihood(FitSeries(TIMES + start, VALUES + shift), family, point, 1e9)
+    elsewhere, _ = log_likelihood(FitSeries(TIMES + start, VALUES + shift), family, point, 1e9)
     # The level itself costs shift^2 / (2 * 1e18) a coordinate, at most 1e-6; times round to 1e-10.
-    assert there == pytest.approx(here, abs=3e-6)
+    assert elsewhere == pytest.approx(here, abs=3e-6)
 
 
 def test_known_parameters_have_no_slope() -> None:

@@ -39,16 +39,16 @@ def test_the_optimum_and_its_error_equal_a_closed_form() -> None:
     # the mean square m, its information N / (2 m^2).
     values = np.array([[3.0, -1.0, 2.0, -4.0], [0.5, 2.5, -2.0, 3.5], [2.0, -3.0, 1.0, 0.0]])
     family = FAMILIES["matern12"].set(length_scale=1e-3, noise_std=1.0, std=(0.1, 1.0, 10.0))
-    found = fit(FitSeries(np.arange(3.0), values), family)
+    fit_found = fit(FitSeries(np.arange(3.0), values), family)
     square = float(np.mean(values**2))
-    assert found["std"] == pytest.approx((square - 1) ** 0.5, rel=1e-7)
-    expected = square * (2 / values.size) ** 0.5 / (2 * found["std"])
-    assert found.standard_errors[1] == pytest.approx(expected, rel=1e-6)
-    assert np.isnan(found.standard_errors[0])
-    assert np.isnan(found.standard_errors[2])
-    assert found.converged
-    assert (found.agreeing, found.rejected, found.at_bounds) == (5, 0, ())
-    assert (found.series, found.points) == (1, 3)
+    assert fit_found["std"] == pytest.approx((square - 1) ** 0.5, rel=1e-7)
+    expected = square * (2 / values.size) ** 0.5 / (2 * fit_found["std"])
+    assert fit_found.standard_errors[1] == pytest.approx(expected, rel=1e-6)
+    assert np.isnan(fit_found.standard_errors[0])
+    assert np.isnan(fit_found.standard_errors[2])
+    assert fit_found.converged
+    assert (fit_found.agreeing, fit_found.rejected, fit_found.at_bounds) == (5, 0, ())
+    assert (fit_found.series, fit_found.points) == (1, 3)
 
 
 def test_another_search_without_gradients_finds_the_same() -> None:
@@ -63,9 +63,9 @@ def test_another_search_without_gradients_finds_the_same() -> None:
         return -float(multivariate_normal(np.zeros(25), cov).logpdf(series.values[:, 0]))
 
     other = minimize(height, np.log([15.0, 2.0, 1.0]), method="Nelder-Mead", tol=1e-9)
-    found = fit(series, family)
-    np.testing.assert_allclose(found.values, np.exp(other.x), rtol=1e-4)
-    assert found.log_likelihood == pytest.approx(-other.fun, abs=1e-8)
+    fit_found = fit(series, family)
+    np.testing.assert_allclose(fit_found.values, np.exp(other.x), rtol=1e-4)
+    assert fit_found.log_likelihood == pytest.approx(-other.fun, abs=1e-8)
 
 
 def test_parameters_are_recovered_within_their_standard_errors() -> None:
@@ -73,12 +73,12 @@ def test_parameters_are_recovered_within_their_standard_errors() -> None:
     # chance of 3e-4. And each standard error is small enough to mean something.
     truth = (1.5, 30.0, 0.8)
     pool = drawn(MOTION.build(truth), 12, np.arange(0.0, 240.0, 6.0), seed=20)
-    found = fit(pool, MOTION, level_std=LEVEL, starts=2)
-    deviations = (np.array(found.values) - truth) / found.standard_errors
+    fit_found = fit(pool, MOTION, level_std=LEVEL, starts=2)
+    deviations = (np.array(fit_found.values) - truth) / fit_found.standard_errors
     assert np.abs(deviations).max() < 3.9
-    assert (np.array(found.standard_errors) / truth < [0.1, 0.2, 0.15]).all()
-    assert found.converged
-    assert found.agreeing == 2
+    assert (np.array(fit_found.standard_errors) / truth < [0.1, 0.2, 0.15]).all()
+    assert fit_found.converged
+    assert fit_found.agreeing == 2
 
 
 @pytest.mark.slow
@@ -102,10 +102,10 @@ def test_standard_errors_are_as_large_as_the_errors(
     squares = np.zeros(3)
     for seed in range(count):
         pool = drawn(family.build(truth), 8, np.arange(0.0, 240.0, 6.0), seed=1000 + seed)
-        found = fit(pool, family, level_std=LEVEL, starts=1)
-        assert found.converged
-        relative = np.array(found.standard_errors) / found.values
-        squares += (np.log(np.array(found.values) / np.array(truth)) / relative) ** 2
+        fit_found = fit(pool, family, level_std=LEVEL, starts=1)
+        assert fit_found.converged
+        relative = np.array(fit_found.standard_errors) / fit_found.values
+        squares += (np.log(np.array(fit_found.values) / np.array(truth)) / relative) ** 2
     low, high = (float(chi2.ppf(q, count)) for q in (1e-5, 1 - 1e-5))
     assert ((squares > low) & (squares < high)).all(), squares / count
 
@@ -116,22 +116,22 @@ def pool() -> list[FitSeries]:
 
 
 @pytest.fixture(scope="module")
-def found(pool: list[FitSeries]) -> Fit:
+def fit_found(pool: list[FitSeries]) -> Fit:
     return fit(pool, MOTION, level_std=LEVEL)
 
 
 def test_the_same_data_twice_give_the_same_values_and_smaller_errors(
-    pool: list[FitSeries], found: Fit
+    pool: list[FitSeries], fit_found: Fit
 ) -> None:
     twice = fit([*pool, *pool], MOTION, level_std=LEVEL)
-    np.testing.assert_allclose(twice.values, found.values, rtol=1e-4)
-    assert twice.log_likelihood == pytest.approx(2 * found.log_likelihood, abs=1e-5)
-    ratio = np.array(found.standard_errors) / twice.standard_errors
+    np.testing.assert_allclose(twice.values, fit_found.values, rtol=1e-4)
+    assert twice.log_likelihood == pytest.approx(2 * fit_found.log_likelihood, abs=1e-5)
+    ratio = np.array(fit_found.standard_errors) / twice.standard_errors
     np.testing.assert_allclose(ratio, 2**0.5, rtol=1e-3)
-    assert (twice.series, twice.points) == (6, 2 * found.points)
+    assert (twice.series, twice.points) == (6, 2 * fit_found.points)
 
 
-def test_units_do_not_matter(pool: list[FitSeries], found: Fit) -> None:
+def test_units_do_not_matter(pool: list[FitSeries], fit_found: Fit) -> None:
     # Feet and minutes: speeds scale by feet * 60, and l by the volume, log(feet) for each value.
     feet, minute = 1 / 0.3048, 1 / 60
     scales = (feet / minute, minute, feet)
@@ -142,35 +142,39 @@ def test_units_do_not_matter(pool: list[FitSeries], found: Fit) -> None:
             for p, s in zip(MOTION.parameters, scales, strict=True)
         ),
     )
-    changed = [FitSeries(one.times * minute, one.values * feet) for one in pool]
+    changed = [FitSeries(series.times * minute, series.values * feet) for series in pool]
     again = fit(changed, other, level_std=LEVEL * feet)
-    np.testing.assert_allclose(again.values, np.array(found.values) * scales, rtol=1e-4)
+    np.testing.assert_allclose(again.values, np.array(fit_found.values) * scales, rtol=1e-4)
     np.testing.assert_allclose(
-        again.standard_errors, np.array(found.standard_errors) * scales, rtol=1e-3
+        again.standard_errors, np.array(fit_found.standard_errors) * scales, rtol=1e-3
     )
-    volume = sum(one.values.size for one in pool) * np.log(feet)
-    assert again.log_likelihood == pytest.approx(found.log_likelihood - volume, abs=1e-5)
+    volume = sum(series.values.size for series in pool) * np.log(feet)
+    assert again.log_likelihood == pytest.approx(fit_found.log_likelihood - volume, abs=1e-5)
 
 
-def test_the_same_call_gives_the_same_bits(pool: list[FitSeries], found: Fit) -> None:
-    assert fit(pool, MOTION, level_std=LEVEL) == found
+def test_the_same_call_gives_the_same_bits(pool: list[FitSeries], fit_found: Fit) -> None:
+    assert fit(pool, MOTION, level_std=LEVEL) == fit_found
 
 
-def test_no_value_nearby_is_likelier(pool: list[FitSeries], found: Fit) -> None:
+def test_no_value_nearby_is_likelier(pool: list[FitSeries], fit_found: Fit) -> None:
     for index, parameter in enumerate(MOTION.parameters):
         for factor in (0.97, 1.03):
-            moved = MOTION.set(**{parameter.name: found.values[index] * factor})
+            moved = MOTION.set(**{parameter.name: fit_found.values[index] * factor})
             moved = moved.set(
-                **{p.name: found.values[i] for i, p in enumerate(MOTION.parameters) if i != index}
+                **{
+                    p.name: fit_found.values[i]
+                    for i, p in enumerate(MOTION.parameters)
+                    if i != index
+                }
             )
-            assert fit(pool, moved, level_std=LEVEL).log_likelihood < found.log_likelihood
+            assert fit(pool, moved, level_std=LEVEL).log_likelihood < fit_found.log_likelihood
 
 
 @pytest.mark.parametrize("side", ["low", "high"])
 def test_a_bound_that_holds_a_parameter_is_named(
-    pool: list[FitSeries], found: Fit, side: str
+    pool: list[FitSeries], fit_found: Fit, side: str
 ) -> None:
-    best = found["time_constant"]
+    best = fit_found["time_constant"]
     limits = (1.0, 2.0, best / 2) if side == "high" else (best * 2, best * 3, 1000.0)
     bound = limits[2] if side == "high" else limits[0]
     held = fit(pool, MOTION.set(time_constant=limits), level_std=LEVEL)
@@ -178,8 +182,8 @@ def test_a_bound_that_holds_a_parameter_is_named(
     assert held["time_constant"] == pytest.approx(bound, rel=1e-12)
     assert np.isnan(held.standard_errors[1])
     assert np.isfinite(held.standard_errors[0])
-    assert held.log_likelihood < found.log_likelihood
-    assert found.at_bounds == ()
+    assert held.log_likelihood < fit_found.log_likelihood
+    assert fit_found.at_bounds == ()
 
 
 def test_several_optima_are_told_and_the_best_is_taken() -> None:
@@ -219,16 +223,18 @@ def test_a_search_that_stops_early_has_not_converged(
     assert not fit(pool, MOTION, level_std=LEVEL, starts=1).converged
 
 
-def test_with_everything_known_there_is_nothing_to_find(pool: list[FitSeries], found: Fit) -> None:
+def test_with_everything_known_there_is_nothing_to_find(
+    pool: list[FitSeries], fit_found: Fit
+) -> None:
     names = [p.name for p in MOTION.parameters]
-    known = MOTION.set(**dict(zip(names, found.values, strict=True)))
+    known = MOTION.set(**dict(zip(names, fit_found.values, strict=True)))
     again = fit(pool, known, level_std=LEVEL)
-    assert again.log_likelihood == pytest.approx(found.log_likelihood, abs=1e-9)
+    assert again.log_likelihood == pytest.approx(fit_found.log_likelihood, abs=1e-9)
     assert again.converged
     assert again.at_bounds == ()
-    assert again.kernel == found.kernel
+    assert again.kernel == fit_found.kernel
     with pytest.raises(KeyError):
-        found["period"]
+        fit_found["period"]
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,11 @@ from trailveil.studies.fit import cut
 )
 def test_laws(steps: list[float], window: float, points: int, gap: float) -> None:
     times = np.cumsum([0.0, *steps])
-    found = cut(times, window, points, gap)
-    firsts = [rows[0] for rows in found]
+    windows = cut(times, window, points, gap)
+    firsts = [rows[0] for rows in windows]
     ends = [*firsts[1:], len(times)]
     assert firsts[0] == 0
-    for rows, end in zip(found, ends, strict=True):
+    for rows, end in zip(windows, ends, strict=True):
         whole = times[rows[0] : end]
         assert rows[-1] == end - 1  # the first and the last fix stay
         assert len(rows) == min(points, len(whole))
@@ -35,8 +35,8 @@ def test_laws(steps: list[float], window: float, points: int, gap: float) -> Non
 
 def test_an_example() -> None:
     times = [0.0, 1.0, 2.0, 3.0, 20.0, 21.0, 22.0, 23.0, 24.0]
-    found = cut(times, 3.0, 3, 10.0)
-    assert [rows.tolist() for rows in found] == [[0, 2, 3], [4, 6, 7], [8]]
+    windows = cut(times, 3.0, 3, 10.0)
+    assert [rows.tolist() for rows in windows] == [[0, 2, 3], [4, 6, 7], [8]]
     assert cut([], 3.0, 3) == []
 
 

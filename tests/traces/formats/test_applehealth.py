@@ -34,5 +34,5 @@ def test_the_list_of_records_is_refused_with_what_to_name(
 
 def test_routes_are_read(shared: Path) -> None:
     folder = shared / "traces/applehealth"
-    kept = {path.name: len(clean(read(path))[0]) for path in sorted(folder.rglob("*.gpx"))}
-    assert kept == {"route_2024-02-10_10.00am.gpx": 8, "togeojson_apple_watch_route.gpx": 44}
+    lengths = {path.name: len(clean(read(path))[0]) for path in sorted(folder.rglob("*.gpx"))}
+    assert lengths == {"route_2024-02-10_10.00am.gpx": 8, "togeojson_apple_watch_route.gpx": 44}

@@ -7,7 +7,7 @@ import pytest
 from trailveil.traces.formats.columns import Columns, columns_beside, columns_of
 
 
-def found(names: str) -> Columns:
+def columns_found(names: str) -> Columns:
     columns = columns_of(names.split(","))
     assert columns is not None
     return columns
@@ -36,7 +36,7 @@ def found(names: str) -> Columns:
     ],
 )
 def test_latitude_and_longitude_by_many_names(names: str, degree: float) -> None:
-    columns = found(names)
+    columns = columns_found(names)
     assert (columns.latitude, columns.longitude) == (0, 1)
     assert columns.per_degree == pytest.approx((degree, degree))
     assert (columns.time, columns.others) == (None, 0)
@@ -95,6 +95,6 @@ def test_date_and_clock_apart(names: str, date: int | None, time: int, utc: bool
 
 
 def test_tracks_segments_and_people_and_the_rest() -> None:
-    columns = found("user_id,track,segment,lat,lon,time,elevation,heart rate")
+    columns = columns_found("user_id,track,segment,lat,lon,time,elevation,heart rate")
     assert (columns.person, columns.track, columns.segment, columns.others) == (0, 1, 2, 2)
     assert columns_beside(["a" * 1000, 7, None]).others == 3

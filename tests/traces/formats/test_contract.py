@@ -63,9 +63,9 @@ def outcome(row: Format, data: bytes) -> Recording | str:
 
 
 def refusal(row: Format, data: bytes) -> str:
-    found = outcome(row, data)
-    assert isinstance(found, str)
-    return found
+    refused = outcome(row, data)
+    assert isinstance(refused, str)
+    return refused
 
 
 def test_each_row_has_a_sample() -> None:
@@ -96,11 +96,11 @@ def test_the_sample_is_read_as_it_is(row: Format) -> None:
 @all_formats
 def test_content_tells_the_format_whatever_the_suffix(row: Format, tmp_path: Path) -> None:
     for name in ("ride", "ride.txt", "ride.gpx", "ride.json", "ride.csv"):
-        found = format_of(name, SAMPLES[row.name])
+        file_format = format_of(name, SAMPLES[row.name])
         assert (
-            found.name == row.name
-            or found.read is row.read
-            or {found.name, row.name}
+            file_format.name == row.name
+            or file_format.read is row.read
+            or {file_format.name, row.name}
             == {
                 "CSV",
                 "TSV",
@@ -136,19 +136,19 @@ def test_fields_that_are_asked_for_read_back_to_their_decimals(
     data = written(trace, row.suffixes[0], grid)
     recording = row.read(data, "x", tuple(FIELDS))
     order = np.argsort(recording.times)
-    found, expected = dict(recording.fields), dict(trace.fields)
+    fields, expected = dict(recording.fields), dict(trace.fields)
     for name, values in expected.items():
         if name not in row.fields:
             continue
         field = FIELDS[name]
         possible = (values >= field.least) & (values <= field.most)
-        back = found.pop(name, np.full(len(trace), np.nan))[order]
+        back = fields.pop(name, np.full(len(trace), np.nan))[order]
         assert np.isfinite(back).tolist() == possible.tolist()
         assert back[possible].tolist() == [round(x, field.decimals) for x in back[possible]]
         np.testing.assert_allclose(
             back[possible], values[possible], rtol=0, atol=0.5001 * 10.0**-field.decimals
         )
-    assert found == {}
+    assert fields == {}
     assert recording.seen == Seen()
     again = Trace(trace.times, trace.positions, trace.segments, trace.tracks, reordered(recording))
     assert written(again, row.suffixes[0], grid) == data
@@ -221,8 +221,8 @@ def test_nothing_and_nonsense_are_refused_in_one_line(row: Format, data: bytes) 
 @all_formats
 @pytest.mark.parametrize("other", SAMPLES)
 def test_the_content_of_another_format_is_refused_in_one_line(row: Format, other: str) -> None:
-    own = next(one.read for one in FORMATS if one.name == other)
-    if own is row.read:  # JSON of all kinds
+    reader = next(known_format.read for known_format in FORMATS if known_format.name == other)
+    if reader is row.read:  # JSON of all kinds
         assert len(row.read(SAMPLES[other], "x")) == len(SECONDS)
     elif {other, row.name} != {"CSV", "TSV"}:
         refusal(row, SAMPLES[other])
@@ -233,15 +233,15 @@ def test_a_file_that_is_cut_off_is_refused_or_whole_up_to_its_end(row: Format) -
     """Lines of text have no end mark, of FIT what is lost is said: all but the last is right."""
     data = SAMPLES[row.name]
     for end in range(1, len(data) - 1, 7):
-        found = outcome(row, data[:end])
-        if isinstance(found, str):
+        judged = outcome(row, data[:end])
+        if isinstance(judged, str):
             continue
         lines = row.name in {"CSV", "TSV", "GeoLife", "NMEA"}
-        assert lines or found.seen.lost_ends or len(found) == len(SECONDS)
-        whole = len(found) - 1
+        assert lines or judged.seen.lost_ends or len(judged) == len(SECONDS)
+        whole = len(judged) - 1
         exact = 90 / 2**31 if row.name == "FIT" else 0  # degrees: half a semicircle
-        np.testing.assert_allclose(found.positions[:whole], PLACES[:whole], rtol=0, atol=exact)
-        np.testing.assert_array_equal(found.times[:whole].astype(np.int64), TRACE.times[:whole])
+        np.testing.assert_allclose(judged.positions[:whole], PLACES[:whole], rtol=0, atol=exact)
+        np.testing.assert_array_equal(judged.times[:whole].astype(np.int64), TRACE.times[:whole])
 
 
 @all_formats
@@ -264,7 +264,7 @@ def test_a_long_number_takes_no_longer_than_its_length(row: Format, text: bytes)
 def huge(name: str) -> bytes:
     """A file of numbers that are beyond all measure."""
     text = [("1e999", HUGE)] * len(SECONDS)
-    own: dict[str, Callable[[], bytes]] = {
+    special: dict[str, Callable[[], bytes]] = {
         "FIT": lambda: fit([(2**31 - 2, -(2**31))] * len(SECONDS)),
         "TCX": lambda: tcx(text),
         "GeoLife": lambda: plt(text),
@@ -272,10 +272,10 @@ def huge(name: str) -> bytes:
         "KMZ": lambda: kmz(huge("KML")),
         "NMEA": lambda: SAMPLES["NMEA"].replace(b",46", b",99"),
     }
-    if name in own:
-        return own[name]()
+    if name in special:
+        return special[name]()
     sample = SAMPLES[name].decode()
-    return re.sub(r"\b(46|7)\.\d{6}", lambda found: f"{found[1]}{HUGE}", sample).encode()
+    return re.sub(r"\b(46|7)\.\d{6}", lambda match: f"{match[1]}{HUGE}", sample).encode()
 
 
 def huge_parquet() -> bytes:
@@ -290,10 +290,10 @@ def huge_parquet() -> bytes:
 
 @all_formats
 def test_huge_numbers_are_refused_in_one_line(row: Format) -> None:
-    found = outcome(row, huge(row.name))
-    if not isinstance(found, str):
+    judged = outcome(row, huge(row.name))
+    if not isinstance(judged, str):
         with pytest.raises(UnreadableInput, match=r"must have a position|at least half") as caught:
-            clean(found)
+            clean(judged)
         assert "\n" not in str(caught.value)
         assert "999" not in str(caught.value)
 

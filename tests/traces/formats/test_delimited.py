@@ -173,10 +173,10 @@ def test_an_ordinary_reader_reads_what_is_written() -> None:
     ],
 )
 def test_a_column_that_may_be_the_time_is_named(names: str, listed: str) -> None:
-    with pytest.raises(UnreadableInput) as told:
+    with pytest.raises(UnreadableInput) as refused:
         read(f"{names}\n47,8,2024-05-01T08:00:00Z,\n".encode(), "x.csv")
-    assert listed in str(told.value)
-    assert "'time'" in str(told.value)
+    assert listed in str(refused.value)
+    assert "'time'" in str(refused.value)
 
 
 @pytest.mark.parametrize("row", ["," * 2_000_000, '"a\n",' * 400_000], ids=["line", "lines"])

@@ -28,7 +28,7 @@ UINT16, SINT8 = 0x84, 0x01
 
 
 def values(recording: Recording) -> dict[str, list[float]]:
-    return {name: found.tolist() for name, found in recording.fields}
+    return {name: numbers.tolist() for name, numbers in recording.fields}
 
 
 def gpx(inside: str, version: str = "1.1") -> bytes:
@@ -73,9 +73,9 @@ def test_gpx(inside: str, expected: dict[str, list[float]]) -> None:
 
 
 def test_gpx_1_0_has_speed_and_course_in_the_fix() -> None:
-    found = READERS["GPX"](gpx("<speed>3.5</speed><course>271</course>", "1.0"), "x", ALL)
-    assert values(found) == {"speed": [3.5], "course": [271.0]}
-    assert found.seen.other_fields == 0
+    recording = READERS["GPX"](gpx("<speed>3.5</speed><course>271</course>", "1.0"), "x", ALL)
+    assert values(recording) == {"speed": [3.5], "course": [271.0]}
+    assert recording.seen.other_fields == 0
 
 
 def test_what_is_read_of_extensions_is_not_counted_as_left_out() -> None:
@@ -83,8 +83,8 @@ def test_what_is_read_of_extensions_is_not_counted_as_left_out() -> None:
         "<ele>1</ele><extensions><x:TrackPointExtension><x:hr>90</x:hr><x:wtemp>9</x:wtemp>"
         "</x:TrackPointExtension></extensions>"
     )
-    for wanted, left in ((("heart_rate",), 2), (("heart_rate", "elevation"), 1), ((), 2)):
-        assert READERS["GPX"](gpx(inside), "x", wanted).seen.other_fields == left
+    for names, uncounted in ((("heart_rate",), 2), (("heart_rate", "elevation"), 1), ((), 2)):
+        assert READERS["GPX"](gpx(inside), "x", names).seen.other_fields == uncounted
 
 
 def test_tcx() -> None:
@@ -94,10 +94,10 @@ def test_tcx() -> None:
         "</ns3:Watts><ns3:Strange>1</ns3:Strange></ns3:TPX></Extensions></Trackpoint>"
     )
     data = tcx(TEXT).replace(b"</Trackpoint>", inside.encode())
-    found = READERS["TCX"](data, "x", ALL)
+    recording = READERS["TCX"](data, "x", ALL)
     expected = {"elevation": 431.5, "speed": 3.25, "heart_rate": 140, "cadence": 80, "power": 250}
-    assert values(found) == {name: [value] * len(SECONDS) for name, value in expected.items()}
-    assert found.seen.other_fields == 1
+    assert values(recording) == {name: [value] * len(SECONDS) for name, value in expected.items()}
+    assert recording.seen.other_fields == 1
     run = data.replace(b"<Cadence>80</Cadence>", b"").replace(b"Watts", b"RunCadence")
     assert values(READERS["TCX"](run, "x", ("cadence",))) == {"cadence": [250.0] * len(SECONDS)}
 
@@ -119,7 +119,7 @@ def test_fit_is_scaled_as_the_profile_says() -> None:
     ]
     sound = ((431 + 500) * 5, 3250, 140, 80, 250, -7)
     none = (0xFFFF, 0xFFFF, 0xFF, 0xFF, 0xFFFF, 0x7F)
-    found = values(READERS["FIT"](fit([sound, none], numbers), "x", ALL))
+    fields = values(READERS["FIT"](fit([sound, none], numbers), "x", ALL))
     expected = {
         "elevation": 431.0,
         "speed": 3.25,
@@ -128,8 +128,8 @@ def test_fit_is_scaled_as_the_profile_says() -> None:
         "power": 250.0,
         "temperature": -7.0,
     }
-    assert found.keys() == expected.keys()
-    for name, (first, second) in found.items():
+    assert fields.keys() == expected.keys()
+    for name, (first, second) in fields.items():
         assert first == expected[name]
         assert np.isnan(second)
 
@@ -139,18 +139,18 @@ def test_fit_prefers_what_is_enhanced_where_it_is_stated() -> None:
         *((2, 2, UINT16, "H"), (78, 4, UINT32, "I"), (6, 2, UINT16, "H"), (73, 4, UINT32, "I")),
     ]
     rows = [(2500, 2505, 1000, 2000), (2500, 0xFFFFFFFF, 1000, 0xFFFFFFFF)]
-    found = READERS["FIT"](fit(rows, numbers), "x", ALL)
-    assert values(found) == {"elevation": [1.0, 0.0], "speed": [2.0, 1.0]}
-    assert found.seen.other_fields == 0
+    recording = READERS["FIT"](fit(rows, numbers), "x", ALL)
+    assert values(recording) == {"elevation": [1.0, 0.0], "speed": [2.0, 1.0]}
+    assert recording.seen.other_fields == 0
 
 
 def test_geolife_is_in_feet_and_knows_a_number_for_none() -> None:
     data = plt(TEXT)
     assert READERS["GeoLife"](data, "x", ALL).fields == ()  # -777 throughout
     assert READERS["GeoLife"](data, "x", ALL).seen.other_fields == 0
-    found = values(READERS["GeoLife"](data.replace(b"-777", b"1000", 1), "x", ALL))
-    assert found["elevation"][0] == pytest.approx(304.8)
-    assert np.isnan(found["elevation"][1:]).all()
+    fields = values(READERS["GeoLife"](data.replace(b"-777", b"1000", 1), "x", ALL))
+    assert fields["elevation"][0] == pytest.approx(304.8)
+    assert np.isnan(fields["elevation"][1:]).all()
 
 
 @pytest.mark.parametrize(
@@ -174,16 +174,16 @@ def test_a_column_is_known_by_its_name_and_its_unit(
     name: str, cell: str, expected: tuple[str, float] | None
 ) -> None:
     data = f"time;lat;lon;{name}\n2024-05-01T07:30:00Z;46;7;{cell}\n".encode()
-    found = READERS["CSV"](data, "x", ALL)
+    recording = READERS["CSV"](data, "x", ALL)
     if name == "gpsAltitude":
         expected = ("elevation", 7.0)
-    assert {key: pytest.approx(one) for key, one in values(found).items()} == (
+    assert {key: pytest.approx(numbers) for key, numbers in values(recording).items()} == (
         {expected[0]: [expected[1]]} if expected else {}
     )
     frame = pandas.DataFrame(
         {"time": ["2024-05-01T07:30:00Z"], "lat": [46.0], "lon": [7.0], name: [cell]}
     )
-    assert values(from_frame(frame, ALL)) == values(found)
+    assert values(from_frame(frame, ALL)) == values(recording)
 
 
 @pytest.mark.parametrize("cell", HOSTILE)
@@ -221,17 +221,17 @@ def test_geojson_has_heights_in_places_and_lists_beside_times() -> None:
         },
         "geometry": {"type": "LineString", "coordinates": [[7, 46, 431.5], [7, 46.1]]},
     }
-    found = READERS["GeoJSON"](json.dumps(line).encode(), "x", ALL)
+    recording = READERS["GeoJSON"](json.dumps(line).encode(), "x", ALL)
     expected = {
         "elevation": [431.5, np.nan],
         "heart_rate": [90, 91],
         "power": [1, np.nan],
         "temperature": [20.5, 21.0],
     }
-    assert values(found).keys() == expected.keys()
-    for name, one in expected.items():
-        np.testing.assert_array_equal(dict(found.fields)[name], one)
-    assert found.seen.other_fields == 1
+    assert values(recording).keys() == expected.keys()
+    for name, numbers in expected.items():
+        np.testing.assert_array_equal(dict(recording.fields)[name], numbers)
+    assert recording.seen.other_fields == 1
 
 
 def test_fields_stay_beside_their_rows_where_some_state_no_position() -> None:
@@ -245,13 +245,13 @@ def test_fields_stay_beside_their_rows_where_some_state_no_position() -> None:
     frame = pandas.DataFrame(columns)
     stream = io.BytesIO()
     pyarrow.parquet.write_table(pyarrow.table(columns), stream)
-    for found in (
+    for recording in (
         from_frame(frame, ("power",)),
         READERS["CSV"](frame.to_csv(index=False).encode(), "x", ("power",)),
         READERS["GeoParquet"](stream.getvalue(), "x", ("power",)),
     ):
-        assert found.seen.without_position == 1
-        np.testing.assert_array_equal(found.fields[0][1], [100.0, np.nan, 103.0])
+        assert recording.seen.without_position == 1
+        np.testing.assert_array_equal(recording.fields[0][1], [100.0, np.nan, 103.0])
 
 
 def test_tables_in_memory_have_the_fields_as_columns() -> None:
@@ -315,8 +315,8 @@ def test_gpx_names_of_tracks() -> None:
         *(track("<desc>F</desc>"), f"{track('')[:-6]}<name>Late</name></trk>"),
     ]
     data = f"<gpx><metadata><name>M</name></metadata>{''.join(tracks)}</gpx>".encode()
-    found = READERS["GPX"](data, "x", ("name",))
-    assert found.names == ("A & B", "", "Late")
+    recording = READERS["GPX"](data, "x", ("name",))
+    assert recording.names == ("A & B", "", "Late")
     assert READERS["GPX"](data, "x").names == ()
 
 

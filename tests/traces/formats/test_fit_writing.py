@@ -40,13 +40,13 @@ def test_what_is_written_reads_back(case: tuple[Trace, np.ndarray]) -> None:
     assert recording.segments[order].tolist() == trace.segments.tolist()
     assert recording.tracks == trace.tracks
     assert recording.seen == Seen()
-    found = dict(recording.fields)
+    fields = dict(recording.fields)
     for name, values in trace.fields:
         if name not in FIT.fields:
             continue
         least, most = ROOM.get(name, (FIELDS[name].least, FIELDS[name].most))
         possible = (values >= least) & (values <= most)
-        back = found.get(name, np.full(len(trace), np.nan))[order]
+        back = fields.get(name, np.full(len(trace), np.nan))[order]
         step = STEPS.get(name, 1.0)
         np.testing.assert_allclose(back[possible], values[possible], rtol=0, atol=0.76 * step)
 
@@ -75,8 +75,8 @@ def test_a_clean_release_passes_and_any_other_byte_does_not() -> None:
     assert product != data
     body = product[:-2]
     product = body + fit_files.checksum(body).to_bytes(2, "little")
-    (one,) = scan(original, ("b.fit", product), Chosen()).leaks
-    assert one.where == "the file"
+    (leak,) = scan(original, ("b.fit", product), Chosen()).leaks
+    assert leak.where == "the file"
     assert not scan(original, original, Chosen()).clean
 
 

@@ -78,8 +78,8 @@ def test_each_habit_says_the_same(root: object) -> None:
 def test_lines_are_tracks_and_parts_of_a_line_segments() -> None:
     two = feature("MultiLineString", [PLACES[:1], PLACES[1:]], coordTimes=[TIMES[:1], TIMES[1:]])
     flat = feature("MultiLineString", [PLACES[:1], PLACES[1:]], coordTimes=TIMES)
-    one = feature("LineString", PLACES, coordTimes=TIMES)
-    recording = recorded(collection(two, one, flat))
+    line = feature("LineString", PLACES, coordTimes=TIMES)
+    recording = recorded(collection(two, line, flat))
     assert recording.segments.tolist() == [0, 1, 1, 2, 2, 2, 3, 4, 4]
     assert recording.tracks == (0, 0, 1, 2, 2)
     assert recording.times.astype("datetime64[s]").astype(int).tolist() == SECONDS * 3

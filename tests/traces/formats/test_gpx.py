@@ -27,9 +27,9 @@ def at(second: int) -> str:
     return f"<time>2024-05-01T00:00:{second:02d}Z</time>"
 
 
-def gpx(*tracks: str, rest: str = "", version: str = "1.1") -> str:
+def gpx(*tracks: str, extra: str = "", version: str = "1.1") -> str:
     return (
-        f'{DECLARATION}<gpx version="{version}" creator="x" xmlns="{NAMESPACE}">{rest}'
+        f'{DECLARATION}<gpx version="{version}" creator="x" xmlns="{NAMESPACE}">{extra}'
         + "".join(f"<trk><name>Secretville</name>{track}</trk>" for track in tracks)
         + "</gpx>"
     )
@@ -42,7 +42,7 @@ def segment(*fixes: str) -> str:
 SOUND = gpx(
     segment(fix(inside=at(0)), fix(12.6, -33.26, at(5))),
     segment(fix(12.7, -33.27, at(9))) + segment(fix(12.8, -33.28, at(11))),
-    rest='<wpt lat="1" lon="2"/><rte><rtept lat="3" lon="4"/></rte>',
+    extra='<wpt lat="1" lon="2"/><rte><rtept lat="3" lon="4"/></rte>',
 )
 
 
@@ -155,7 +155,7 @@ def test_elements_of_the_same_name_elsewhere_are_not_taken_for_fixes() -> None:
     recording = parse(
         gpx(
             foreign + segment(fix(inside=foreign + "<x:time>no</x:time>" + at(3))) + fix("8", "8"),
-            rest=f"<metadata>{at(1)}</metadata>" + fix("7", "7"),
+            extra=f"<metadata>{at(1)}</metadata>" + fix("7", "7"),
         )
     )
     assert recording.positions.tolist() == [[12.5, -33.25]]
@@ -180,10 +180,10 @@ def test_elements_of_the_same_name_elsewhere_are_not_taken_for_fixes() -> None:
     ids=["no-ns", "1.0", "prefix", "bare", "blank", "bom", "both", "comments", "cdata", "char"],
 )
 def test_variants_of_one_document_say_the_same(document: str) -> None:
-    expected, found = parse(SOUND), parse(document)
-    assert found.times.tolist() == expected.times.tolist()
-    assert found.positions.tolist() == expected.positions.tolist()
-    assert (found.tracks, found.seen) == (expected.tracks, expected.seen)
+    expected, parsed = parse(SOUND), parse(document)
+    assert parsed.times.tolist() == expected.times.tolist()
+    assert parsed.positions.tolist() == expected.positions.tolist()
+    assert (parsed.tracks, parsed.seen) == (expected.tracks, expected.seen)
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "latin-1", "cp1252"])
@@ -221,7 +221,7 @@ def test_what_is_no_gpx_is_refused_in_one_line(document: str | bytes, expected: 
 def test_without_a_fix_of_a_track_the_message_says_what_there_was() -> None:
     assert "track, got none:" in refusal(gpx())
     assert "got empty segments: 1:" in refusal(gpx(segment()))
-    plan = gpx(rest='<wpt lat="1" lon="2"/>' * 3 + "<rte/><rte/>")
+    plan = gpx(extra='<wpt lat="1" lon="2"/>' * 3 + "<rte/><rte/>")
     assert "got routes: 2, waypoints: 3: ride.gpx; export the recorded activity" in refusal(plan)
 
 

@@ -57,11 +57,11 @@ def test_lines_of_another_kind_after_the_end_are_no_trouble_or_refused(
     path = path_of(row, tmp_path)
     path.write_bytes(SAMPLES[row.name] + b"\n2024-05-01 08:00:00 INFO saved\n")
     try:
-        found = read(path)
+        recording = read(path)
     except UnreadableInput as error:
         assert "\n" not in str(error)  # noqa: PT017 - either outcome is fine
     else:
-        np.testing.assert_array_equal(found.positions[: len(PLACES)], PLACES)
+        np.testing.assert_array_equal(recording.positions[: len(PLACES)], PLACES)
 
 
 @all_formats

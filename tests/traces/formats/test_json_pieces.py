@@ -37,15 +37,15 @@ def by_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def put_together(data: bytes) -> Any:
     """A tree of its pieces."""
-    found: dict[str | None, Any] = {}
+    whole: dict[str | None, Any] = {}
     for piece in pieces(data, json.JSONDecoder(), "x"):
         if piece.index is None:
-            found[piece.key] = piece.value
+            whole[piece.key] = piece.value
         else:
-            held = found.setdefault(piece.key, [])
+            held = whole.setdefault(piece.key, [])
             assert len(held) == piece.index
             held.append(piece.value)
-    return found.get(None, found)
+    return whole.get(None, whole)
 
 
 @given(TREES, SMALL, st.sampled_from([None, 1]), st.booleans())
@@ -70,10 +70,10 @@ def test_what_is_no_json_has_no_pieces(tree: Any, chunk: int, random: Any) -> No
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_pieces, "_CHUNK", chunk)
         try:
-            found = put_together(data)
+            whole = put_together(data)
         except ValueError:
-            found = ValueError
-    assert found == expected
+            whole = ValueError
+    assert whole == expected
 
 
 @pytest.mark.parametrize("data", [b'{"a":1,}', b"[1,]", b"{,}", b"[,]", b"[1 2]", b"{1:2}", b"[]1"])
@@ -85,24 +85,24 @@ def test_commas_too_many_are_no_json(data: bytes) -> None:
 @pytest.mark.usefixtures("by_pieces")
 @pytest.mark.parametrize("name", JSON_SAMPLES)
 def test_a_large_recording_is_read_as_a_small_one(name: str) -> None:
-    row = next(one for one in FORMATS if one.name == name)
-    found = row.read(SAMPLES[name], "x", ("elevation",))
+    row = next(known_format for known_format in FORMATS if known_format.name == name)
+    recording = row.read(SAMPLES[name], "x", ("elevation",))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_text, "LARGEST", 2**20)
         expected = row.read(SAMPLES[name], "x", ("elevation",))
-    np.testing.assert_array_equal(found.times, expected.times)
-    np.testing.assert_array_equal(found.positions, expected.positions)
-    np.testing.assert_array_equal(found.segments, expected.segments)
-    assert found.seen == expected.seen
-    assert [one for one, _ in found.fields] == [one for one, _ in expected.fields]
+    np.testing.assert_array_equal(recording.times, expected.times)
+    np.testing.assert_array_equal(recording.positions, expected.positions)
+    np.testing.assert_array_equal(recording.segments, expected.segments)
+    assert recording.seen == expected.seen
+    assert [field for field, _ in recording.fields] == [field for field, _ in expected.fields]
 
 
 @pytest.mark.parametrize("name", JSON_SAMPLES)
 def test_the_scan_sees_all_of_a_large_text(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def seen() -> Iterator[tuple[Any, ...]]:
-        found: list[tuple[Any, ...]] = []
-        tokens.from_json_lines(SAMPLES[name], "x", lambda *one: found.append(one))
-        return iter(sorted(found))
+        tokens_read: list[tuple[Any, ...]] = []
+        tokens.from_json_lines(SAMPLES[name], "x", lambda *token: tokens_read.append(token))
+        return iter(sorted(tokens_read))
 
     whole = list(seen())
     monkeypatch.setattr(tokens, "LARGEST", 0)

@@ -20,8 +20,8 @@ E7 = {"latitudeE7": 461234560, "longitudeE7": -76543210}
 SHORT = {"latE7": 461234570, "lngE7": -76543220}
 
 
-def taken(root: object, *wanted: str) -> Recording:
-    return read(json.dumps(root).encode(), "x", wanted)
+def taken(root: object, *field_names: str) -> Recording:
+    return read(json.dumps(root).encode(), "x", field_names)
 
 
 def refusal(data: bytes) -> str:
@@ -131,16 +131,16 @@ def test_text_and_worse_where_numbers_belong(bad: object) -> None:
 def test_owntracks_in_each_of_its_forms() -> None:
     sent = messages()
     whole = SAMPLES["OwnTracks"]
-    lines = [json.dumps(one) for one in sent]
+    lines = [json.dumps(message) for message in sent]
     recorded = [f"2024-05-01T07:30:00Z\t*                 \t{line}" for line in lines]
     spaced = [f"2024-05-01T07:30:00Z  *                   {line}" for line in lines]
     cut = [*lines, lines[-1][:20]]
     forms = [whole, json.dumps({"count": 40, "data": sent}).encode()]
     forms += ["\r\n".join(each).encode() for each in (lines, recorded, spaced, cut)]
     for data in forms:
-        found = read(data, "x")
-        assert found.positions.tolist() == PLACES.tolist()
-        assert times(found) == (SECONDS * 1000).tolist()
+        recording = read(data, "x")
+        assert recording.positions.tolist() == PLACES.tolist()
+        assert times(recording) == (SECONDS * 1000).tolist()
     assert read(forms[-1], "x").seen.other_records == 1
     assert len(taken(sent[0])) == 1
 
@@ -154,15 +154,15 @@ def test_fields_and_other_messages_of_owntracks() -> None:
         "course": [90.0],
     }
     assert riders.seen.other_records == 1
-    two = [{**one, "topic": f"owntracks/a/{index}"} for index, one in enumerate(messages())]
+    two = [{**message, "topic": f"owntracks/a/{index}"} for index, message in enumerate(messages())]
     assert "of one person and one device" in refusal(json.dumps(two).encode())
 
 
 def test_moving_features_in_each_of_their_forms() -> None:
     point: Any = moving()["temporalGeometry"]
     prisms = {"type": "MovingGeometryCollection", "prisms": [point, point]}
-    rest = {key: value for key, value in point.items() if key != "type"}
-    sequences = {"type": "MovingPoint", "sequences": [rest, rest]}
+    members = {key: value for key, value in point.items() if key != "type"}
+    sequences = {"type": "MovingPoint", "sequences": [members, members]}
     stamps = {**point, "datetimes": (SECONDS * 1000).tolist()}
     several = {"type": "FeatureCollection", "features": [moving(), {"type": "Feature"}, moving()]}
     counts = [(point, 1), (prisms, 2), (sequences, 2), (stamps, 1), (several, 2)]

@@ -35,8 +35,8 @@ def placemark(inner: str) -> str:
     return f"<Placemark>{inner}</Placemark>"
 
 
-def taken(inner: str, *wanted: str) -> Recording:
-    return kml.read(document(inner), "x", wanted)
+def taken(inner: str, *field_names: str) -> Recording:
+    return kml.read(document(inner), "x", field_names)
 
 
 def refusal(data: bytes) -> str:
@@ -283,14 +283,14 @@ def test_real_files(shared: Path) -> None:
     folder = shared / "traces" / "kml"
     for path in sorted(folder.rglob("*.km[lz]")):
         name = path.relative_to(folder).as_posix()
-        kept, message = outcome(path)
-        assert kept == REAL.get(name, 2 if name == "dawarich/kml/timespan.kml" else 0), name
+        count, message = outcome(path)
+        assert count == REAL.get(name, 2 if name == "dawarich/kml/timespan.kml" else 0), name
         assert "\n" not in message
         assert REAL_REFUSED.get(name, "") in message
 
 
 def test_the_same_ride_in_kml_and_gpx_is_one(shared: Path) -> None:
-    one, _ = clean(read(shared / "traces/kml/gpsbabel/track__google_ext.kml"))
+    trace, _ = clean(read(shared / "traces/kml/gpsbabel/track__google_ext.kml"))
     other, _ = clean(read(shared / "traces/gpx/gpsbabel/track__google_ext~kml.gpx"))
-    np.testing.assert_allclose(one.positions, other.positions, rtol=0, atol=1e-6)
-    assert one.times.tolist() == other.times.tolist()
+    np.testing.assert_allclose(trace.positions, other.positions, rtol=0, atol=1e-6)
+    assert trace.times.tolist() == other.times.tolist()

@@ -45,9 +45,9 @@ def begins(laps: np.ndarray) -> list[int]:
 @pytest.mark.parametrize("suffix", READERS)
 def test_laps_read_back_as_they_were_written(suffix: str) -> None:
     data = written(TRACE, suffix)
-    found = READERS[suffix](data, "x")
-    assert begins(found.laps) == [0, 20, 40]
-    again, _ = clean(found)
+    recording = READERS[suffix](data, "x")
+    assert begins(recording.laps) == [0, 20, 40]
+    again, _ = clean(recording)
     assert written(again, suffix) == data
     # Without laps, each segment is one.
     assert begins(READERS[suffix](written(replace(TRACE, laps=no_laps()), suffix), "x").laps) == [
@@ -58,7 +58,7 @@ def test_laps_read_back_as_they_were_written(suffix: str) -> None:
 
 def test_a_lap_of_fit_has_the_times_and_the_length_of_its_fixes() -> None:
     with fitdecode.FitReader(io.BytesIO(written(TRACE, ".fit"))) as reader:
-        frames = [one for one in reader if one.frame_type == fitdecode.FIT_FRAME_DATA]
+        frames = [frame for frame in reader if frame.frame_type == fitdecode.FIT_FRAME_DATA]
     laps = [frame for frame in frames if frame.name == "lap"]
     begin = [int(lap.get_value("start_time").timestamp()) for lap in laps]
     assert begin == [int(TRACE.times[row]) // 10**9 for row in (0, 20, 40)]
@@ -68,7 +68,7 @@ def test_a_lap_of_fit_has_the_times_and_the_length_of_its_fixes() -> None:
     session = next(frame for frame in frames if frame.name == "session")
     assert session.get_value("num_laps") == 3
     timer = [frame for frame in frames if frame.name == "event"]
-    assert [one.get_value("event_type") for one in timer] == ["start", "stop_all"] * 2
+    assert [frame.get_value("event_type") for frame in timer] == ["start", "stop_all"] * 2
 
 
 def test_laps_of_fit_may_all_stand_at_the_end() -> None:
@@ -98,13 +98,13 @@ def test_recordings_come_out_with_the_laps_outside_of_their_cuts(shared: Path, n
     assert bounds.size + 1 == RECORDED[name]
     middle = int(trace.times[bounds[bounds.size // 2]])
     parts = (*Chosen(returns=False).stretches(trace), Stretch("x", middle, middle, by_place=False))
-    made = protect(trace, Request(parts, radius=5.0, floor=10.0, middle=10.0, uncertain=1))
-    rows = made.mechanism.rows
+    plan = protect(trace, Request(parts, radius=5.0, floor=10.0, middle=10.0, uncertain=1))
+    rows = plan.mechanism.rows
     assert 2 < rows.size < len(trace)
-    data = written(draw(made, bytes(32))[0], path.suffix)
-    found = READERS[path.suffix](data, "x")
+    data = written(draw(plan, bytes(32))[0], path.suffix)
+    recording = READERS[path.suffix](data, "x")
     due = [0, *(np.searchsorted(rows, at) for at in bounds if {at - 1, at} <= {*rows.tolist()})]
-    assert begins(found.laps) == due
+    assert begins(recording.laps) == due
     assert len(due) <= bounds.size
     scanned = scan((path.name, path.read_bytes()), (f"x{path.suffix}", data), Chosen(returns=False))
     assert [leak for leak in scanned.leaks if "Lap" in leak.where or leak.where == "the file"] == []

@@ -17,12 +17,12 @@ TEXTS = [row.name for row in FORMATS if b"\0" not in SAMPLES[row.name]]
 @pytest.mark.parametrize("ending", [b"\r\n", b"\r"])
 @pytest.mark.parametrize("name", TEXTS)
 def test_recordings(name: str, ending: bytes) -> None:
-    row = next(one for one in FORMATS if one.name == name)
+    row = next(known_format for known_format in FORMATS if known_format.name == name)
     plain = SAMPLES[name].replace(b"\r\n", b"\n")
-    expected, found = row.read(plain, "x"), row.read(plain.replace(b"\n", ending), "x")
-    np.testing.assert_array_equal(found.times, expected.times)
-    np.testing.assert_array_equal(found.positions, expected.positions)
-    assert found.seen == expected.seen
+    expected, recording = row.read(plain, "x"), row.read(plain.replace(b"\n", ending), "x")
+    np.testing.assert_array_equal(recording.times, expected.times)
+    np.testing.assert_array_equal(recording.positions, expected.positions)
+    assert recording.seen == expected.seen
 
 
 def test_keys_and_priors(tmp_path: Path) -> None:

@@ -24,8 +24,8 @@ def gga(clock: str, quality: str = "1", place: str = PLACE) -> str:
     return sentence(f"GPGGA,{clock},{place},{quality},07,1.1,512.3,M,46.0,M,,")
 
 
-def taken(*lines: str, wanted: tuple[str, ...] = ()) -> Recording:
-    return read("\r\n".join([*lines, ""]).encode(), "x", wanted)
+def taken(*lines: str, field_names: tuple[str, ...] = ()) -> Recording:
+    return read("\r\n".join([*lines, ""]).encode(), "x", field_names)
 
 
 def stamps(recording: Recording) -> list[str]:
@@ -34,7 +34,7 @@ def stamps(recording: Recording) -> list[str]:
 
 def test_two_sentences_of_one_moment_are_one_fix() -> None:
     for lines in ((rmc("080000"), gga("080000.00")), (gga("080000"), rmc("080000"))):
-        riders = taken(*lines, wanted=("elevation", "speed", "course"))
+        riders = taken(*lines, field_names=("elevation", "speed", "course"))
         assert riders.positions.tolist() == [[46.2, -7.5]]
         assert stamps(riders) == ["2024-05-01T08:00:00"]
         fields = {name: values.tolist() for name, values in riders.fields}

@@ -128,12 +128,12 @@ def test_what_geopandas_writes_is_read() -> None:
 
 def test_geopandas_and_pandas_read_what_is_written() -> None:
     data = written(TRACE, ".geoparquet")
-    found = geopandas.read_parquet(io.BytesIO(data))
-    assert found.crs == "OGC:CRS84"
-    places = shapely.get_coordinates(found.geometry)
+    frame = geopandas.read_parquet(io.BytesIO(data))
+    assert frame.crs == "OGC:CRS84"
+    places = shapely.get_coordinates(frame.geometry)
     assert places[:, ::-1].tolist() == TRACE.positions.tolist()
-    assert found["time"].dtype == "datetime64[ns, UTC]"
-    assert found["time"].astype("int64").tolist() == TRACE.times.tolist()
+    assert frame["time"].dtype == "datetime64[ns, UTC]"
+    assert frame["time"].astype("int64").tolist() == TRACE.times.tolist()
     assert list(pandas.read_parquet(io.BytesIO(data)).columns) == ["time", "geometry"]
 
 

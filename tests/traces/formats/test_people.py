@@ -35,9 +35,11 @@ def table(people: Sequence[np.ndarray], column: str, cells: Sequence[Sequence[ob
 def test_two_people_at_the_same_time_are_refused_whatever_the_column_is_called(name: str) -> None:
     rng = np.random.default_rng(18)
     both = [walk(rng, 60), walk(rng, 60)]
-    with pytest.raises(UnreadableInput, match=re.escape(f"column '{name}' tells 2 apart")) as told:
+    with pytest.raises(
+        UnreadableInput, match=re.escape(f"column '{name}' tells 2 apart")
+    ) as refused:
         read(table(both, name, [["7"] * 60, ["b"] * 60]), "two.csv")
-    assert f"--trace-column '{name}'" in str(told.value)
+    assert f"--trace-column '{name}'" in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["uid", "participant", "traj_user", "id"])

@@ -25,7 +25,7 @@ OF_FIT = {
 
 def by_fitdecode(path: Path) -> dict[str, np.ndarray]:
     """Every field of every record with a position."""
-    found: dict[str, list[float]] = {name: [] for name in OF_FIT}
+    numbers: dict[str, list[float]] = {name: [] for name in OF_FIT}
     with warnings.catch_warnings(), fitdecode.FitReader(path) as reader:
         warnings.simplefilter("ignore")
         for frame in reader:
@@ -36,34 +36,36 @@ def by_fitdecode(path: Path) -> dict[str, np.ndarray]:
                 continue
             for name, keys in OF_FIT.items():
                 stated = [values[key] for key in keys if isinstance(values.get(key), int | float)]
-                found[name].append(stated[0] if stated else np.nan)
-    return {name: plausible(name, values) for name, values in found.items()}
+                numbers[name].append(stated[0] if stated else np.nan)
+    return {name: plausible(name, values) for name, values in numbers.items()}
 
 
 def test_fit_files_have_the_fields_that_fitdecode_finds(shared: Path) -> None:
-    seen: Counter[str] = Counter()
+    counted: Counter[str] = Counter()
     for path in sorted((shared / "traces/fit").rglob("*.fit")):
         if path.stat().st_size > LARGEST:
             continue
         try:
-            found = dict(read(path, tuple(FIELDS)).fields)
+            fields = dict(read(path, tuple(FIELDS)).fields)
             expected = by_fitdecode(path)
         except (TrailveilError, fitdecode.FitError):
             continue
         for name, values in expected.items():
-            mine = found.get(name, np.full(len(values), np.nan))
+            mine = fields.get(name, np.full(len(values), np.nan))
             np.testing.assert_allclose(mine, values, rtol=1e-12, err_msg=f"{path.name}: {name}")
-            seen[name] += int(np.isfinite(values).any())
-    assert all(seen[name] for name in OF_FIT if name != "power"), seen  # which none of them has
+            counted[name] += int(np.isfinite(values).any())
+    assert all(counted[name] for name in OF_FIT if name != "power"), (
+        counted
+    )  # which none of them has
 
 
 def test_gpx_files_have_the_elevations_that_gpxpy_finds(shared: Path) -> None:
-    seen: Counter[str] = Counter()
+    counted: Counter[str] = Counter()
     for path in sorted((shared / "traces/gpx").rglob("*.gpx")):
         if path.stat().st_size > LARGEST:
             continue
         try:
-            found = dict(read(path, ("elevation", "speed", "course")).fields)
+            fields = dict(read(path, ("elevation", "speed", "course")).fields)
             tree = gpxpy.parse(path.read_text(encoding="utf-8"))
         except (TrailveilError, gpxpy.gpx.GPXException, ValueError):
             continue
@@ -77,26 +79,26 @@ def test_gpx_files_have_the_elevations_that_gpxpy_finds(shared: Path) -> None:
             }
         for name, cells in stated.items():
             expected = plausible(name, [np.nan if cell is None else cell for cell in cells])
-            mine = found.get(name, np.full(len(points), np.nan))
+            mine = fields.get(name, np.full(len(points), np.nan))
             np.testing.assert_array_equal(mine, expected, err_msg=f"{path.name}: {name}")
-            seen[name] += int(np.isfinite(expected).any())
-    assert seen["elevation"] > 30, seen
-    assert seen["speed"] > 0, seen
+            counted[name] += int(np.isfinite(expected).any())
+    assert counted["elevation"] > 30, counted
+    assert counted["speed"] > 0, counted
 
 
 def test_extensions_of_many_writers_are_read(shared: Path) -> None:
     """What some file has of each kind is found."""
-    seen: Counter[str] = Counter()
+    counted: Counter[str] = Counter()
     for kind in ("gpx", "tcx"):
         for path in sorted((shared / f"traces/{kind}").rglob(f"*.{kind}")):
             if path.stat().st_size > LARGEST:
                 continue
             try:
-                found = read(path, tuple(FIELDS)).fields
+                fields = read(path, tuple(FIELDS)).fields
             except TrailveilError:
                 continue
-            seen.update(f"{kind} {name}" for name, _ in found)
+            counted.update(f"{kind} {name}" for name, _ in fields)
     of_both = ("elevation", "heart_rate", "cadence", "speed")
-    wanted = {f"{kind} {name}" for kind in ("gpx", "tcx") for name in of_both}
-    wanted |= {"gpx course", "gpx temperature", "tcx power"}
-    assert wanted <= {*seen}, wanted - {*seen}
+    expected_kinds = {f"{kind} {name}" for kind in ("gpx", "tcx") for name in of_both}
+    expected_kinds |= {"gpx course", "gpx temperature", "tcx power"}
+    assert expected_kinds <= {*counted}, expected_kinds - {*counted}

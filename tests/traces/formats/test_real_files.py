@@ -103,16 +103,16 @@ def test_no_file_with_a_sound_trace_is_refused(files: dict[str, Path]) -> None:
 
 
 def test_each_refusal_is_the_one_a_person_would_expect(files: dict[str, Path]) -> None:
-    found = {name: outcome(files[name]) for name in REFUSED}
-    assert [name for name, reason in REFUSED.items() if reason not in found[name][1]] == []
+    outcomes = {name: outcome(files[name]) for name in REFUSED}
+    assert [name for name, reason in REFUSED.items() if reason not in outcomes[name][1]] == []
 
 
 def test_every_file_is_judged_and_every_refusal_one_line(files: dict[str, Path]) -> None:
-    rest = files.keys() - KEPT.keys() - REFUSED.keys()
-    assert all(name.startswith(("geolife/", "takeout/")) for name in rest), rest
-    for name in rest | REFUSED.keys():
-        kept, message = outcome(files[name])
-        assert (kept >= 2) != bool(message), name
+    others = files.keys() - KEPT.keys() - REFUSED.keys()
+    assert all(name.startswith(("geolife/", "takeout/")) for name in others), others
+    for name in others | REFUSED.keys():
+        count, message = outcome(files[name])
+        assert (count >= 2) != bool(message), name
         assert "\n" not in message
         # Where the recordings lie is not the message's length.
         assert len(message.replace(str(files[name]), name)) < 300

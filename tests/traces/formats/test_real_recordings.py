@@ -53,9 +53,9 @@ KEPT = {
 @pytest.fixture(scope="module")
 def files(shared: Path) -> dict[str, Path]:
     """The GPX files by name; of the few that share a name any will do."""
-    found = {path.name: path for path in sorted((shared / "traces").rglob("*.gpx"))}
-    assert len(found) > 90
-    return found
+    paths = {path.name: path for path in sorted((shared / "traces").rglob("*.gpx"))}
+    assert len(paths) > 90
+    return paths
 
 
 def outcome(path: Path) -> tuple[int, str]:
@@ -70,8 +70,8 @@ def outcome(path: Path) -> tuple[int, str]:
 
 def test_every_file_is_read_or_refused_in_one_line(files: dict[str, Path]) -> None:
     for path in files.values():
-        kept, message = outcome(path)
-        assert (kept >= 2) != bool(message), path.name
+        count, message = outcome(path)
+        assert (count >= 2) != bool(message), path.name
         assert "\n" not in message
         assert len(message.replace(str(path), path.name)) < 300
         assert message.split(":")[0].count(" must ") == bool(message), message
@@ -81,8 +81,8 @@ def test_every_file_is_read_or_refused_in_one_line(files: dict[str, Path]) -> No
 
 
 def test_each_refusal_is_the_one_a_person_would_expect(files: dict[str, Path]) -> None:
-    found = {name: outcome(files[name]) for name in REFUSED}
-    assert [name for name, reason in REFUSED.items() if reason not in found[name][1]] == []
+    outcomes = {name: outcome(files[name]) for name in REFUSED}
+    assert [name for name, reason in REFUSED.items() if reason not in outcomes[name][1]] == []
 
 
 def test_no_file_with_a_sound_trace_is_refused(files: dict[str, Path]) -> None:

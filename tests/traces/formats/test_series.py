@@ -32,22 +32,22 @@ def table(path: Path, text: str, **options: Any) -> RecordedReadings:
 
 
 def test_the_only_value_and_the_unit_in_its_name(path: Path) -> None:
-    found = table(path, ROOM)
-    assert found.values.tolist() == [20.5, -0.25, 10.0]
-    assert found.unit == "degC"
-    assert found.times[0] == np.datetime64("2024-05-14T12:00:00")
-    assert found.seen == Seen()
+    recorded = table(path, ROOM)
+    assert recorded.values.tolist() == [20.5, -0.25, 10.0]
+    assert recorded.unit == "degC"
+    assert recorded.times[0] == np.datetime64("2024-05-14T12:00:00")
+    assert recorded.seen == Seen()
     assert table(path, ROOM, unit="K").unit == "K"
 
 
 def test_a_column_by_name_and_other_notations(path: Path) -> None:
     text = "Datum;Uhrzeit;innen;aussen [\u00b0C]\n14.05.2024;12:00;21;-0,5\n14.05.2024;12:15;22;\n"
     text += "14.05.2024;12:30;22;warm\n# Ende\n"
-    found = table(path, text, column="aussen [\u00b0C]")
-    np.testing.assert_array_equal(found.values, [-0.5, np.nan])
-    assert found.unit == "\u00b0C"
-    assert found.naive.all()
-    assert found.seen == Seen(other_fields=1, other_records=2)
+    recorded = table(path, text, column="aussen [\u00b0C]")
+    np.testing.assert_array_equal(recorded.values, [-0.5, np.nan])
+    assert recorded.unit == "\u00b0C"
+    assert recorded.naive.all()
+    assert recorded.seen == Seen(other_fields=1, other_records=2)
 
 
 @pytest.mark.parametrize(

@@ -122,10 +122,10 @@ def test_what_is_large_or_rare_is_imported_on_use_alone() -> None:
         "trailveil.traces.formats.table.format_of('a.gpx', b'<gpx>')\n"
         "print(*({'pyarrow', 'pandas', 'geopandas', 'shapely', 'fitdecode'} & {*sys.modules}))"
     )
-    found = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", program], check=True, capture_output=True, text=True, cwd=ROOT
     )
-    assert found.stdout.strip() == ""
+    assert done.stdout.strip() == ""
 
 
 def test_no_room_is_taken_for_more_than_a_file_has(tmp_path: Path) -> None:

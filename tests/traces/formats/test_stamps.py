@@ -15,8 +15,8 @@ NOON = np.datetime64("2024-05-14T12:00:00", "ns")
 def one(text: str, date: str = "", unit: int | None = None) -> np.datetime64:
     stamps = Stamps(per_second=unit, utc=False)
     stamps.text(text, date)
-    found: np.datetime64 = stamps.finished("x")[0][0]
-    return found
+    moment: np.datetime64 = stamps.finished("x")[0][0]
+    return moment
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ EDGES = [(2**63 - 2 * 86_400 * 10**9) // 10**k + d for k in (0, 3, 6, 9) for d i
 
 
 @given(
-    st.lists(WHOLE | st.sampled_from([*EDGES, *(-one for one in EDGES)]), max_size=8),
+    st.lists(WHOLE | st.sampled_from([*EDGES, *(-number for number in EDGES)]), max_size=8),
     st.sampled_from([None, 1, 10**3, 10**6, 10**9]),
     st.booleans(),
 )
@@ -176,7 +176,7 @@ def test_whole_numbers_at_once_are_as_one_by_one(
     outcomes = []
     for stamps in (at_once, one_by_one):
         try:
-            outcomes.append([one.tolist() for one in stamps.finished("x")])
+            outcomes.append([stamp.tolist() for stamp in stamps.finished("x")])
         except UnreadableInput as error:
             outcomes.append([str(error)])
     assert outcomes[0] == outcomes[1]

@@ -20,11 +20,11 @@ def point(second: int, lat: object = 12.5, lon: object = -33.25, more: str = "")
     )
 
 
-def tcx(*activities: str, rest: str = "") -> bytes:
-    found = "".join(f'<Activity Sport="Biking">{laps}</Activity>' for laps in activities)
+def tcx(*activities: str, extra: str = "") -> bytes:
+    body = "".join(f'<Activity Sport="Biking">{laps}</Activity>' for laps in activities)
     return (
         f'<?xml version="1.0" encoding="UTF-8"?>\n<TrainingCenterDatabase xmlns="{NAMESPACE}">'
-        f"<Activities>{found}</Activities>{rest}</TrainingCenterDatabase>"
+        f"<Activities>{body}</Activities>{extra}</TrainingCenterDatabase>"
     ).encode()
 
 
@@ -58,7 +58,7 @@ def test_fixes_of_all_activities_are_read_in_file_order() -> None:
 def test_a_point_without_a_position_is_no_fix_and_a_course_no_track() -> None:
     bare = "<Trackpoint><Time>2024-05-01T00:00:01Z</Time></Trackpoint>"
     course = f"<Courses><Course>{lap(point(1))}</Course></Courses>"
-    recording = read(tcx(lap(bare, point(2)), lap(bare), rest=course), "x.tcx")
+    recording = read(tcx(lap(bare, point(2)), lap(bare), extra=course), "x.tcx")
     assert len(recording) == 1
     assert recording.seen == Seen(routes=1, empty_segments=1, without_position=2)
 

@@ -23,8 +23,8 @@ def written(trace: Trace, suffix: str) -> bytes:
     return out.getvalue()
 
 
-def read_back(data: bytes, name: str, wanted: tuple[str, ...] = ("type",)) -> Recording:
-    return TYPED[name].read(data, "x", wanted)
+def read_back(data: bytes, name: str, field_names: tuple[str, ...] = ("type",)) -> Recording:
+    return TYPED[name].read(data, "x", field_names)
 
 
 @pytest.mark.parametrize("activity", ACTIVITIES)
@@ -32,9 +32,9 @@ def read_back(data: bytes, name: str, wanted: tuple[str, ...] = ("type",)) -> Re
 def test_what_is_written_reads_back(name: str, activity: str) -> None:
     data = written(replace(TRACE, types=(activity,)), TYPED[name].suffixes[0])
     known = name != "TCX" or activity in {"run", "ride"}
-    found = read_back(data, name)
-    assert (found.types, found.activity) == (((activity,), activity) if known else ((), ""))
-    again, _ = clean(found)
+    recording = read_back(data, name)
+    assert (recording.types, recording.activity) == (((activity,), activity) if known else ((), ""))
+    again, _ = clean(recording)
     assert written(again, TYPED[name].suffixes[0]) == data
     assert read_back(data, name, ()).types == ()
 
@@ -53,8 +53,8 @@ def test_each_track_has_its_own() -> None:
     segments = (TRACE.seconds > 100).astype(int)
     trace = replace(TRACE, segments=segments, tracks=(0, 1), types=("ride", "walk"))
     for name in ("GPX", "FIT"):
-        found = read_back(written(trace, TYPED[name].suffixes[0]), name)
-        assert (found.types, found.activity) == (("ride", "walk"), "walk")
+        recording = read_back(written(trace, TYPED[name].suffixes[0]), name)
+        assert (recording.types, recording.activity) == (("ride", "walk"), "walk")
     assert b'"activity":"cycling"' in written(trace, ".geojson")
     assert activity_of("cycling") == "ride"
 

@@ -30,8 +30,10 @@ def traces(draw: st.DrawFn) -> tuple[Trace, np.ndarray]:
         draw(st.lists(st.tuples(LATITUDES, LONGITUDES), min_size=count, max_size=count))
     )
     parts = draw(st.integers(1, count))
-    rest = draw(st.lists(st.integers(0, parts - 1), min_size=count - parts, max_size=count - parts))
-    segments = draw(st.permutations([*range(parts), *rest]))
+    further = draw(
+        st.lists(st.integers(0, parts - 1), min_size=count - parts, max_size=count - parts)
+    )
+    segments = draw(st.permutations([*range(parts), *further]))
     steps = draw(st.lists(st.booleans(), min_size=parts - 1, max_size=parts - 1))
     tracks = tuple(int(number) for number in np.cumsum([0, *steps]))
     return Trace(np.array(times), grid / MICRO, np.array(segments), tracks), grid
@@ -47,7 +49,7 @@ def traces_with_fields(draw: st.DrawFn) -> tuple[Trace, np.ndarray]:
         for name in sorted(draw(st.sets(st.sampled_from(sorted(FIELDS)))))
         for least, most in [(FIELDS[name].least, FIELDS[name].most)]
     ]
-    return replace(trace, fields=tuple((name, np.array(one)) for name, one in fields)), grid
+    return replace(trace, fields=tuple((name, np.array(numbers)) for name, numbers in fields)), grid
 
 
 def written(trace: Trace, suffix: str, grid: np.ndarray | None = None) -> bytes:

@@ -90,8 +90,24 @@ def _rounded(original: Times, places: Cells, times: Times, cells: Cells) -> Matc
         np.where(candidate[np.minimum(index, len(candidate) - 1)] == times, index, -1)
         for candidate, index in zip(rounded, tried, strict=True)
     ]
-    best = max(rows, key=lambda candidate: _score(candidate, places, cells))
-    return Matching(best, How.ROUNDED) if 2 * int((best >= 0).sum()) >= len(times) else None
+    best = max(range(len(rows)), key=lambda i: _score(rows[i], places, cells))
+    if 2 * int((rows[best] >= 0).sum()) < len(times):
+        return None
+    return Matching(_unmoved(rows[best], rounded[best], places, times, cells), How.ROUNDED)
+
+
+def _unmoved(
+    rows: NDArray[np.intp], rounded: Times, places: Cells, times: Times, cells: Cells
+) -> NDArray[np.intp]:
+    """Of the fixes that share a rounded time, the one at the released place, if there is one.
+
+    Which of them was released depends on what was cut: the first that was not.
+    """
+    ends, rows = np.searchsorted(rounded, times, side="right"), rows.copy()
+    for i in np.flatnonzero((rows >= 0) & (places[rows] != cells)):
+        same = np.flatnonzero(places[rows[i] : ends[i]] == cells[i])
+        rows[i] += same[0] if same.size else 0
+    return rows
 
 
 def _rows(original: Times, times: Times, shift: int) -> NDArray[np.intp]:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from trailveil.errors import InvalidValue, Unavailable
 from trailveil.gp.arithmetic import FLOAT, Arithmetic
 from trailveil.gp.clocks import Numbers
-from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.gaussian import FloatArray, check_covariance, increasing_times, read_only
 from trailveil.gp.kernels.equations import (
     RBF,
     Constant,
@@ -29,8 +29,6 @@ from trailveil.gp.kernels.equations import (
     White,
 )
 
-# A matrix that is symmetric up to the rounding of its largest entries.
-_SYMMETRY = 1e-12
 _PAIRS_AT_ONCE = 256
 _MATERN: dict[float, Callable[[float], Kernel]] = {
     0.5: Matern12,
@@ -53,24 +51,14 @@ class Tabulated(Kernel):
 
     def __post_init__(self) -> None:
         """Check the matrix, and make the arrays read-only."""
-        times, matrix = (np.array(v, dtype=np.float64) for v in (self.times, self.matrix))
-        if times.ndim != 1 or matrix.shape != (times.size, times.size) or times.size == 0:
+        times = increasing_times(self.times)
+        matrix = check_covariance(self.matrix, "a covariance")
+        if len(matrix) != times.size:
             raise InvalidValue(
-                f"a covariance must be a square of the {times.size} times, got {matrix.shape}"
+                f"a covariance must have a row for each of {times.size} times, got {len(matrix)}"
             )
-        if not (np.all(np.isfinite(times)) and np.all(np.isfinite(matrix))):
-            raise InvalidValue("a covariance and its times must be finite numbers, got others")
-        if np.any(np.diff(times) <= 0):
-            raise InvalidValue("times must be strictly increasing, got two out of order or equal")
-        largest = float(np.max(np.abs(matrix)))
-        if np.max(np.abs(matrix - matrix.T)) > _SYMMETRY * largest:
-            raise InvalidValue("a covariance must be symmetric, got a matrix that is not")
-        matrix = np.tril(matrix) + np.tril(matrix, -1).T
-        if smallest_eigenvalue(matrix) < -_SYMMETRY * largest * times.size:
-            raise InvalidValue("a covariance must have no eigenvalue below 0, got one that has")
-        for name, array in (("times", times), ("matrix", matrix)):
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+        object.__setattr__(self, "times", times)
+        object.__setattr__(self, "matrix", read_only(np.tril(matrix) + np.tril(matrix, -1).T))
 
     def formula(self, a: Numbers, b: Numbers, m: Arithmetic) -> Numbers:
         """The entry of the two times. Raises InvalidValue for a time that the matrix has not."""
@@ -83,11 +71,6 @@ class Tabulated(Kernel):
         if np.any(self.times[places] != times):
             raise InvalidValue("a time must be one that the covariance is stated for, got another")
         return places
-
-
-def smallest_eigenvalue(matrix: FloatArray) -> float:
-    """The smallest eigenvalue of a symmetric matrix (n, n)."""
-    return float(np.linalg.eigvalsh(matrix)[0])
 
 
 @dataclass(frozen=True)

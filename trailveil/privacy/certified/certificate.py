@@ -16,7 +16,7 @@ from trailveil.privacy.certified.observed import Observed, bits_needed
 from trailveil.privacy.certified.posterior import TooWide, block
 from trailveil.privacy.guarantee import Guarantee
 from trailveil.privacy.loss import proportional
-from trailveil.privacy.mechanism import Mechanism, no_noise
+from trailveil.privacy.mechanism import Mechanism, no_release
 from trailveil.privacy.prior import NOTHING_KNOWN, Prior
 from trailveil.privacy.secrets import Secret
 
@@ -136,7 +136,7 @@ class _Case:
             flat = 1 / BALLS.number(level)
         elif level > 0:
             prior = replace(judge, kernel=judge.kernel + Constant(_NO_IDEA))
-        before = Observed(prior, _silent(judge), known)
+        before = Observed(prior, no_release(judge.times), known)
         if (after.size + 1) * together.size > _LARGEST_WORK:
             raise Unavailable(
                 f"a certificate must be for at most {_LARGEST_WORK} points times secrets, got "
@@ -155,17 +155,12 @@ class _Case:
     def _proportional(self, secret: Secret, share: float) -> Lost:
         """Gamma = c Sigma: Q = P c / (1 + c) of recorded values."""
         before = block(
-            Observed(self.judge, _silent(self.judge), NOTHING_KNOWN), secret, np.empty(0)
+            Observed(self.judge, no_release(self.judge.times), NOTHING_KNOWN), secret, np.empty(0)
         )
         factor = BALLS.number(share) / (1 + BALLS.number(share))
         group = tuple(range(secret.size))
         after = replace(before, covariance=before.covariance * factor)
         return BallView(after, before, (group,), BALLS.number(0.0)).alone(group)
-
-
-def _silent(prior: Prior) -> Mechanism:
-    """Nothing is released."""
-    return no_noise(prior.times).withholding(np.ones(prior.times.size, bool))
 
 
 def _together(secrets: Sequence[Secret]) -> Secret:

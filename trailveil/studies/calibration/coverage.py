@@ -117,15 +117,15 @@ def resampled(
 
     The middle CONFIDENCE of `draws` resamples, the same ones every time.
     """
-    own, rows = np.unique(np.asarray(groups), return_inverse=True)
-    sums = np.zeros((len(own), values.shape[1] + 1))
+    known, rows = np.unique(np.asarray(groups), return_inverse=True)
+    sums = np.zeros((len(known), values.shape[1] + 1))
     np.add.at(sums, rows, np.column_stack([values, np.ones(len(values))]))
     total = sums.sum(axis=0)
     means = total[:-1] / total[-1]
-    if len(own) < 2:
+    if len(known) < 2:
         return [Share(float(mean), None, None) for mean in means]
     random = np.random.default_rng(_SEED)
-    drawn = random.multinomial(len(own), np.full(len(own), 1 / len(own)), size=draws) @ sums
+    drawn = random.multinomial(len(known), np.full(len(known), 1 / len(known)), size=draws) @ sums
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(drawn[:, :-1] / drawn[:, -1:], [tail, 1 - tail], axis=0)
     return [

@@ -76,16 +76,16 @@ def left_out(
         )
     if not all(0 <= gap < np.inf for gap in gaps):
         raise InvalidValue(f"gaps must be 0 s or more, got {', '.join(f'{g:g}' for g in gaps)}")
-    found = []
+    cases_left_out = []
     for gap in gaps:
         rows = _candidates(times, gap)
         if len(rows) > most:
-            wanted = np.linspace(times[rows[0]], times[rows[-1]], most)
-            nearest = np.searchsorted((times[rows][1:] + times[rows][:-1]) / 2, wanted)
+            evenly = np.linspace(times[rows[0]], times[rows[-1]], most)
+            nearest = np.searchsorted((times[rows][1:] + times[rows][:-1]) / 2, evenly)
             rows = rows[np.unique(nearest)]
         cases = (_left_out(times, values, int(row), gap) for row in rows)
-        found += [case for case in cases if case is not None]
-    return found
+        cases_left_out += [case for case in cases if case is not None]
+    return cases_left_out
 
 
 def _edges(times: FloatArray, rows: NDArray[np.intp], gap: float) -> tuple[NDArray[np.intp], ...]:
@@ -106,14 +106,18 @@ def _candidates(times: FloatArray, gap: float) -> NDArray[np.intp]:
 
 def _left_out(times: FloatArray, values: FloatArray, row: int, gap: float) -> LeftOut | None:
     before, after = (int(edge[0]) for edge in _edges(times, np.array([row]), gap))
-    left = np.arange(before, max(before - _REACH, -1), -1)
+    before_row = np.arange(before, max(before - _REACH, -1), -1)
     right = np.arange(after, min(after + _REACH, len(times)))
-    length, seconds = np.sum([_seen(times, values, side) for side in (left, right)], axis=0)
+    length, seconds = np.sum([_seen(times, values, side) for side in (before_row, right)], axis=0)
     if seconds < _LEAST_SEEN:
         return None
-    kept = np.concatenate([left[_ranks(left.size)][::-1], right[_ranks(right.size)]])
+    rows_around = np.concatenate(
+        [before_row[_ranks(before_row.size)][::-1], right[_ranks(right.size)]]
+    )
     speed = float(length / seconds)
-    return LeftOut(times[kept], values[kept], float(times[row]), values[row], gap, speed)
+    return LeftOut(
+        times[rows_around], values[rows_around], float(times[row]), values[row], gap, speed
+    )
 
 
 def _ranks(count: int) -> NDArray[np.intp]:

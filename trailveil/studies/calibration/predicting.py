@@ -76,18 +76,18 @@ def predicted(kernel: Kernel, times: FloatArray, values: FloatArray, time: float
     if varying is None:
         raise InvalidValue("a prior must have more than a level for a prediction, got none")
     begin = min(float(times[0]), time)
-    own, at = times - begin, np.array([time - begin])
-    factor = cholesky_factor(varying(own, own))
-    across = varying(own, at)[:, 0]
+    relative, at = times - begin, np.array([time - begin])
+    factor = cholesky_factor(varying(relative, relative))
+    across = varying(relative, at)[:, 0]
     middle = values.mean(axis=0)
     apart = values - middle
-    columns = np.column_stack([across, np.ones(len(own)), apart])
+    columns = np.column_stack([across, np.ones(len(relative)), apart])
     solved = np.asarray(cho_solve((factor, True), columns, check_finite=False))
     weights, ones, pulled = solved[:, 0], solved[:, 1], solved[:, 2:]
     mean = across @ pulled
     variance = float(varying.diagonal(at)[0] - across @ weights)
     fit = float(np.sum(apart * pulled))
-    volume = 2 * float(np.sum(np.log(np.diagonal(factor)))) + len(own) * math.log(2 * math.pi)
+    volume = 2 * float(np.sum(np.log(np.diagonal(factor)))) + len(relative) * math.log(2 * math.pi)
     if level > 0:
         precision = 1 / level + float(np.sum(ones))
         missing = 1.0 - float(np.sum(weights))
@@ -104,9 +104,11 @@ def predictions(kernel: Kernel, cases: Sequence[LeftOut]) -> Predictions:
     """What a kernel says of each of m fixes. Raises as `predicted`; InvalidValue for none."""
     if not cases:
         raise InvalidValue("predictions must be of one fix or more, got none")
-    found = [predicted(kernel, case.times, case.values, case.time) for case in cases]
+    outcomes = [predicted(kernel, case.times, case.values, case.time) for case in cases]
     return Predictions(
-        np.stack([case.value - one.mean for case, one in zip(cases, found, strict=True)]),
-        np.array([one.std for one in found]),
-        np.array([one.evidence for one in found]),
+        np.stack(
+            [case.value - prediction.mean for case, prediction in zip(cases, outcomes, strict=True)]
+        ),
+        np.array([prediction.std for prediction in outcomes]),
+        np.array([prediction.evidence for prediction in outcomes]),
     )

@@ -58,7 +58,7 @@ def collected(tasks: Sequence[LengthScaleTask], fits: Sequence[Fit]) -> Effectiv
     """Length scales over periods, and how the fits went. At least one task."""
     lengths = np.array([fit["length_scale"] for fit in fits])
     held = [pair for pair in zip(tasks, fits, strict=True) if "length_scale" in pair[1].at_bounds]
-    ranges = [(one["length_scale"], task.family["length_scale"]) for task, one in held]
+    ranges = [(scale["length_scale"], task.family["length_scale"]) for task, scale in held]
     high = sum(length > (bound.low * bound.high) ** 0.5 for length, bound in ranges)
     return EffectiveScales(
         values=lengths / np.array([task.period for task in tasks]),

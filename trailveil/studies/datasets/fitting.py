@@ -66,23 +66,23 @@ def scale_of(windows: Stretches, unit: str) -> Scale:
 
     Raises InvalidValue for readings that are all the same.
     """
-    spread = float(np.median([np.std(one.values) for one in windows.series]))
-    step = float(np.median([np.median(np.diff(one.times)) for one in windows.series]))
-    length = float(max(one.times[-1] for one in windows.series))
+    spread = float(np.median([np.std(series.values) for series in windows.series]))
+    step = float(np.median([np.median(np.diff(series.times)) for series in windows.series]))
+    length = float(max(series.times[-1] for series in windows.series))
     if not spread > 0:
         raise InvalidValue("readings must vary for a fit, got some that are all the same")
 
     def family(kernel: str) -> Family:
-        found = FAMILIES[kernel].set(noise_std=(1e-3 * spread, 0.1 * spread, spread))
+        family_set = FAMILIES[kernel].set(noise_std=(1e-3 * spread, 0.1 * spread, spread))
         if kernel == "integrated-ou":
             ranges = {"std": (1e-4 * spread / step, 0.1 * spread / step, 100 * spread / step)}
-            return found.set(time_constant=(step / 2, 5 * step, length), **ranges)
-        found = found.set(std=(1e-2 * spread, spread, 100 * spread))
+            return family_set.set(time_constant=(step / 2, 5 * step, length), **ranges)
+        family_set = family_set.set(std=(1e-2 * spread, spread, 100 * spread))
         if kernel == "periodic":
             longest = max(length / 2, 4 * step)  # what comes once in a window is no period
             day = min(max(86_400.0, 4 * step), longest)
-            return found.set(period=(4 * step, day, longest))
-        return found.set(length_scale=(step / 2, 5 * step, length))
+            return family_set.set(period=(4 * step, day, longest))
+        return family_set.set(length_scale=(step / 2, 5 * step, length))
 
     return Scale(unit, family, _rounded(_LEVEL * spread))
 
@@ -127,8 +127,8 @@ def fit_prior(
         at_bounds=dict(Counter(name for fit in fits for name in fit.at_bounds)),
         unfinished=sum(not fit.converged for fit in fits),
     )
-    found = family.build(middle) + Constant(level)
-    return Fitted(PriorSpec(name, found, scale.unit, basis), tuple(fits))
+    prior = family.build(middle) + Constant(level)
+    return Fitted(PriorSpec(name, prior, scale.unit, basis), tuple(fits))
 
 
 def _rounded(value: float) -> float:

@@ -60,25 +60,25 @@ def users(folder: str | PathLike[str]) -> tuple[User, ...]:
             "folder that holds the users' folders"
         )
     places = [root / "Data", *sorted(p / "Data" for p in root.iterdir() if p.is_dir())]
-    found = next((users for place in places if (users := _users_in(place))), _users_in(root))
-    if not found:
+    known_users = next((users for place in places if (users := _users_in(place))), _users_in(root))
+    if not known_users:
         raise UnreadableInput(
             "a GeoLife data set must hold USER/Trajectory/*.plt or USER/*.plt, got neither: "
             f"{named(folder)}; name the folder that holds the users' folders"
         )
-    return found
+    return known_users
 
 
 def _users_in(root: Path) -> tuple[User, ...]:
     if not root.is_dir():
         return ()
-    found = []
+    people = []
     for place in sorted(p for p in root.iterdir() if p.is_dir()):
         files = sorted((*place.glob("Trajectory/*.plt"), *place.glob("*.plt")))
         labels = place / "labels.txt"
         if files:
-            found.append(User(place.name, tuple(files), labels if labels.is_file() else None))
-    return tuple(found)
+            people.append(User(place.name, tuple(files), labels if labels.is_file() else None))
+    return tuple(people)
 
 
 def read_labels(path: str | PathLike[str]) -> tuple[Label, ...]:
@@ -113,8 +113,8 @@ def labelled_traces(folder: str | PathLike[str], mode: str) -> list[tuple[str, T
     """
     if mode not in MODES:
         raise InvalidValue(f"labels must be one of {', '.join(MODES)}, got {mode}")
-    found: list[tuple[str, Trace]] = []
-    seen: set[bytes] = set()
+    labelled_parts: list[tuple[str, Trace]] = []
+    digests: set[bytes] = set()
     for user in users(folder):
         labels = () if user.labels is None else read_labels(user.labels)
         for path in user.files if labels else ():
@@ -124,15 +124,15 @@ def labelled_traces(folder: str | PathLike[str], mode: str) -> list[tuple[str, T
             except UnreadableInput:
                 continue
             digest = sha256(data).digest()
-            if digest not in seen:
-                found += [(user.name, part) for part in labelled(trace, labels, mode)]
-            seen.add(digest)
-    if not found:
+            if digest not in digests:
+                labelled_parts += [(user.name, part) for part in labelled(trace, labels, mode)]
+            digests.add(digest)
+    if not labelled_parts:
         raise UnreadableInput(
             f"a GeoLife data set must have recordings labelled {' or '.join(MODES[mode])}, got "
             f"none: {named(folder)}"
         )
-    return found
+    return labelled_parts
 
 
 def labelled(trace: Trace, labels: tuple[Label, ...], mode: str) -> list[Trace]:

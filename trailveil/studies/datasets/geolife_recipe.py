@@ -98,11 +98,13 @@ def geolife_scales(
             f"a user must have {fewest} files or more of {_SHORTEST:.0f} s at least, got none of "
             f"{len(people)} with as many: {named(folder)}"
         )
-    periods = [float(np.median(np.diff(one.seconds))) for one in chosen]
+    periods = [float(np.median(np.diff(trajectory.seconds))) for trajectory in chosen]
     tasks = [
-        LengthScaleTask(FitSeries(one.seconds, one.values[:, axis]), FAMILY, starts, period)
+        LengthScaleTask(
+            FitSeries(trajectory.seconds, trajectory.values[:, axis]), FAMILY, starts, period
+        )
         for axis in (0, 1)
-        for one, period in zip(chosen, periods, strict=True)
+        for trajectory, period in zip(chosen, periods, strict=True)
     ]
     fits = mapped(fitted, tasks, label="Fitting", watch=watch, workers=workers)
     half = len(chosen)
@@ -119,14 +121,14 @@ def _choose(
     names: Sequence[str], prepared: Sequence[_Prepared], fewest: int
 ) -> tuple[list[_Prepared], list[str]]:
     """The files that are used, and the fate of each."""
-    seen: set[bytes] = set()
+    digests: set[bytes] = set()
     fates = []
-    for one in prepared:
-        fates.append("duplicates" if one.digest in seen else one.fate)
-        seen.add(one.digest)
+    for trajectory in prepared:
+        fates.append("duplicates" if trajectory.digest in digests else trajectory.fate)
+        digests.add(trajectory.digest)
     sizes = Counter(name for name, fate in zip(names, fates, strict=True) if fate == "used")
     taken: Counter[str] = Counter()
-    for index, (name, one) in enumerate(zip(names, prepared, strict=True)):
+    for index, (name, trajectory) in enumerate(zip(names, prepared, strict=True)):
         if fates[index] != "used":
             continue
         taken[name] += 1
@@ -134,7 +136,7 @@ def _choose(
             fates[index] = "of_few"
         elif taken[name] > _MOST_FILES:
             fates[index] = "beyond"
-        elif not np.median(np.diff(one.seconds)) > 0:
+        elif not np.median(np.diff(trajectory.seconds)) > 0:
             fates[index] = "unclear"
     chosen = [one for one, fate in zip(prepared, fates, strict=True) if fate == "used"]
     return chosen, fates
@@ -153,18 +155,18 @@ def _prepare(path: Path, projection: Projection) -> _Prepared:
     if not (on_globe and np.isfinite(days).all()):
         return _lost(digest, "unreadable")
     seconds = (days - days[0]) * 24 * 60 * 60
-    kept = _kept(seconds)
-    if not kept.size or seconds[kept[-1]] < _SHORTEST:
+    rows = _kept(seconds)
+    if not rows.size or seconds[rows[-1]] < _SHORTEST:
         return _lost(digest, "short")
     try:
-        moved = _metres(degrees[kept], projection)
+        moved = _metres(degrees[rows], projection)
     except Refused:  # a place that is too far from the others to be one
         return _lost(digest, "unreadable")
     moved = moved - np.mean(moved, axis=0)
     spread = np.std(moved, axis=0)
     if not (spread > 0).all():
         return _lost(digest, "still")
-    return _Prepared(digest, "used", seconds[kept], moved / spread)
+    return _Prepared(digest, "used", seconds[rows], moved / spread)
 
 
 def _kept(seconds: FloatArray) -> NDArray[np.intp]:

@@ -40,12 +40,12 @@ class Stretches:
     @property
     def fixes(self) -> int:
         """Fixes in all windows."""
-        return sum(len(one.times) for one in self.series)
+        return sum(len(series.times) for series in self.series)
 
     @property
     def seconds(self) -> float:
         """Seconds in all windows together."""
-        return float(sum(one.times[-1] for one in self.series))
+        return float(sum(series.times[-1] for series in self.series))
 
 
 def stretches(
@@ -106,10 +106,11 @@ def reading_stretches(recordings: Sequence[Readings], window: float) -> Stretche
 
 def _windows(trace: Trace, window: float) -> list[NDArray[np.intp]]:
     """Rows of each window; none reaches over the end of a segment."""
-    found = []
+    windows = []
     for part in np.unique(trace.segments):
-        own = np.flatnonzero(trace.segments == part)
-        found += [
-            own[rows] for rows in cut(trace.seconds[own], window, MOST_FIXES, window / PAUSES)
+        rows_of_part = np.flatnonzero(trace.segments == part)
+        windows += [
+            rows_of_part[rows]
+            for rows in cut(trace.seconds[rows_of_part], window, MOST_FIXES, window / PAUSES)
         ]
-    return found
+    return windows

@@ -33,34 +33,34 @@ def files(*, drawn: bool) -> list[str]:
 def cases(design: str) -> list[NoiseCase]:
     """The columns of one picture: two of independent noise, six of the mechanism."""
     name = DESIGNS[design][0]
-    found = [
+    noise_cases = [
         _case("independent\non every point", "rbf basic", "uniform"),
         _case("independent\non the secret", "rbf basic", "concentrated"),
     ]
     for scene in SCENES:
         kernel, secret = scene.split()
         shown = "RBF" if kernel == "rbf" else kernel
-        found.append(_case(f"{shown}\n{_SECRETS[secret]}", scene, name))
-    return found
+        noise_cases.append(_case(f"{shown}\n{_SECRETS[secret]}", scene, name))
+    return noise_cases
 
 
 def write(folder: Folder, *, drawn: bool, overwrite: bool) -> None:
     """Write the tables and, where `drawn`, the pictures."""
-    found = {design: cases(design) for design in DESIGNS}
+    cases_by_design = {design: cases(design) for design in DESIGNS}
     named = [
         (design, column.title.replace("\n", " "), column)
-        for design, columns in found.items()
+        for design, columns in cases_by_design.items()
         for column in columns
     ]
     values = (
-        (*about, i, j, f"{one.covariance[i, j]:.10g}")
-        for *about, one in named
-        for i, j in np.ndindex(one.covariance.shape)
+        (*about, i, j, f"{case.covariance[i, j]:.10g}")
+        for *about, case in named
+        for i, j in np.ndindex(case.covariance.shape)
     )
     draws = (
-        (*about, k, i, f"{one.samples[k, i]:.10g}")
-        for *about, one in named
-        for k, i in np.ndindex(one.samples.shape)
+        (*about, k, i, f"{case.samples[k, i]:.10g}")
+        for *about, case in named
+        for k, i in np.ndindex(case.samples.shape)
     )
     heads = (
         ("design", "case", "row", "column", "covariance"),
@@ -68,12 +68,12 @@ def write(folder: Folder, *, drawn: bool, overwrite: bool) -> None:
     )
     contents = {"covariances.csv": table([heads[0], *values])}
     contents["covariances-draws.csv"] = table([heads[1], *draws])
-    for name, content in [*contents.items(), *(_pictures(found) if drawn else [])]:
+    for name, content in [*contents.items(), *(_pictures(cases_by_design) if drawn else [])]:
         folder.write(name, content, overwrite=overwrite)
 
 
-def _pictures(found: dict[str, list[NoiseCase]]) -> Iterator[tuple[str, bytes]]:
-    for design, columns in found.items():
+def _pictures(cases_by_design: dict[str, list[NoiseCase]]) -> Iterator[tuple[str, bytes]]:
+    for design, columns in cases_by_design.items():
         title = f"The noise: {DESIGNS[design][1]}, beside independent noise"
         yield from covariances(f"covariances-{design}", columns, title)
 

@@ -78,10 +78,10 @@ class Folder:
         self.check_free([name], overwrite=overwrite)
         if path.is_file() and not path.is_symlink() and path.read_bytes() == content:
             return
-        made = (name, hashlib.sha256(content).hexdigest())
-        self.written.add(made)
+        entry = (name, hashlib.sha256(content).hexdigest())
+        self.written.add(entry)
         # First the record, then the file: a run that stops between the two owns what it made.
-        self._append({"code": code_digest(), "wrote": made[0], "sha256": made[1]})
+        self._append({"code": code_digest(), "wrote": entry[0], "sha256": entry[1]})
         write_atomically(path, lambda out: _put(content, out), overwrite=True)
 
     def _is_own(self, path: Path) -> bool:

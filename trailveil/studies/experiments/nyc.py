@@ -84,19 +84,21 @@ def releases() -> tuple[FloatArray, dict[str, NycRelease]]:
     day = prior()
     path = symmetric_root(day.covariance) @ _normal(random)
     normal = _normal(random)
-    found = {}
+    by_name = {}
     for name, mechanism in mechanisms(day).items():
         released = path + symmetric_root(mechanism.covariance()) @ normal
         observation = observe(day, mechanism)
-        left = [observation.posterior(Secret.at(day.times[i], recorded=True)) for i in SENSITIVE]
-        found[name] = NycRelease(
+        posteriors = [
+            observation.posterior(Secret.at(day.times[i], recorded=True)) for i in SENSITIVE
+        ]
+        by_name[name] = NycRelease(
             mechanism,
             released,
             path[list(SENSITIVE)],
-            np.array([one.weights[:, 0] @ released for one in left]),
-            np.array([float(np.sqrt(one.covariance[0, 0])) for one in left]),
+            np.array([posterior.weights[:, 0] @ released for posterior in posteriors]),
+            np.array([float(np.sqrt(posterior.covariance[0, 0])) for posterior in posteriors]),
         )
-    return path, found
+    return path, by_name
 
 
 def files(*, drawn: bool) -> list[str]:
@@ -106,38 +108,42 @@ def files(*, drawn: bool) -> list[str]:
 
 def write(folder: Folder, *, drawn: bool, overwrite: bool) -> None:
     """Write the tables and, where `drawn`, the pictures."""
-    path, found = releases()
+    path, releases_by_name = releases()
     circles: list[tuple[str, ...]] = [
         ("release", "index", "true_east", "true_north", "east", "north", "radius")
     ]
-    for name, one in found.items():
-        radii = CIRCLE_68 * one.deviations
-        rows = np.column_stack([one.secrets, one.estimates, radii])
+    for name, release in releases_by_name.items():
+        radii = CIRCLE_68 * release.deviations
+        rows = np.column_stack([release.secrets, release.estimates, radii])
         circles += [
             (name, str(index), *_metres(row)) for index, row in zip(SENSITIVE, rows, strict=True)
         ]
-    columns = [f"{name}_{axis}" for name in ("true", *found) for axis in ("east", "north")]
-    places = np.hstack([path, *(one.released for one in found.values())])
+    columns = [
+        f"{name}_{axis}" for name in ("true", *releases_by_name) for axis in ("east", "north")
+    ]
+    places = np.hstack([path, *(one.released for one in releases_by_name.values())])
     fixes = [(f"{time:g}", *_metres(row)) for time, row in zip(prior().times, places, strict=True)]
     contents = [
         ("nyc-path.csv", table([["seconds", *columns], *fixes])),
         ("nyc-circles.csv", table(circles)),
-        *(_pictures(path, found) if drawn else []),
+        *(_pictures(path, releases_by_name) if drawn else []),
     ]
     for name, content in contents:
         folder.write(name, content, overwrite=overwrite)
 
 
-def _pictures(path: FloatArray, found: dict[str, NycRelease]) -> Iterator[tuple[str, bytes]]:
+def _pictures(
+    path: FloatArray, releases_by_name: dict[str, NycRelease]
+) -> Iterator[tuple[str, bytes]]:
     shown = [
         PlaneMap(
             TITLES[name],
-            one.released / 1000,
-            one.secrets / 1000,
-            one.estimates / 1000,
-            CIRCLE_68 * one.deviations / 1000,
+            release.released / 1000,
+            release.secrets / 1000,
+            release.estimates / 1000,
+            CIRCLE_68 * release.deviations / 1000,
         )
-        for name, one in found.items()
+        for name, release in releases_by_name.items()
     ]
     title = f"A simulated day, three sensitive times, {NOISE:.0f} m of noise (rms) in each release"
     yield from maps("nyc", shown, path / 1000, "km", title)

@@ -17,15 +17,16 @@ the kernel's own formula, evaluated at theta (1 + i h): for h below rounding the
 h is the derivative to rounding (Squire and Trapp 1998, SIAM Review 40); no equation stands twice.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_solve
 
 from trailveil.errors import InvalidValue, NumericalError
-from trailveil.gp.arithmetic import FLOAT
+from trailveil.gp.arithmetic import FLOAT, Float64
 from trailveil.gp.gaussian import FloatArray, cholesky_factor
 from trailveil.studies.fit.families import Family
 
@@ -97,34 +98,14 @@ def log_likelihood(
     return value, gradient
 
 
-class _Step:
+class _Step(Float64):
     """Arithmetic on numbers whose imaginary part, far below rounding, is a derivative."""
-
-    pi = FLOAT.pi
-
-    def number(self, value: Any) -> Any:
-        return value
-
-    def exp(self, x: Any) -> Any:
-        return np.exp(x)
-
-    def sin(self, x: Any) -> Any:
-        return np.sin(x)
-
-    def sqrt(self, x: Any) -> Any:
-        return np.sqrt(x)
-
-    def expm1(self, x: Any) -> Any:
-        return np.expm1(x)
 
     def remainder(self, x: Any, period: Any) -> Any:
         return x - period * np.trunc(np.real(x) / np.real(period))
 
-    def minimum(self, x: Any, other: Any) -> Any:
-        return np.minimum(x, other)
-
     def expm1_remainder(self, x: Any) -> Any:
-        real = FLOAT.expm1_remainder(np.real(x))
+        real = super().expm1_remainder(np.real(x))
         return real + 1j * np.imag(x) * np.expm1(np.real(x)) if np.iscomplexobj(x) else real
 
 
@@ -148,3 +129,33 @@ def _covariance(
         slopes.append(np.imag(slope) / _COMPLEX_STEP)
     noise = np.eye(len(times)) * values[-1] ** 2
     return covariance + noise, [*slopes, 2 * noise]
+
+
+Rows: TypeAlias = NDArray[np.intp]
+
+
+def cut(times: ArrayLike, window: float, points: int, gap: float = np.inf) -> list[Rows]:
+    """Rows of each window of times (n,) increasing, at most `points` of them, evenly thinned.
+
+    A window is as long as it can be, up to `window` seconds from its first point, and ends before a
+    pause of more than `gap` seconds. Windows do not overlap. Raises InvalidValue for limits that
+    are not positive.
+    """
+    if not (window > 0 and points > 1 and gap > 0):
+        raise InvalidValue(
+            "a window must be longer than 0 s, with two points or more and a pause over 0 s, got "
+            f"{window:g} s, {points} points, {gap:g} s"
+        )
+    seconds = np.asarray(times, dtype=np.float64)
+    return list(_windows(seconds, window, points, gap))
+
+
+def _windows(seconds: FloatArray, window: float, points: int, gap: float) -> Iterator[Rows]:
+    breaks = np.append(np.flatnonzero(np.diff(seconds) > gap) + 1, len(seconds))
+    first = 0
+    while first < len(seconds):
+        end = int(np.searchsorted(seconds, seconds[first] + window, side="right"))
+        end = min(end, int(breaks[np.searchsorted(breaks, first, side="right")]))
+        count = min(points, end - first)
+        yield first + np.round(np.linspace(0, end - first - 1, count)).astype(np.intp)
+        first = end

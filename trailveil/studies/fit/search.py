@@ -91,8 +91,8 @@ def fit(
         value, gradient = _total(pool, family, point, level_std)
         return -value, -gradient[free]
 
-    found, rejected = _search(objective, [p for p in family.parameters if not p.known], starts)
-    best = min(found, key=lambda pair: pair[0])
+    optima, rejected = _search(objective, [p for p in family.parameters if not p.known], starts)
+    best = min(optima, key=lambda pair: pair[0])
     point = origin.copy()
     point[free] = best[1]
     inner, errors, remaining = _judge(objective, best[1], np.array(_bounds(family))[free])
@@ -109,7 +109,7 @@ def fit(
         at_bounds=tuple(p.name for p, o in zip(family.parameters, outer, strict=True) if o),
         remaining=remaining,
         starts=starts,
-        agreeing=sum(value - best[0] <= AGREEMENT for value, _ in found),
+        agreeing=sum(value - best[0] <= AGREEMENT for value, _ in optima),
         rejected=rejected,
         series=len(pool),
         points=sum(len(s.times) for s in pool),
@@ -122,8 +122,8 @@ def _total(
     """The log likelihood of independent series, and its gradient."""
     values = np.exp(log_values).tolist()
     total, gradient = 0.0, np.zeros(len(log_values))
-    for one in pool:
-        value, slope = log_likelihood(one, family, values, level_std)
+    for series in pool:
+        value, slope = log_likelihood(series, family, values, level_std)
         total += value
         gradient += slope
     return total, gradient
@@ -139,7 +139,7 @@ def _search(
     if not free:
         return [(objective(np.empty(0))[0], np.empty(0))], 0
     bounds = [(float(np.log(p.low)), float(np.log(p.high))) for p in free]
-    found, rejected, trouble = [], 0, ""
+    optima, rejected, trouble = [], 0, ""
     for start in _starts(free, starts):
         try:
             result = minimize(
@@ -153,13 +153,13 @@ def _search(
         except NumericalError as error:
             rejected, trouble = rejected + 1, str(error)
             continue
-        found.append((float(result.fun), np.asarray(result.x)))
-    if not found:
+        optima.append((float(result.fun), np.asarray(result.x)))
+    if not optima:
         raise NumericalError(
             f"the likelihood must be computable from at least one start, got none of {starts} "
             f"({trouble}): raise the lower bound of the noise, or check the values"
         )
-    return found, rejected
+    return optima, rejected
 
 
 def _starts(free: Sequence[Parameter], count: int) -> Iterator[FloatArray]:
@@ -215,5 +215,5 @@ def _check(pool: Sequence[FitSeries], family: Family, level_std: float | None, s
         raise InvalidValue(f"starts must be 1 or more, got {starts}")
     if level_std is not None and not 0 < level_std < np.inf:
         raise InvalidValue(f"level_std must be positive and finite, got {level_std:g}")
-    if level_std is not None and all(len(one.times) == 1 for one in pool):
+    if level_std is not None and all(len(series.times) == 1 for series in pool):
         raise InvalidValue("series with a level must have two points or more, got one in each")

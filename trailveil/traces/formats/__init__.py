@@ -25,21 +25,21 @@ _BYTES = 200  # that a fix may take in a file, with what is not read
 
 
 def read(
-    path: str | PathLike[str], wanted: Sequence[str] = (), *, most: int = MOST_POINTS
+    path: str | PathLike[str], field_names: Sequence[str] = (), *, most: int = MOST_POINTS
 ) -> Recording:
     """The recording in a file, of the format that its suffix and its content say.
 
-    wanted: names of `trailveil.traces.fields` to read besides: no other is looked at or held.
+    field_names: names of `trailveil.traces.fields` to read besides: no other is looked at or held.
     most: how many fixes there may be; of bytes there may be 200 times as many, and LARGEST.
     Positions are degrees (WGS84), times UTC where the file gives a zone. Raises UnreadableInput,
     in one line, for a file that is missing, empty, no regular file, too large, of a format that
     is not read, or not what it claims to be; Refused or InvalidValue for a field that is none. No
     message holds text of the file.
     """
-    wanted = check_fields(wanted)
+    field_names = check_fields(field_names)
     data = load(path, size_of(most))
     where = named(path)
-    return format_of(path, data).read(data, where, wanted, most)
+    return format_of(path, data).read(data, where, field_names, most)
 
 
 def size_of(most: int) -> int:

@@ -38,13 +38,15 @@ def number(text: str | None) -> float:
 class Fixes:
     """Collects fixes in file order; `where` names the file in messages.
 
-    values: takes the fields in `wanted` of the latest fix. most: how many fixes there may be.
+    values: takes the fields in `field_names` of the latest fix. most: how many fixes there may be.
     """
 
-    def __init__(self, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> None:
-        self.values: Final = Values(wanted)
+    def __init__(
+        self, where: str, field_names: Sequence[str] = (), most: int = MOST_POINTS
+    ) -> None:
+        self.values: Final = Values(field_names)
         self.most: Final = most
-        self._typed: Final = TYPE in wanted
+        self._typed: Final = TYPE in field_names
         self._where: Final = where
         self._times = array("q")
         self._naive = bytearray()
@@ -186,8 +188,8 @@ class Fixes:
         times, owners = np.array(self._times), np.array(self._tracks)[np.array(self._segments)]
         laps = np.zeros(times.size, dtype=np.intp)
         for track, starts in enumerate(self._starts_of):
-            own = owners == track
-            laps[own] = np.searchsorted(np.unique(starts), times[own], side="right")
+            of_track = owners == track
+            laps[of_track] = np.searchsorted(np.unique(starts), times[of_track], side="right")
         return laps
 
 
@@ -201,10 +203,10 @@ def too_many(where: str, most: int) -> UnreadableInput:
 
 def nothing(counts: dict[str, int], where: str) -> str:
     """The message for a file without a fix: what there was instead."""
-    found = ", ".join(
+    counted = ", ".join(
         f"{what.replace('_', ' ')}: {count}" for what, count in counts.items() if count
     )
     return (
-        f"input must hold a recorded track, got {found or 'none'}: {where}; export the "
+        f"input must hold a recorded track, got {counted or 'none'}: {where}; export the "
         "recorded activity, not a plan or a list of places"
     )

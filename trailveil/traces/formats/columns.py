@@ -126,13 +126,13 @@ def _with_rest(
         time, date = date, None
     else:
         date = None
-    found = {
+    optional = {
         "time": time,
         "segment": _first(cut, SEGMENTS),
         "track": _first(cut, TRACKS),
         "person": _first(cut, PEOPLE),
     }
-    taken = [latitude[0], longitude[0], date, *found.values()]
+    taken = [latitude[0], longitude[0], date, *optional.values()]
     used = {index for index in taken if index is not None and index >= 0}
     return Columns(
         latitude=latitude[0],
@@ -142,7 +142,7 @@ def _with_rest(
         per_second=unit,
         utc=utc,
         others=len(cut) - len(used),
-        **found,
+        **optional,
     )
 
 
@@ -194,11 +194,11 @@ def words_of(name: object) -> list[str]:
 def _position(cut: list[list[str]], names: set[str]) -> tuple[int, float] | None:
     """The first column of these names, and what one degree is in it."""
     for index, words in enumerate(cut):
-        own = words[1:] if len(words) > 1 and words[0] in _BEFORE else words
-        if own and own[0] in names:
-            rest = own[1:]
-            if all(word in _PER_DEGREE or word in _PLAIN for word in rest):
-                return index, next((_PER_DEGREE[w] for w in rest if w in _PER_DEGREE), 1.0)
+        parts = words[1:] if len(words) > 1 and words[0] in _BEFORE else words
+        if parts and parts[0] in names:
+            units = parts[1:]
+            if all(word in _PER_DEGREE or word in _PLAIN for word in units):
+                return index, next((_PER_DEGREE[w] for w in units if w in _PER_DEGREE), 1.0)
     return None
 
 
@@ -218,13 +218,13 @@ def _time(cut: list[list[str]]) -> tuple[int | None, int | None, bool]:
 
 def _time_by_end(cut: list[list[str]]) -> tuple[int | None, int | None, bool]:
     """The one column whose name ends like one of times, such as fix_timestamp."""
-    found = []
+    columns = []
     for index, words in enumerate(cut):
         bare = [word for word in words if word not in _UTC and word not in _PER_SECOND]
         if bare and bare[-1] in _ENDS:
             units = [_PER_SECOND[word] for word in words[1:] if word in _PER_SECOND]
-            found.append((index, units[0] if units else None, bool(_UTC & {*words})))
-    return found[0] if len(found) == 1 else (None, None, False)
+            columns.append((index, units[0] if units else None, bool(_UTC & {*words})))
+    return columns[0] if len(columns) == 1 else (None, None, False)
 
 
 def _first(cut: list[list[str]], names: Iterable[str], drop: set[str] | None = None) -> int | None:

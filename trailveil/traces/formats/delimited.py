@@ -65,10 +65,12 @@ def looks_like_table(head: bytes) -> bool:
     return _header(head.decode("latin-1"), columns_of) is not None
 
 
-def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
+def read(
+    data: bytes, where: str, field_names: Sequence[str] = (), most: int = MOST_POINTS
+) -> Recording:
     """The fixes of a table, in file order; `where` names it in messages.
 
-    wanted: fields to read besides.
+    field_names: fields to read besides.
 
     Raises UnreadableInput where no line names the columns, a row has more cells than there are
     names, or no row has a position.
@@ -76,8 +78,8 @@ def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_P
     header, lines = table_of(
         data, columns_of, "latitude, longitude and time", where, more=_OR_READINGS
     )
-    rows = RowCollector(header.columns, where, wanted, most)
-    fields = field_columns(header.names, wanted)
+    rows = RowCollector(header.columns, where, field_names, most)
+    fields = field_columns(header.names, field_names)
     for cells in lines:
         if _take(cells, header.columns, fields, rows):
             rows.people.row(header.names, cells)
@@ -85,11 +87,11 @@ def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_P
 
 
 def table_of(
-    data: bytes, roles: Roles, wanted: str, where: str, *, more: str = "", blanks: bool = False
+    data: bytes, roles: Roles, named: str, where: str, *, more: str = "", blanks: bool = False
 ) -> tuple[Header, Iterator[list[str]]]:
     """The header of a table of text, and its rows; a comment is an empty row.
 
-    wanted: what the line of names must name, in words; more: advice besides; blanks: whether one
+    named: what the line of names must name, in words; more: advice besides; blanks: whether one
     between cells will do. Raises UnreadableInput where no line does, and, while rows are taken, for
     one that has more cells than there are names.
     """
@@ -98,7 +100,7 @@ def table_of(
         raise no_time(header.names, where)
     if header is None:
         raise UnreadableInput(
-            f"input must have a line that names {wanted}, got none: {where}; name the columns so, "
+            f"input must have a line that names {named}, got none: {where}; name the columns so, "
             f"with a comma, semicolon, tab or bar between{more}"
         )
     stream = io.TextIOWrapper(io.BytesIO(data), encoding, errors="replace", newline="")
@@ -119,13 +121,13 @@ def rows_in(lines: Iterable[str], delimiter: str, where: str) -> Iterator[list[s
     Raises UnreadableInput for a row of more than a million characters, which would unfold to as
     many cells, and for a cell that is too long.
     """
-    left = _LONGEST_ROW
+    room = _LONGEST_ROW
 
     def bounded() -> Iterator[str]:
-        nonlocal left
+        nonlocal room
         for line in lines:
-            left -= len(line)
-            if left < 0:
+            room -= len(line)
+            if room < 0:
                 raise UnreadableInput(
                     f"rows must have at most {_LONGEST_ROW:,} characters, got a longer one: "
                     f"{where}; line ends or a quotation mark may be missing"
@@ -134,7 +136,7 @@ def rows_in(lines: Iterable[str], delimiter: str, where: str) -> Iterator[list[s
 
     try:
         for cells in csv.reader(bounded(), delimiter=delimiter):
-            left = _LONGEST_ROW
+            room = _LONGEST_ROW
             yield cells
     except csv.Error:
         raise UnreadableInput(
@@ -206,10 +208,12 @@ def _decoded(head: bytes) -> tuple[str, str]:
 def _header(head: str, roles: Roles, *, blanks: bool = False) -> Header | None:
     """The first line that has the roles; among delimiters, the one that gives most."""
     for line, text in enumerate(_lines(head)):
-        found = [_named(line, text, delimiter, roles) for delimiter in _DELIMITERS]
-        sound = [header for header in found if header]
+        headers = [_named(line, text, delimiter, roles) for delimiter in _DELIMITERS]
+        sound = [header for header in headers if header]
         if sound:
-            return max(sound, key=lambda one: (one.columns.time is not None, len(one.names)))
+            return max(
+                sound, key=lambda header: (header.columns.time is not None, len(header.names))
+            )
         if blanks and (header := _named(line, text, " ", roles)):
             return header
     return None

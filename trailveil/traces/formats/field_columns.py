@@ -65,35 +65,35 @@ class FieldColumn:
         """A number, or one as text, in the unit of the field; NaN for anything else."""
         if isinstance(cell, str):
             cell = cell.strip()
-            found = number(cell.replace(",", ".") if _COMMA.fullmatch(cell) else cell)
+            stated = number(cell.replace(",", ".") if _COMMA.fullmatch(cell) else cell)
         elif isinstance(cell, int | float) and not isinstance(cell, bool) and abs(cell) < 1e9:
-            found = float(cell)
+            stated = float(cell)
         else:
             return float("nan")
-        return found * self.scale + self.offset
+        return stated * self.scale + self.offset
 
     def values(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         """Numbers (n,) in the unit of the field."""
         return numbers * self.scale + self.offset
 
 
-def field_columns(names: Sequence[object], wanted: Sequence[str]) -> tuple[FieldColumn, ...]:
+def field_columns(names: Sequence[object], field_names: Sequence[str]) -> tuple[FieldColumn, ...]:
     """The columns of the fields that are wanted, at most one of each: the first."""
-    found: dict[str, FieldColumn] = {}
-    for index, name in enumerate(names if wanted else ()):
-        known = _known(words_of(name), wanted)
-        if known is not None and known[0] not in found:
+    columns: dict[str, FieldColumn] = {}
+    for index, name in enumerate(names if field_names else ()):
+        known = _known(words_of(name), field_names)
+        if known is not None and known[0] not in columns:
             field, (scale, offset) = known
-            found[field] = FieldColumn(field, index, scale, offset)
-    return tuple(found[name] for name in FIELDS if name in found)
+            columns[field] = FieldColumn(field, index, scale, offset)
+    return tuple(columns[name] for name in FIELDS if name in columns)
 
 
-def _known(words: list[str], wanted: Sequence[str]) -> tuple[str, tuple[float, float]] | None:
+def _known(words: list[str], field_names: Sequence[str]) -> tuple[str, tuple[float, float]] | None:
     """The field and the unit that words say."""
-    own = words[1:] if len(words) > 1 and words[0] in _BEFORE else words
+    parts = words[1:] if len(words) > 1 and words[0] in _BEFORE else words
     for cut in (1, 2):
-        field = _NAMES.get("".join(own[:cut]))
-        unit = "".join(own[cut:])
-        if field in wanted and field is not None and unit in _UNITS[field]:
+        field = _NAMES.get("".join(parts[:cut]))
+        unit = "".join(parts[cut:])
+        if field in field_names and field is not None and unit in _UNITS[field]:
             return field, _UNITS[field][unit]
     return None

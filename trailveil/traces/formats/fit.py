@@ -56,19 +56,21 @@ _DAMAGE: Final = (
 )
 
 
-def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
+def read(
+    data: bytes, where: str, field_names: Sequence[str] = (), most: int = MOST_POINTS
+) -> Recording:
     """The fixes of all activities of a FIT file or chain of them; `where` names it in messages.
 
-    wanted: fields to read besides. Of a file that is damaged or cut off, what stands before that
-    is read, and the rest is counted as lost.
+    field_names: fields to read besides. Of a file that is damaged or cut off, what stands
+    before that is read, and the rest is counted as lost.
 
     Raises UnreadableInput where it is no FIT, or holds no recorded fix.
     """
-    fixes = Fixes(where, wanted, most)
+    fixes = Fixes(where, field_names, most)
     try:
         with opened(data, where) as frames:
             for frame in frames:
-                _take(frame, fixes, wanted)
+                _take(frame, fixes, field_names)
     except _Damaged:
         if not len(fixes):
             raise
@@ -104,7 +106,7 @@ def opened(data: bytes, where: str) -> Iterator[Iterator[Any]]:
         ) from None
 
 
-def _take(frame: Any, fixes: Fixes, wanted: Sequence[str]) -> None:
+def _take(frame: Any, fixes: Fixes, field_names: Sequence[str]) -> None:
     from fitdecode import FIT_FRAME_CRC, FIT_FRAME_DATA, FIT_FRAME_HEADER
 
     if frame.frame_type == FIT_FRAME_HEADER:
@@ -114,7 +116,7 @@ def _take(frame: Any, fixes: Fixes, wanted: Sequence[str]) -> None:
     elif frame.frame_type != FIT_FRAME_DATA:
         return
     elif frame.global_mesg_num == _RECORD:
-        _take_record(frame, fixes, wanted)
+        _take_record(frame, fixes, field_names)
     elif (sport := _SPORT_OF.get(frame.global_mesg_num)) is not None:
         fixes.activity(_SPORTS.get(_values(frame).get(sport, -1), ""))
     elif frame.global_mesg_num == _LAP:
@@ -129,17 +131,17 @@ def _take(frame: Any, fixes: Fixes, wanted: Sequence[str]) -> None:
 
 def _values(frame: Any) -> dict[int, Any]:
     """Raw values by the number of their field; what a developer added has no number here."""
-    own = {field.def_num: field.raw_value for field in frame.fields if not _is_added(field)}
-    return {number: value for number, value in own.items() if value is not None}
+    raw = {field.def_num: field.raw_value for field in frame.fields if not _is_added(field)}
+    return {number: value for number, value in raw.items() if value is not None}
 
 
 def _is_added(field: Any) -> bool:
     return field.field_def is not None and field.field_def.is_dev
 
 
-def _take_record(frame: Any, fixes: Fixes, wanted: Sequence[str]) -> None:
+def _take_record(frame: Any, fixes: Fixes, field_names: Sequence[str]) -> None:
     values = _values(frame)
-    taken = [row for row in _FIELDS if row[1] in wanted]
+    taken = [row for row in _FIELDS if row[1] in field_names]
     for name in values.keys() - {_LATITUDE, _LONGITUDE, _TIMESTAMP, *(row[0] for row in taken)}:
         fixes.field(str(name))
     latitude, longitude = values.get(_LATITUDE), values.get(_LONGITUDE)

@@ -67,9 +67,9 @@ def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
     grid that does not fit.
     """
     rows = rows_of(trace, grid)
-    seconds, rest = np.divmod(rows.times, NANOSECONDS)
+    seconds, below_second = np.divmod(rows.times, NANOSECONDS)
     stamps = seconds - _EPOCH
-    if np.any(rest) or np.any((stamps < _LEAST) | (stamps > _MOST)):
+    if np.any(below_second) or np.any((stamps < _LEAST) | (stamps > _MOST)):
         raise UnwritableOutput(
             "times in FIT must be whole seconds from 1998 to 2125, got others: add --round-times "
             "1, or choose GPX (-o)"
@@ -80,9 +80,9 @@ def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
     places = (places + 2**31) % 2**32 - 2**31
     owners = [int(rows.tracks[lap[0][0]]) for lap in laps]
     for track in sorted({*owners}):
-        own = [number for number, owner in enumerate(owners) if owner == track]
-        of_track = [laps[number] for number in own]
-        body = b"".join(_messages(rows, stamps, places, of_track, lengths[own].tolist()))
+        numbers = [number for number, owner in enumerate(owners) if owner == track]
+        of_track = [laps[number] for number in numbers]
+        body = b"".join(_messages(rows, stamps, places, of_track, lengths[numbers].tolist()))
         head = struct.pack("<BBHI4s", 14, 0x20, 2195, len(body), b".FIT")
         head += struct.pack("<H", _checksum(head))
         stream.write(head + body + struct.pack("<H", _checksum(head + body)))
@@ -100,8 +100,8 @@ def _messages(
     yield _definition(_FILE_ID)
     yield _message(_FILE_ID, _ACTIVITY_FILE, _DEVELOPMENT, 0, first)
     yield _definition(_EVENT) + _definition(_LAP)
-    own = tuple((row[1], row[2]) for row, _ in fields)
-    layout = ((253, _UINT32), (0, _SINT32), (1, _SINT32), *own)
+    sizes = tuple((row[1], row[2]) for row, _ in fields)
+    layout = ((253, _UINT32), (0, _SINT32), (1, _SINT32), *sizes)
     yield _definition(_RECORD, layout)
     form = _form(layout)
     bounds = {*rows.starts.tolist()}
@@ -110,7 +110,7 @@ def _messages(
             if start in bounds:
                 yield _message(_EVENT, int(stamps[start]), _TIMER, _START)
             for row in range(start, end):
-                values = [_value(one, texts[row]) for one, texts in fields]
+                values = [_value(field, texts[row]) for field, texts in fields]
                 lat, lon = places[row].tolist()
                 yield struct.pack(form, _LOCAL[_RECORD], int(stamps[row]), lat, lon, *values)
             if end in bounds:

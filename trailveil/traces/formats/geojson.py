@@ -37,14 +37,16 @@ _MOST_ROLES = 1000
 _NO_NAMES: Final = columns_beside([])
 
 
-def take(root: Any, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
+def take(
+    root: Any, where: str, field_names: Sequence[str] = (), most: int = MOST_POINTS
+) -> Recording:
     """The fixes of a tree that fits, in file order; `where` names the file in messages.
 
-    wanted: fields to read besides.
+    field_names: fields to read besides.
 
     Raises UnreadableInput where it is not in degrees (WGS84), or has no timed position.
     """
-    reader = _Reader(where, wanted, most)
+    reader = _Reader(where, field_names, most)
     for feature in _features(root, where):
         reader.feature(feature)
     return reader.recording()
@@ -108,7 +110,7 @@ def fits(root: Any) -> bool:
     if any("temporalGeometry" in feature for feature in features):
         return False
     listed = is_list(root.get("features"))
-    located = any("geometry" in one for one in objects(root.get("locations")))
+    located = any("geometry" in location for location in objects(root.get("locations")))
     return listed or located or str(root.get("type")) in {*_GEOMETRIES, "Feature"}
 
 
@@ -150,10 +152,10 @@ def check_reference(reference: Any, where: str) -> None:
 class _Reader:
     """Collects the fixes of features."""
 
-    def __init__(self, where: str, wanted: Sequence[str], most: int) -> None:
+    def __init__(self, where: str, field_names: Sequence[str], most: int) -> None:
         self._where: Final = where
-        self._wanted: Final = wanted
-        self._rows = RowCollector(_NO_NAMES, where, wanted, most)
+        self._field_names: Final = field_names
+        self._rows = RowCollector(_NO_NAMES, where, field_names, most)
         self._lines = 0
         self._others: set[str] = set()
         self._fields: dict[tuple[str, ...], tuple[FieldColumn, ...]] = {}
@@ -182,7 +184,7 @@ class _Reader:
 
     def recording(self) -> Recording:
         """What was collected. Raises UnreadableInput where that is nothing."""
-        others = self._others - ({NAME} & {*self._wanted})
+        others = self._others - ({NAME} & {*self._field_names})
         return self._rows.recording(other_fields=len(others), **self._counts)
 
     def _point(self, place: Any, properties: Mapping[str, Any]) -> None:
@@ -217,9 +219,15 @@ class _Reader:
         done = 0
         for index, line in enumerate(lines):
             count = len(line) if isinstance(line, list) else 0
-            own = times[done : done + count] if flat else times[index : index + 1]
+            line_times = times[done : done + count] if flat else times[index : index + 1]
             done += count
-            inner = own if flat else own[0] if own and isinstance(own[0], list) else []
+            inner = (
+                line_times
+                if flat
+                else line_times[0]
+                if line_times and isinstance(line_times[0], list)
+                else []
+            )
             self._line(line, properties, inner, track=("several", self._lines - index))
 
     def _line(
@@ -230,7 +238,7 @@ class _Reader:
         *,
         track: tuple[str, int] | None = None,
     ) -> None:
-        own = self._lines
+        line = self._lines
         self._lines += 1
         if not isinstance(places, list):
             self._rows.other_records += 1
@@ -251,25 +259,25 @@ class _Reader:
         said = {key: value for key, value in properties.items() if key != NAME}  # of the track
         for index, (place, stamp) in enumerate(zip(places, stamps, strict=True)):
             self._rows.people.row(tuple(said), [*said.values()])
-            self._fix(place, [(one, values[index]) for _, one, values in lists])
+            self._fix(place, [(field, values[index]) for _, field, values in lists])
             self._stamp(stamp)
-            self._rows.keys(keys[0] or track or ("line", own), keys[1] or ("line", own), person)
+            self._rows.keys(keys[0] or track or ("line", line), keys[1] or ("line", line), person)
         if places:
             self._call(properties)
 
     def _call(self, properties: Mapping[str, Any]) -> None:
         """The name of the track of the latest fix, where it is wanted."""
-        if NAME in self._wanted and isinstance(name := properties.get(NAME), str):
+        if NAME in self._field_names and isinstance(name := properties.get(NAME), str):
             self._rows.name(name)
 
     def _fix(self, place: Any, fields: Sequence[tuple[FieldColumn, Any]]) -> None:
         """A position, and what is stated of its fields; the third coordinate is a height."""
         self._rows.position(*_position(place))
         self._rows.values.begin()
-        if "elevation" in self._wanted and isinstance(place, list) and len(place) > 2:
+        if "elevation" in self._field_names and isinstance(place, list) and len(place) > 2:
             self._rows.values.put("elevation", _number(place[2]))
-        for one, value in fields:
-            self._rows.values.put(one.field, one.value(value))
+        for field, value in fields:
+            self._rows.values.put(field.field, field.value(value))
 
     def _lists(
         self, properties: Mapping[str, Any], count: int
@@ -279,38 +287,42 @@ class _Reader:
         inner = holder if isinstance(holder, dict) else {}
         stated = {
             name: values
-            for name, values in ({**inner, **properties} if self._wanted else {}).items()
+            for name, values in ({**inner, **properties} if self._field_names else {}).items()
             if isinstance(values, list) and len(values) == count
         }
         names = list(stated)
         singular = [name.removesuffix("s") for name in names]  # "powers", of a line
-        found = {
+        columns = {
             field_column.field: field_column
-            for field_column in field_columns(singular, self._wanted)
+            for field_column in field_columns(singular, self._field_names)
         }
-        found |= {
-            field_column.field: field_column for field_column in field_columns(names, self._wanted)
+        columns |= {
+            field_column.field: field_column
+            for field_column in field_columns(names, self._field_names)
         }
-        return [(names[one.index], one, stated[names[one.index]]) for one in found.values()]
+        return [
+            (names[column.index], column, stated[names[column.index]])
+            for column in columns.values()
+        ]
 
     def _fields_of(self, names: tuple[str, ...]) -> tuple[FieldColumn, ...]:
         """The fields that are wanted among properties; most features have the same."""
-        found = self._fields.get(names)
-        if found is None:
-            found = field_columns(names, self._wanted)
+        columns = self._fields.get(names)
+        if columns is None:
+            columns = field_columns(names, self._field_names)
             if len(self._fields) < _MOST_ROLES:
-                self._fields[names] = found
-        return found
+                self._fields[names] = columns
+        return columns
 
     def _roles_of(self, properties: Mapping[str, Any]) -> Columns:
         """What the properties are, by their names; most features have the same."""
         names = tuple(properties)
-        found = self._roles.get(names)
-        if found is None:
-            found = columns_beside(names)
+        roles = self._roles.get(names)
+        if roles is None:
+            roles = columns_beside(names)
             if len(self._roles) < _MOST_ROLES:
-                self._roles[names] = found
-        return found
+                self._roles[names] = roles
+        return roles
 
     def _stamp(self, value: Any, date: str = "") -> None:
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -322,9 +334,9 @@ class _Reader:
 def _times(properties: Mapping[str, Any]) -> list[Any]:
     """The list of times among properties, empty where there is none."""
     holder = properties.get("coordinateProperties")
-    for found in (properties, holder if isinstance(holder, dict) else {}):
+    for values in (properties, holder if isinstance(holder, dict) else {}):
         for name in _TIMES:
-            if isinstance(times := found.get(name), list):
+            if isinstance(times := values.get(name), list):
                 return times
     return []
 

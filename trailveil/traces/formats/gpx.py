@@ -54,14 +54,16 @@ _WRITTEN: Final = {
 }
 
 
-def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
+def read(
+    data: bytes, where: str, field_names: Sequence[str] = (), most: int = MOST_POINTS
+) -> Recording:
     """The fixes of all tracks of a GPX document, in file order; `where` names it in messages.
 
-    wanted: fields to read besides.
+    field_names: fields to read besides.
 
     Raises UnreadableInput where it is no GPX, not well-formed, or holds no fix of a track.
     """
-    handler = _Tracks(where, wanted, most)
+    handler = _Tracks(where, field_names, most)
     parse(data, handler, where)
     return handler.fixes.recording()
 
@@ -126,11 +128,13 @@ def _beside(rows: WrittenRows, start: int, end: int) -> tuple[list[str], list[st
 class _Tracks(ContentHandler):
     """Collects fixes while the document passes by."""
 
-    def __init__(self, where: str, wanted: Sequence[str], most: int) -> None:
+    def __init__(self, where: str, field_names: Sequence[str], most: int) -> None:
         super().__init__()
-        self.fixes: Final = Fixes(where, wanted, most)
-        self._own: Final = {tag: name for tag, name in _OWN.items() if name in wanted}
-        self._extended: Final = {tag: name for tag, name in _EXTENDED.items() if name in wanted}
+        self.fixes: Final = Fixes(where, field_names, most)
+        self._own: Final = {tag: name for tag, name in _OWN.items() if name in field_names}
+        self._extended: Final = {
+            tag: name for tag, name in _EXTENDED.items() if name in field_names
+        }
         self._value: tuple[str, int] | None = None  # the field that is open, and how deep
         self._where: Final = where
         self._prefix = ""
@@ -151,7 +155,7 @@ class _Tracks(ContentHandler):
             "gpx/trk/trkseg/trkpt/time": self._close_time,
         }
 
-        if NAME in wanted:
+        if NAME in field_names:
             self._opening["gpx/trk/name"] = self._open_time
             self._closing["gpx/trk/name"] = self._close_name
 
@@ -159,16 +163,16 @@ class _Tracks(ContentHandler):
         check_depth(len(self._path), self._where)
         if not self._path:
             self._start(name)
-        own = name.removeprefix(self._prefix)
-        if self._path == _FIX and own != "time":
-            self._open_field(own)
+        tag = name.removeprefix(self._prefix)
+        if self._path == _FIX and tag != "time":
+            self._open_field(tag)
         elif self._extended and self._path[:5] == [*_FIX, "extensions"]:
-            self._open_extended(own.rpartition(":")[2])
-        self._path.append(own)
+            self._open_extended(tag.rpartition(":")[2])
+        self._path.append(tag)
         place = self._place()
         if place in self._opening:
             self._opening[place](attrs)
-        elif own == "trkpt" and place and "extensions" not in place:
+        elif tag == "trkpt" and place and "extensions" not in place:
             self.fixes.count("misplaced_points")
 
     def endElement(self, name: str) -> None:  # noqa: N802 - of SAX
@@ -187,8 +191,8 @@ class _Tracks(ContentHandler):
         return "/".join(self._path) if len(self._path) <= _DEEPEST else ""
 
     def _start(self, name: str) -> None:
-        prefix, colon, own = name.rpartition(":")
-        if own != "gpx":
+        prefix, colon, tag = name.rpartition(":")
+        if tag != "gpx":
             raise UnreadableInput(
                 f"input must be GPX, got XML of another kind: {self._where}; export the recording "
                 "as GPX"
@@ -198,19 +202,19 @@ class _Tracks(ContentHandler):
     def _open_fix(self, attrs: AttributesImpl) -> None:
         self.fixes.fix(number(attrs.get("lat")), number(attrs.get("lon")))
 
-    def _open_field(self, own: str) -> None:
+    def _open_field(self, tag: str) -> None:
         """A part of a fix that is no time: it is wanted, or its name is counted."""
-        if own in self._own:
-            self._value, self._text = (self._own[own], len(_FIX) + 1), []
-        elif own != "extensions" or not self._extended:
-            self.fixes.field(own)
+        if tag in self._own:
+            self._value, self._text = (self._own[tag], len(_FIX) + 1), []
+        elif tag != "extensions" or not self._extended:
+            self.fixes.field(tag)
 
-    def _open_extended(self, own: str) -> None:
+    def _open_extended(self, tag: str) -> None:
         depth = len(self._path) + 1
-        if own in self._extended and depth <= _DEEPEST_VALUE:
-            self._value, self._text = (self._extended[own], depth), []
-        elif not own.endswith("Extension"):
-            self.fixes.field(own)
+        if tag in self._extended and depth <= _DEEPEST_VALUE:
+            self._value, self._text = (self._extended[tag], depth), []
+        elif not tag.endswith("Extension"):
+            self.fixes.field(tag)
 
     def _close_value(self, name: str) -> None:
         self.fixes.values.put(name, number("".join(self._text or ())))

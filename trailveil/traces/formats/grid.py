@@ -59,23 +59,23 @@ class WrittenRows:
         changes = np.diff(self.lap_numbers, prepend=-1) != 0
         changes |= np.diff(self.tracks, prepend=-1) != 0
         begins[:-1] |= changes
-        found: list[list[tuple[int, int]]] = []
+        pieces: list[list[tuple[int, int]]] = []
         for start, end in pairwise(np.flatnonzero(begins).tolist()):
             if changes[start]:
-                found.append([])
-            found[-1].append((start, end))
-        return found
+                pieces.append([])
+            pieces[-1].append((start, end))
+        return pieces
 
 
 def rows_of(trace: Trace, grid: ArrayLike) -> WrittenRows:
     """Put a trace in order. Raises InvalidValue for a grid that does not fit it or the globe."""
     points = _checked(grid, len(trace))
     order = np.argsort(trace.segments, kind="stable")
-    found, segments = np.unique(trace.segments[order], return_inverse=True)
-    owners = np.array([trace.tracks[number] for number in found], dtype=np.intp)
+    known, segments = np.unique(trace.segments[order], return_inverse=True)
+    owners = np.array([trace.tracks[number] for number in known], dtype=np.intp)
     numbers, inverse = np.unique(owners, return_inverse=True)
     tracks = inverse[segments]
-    starts = np.searchsorted(segments, np.arange(len(found) + 1))
+    starts = np.searchsorted(segments, np.arange(len(known) + 1))
     cells_of = ((name, as_text(name, values[order])) for name, values in trace.fields)
     fields = tuple((name, cells) for name, cells in cells_of if any(cells))
     names, types = (
@@ -83,10 +83,10 @@ def rows_of(trace: Trace, grid: ArrayLike) -> WrittenRows:
         for texts in (trace.names, trace.types)
     )
     laps = trace.laps[order] if trace.laps.size else trace.laps
-    own = (trace.times[order], points[order], tracks, segments, starts)
+    placed_rows = (trace.times[order], points[order], tracks, segments, starts)
     exact = points.dtype != np.int64
     decimals = 6 if exact else max(1, decimals_of(points, 6))
-    return WrittenRows(*own, fields, names, types, decimals, trace.timed, laps)
+    return WrittenRows(*placed_rows, fields, names, types, decimals, trace.timed, laps)
 
 
 def decimals_of(whole: NDArray[Any], most: int) -> int:
@@ -128,8 +128,8 @@ def _checked(grid: ArrayLike, count: int) -> Degrees:
             f"grid must be ({count}, 2) of int64, got {points.shape} of {points.dtype}: give whole "
             "microdegrees, a row for each fix"
         )
-    found = whole_degrees(points)
-    if not ((found >= _LEAST) & (found <= _MOST)).all():
+    on_globe = whole_degrees(points)
+    if not ((on_globe >= _LEAST) & (on_globe <= _MOST)).all():
         raise InvalidValue(
             "grid must lie on the globe, latitudes within -90..90 degrees and longitudes from -180 "
             "to 180, got others: check its order and unit"

@@ -105,24 +105,24 @@ class _Text:
 
     def take(self, marks: str) -> str:
         """Pass one of these marks."""
-        found = self.peek()
-        if not found or found not in marks:
+        mark = self.peek()
+        if not mark or mark not in marks:
             raise ValueError
         self.at += 1
-        return found
+        return mark
 
     def value(self) -> Any:
         """Pass a value. One without an end mark behind it may go on in what is not decoded yet."""
         self.peek()
         while True:
             try:
-                found, end = self._decoder.raw_decode(self._text, self.at)
+                value, end = self._decoder.raw_decode(self._text, self.at)
             except ValueError:
-                found, end = None, None
+                value, end = None, None
             whole = self._next >= len(self._data)
             if end is not None and (whole or self._text[end : end + 1] in _ENDS):
                 self.at = end
-                return found
+                return value
             if len(self._text) - self.at > LARGEST:
                 raise UnreadableInput(
                     f"JSON must have no part of more than {LARGEST // 2**20} MiB, got a larger one "
@@ -136,9 +136,9 @@ class _Text:
         """Decode more: as much again as is waited for, so that no value is begun too often."""
         if self._next >= len(self._data):
             return False
-        rest = self._text[self.at :]
-        part = self._data[self._next : self._next + max(_CHUNK, len(rest))]
+        unread = self._text[self.at :]
+        part = self._data[self._next : self._next + max(_CHUNK, len(unread))]
         self._next += len(part)
-        self._text = rest + self._decode.decode(part, self._next >= len(self._data))
+        self._text = unread + self._decode.decode(part, self._next >= len(self._data))
         self.at = 0
         return True

@@ -78,7 +78,9 @@ def objects(value: Any) -> list[dict[str, Any]] | Items:
     """The objects in a list, none for anything else."""
     if isinstance(value, Items):
         return replace(value, only_objects=True)
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return (
+        [member for member in value if isinstance(member, dict)] if isinstance(value, list) else []
+    )
 
 
 def inner(value: Any, *names: str) -> Any:
@@ -101,26 +103,26 @@ def _large(data: bytes, where: str) -> Any:
             f"JSON of more than {LARGEST // 2**20} MiB must be UTF-8, got another encoding: "
             f"{where}; convert it first"
         )
-    found: dict[str | None, Any] = {}
+    members: dict[str | None, Any] = {}
     for piece in pieces(data, _DECODER, where):
         if piece.index is None or piece.index == 0:
-            if piece.key in found:
+            if piece.key in members:
                 raise _Twice
-            found[piece.key] = (
+            members[piece.key] = (
                 piece.value if piece.index is None else Items(data, where, piece.key, 0, 0)
             )
         if piece.index is not None:
-            held = found[piece.key]
+            held = members[piece.key]
             more = isinstance(piece.value, dict)
-            found[piece.key] = replace(held, count=held.count + 1, objects=held.objects + more)
-    return found.get(None, found)
+            members[piece.key] = replace(held, count=held.count + 1, objects=held.objects + more)
+    return members.get(None, members)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise _Twice
-    return found
+    return members
 
 
 _DECODER: Final = json.JSONDecoder(object_pairs_hook=_once)

@@ -40,15 +40,17 @@ _OTHERS: Final = {"Polygon", "Model", "NetworkLink", "GroundOverlay", "PhotoOver
 _TUPLE = re.compile(r"\S+")
 
 
-def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
+def read(
+    data: bytes, where: str, field_names: Sequence[str] = (), most: int = MOST_POINTS
+) -> Recording:
     """The fixes of a KML document, in file order; `where` names it in messages.
 
-    wanted: fields to read besides.
+    field_names: fields to read besides.
 
     Raises UnreadableInput where it is no KML, not well-formed, has a track whose times and
     positions are not as many, or holds no timed position.
     """
-    handler = _Placemarks(where, wanted, most)
+    handler = _Placemarks(where, field_names, most)
     parse(data, handler, where)
     return handler.recording()
 
@@ -105,13 +107,13 @@ class _Held:
         self.stated = bytearray()  # whether a position is, readable or not
 
     def time(self, text: str | None) -> None:
-        found = Trouble.UNREADABLE if text is None else parse_moment(text)
-        if isinstance(found, Moment):
-            self.times.append(found.nanoseconds)
-            self.naive.append(found.naive)
+        stamp = Trouble.UNREADABLE if text is None else parse_moment(text)
+        if isinstance(stamp, Moment):
+            self.times.append(stamp.nanoseconds)
+            self.naive.append(stamp.naive)
             return
         if text is not None:
-            self._fixes.trouble(found)
+            self._fixes.trouble(stamp)
         self.times.append(NO_TIME)
         self.naive.append(False)
 
@@ -149,11 +151,11 @@ class _Held:
 class _Placemarks(ContentHandler):
     """Collects fixes while the document passes by."""
 
-    def __init__(self, where: str, wanted: Sequence[str], most: int) -> None:
+    def __init__(self, where: str, field_names: Sequence[str], most: int) -> None:
         super().__init__()
-        self._fixes: Final = Fixes(where, wanted, most)
+        self._fixes: Final = Fixes(where, field_names, most)
         self._where: Final = where
-        self._wanted: Final = wanted
+        self._field_names: Final = field_names
         self._path: list[str] = []
         self._text: list[str] | None = None
         self._track = self._new()
@@ -166,47 +168,47 @@ class _Placemarks(ContentHandler):
 
     def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802 - of SAX
         check_depth(len(self._path), self._where)
-        own = name.rpartition(":")[2]
-        if not self._path and own != "kml":
+        tag = name.rpartition(":")[2]
+        if not self._path and tag != "kml":
             raise UnreadableInput(
                 f"input must be KML, got XML of another kind: {self._where}; export the recording "
                 "as KML or GPX"
             )
         outer = self._path[-1] if self._path else ""
-        self._path.append(own)
-        if own == "Placemark":
+        self._path.append(tag)
+        if tag == "Placemark":
             self._placemark = {}
             self._fixes.begin_track()
-        elif own == "Track":
+        elif tag == "Track":
             self._fixes.begin_segment()
             self._track, self._arrays = self._new(), []
-        elif own == "SimpleArrayData":
+        elif tag == "SimpleArrayData":
             self._begin_array(str(attrs.get("name", "")))
-        elif own in _OTHERS:
+        elif tag in _OTHERS:
             self._fixes.count("other_records")
-            self._links += own == "NetworkLink"
-        elif f"{outer}/{own}" in _LEAVES or (self._place(own) == "Placemark/name"):
+            self._links += tag == "NetworkLink"
+        elif f"{outer}/{tag}" in _LEAVES or (self._place(tag) == "Placemark/name"):
             self._text = []
 
     def endElement(self, name: str) -> None:  # noqa: N802 - of SAX
-        own = self._path.pop()
+        tag = self._path.pop()
         text, self._text = "".join(self._text or ()), None
         outer = self._path[-1] if self._path else ""
-        if outer == "Track" and own == "when":
+        if outer == "Track" and tag == "when":
             self._track.time(text)
-        elif outer == "Track" and own == "coord":
+        elif outer == "Track" and tag == "coord":
             self._track.place(text.split(maxsplit=3))
-        elif own == "value" and outer == "SimpleArrayData" and self._open is not None:
+        elif tag == "value" and outer == "SimpleArrayData" and self._open is not None:
             self._arrays[-1][1].append(self._open.value(text))
-        elif own == "Track":
+        elif tag == "Track":
             self._end_track()
-        elif own == "Placemark":
+        elif tag == "Placemark":
             self._end_placemark()
-        elif own == "name" and outer == "Placemark" and NAME in self._wanted:
+        elif tag == "name" and outer == "Placemark" and NAME in self._field_names:
             self._fixes.name(text)
-        elif own in {"when", "begin", "end"} and self._path[-2:-1] == ["Placemark"]:
-            self._placemark.setdefault(own, text)
-        elif own == "coordinates":
+        elif tag in {"when", "begin", "end"} and self._path[-2:-1] == ["Placemark"]:
+            self._placemark.setdefault(tag, text)
+        elif tag == "coordinates":
             self._end_shape(outer, text)
 
     def characters(self, content: str) -> None:
@@ -220,7 +222,7 @@ class _Placemarks(ContentHandler):
                 self._fixes.count(kind, count)
         elif self._marks.times:
             self._fixes.begin_track()
-            self._marks.give((), high="elevation" in self._wanted)
+            self._marks.give((), high="elevation" in self._field_names)
         if self._links and not len(self._fixes):
             raise UnreadableInput(
                 "input must hold the recorded track itself, got a KML that only links to where it "
@@ -232,12 +234,12 @@ class _Placemarks(ContentHandler):
     def _new(self) -> _Held:
         return _Held(self._fixes, self._where)
 
-    def _place(self, own: str) -> str:
-        return "/".join([*self._path[-2:-1], own])
+    def _place(self, tag: str) -> str:
+        return "/".join([*self._path[-2:-1], tag])
 
     def _begin_array(self, name: str) -> None:
-        found = field_columns((name,), self._wanted)
-        self._open = found[0] if found else None
+        columns = field_columns((name,), self._field_names)
+        self._open = columns[0] if columns else None
         if self._open is None:
             self._fixes.field(name)
         else:
@@ -253,8 +255,8 @@ class _Placemarks(ContentHandler):
                 f"a gx:Track must have a time for each position, got {len(held.times)} times and "
                 f"{count} positions: {self._where}; export the recording again, or as GPX"
             )
-        whole = [(one, values) for one, values in self._arrays if len(values) == count]
-        held.give(whole, high="elevation" in self._wanted)
+        whole = [(field, values) for field, values in self._arrays if len(values) == count]
+        held.give(whole, high="elevation" in self._field_names)
         self._fixes.end_segment()
         self._tracked += count
         self._track, self._arrays = self._new(), []

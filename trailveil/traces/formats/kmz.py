@@ -39,29 +39,35 @@ _DAMAGE: Final = (
 )
 
 
-def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
+def read(
+    data: bytes, where: str, field_names: Sequence[str] = (), most: int = MOST_POINTS
+) -> Recording:
     """The fixes of the KML document in an archive; `where` names the file in messages.
 
-    wanted: fields to read besides.
+    field_names: fields to read besides.
 
     Raises UnreadableInput where it is no such archive, is damaged, encrypted or made to fill the
     memory, has no KML document with a recording or several, such as one that links to another, or
     the document cannot be read as `kml.read` has it.
     """
     with opened(data, where) as archive:
-        names = [one for one in archive.infolist() if one.filename.lower().endswith(".kml")]
+        names = [
+            member_file
+            for member_file in archive.infolist()
+            if member_file.filename.lower().endswith(".kml")
+        ]
         if len(names) == 1:
-            return kml.read(member(archive, names[0], where), where, wanted, most)
-        found = []
+            return kml.read(member(archive, names[0], where), where, field_names, most)
+        recordings = []
         for name in names:
             with suppress(UnreadableInput):
-                found.append(kml.read(member(archive, name, where), where, wanted, most))
-    if len(found) != 1:
+                recordings.append(kml.read(member(archive, name, where), where, field_names, most))
+    if len(recordings) != 1:
         raise UnreadableInput(
-            f"KMZ must hold one .kml file with a recording, got {len(found)} in {len(names)}: "
+            f"KMZ must hold one .kml file with a recording, got {len(recordings)} in {len(names)}: "
             f"{where}; unpack it and name one"
         )
-    return found[0]
+    return recordings[0]
 
 
 def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
@@ -90,7 +96,7 @@ def opened(data: bytes, where: str) -> zipfile.ZipFile:
         archive = zipfile.ZipFile(io.BytesIO(data))
     except _DAMAGE:
         raise _damaged(where) from None
-    names = [one.filename for one in archive.infolist()]
+    names = [member_file.filename for member_file in archive.infolist()]
     if len(names) > MOST_MEMBERS:
         raise _too_many(where)
     if any(_leads_outside(name) for name in names):

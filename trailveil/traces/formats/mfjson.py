@@ -25,36 +25,40 @@ _LATEST: Final = 9 * 10**12  # milliseconds: the year 2255
 
 def fits(root: Any) -> bool:
     """Whether a tree is Moving Features: something in it moves."""
-    return isinstance(root, dict) and any(_is_moving(one) for one in chain([root], _members(root)))
+    return isinstance(root, dict) and any(
+        _is_moving(feature) for feature in chain([root], _members(root))
+    )
 
 
-def take(root: Any, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
+def take(
+    root: Any, where: str, field_names: Sequence[str] = (), most: int = MOST_POINTS
+) -> Recording:
     """The fixes of a tree that fits, in file order; `where` names the file in messages.
 
-    wanted: fields to read besides; there is elevation, and the name. Raises UnreadableInput where
-    it is not in degrees (WGS84), or has no timed position.
+    field_names: fields to read besides; there is elevation, and the name. Raises
+    UnreadableInput where it is not in degrees (WGS84), or has no timed position.
     """
-    fixes = Fixes(where, wanted, most)
+    fixes = Fixes(where, field_names, most)
     check_reference(root.get("crs"), where)
-    for one in _members(root) or [root]:
-        if not _is_moving(one):
+    for feature in _members(root) or [root]:
+        if not _is_moving(feature):
             fixes.count("other_records")
             continue
         fixes.begin_track()
-        check_reference(one.get("crs"), where)
-        if NAME in wanted and isinstance(name := inner(one, "properties", NAME), str):
+        check_reference(feature.get("crs"), where)
+        if NAME in field_names and isinstance(name := inner(feature, "properties", NAME), str):
             fixes.name(name)
-        for group in objects(one.get("temporalProperties")):
+        for group in objects(feature.get("temporalProperties")):
             for name in group.keys() - {"datetimes"}:
                 fixes.field(name)
-        for geometry in _geometries(one.get("temporalGeometry", one)):
+        for geometry in _geometries(feature.get("temporalGeometry", feature)):
             check_reference(geometry.get("crs"), where)
-            _line(geometry, fixes, wanted)
+            _line(geometry, fixes, field_names)
     return fixes.recording()
 
 
-def _is_moving(one: dict[str, Any]) -> bool:
-    return "temporalGeometry" in one or str(one.get("type")).startswith("Moving")
+def _is_moving(feature: dict[str, Any]) -> bool:
+    return "temporalGeometry" in feature or str(feature.get("type")).startswith("Moving")
 
 
 def _members(root: dict[str, Any]) -> list[dict[str, Any]] | Items:
@@ -66,12 +70,12 @@ def _geometries(geometry: Any) -> Iterator[dict[str, Any]]:
     if not isinstance(geometry, dict):
         return
     parts = objects(geometry.get("prisms"))
-    for one in parts or [geometry]:
-        rows = objects(one.get("sequences"))
-        yield from ({"type": one.get("type"), **row} for row in rows or [one])
+    for part in parts or [geometry]:
+        rows = objects(part.get("sequences"))
+        yield from ({"type": part.get("type"), **row} for row in rows or [part])
 
 
-def _line(geometry: dict[str, Any], fixes: Fixes, wanted: Sequence[str]) -> None:
+def _line(geometry: dict[str, Any], fixes: Fixes, field_names: Sequence[str]) -> None:
     """The fixes of one moving point, if it is one, and each has a time."""
     places, times = geometry.get("coordinates"), geometry.get("datetimes")
     if geometry.get("type") != "MovingPoint" or not isinstance(places, list):
@@ -86,7 +90,7 @@ def _line(geometry: dict[str, Any], fixes: Fixes, wanted: Sequence[str]) -> None
         longitude, latitude, height = (plain_number(x) for x in [*known, None, None, None][:3])
         fixes.fix(latitude, longitude)
         fixes.time(_moment(time))
-        if "elevation" in wanted:
+        if "elevation" in field_names:
             fixes.values.put("elevation", height)
         elif not math.isnan(height):
             fixes.field("altitude")

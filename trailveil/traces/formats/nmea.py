@@ -47,26 +47,28 @@ class _Fix:
     values: dict[str, float] = field(default_factory=dict)
 
 
-def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
+def read(
+    data: bytes, where: str, field_names: Sequence[str] = (), most: int = MOST_POINTS
+) -> Recording:
     """The fixes of a log, in file order; `where` names it in messages.
 
-    wanted: fields to read besides; there are elevation, speed and course.
+    field_names: fields to read besides; there are elevation, speed and course.
 
     Raises UnreadableInput where there is no sentence, or none with a position.
     """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         data = data.decode("utf-16", "replace").encode("ascii", "replace")
-    fixes = Fixes(where, wanted, most)
-    found = _fixes(data, fixes, where)
-    _date(found)
-    for one in found:
-        if one.place is None:
+    fixes = Fixes(where, field_names, most)
+    joined = _fixes(data, fixes, where)
+    _date(joined)
+    for fix in joined:
+        if fix.place is None:
             continue
-        fixes.fix(*one.place)
-        if one.at is not None:
-            fixes.time(Moment(one.at, naive=False))
-        for name, value in one.values.items():
-            if name in wanted:
+        fixes.fix(*fix.place)
+        if fix.at is not None:
+            fixes.time(Moment(fix.at, naive=False))
+        for name, value in fix.values.items():
+            if name in field_names:
                 fixes.values.put(name, value)
             else:
                 fixes.field(name)
@@ -75,7 +77,7 @@ def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_P
 
 def _fixes(data: bytes, fixes: Fixes, where: str) -> list[_Fix]:
     """What the sentences of a log say, moment by moment; what is none is counted."""
-    found: list[_Fix] = []
+    joined: list[_Fix] = []
     count, summed = 0, re.search(rb"\$[A-Z]{5},[^$*\r\n]{0,150}\*[0-9A-Fa-f]{2}", data) is not None
     for match in _SENTENCE.finditer(data):
         count += 1
@@ -83,29 +85,29 @@ def _fixes(data: bytes, fixes: Fixes, where: str) -> list[_Fix]:
             fixes.count("wrong_checksums")
             continue
         name, *cells = match[1].decode("ascii").split(",")
-        one = {"RMC": _rmc, "GGA": _gga, "ZDA": _zda}[name[2:]]([*cells, *[""] * 12])
-        if one is None:
+        fix = {"RMC": _rmc, "GGA": _gga, "ZDA": _zda}[name[2:]]([*cells, *[""] * 12])
+        if fix is None:
             fixes.count("without_position")
-        elif found and _are_one(found[-1], one):
-            last = found[-1]
-            last.at = last.at if one.at is None else one.at
-            last.place = last.place or one.place
-            last.values = {**one.values, **last.values}
+        elif joined and _are_one(joined[-1], fix):
+            last = joined[-1]
+            last.at = last.at if fix.at is None else fix.at
+            last.place = last.place or fix.place
+            last.values = {**fix.values, **last.values}
         else:
-            if len(found) >= fixes.most:
+            if len(joined) >= fixes.most:
                 raise too_many(where, fixes.most)
-            found.append(one)
+            joined.append(fix)
     if not count:
         raise UnreadableInput(
             f"input must be NMEA 0183 with RMC or GGA sentences, got none: {where}; export the "
             "recording as GPX"
         )
-    return found
+    return joined
 
 
-def _are_one(last: _Fix, one: _Fix) -> bool:
+def _are_one(last: _Fix, fix: _Fix) -> bool:
     """Whether two sentences are of one moment: their clocks agree, and their dates if both have."""
-    return last.clock == one.clock and (None in {last.at, one.at} or last.at == one.at)
+    return last.clock == fix.clock and (None in {last.at, fix.at} or last.at == fix.at)
 
 
 def _is_whole(match: re.Match[bytes], *, summed: bool) -> bool:
@@ -117,15 +119,15 @@ def _is_whole(match: re.Match[bytes], *, summed: bool) -> bool:
         return False
 
 
-def _date(found: list[_Fix]) -> None:
+def _date(fixes: list[_Fix]) -> None:
     """Give moments without a date that of their neighbours, forwards and then backwards."""
-    for order in (found, found[::-1]):
+    for order in (fixes, fixes[::-1]):
         near: _Fix | None = None
-        for one in order:
-            if one.at is None and near is not None and near.at is not None:
-                apart = (one.clock - near.clock + _DAY // 2) % _DAY - _DAY // 2
-                one.at = near.at + apart if abs(apart) <= _NEAR else None
-            near = one
+        for fix in order:
+            if fix.at is None and near is not None and near.at is not None:
+                apart = (fix.clock - near.clock + _DAY // 2) % _DAY - _DAY // 2
+                fix.at = near.at + apart if abs(apart) <= _NEAR else None
+            near = fix
 
 
 def _rmc(cells: list[str]) -> _Fix | None:

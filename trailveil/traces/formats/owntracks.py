@@ -32,12 +32,15 @@ def fits(root: Any) -> bool:
     return bool(_messages(root))
 
 
-def take(root: Any, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
+def take(
+    root: Any, where: str, field_names: Sequence[str] = (), most: int = MOST_POINTS
+) -> Recording:
     """The fixes of a tree that fits, in file order; `where` names the file in messages.
 
-    wanted: fields to read besides. Raises UnreadableInput for several topics, or no timed position.
+    field_names: fields to read besides. Raises UnreadableInput for several topics, or no timed
+    position.
     """
-    reader = _Reader(where, wanted, most)
+    reader = _Reader(where, field_names, most)
     for message in _messages(root):
         reader.message(message)
     return reader.fixes.recording()
@@ -56,13 +59,13 @@ def is_lines(data: bytes) -> bool:
 
 
 def read_lines(
-    data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS
+    data: bytes, where: str, field_names: Sequence[str] = (), most: int = MOST_POINTS
 ) -> Recording:
     """The fixes of a text with a message a line; lines that are none are counted.
 
     Raises UnreadableInput as `take` does.
     """
-    reader = _Reader(where, wanted, most)
+    reader = _Reader(where, field_names, most)
     for line in io.BytesIO(data.removeprefix(b"\xef\xbb\xbf")):
         before = _BEFORE.match(line)
         text = (line[before.end() :] if before else line).strip()
@@ -82,17 +85,17 @@ def read_lines(
 def _messages(root: Any) -> list[dict[str, Any]] | Items:
     if isinstance(root, dict):
         root = [root] if "_type" in root else inner(root, "data")
-    found = objects(root)
-    return found if any("_type" in one for one in found) else []
+    messages = objects(root)
+    return messages if any("_type" in message for message in messages) else []
 
 
 class _Reader:
     """Collects the fixes of messages."""
 
-    def __init__(self, where: str, wanted: Sequence[str], most: int) -> None:
-        self.fixes: Final = Fixes(where, wanted, most)
+    def __init__(self, where: str, field_names: Sequence[str], most: int) -> None:
+        self.fixes: Final = Fixes(where, field_names, most)
         self._where: Final = where
-        self._wanted: Final = wanted
+        self._field_names: Final = field_names
         self._topic: object = None
 
     def message(self, message: dict[str, Any]) -> None:
@@ -113,7 +116,7 @@ class _Reader:
         for name, field, scale in _FIELDS:
             if name not in message:
                 continue
-            if field in self._wanted:
+            if field in self._field_names:
                 self.fixes.values.put(field, plain_number(message[name]) * scale)
             else:
                 self.fixes.field(name)

@@ -40,10 +40,12 @@ _WKB: Final = np.dtype([("order", "u1"), ("kind", "<u4"), ("xy", "<f8", 2)])
 _PART = 2**22  # points whose offsets surely fit 32 bits
 
 
-def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
+def read(
+    data: bytes, where: str, field_names: Sequence[str] = (), most: int = MOST_POINTS
+) -> Recording:
     """The fixes of a Parquet file, in file order; `where` names it in messages.
 
-    wanted: fields to read besides.
+    field_names: fields to read besides.
 
     Raises UnreadableInput where it is no Parquet, has no columns of positions and times, or is not
     in degrees (WGS84); Unavailable without pyarrow.
@@ -52,10 +54,10 @@ def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_P
         names = file.schema_arrow.names
         geometry = _geometry(file, where)
         roles = _roles(names, geometry, where)
-        rows = RowCollector(roles, where, wanted, most)
-        fields = field_columns(names, wanted)
+        rows = RowCollector(roles, where, field_names, most)
+        fields = field_columns(names, field_names)
         people = _people(file, geometry)
-        for columns in _batches(file, _wanted(names, geometry, roles, fields) | people):
+        for columns in _batches(file, _needed(names, geometry, roles, fields) | people):
             _take(
                 columns, geometry, rows, [(names[field.index], field) for field in fields], people
             )
@@ -97,13 +99,13 @@ def opened_file(path: Path, where: str) -> Iterator[Any]:
         ) from None
 
 
-def needed(file: Any, where: str, wanted: Sequence[str] = ()) -> list[str]:
+def needed(file: Any, where: str, field_names: Sequence[str] = ()) -> list[str]:
     """The columns of a file that `read` would take. Raises as it does."""
     names = file.schema_arrow.names
     geometry = _geometry(file, where)
     roles = _roles(names, geometry, where)
-    found = _wanted(names, geometry, roles, field_columns(names, wanted))
-    return sorted(found | _people(file, geometry))
+    columns = _needed(names, geometry, roles, field_columns(names, field_names))
+    return sorted(columns | _people(file, geometry))
 
 
 def _people(file: Any, geometry: str | None) -> set[str]:
@@ -195,8 +197,8 @@ def _object(value: Any) -> dict[str, Any]:
     return value
 
 
-def _refused(wanted: str, found: str, where: str) -> UnreadableInput:
-    return UnreadableInput(f"input must have {wanted}, got {found}: {where}; convert it first")
+def _refused(need: str, got: str, where: str) -> UnreadableInput:
+    return UnreadableInput(f"input must have {need}, got {got}: {where}; convert it first")
 
 
 def _roles(names: list[str], geometry: str | None, where: str) -> Columns:
@@ -216,27 +218,27 @@ def _check_size(file: Any, where: str, most: int) -> None:
         raise too_many(where, most)
 
 
-def _batches(file: Any, wanted: set[str]) -> Iterator[dict[str, Any]]:
+def _batches(file: Any, needed_names: set[str]) -> Iterator[dict[str, Any]]:
     """The columns that are needed, batch by batch."""
-    for batch in file.iter_batches(_BATCH, columns=sorted(wanted), use_threads=False):
+    for batch in file.iter_batches(_BATCH, columns=sorted(needed_names), use_threads=False):
         plain = [_plain_unless_text(column) for column in batch.columns]
         yield dict(zip(batch.schema.names, plain, strict=True))
 
 
-def _wanted(
+def _needed(
     names: list[str], geometry: str | None, roles: Columns, fields: Sequence[FieldColumn]
 ) -> set[str]:
     """The columns that are needed."""
     indices = [roles.latitude, roles.longitude, roles.time]
     indices += [roles.track, roles.segment, roles.person, *(field.index for field in fields)]
-    wanted = {names[index] for index in indices if index is not None and index >= 0}
-    return wanted | ({geometry} if geometry is not None else set())
+    chosen = {names[index] for index in indices if index is not None and index >= 0}
+    return chosen | ({geometry} if geometry is not None else set())
 
 
 def _plain_unless_text(column: Any) -> Any:
     """Numbers and times that a file holds as a dictionary, one by one."""
-    kept = not hasattr(column, "dictionary") or str(column.dictionary.type) in _TEXT
-    return column if kept else column.dictionary_decode()
+    plain = not hasattr(column, "dictionary") or str(column.dictionary.type) in _TEXT
+    return column if plain else column.dictionary_decode()
 
 
 def _take(
@@ -263,7 +265,7 @@ def _take(
         None if index is None else _plain(columns[names[index]])
         for index in (held.track, held.segment, held.person)
     ]
-    values = [(one.field, one.values(_stated(columns[name]))) for name, one in fields]
+    values = [(column.field, column.values(_stated(columns[name]))) for name, column in fields]
     three = (keys[0], keys[1], keys[2])
     others = {name: _whole(columns[name]) for name in sorted(people)}
     add_arrays(rows, positions, times, three, naive=naive, fields=values, others=others)

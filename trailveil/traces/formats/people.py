@@ -68,7 +68,7 @@ class People:
         plan = self._plans.get(names)
         if plan is None:
             first = {name: i for i, name in reversed([*enumerate(names)])}  # of two of a name
-            plan = [(i, one) for name, i in first.items() if (one := self._of(name))]
+            plan = [(i, person) for name, i in first.items() if (person := self._of(name))]
             if len(self._plans) < _MOST_VALUES:
                 self._plans[names] = plan
         for index, column in plan:
@@ -168,15 +168,15 @@ def splits(codes: NDArray[np.intp], times: NDArray[np.int64], positions: _Floats
     order = np.lexsort((codes, times))
     distance, fast, same = _steps(codes[order], times[order], positions[order])
     order = np.lexsort((times, codes))
-    own, own_fast, apart = _steps(codes[order], times[order], positions[order])
-    own, own_fast = own[apart], own_fast[apart]
+    steps, own_fast, apart = _steps(codes[order], times[order], positions[order])
+    steps, own_fast = steps[apart], own_fast[apart]
     changes = ~same
     leaps = float(np.mean(fast[changes]))
     if leaps >= 0.5 and np.mean(own_fast) <= _SELDOM * leaps:
         return bool(changes.sum() >= _FEW or (distance[changes] >= _FAR).all())
     return bool(
         np.mean(changes) >= _OFTEN
-        and distance.sum() > _LONGER * own.sum()
+        and distance.sum() > _LONGER * steps.sum()
         and _spread(codes, positions) >= _MOBILE * np.median(distance[changes])
     )
 
@@ -193,9 +193,9 @@ def _steps(
 def _spread(codes: NDArray[np.intp], positions: _Floats) -> float:
     """Metres from the middle of its track that a fix of half of the tracks has, on the median."""
     away = [
-        np.median(np.hypot(*(_plane(own) - np.median(_plane(own), axis=0)).T))
+        np.median(np.hypot(*(_plane(places) - np.median(_plane(places), axis=0)).T))
         for code in np.unique(codes)
-        for own in [positions[codes == code]]
+        for places in [positions[codes == code]]
     ]
     return float(np.median(away))
 

@@ -68,13 +68,15 @@ def numbers(rows: Iterable[list[str]]) -> NDArray[np.float64]:
     )
 
 
-def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
+def read(
+    data: bytes, where: str, field_names: Sequence[str] = (), most: int = MOST_POINTS
+) -> Recording:
     """The recording in a .plt file of GeoLife. Raises UnreadableInput for anything else.
 
-    wanted: fields to read besides; there is elevation.
+    field_names: fields to read besides; there is elevation.
     """
-    fixes, lines = Fixes(where, wanted, most), _lines(data, where)
-    elevation = "elevation" in wanted
+    fixes, lines = Fixes(where, field_names, most), _lines(data, where)
+    elevation = "elevation" in field_names
     if not elevation:
         fixes.field("altitude")
     while block := list(islice(lines, _BLOCK)):

@@ -70,8 +70,8 @@ def read_series(
         raise UnreadableInput(
             f"input must hold readings, got none: {where}; name the column that has them"
         )
-    seen = Seen(**stamps.counts, **counts, other_fields=_others(header))
-    return RecordedReadings(times, naive, np.array(values), stated, seen, header.names[index])
+    noticed = Seen(**stamps.counts, **counts, other_fields=_others(header))
+    return RecordedReadings(times, naive, np.array(values), stated, noticed, header.names[index])
 
 
 def write_series(
@@ -119,13 +119,13 @@ def _value(header: Header, column: str | None, where: str) -> int:
     names = [name.strip() for name in header.names]
     if column is not None and column.strip() in names:
         return names.index(column.strip())
-    found = _candidates(names, header.columns)
-    if column is None and len(found) == 1:
-        return found[0]
-    wanted = "be named" if column is None else "be one of the table"
-    got = f"{len(found)} that it could be" if column is None else "another"
+    candidates = _candidates(names, header.columns)
+    if column is None and len(candidates) == 1:
+        return candidates[0]
+    must = "be named" if column is None else "be one of the table"
+    got = f"{len(candidates)} that it could be" if column is None else "another"
     raise InvalidValue(
-        f"the column of values must {wanted}, got {got}: {where}; give its name as it stands in "
+        f"the column of values must {must}, got {got}: {where}; give its name as it stands in "
         "the line of names"
     )
 

@@ -52,14 +52,14 @@ class Stamps:
     def text(self, text: str, date: str = "") -> None:
         """A time as text, with its date where that stands apart; nothing where it is empty."""
         text, date = text.strip(), date.strip()
-        found: Moment | Trouble | None = None
+        stamp: Moment | Trouble | None = None
         if text and len(text) + len(date) <= _LONGEST:
-            found = parse_moment(text)
-            if found is Trouble.UNREADABLE:
-                found = self._other(text, date)
+            stamp = parse_moment(text)
+            if stamp is Trouble.UNREADABLE:
+                stamp = self._other(text, date)
         elif text:
-            found = Trouble.UNREADABLE
-        self._append(found)
+            stamp = Trouble.UNREADABLE
+        self._append(stamp)
 
     def numbers(self, values: Iterable[float]) -> None:
         """Times as numbers; whole ones are exact, NaN is none."""
@@ -75,11 +75,11 @@ class Stamps:
             first += 1
         if first == len(values) or self.per_second is None:
             return
-        rest, factor = values[first:], NANOSECONDS // self.per_second
-        within = (rest <= _LIMIT // factor) & (rest >= -(_LIMIT // factor))
+        numbers, factor = values[first:], NANOSECONDS // self.per_second
+        within = (numbers <= _LIMIT // factor) & (numbers >= -(_LIMIT // factor))
         self.counts["impossible_years"] += int((~within).sum())
-        times = np.full(len(rest), NO_TIME, dtype=np.int64)
-        times[within] = rest[within].astype(np.int64) * factor
+        times = np.full(len(numbers), NO_TIME, dtype=np.int64)
+        times[within] = numbers[within].astype(np.int64) * factor
         self._extend(times, naive=False)
 
     def _extend(self, times: NDArray[np.int64], *, naive: bool) -> None:
@@ -112,16 +112,16 @@ class Stamps:
         self.counts["unreadable_times"] += int((times[np.array(self._rows, int)] == NO_TIME).sum())
         return times.view("datetime64[ns]"), naive & (times != NO_TIME)
 
-    def _append(self, found: Moment | Trouble | None) -> None:
-        if isinstance(found, Moment):
-            self._times.append(found.nanoseconds)
-            self._naive.append(found.naive and not self._utc)
+    def _append(self, stamp: Moment | Trouble | None) -> None:
+        if isinstance(stamp, Moment):
+            self._times.append(stamp.nanoseconds)
+            self._naive.append(stamp.naive and not self._utc)
             return
         self._times.append(NO_TIME)
         self._naive.append(False)
-        if found is Trouble.UNREADABLE:
+        if stamp is Trouble.UNREADABLE:
             self.counts["unreadable_times"] += 1
-        elif found is Trouble.IMPOSSIBLE:
+        elif stamp is Trouble.IMPOSSIBLE:
             self.counts["impossible_years"] += 1
 
     def _other(self, text: str, date: str) -> Moment | Trouble | None:
@@ -143,8 +143,8 @@ class Stamps:
         """Hold both readings of a date with slashes until all rows are known."""
         readings = _joined(year, second, first, clock), _joined(year, first, second, clock)
         self._rows.append(len(self._times))
-        for held, found in zip((self._day_first, self._month_first), readings, strict=True):
-            held.append(found.nanoseconds if isinstance(found, Moment) else NO_TIME)
+        for held, stamp in zip((self._day_first, self._month_first), readings, strict=True):
+            held.append(stamp.nanoseconds if isinstance(stamp, Moment) else NO_TIME)
         return next((reading for reading in readings if isinstance(reading, Moment)), None)
 
     def _ordered(self, where: str) -> NDArray[np.int64]:
@@ -179,11 +179,11 @@ def _joined(year: str, month: str, day: str, clock: str | None) -> Moment | Trou
     match = _CLOCK.fullmatch((clock or "").strip())
     if match is None:
         return Trouble.UNREADABLE
-    hour, minute, second, fraction, half, rest = match.groups()
+    hour, minute, second, fraction, half, zone = match.groups()
     if half:
         if not 1 <= int(hour) <= 12:
             return Trouble.UNREADABLE
         hour = str(int(hour) % 12 + _HALF_DAYS[half.lower()])
     return parse_moment(
-        f"{year}-{month}-{day}T{hour}:{minute}:{second or '00'}{fraction or ''}{rest}"
+        f"{year}-{month}-{day}T{hour}:{minute}:{second or '00'}{fraction or ''}{zone}"
     )

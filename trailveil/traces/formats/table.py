@@ -33,12 +33,12 @@ from trailveil.traces.trace import Recording, Trace
 class Reader(Protocol):
     """From the content of a file, and its name for messages, to a recording.
 
-    wanted: names of `trailveil.traces.fields` to read besides; no other is looked at. most:
+    field_names: names of `trailveil.traces.fields` to read besides; no other is looked at. most:
     how many fixes there may be.
     """
 
     def __call__(
-        self, data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS
+        self, data: bytes, where: str, field_names: Sequence[str] = (), most: int = MOST_POINTS
     ) -> Recording:
         """The recording."""
 
@@ -76,10 +76,10 @@ def _reader(module: str) -> Reader:
     """The `read` of a module, which is imported when it is first needed."""
 
     def read(
-        data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS
+        data: bytes, where: str, field_names: Sequence[str] = (), most: int = MOST_POINTS
     ) -> Recording:
         reader: Reader = import_module(f"trailveil.traces.formats.{module}").read
-        return reader(data, where, wanted, most)
+        return reader(data, where, field_names, most)
 
     return read
 

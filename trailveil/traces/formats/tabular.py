@@ -28,7 +28,7 @@ class RowCollector:
 
     A row that states neither latitude nor longitude is no fix, and counted. Segments and tracks are
     those that are named, else one. Two people in one table would be mixed up: they are refused.
-    values: takes the fields in `wanted` of the latest row, or of rows that are added at once.
+    values: takes the fields in `field_names` of the latest row, or of rows that are added at once.
     people: takes what other columns say of the same rows, in case they name people.
     """
 
@@ -36,10 +36,10 @@ class RowCollector:
         self,
         columns: Columns,
         where: str,
-        wanted: Sequence[str] = (),
+        field_names: Sequence[str] = (),
         most: int = MOST_POINTS,
     ) -> None:
-        self.values: Final = Values(wanted)
+        self.values: Final = Values(field_names)
         self.people: Final = People()
         self._most: Final = most
         self._columns: Final = columns
@@ -155,8 +155,8 @@ def add_arrays(
     rows.without_position(int((~stated).sum()))
     rows.positions(positions[stated])
     rows.values.extend([(name, values[stated]) for name, values in fields], int(stated.sum()))
-    own = {name: compress(cells, stated) for name, cells in others.items()}
-    rows.people.rows(own, int(stated.sum()))
+    cells_of = {name: compress(cells, stated) for name, cells in others.items()}
+    rows.people.rows(cells_of, int(stated.sum()))
     chosen = times[stated]
     if chosen.dtype.kind == "M":
         rows.stamps.moments(chosen, naive=naive)

@@ -49,14 +49,16 @@ _TAIL = "</Activities>\n</TrainingCenterDatabase>\n"
 _EXTENSION = "http://www.garmin.com/xmlschemas/ActivityExtension/v2"
 
 
-def read(data: bytes, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
+def read(
+    data: bytes, where: str, field_names: Sequence[str] = (), most: int = MOST_POINTS
+) -> Recording:
     """The fixes of all activities of a TCX document, in file order; `where` names it in messages.
 
-    wanted: fields to read besides.
+    field_names: fields to read besides.
 
     Raises UnreadableInput where it is no TCX, not well-formed, or holds no fix of an activity.
     """
-    handler = _Activities(where, wanted, most)
+    handler = _Activities(where, field_names, most)
     parse(data, handler, where)
     return handler.fixes.recording()
 
@@ -122,13 +124,13 @@ def _points(rows: WrittenRows, start: int, end: int) -> list[str]:
         f'<Extensions><TPX xmlns="{_EXTENSION}">{text}</TPX></Extensions>' if text else ""
         for text in extended
     ]
-    beside = map("".join, zip(*before, more, strict=True))
+    further = map("".join, zip(*before, more, strict=True))
     return [
         f"<Trackpoint><Time>{time}</Time><Position><LatitudeDegrees>{degrees(lat)}"
         f"</LatitudeDegrees><LongitudeDegrees>{degrees(lon)}</LongitudeDegrees></Position>"
         f"{text}</Trackpoint>"
         for (lat, lon), time, text in zip(
-            rows.points[start:end].tolist(), times, beside, strict=True
+            rows.points[start:end].tolist(), times, further, strict=True
         )
     ]
 
@@ -136,10 +138,10 @@ def _points(rows: WrittenRows, start: int, end: int) -> list[str]:
 class _Activities(ContentHandler):
     """Collects fixes while the document passes by."""
 
-    def __init__(self, where: str, wanted: Sequence[str], most: int) -> None:
+    def __init__(self, where: str, field_names: Sequence[str], most: int) -> None:
         super().__init__()
-        self.fixes: Final = Fixes(where, wanted, most)
-        self._fields: Final = {at: name for at, name in _FIELDS.items() if name in wanted}
+        self.fixes: Final = Fixes(where, field_names, most)
+        self._fields: Final = {at: name for at, name in _FIELDS.items() if name in field_names}
         self._outer: Final = {"Position", *(place.split("/")[0] for place in self._fields)}
         self._where: Final = where
         self._path: list[str] = []
@@ -148,22 +150,22 @@ class _Activities(ContentHandler):
 
     def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802 - of SAX
         check_depth(len(self._path), self._where)
-        own = name.rpartition(":")[2]
-        if not self._path and own != _ROOT:
+        tag = name.rpartition(":")[2]
+        if not self._path and tag != _ROOT:
             raise UnreadableInput(
                 f"input must be TCX, got XML of another kind: {self._where}; export the recording "
                 "as GPX"
             )
-        self._path.append(own)
+        self._path.append(tag)
         depth = len(self._path)
         if depth > _DEEPEST:
             return
         if self._point is not None:
-            self._open_part(own, depth)
+            self._open_part(tag, depth)
         elif self._path == _POINT:
             self._point = {}
         elif self._path == _POINT[:depth]:
-            self._open_outer(own, attrs)
+            self._open_outer(tag, attrs)
         elif self._path in ([_ROOT, "Courses", "Course"], [_ROOT, "Workouts", "Workout"]):
             self.fixes.count("routes")
 
@@ -183,27 +185,27 @@ class _Activities(ContentHandler):
         if self._text is not None:
             self._text.append(content)
 
-    def _open_outer(self, own: str, attrs: AttributesImpl) -> None:
-        if own == "Activity":
+    def _open_outer(self, tag: str, attrs: AttributesImpl) -> None:
+        if tag == "Activity":
             self.fixes.begin_track()
             self.fixes.activity(attrs.get("Sport") or "")
-        elif own == "Lap":
+        elif tag == "Lap":
             self.fixes.begin_lap()
-        elif own == "Track":
+        elif tag == "Track":
             self.fixes.begin_segment()
 
-    def _open_part(self, own: str, depth: int) -> None:
+    def _open_part(self, tag: str, depth: int) -> None:
         """A part of a fix: its text is wanted, or its name is counted."""
         place = "/".join(self._path[len(_POINT) :])
         if place in _READ or place in self._fields:
             self._text = []
-        elif self._is_further(own, depth):
-            self.fixes.field(own)
+        elif self._is_further(tag, depth):
+            self.fixes.field(tag)
 
-    def _is_further(self, own: str, depth: int) -> bool:
+    def _is_further(self, tag: str, depth: int) -> bool:
         """Whether a part is a field that is not taken; in extensions once some are."""
         inner = depth == _DEEPEST and "Extensions" in self._outer
-        return inner or (depth == len(_POINT) + 1 and own not in self._outer)
+        return inner or (depth == len(_POINT) + 1 and tag not in self._outer)
 
     def _close_point(self, parts: dict[str, str]) -> None:
         if _LATITUDE not in parts and _LONGITUDE not in parts:

@@ -35,21 +35,23 @@ def fits(root: Any) -> bool:
     """Whether a tree is one of these exports."""
     if isinstance(root, dict):
         listed = any(is_list(root.get(name)) for name in _LISTS)
-        return listed or any(_E7[0][0] in one for one in objects(root.get("locations")))
+        return listed or any(_E7[0][0] in entry for entry in objects(root.get("locations")))
     return any(
-        "startTime" in one and any(name in one for name in _SEGMENT) for one in objects(root)
+        "startTime" in entry and any(name in entry for name in _SEGMENT) for entry in objects(root)
     )
 
 
-def take(root: Any, where: str, wanted: Sequence[str] = (), most: int = MOST_POINTS) -> Recording:
+def take(
+    root: Any, where: str, field_names: Sequence[str] = (), most: int = MOST_POINTS
+) -> Recording:
     """The fixes of a tree that fits, in file order; `where` names the file in messages.
 
-    wanted: fields to read besides. Raises UnreadableInput for several devices, or where there is no
-    position.
+    field_names: fields to read besides. Raises UnreadableInput for several devices, or where
+    there is no position.
     """
-    reader = _Reader(where, wanted, most)
-    for one in objects(root):
-        reader.segment(one)
+    reader = _Reader(where, field_names, most)
+    for entry in objects(root):
+        reader.segment(entry)
     takers: Mapping[str, Callable[[dict[str, Any]], None]] = {
         "locations": reader.location,
         "timelineObjects": reader.semantic,
@@ -58,28 +60,30 @@ def take(root: Any, where: str, wanted: Sequence[str] = (), most: int = MOST_POI
         "timelineEdits": reader.edit,
     }
     for name, taker in takers.items():
-        for one in objects(inner(root, name)):
-            taker(one)
+        for entry in objects(inner(root, name)):
+            taker(entry)
     return reader.fixes.recording()
 
 
 class _Reader:
     """Collects fixes from the records of an export."""
 
-    def __init__(self, where: str, wanted: Sequence[str], most: int) -> None:
-        self.fixes: Final = Fixes(where, wanted, most)
+    def __init__(self, where: str, field_names: Sequence[str], most: int) -> None:
+        self.fixes: Final = Fixes(where, field_names, most)
         self._where: Final = where
-        self._wanted: Final = wanted
+        self._field_names: Final = field_names
         self._device: object = None
 
-    def location(self, one: dict[str, Any]) -> None:
+    def location(self, entry: dict[str, Any]) -> None:
         """A record of Records.json."""
-        self._check(one.get("deviceTag"))
-        self._fix(one, _stated(one, "timestamp"), one)
+        self._check(entry.get("deviceTag"))
+        self._fix(entry, _stated(entry, "timestamp"), entry)
 
-    def semantic(self, one: dict[str, Any]) -> None:
+    def semantic(self, entry: dict[str, Any]) -> None:
         """An activity or a visit of the Semantic Location History."""
-        pending = [part for name, part in one.items() if name in {"activitySegment", "placeVisit"}]
+        pending = [
+            part for name, part in entry.items() if name in {"activitySegment", "placeVisit"}
+        ]
         if not pending:
             self.fixes.count("other_records")
         while pending:
@@ -95,32 +99,32 @@ class _Reader:
             self._uncounted(part)
             pending.extend(objects(inner(part, "childVisits")))
 
-    def segment(self, one: dict[str, Any]) -> None:
+    def segment(self, entry: dict[str, Any]) -> None:
         """A visit, an activity or a path of what phones export."""
-        begin, end = one.get("startTime"), one.get("endTime")
-        if not any(name in one for name in _SEGMENT[:3]):
+        begin, end = entry.get("startTime"), entry.get("endTime")
+        if not any(name in entry for name in _SEGMENT[:3]):
             self.fixes.count("other_records")
-        visited = inner(one, "visit", "topCandidate", "placeLocation")
+        visited = inner(entry, "visit", "topCandidate", "placeLocation")
         self._several([(visited, begin)])
-        self._several([(inner(one, "activity", "start"), begin)])
-        for point in objects(one.get("timelinePath")):
+        self._several([(inner(entry, "activity", "start"), begin)])
+        for point in objects(entry.get("timelinePath")):
             minutes = point.get("durationMinutesOffsetFromStartTime")
             time = point.get("time") if minutes is None else _later(begin, minutes)
             self._fix(point.get("point"), time, {})
-        self._several([(inner(one, "activity", "end"), end), (visited, end)])
+        self._several([(inner(entry, "activity", "end"), end), (visited, end)])
 
-    def signal(self, one: dict[str, Any]) -> None:
+    def signal(self, entry: dict[str, Any]) -> None:
         """A raw signal: of a position, or of something else."""
-        position = one.get("position")
+        position = entry.get("position")
         if not isinstance(position, dict):
             self.fixes.count("other_records")
             return
         self._fix(_stated(position, "LatLng", "latLng"), position.get("timestamp"), position)
 
-    def edit(self, one: dict[str, Any]) -> None:
+    def edit(self, entry: dict[str, Any]) -> None:
         """A raw signal among corrections."""
-        self._check(one.get("deviceId"))
-        position = inner(one, "rawSignal", "signal", "position")
+        self._check(entry.get("deviceId"))
+        position = inner(entry, "rawSignal", "signal", "position")
         if isinstance(position, dict):
             self._fix(position.get("point"), position.get("timestamp"), position)
         else:
@@ -138,17 +142,17 @@ class _Reader:
             self.fixes.count("waypoints", len(objects(inner(part, *names))))
 
     def _fix(self, place: Any, time: Any, stated: Mapping[str, Any]) -> None:
-        found = _position(place)
-        if found is None:
+        position = _position(place)
+        if position is None:
             self.fixes.count("without_position")
             return
-        self.fixes.fix(*found)
+        self.fixes.fix(*position)
         if time is not None:
             self.fixes.time(time if isinstance(time, Moment | Trouble) else _moment(time))
         for name, field in _FIELDS:
             if name not in stated:
                 continue
-            if field in self._wanted:
+            if field in self._field_names:
                 self.fixes.values.put(field, plain_number(stated[name]))
             else:
                 self.fixes.field(name)
@@ -162,8 +166,8 @@ class _Reader:
 def _stated(value: Any, *names: str) -> Any:
     """What stands under the first name that there is; a time may be in milliseconds."""
     for name in (*names, f"{names[0]}Ms"):
-        if (found := inner(value, name)) is not None:
-            return found
+        if (stated := inner(value, name)) is not None:
+            return stated
     return None
 
 

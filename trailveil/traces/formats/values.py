@@ -14,9 +14,9 @@ _NONE = float("nan")
 class Values:
     """Collects numbers by the name of their field; without a name it holds nothing."""
 
-    def __init__(self, wanted: Sequence[str] = ()) -> None:
-        self._held = {name: array("d") for name in wanted if name in FIELDS}
-        self._names: dict[int, str] | None = {} if NAME in wanted else None
+    def __init__(self, field_names: Sequence[str] = ()) -> None:
+        self._held = {name: array("d") for name in field_names if name in FIELDS}
+        self._names: dict[int, str] | None = {} if NAME in field_names else None
 
     def begin(self) -> None:
         """The next fix: as yet it states nothing."""
@@ -38,8 +38,8 @@ class Values:
 
     def finished(self) -> FieldValues:
         """The fields that some fix states, NaN for what cannot be."""
-        found = ((name, plausible(name, values)) for name, values in self._held.items())
-        return tuple((name, values) for name, values in found if not np.isnan(values).all())
+        fields = ((name, plausible(name, values)) for name, values in self._held.items())
+        return tuple((name, values) for name, values in fields if not np.isnan(values).all())
 
     def call(self, track: int, name: str) -> None:
         """What a track is called, by its number, where that was asked for; of two the first."""
@@ -48,5 +48,5 @@ class Values:
 
     def names(self, tracks: int) -> tuple[str, ...]:
         """What so many tracks are called, "" for none; empty where none has a name."""
-        found = self._names or {}
-        return tuple(found.get(number, "") for number in range(tracks)) if found else ()
+        names = self._names or {}
+        return tuple(names.get(number, "") for number in range(tracks)) if names else ()

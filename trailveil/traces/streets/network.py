@@ -88,8 +88,8 @@ class Network:
 
     def within(self, place: FloatArray, radius: float) -> StreetPoints:
         """The points of `dense` within so many metres of a place (2,)."""
-        found = np.asarray(self._tree.query_ball_point(place, radius, return_sorted=True), np.intp)
-        return StreetPoints(self.dense.edges[found], self.dense.offsets[found])
+        nearby = np.asarray(self._tree.query_ball_point(place, radius, return_sorted=True), np.intp)
+        return StreetPoints(self.dense.edges[nearby], self.dense.offsets[nearby])
 
 
 def network(nodes: FloatArray, segments: Integers) -> Network:

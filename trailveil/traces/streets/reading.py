@@ -119,9 +119,9 @@ class _Collected:
         pairs = array("q")
         for names in self._named:
             rows = [self._rows.get(name, -1) for name in names]
-            for one, other in pairwise(rows):
-                if one >= 0 and other >= 0 and one != other:
-                    pairs.extend((one, other))
+            for row, other in pairwise(rows):
+                if row >= 0 and other >= 0 and row != other:
+                    pairs.extend((row, other))
         if not pairs:
             return None
         degrees = np.array(self._degrees).reshape(-1, 2)
@@ -152,13 +152,13 @@ class _Ways(ContentHandler):
         self._depth += 1
         if self._depth == 1:
             self.is_osm = name == "osm"
-        elif name == "node" and (own := _id(attrs.get("id"))) is not None:
-            self._collected.node(own, number(attrs.get("lat")), number(attrs.get("lon")))
+        elif name == "node" and (ident := _id(attrs.get("id"))) is not None:
+            self._collected.node(ident, number(attrs.get("lat")), number(attrs.get("lon")))
         elif name == "way":
             self._names, self._street = [], False
         elif name == "nd" and len(self._names) <= _MOST_NAMED:
-            own = _id(attrs.get("ref"))
-            self._names.append(_GAP if own is None else own)
+            ident = _id(attrs.get("ref"))
+            self._names.append(_GAP if ident is None else ident)
         elif name == "tag" and attrs.get("k") == "highway":
             self._street = attrs.get("v") not in _NO_STREETS
 

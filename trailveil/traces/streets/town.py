@@ -78,8 +78,8 @@ def town_ride(
         for node in _way(random, streets, at, _chosen(random, len(streets.nodes)))[1:]:
             if node == avoided:  # the next errand would turn round at once: it takes another street
                 break
-            own = slice(streets.first[at], streets.first[at + 1])
-            edge = own.start + int(np.flatnonzero(streets.heads[own] == node)[0])
+            edges = slice(streets.first[at], streets.first[at + 1])
+            edge = edges.start + int(np.flatnonzero(streets.heads[edges] == node)[0])
             pace = _PACE * (1 + _VARIES * (2 * random.random() - 1) * np.sqrt(3))
             waits = _LONGEST_WAIT * random.random() if random.random() < _WAITS else 0.0
             arrives = moments[-1] + lengths[edge] / pace
@@ -138,10 +138,10 @@ def _way(random: Random, streets: Network, begin: int, end: int) -> Sequence[int
     size = len(streets.nodes)
     costs = csr_array((streets.lengths * taste, streets.heads, streets.first), shape=(size, size))
     _, before = dijkstra(costs, indices=[end], return_predecessors=True)
-    found = [begin]
-    while before[0, found[-1]] >= 0:
-        found.append(int(before[0, found[-1]]))
-    return found
+    nodes = [begin]
+    while before[0, nodes[-1]] >= 0:
+        nodes.append(int(before[0, nodes[-1]]))
+    return nodes
 
 
 def _chosen(random: Random, count: int) -> int:

@@ -152,9 +152,9 @@ def test_a_table_says_what_it_holds_and_nothing_of_other_times() -> None:
 @pytest.mark.parametrize(
     ("matrix", "message"),
     [
-        (np.eye(3), "square of the 5 times"),
+        (np.eye(3), "a row for each of 5 times, got 3"),
         (np.eye(5) + np.eye(5, k=1), "symmetric"),
-        (np.eye(5) - 0.9 * np.ones((5, 5)), "eigenvalue below 0"),
+        (np.eye(5) - 0.9 * np.ones((5, 5)), "an eigenvalue of -3.5"),
         (np.full((5, 5), np.nan), "finite"),
     ],
 )

@@ -2,9 +2,8 @@
 
 import pytest
 
-from trailveil.errors import InvalidValue
+from trailveil.errors import InvalidValue, number_between, said
 from trailveil.release.request import Request
-from trailveil.wording import number_between, said
 
 
 @pytest.mark.parametrize(

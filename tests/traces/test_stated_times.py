@@ -5,8 +5,8 @@ import pytest
 
 from trailveil.errors import Refused
 from trailveil.traces.selection import Chosen
+from trailveil.traces.stated_times import zone_of
 from trailveil.traces.trace import Trace
-from trailveil.traces.zones import zone_of
 
 
 def trace(*places: tuple[float, float]) -> Trace:

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from tests.rides import ride, written
 from trailveil.batch import working
 from trailveil.batch.working import here
-from trailveil.threads import one_thread
+from trailveil.gp.threads import one_thread
 
 # Looked at when the command ends, with all that it has loaded.
 _LOOK = """
@@ -69,7 +69,7 @@ def test_what_is_loaded_already_uses_one_thread_for_as_long_as_asked() -> None:
 
 def test_workers_use_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     counts: list[set[int]] = []
-    monkeypatch.setattr(working, "_told", lambda task, act: counts.append(threads()))
+    monkeypatch.setattr(working, "_guarded", lambda task, act: counts.append(threads()))
     task: Any = object()  # nothing looks at it
     with threadpool_limits(limits=2):
         tasks = iter([task, None, None])
@@ -80,19 +80,25 @@ def test_workers_use_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
 
 # Asked of processes in which nobody has set anything, when they have loaded what they need.
 _WORKERS = """
+from types import SimpleNamespace
+
+def look():
+    import scipy.linalg
+    from threadpoolctl import threadpool_info
+    print("threads", sorted({each["num_threads"] for each in threadpool_info()}), flush=True)
+    return SimpleNamespace(number=0)
+
+class Look:
+    def __reduce__(self):  # unpacked by a worker
+        return look, ()
+
 if __name__ == "__main__":
-    import distributed
-    from trailveil.batch.cluster import workers_here
-    from trailveil.threads import keep_one_thread
-
-    def look():
-        import scipy.linalg
-        from threadpoolctl import threadpool_info
-        return sorted({one["num_threads"] for one in threadpool_info()})
-
+    from trailveil.batch.workers import workers_here
+    from trailveil.gp.threads import keep_one_thread
     keep_one_thread()
-    with workers_here(2):
-        print("threads", sorted(distributed.default_client().run(look).values()), flush=True)
+    tasks = iter([Look()])
+    with workers_here(1) as engine:
+        list(engine(lambda: next(tasks, None)))
 """
 
 
@@ -100,4 +106,4 @@ def test_worker_processes_use_one_thread_where_nothing_is_set(tmp_path: Path) ->
     file = tmp_path / "workers.py"
     file.write_text(_WORKERS)
     done = run([sys.executable, str(file)], tmp_path, {})
-    assert (done.returncode, done.stdout.strip()) == (0, "threads [[1], [1]]"), done.stderr
+    assert (done.returncode, done.stdout.strip()) == (0, "threads [1]"), done.stderr

@@ -1,0 +1,81 @@
+"""What hides less than is said is said at once, in words, to the owner alone."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.rides import BEGIN, ride
+from trailveil.release.plan import Plan
+from trailveil.release.protect import protect, requested
+from trailveil.release.request import Request
+from trailveil.report.heed import heed
+from trailveil.report.record import record
+from trailveil.traces.selection import Chosen
+from trailveil.traces.trace import NANOSECONDS, Trace
+
+DEGREE = 111_194.9
+
+
+def straight(speed: float, count: int = 120, step: float = 30.0, gap: float = 0.0) -> Trace:
+    """North at one speed, with a gap of seconds after the middle, in which there are 200 m."""
+    seconds = np.arange(count) * step
+    metres = speed * seconds + 0.5 * np.random.default_rng(2).normal(size=count)
+    seconds[count // 2 :] += gap
+    metres[count // 2 :] += 200.0 if gap else 0.0
+    positions = np.column_stack([48.0 + metres / DEGREE, np.full(count, 11.0)])
+    times = BEGIN * NANOSECONDS + (seconds * NANOSECONDS).astype(np.int64)
+    return Trace(times, positions, np.zeros(count, dtype=np.intp), (0,))
+
+
+def planned(trace: Trace, chosen: Chosen | None = None, **asked: float) -> Plan:
+    request = replace(Request(()), **asked)  # type: ignore[arg-type]  # numbers of a request
+    return protect(trace, requested(trace, chosen or Chosen(returns=False), request))
+
+
+@pytest.mark.parametrize(("floor", "slower"), [(1.9, False), (2.1, True), (50.0, True)])
+def test_a_pace_below_the_one_that_the_cut_reckons_with_is_named(
+    floor: float, slower: bool
+) -> None:
+    sentences = heed(planned(straight(2.0), floor=floor))
+    named = [sentence for sentence in sentences if "it hides less than is said here" in sentence]
+    assert bool(named) == slower
+    if slower:
+        assert named[0].startswith("You moved at 2 m/s beside what is hidden")
+
+
+def test_a_gap_that_may_be_a_stop_is_named_with_what_finds_it() -> None:
+    trace = straight(2.0, gap=700.0)
+    sentences = heed(planned(trace))
+    (named,) = [sentence for sentence in sentences if "There is no fix for 12 min" in sentence]
+    assert "261 m apart" in named
+    assert "--stops-within 300" in named
+    found = planned(trace, Chosen(stops=(300.0, 300.0), returns=False))
+    assert not any("There is no fix" in sentence for sentence in heed(found))
+    # Who goes on at the pace that is reckoned with has not stopped.
+    assert not any("There is no fix" in sentence for sentence in heed(planned(straight(2.0))))
+
+
+def test_others_are_told_none_of_it() -> None:
+    plan = planned(straight(2.0, gap=700.0), floor=50.0)
+    sentences = heed(plan)
+    assert len(sentences) == 2
+    report = record(plan, None, output="x.gpx", private=False)
+    words = repr(report)
+    assert not any(sentence in words for sentence in sentences)
+    assert "heed" not in report
+    assert record(plan, None, output="x.gpx")["heed"] == sentences
+
+
+def test_two_stays_near_each_other_are_not_told_to_be_added_again() -> None:
+    """Both are protected already: only as one are they hidden as is said."""
+    trace = ride(400, 10.0, still=(150, 200))
+    positions = trace.positions.copy()
+    positions[230:280] = positions[230]
+    plan = planned(
+        replace(trace, positions=positions), Chosen(stops=(100.0, 300.0), ends=False, returns=False)
+    )
+    assert len(plan.findings) == 2
+    words = " ".join(record(plan, None, output="x.gpx")["warnings"])
+    assert "protect both as one (--between)" in words
+    assert "add --stops auto" not in words

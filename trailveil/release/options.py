@@ -1,0 +1,119 @@
+"""A release by its options: what to protect, and how, in Python and on the command line."""
+
+from collections.abc import Sequence
+from typing import Any, TypedDict
+from zoneinfo import ZoneInfo
+
+from trailveil.errors import InvalidValue
+from trailveil.files.source import named as file_named
+from trailveil.gp.kernels import Kernel
+from trailveil.privacy.adversaries import named
+from trailveil.release.request import Method, Request
+from trailveil.traces.activities import ACTIVITIES, MIDDLE
+from trailveil.traces.prior_file import prior_in
+from trailveil.traces.selection import Chosen
+from trailveil.traces.stops import LASTS, WITHIN
+from trailveil.traces.visits import Circle
+
+
+class Selection(TypedDict, total=False):
+    """What to protect: both ends of the recording, and what is stated besides.
+
+    ends: False leaves the two ends as recorded. at: times. between: stays, (begin, end) each. near:
+    places, (latitude, longitude, metres) each. stops: whether every stay that is found is
+    protected. returns: whether other visits to protected places are, True by default. tz: the zone
+    of times of the clock, such as Europe/Berlin.
+    """
+
+    ends: bool
+    at: Sequence[str]
+    between: Sequence[tuple[str, str]]
+    near: Sequence[tuple[float, float, float]]
+    stops: bool
+    returns: bool
+    tz: str | None
+
+
+class Options(Selection, total=False):
+    """What to protect (`Selection`), and how.
+
+    mechanism: cut, noise or both. everywhere: noise for every place at once. radius: metres.
+    epsilon, order: of the Renyi divergence. leave: metres of the 68 % circle that is left, in place
+    of epsilon. withhold: seconds around a part, at least, without a fix. activity: walk, run, ride
+    or drive; floor: m/s, in its place. adversaries: names, as of --adversary. prior: a name, a file
+    of `trailveil fit`, or a kernel with measurement noise (metres, seconds). uncertain, steady:
+    seconds around a part of which nothing is assumed, by anybody and by a stranger.
+    """
+
+    mechanism: str
+    everywhere: bool
+    radius: float
+    epsilon: float
+    order: float
+    leave: float
+    withhold: float
+    activity: str
+    floor: float
+    adversaries: Sequence[str]
+    prior: str | Kernel
+    uncertain: int
+    steady: int
+
+
+def chosen_of(options: Selection) -> Chosen:
+    """What was chosen."""
+    return Chosen(
+        tuple(options.get("at", ())),
+        tuple(options.get("between", ())),
+        zone_named(options.get("tz")),
+        tuple(Circle(*place) for place in options.get("near", ())),
+        (WITHIN, LASTS) if options.get("stops") else None,
+        options.get("returns", True),
+        options.get("ends", True),
+    )
+
+
+def request_of(options: Options) -> Request:
+    """What is asked for, of no part yet. Raises InvalidValue for what cannot be."""
+    activity, floor = options.get("activity"), options.get("floor")
+    if activity is not None and (activity not in ACTIVITIES or floor is not None):
+        raise InvalidValue(
+            f"activity must be one of {', '.join(ACTIVITIES)}, without a floor, got {activity!r}"
+        )
+    if options.get("leave") is not None and "epsilon" in options:
+        raise InvalidValue("leave must come without epsilon, got both: state one of them")
+    method = Method.EVERYWHERE if options.get("everywhere") else options.get("mechanism", "cut")
+    if method not in list(Method):
+        raise InvalidValue(f"mechanism must be cut, noise or both, got {method!r}")
+    same: dict[str, Any] = {
+        name: options[name]
+        for name in ("radius", "epsilon", "order", "leave", "withhold", "uncertain", "steady")
+        if name in options
+    }
+    if "adversaries" in options:
+        same["who"] = named(options["adversaries"])
+    if "prior" in options:
+        same["kernel"] = _kernel(options["prior"])
+    pace = (floor, None) if activity is None else (ACTIVITIES[activity], MIDDLE[activity])
+    return Request((), method=Method(method), floor=pace[0], middle=pace[1], **same)
+
+
+def _kernel(prior: str | Kernel) -> Kernel:
+    """That of a prior in metres, by its name, or in a file. Raises as reading one does."""
+    kernel = prior if isinstance(prior, Kernel) else prior_in("metres", prior).kernel
+    if not any(term.is_white() for term in kernel.terms()):
+        where = f": {file_named(prior)}" if isinstance(prior, str) else ""
+        raise InvalidValue(
+            f"a prior must state a measurement noise (a White term), got none{where}"
+        )
+    return kernel
+
+
+def zone_named(name: str | None) -> ZoneInfo | None:
+    """The time zone of a name. Raises InvalidValue where there is none of it."""
+    try:
+        return None if name is None else ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise InvalidValue(
+            f"tz must be a time zone such as Europe/Berlin or UTC, got {name!r}"
+        ) from None

@@ -1,0 +1,153 @@
+"""What its owner must see of a release at once: stops that are left, and what is not as assumed.
+
+All of it tells where or how somebody moved: it is for the owner alone.
+"""
+
+import numpy as np
+
+from trailveil.errors import said
+from trailveil.release.plan import Finding, Plan
+from trailveil.traces.projection import MICRO
+from trailveil.traces.selection import Stretch
+from trailveil.traces.stops import LASTS, WITHIN, stays
+from trailveil.traces.trace import NANOSECONDS
+
+# Metres and a share of the pace: who comes no further without a fix, and no faster, may have
+# stopped. Seconds: of less, a speed says little.
+_GAP, _SLOW, _SAYS_LITTLE = 500.0, 0.5, 60.0
+_REACHES = (
+    "Fixes seem smoothed, repeated or filled in over {seconds:.0f} s. Released fixes beside the "
+    "cut then tell of what is cut: add --uncertain {seconds:.0f}, or export the track without that."
+)
+
+
+def heed(plan: Plan) -> list[str]:
+    """What to see at once, a sentence or two each: what is hidden less well than is said first."""
+    return [] if plan.everywhere else [*_of_pace(plan), *reaching(plan), *stops_left(plan)]
+
+
+def owners_alone(plan: Plan) -> list[str]:
+    """What is hidden less well than is said, by where and how somebody moved."""
+    return [*_of_pace(plan), *_of_standing(plan)]
+
+
+def protected(plan: Plan) -> list[Stretch]:
+    """All protected parts, the visits to places with names among them."""
+    around = [part for common in plan.common for part in common.around]
+    return [*(finding.stretch for finding in plan.findings), *around]
+
+
+def reaching(plan: Plan) -> list[str]:
+    """Whether a fix may be computed of others that are beyond what is uncertain."""
+    reach = plan.structure.reach
+    if not plan.request.method.cuts or reach <= plan.request.uncertain:
+        return []
+    return [_REACHES.format(seconds=np.ceil(reach))]
+
+
+def stops_left(plan: Plan) -> list[str]:
+    """Sentences on stops that are found, and gaps that may be one, in no protected part."""
+    if plan.everywhere:
+        return []
+    trace, parts = plan.trace, protected(plan)
+    released = trace.times[plan.mechanism.rows]
+    found = stays(trace)
+    open_stays = [
+        (end - begin) / NANOSECONDS / 60
+        for begin, end in found
+        if not any(part.begin <= end and begin <= part.end for part in parts)
+        and np.any((released >= begin) & (released <= end))
+    ]
+    sentences = []
+    if open_stays:
+        places = "one place" if len(open_stays) == 1 else f"{len(open_stays)} places"
+        ends = (min(open_stays), max(open_stays))
+        how_long = " to ".join(dict.fromkeys(f"{length:.0f}" for length in ends))
+        sentences.append(
+            f"You also stopped {how_long} min at {places}: add --stops auto --replace, unless "
+            "somebody has this file already."
+        )
+    return sentences + _of_gaps(plan)
+
+
+def _of_gaps(plan: Plan) -> list[str]:
+    """The longest gap between two released fixes in which somebody hardly moved."""
+    trace, rows = plan.trace, plan.mechanism.rows
+    seconds = np.diff(trace.seconds[rows])
+    metres = np.hypot(*(np.diff(plan.lattice[rows], axis=0) / MICRO).T)
+    slow = metres < np.minimum(_GAP, _SLOW * plan.request.slowest.speed * seconds)
+    # Without a fix between them: what is cut is no gap. A nearer pair is a stop that is found.
+    slow &= (np.diff(rows) == 1) & (seconds >= LASTS) & (metres > WITHIN)
+    if not np.any(slow):
+        return []
+    worst = np.flatnonzero(slow)[np.argmax(seconds[slow])]
+    within = np.ceil(metres[worst] / 100) * 100
+    return [
+        f"There is no fix for {seconds[worst] / 60:.0f} min, between two that are "
+        f"{metres[worst]:.0f} m apart. If you stopped there, add --stops auto --stops-within "
+        f"{within:.0f} --replace."
+    ]
+
+
+def _of_pace(plan: Plan) -> list[str]:
+    """The slowest way through what is cut, where it is slower than what is reckoned with."""
+    if not plan.request.method.cuts:
+        return []
+    paces = plan.request.paces
+    slower = [
+        speed
+        for part in plan.findings
+        for speed in _speeds(plan, part)
+        if speed < paces.around(part.stretch, part.sides).speed
+    ]
+    if not slower:
+        return []
+    return [
+        f"You moved at {said(min(slower), 2)} m/s beside what is hidden, slower than the "
+        f"{said(plan.request.slowest.speed, 2)} m/s that the cut reckons with: it hides less than "
+        "is said here. State how you moved (--activity, --floor)."
+    ]
+
+
+def _speeds(plan: Plan, part: Finding) -> list[float]:
+    """Metres of way a second, before and after a part, over what is cut."""
+    times, reach = plan.trace.times, round((part.cut or 0.0) * NANOSECONDS)
+    sides = (
+        (times >= part.stretch.begin - reach) & (times <= part.stretch.begin),
+        (times >= part.stretch.end) & (times <= part.stretch.end + reach),
+    )
+    speeds = []
+    for side in sides:
+        rows = np.flatnonzero(side)
+        seconds = float(np.ptp(plan.trace.seconds[rows])) if rows.size > 1 else 0.0
+        if seconds >= _SAYS_LITTLE:
+            steps = np.diff(plan.lattice[rows], axis=0) / MICRO
+            speeds.append(float(np.sum(np.hypot(*steps.T))) / seconds)
+    return speeds
+
+
+def _of_standing(plan: Plan) -> list[str]:
+    """Where the person stood still near a part, and is taken to move.
+
+    A cut reckons with movement as long as it lasts; noise as far as its curves reach.
+    """
+    longest, is_part, still = 0.0, False, stays(plan.trace)
+    parts = protected(plan)
+    for index, finding in enumerate(plan.findings):
+        part = finding.stretch
+        noise = plan.designs[index].knots.end if plan.designs else 0.0
+        reach = round(max(finding.cut or 0.0, noise) * NANOSECONDS)
+        for begin, end in still:
+            apart = begin > part.end or end < part.begin
+            near = min(end, part.end + reach) - max(begin, part.begin - reach)
+            minutes = near / NANOSECONDS / 60 if apart else 0.0
+            if minutes > longest:
+                longest = minutes
+                is_part = any(other.begin <= end and begin <= other.end for other in parts)
+    if longest < 1:
+        return []
+    words = f"You stood still for {longest:.0f} min near a protected part, where the promise "
+    words += "takes you to move. Someone who knows that you did not comes nearer than is said here"
+    if plan.designs:
+        return [f"{words}: use --mechanism cut."]
+    return [f"{words}: {'protect both as one (--between)' if is_part else 'add --stops auto'}."]
