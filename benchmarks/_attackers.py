@@ -7,13 +7,17 @@ import numpy as np
 
 from benchmarks._laws import Law
 from benchmarks._rides import Ride
-from trailveil.checks.attacks.centres import average, circle_of_holes, circle_of_stay
 from trailveil.checks.attacks.contract import Attack, Background, Evidence, TruePlaces
-from trailveil.checks.attacks.edges import edges_of_hole
+from trailveil.checks.attacks.estimators import (
+    average,
+    circle_of_holes,
+    circle_of_stay,
+    edges_of_hole,
+    kalman_smoother,
+    known_paths,
+)
 from trailveil.checks.attacks.on_streets import on_streets
-from trailveil.checks.attacks.paths import known_paths
 from trailveil.checks.attacks.posterior import posterior_mean, repeated_releases
-from trailveil.checks.attacks.smoother import kalman_smoother
 from trailveil.checks.attacks.worlds import measured
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.adversaries import SPEEDS, at_speed

@@ -13,7 +13,8 @@ from trailveil.release.plan import Plan
 from trailveil.release.prices import HARDLY_MOVED, other_prices
 from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
-from trailveil.report import record, text
+from trailveil.report.record import record
+from trailveil.report.text import text
 from trailveil.traces.selection import Chosen, Stretch
 
 TRACE = replace(ride(2400, 5.0), activity="ride")

@@ -1,11 +1,59 @@
-"""How much of the program a command loads."""
+"""What a command loads: the ledger is read without what designs releases, a cut without noise."""
 
+import os
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.ledger.test_accounting import HOME
+from tests.rides import ride, written
+from trailveil.ledger import open_ledger
+from trailveil.ledger.places import save_places
+
+# Runs the command of its arguments; the modules of the package that are loaded then, on stderr.
+RUN = """
+import contextlib, sys
+from trailveil.cli import main
+with contextlib.suppress(SystemExit):
+    main()
+print(*sorted(name for name in sys.modules if name.startswith("trailveil")), file=sys.stderr)
+"""
+NOTHING_OF = ("designer", "plots", "studies", "traces.formats", "ledger.joint")
+
+
+def loaded(state: Path, *words: str) -> list[str]:
+    """The modules that a run has loaded at its end. state: the folder of its ledger."""
+    run = subprocess.run(
+        [sys.executable, "-c", RUN, *words],
+        env={**os.environ, "XDG_STATE_HOME": str(state)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout
+    return run.stderr.split()
+
+
+def test_the_ledger_is_shown_by_few_modules(tmp_path: Path) -> None:
+    source = written(tmp_path / "a.gpx", ride(60, 30.0))
+    cut = loaded(tmp_path, "protect", str(source), "--activity", "drive")
+    assert len(cut) <= 100
+    assert not {"trailveil.designer.table", "trailveil.privacy.loss"} & set(cut)
+    shown = loaded(tmp_path, "ledger", "show")
+    assert len(shown) <= 40
+    assert [name for name in shown if any(f"trailveil.{no}" in name for no in NOTHING_OF)] == []
+
+
+def test_a_place_with_a_name_is_shown_without_what_designs_it(tmp_path: Path) -> None:
+    save_places(open_ledger(tmp_path / "trailveil"), [HOME])
+    shown = loaded(tmp_path, "ledger", "show")
+    assert "trailveil.release.place_noise" in shown
+    assert len(shown) <= 60
+    assert [name for name in shown if any(f"trailveil.{no}" in name for no in NOTHING_OF)] == []
+
 
 ROOT = Path(__file__).parents[2]
 MOST = 50

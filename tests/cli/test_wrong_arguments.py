@@ -107,7 +107,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setattr(module, "write", no_work)
     monkeypatch.setattr(figure2, "run", no_work)
     monkeypatch.setattr("trailveil.cli.demo.simulated_day", no_work)
-    monkeypatch.setattr("trailveil.release.places.place_noise", no_work)
+    monkeypatch.setattr("trailveil.release.place_noise.place_noise", no_work)
     monkeypatch.setattr("trailveil.page.serving.serve", no_work)
     monkeypatch.setattr("trailveil.cli.batch._engine", no_work)
     monkeypatch.setattr("trailveil.cli.batch.find", found_here)

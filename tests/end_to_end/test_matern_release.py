@@ -22,8 +22,7 @@ from trailveil.gp.kernels import (
     StoppedClock,
     White,
 )
-from trailveil.ledger.accounting import _by_conditioning
-from trailveil.ledger.place_accounts import kernels_for
+from trailveil.ledger.marks import _by_conditioning, kernels_for
 from trailveil.privacy.composition import Release, joint_loss
 from trailveil.privacy.promises import promises
 from trailveil.privacy.secrets import Secret

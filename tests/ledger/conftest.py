@@ -2,9 +2,12 @@
 
 import sqlite3
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from trailveil.ledger import Ledger, open_ledger
 
 
 @pytest.fixture(autouse=True)
@@ -22,3 +25,8 @@ def every_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     for connection in opened:
         with pytest.raises(sqlite3.ProgrammingError, match="closed database"):
             connection.total_changes  # noqa: B018
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return open_ledger(tmp_path / "state")

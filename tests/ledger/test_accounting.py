@@ -8,17 +8,15 @@ import pytest
 
 from tests.rides import ride
 from trailveil.errors import Refused
-from trailveil.files.arrays import from_bytes, to_bytes
 from trailveil.gp.clocks import stopped
 from trailveil.gp.kernels import Kernel
-from trailveil.ledger import Ledger, Mark, open_ledger
-from trailveil.ledger.accounting import account, marks_of
+from trailveil.ledger import Ledger, Mark
+from trailveil.ledger.accounting import account
 from trailveil.ledger.commit import Receipt, known_places, publish
 from trailveil.ledger.counting import check_total
-from trailveil.ledger.nearby import EVERYTHING
-from trailveil.ledger.place_accounts import places_told
-from trailveil.ledger.places import save_places
-from trailveil.ledger.recorded import packed
+from trailveil.ledger.marks import marks_of
+from trailveil.ledger.places import EVERYTHING, places_told, save_places
+from trailveil.ledger.recorded import from_bytes, packed, to_bytes
 from trailveil.privacy.adversaries import Named, at_speed
 from trailveil.privacy.composition import Release, joint_loss
 from trailveil.privacy.mechanism import Mechanism, no_noise
@@ -41,11 +39,6 @@ NOISE = Request((), who=PLAIN, method=Method.NOISE)
 HOME = designed(
     Place(*("home", Circle(*AT, 150.0), 300.0, 1.0, 5.0, 1, None, "default", PLAIN), b"h" * 16)
 )
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    return open_ledger(tmp_path / "state")
 
 
 def day(number: float, count: int = 60) -> Trace:
@@ -347,7 +340,7 @@ def test_of_a_long_recording_some_hours_around_are_enough(
     home = ("start+6h", "start+7h")
     plan = protect(trace, requested(trace, Chosen(home, returns=False, ends=False), NOISE))
     (whole,) = marks_of(plan)
-    monkeypatch.setattr("trailveil.ledger.accounting._LONG", 100)
+    monkeypatch.setattr("trailveil.ledger.marks._LONG", 100)
     (part,) = marks_of(plan)
     assert part.information[0] == pytest.approx(whole.information[0], rel=1e-4)
 

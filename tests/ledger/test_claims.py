@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.ledger.test_ledger import entry, rows
-from tests.ledger.test_protecting import MADE, OTHER
+from tests.ledger.test_commit import MADE, OTHER
+from tests.ledger.test_store import entry, rows
 from tests.rides import PATIENCE
 from trailveil.errors import Refused, UnwritableOutput
-from trailveil.ledger import Ledger, open_ledger
+from trailveil.ledger import Ledger
 from trailveil.ledger.commit import commit, publish
 
 RUN = """
@@ -63,11 +63,6 @@ def ended(
         if how == "killed":
             run.kill()
         run.communicate(b"go on\n", timeout=PATIENCE)
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    return open_ledger(tmp_path / "state")
 
 
 def standing(ledger: Ledger) -> int:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tests.rides import ride
 from trailveil.errors import InvalidValue, Refused
-from trailveil.ledger import Ledger, open_ledger
+from trailveil.ledger import Ledger
 from trailveil.ledger.commit import publish
 from trailveil.ledger.identity import (
     ENOUGH,
@@ -169,11 +169,6 @@ def test_a_recording_of_few_places_is_not_known_by_its_content() -> None:
         for times in (schedule([60], 20), schedule([60], 20) + 7 * HOUR)
     ]
     assert whole[0] == whole[1] != bytes(16)
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    return open_ledger(tmp_path / "state")
 
 
 def released(ledger: Ledger, trace: Trace, output: Path, *, again: bool = False) -> float:

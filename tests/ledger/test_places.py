@@ -10,11 +10,11 @@ import pytest
 
 from tests.rides import ride
 from trailveil.errors import Refused
-from trailveil.files.arrays import from_bytes
 from trailveil.gp.randomness import derive
 from trailveil.ledger import Ledger, open_ledger
 from trailveil.ledger.commit import known_places, publish
 from trailveil.ledger.places import added, load_places, save_places
+from trailveil.ledger.recorded import from_bytes
 from trailveil.privacy.adversaries import Named
 from trailveil.release.common import named_in_full
 from trailveil.release.drawing import draw
@@ -22,7 +22,8 @@ from trailveil.release.places import Place, designed, overlap, shared_noise, vis
 from trailveil.release.plan import Plan
 from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
-from trailveil.report import record, text
+from trailveil.report.record import record
+from trailveil.report.text import text
 from trailveil.traces.selection import Chosen
 from trailveil.traces.trace import Trace
 from trailveil.traces.visits import Circle

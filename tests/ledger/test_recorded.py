@@ -8,12 +8,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tests.ledger.test_accounting import HOME
 from tests.rides import ride
-from trailveil.ledger import Ledger, open_ledger
+from trailveil.errors import InvalidValue
+from trailveil.ledger import open_ledger
 from trailveil.ledger.counting import count, countable
-from trailveil.ledger.recorded import StoredRelease, bare, packed, restored, unpacked
+from trailveil.ledger.recorded import (
+    StoredRelease,
+    bare,
+    from_bytes,
+    packed,
+    restored,
+    to_bytes,
+    unpacked,
+)
 from trailveil.release.places import Visited
 from trailveil.release.plan import Plan
 from trailveil.release.protect import protect, requested
@@ -21,11 +31,6 @@ from trailveil.release.request import Method, Request
 from trailveil.traces.selection import Chosen
 
 AT = (48.137, 11.575)
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    return open_ledger(tmp_path / "state")
 
 
 @lru_cache
@@ -146,3 +151,52 @@ def test_what_is_sent_is_counted_as_the_plan_is(tmp_path: Path, limit: float | N
         assert rows[0] == rows[1]
     with ledgers[1].open() as book:
         assert (book.body(3)["total"] is None) == (limit is None)
+
+
+def arrays() -> dict[str, NDArray[Any]]:
+    random = np.random.default_rng(3)
+    ends = np.iinfo(np.int64)
+    return {
+        "times": 1_715_672_400_000_000_000 + 5 * np.arange(1000) * 10**9,
+        "ends": np.array([ends.min, ends.max, 0, ends.min, -1, ends.max]),
+        "small": np.array([255, 0, 7], dtype=np.uint8),
+        "yes": random.random((4, 3)) < 0.5,
+        "odd": np.array([-0.0, np.nan, np.inf, 5e-324, 1e308]),
+        "factor": random.normal(size=(30, 7))[::2],
+        "big": np.array([[1, 2], [3, 4]], dtype=">i4"),
+        "none": np.empty((0, 2), dtype=np.int64),
+        "one": np.array(3.5),
+    }
+
+
+def test_what_is_read_is_what_was_stored() -> None:
+    stored = arrays()
+    read, tail = from_bytes(to_bytes(stored) + b"more")
+    assert tail == b"more"
+    assert list(read) == list(stored)
+    for name, array in stored.items():
+        assert read[name].shape == array.shape
+        assert read[name].dtype == array.dtype.newbyteorder("<")
+        assert read[name].tobytes() == array.astype(array.dtype.newbyteorder("<")).tobytes()
+
+
+def test_even_times_take_next_to_nothing() -> None:
+    assert len(to_bytes({"times": arrays()["times"]})) < 200
+
+
+@pytest.mark.parametrize("damage", ["cut", "other", "empty", "squeezed"])
+def test_other_bytes_are_refused(damage: str) -> None:
+    data = to_bytes(arrays())
+    other = {
+        "cut": data[:-1],
+        "other": b"PK" + data[2:],
+        "empty": b"",
+        "squeezed": data[:12] + b"\0" * 20 + data[32:],
+    }
+    with pytest.raises(InvalidValue, match="as they were stored"):
+        from_bytes(other[damage])
+
+
+def test_text_is_no_array_of_numbers() -> None:
+    with pytest.raises(InvalidValue, match="must be of numbers"):
+        to_bytes({"name": np.array(["a"])})

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.ledger.test_ledger import DAMAGE, rows
-from tests.ledger.test_ledger import entry as entry_alone
+from tests.ledger.test_store import DAMAGE, rows
+from tests.ledger.test_store import entry as entry_alone
 from trailveil.errors import InvalidValue, Refused
 from trailveil.ledger import Entry, Ledger, Session, open_ledger
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.ledger.test_ledger import entry, rows
+from tests.ledger.test_store import entry, rows
 from tests.rides import ride
 from trailveil.errors import Refused, UnwritableOutput
 from trailveil.files.output import check_output, make_private, write_atomically
@@ -71,7 +71,7 @@ def test_a_copy_of_the_state_folder_and_the_release_give_the_recording_back_to_n
     recorded = read(tmp_path / "a.gpx").positions
     shutil.copytree(ledger.folder, tmp_path / "copy")
     copy = open_ledger(tmp_path / "copy")
-    true = seed_of(copy.key, whole_of(plan, None))
+    true = seed_of(copy.key, whole_of(plan.trace, plan.identity, None))
     assert error_of(true, copy, recorded, plan) < 0.2
     stored = items(copy.folder)
     assert copy.key in stored
@@ -92,7 +92,7 @@ def test_a_guess_of_all_but_the_place_can_be_tried_only_slowly(tmp_path: Path) -
     ledger, trace = open_ledger(tmp_path / "state"), ride(60, 20.0)
     plan = protect(trace, requested(trace, Chosen(("start+10m",), ends=False), NOISE))
     publish(plan, ledger, tmp_path / "a.gpx")
-    whole = whole_of(plan, None)
+    whole = whole_of(plan.trace, plan.identity, None)
     with ledger.open() as book:
         request = book.rows[0].request
     assert request == ledger.request_id(seed_of(ledger.key, whole))

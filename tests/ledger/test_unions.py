@@ -7,7 +7,7 @@ import pytest
 
 from tests.rides import ride
 from trailveil.errors import Refused
-from trailveil.ledger import Ledger, open_ledger
+from trailveil.ledger import Ledger
 from trailveil.ledger.commit import publish
 from trailveil.ledger.counting import check_total
 from trailveil.privacy.adversaries import Named
@@ -22,11 +22,6 @@ from trailveil.traces.trace import Trace
 AT, BEGIN, DAY = (48.137, 11.575), 1_715_672_400, 86_400
 # Who goes so fast is away soon: cuts are short.
 CUT = Request((), who=(Named.PLAIN,), floor=10.0, middle=10.0)
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    return open_ledger(tmp_path / "state")
 
 
 def day(number: int, count: int = 60) -> Trace:

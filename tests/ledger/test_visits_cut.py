@@ -12,10 +12,9 @@ from click.testing import CliRunner
 from tests.rides import ride, written
 from trailveil.cli import cli
 from trailveil.errors import TrailveilError
-from trailveil.ledger import Ledger, open_ledger
+from trailveil.ledger import Ledger
 from trailveil.ledger.commit import Receipt, known_places, publish
-from trailveil.ledger.place_accounts import places_told
-from trailveil.ledger.places import save_places
+from trailveil.ledger.places import places_told, save_places
 from trailveil.privacy.adversaries import Named
 from trailveil.release.cutting import at_one_place, reckoned_together
 from trailveil.release.places import Place, designed, shared_noise, visited
@@ -49,11 +48,6 @@ def loop(day: int = 0, count: int = 360) -> Trace:
     where = np.stack([0.08 * np.sin(around), 0.08 * (1 - np.cos(around))], axis=1)
     trace = ride(count, 20.0, seed=day, begin=BEGIN + day * DAY, at=AT)
     return replace(trace, positions=np.array(AT) + where)
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    return open_ledger(tmp_path / "state")
 
 
 def released(

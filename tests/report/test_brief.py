@@ -15,9 +15,18 @@ from trailveil.release.plan import Plan
 from trailveil.release.protect import protect
 from trailveil.release.readings_release import ReadingsRequest, plan_readings
 from trailveil.release.request import Method, Request
-from trailveil.report import brief, brief_readings, record
-from trailveil.report.brief import COLUMNS, HIDDEN, LEGEND, MOST_LINES, ROWS, sketch
+from trailveil.report.brief import (
+    COLUMNS,
+    HIDDEN,
+    LEGEND,
+    MOST_LINES,
+    ROWS,
+    brief,
+    brief_readings,
+    sketch,
+)
 from trailveil.report.readings import record_readings
+from trailveil.report.record import record
 from trailveil.traces.readings import Readings
 from trailveil.traces.selection import Chosen, Stretch
 from trailveil.traces.trace import NANOSECONDS

@@ -20,10 +20,11 @@ from trailveil.release.everywhere import plan_everywhere
 from trailveil.release.plan import Plan
 from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
-from trailveil.report import record, text
 from trailveil.report.guesses import guesses
 from trailveil.report.html import DARK, LIGHT
 from trailveil.report.pages import private_page, public_page
+from trailveil.report.record import record
+from trailveil.report.text import text
 from trailveil.traces.retiming import AS_RECORDED, Retiming, retimed
 from trailveil.traces.selection import Stretch
 from trailveil.traces.trace import NANOSECONDS, Trace

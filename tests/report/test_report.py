@@ -23,8 +23,9 @@ from trailveil.release.drawing import draw
 from trailveil.release.plan import Plan
 from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
-from trailveil.report import record, text
 from trailveil.report.parts import rounded_down, rounded_up
+from trailveil.report.record import record
+from trailveil.report.text import text
 from trailveil.report.warnings import ASSUMED
 from trailveil.traces.cleaning import clean
 from trailveil.traces.formats.gpx import read

@@ -15,8 +15,8 @@ from trailveil.release.cutting import way, withheld
 from trailveil.release.halving import leaving_half
 from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
-from trailveil.report import record as record_of
-from trailveil.report import text
+from trailveil.report.record import record as record_of
+from trailveil.report.text import text
 from trailveil.traces.activities import ACTIVITIES, MIDDLE, activity_of, called, slowest
 from trailveil.traces.cleaning import clean
 from trailveil.traces.formats import read

@@ -9,7 +9,7 @@ import pytest
 from pyproj import Transformer
 
 from tests.rides import ride
-from trailveil.checks.attacks import grids
+from trailveil.checks.attacks import lattice
 from trailveil.checks.attacks.contract import Background, Evidence, OnGrid
 from trailveil.checks.attacks.exact import on_a_grid
 from trailveil.checks.attacks.worlds import noises
@@ -281,7 +281,7 @@ def test_noise_that_is_narrower_than_metres_of_a_map_is_undone(
     step: float, independent: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Places that lie on no grid are 0.29 steps off it, these at most 0.2.
-    monkeypatch.setattr(grids, "_ON_GRID", 0.22)
+    monkeypatch.setattr(lattice, "_ON_GRID", 0.22)
     error = errors(step, independent)
     assert error is not None
     assert np.median(error) < 3 * max(independent, 0.1)
@@ -292,7 +292,7 @@ def test_independent_noise_is_as_wide_as_metres_of_a_map(
     step: float, least: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Even an attack that takes whatever it finds for the grid comes to no less than a third."""
-    monkeypatch.setattr(grids, "_ON_GRID", 1.0)
+    monkeypatch.setattr(lattice, "_ON_GRID", 1.0)
     plan = planned(step)
     assert np.max(plan.mechanism.independent_variances) == pytest.approx(least**2)
     error = errors(step, least)

@@ -110,7 +110,9 @@ def _released(
     request = requested(trace, rules.chosen, rules.request, places)
     plan = protect(trace, request, places=places, cache=cache)
     if ledger is None:
-        return _table(drawn(plan, seed_of(key, whole_of(plan, key)), rules.retiming)[1])
+        return _table(
+            drawn(plan, seed_of(key, whole_of(trace, plan.identity, key)), rules.retiming)[1]
+        )
     retiming = rules.retiming
     with commit(plan, ledger, again=again, key=key, retiming=retiming, subject=subject) as receipt:
         return _table(receipt.released)

@@ -190,7 +190,7 @@ def _work(task: Task) -> Ready:
     request = requested(trace, rules.chosen, rules.request, places)
     cache = DesignCache.of(task.ledger.folder, task.ledger.key)
     plan = protect(trace, request, places=places, cache=cache)
-    known_by = identified(task.ledger, plan, key)
+    known_by = identified(task.ledger, plan.trace, plan.identity, key)
     *_, write = drawn(plan, known_by.seed, rules.retiming)
     # Another worker may be at the same trace, where this one was taken for lost.
     aside = task.aside / f"{task.number}-{secrets.token_hex(8)}.part"

@@ -36,8 +36,7 @@ from trailveil.errors import Refused, said
 from trailveil.files.keys import load_key, make_key
 from trailveil.files.source import named
 from trailveil.ledger import Ledger, user_ledger
-from trailveil.ledger.place_accounts import places_told
-from trailveil.ledger.places import load_places
+from trailveil.ledger.places import load_places, places_told
 from trailveil.report.ledger import past_what_was_stated
 
 EXAMPLE = """Examples:

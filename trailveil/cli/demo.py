@@ -16,7 +16,8 @@ from trailveil.ledger.commit import publish
 from trailveil.release.prices import other_prices
 from trailveil.release.protect import protect, requested
 from trailveil.release.request import Request
-from trailveil.report import brief, record
+from trailveil.report.brief import brief
+from trailveil.report.record import record
 from trailveil.studies.datasets.day import day_plan, simulated_day
 from trailveil.traces.formats import write
 from trailveil.traces.loading import load

@@ -12,8 +12,7 @@ from trailveil.errors import said
 from trailveil.files.output import check_output, write_atomically
 from trailveil.files.source import named
 from trailveil.ledger import Book, LedgerRow, user_ledger
-from trailveil.ledger.place_accounts import places_told
-from trailveil.ledger.places import load_places
+from trailveil.ledger.places import load_places, places_told
 from trailveil.report.ledger import CANNOT_KNOW, place_words, told_of
 
 EXAMPLE = """Examples:

@@ -30,12 +30,12 @@ from trailveil.ledger.commit import Receipt, check_released, commit, known_place
 from trailveil.privacy.priors import BUILT_IN
 from trailveil.release.design_cache import DesignCache
 from trailveil.release.plan import Plan
-from trailveil.release.prices import other_prices
 from trailveil.release.protect import protect as protect_parts
 from trailveil.release.protect import requested
-from trailveil.report import brief, record, text
-from trailveil.report.brief import sketch
+from trailveil.report.brief import brief, sketch
+from trailveil.report.record import record
 from trailveil.report.schema import ReleaseReport
+from trailveil.report.text import text
 from trailveil.traces.cleaning import Cleaning
 from trailveil.traces.formats.table import check_writable, default_output
 from trailveil.traces.loading import load
@@ -162,7 +162,11 @@ def _publish(
     """Count the release and write it, with its reports; what its owner is shown of it."""
     reports = reports_of(options)
     in_full = options["explain"] or options["as_json"] or reports.private
-    instead = other_prices(plan, _cache(ledger)) if in_full else ()
+    prices: Any = ()
+    if in_full:
+        from trailveil.release.prices import other_prices
+
+        prices = other_prices(plan, _cache(ledger))
     about: dict[str, Any] = {"retiming": retiming, "keep": options["keep"]}
     how = {name: options[name] for name in ("again", "instead", "subject", "limit")}
     with commit(plan, ledger, key=key, retiming=retiming, **how) as receipt:
@@ -171,7 +175,7 @@ def _publish(
         if reports.public is not None:
             public = record(plan, cleaning, output=output.name, private=False, **about)
             for_others = _public(reports.public, public, receipt)
-        about |= {"zone": options["zone"], "account": receipt.account, "instead": instead}
+        about |= {"zone": options["zone"], "account": receipt.account, "instead": prices}
         whole = record(plan, cleaning, output=output.name, **about)
         for_owner = _private(reports, whole, plan, receipt)
         with (

@@ -12,10 +12,9 @@ from trailveil.errors import InvalidValue
 from trailveil.files.keys import load_key
 from trailveil.files.source import named as file_named
 from trailveil.ledger import user_ledger
-from trailveil.ledger.commit import Receipt
-from trailveil.ledger.readings import check_released_readings, commit_readings
+from trailveil.ledger.commit import Receipt, check_released_readings, commit_readings
 from trailveil.release.readings_release import ReadingsPlan, ReadingsRequest, plan_readings
-from trailveil.report import brief_readings
+from trailveil.report.brief import brief_readings
 from trailveil.report.readings import record_readings, text_readings
 from trailveil.traces.loading import load_readings
 from trailveil.traces.prior_file import prior_in

@@ -17,10 +17,10 @@ from scipy.optimize import brentq
 from trailveil.designer import closed_form
 from trailveil.designer.stepping import positive, until_met
 from trailveil.errors import InvalidValue, Refused, Unavailable
-from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.gaussian import FloatArray, largest_eigenvalue
 from trailveil.privacy.adversary import PLAIN, Adversary, Exposure, exposures
 from trailveil.privacy.guarantee import tight_bound
-from trailveil.privacy.loss import Loss, largest_eigenvalue, losses, marginal_losses
+from trailveil.privacy.loss import Loss, losses, marginal_losses
 from trailveil.privacy.mechanism import Mechanism, no_noise
 from trailveil.privacy.precision import known_precision
 from trailveil.privacy.prior import Prior

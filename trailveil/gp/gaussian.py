@@ -227,6 +227,11 @@ class Posterior:
         return spectral_doubt(np.diagonal(self.covariance), self.slack)
 
 
+def largest_eigenvalue(matrix: FloatArray) -> float:
+    """The largest eigenvalue of a symmetric matrix (k, k)."""
+    return float(matrix[0, 0] if matrix.shape[0] == 1 else eigh(matrix, eigvals_only=True)[-1])
+
+
 def spectral_doubt(diagonal: FloatArray, slack: FloatArray) -> float:
     """A bound of the norm of the error of a covariance (k, k), from the slack (k,) of its diagonal.
 

@@ -17,50 +17,22 @@ counted (two where they end where they began), and nothing of what is released b
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
-from trailveil.errors import InvalidValue, NumericalError, Unavailable
-from trailveil.gp.gaussian import FloatArray
-from trailveil.gp.kernels import stopped
-from trailveil.ledger import ID_BYTES, NO_ID, Book, LedgerRow, Mark
-from trailveil.ledger.nearby import EVERYTHING, NearbyRelease, worst_nearby
-from trailveil.ledger.place_accounts import (
-    OfPlace,
-    epsilon_of,
-    kernels_for,
-    of_cuts,
-    of_visited,
-    place_told,
-    span_of,
+from trailveil.ledger import NO_ID, Book, Mark
+from trailveil.ledger.identity import content_in
+from trailveil.ledger.marks import (
+    findings_of,
 )
-from trailveil.ledger.recorded import StoredRelease, reach_of, tells_nothing_new, unpacked
-from trailveil.ledger.unions import cuts_before, is_in, told_by_union
-from trailveil.privacy.composition import Release, joint_loss
-from trailveil.privacy.loss import largest_eigenvalue
-from trailveil.privacy.mechanism import Mechanism
-from trailveil.privacy.movement import Matern, Movement, movement_of
-from trailveil.privacy.recurring import information
-from trailveil.privacy.secrets import Secret
-from trailveil.release.plan import Finding, Plan
+from trailveil.ledger.places import EVERYTHING, OfPlace, epsilon_of, place_told
+from trailveil.ledger.recorded import StoredRelease, tells_nothing_new, unpacked
+from trailveil.release.cutting import Window
+from trailveil.release.plan import Plan
 from trailveil.release.request import Method
-from trailveil.traces.projection import MICRO
-from trailveil.traces.retiming import SHIFTED_TO
-from trailveil.traces.trace import NANOSECONDS
-
-# Metres: with every place protected, ends that are this near, or within the radius, may be one.
-_ONE_PLACE = 500.0
-# Metres, and the corners of a square around a place: so near to a whole degree, it may be in it.
-_NEAR_BORDER = 2000.0
-_CORNERS = np.array([[0.0, 0.0], [-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
-# Of recordings of more fixes than this, only so many seconds around protected parts are looked at,
-# and so many fixes more.
-_LONG, _AROUND, _MARGIN = 20_000, 3 * 3600.0, 60
-# An epsilon from which on a place is as good as told: no more digits are computed.
-_DISCLOSED = 1e3
-# Rows that are taken together exactly; more count as everything.
-_MOST_JOINT = 1500
+from trailveil.traces.selection import Stretch
+from trailveil.traces.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +67,6 @@ class Account:
         return max(self.epsilon, self.times, self.before, *(place.total for place in self.places))
 
 
-def marks_of(plan: Plan) -> tuple[Mark, ...]:
-    """What a release tells of each place, and of the one that its unnamed parts may be."""
-    named = of_cuts if plan.request.method.cuts else of_visited
-    return (*(named(plan, visit) for visit in plan.visited), *_of_unnamed(plan))
-
-
 def account(
     book: Book,
     plan: Plan,
@@ -122,7 +88,11 @@ def account(
     alone = max((finding.guarantee.epsilon for finding in plan.findings), default=0.0)
     if plan.request.method is Method.EVERYWHERE:
         alone = request.epsilon
-    times = _nearby(book, plan, subject) if nearby else alone
+    times = alone
+    if nearby and any(not row.series for row in book.standing(subject)):
+        from trailveil.ledger.joint import with_nearby  # a first release is counted without it
+
+        times = with_nearby(book, plan, subject)
     cuts: list[StoredRelease] = []
     if request.method is Method.CUT and not plan.common:
         cuts = cuts_before(book, overlapping, int(plan.trace.times[0]), prints)
@@ -134,7 +104,9 @@ def account(
         marks, worst = told_by_union(book, plan, marks, before)
         times = max(times, epsilon_of(request.radius, worst, request.order))
     elif overlapping and not (nothing_new and plan.common):
-        joint, times = _together(book, overlapping, plan)
+        from trailveil.ledger.joint import of_one_recording
+
+        joint, times = of_one_recording(book, overlapping, plan)
         marks = tuple(
             replace(mark, information=np.array(whole))
             for mark in marks
@@ -182,204 +154,93 @@ def _unnamed(book: Book, marks: Sequence[Mark], subject: str) -> tuple[float, fl
     return fresh, fresh + earlier + anywhere
 
 
-def _of_unnamed(plan: Plan) -> list[Mark]:
-    """The most that it tells of one place that its parts without a name may be, in each region."""
-    wide = plan.request.wide**2  # told of true metres, as of frames that are not wide
-    if plan.request.method is Method.EVERYWHERE:
-        ends = (plan.lattice[-1] - plan.lattice[0]) / MICRO
-        visits = 2 if np.hypot(*ends) <= max(_ONE_PLACE, plan.request.radius) else 1
-        regions = {name for place in _coarsely(plan) for name in _regions(plan, place)}
-        return _marks(dict.fromkeys(regions, visits * plan.request.bound * wide))
-    information: dict[bytes, float] = {}
-    for middle, findings in _one_place_each(plan):
-        # What is proved of each: it adds up where all but the cuts is known, and where a false
-        # track of one part ends before that of another begins.
-        most = sum(finding.exposures[0].loss for finding in findings)
-        if plan.request.method is Method.NOISE and _meet(plan, findings):
-            most = max(most, wide * _by_conditioning(plan, findings))
-        for name in _regions(plan, middle):
-            information[name] = max(information.get(name, 0.0), most)
-    return _marks(information)
+# Of cuts of one recording: all that a cut releases is exact, so two of them tell what is told by
+# the fixes that are in either: of each part, what the shorter silence around it leaves.
 
 
-def _meet(plan: Plan, parts: Sequence[Finding]) -> bool:
-    """Whether the noises of two of these parts may reach the same fix."""
-    far = (
-        max((design.knots.end for design in plan.designs), default=np.inf) + plan.request.uncertain
-    )
-    edges = sorted((part.stretch.begin, part.stretch.end) for part in parts)
-    return any(b - a < 2 * far * NANOSECONDS for (_, a), (b, _) in pairwise(edges))
+def cuts_before(
+    book: Book, numbers: Sequence[int], begin: int, prints: bytes
+) -> list[StoredRelease]:
+    """What was kept of releases, where all are cuts alone of one very recording; else nothing.
 
-
-def _by_conditioning(plan: Plan, parts: Sequence[Finding]) -> float:
-    """What one release tells of a place (1 / m^2) where all these parts are visits of it.
-
-    Nobody moves in a window: of any other movement there, less is told. Of the priors that have a
-    speed, the slowest tells the most. One that returns to a mean is conditioned as it is.
+    begin, prints: of that recording, which must have the same positions at the same times.
     """
-    sure = plan.request.uncertain
-    spans = [span_of(plan, part.stretch.begin, part.stretch.end) for part in parts]
-    spans = [(begin - sure, end + sure) for begin, end in spans]
-    mechanism = _own(plan, spans)
-    seconds, factor = mechanism.times[mechanism.rows], mechanism.factor[mechanism.rows]
-    movements = [(movement_of(kernel), kernel) for kernel in kernels_for(plan.request)]
-    paces = [
-        (movement.speed, kernel) for movement, kernel in movements if isinstance(movement, Movement)
-    ]
-    slowest = min(paces, key=lambda pace: pace[0])[1]
-    losses = [information(slowest, seconds, spans, factor, noise=mechanism.floor)]
-    for kernel in (kernel for movement, kernel in movements if isinstance(movement, Matern)):
-        if mechanism.rows.size > _MOST_JOINT:
-            return EVERYTHING
-        still = stopped(spans)
-        places = Secret.at([begin for begin, _ in still.windows])
-        losses.append(
-            float(np.sum(joint_loss(kernel.warp(still), [Release(mechanism)], places).matrix))
-        )
-    return max(losses)
-
-
-def _marks(information: dict[bytes, float]) -> list[Mark]:
-    return [Mark(NO_ID, name, np.array([most])) for name, most in sorted(information.items())]
-
-
-def _coarsely(plan: Plan) -> FloatArray:
-    """Places (k, 2), metres in the frame, one of which is within some 1.5 km of each fix."""
-    metres = plan.lattice / MICRO
-    return np.asarray(np.unique(np.round(metres / _NEAR_BORDER), axis=0) * _NEAR_BORDER)
-
-
-def _regions(plan: Plan, middle: FloatArray) -> set[bytes]:
-    """The whole degrees that a place (2,), metres in the frame, is in or near, by their names."""
-    around = middle + max(_NEAR_BORDER, 4 * plan.request.radius) * _CORNERS
-    degrees = np.floor(plan.frame.to_degrees(np.round(around * MICRO).astype(np.int64)) / MICRO)
-    return {
-        f"{int(north):+03d}{int((east + 180) % 360):03d}".rjust(ID_BYTES).encode()
-        for north, east in degrees
-    }
-
-
-def _own(plan: Plan, spans: Sequence[tuple[float, float]]) -> Mechanism:
-    """The noise of a release that is its own; of a long one, some hours around the spans.
-
-    What lies beyond tells no more than where it begins: there, fixes have next to no noise.
-    """
-    mechanism = replace(plan.mechanism, factor=plan.mechanism.factor[:, : plan.own_columns])
-    if mechanism.times.size <= _LONG:
-        return mechanism
-    near = np.zeros(mechanism.times.size, dtype=np.bool_)
-    for begin, end in spans:
-        first, last = np.searchsorted(mechanism.times, [begin - _AROUND, end + _AROUND])
-        near[max(0, first - _MARGIN) : last + _MARGIN] = True
-    released = np.asarray(mechanism.released)[near]
-    return Mechanism(
-        mechanism.times[near], mechanism.factor[near], mechanism.floor, mechanism.process, released
-    )
-
-
-def _one_place_each(plan: Plan) -> list[tuple[FloatArray, list[Finding]]]:
-    """The parts without a name, those together that may be one place, and where, in metres."""
-    groups: dict[int, list[Finding]] = {}
-    for without_name in _without_names(plan):
-        groups.setdefault(without_name.place, []).append(without_name)
-    places = []
-    for group in groups.values():
-        inside = np.flatnonzero(group[0].stretch.rows(plan.trace))
-        if inside.size == 0:
-            inside = np.array([np.argmin(np.abs(plan.trace.times - group[0].stretch.begin))])
-        places.append((np.mean(plan.lattice[inside], axis=0) / MICRO, group))
-    return places
-
-
-def _without_names(plan: Plan) -> list[Finding]:
-    """What is guaranteed of the parts that are no visit of a place with a name."""
-    return [finding for finding in plan.findings if not finding.stretch.variance]
-
-
-def _together(book: Book, numbers: Sequence[int], plan: Plan) -> tuple[float, float]:
-    """What a release and those that overlap it tell more of one place, and epsilon of any time.
-
-    The first in 1 / m^2. Everything, where that is not computed: see the module.
-    """
-    request = plan.request
-    everything = EVERYTHING, epsilon_of(request.radius, EVERYTHING, request.order)
+    content = content_in(prints)
+    for row in (book.rows[number - 1] for number in numbers):
+        same = row.begin == begin and not row.series and content_in(row.prints) == content
+        if not content or not same or book.body(row.number)["noise_trace"] != 0:
+            return []
     stored = [unpacked(book.blob(number)) for number in numbers]
-    if (
-        plan.common
-        or plan.mechanism.process is not None
-        or any(release.roots for release in stored)
-    ):
-        return everything
-    first, last = int(plan.trace.times[0]), int(plan.trace.times[-1])
-    others = [book.rows[number - 1] for number in numbers]
-    if any(
-        other.end <= first
-        or other.begin >= last
-        or (other.begin == SHIFTED_TO and other.end != last)
-        for other in others
-    ):
-        return everything  # of the same recording, as if at other times
-    latest = replace(plan.mechanism, times=plan.trace.times / NANOSECONDS)
-    noises = [latest, *(release.mechanism for release in stored)]
-    parts = [(finding.stretch.begin, finding.stretch.end) for finding in plan.findings]
-    parts += [part for release in stored for part in release.parts]
-    mechanisms = [noise for noise in noises if noise is not None]
-    rows = sum(mechanism.rows.size for mechanism in mechanisms)
-    if len(mechanisms) < len(noises) or rows > _MOST_JOINT or not parts:
-        return everything
-    shift = min(first, *(int(release.times[0]) for release in stored)) / NANOSECONDS
-    releases = [
-        Release(replace(mechanism, times=mechanism.times - shift)) for mechanism in mechanisms
+    return [] if any(release.roots or release.mechanism is None for release in stored) else stored
+
+
+def is_in(plan: Plan, before: Sequence[StoredRelease]) -> bool:
+    """Whether a release is a cut alone of which every fix was released before."""
+    alone = plan.request.method is Method.CUT and not plan.common
+    return alone and all_in(plan.trace.times[plan.mechanism.rows], before)
+
+
+def all_in(times: NDArray[np.int64], before: Sequence[StoredRelease]) -> bool:
+    """Whether fixes at these times were all released before."""
+    released = [release.times[release.released] for release in before]
+    return bool(released) and bool(np.all(np.isin(times, np.concatenate(released))))
+
+
+def told_by_union(
+    book: Book,
+    plan: Plan,
+    marks: Sequence[Mark],
+    before: dict[int, StoredRelease],
+) -> tuple[tuple[Mark, ...], float]:
+    """What a cut tells more of each place than earlier ones of its recording did, and of any time.
+
+    marks: of it alone. before: what was kept of the earlier ones, by their numbers. The second is
+    the loss (1 / m^2) of the worst part of all of them.
+    """
+    released = [release.times[release.released] for release in before.values()]
+    times = np.unique(np.concatenate([plan.trace.times[plan.mechanism.rows], *released]))
+    union = Trace(times, np.zeros((times.size, 2)), np.zeros(times.size, dtype=np.intp), (0,))
+    losses = {
+        finding.stretch: max(finding.exposures[0].loss, _loss(plan, union, finding.stretch))
+        for finding in plan.findings
+    }
+    known = {(loss.begin, loss.end) for loss in losses}
+    others = {part for release in before.values() for part in release.unnamed} - known
+    more = [_loss(plan, union, Stretch("", *part)) for part in sorted(others)]
+    of_places = {
+        visit.place.ident: [sum(losses[part.stretch] for part in parts), float(len(parts))]
+        for visit in plan.visited
+        for parts in [findings_of(plan, visit)]
+    }
+    groups: dict[int, float] = {}
+    for finding in plan.findings:
+        if not finding.stretch.variance:
+            groups[finding.place] = groups.get(finding.place, 0.0) + losses[finding.stretch]
+    # Nobody knows here where the parts of earlier ones are: any of them may be at one place.
+    of_places[NO_ID] = [max(groups.values(), default=0.0) + sum(more)]
+    earlier = _earlier(book, list(before))
+    fresh = [
+        replace(mark, information=np.maximum(np.array(of_places[mark.place]) - counted, 0.0))
+        for mark in marks
+        for counted in [earlier.get((mark.place, mark.draw), 0.0)]
     ]
-    sure = shift - request.uncertain, shift + request.uncertain
-    spans = [(a / NANOSECONDS, b / NANOSECONDS) for a, b in parts]
-    # Of any movement within the time that is uncertain, no more is told than of none.
-    windows = stopped([(a - sure[1], b - sure[0]) for a, b in spans])
-    worst, one_place, radius = 0.0, 0.0, request.radius * request.wide
-    moments = [begin for begin, _ in windows.windows]
-    for kernel in kernels_for(request):
-        still = kernel.warp(windows)
-        try:
-            loss = joint_loss(still, releases, Secret.at(moments)).matrix
-            if epsilon_of(radius, largest_eigenvalue(loss), request.order) > _DISCLOSED:
-                return everything
-            singles = [
-                largest_eigenvalue(joint_loss(still, releases, Secret.at([moment])).matrix)
-                for moment in moments
-            ]
-        except (NumericalError, Unavailable, InvalidValue):
-            return everything
-        worst, one_place = max(worst, *singles), max(one_place, float(np.sum(loss)))
-    return one_place * request.wide**2, epsilon_of(radius, worst, request.order)
+    return tuple(fresh), max([*losses.values(), *more])
 
 
-def _nearby(book: Book, plan: Plan, subject: str) -> float:
-    """Epsilon of the worst protected time of this release and of those near it: see there."""
-    request = plan.request
-    rows = [row for row in book.standing(subject) if not row.series]
-    first = int(plan.trace.times[0])
-    parts = _without_names(plan)  # the others are counted for their places
-    spans = [part.stretch.seconds(plan.trace) for part in parts]
-    mechanism = _own(plan, spans)
-    new = NearbyRelease(
-        first,
-        int(plan.trace.times[-1]),
-        replace(mechanism, times=mechanism.times + first / NANOSECONDS)
-        if mechanism.process is None
-        else None,
-        tuple((part.stretch.begin, part.stretch.end) for part in parts),
-        tuple(part.guarantee.epsilon for part in parts),
-        float(request.steady),
-        reach_of(plan),
-    )
+def _loss(plan: Plan, union: Trace, part: Stretch) -> float:
+    """The loss of a part (1 / m^2) where all fixes of a trace are exact and nothing else is out."""
+    window = Window.of(union, part, plan.request.uncertain)
+    silent = float(np.nextafter(window.silence, 0.0))
+    if silent <= 0:
+        return EVERYTHING
+    return min(EVERYTHING, plan.request.wide**2 / window.variance(plan.request.paces, silent))
 
-    def load(row: LedgerRow) -> NearbyRelease:
-        stored = unpacked(book.blob(row.number))
-        parts = tuple(stored.unnamed)
-        epsilons = (row.epsilon,) * len(parts)
-        return NearbyRelease(row.begin, row.end, stored.mechanism, parts, epsilons, *stored.proved)
 
-    radius = request.radius * request.wide
-    return worst_nearby(
-        new, rows, load, kernels_for(request), epsilon_of(radius, 1.0, request.order)
-    )
+def _earlier(book: Book, numbers: Sequence[int]) -> dict[tuple[bytes, bytes], NDArray[np.float64]]:
+    """What releases are counted for, by place and draw."""
+    sums: dict[tuple[bytes, bytes], NDArray[np.float64]] = {}
+    for number in numbers:
+        for mark in book.entry(number, b"").marks:
+            pair = mark.place, mark.draw
+            sums[pair] = sums.get(pair, np.zeros(mark.information.size)) + mark.information
+    return sums

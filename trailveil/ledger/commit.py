@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from trailveil.files.keys import name_of
 from trailveil.files.output import Put, staged
 from trailveil.gp.randomness import derive
 from trailveil.ledger import Ledger
-from trailveil.ledger.accounting import Account
+from trailveil.ledger.accounting import Account, all_in, cuts_before
 from trailveil.ledger.counting import (
     Countable,
     count,
@@ -30,8 +30,6 @@ from trailveil.ledger.counting import (
 from trailveil.ledger.identity import ME, content_of, prints_of
 from trailveil.ledger.places import check_known, load_places
 from trailveil.ledger.recorded import StoredRelease, known_visits
-from trailveil.ledger.unions import all_in, cuts_before
-from trailveil.release.common import Common
 from trailveil.release.drawing import draw
 from trailveil.release.places import Visited, shared_noise, visited
 from trailveil.release.plan import Plan, identity, released_rows
@@ -41,6 +39,9 @@ from trailveil.traces.projection import placed
 from trailveil.traces.readings import Readings, Timed
 from trailveil.traces.retiming import AS_RECORDED, Retiming, retimed
 from trailveil.traces.trace import Trace
+
+if TYPE_CHECKING:  # traces are released without it
+    from trailveil.release.readings_release import ReadingsPlan, ReadingsRequest
 
 T = TypeVar("T", Trace, Readings)
 
@@ -117,7 +118,7 @@ def check_released(
     if again:
         return
     common = shared_noise(places, trace, request.method)
-    known_by = _identified(ledger, trace, _whole(trace, request, common, key), key)
+    known_by = identified(ledger, trace, identity(trace, request, common), key)
     refusal, cuts = different(ledger, trace, known_by, subject)
     if refusal and request.method is Method.CUT and cuts:
         framed = request.framed(placed(trace.positions)[0])
@@ -132,7 +133,7 @@ def different(
 ) -> tuple[Refused | None, list[StoredRelease]]:
     """What is said of a recording that was released before, and never just so; and these cuts.
 
-    The cuts are those of `trailveil.ledger.unions.cuts_before`. series: of readings.
+    The cuts are those of `cuts_before`. series: of readings.
     """
     begin, end = span(recording)
     with ledger.open() as book:
@@ -143,54 +144,33 @@ def different(
     return released_before(subject, before, begin, end, series=series), cuts
 
 
-def identified(ledger: Ledger, plan: Plan, key: bytes | None) -> Identity:
-    """What a release is drawn from and known by. key: as of `commit`."""
-    return _identified(ledger, plan.trace, whole_of(plan, key), key)
-
-
-def _identified(
-    ledger: Ledger, trace: Trace, whole: Sequence[bytes], key: bytes | None
+def identified(
+    ledger: Ledger, recording: Timed, design: Iterable[bytes], key: bytes | None
 ) -> Identity:
-    return identity_of(ledger, trace.times, placed(trace.positions)[1], whole, key)
-
-
-def identity_of(
-    ledger: Ledger,
-    times: NDArray[np.int64],
-    steps: NDArray[np.int64],
-    whole: Sequence[bytes],
-    key: bytes | None,
-) -> Identity:
-    """The identity of any release. times (n,) and steps (n,) or (n, 2) on the lattice: recorded.
-
-    whole: of `all_of`.
-    """
+    """What a release is drawn from and known by. design, key: as of `whole_of`."""
+    whole = whole_of(recording, design, key)
     seed = seed_of(ledger.key if key is None else key, whole)
-    prints = prints_of(ledger.key, whole[0], times, steps)
+    prints = prints_of(ledger.key, whole[0], recording.times, _steps(recording))
     return Identity(seed, ledger.request_id(seed), prints)
 
 
-def whole_of(plan: Plan, key: bytes | None) -> tuple[bytes, ...]:
-    """All that a release depends on, and under which key it is drawn; never to be stored."""
-    return _whole(plan.trace, plan.request, plan.common, key)
+def whole_of(recording: Timed, design: Iterable[bytes], key: bytes | None) -> tuple[bytes, ...]:
+    """All that a release depends on, and under which key it is drawn; never to be stored.
 
-
-def _whole(
-    trace: Trace, request: Request, common: Sequence[Common], key: bytes | None
-) -> tuple[bytes, ...]:
-    steps = placed(trace.positions)[1]
-    return all_of(trace.times, steps, identity(trace, request, common), key)
-
-
-def all_of(
-    times: NDArray[np.int64], steps: NDArray[np.int64], design: Iterable[bytes], key: bytes | None
-) -> tuple[bytes, ...]:
-    """As `whole_of`, of any recording. design: what the release depends on besides.
-
-    A key is named without telling it: under another one it is another release.
+    design: what it depends on besides, such as `Plan.identity`. A key is named without telling it:
+    under another one it is another release.
     """
     named = () if key is None else (b"key", name_of(key))
-    return (content_of(times, steps), *design, *named)
+    return (content_of(recording.times, _steps(recording)), *design, *named)
+
+
+def _steps(recording: Timed) -> NDArray[np.int64]:
+    """The recording on its lattice, (n,) or (n, 2)."""
+    if isinstance(recording, Readings):
+        from trailveil.release.readings_release import DECIMALS
+
+        return recording.steps(DECIMALS)
+    return placed(recording.positions)[1]
 
 
 def seed_of(key: bytes, whole: Iterable[bytes]) -> bytes:
@@ -233,7 +213,7 @@ def commit(
     of the recording unless `again` or `instead` (see `trailveil.ledger.counting.count`), and for
     one beyond the limit.
     """
-    known_by = identified(ledger, plan, key)
+    known_by = identified(ledger, plan.trace, plan.identity, key)
     release = countable(plan, known_by.prints)
     about = (ledger, release, known_by, drawn(plan, known_by.seed, retiming))
     how: dict[str, Any] = {"again": again, "instead": instead, "limit": limit}
@@ -269,3 +249,60 @@ def committed(
             with ledger.open() as book:
                 book.let_go(counted.number)
         raise
+
+
+def check_released_readings(
+    ledger: Ledger,
+    readings: Readings,
+    request: "ReadingsRequest",
+    *,
+    series: str,
+    again: bool,
+    key: bytes | None = None,
+    subject: str = ME,
+) -> None:
+    """As `check_released`, of readings. series: which of a subject's readings."""
+    if again:
+        return
+    from trailveil.release.readings_release import identity_of
+
+    known_by = identified(ledger, readings, identity_of(readings, request), key)
+    if refusal := different(ledger, readings, known_by, subject, series)[0]:
+        raise refusal
+
+
+@contextlib.contextmanager
+def commit_readings(
+    plan: "ReadingsPlan",
+    ledger: Ledger,
+    *,
+    series: str,
+    again: bool = False,
+    instead: bool = False,
+    key: bytes | None = None,
+    retiming: Retiming = AS_RECORDED,
+    subject: str = ME,
+) -> Iterator[Receipt[Readings]]:
+    """As `commit`, of readings, which have no account: the file is a table of times and values.
+
+    series: which of a subject's readings they are: other ones are other recordings, unless all
+    their values are the same.
+    """
+    from trailveil.release.readings_release import DECIMALS, draw_readings, identity_of
+    from trailveil.traces.formats.series import write_series
+
+    epsilons = [finding.guarantee.epsilon for finding in plan.findings]
+    worst = max(epsilons, default=plan.request.epsilon)
+    known_by = identified(ledger, plan.readings, identity_of(plan.readings, plan.request), key)
+    noise_trace, prints = plan.mechanism.noise_trace, known_by.prints
+    release = Countable(*span(plan.readings), series, "readings", noise_trace, prints, worst)
+    as_recorded, steps = draw_readings(plan, known_by.seed)
+    leaves, grid = retimed(as_recorded, steps, retiming)
+
+    def written(out: BinaryIO, _: str) -> None:
+        write_series(leaves, out, decimals=DECIMALS, grid=grid)
+
+    drawing = (as_recorded, leaves, written)
+    how = {"subject": subject, "again": again, "instead": instead}
+    with committed(ledger, release, known_by, drawing, **how) as receipt:
+        yield receipt

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from trailveil.errors import Refused
 from trailveil.ledger import Book, Entry, LedgerRow, Mark
-from trailveil.ledger.accounting import Account, account, marks_of
+from trailveil.ledger.accounting import Account, account, cuts_before, is_in
+from trailveil.ledger.marks import marks_of
 from trailveil.ledger.recorded import StoredRelease, bare, packed, restored
-from trailveil.ledger.unions import cuts_before, is_in
 from trailveil.release.plan import Plan
 from trailveil.traces.readings import Timed
 from trailveil.traces.retiming import SHIFTED_TO

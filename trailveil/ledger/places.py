@@ -1,15 +1,15 @@
-"""The file of the places with names, in the user's own state folder, of its owner's alone.
+"""The places with names: the file that they are in, and what all releases tell of them.
 
-`places.json` has where each place is, what it is to be left with, and its noise. Where a place is,
-is a secret: it is in no message, in no report and not in the ledger, which has the name that it was
-given and a random one.
+`places.json`, in the user's own state folder and of its owner's alone, has where each place is,
+what it is to be left with, and its noise. Where a place is, is a secret: it is in no message, in no
+report and not in the ledger, which has the name that it was given and a random one.
 """
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,21 +17,25 @@ from trailveil.errors import InvalidValue, Refused, UnreadableInput
 from trailveil.files.keys import check_private
 from trailveil.files.output import write_atomically
 from trailveil.files.source import load, named
+from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.randomness import derive
-from trailveil.ledger import NO_ID, Book, Ledger
-from trailveil.privacy.adversaries import Named
-from trailveil.privacy.false_tracks import Knots
-from trailveil.privacy.knowledge import TrackExposure
-from trailveil.privacy.priors import BUILT_IN
-from trailveil.release.place_noise import PlaceNoise
-from trailveil.release.places import Place, overlap
-from trailveil.traces.visits import Circle
+from trailveil.ledger import NO_ID, Book, Ledger, Mark
+from trailveil.ledger.recorded import unpacked
+from trailveil.traces.projection import Frame
+
+if TYPE_CHECKING:  # where no place has a name, nothing of what places are designed by is loaded
+    from trailveil.release.places import Place
 
 _VERSION = 1
 _FILE = "places.json"
+EVERYTHING = 1e30
+"""1 / m^2: the loss that counts where all may be told."""
+# Of cuts: what they tell, and how many they are. Of noise: what its bound allows for each way, and
+# ways as a share of those that it is made for. Earlier versions counted matrices of information.
+_NUMBERS = 2
 
 
-def load_places(ledger: Ledger) -> list[Place]:
+def load_places(ledger: Ledger) -> list["Place"]:
     """All places of the user, removed ones too.
 
     Raises Refused for a file that others can read, that was changed, or is of another key.
@@ -48,7 +52,7 @@ def forgotten(ledger: Ledger) -> set[bytes]:
     return {bytes.fromhex(name) for name in _record(ledger)["forgotten"]}
 
 
-def check_known(ledger: Ledger, book: Book, places: Sequence[Place]) -> None:
+def check_known(ledger: Ledger, book: Book, places: Sequence["Place"]) -> None:
     """Refuse to go on where releases are of places that are no longer in the file of places."""
     marked = {place for row in book.standing() for place, _ in row.marked} - {NO_ID}
     if marked - {place.ident for place in places} - forgotten(ledger):
@@ -81,7 +85,7 @@ def _record(ledger: Ledger) -> dict[str, Any]:
     return record
 
 
-def save_places(ledger: Ledger, places: Sequence[Place]) -> None:
+def save_places(ledger: Ledger, places: Sequence["Place"]) -> None:
     """Write all places, whole or not at all, for their owner alone."""
     saved = {place.ident for place in places}
     dropped = {place.ident for place in load_places(ledger)} | forgotten(ledger)
@@ -97,11 +101,13 @@ def save_places(ledger: Ledger, places: Sequence[Place]) -> None:
     write_atomically(path, lambda out: out.write(data), overwrite=True, private=True)
 
 
-def added(places: Sequence[Place], place: Place, *, change: bool) -> list[Place]:
+def added(places: Sequence["Place"], place: "Place", *, change: bool) -> list["Place"]:
     """The places with one more, or with one changed; where it was before, it keeps its ident.
 
     Raises Refused for a name that is taken unless `change`, and for a place that overlaps another.
     """
+    from trailveil.release.places import overlap
+
     same = [known for known in places if known.name == place.name]
     if any(not known.gone for known in same) and not change:
         raise Refused(
@@ -127,7 +133,7 @@ def added(places: Sequence[Place], place: Place, *, change: bool) -> list[Place]
     return [*distant, replace(place, ident=ident)]
 
 
-def _written(place: Place) -> dict[str, Any]:
+def _written(place: "Place") -> dict[str, Any]:
     noise = place.designed_noise
     return {
         "name": place.name,
@@ -152,7 +158,15 @@ def _written(place: Place) -> dict[str, Any]:
     }
 
 
-def _read(record: dict[str, Any]) -> Place:
+def _read(record: dict[str, Any]) -> "Place":
+    from trailveil.privacy.adversaries import Named
+    from trailveil.privacy.false_tracks import Knots
+    from trailveil.privacy.knowledge import TrackExposure
+    from trailveil.privacy.priors import BUILT_IN
+    from trailveil.release.place_noise import PlaceNoise
+    from trailveil.release.places import Place
+    from trailveil.traces.visits import Circle
+
     noise = None
     if stored := record.get("noise"):  # earlier versions have other fields in its place
         knots, root = Knots(tuple(stored["knots"])), np.array(stored["root"], dtype=np.float64)
@@ -183,3 +197,106 @@ def _changed(path: Path) -> Refused:
         "from a backup, or move the whole folder away to begin anew: what was released until now "
         "is then counted no more"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class OfPlace:
+    """What is told of one place with a name, as epsilon.
+
+    releases: how many visited it. alone: this release. total: all so far. at_most: all, with every
+    part without a name, which may be there, too. after: metres per coordinate that are then left.
+    visits: how many were cut. moved: how many ways have the latest noise. stated: the epsilon that
+    was stated for so many ways.
+    """
+
+    name: str
+    releases: int
+    alone: float
+    total: float
+    at_most: float
+    after: float
+    ways: int
+    visits: int
+    moved: float
+    stated: float
+
+    @property
+    def more(self) -> int:
+        """How many visits more the stated epsilon holds for; of noise alone, how many ways."""
+        spent = self.ways * self.total / self.stated if self.visits else self.moved
+        return max(0, int(min(self.ways - spent, self.ways) + 1e-3))
+
+
+def places_told(book: Book, places: Sequence["Place"], subject: str) -> tuple[OfPlace, ...]:
+    """What all releases of a subject tell of the places that they visited."""
+    marked = [place for place in places if book.count_of(subject, place.ident)]
+    return tuple(place_told(book, place, None, subject, 0.0) for place in marked)
+
+
+def place_told(
+    book: Book, place: "Place", mark: Mark | None, subject: str, unnamed: float
+) -> OfPlace:
+    """What is told of a place by all in the book, and by one more release that has a mark."""
+    sums = book.totals(subject, place.ident)
+    last = max(((n, draw) for draw, (n, _) in sums.items() if draw != place.ident), default=None)
+    newest = None if last is None else last[1]
+    alone, total, visits = 0.0, 0.0, 0
+    if mark is not None:
+        number, before = sums.get(mark.draw, (0, np.zeros(mark.information.size)))
+        sums[mark.draw] = number, before + mark.information
+        if mark.draw == place.ident:
+            alone = float(mark.information[0])
+        else:
+            newest, alone = mark.draw, _of_ways(place, mark.information, place.noise.root)
+    for draw, (number, flat) in sums.items():
+        if draw == place.ident:
+            total, visits = total + float(flat[0]), round(flat[1])
+            continue
+        fresh = mark is not None and draw == mark.draw
+        root = place.noise.root if fresh else unpacked(book.blob(number)).roots[draw]
+        total += _of_ways(place, flat, root) if flat.size == _NUMBERS else _of_earlier(flat, root)
+    moved = sums[newest][1] if newest is not None else np.zeros(_NUMBERS)
+    scale = epsilon_of(place.radius, 1.0, place.order)
+    return OfPlace(
+        place.name,
+        book.count_of(subject, place.ident) + (mark is not None),
+        scale * alone,
+        scale * total,
+        scale * (total + unnamed),
+        total**-0.5 if total > 0 else float("inf"),
+        place.ways,
+        visits,
+        place.ways * float(moved[1]) if moved.size == _NUMBERS else 0.0,
+        place.epsilon,
+    )
+
+
+def _of_ways(place: "Place", information: FloatArray, root: FloatArray) -> float:
+    """The most that a place loses by noise that visits share, by its root.
+
+    Of noise that was stated otherwise: its bound, and in proportion beyond its ways. What n ways
+    tell is concave in n, and nothing of none.
+    """
+    by_way, share = (float(number) for number in information)
+    if share == 0 or by_way >= EVERYTHING:
+        return by_way
+    noise = place.designed_noise
+    if noise is not None and np.array_equal(noise.root, root):
+        return noise.loss(share * place.ways, place.request)
+    return max(by_way, by_way / share)
+
+
+def _of_earlier(flat: FloatArray, root: FloatArray) -> float:
+    """The same by noise c ~ N(0, root root^T) of an earlier version, of the worst of its priors.
+
+    flat: for each prior, information on p and d = c + p: (1 + r, 1 + r).
+    """
+    size, precise = root.shape[0] + 1, np.linalg.inv(root)
+    less = np.hstack([-precise.sum(axis=1, keepdims=True), precise])
+    whole = flat.reshape(-1, size, size) + less.T @ less
+    return max(0.0, *(1 / float(np.linalg.inv(matrix)[0, 0]) for matrix in whole))
+
+
+def epsilon_of(radius: float, loss: float, order: float) -> float:
+    """Epsilon for a loss (1 / m^2) of two places so many metres apart."""
+    return order / 2 * (radius * (1 + Frame.SCALE_ERROR)) ** 2 * loss

@@ -1,33 +1,99 @@
 """What the ledger keeps of a release besides its summary: times and mechanism, and no position.
 
-Arrays of an entry: enough to compute again what the release tells, alone or with others.
+Arrays of an entry: enough to compute again what the release tells, alone or with others. As bytes,
+whole numbers, which are mostly times and row numbers that go up evenly, are stored as differences
+and compressed; floating point is stored as it is: compressing it takes long and saves a twentieth.
 """
 
 import io
-from collections.abc import Sequence
+import json
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.designer.window import WindowNoise, together
 from trailveil.errors import InvalidValue
-from trailveil.files.arrays import from_bytes, to_bytes
 from trailveil.gp.gaussian import FloatArray
 from trailveil.ledger import Book
-from trailveil.privacy.false_tracks import Knots
 from trailveil.privacy.mechanism import Mechanism, no_noise
-from trailveil.release.places import Place
-from trailveil.release.plan import Plan
 from trailveil.traces.trace import NANOSECONDS, Trace, seconds_since_the_first
 
+if TYPE_CHECKING:  # the ledger is read without what designs releases
+    from trailveil.release.places import Place
+    from trailveil.release.plan import Plan
+
+
+_MAGIC = b"TVA1"
+_SIZES = struct.Struct("<4sII")
 SAME_OUTING = 2 * 3600.0
 """Seconds from a recorded visit of a place within which another recording is reckoned with it."""
-
 # How an archive of NumPy's begins, which is what entries once were.
 _ARCHIVE = b"PK"
+
+
+def to_bytes(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Arrays of whole numbers, booleans or floating point, of any shape, by their names.
+
+    Raises InvalidValue for one of another kind.
+    """
+    heads, whole, floating = [], [], []
+    for name, array in arrays.items():
+        plain = np.ascontiguousarray(array)
+        kind = plain.dtype.kind
+        if kind not in "biuf":
+            raise InvalidValue(f"arrays must be of numbers, got {plain.dtype}: {name}")
+        heads.append([name, plain.dtype.newbyteorder("<").str, np.shape(array)])
+        little = plain.astype(plain.dtype.newbyteorder("<"), copy=False).ravel()
+        if kind == "f":
+            floating.append(little.tobytes())
+        else:
+            whole.append(little.tobytes() if kind == "b" else _steps(little).tobytes())
+    head = json.dumps(heads).encode()
+    squeezed = zlib.compress(b"".join((head, *whole)), 1)
+    return b"".join((_SIZES.pack(_MAGIC, len(head), len(squeezed)), squeezed, *floating))
+
+
+def from_bytes(data: bytes) -> tuple[dict[str, NDArray[Any]], bytes]:
+    """The arrays that `to_bytes` made the beginning of `data` of, and what comes after them.
+
+    Raises InvalidValue for bytes that it did not make.
+    """
+    try:
+        return _read(data)
+    except (ValueError, TypeError, LookupError, struct.error, zlib.error) as error:
+        raise InvalidValue("arrays must be as they were stored, got others") from error
+
+
+def _read(data: bytes) -> tuple[dict[str, NDArray[Any]], bytes]:
+    magic, length, size = _SIZES.unpack_from(data)
+    if magic != _MAGIC:
+        raise ValueError
+    squeezed, floats = zlib.decompress(data[_SIZES.size : _SIZES.size + size]), _SIZES.size + size
+    whole, arrays = length, {}
+    for name, kind, shape in json.loads(squeezed[:length]):
+        dtype, count = np.dtype(kind), int(np.prod(shape, dtype=np.int64))
+        if dtype.kind == "f":
+            array = np.frombuffer(data, dtype, count, floats)
+            floats += array.nbytes
+        else:
+            array = np.frombuffer(squeezed, dtype, count, whole)
+            whole += array.nbytes
+            if dtype.kind != "b":
+                array = np.cumsum(array, dtype=dtype)
+        arrays[name] = array.reshape(shape)
+    return arrays, data[floats:]
+
+
+def _steps(values: NDArray[Any]) -> NDArray[Any]:
+    """The first value and the differences (n,); they wrap around, and so does their sum."""
+    steps = values.copy()
+    steps[1:] -= values[:-1]
+    return steps
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +128,7 @@ class StoredRelease:
         return [part for part in self.parts if part not in named]
 
 
-def packed(plan: Plan) -> bytes:
+def packed(plan: "Plan") -> bytes:
     """Times and mechanism of a release, enough to compute again what it tells; no position."""
     mechanism = plan.mechanism
     arrays: dict[str, NDArray[Any]] = {
@@ -136,7 +202,7 @@ def unpacked(blob: bytes) -> StoredRelease:
     )
 
 
-def reach_of(plan: Plan) -> float:
+def reach_of(plan: "Plan") -> float:
     """Seconds from a part to where its false track is 0, on a side that is recorded.
 
     Of a cut, and of one with noise besides, that is before anything is released.
@@ -149,6 +215,9 @@ def reach_of(plan: Plan) -> float:
 
 def _of_windows(arrays: dict[str, NDArray[Any]]) -> FloatArray:
     """The factor (n, r) of noise around windows."""
+    from trailveil.designer.window import WindowNoise, together
+    from trailveil.privacy.false_tracks import Knots
+
     seconds, around = seconds_since_the_first(arrays["times"]), []
     for number, (begin, end) in enumerate(arrays["windows"].tolist()):
         knots = Knots(tuple(arrays[f"knots {number}"].tolist()))
@@ -160,7 +229,7 @@ def _of_windows(arrays: dict[str, NDArray[Any]]) -> FloatArray:
     return together(around)
 
 
-def bare(plan: Plan) -> Plan:
+def bare(plan: "Plan") -> "Plan":
     """A plan without positions, and, as far as `packed` has them, without times and noise."""
     if _beyond_packed(plan):
         return _at(plan, plan.trace.times, plan.mechanism)
@@ -168,7 +237,7 @@ def bare(plan: Plan) -> Plan:
     return _at(plan, ends, no_noise(seconds_since_the_first(ends)))
 
 
-def restored(plain: Plan, whole: bytes) -> Plan:
+def restored(plain: "Plan", whole: bytes) -> "Plan":
     """The plan that `bare` took times and noise from."""
     if _beyond_packed(plain):
         return plain
@@ -179,12 +248,12 @@ def restored(plain: Plan, whole: bytes) -> Plan:
     return _at(plain, stored.times, replace(stored.mechanism, times=seconds))
 
 
-def _beyond_packed(plan: Plan) -> bool:
+def _beyond_packed(plan: "Plan") -> bool:
     """Whether noise is more than `packed` has: of a process, or common to several releases."""
     return plan.mechanism.process is not None or bool(plan.common)
 
 
-def _at(plan: Plan, times: NDArray[np.int64], mechanism: Mechanism) -> Plan:
+def _at(plan: "Plan", times: NDArray[np.int64], mechanism: Mechanism) -> "Plan":
     count = times.size
     trace = Trace(times, np.zeros((count, 2)), np.zeros(count, dtype=np.intp), (0,))
     nowhere = np.empty((0, 2), dtype=np.int64)
@@ -208,7 +277,7 @@ class Visit:
 
 
 def visits_of(
-    book: Book, subject: str, places: Sequence[Place], begin: int = -(2**63), end: int = 2**63
+    book: Book, subject: str, places: Sequence["Place"], begin: int = -(2**63), end: int = 2**63
 ) -> list[Visit]:
     """The visits of places that the releases of a subject from begin to end (ns) had."""
     idents = {place.ident for place in places}
@@ -221,7 +290,7 @@ def visits_of(
 
 
 def known_visits(
-    book: Book, subject: str, places: Sequence[Place], begin: int, end: int
+    book: Book, subject: str, places: Sequence["Place"], begin: int, end: int
 ) -> dict[bytes, list[tuple[int, int]]]:
     """When earlier releases visited places, as far as that matters from begin to end (ns)."""
     most = round(SAME_OUTING * NANOSECONDS)
@@ -230,7 +299,7 @@ def known_visits(
 
 
 def near_in_time(
-    known: Sequence[Visit], places: Sequence[Place], begin: int, end: int
+    known: Sequence[Visit], places: Sequence["Place"], begin: int, end: int
 ) -> dict[bytes, list[tuple[int, int]]]:
     """Of visits, those that matter from begin to end (ns), by the ident of their place."""
     spans: dict[bytes, list[tuple[int, int]]] = {}
@@ -243,7 +312,7 @@ def near_in_time(
     return spans
 
 
-def tells_nothing_new(book: Book, number: int, plan: Plan) -> bool:
+def tells_nothing_new(book: Book, number: int, plan: "Plan") -> bool:
     """Whether a release is a part of an earlier one, with the same noise at the same fixes.
 
     Independent noise is drawn anew for each: that only adds to what hides them.

@@ -20,10 +20,10 @@ from trailveil.release.drawing import draw
 from trailveil.release.plan import Plan
 from trailveil.release.prices import other_prices
 from trailveil.release.protect import protect
-from trailveil.report import record, text
 from trailveil.report.audit import utility_record, utility_text
+from trailveil.report.record import record
 from trailveil.report.schema import ReleaseReport
-from trailveil.report.text import promise
+from trailveil.report.text import promise, text
 from trailveil.traces.formats.table import check_writable
 from trailveil.traces.trace import Trace
 

@@ -10,10 +10,13 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from trailveil.errors import InvalidValue
 from trailveil.gp.kernels import IntegratedOU, Kernel, Sum
-from trailveil.privacy.adversary import PLAIN, Adversary
+
+if TYPE_CHECKING:  # names are known without what judges them
+    from trailveil.privacy.adversary import Adversary
 
 Window = tuple[float, float]
 
@@ -51,13 +54,15 @@ def named(stated: Iterable[str]) -> tuple[Named, ...]:
 
 def moving(
     who: Sequence[Named], kernel: Kernel, unseen: Sequence[Window] = (), *, surely: float = math.inf
-) -> list[Adversary]:
+) -> list["Adversary"]:
     """Adversaries who do not know that the person stood still, each by itself.
 
     kernel: of the prior; who knows the speed believes in another one. unseen: windows that are
     secret as a whole. surely: see
     `trailveil.privacy.adversary.Known`.
     """
+    from trailveil.privacy.adversary import PLAIN, Adversary
+
     adversaries = [PLAIN]
     if Named.POINT in who:
         adversaries.append(Adversary.knows_point())
@@ -74,8 +79,10 @@ def moving(
 
 def seeing_stillness(
     who: Sequence[Named], kernel: Kernel, windows: Sequence[Window], *, surely: float = math.inf
-) -> list[Adversary]:
+) -> list["Adversary"]:
     """The same, each of whom sees besides that the person stood still in the windows."""
+    from trailveil.privacy.adversary import Adversary
+
     if Named.STILL not in who or not windows:
         return []
     return [
@@ -84,7 +91,9 @@ def seeing_stillness(
     ]
 
 
-def every(who: Sequence[Named], kernel: Kernel, windows: Sequence[Window] = ()) -> list[Adversary]:
+def every(
+    who: Sequence[Named], kernel: Kernel, windows: Sequence[Window] = ()
+) -> list["Adversary"]:
     """All of a set: those who see that the person stood still in the windows, and the others."""
     return [*moving(who, kernel), *seeing_stillness(who, kernel, windows)]
 

@@ -12,9 +12,9 @@ import numpy as np
 from scipy.linalg import eigh
 
 from trailveil.errors import InvalidValue, NumericalError
-from trailveil.gp.gaussian import FloatArray, spectral_doubt
+from trailveil.gp.gaussian import FloatArray, largest_eigenvalue, spectral_doubt
 from trailveil.gp.kernels import Kernel, stopped
-from trailveil.privacy.loss import largest_eigenvalue, loss_matrix
+from trailveil.privacy.loss import loss_matrix
 from trailveil.privacy.mechanism import Mechanism, no_release
 from trailveil.privacy.precision import given_one_value, known_precision
 from trailveil.privacy.prior import (

@@ -14,8 +14,7 @@ from scipy.linalg import block_diag
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from trailveil.errors import InvalidValue, NumericalError
-from trailveil.gp.gaussian import FloatArray, cholesky_factor
-from trailveil.privacy.loss import largest_eigenvalue
+from trailveil.gp.gaussian import FloatArray, cholesky_factor, largest_eigenvalue
 
 # Radius of the planar circle that holds 68 % of an isotropic Gaussian, in standard deviations per
 # coordinate.

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh
 
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.extended import LARGEST_EXTENDED
@@ -28,6 +27,7 @@ from trailveil.gp.gaussian import (
     cholesky_factor,
     cholesky_solve,
     inverse_of,
+    largest_eigenvalue,
 )
 from trailveil.gp.kernels import Scaled
 from trailveil.privacy.extended_loss import extended_loss
@@ -54,11 +54,6 @@ class Loss:
     def largest(self) -> float:
         """maxeig L; at least 0."""
         return max(0.0, largest_eigenvalue(self.matrix))
-
-
-def largest_eigenvalue(matrix: FloatArray) -> float:
-    """The largest eigenvalue of a symmetric matrix (k, k)."""
-    return float(matrix[0, 0] if matrix.shape[0] == 1 else eigh(matrix, eigvals_only=True)[-1])
 
 
 def loss_matrix(

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue
-from trailveil.gp.chains import normals_needed, sample_process
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.randomness import normals
 from trailveil.privacy.mechanism import Mechanism
@@ -57,6 +56,8 @@ def noise_of(mechanism: Mechanism, seed: bytes, axis: str) -> FloatArray:
         deviations = np.sqrt(mechanism.independent_variances)
         total = total + deviations * normals(seed, f"{axis} independent", total.size)
     if mechanism.process is not None:
+        from trailveil.gp.chains import normals_needed, sample_process
+
         shape = (total.size, normals_needed(mechanism.process))
         kicks = normals(seed, f"{axis} process {mechanism.process!r}", shape[0] * shape[1])
         total = total + sample_process(mechanism.process, mechanism.times, kicks.reshape(shape))

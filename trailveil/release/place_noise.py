@@ -19,17 +19,20 @@ two ways. Visits with less than `TOGETHER` between them are one.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import cho_solve
 
-from trailveil.designer.table import Cache, noise_of
 from trailveil.errors import InvalidValue, Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.false_tracks import Knots
 from trailveil.privacy.knowledge import TrackExposure
 from trailveil.privacy.movement import Matern, Movement
 from trailveil.release.request import Request
+
+if TYPE_CHECKING:
+    from trailveil.designer.table import Cache
 
 MOST_WAYS = 50
 """More ways than this would take noise over days."""
@@ -135,13 +138,15 @@ class PlaceNoise:
 
 
 def place_noise(
-    request: Request, ways: int = DEFAULT_WAYS, cache: Cache | None = None
+    request: Request, ways: int = DEFAULT_WAYS, cache: "Cache | None" = None
 ) -> PlaceNoise:
     """The least noise by which a place loses at most the bound of a request in so many ways.
 
     cache: where designs are kept beyond this process. Raises InvalidValue for ways that are none,
     or metres to leave in place of a bound; Refused where no noise can hide so much.
     """
+    from trailveil.designer.table import noise_of  # a place is shown without it
+
     if not 1 <= ways <= MOST_WAYS:
         raise InvalidValue(f"ways must be in 1..{MOST_WAYS}, got {ways}")
     if request.leave is not None:

@@ -7,10 +7,10 @@ with one key and one statement agree without talking.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trailveil.designer.table import Cache
 from trailveil.errors import Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Kernel
@@ -19,14 +19,16 @@ from trailveil.privacy.adversaries import Named
 from trailveil.privacy.movement import least_cut
 from trailveil.privacy.priors import BUILT_IN
 from trailveil.release.common import Common
-from trailveil.release.cutting import Paces
-from trailveil.release.place_noise import PlaceNoise, place_noise
-from trailveil.release.request import Method, Request
+from trailveil.release.request import Method, Paces, Request
 from trailveil.traces.returns import TELLS
 from trailveil.traces.selection import Stretch
 from trailveil.traces.stops import Interval, joined
 from trailveil.traces.trace import NANOSECONDS, Trace
 from trailveil.traces.visits import Circle, between_places, visits
+
+if TYPE_CHECKING:
+    from trailveil.designer.table import Cache
+    from trailveil.release.place_noise import PlaceNoise
 
 # Raised whenever the same statement would get another noise: draws are not shared between them.
 _DESIGN = 2
@@ -53,7 +55,7 @@ class Place:
     prior: str
     who: tuple[Named, ...]
     ident: bytes
-    designed_noise: PlaceNoise | None = None
+    designed_noise: "PlaceNoise | None" = None
     gone: bool = False
 
     @property
@@ -62,7 +64,7 @@ class Place:
         return replace(self.circle, metres=max(self.circle.metres, TELLS))
 
     @property
-    def noise(self) -> PlaceNoise:
+    def noise(self) -> "PlaceNoise":
         """Its noise; Refused for a place of an earlier version, whose noise was another."""
         if self.designed_noise is None:
             raise Refused(
@@ -194,8 +196,10 @@ def visited(
     return visits_by_place
 
 
-def designed(place: Place, cache: Cache | None = None) -> Place:
+def designed(place: Place, cache: "Cache | None" = None) -> Place:
     """The place with its noise. Raises as `trailveil.release.place_noise.place_noise` does."""
+    from trailveil.release.place_noise import place_noise
+
     return replace(place, designed_noise=place_noise(place.request, place.ways, cache))
 
 

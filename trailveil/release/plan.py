@@ -12,21 +12,23 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trailveil.designer.table import Cache, noise_of, stored_noise
-from trailveil.designer.window import WindowNoise, together
-from trailveil.errors import BeyondPrior, InvalidValue, Refused
-from trailveil.privacy.anytime import Worst
-from trailveil.privacy.guarantee import CIRCLE_68, Guarantee
-from trailveil.privacy.knowledge import Knowledge, TrackExposure
+from trailveil.errors import InvalidValue, Refused
+from trailveil.privacy.guarantee import Guarantee
+from trailveil.privacy.knowledge import TrackExposure
 from trailveil.privacy.mechanism import LARGEST_STD, Mechanism, no_noise
-from trailveil.privacy.prior import noise_variance
 from trailveil.release.common import Common, named_in_full
-from trailveil.release.cutting import Window, at_one_place, reckoned_together
-from trailveil.release.kept import MOVEMENT, with_fields_left_out
+from trailveil.release.cutting import (
+    MOVEMENT,
+    Window,
+    at_one_place,
+    reckoned_together,
+    with_fields_left_out,
+)
 from trailveil.release.places import Visited
 from trailveil.release.request import HAS_THE_REST, Method, Request, check_target
 from trailveil.traces.grid import LEAST, CoarseSubset, Grid, coarse_subset, position_grid
@@ -34,6 +36,12 @@ from trailveil.traces.projection import Frame, placed
 from trailveil.traces.selection import RETURN, Stretch
 from trailveil.traces.structure import Structure, structure_of
 from trailveil.traces.trace import Trace
+
+if TYPE_CHECKING:  # a cut alone is planned without what designs noise
+    from trailveil.designer.table import Cache
+    from trailveil.designer.window import WindowNoise
+    from trailveil.privacy.anytime import Worst
+    from trailveil.privacy.knowledge import Knowledge
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +90,8 @@ class Plan:
     request: Request
     mechanism: Mechanism
     findings: tuple[Finding, ...]
-    designs: tuple[WindowNoise, ...] = ()
-    everywhere: tuple[Worst, ...] = ()
+    designs: "tuple[WindowNoise, ...]" = ()
+    everywhere: "tuple[Worst, ...]" = ()
     common: tuple[Common, ...] = ()
     visited: tuple[Visited, ...] = ()
     subject: str | None = None
@@ -124,6 +132,11 @@ class Plan:
     def exposures(self) -> tuple[TrackExposure, ...]:
         """What each adversary learns of each part."""
         return tuple(exposure for finding in self.findings for exposure in finding.exposures)
+
+    @property
+    def identity(self) -> tuple[bytes, ...]:
+        """All that it depends on: see `identity`."""
+        return identity(self.trace, self.request, self.common)
 
     @property
     def grid(self) -> Grid:
@@ -172,16 +185,16 @@ def identity(trace: Trace, request: Request, common: Sequence[Common] = ()) -> t
 
 
 def plan_parts(
-    trace: Trace, request: Request, common: Sequence[Common] = (), cache: Cache | None = None
+    trace: Trace, request: Request, common: Sequence[Common] = (), cache: "Cache | None" = None
 ) -> Plan:
     """Find the cut or the noise for a trace, and compute what it guarantees.
 
     common: noise that other releases share, such as that of places that are visited again. What is
     found of the parts of the request counts on none of it. cache: where designs are kept beyond
     this process: nothing but time depends on it. Fields of the trace are left out around what is
-    protected: see `trailveil.release.kept`. Raises Refused where nothing would be left to release,
-    no noise can meet the target, or fields are not reckoned with; InvalidValue where nothing is to
-    be protected.
+    protected: see `trailveil.release.cutting`. Raises Refused where nothing would be left to
+    release, no noise can meet the target, or fields are not reckoned with; InvalidValue where
+    nothing is to be protected.
     """
     if not (request.stretches or common) or request.method is Method.EVERYWHERE:
         raise InvalidValue("something must be protected, got nothing: state a time or a stay")
@@ -257,17 +270,21 @@ def _released(
 
 
 def _designed(
-    windows: Sequence[Window], request: Request, cache: Cache | None
-) -> list[WindowNoise]:
+    windows: Sequence[Window], request: Request, cache: "Cache | None"
+) -> "list[WindowNoise]":
     """The noise of each window."""
+    from trailveil.designer.table import noise_of
+
     return [noise_of(*asked, cache) for asked in _asked_of_noise(windows, request)]
 
 
-def designed_before(trace: Trace, request: Request, cache: Cache | None) -> bool:
+def designed_before(trace: Trace, request: Request, cache: "Cache | None") -> bool:
     """Whether a plan of this request, framed and with a pace, takes no new design of noise.
 
     Raises BeyondPrior as `plan_parts` does.
     """
+    from trailveil.designer.table import stored_noise
+
     windows = [Window.of(trace, stretch, request.uncertain) for stretch in request.stretches]
     asked = _asked_of_noise(windows, request)
     return all(stored_noise(*noise, cache) is not None for noise in asked)
@@ -275,41 +292,22 @@ def designed_before(trace: Trace, request: Request, cache: Cache | None) -> bool
 
 def _asked_of_noise(
     windows: Sequence[Window], request: Request
-) -> Iterator[tuple[float, int, tuple[Knowledge, ...], float]]:
+) -> "Iterator[tuple[float, int, tuple[Knowledge, ...], float]]":
     """What `trailveil.designer.table.noise_of` is asked for, of each window."""
-    bound = request.bound if request.leave is None else _bound_for(request)
     for window in windows:
         # To the nanosecond: a proof may be of no shorter window than there is.
         length = (window.stretch.end - window.stretch.begin) / 1e9 + 2 * request.uncertain
-        yield length, window.sides(), request.adversaries, bound
-
-
-def _bound_for(request: Request) -> float:
-    """The loss by which every adversary is left with the metres that were asked for."""
-    known = min(adversary.variance(2, adversary.place) for adversary in request.adversaries)
-    if known <= request.variance:
-        raise _too_much(known, request.scale)
-    return 1 / request.variance - 1 / known
-
-
-def _too_much(known: float, scale: float) -> BeyondPrior:
-    most = int(CIRCLE_68 * known**0.5 / scale)
-    error = BeyondPrior(known**0.5)
-    error.args = (
-        f"metres to leave must be below {most} with noise, got more: somebody whom the noise is "
-        f"made against knows the place that well without any release; say --leave {most - 1}, or "
-        "--mechanism cut",
-    )
-    error.public = error.args[0]
-    return error
+        yield length, window.sides(), request.adversaries, request.noise_bound
 
 
 def _sum_of(
-    base: Mechanism, windows: Sequence[Window], designs: Sequence[WindowNoise]
+    base: Mechanism, windows: Sequence[Window], designs: "Sequence[WindowNoise]"
 ) -> Mechanism:
     """The independent noises of all windows, together: zeros but near them."""
     if not designs:
         return base
+    from trailveil.designer.window import together
+
     pairs = zip(windows, designs, strict=True)
     whole = together([(window.before, window.after, noise) for window, noise in pairs])
     return replace(base, factor=whole)
@@ -352,6 +350,8 @@ def with_common(plan: Plan, common: Sequence[Common]) -> Plan:
         columns = Mechanism(mechanism.times, noise.columns, released=~noise.withheld)
         mechanism = mechanism.plus(columns)
     if mechanism.max_std > 0:
+        from trailveil.privacy.prior import noise_variance
+
         measured = noise_variance(plan.request.kernel, mechanism.times) ** 0.5
         least = max(plan.grid.metres, plan.coarse.metres, LEAST, measured)
         mechanism = mechanism.hiding(least)
@@ -365,7 +365,7 @@ def _finding(window: Window, request: Request, mechanism: Mechanism, cut: float 
         variance = window.variance(request.paces, max(cut, np.nextafter(window.silence, 0.0)))
         exposures.append(TrackExposure(HAS_THE_REST, 1 / variance))
     if request.method is not Method.CUT:
-        bound = request.bound if request.leave is None else _bound_for(request)
+        bound = request.noise_bound
         for adversary in request.adversaries:
             known = adversary.variance(window.sides(), adversary.place)
             exposures.append(TrackExposure(adversary.name, bound, known**0.5))

@@ -1,15 +1,18 @@
 """What the other mechanisms would cost, where that takes no new design of noise."""
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trailveil.designer.table import Cache
 from trailveil.errors import NumericalError, Refused
 from trailveil.gp.gaussian import FloatArray
 from trailveil.release.cutting import way, withheld
 from trailveil.release.plan import Plan, designed_before, plan_parts
 from trailveil.release.request import Method
+
+if TYPE_CHECKING:
+    from trailveil.designer.table import Cache
 
 HARDLY_MOVED = 10.0
 """Metres, root mean square in the plane: what is moved by less looks as it was recorded."""
@@ -32,7 +35,7 @@ class Price:
     within: float
 
 
-def other_prices(chosen: Plan, cache: Cache | None = None) -> tuple[Price, ...]:
+def other_prices(chosen: Plan, cache: "Cache | None" = None) -> tuple[Price, ...]:
     """The prices of the mechanisms that a plan does not have, for the same promise.
 
     cache: where designs are kept beyond this process. What would be refused has no price. None of

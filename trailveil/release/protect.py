@@ -6,10 +6,10 @@ else. The ledger counts a plan, and draws it, in `trailveil.ledger.commit`.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trailveil.designer.table import Cache
 from trailveil.errors import NumericalError, Refused
 from trailveil.release.common import Common
 from trailveil.release.places import Visited, shared_noise
@@ -18,6 +18,9 @@ from trailveil.release.request import Method, Request
 from trailveil.traces.projection import EXTENT, placed
 from trailveil.traces.selection import Chosen
 from trailveil.traces.trace import Trace
+
+if TYPE_CHECKING:
+    from trailveil.designer.table import Cache
 
 _LONGEST_GAP = 366.0  # days
 
@@ -47,7 +50,7 @@ def protect(
     request: Request,
     *,
     places: Sequence[Visited] = (),
-    cache: Cache | None = None,
+    cache: "Cache | None" = None,
 ) -> Plan:
     """Design the release of a trace. request: of `requested`, with the parts to protect.
 
@@ -64,7 +67,9 @@ def protect(
         raise _with_its_gap(error, trace) from error
 
 
-def _planned(trace: Trace, request: Request, common: Sequence[Common], cache: Cache | None) -> Plan:
+def _planned(
+    trace: Trace, request: Request, common: Sequence[Common], cache: "Cache | None"
+) -> Plan:
     if request.method is Method.EVERYWHERE:
         from trailveil.release.everywhere import plan_everywhere
 

@@ -2,20 +2,22 @@
 
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from trailveil.errors import InvalidValue, Refused, number_between
+from trailveil.errors import BeyondPrior, InvalidValue, Refused, number_between
 from trailveil.gp.kernels import Kernel
 from trailveil.privacy.adversaries import DEFAULT, Named
 from trailveil.privacy.guarantee import CIRCLE_68, loss_bound_for
-from trailveil.privacy.knowledge import Knowledge
 from trailveil.privacy.movement import Movement, movement_of
 from trailveil.privacy.priors import BUILT_IN
-from trailveil.release.cutting import Paces
 from trailveil.traces.activities import ACTIVITIES, MIDDLE, UNKNOWN
 from trailveil.traces.projection import Frame
-from trailveil.traces.selection import Stretch
-from trailveil.traces.trace import Trace
+from trailveil.traces.trace import NANOSECONDS, Trace
 from trailveil.version import DESIGN_VERSION
+
+if TYPE_CHECKING:
+    from trailveil.privacy.knowledge import Knowledge
+    from trailveil.traces.selection import Stretch
 
 DEFAULT_KERNEL = BUILT_IN["default"].kernel
 """The prior of movement where none is stated; metres and seconds."""
@@ -31,8 +33,29 @@ _MOST_UNSURE = 20_000.0
 # place is known from on; how far from a part the path is known.
 _TIME_CONSTANT, _PLACE_AWAY, _PATH_AWAY = 60.0, 60, 300
 
+# Seconds from which on a part is a stay, and no stop on a way that goes on.
+_STAY = 180
+
 NOISE_AGAINST = (Named.PLAIN, Named.POINT, Named.PATH)
 """The adversaries that noise may be made against, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paces:
+    """The least that a person moves: outward from an end of a recording, and through its middle.
+
+    A person who goes on and on through a place gives more of it away on both sides together than
+    two separate ways would: see docs/activities.md. After a stay the way is another one.
+    """
+
+    end: Movement
+    middle: Movement
+
+    def around(self, stretch: "Stretch", sides: int) -> Movement:
+        """The movement to reckon with around a part that has so many sides."""
+        # After so long a stay, the way there and the way on are two.
+        stay = stretch.end - stretch.begin >= _STAY * NANOSECONDS
+        return self.middle if sides > 1 and not stay else self.end
 
 
 class Method(StrEnum):
@@ -71,7 +94,7 @@ class Request:
     numbers out of range.
     """
 
-    stretches: tuple[Stretch, ...]
+    stretches: "tuple[Stretch, ...]"
     radius: float = 100.0
     epsilon: float = 1.0
     order: float = 5.0
@@ -147,8 +170,10 @@ class Request:
         return Paces(self.slowest, Movement(min(middle, end), _TIME_CONSTANT))
 
     @property
-    def adversaries(self) -> tuple[Knowledge, ...]:
+    def adversaries(self) -> "tuple[Knowledge, ...]":
         """Whom noise is made against."""
+        from trailveil.privacy.knowledge import Knowledge
+
         usual = movement_of(self.kernel)
         knowledge = [Knowledge(STRANGER, self.slowest, steady=self.steady - self.uncertain)]
         if Named.POINT in self.who:
@@ -157,6 +182,19 @@ class Request:
             away = max(_PATH_AWAY - self.uncertain, _PLACE_AWAY)
             knowledge.append(Knowledge(KNOWS_PATH, usual, path=away))
         return tuple(knowledge)
+
+    @property
+    def noise_bound(self) -> float:
+        """The most that the loss by noise may be: that leaves the metres that were asked for.
+
+        Raises BeyondPrior where an adversary knows more than that without any release.
+        """
+        if self.leave is None:
+            return self.bound
+        known = min(adversary.variance(2, adversary.place) for adversary in self.adversaries)
+        if known <= self.variance:
+            raise _too_much(known, self.scale)
+        return 1 / self.variance - 1 / known
 
     @property
     def design(self) -> str:
@@ -172,6 +210,18 @@ class Request:
             getattr(self, field.name) for field in fields(self) if field.name not in _ELSEWHERE
         )
         return repr((DESIGN_VERSION, when, *others))
+
+
+def _too_much(known: float, scale: float) -> BeyondPrior:
+    most = int(CIRCLE_68 * known**0.5 / scale)
+    error = BeyondPrior(known**0.5)
+    error.args = (
+        f"metres to leave must be below {most} with noise, got more: somebody whom the noise is "
+        f"made against knows the place that well without any release; say --leave {most - 1}, or "
+        "--mechanism cut",
+    )
+    error.public = error.args[0]
+    return error
 
 
 def check_target(request: Request) -> None:

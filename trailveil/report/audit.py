@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from trailveil.checks.attacks.drawn import Drawn
+from trailveil.checks.attacks.files import Drawn
 from trailveil.checks.attacks.hypotheses import Audited
 from trailveil.checks.attacks.suite import AttackOutcome
 from trailveil.checks.attacks.trial import Circle68, Verdict

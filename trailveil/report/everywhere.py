@@ -1,15 +1,22 @@
 """What is said of noise for every place at once: who was reckoned with, what each is left with."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trailveil.errors import said
-from trailveil.privacy.anytime import Assumed
 from trailveil.privacy.guarantee import CIRCLE_68, Guarantee
 from trailveil.privacy.priors import BUILT_IN
-from trailveil.release.everywhere import assumed
 from trailveil.release.plan import Plan
+
+if TYPE_CHECKING:
+    from trailveil.privacy.anytime import Assumed
+
+
+def _assumed(plan: Plan) -> "Assumed":
+    from trailveil.release.everywhere import assumed  # most reports are of stated times
+
+    return assumed(plan.trace, plan.request)
 
 
 def promise(plan: Plan) -> tuple[Guarantee, float]:
@@ -21,7 +28,7 @@ def promise(plan: Plan) -> tuple[Guarantee, float]:
 
 def left(plan: Plan) -> dict[str, Any]:
     """The longest stay, and the worst case of each kind of adversary."""
-    who = assumed(plan.trace, plan.request)
+    who = _assumed(plan)
     return {
         "longest_stay_s": who.longest_stay,
         "speeds_m_s": list(who.speeds),
@@ -42,7 +49,7 @@ def left(plan: Plan) -> dict[str, Any]:
 
 def adversaries(plan: Plan) -> list[str]:
     """Who was reckoned with, in words."""
-    who = assumed(plan.trace, plan.request)
+    who = _assumed(plan)
     speeds = ", ".join(f"{said(speed)}" for speed in who.speeds)
     found = [
         f"knows how people move (the prior, at {speeds} m/s) and how the noise was made, but no "
@@ -58,7 +65,7 @@ def adversaries(plan: Plan) -> list[str]:
     return found
 
 
-def _knows(kind: str, who: Assumed) -> str:
+def _knows(kind: str, who: "Assumed") -> str:
     known = {
         "plain": "knows no place",
         "point": f"knows one true place {said(who.point_away)} s or more away, to "
@@ -73,7 +80,7 @@ def _knows(kind: str, who: Assumed) -> str:
 
 def warnings(plan: Plan) -> list[str]:
     """What to know of the adversaries and the prior before publishing."""
-    who = assumed(plan.trace, plan.request)
+    who = _assumed(plan)
     found = [
         "The prior is how people move on average: of a person who moves otherwise, more may be "
         "learnt than is said here."
@@ -99,7 +106,7 @@ def of_prior(plan: Plan) -> list[str]:
 
 def not_protected(plan: Plan) -> list[str]:
     """What the promise does not cover."""
-    who = assumed(plan.trace, plan.request)
+    who = _assumed(plan)
     found = [
         "What several times tell together: the way from one to another, the mean of a longer time, "
         "a place that was visited more than once.",

@@ -2,18 +2,20 @@
 
 from collections.abc import Sequence
 from math import isfinite
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trailveil.errors import said
-from trailveil.ledger.accounting import Account
-from trailveil.ledger.place_accounts import OfPlace
 from trailveil.privacy.guarantee import CIRCLE_68
-from trailveil.release.places import Visited
-from trailveil.release.plan import Plan
-from trailveil.release.request import Method
 from trailveil.report.parts import Item, Section, listed
 from trailveil.report.schema import LedgerReport, PlaceReport, PlaceTotal
+
+if TYPE_CHECKING:  # the ledger is shown without what designs releases
+    from trailveil.ledger.accounting import Account
+    from trailveil.ledger.places import OfPlace
+    from trailveil.release.places import Visited
+    from trailveil.release.plan import Plan
 
 # An epsilon above this is of all that can be told.
 _ALL = 1e9
@@ -24,7 +26,7 @@ CANNOT_KNOW = (
 )
 
 
-def place_of(plan: Plan, visited: Visited) -> PlaceReport:
+def place_of(plan: "Plan", visited: "Visited") -> PlaceReport:
     """A place with a name that a recording visits; not where it is."""
     place, away = visited.place, visited.away(plan.trace)
     first, last = int(plan.trace.times[0]), int(plan.trace.times[-1])
@@ -38,7 +40,7 @@ def place_of(plan: Plan, visited: Visited) -> PlaceReport:
         "epsilon": place.epsilon,
         "order": place.order,
         "ways": place.ways,
-        "moved_m": 0.0 if plan.request.method is Method.CUT else float(2**0.5 * place.noise.std),
+        "moved_m": 0.0 if plan.request.method == "cut" else float(2**0.5 * place.noise.std),
         "left": []
         if plan.request.method.cuts
         else [
@@ -52,7 +54,7 @@ def place_of(plan: Plan, visited: Visited) -> PlaceReport:
     }
 
 
-def counted(account: Account, radius: float, order: float) -> LedgerReport:
+def counted(account: "Account", radius: float, order: float) -> LedgerReport:
     """An account as an object; None for an epsilon of all that can be told.
 
     radius, order: of the request, for which its epsilons are.
@@ -77,7 +79,7 @@ def _circle_of(epsilon: float, radius: float, order: float) -> float | None:
     return CIRCLE_68 * radius * (order / 2 / epsilon) ** 0.5 if 0 < epsilon < _ALL else None
 
 
-def told_of(account: OfPlace) -> PlaceTotal:
+def told_of(account: "OfPlace") -> PlaceTotal:
     """What is told of a place with a name, as an object."""
     return {
         "name": account.name,
@@ -191,7 +193,7 @@ def place_words(place: PlaceTotal) -> str:
     )
 
 
-def past_what_was_stated(places: Sequence[OfPlace]) -> list[str]:
+def past_what_was_stated(places: Sequence["OfPlace"]) -> list[str]:
     """A warning for each place with a name of which more is told than was stated."""
     return [
         f"{place.name}: {counted} may tell {_epsilon(_or_all(place.total))} of it, and "

@@ -3,23 +3,25 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import said
-from trailveil.gp.kernels import Kernel
-from trailveil.privacy.guarantee import Guarantee
-from trailveil.privacy.priors import BUILT_IN
 from trailveil.report.schema import Guaranteed, Times
-from trailveil.traces.retiming import Retiming
+
+if TYPE_CHECKING:  # lines of text are laid out without them
+    from trailveil.gp.kernels import Kernel
+    from trailveil.privacy.guarantee import Guarantee
+    from trailveil.traces.retiming import Retiming
 
 CONFIDENCE = 0.99
 _DELTAS = (1e-2, 1e-5)
 _WIDTH = 98
 
 
-def guaranteed(guarantee: Guarantee) -> Guaranteed:
+def guaranteed(guarantee: "Guarantee") -> Guaranteed:
     """What a guarantee means."""
     return {
         "mu": guarantee.mu,
@@ -46,13 +48,15 @@ def rounded_down(value: float) -> float:
     return float(np.floor(value / unit) * unit)
 
 
-def prior_in_full(kernel: Kernel) -> dict[str, str]:
+def prior_in_full(kernel: "Kernel") -> dict[str, str]:
     """The prior by its name, where it has one, and in full."""
+    from trailveil.privacy.priors import BUILT_IN
+
     names = [name for name, spec in BUILT_IN.items() if spec.kernel == kernel]
     return {"name": names[0] if names else "stated", "kernel": repr(kernel)}
 
 
-def times_of(released: NDArray[np.int64], retiming: Retiming) -> Times:
+def times_of(released: NDArray[np.int64], retiming: "Retiming") -> Times:
     """What became of the times (n,) that are released, and how many share one and are left out."""
     return {
         "rounded_to_s": retiming.step,

@@ -6,7 +6,7 @@ from trailveil.errors import said
 from trailveil.privacy.adversaries import Named
 from trailveil.privacy.guarantee import CIRCLE_68
 from trailveil.privacy.movement import Matern, Movement, movement_of
-from trailveil.release.kept import AROUND
+from trailveil.release.cutting import AROUND
 from trailveil.release.plan import Plan
 from trailveil.release.request import Method
 from trailveil.report import everywhere

@@ -9,7 +9,6 @@ from trailveil.errors import TrailveilError
 from trailveil.files.source import named
 from trailveil.traces.cleaning import Cleaning, clean, clean_readings
 from trailveil.traces.formats import MOST_POINTS, read
-from trailveil.traces.formats.series import read_series
 from trailveil.traces.projection import frame_for
 from trailveil.traces.readings import Readings
 from trailveil.traces.trace import Recording, Trace
@@ -58,6 +57,8 @@ def load_readings(
     most: int = MOST_POINTS,
 ) -> tuple[Readings, Cleaning]:
     """Cleaned readings from a table; every refusal names the file."""
+    from trailveil.traces.formats.series import read_series
+
     recorded = read_series(source, column=column, unit=unit, most=most)
     with _about(source):
         return clean_readings(recorded, assume_utc=assume_utc, zone=zone)

@@ -15,7 +15,7 @@ import pytest
 
 from tests.rides import ride
 from tests.structured import by_distance, filled_in, held, rounded, snapped, some_rounded
-from trailveil.checks.attacks import grids
+from trailveil.checks.attacks import lattice
 from trailveil.checks.attacks.contract import Attack, Background, Evidence, OnGrid
 from trailveil.checks.attacks.exact import (
     EXACT,
@@ -117,7 +117,7 @@ def test_independent_noise_hides_it(
     name: str, attack: Attack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Even an attack that takes whatever it finds for the grid comes to no less than a third."""
-    monkeypatch.setattr(grids, "_ON_GRID", 1.0)
+    monkeypatch.setattr(lattice, "_ON_GRID", 1.0)
     plan = planned(name)
     distances = errors(plan, plan.mechanism, attack)
     assert distances is None or np.median(distances) > plan.findings[0].deviation / 3

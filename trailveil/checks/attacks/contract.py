@@ -139,10 +139,3 @@ def required_mechanism(known: Background) -> Mechanism:
     if known.mechanism is None:
         raise InvalidValue("this attack must know how the noise varies, got no mechanism")
     return known.mechanism
-
-
-def visible(view: Evidence, known: Background, within: float) -> FloatArray:
-    """Whether (m,) each released fix is known to within so many metres per coordinate."""
-    if known.mechanism is None:
-        return np.ones(view.times.size, dtype=np.bool_)
-    return np.asarray(known.mechanism.variances[known.mechanism.rows] <= within**2)

@@ -4,7 +4,7 @@ A release is X + F z with few unknowns z, many times fewer than fixes. Whatever 
 equation for z, and some tens of them solve for it:
 
 - X lies on a grid (decimals), or some of it on a coarser one: a lattice problem, see
-  `trailveil.checks.attacks.grids`;
+  `trailveil.checks.attacks.lattice`;
 - X repeats, or goes on in straight lines at a steady pace: its first or second differences are 0;
 - X lies on a line of few corners, as on a map: each step goes on as the last one;
 - X was recorded every so many metres: all steps have one length;
@@ -29,7 +29,7 @@ from trailveil.checks.attacks.contract import (
     Evidence,
     required_mechanism,
 )
-from trailveil.checks.attacks.grids import LowRank, by_coarse_subset, by_grid
+from trailveil.checks.attacks.lattice import LowRank, by_coarse_subset, by_grid
 from trailveil.gp.gaussian import FloatArray
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior

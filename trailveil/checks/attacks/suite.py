@@ -11,7 +11,7 @@ import numpy as np
 
 from trailveil.checks.attacks import worlds
 from trailveil.checks.attacks.contract import Background, Estimate, Evidence, OnGrid, TruePlaces
-from trailveil.checks.attacks.drawn import Drawn, drawn
+from trailveil.checks.attacks.files import Drawn, drawn
 from trailveil.checks.attacks.on_streets import usual_pace
 from trailveil.checks.attacks.trial import Circle68, Verdict, beaten, circle_68, easier
 from trailveil.checks.attacks.trials import (

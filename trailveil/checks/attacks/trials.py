@@ -5,14 +5,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from trailveil.checks.attacks.centres import average, circle_of_holes, circle_of_stay
 from trailveil.checks.attacks.contract import Attack, OnGrid
-from trailveil.checks.attacks.edges import edges_of_hole
+from trailveil.checks.attacks.estimators import (
+    average,
+    circle_of_holes,
+    circle_of_stay,
+    edges_of_hole,
+    kalman_smoother,
+    known_paths,
+)
 from trailveil.checks.attacks.exact import EXACT
 from trailveil.checks.attacks.on_streets import on_streets
-from trailveil.checks.attacks.paths import known_paths
 from trailveil.checks.attacks.posterior import posterior_mean, repeated_releases
-from trailveil.checks.attacks.smoother import kalman_smoother
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Constant, IntegratedOU, Kernel, Matern32, Sum, White
 from trailveil.privacy.adversaries import at_speed

@@ -13,8 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from trailveil.checks.scan.columnar import from_fit, from_parquet
-from trailveil.checks.scan.maps import from_kml, from_kmz, from_nmea
+from trailveil.checks.scan.binary import from_fit, from_kml, from_kmz, from_nmea, from_parquet
 from trailveil.checks.scan.tokens import (
     Emit,
     Place,

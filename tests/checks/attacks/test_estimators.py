@@ -18,12 +18,17 @@ from tests.checks.attacks.weak import (
     view,
     white,
 )
-from trailveil.checks.attacks.centres import average, circle_of_holes, circle_of_stay
 from trailveil.checks.attacks.contract import Attack, Background, Evidence, TruePlaces
-from trailveil.checks.attacks.edges import edges_of_hole
-from trailveil.checks.attacks.paths import known_paths
+from trailveil.checks.attacks.estimators import (
+    average,
+    circle_of_holes,
+    circle_of_stay,
+    edges_of_hole,
+    kalman_smoother,
+    known_paths,
+    noise_size,
+)
 from trailveil.checks.attacks.posterior import posterior_mean, repeated_releases
-from trailveil.checks.attacks.smoother import kalman_smoother, noise_size
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Constant, Matern32, White

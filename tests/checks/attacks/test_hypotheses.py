@@ -13,8 +13,7 @@ from scipy.special import ndtr, ndtri
 from tests.checks.attacks.designs import bumps, designed, deviations
 from tests.rides import ride
 from trailveil.checks.attacks import hypotheses
-from trailveil.checks.attacks.hypotheses import audited
-from trailveil.checks.attacks.telling import told_apart
+from trailveil.checks.attacks.hypotheses import audited, told_apart
 from trailveil.designer.closed_form import least_noise
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray

@@ -15,9 +15,9 @@ from trailveil.gp.kernels import IntegratedOU
 from trailveil.ledger import open_ledger
 from trailveil.ledger.commit import seed_of, whole_of
 from trailveil.privacy.adversaries import DEFAULT, Named
+from trailveil.release.cutting import AROUND, EDGES, left_out, with_fields_left_out
 from trailveil.release.drawing import draw
 from trailveil.release.everywhere import plan_everywhere
-from trailveil.release.kept import AROUND, EDGES, left_out, with_fields_left_out
 from trailveil.release.plan import Plan, identity
 from trailveil.release.protect import protect
 from trailveil.release.request import KNOWS_PATH, Method, Request
@@ -158,7 +158,9 @@ def test_with_every_place_protected_fields_are_refused() -> None:
 
 def test_the_memory_knows_a_release_whatever_is_kept(tmp_path: Path) -> None:
     ledger = open_ledger(tmp_path / "state")
-    seeds = [seed_of(ledger.key, whole_of(plan, None)) for plan in (WITH, WITHOUT)]
+    seeds = [
+        seed_of(ledger.key, whole_of(plan.trace, plan.identity, None)) for plan in (WITH, WITHOUT)
+    ]
     ids = [ledger.request_id(seed) for seed in seeds]
     assert ids[0] == ids[1]
 

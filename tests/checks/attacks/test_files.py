@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.checks.attacks.designs import bumps
-from trailveil.checks.attacks.drawn import LEVEL, Drawn, drawn
+from trailveil.checks.attacks.files import LEVEL, Drawn, drawn
 from trailveil.checks.attacks.worlds import noises
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Matern32

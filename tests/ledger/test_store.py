@@ -32,11 +32,6 @@ def entry(number: int = 0, epsilon: float = 1.0, subject: str = "me") -> Entry:
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    return open_ledger(tmp_path / "state")
-
-
-@pytest.fixture
 def used(ledger: Ledger) -> Ledger:
     with ledger.open() as book:
         for number in range(4):
@@ -302,7 +297,7 @@ ADDS = """
 import sys
 from dataclasses import replace
 from pathlib import Path
-from tests.ledger.test_ledger import entry
+from tests.ledger.test_store import entry
 from trailveil.ledger import open_ledger
 ledger = open_ledger(Path(sys.argv[1]))
 for number in range(200):
@@ -332,7 +327,7 @@ LIMITED = """
 import sys, time
 from dataclasses import replace
 from pathlib import Path
-from tests.ledger.test_ledger import entry
+from tests.ledger.test_store import entry
 from trailveil.ledger import open_ledger
 ledger = open_ledger(Path(sys.argv[1]))
 print("ready", flush=True)

@@ -1,4 +1,4 @@
-"""What releases at other times tell of a protected time, of this release and of those near it.
+"""What releases tell together, by their joint law: of one recording, and of times near each other.
 
 Under a Markov prior, what lies beyond a recording tells of it only where the person was, and how
 fast, at the nearest moment. So a release that shares no time with another is counted as if it were
@@ -21,27 +21,31 @@ from math import inf
 import numpy as np
 
 from trailveil.errors import InvalidValue, NumericalError, Unavailable
-from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.gaussian import FloatArray, largest_eigenvalue
 from trailveil.gp.kernels import IntegratedOU, Kernel, stopped
 from trailveil.gp.statespace import is_markov
-from trailveil.ledger import LedgerRow
+from trailveil.ledger import Book, LedgerRow
+from trailveil.ledger.marks import MOST_JOINT, kernels_for, own_noise, unnamed_parts
+from trailveil.ledger.places import EVERYTHING, epsilon_of
+from trailveil.ledger.recorded import reach_of, unpacked
 from trailveil.privacy.composition import Release, joint_loss
 from trailveil.privacy.mechanism import Mechanism, no_noise
 from trailveil.privacy.movement import Movement
 from trailveil.privacy.secrets import Secret
+from trailveil.release.plan import Plan
+from trailveil.traces.retiming import SHIFTED_TO
 from trailveil.traces.trace import NANOSECONDS
-
-EVERYTHING = 1e30
-"""1 / m^2: the loss that counts where all may be told."""
 
 # Seconds: releases this near are taken as they were made, up to so many rows together; of those
 # this near, what a new one tells of their parts is counted.
-_NEAR, _MOST_ROWS, _SAME_DAY = 3600.0, 1500, 86_400.0
+_NEAR, _MOST_ROWS, _SAME_DAY = 3600.0, MOST_JOINT, 86_400.0
 # Seconds: what is farther off is taken for so near. Under a Markov prior the nearer moment tells
 # more, and beside times of years the moments of a recording have no digits left.
 _FAR = 2 * 86_400.0
 # What is added without a computation is at most this share of what a part alone tells.
 _LITTLE = 0.05
+# An epsilon from which on a place is as good as told: no more digits are computed.
+_DISCLOSED = 1e3
 # Seconds before an end at which it is as if a release was recorded and released as it is.
 _STATE = np.arange(0.0, 60.0, 0.05)
 
@@ -67,6 +71,95 @@ class NearbyRelease:
 
 Load = Callable[[LedgerRow], NearbyRelease]
 """The piece of a release in the ledger."""
+
+
+def of_one_recording(book: Book, numbers: Sequence[int], plan: Plan) -> tuple[float, float]:
+    """What a release and those that overlap it tell more of one place, and epsilon of any time.
+
+    The first in 1 / m^2. Everything, where that is not computed: see the module.
+    """
+    request = plan.request
+    everything = EVERYTHING, epsilon_of(request.radius, EVERYTHING, request.order)
+    stored = [unpacked(book.blob(number)) for number in numbers]
+    if (
+        plan.common
+        or plan.mechanism.process is not None
+        or any(release.roots for release in stored)
+    ):
+        return everything
+    first, last = int(plan.trace.times[0]), int(plan.trace.times[-1])
+    others = [book.rows[number - 1] for number in numbers]
+    if any(
+        other.end <= first
+        or other.begin >= last
+        or (other.begin == SHIFTED_TO and other.end != last)
+        for other in others
+    ):
+        return everything  # of the same recording, as if at other times
+    latest = replace(plan.mechanism, times=plan.trace.times / NANOSECONDS)
+    noises = [latest, *(release.mechanism for release in stored)]
+    parts = [(finding.stretch.begin, finding.stretch.end) for finding in plan.findings]
+    parts += [part for release in stored for part in release.parts]
+    mechanisms = [noise for noise in noises if noise is not None]
+    rows = sum(mechanism.rows.size for mechanism in mechanisms)
+    if len(mechanisms) < len(noises) or rows > MOST_JOINT or not parts:
+        return everything
+    shift = min(first, *(int(release.times[0]) for release in stored)) / NANOSECONDS
+    releases = [
+        Release(replace(mechanism, times=mechanism.times - shift)) for mechanism in mechanisms
+    ]
+    sure = shift - request.uncertain, shift + request.uncertain
+    spans = [(a / NANOSECONDS, b / NANOSECONDS) for a, b in parts]
+    # Of any movement within the time that is uncertain, no more is told than of none.
+    windows = stopped([(a - sure[1], b - sure[0]) for a, b in spans])
+    worst, one_place, radius = 0.0, 0.0, request.radius * request.wide
+    moments = [begin for begin, _ in windows.windows]
+    for kernel in kernels_for(request):
+        still = kernel.warp(windows)
+        try:
+            loss = joint_loss(still, releases, Secret.at(moments)).matrix
+            if epsilon_of(radius, largest_eigenvalue(loss), request.order) > _DISCLOSED:
+                return everything
+            singles = [
+                largest_eigenvalue(joint_loss(still, releases, Secret.at([moment])).matrix)
+                for moment in moments
+            ]
+        except (NumericalError, Unavailable, InvalidValue):
+            return everything
+        worst, one_place = max(worst, *singles), max(one_place, float(np.sum(loss)))
+    return one_place * request.wide**2, epsilon_of(radius, worst, request.order)
+
+
+def with_nearby(book: Book, plan: Plan, subject: str) -> float:
+    """Epsilon of the worst protected time of this release and of those near it."""
+    request = plan.request
+    rows = [row for row in book.standing(subject) if not row.series]
+    first = int(plan.trace.times[0])
+    parts = unnamed_parts(plan)  # the others are counted for their places
+    spans = [part.stretch.seconds(plan.trace) for part in parts]
+    mechanism = own_noise(plan, spans)
+    new = NearbyRelease(
+        first,
+        int(plan.trace.times[-1]),
+        replace(mechanism, times=mechanism.times + first / NANOSECONDS)
+        if mechanism.process is None
+        else None,
+        tuple((part.stretch.begin, part.stretch.end) for part in parts),
+        tuple(part.guarantee.epsilon for part in parts),
+        float(request.steady),
+        reach_of(plan),
+    )
+
+    def load(row: LedgerRow) -> NearbyRelease:
+        stored = unpacked(book.blob(row.number))
+        parts = tuple(stored.unnamed)
+        epsilons = (row.epsilon,) * len(parts)
+        return NearbyRelease(row.begin, row.end, stored.mechanism, parts, epsilons, *stored.proved)
+
+    radius = request.radius * request.wide
+    return worst_nearby(
+        new, rows, load, kernels_for(request), epsilon_of(radius, 1.0, request.order)
+    )
 
 
 def worst_nearby(

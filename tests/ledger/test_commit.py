@@ -36,11 +36,6 @@ NOISY = protect(
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    return open_ledger(tmp_path / "state")
-
-
-@pytest.fixture
 def place(tmp_path: Path) -> Path:
     folder = tmp_path / "place"
     folder.mkdir()

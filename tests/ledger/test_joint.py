@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tests.oracles.dense_movement import Law, Rows, released
 from trailveil.designer.window import window_noise
 from trailveil.gp.kernels import Kernel
-from trailveil.ledger.nearby import NearbyRelease, worst_nearby
+from trailveil.ledger.joint import NearbyRelease, worst_nearby
 from trailveil.privacy.adversaries import at_speed
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.release.request import DEFAULT_KERNEL, Request
