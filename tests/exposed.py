@@ -11,7 +11,7 @@ import numpy as np
 from trailveil.gp.gaussian import FloatArray
 from trailveil.gp.kernels import Kernel, latent, split
 from trailveil.privacy.adversaries import Named, moving, seeing_stillness
-from trailveil.privacy.adversary import Adversary, _each_value, _judged, exposures
+from trailveil.privacy.adversary import Adversary, _each_value, exposures, judge_of
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior
 from trailveil.privacy.secrets import Secret
@@ -112,7 +112,7 @@ def least_share(
     The least over what it may know, and over directions of the secret.
     """
     shares = [exposed.share(bound) for exposed in exposures(prior, secret, mechanism, adversary)]
-    each = _each_value(_judged(prior, secret, adversary), mechanism, adversary)
+    each = _each_value(judge_of(prior, secret, adversary), mechanism, adversary)
     if each is not None and secret.size == 1:
         known, learnt = each.known[:, 0, 0], each.learnt[:, 0, 0]
         shares.append(float(np.sqrt(np.min((known + bound) / (known + learnt)))))

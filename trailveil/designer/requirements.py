@@ -5,7 +5,7 @@ A few of them stand for all while the noise is sought; every one is judged after
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,8 @@ from trailveil.gp.kernels import Kernel
 from trailveil.privacy.adversary import (
     Adversary,
     far_from,
-    known_path,
+    judge_of,
     known_with_each,
-    span_of,
 )
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.precision import known_precision
@@ -176,18 +175,16 @@ def _against(
     more: Sequence[float],
 ) -> list[_Pending]:
     """The requirements of one secret against one adversary."""
-    judge = adversary.judging(prior, demand.secret)
-    span = span_of(demand.secret, adversary)
-    known = known_path(judge, span, adversary)
-    key = (judge.kernel, known.times.tobytes(), known.accuracy)
-    sketch = sketches.setdefault(key, _Sketch(judge, known, [], []))
+    judge = judge_of(prior, demand.secret, adversary)
+    key = (judge.prior.kernel, judge.known.times.tobytes(), judge.known.accuracy)
+    sketch = sketches.setdefault(key, _Sketch(judge.prior, judge.known, [], []))
     number = list(sketches).index(key)
-    place = sketch.place(replace(demand.secret, window=None))
+    place = sketch.place(judge.place)
     requirements = [_Pending(family, number, place, None, 1.0, demand)]
     if adversary.point is not None:
         accuracy = adversary.point.accuracy
-        far = far_from(judge, span, adversary.point.away)
-        for time in sorted({*_standing_for_all(far, span, adversary.point.away), *more}):
+        far = far_from(judge.prior, judge.span, adversary.point.away)
+        for time in sorted({*_standing_for_all(far, judge.span, adversary.point.away), *more}):
             point = sketch.point(time)
             requirements.append(_Pending(family, number, place, point, accuracy, demand))
     return requirements

@@ -201,7 +201,7 @@ def exposures(
     Without any single known value first. Then with each; for a secret of one location, with the
     value of which the loss is largest. Raises as `exposure` does.
     """
-    judged = _judged(prior, secret, adversary)
+    judged = judge_of(prior, secret, adversary)
     learnt = loss_matrix(judged.prior, judged.place, mechanism, known=judged.known).matrix
     before = known_precision(judged.prior, judged.place, judged.known)[0]
     if adversary.path is not None and adversary.path.surely < np.inf:
@@ -227,14 +227,14 @@ def value_losses(
     prior: Prior, secret: Secret, mechanism: Mechanism, adversary: Adversary
 ) -> tuple[FloatArray, FloatArray]:
     """The times (p,) of the values an adversary may know one of, and the largest loss with each."""
-    each = _each_value(_judged(prior, secret, adversary), mechanism, adversary)
+    each = _each_value(judge_of(prior, secret, adversary), mechanism, adversary)
     if each is None:
         return np.empty(0), np.empty(0)
     return each.times, np.array([largest_eigenvalue(matrix) for matrix in each.learnt])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Judged:
+class Judge:
     """Who judges: the adversary's prior, the place with no window of its own, what is known."""
 
     prior: Prior
@@ -243,12 +243,13 @@ class _Judged:
     known: SideInformation
 
 
-def _judged(prior: Prior, secret: Secret, adversary: Adversary) -> _Judged:
+def judge_of(prior: Prior, secret: Secret, adversary: Adversary) -> Judge:
+    """Who judges a secret under a prior: an adversary, by what it knows."""
     judge = adversary.judging(prior, secret)
     span = span_of(secret, adversary)
     # The clock of a stay is stopped in the judge: once is enough.
     place = replace(secret, window=None)
-    return _Judged(judge, place, span, known_path(judge, span, adversary))
+    return Judge(judge, place, span, known_path(judge, span, adversary))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -271,7 +272,7 @@ class _EachValue:
         return replace(exposure, at=float(self.times[index]))
 
 
-def _each_value(judged: _Judged, mechanism: Mechanism, adversary: Adversary) -> _EachValue | None:
+def _each_value(judged: Judge, mechanism: Mechanism, adversary: Adversary) -> _EachValue | None:
     """None for an adversary who knows no single value, or where there is none to know."""
     if adversary.point is None:
         return None

@@ -108,14 +108,12 @@ class Guarantee:
         return self.epsilon + float(np.log(1 / delta)) / (self.order - 1)
 
 
-def guarantee_of(
-    losses: Sequence[FloatArray], radius: float, order: float = 5.0, *, locations: int | None = None
-) -> Guarantee:
+def guarantee_of(losses: Sequence[FloatArray], radius: float, order: float = 5.0) -> Guarantee:
     """The guarantee of a secret whose loss matrices, one a dimension, are given: the tight bound.
 
-    locations: see `tight_bound`. radius: in the unit of the series.
+    radius: in the unit of the series.
     """
-    return Guarantee(float(np.sqrt(tight_bound(losses, radius, locations=locations))), order)
+    return Guarantee(float(np.sqrt(tight_bound(losses, radius))), order)
 
 
 def mu_for(epsilon: float, order: float = 5.0) -> float:

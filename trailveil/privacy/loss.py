@@ -101,21 +101,19 @@ def marginal_losses(
     prior: Prior,
     secret: Secret,
     mechanism: Mechanism,
-    *,
-    known: SideInformation = NOTHING_KNOWN,
 ) -> FloatArray:
     """The losses (k,) of the locations of a secret, each judged as a secret of its own."""
-    if share := proportional(prior, secret, mechanism, known):
+    if share := proportional(prior, secret, mechanism, NOTHING_KNOWN):
         return np.asarray((1.0 + _FEW * UNIT_ROUNDOFF) / (share * prior.variances(secret)))
     judge = prior.for_secret(secret)
-    observation = _try_observe(judge, mechanism, known)
+    observation = _try_observe(judge, mechanism, NOTHING_KNOWN)
     values, hidden = np.empty(0), float("inf")
     if observation is not None:
         values, hidden = _double_marginals(observation, secret)
     if hidden <= LOSS_SLACK:
         return values
-    if mechanism.rows.size + known.times.size + secret.size <= LARGEST_EXTENDED:
-        return np.diagonal(extended_loss(judge, secret, mechanism, known, apart=True))
+    if mechanism.rows.size + secret.size <= LARGEST_EXTENDED:
+        return np.diagonal(extended_loss(judge, secret, mechanism, NOTHING_KNOWN, apart=True))
     if hidden > LARGEST_LOSS_SLACK:
         raise _untrusted()
     return values

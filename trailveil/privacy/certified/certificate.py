@@ -9,7 +9,7 @@ import numpy as np
 
 from trailveil.errors import InvalidValue, NumericalError, Unavailable
 from trailveil.gp.balls import BALLS, load_flint, lower, precision, upper
-from trailveil.privacy.adversary import Adversary, far_from, known_path, span_of
+from trailveil.privacy.adversary import Adversary, Judge, far_from, judge_of, span_of
 from trailveil.privacy.certified.losses import BallView, KnownValues, Lost, worst
 from trailveil.privacy.certified.observed import Observed, bits_needed
 from trailveil.privacy.certified.posterior import TooWide, block
@@ -79,16 +79,15 @@ def prove(
     alike = {(secret.window, secret.recorded) for secret in secrets}
     if (len(spans) > 1 and (adversary.point or adversary.path)) or len(alike) != 1:
         raise InvalidValue("secrets that are proved together must be of a kind and in one span")
-    judge, span = adversary.judging(prior, secrets[0]), spans.pop()
+    judge = judge_of(prior, secrets[0], adversary)
     # The clock of a stay is stopped in the judge: once is enough.
     places = tuple(replace(secret, window=None) for secret in secrets)
-    return _narrowed(_Case(judge, span, places, mechanism, adversary, enough))
+    return _narrowed(_Case(judge, places, mechanism, adversary, enough))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Case:
-    judge: Prior
-    span: tuple[float, float]
+    judge: Judge
     secrets: tuple[Secret, ...]
     mechanism: Mechanism
     adversary: Adversary
@@ -98,24 +97,21 @@ class _Case:
     def bits(self) -> int:
         """In which all times are exact."""
         times = np.concatenate([secret.times for secret in self.secrets])
-        return bits_needed(self.judge, times, self.mechanism.process)
+        return bits_needed(self.judge.prior, times, self.mechanism.process)
 
     @property
     def share(self) -> float:
         """c > 0 where Gamma = c Sigma and nothing is known besides."""
         if self.adversary.point is not None:
             return 0.0
-        known = known_path(self.judge, self.span, self.adversary)
-        return min(
-            proportional(self.judge, secret, self.mechanism, known) for secret in self.secrets
-        )
+        prior, known = self.judge.prior, self.judge.known
+        return min(proportional(prior, secret, self.mechanism, known) for secret in self.secrets)
 
     def lost(self) -> list[Lost]:
         """In the precision that is set."""
         if share := self.share:
             return [self._proportional(secret, share) for secret in self.secrets]
-        adversary, judge = self.adversary, self.judge
-        known = known_path(judge, self.span, adversary)
+        adversary, judge, known = self.adversary, self.judge.prior, self.judge.known
         together, groups = _together(self.secrets), _groups(self.secrets)
         after = Observed(judge, self.mechanism, known)
         before = Observed(judge, no_release(judge.times), known)
@@ -126,7 +122,7 @@ class _Case:
             )
         points = np.empty(0)
         if adversary.point is not None:
-            points = far_from(judge, self.span, adversary.point.away)
+            points = far_from(judge, self.judge.span, adversary.point.away)
         posterior, knew = block(after, together, points), block(before, together, points)
         view = BallView(posterior, knew, groups)
         values = None
@@ -136,9 +132,8 @@ class _Case:
 
     def _proportional(self, secret: Secret, share: float) -> Lost:
         """Gamma = c Sigma: Q = P c / (1 + c) of recorded values."""
-        before = block(
-            Observed(self.judge, no_release(self.judge.times), NOTHING_KNOWN), secret, np.empty(0)
-        )
+        prior = self.judge.prior
+        before = block(Observed(prior, no_release(prior.times), NOTHING_KNOWN), secret, np.empty(0))
         factor = BALLS.number(share) / (1 + BALLS.number(share))
         group = tuple(range(secret.size))
         after = replace(before, covariance=before.covariance * factor)
