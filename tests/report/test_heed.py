@@ -50,8 +50,8 @@ def test_a_gap_that_may_be_a_stop_is_named_with_what_finds_it() -> None:
     (named,) = [sentence for sentence in sentences if "There is no fix for 12 min" in sentence]
     assert "261 m apart" in named
     assert "--stops-within 300" in named
-    plan = planned(trace, Chosen(stops=(300.0, 300.0), returns=False))
-    assert not any("There is no fix" in sentence for sentence in heed(plan))
+    found = planned(trace, Chosen(stops=(300.0, 300.0), returns=False))
+    assert not any("There is no fix" in sentence for sentence in heed(found))
     # Who goes on at the pace that is reckoned with has not stopped.
     assert not any("There is no fix" in sentence for sentence in heed(planned(straight(2.0))))
 
@@ -72,9 +72,8 @@ def test_two_stays_near_each_other_are_not_told_to_be_added_again() -> None:
     trace = ride(400, 10.0, still=(150, 200))
     positions = trace.positions.copy()
     positions[230:280] = positions[230]
-    plan = planned(
-        replace(trace, positions=positions), Chosen(stops=(100.0, 300.0), ends=False, returns=False)
-    )
+    looked_for = Chosen(stops=(100.0, 300.0), ends=False, returns=False)
+    plan = planned(replace(trace, positions=positions), looked_for)
     assert len(plan.findings) == 2
     words = " ".join(record(plan, None, output="x.gpx")["warnings"])
     assert "protect both as one (--between)" in words

@@ -12,7 +12,7 @@ from trailveil.release.protect import protect
 from trailveil.release.request import Method, Request
 from trailveil.report.warnings import warnings
 from trailveil.traces.selection import Stretch
-from trailveil.traces.structure import NOTHING_EXACT, structure_of
+from trailveil.traces.structure import Structure, structure_of
 from trailveil.traces.trace import Trace
 
 
@@ -109,7 +109,7 @@ def test_repeats_on_the_way_and_lines_reach_as_far_as_they_last() -> None:
 
 def test_too_few_fixes_say_nothing() -> None:
     empty = Trace(np.empty(0, np.int64), np.empty((0, 2)), np.empty(0, np.intp), (0,))
-    assert structure_of(empty) == NOTHING_EXACT
+    assert structure_of(empty) == Structure()
 
 
 def warned(trace: Trace, method: Method, uncertain: int = 60) -> str:

@@ -129,7 +129,7 @@ def staged(
             if not private:
                 with contextlib.suppress(OSError):  # a file system without permissions
                     rough.chmod(0o666 & ~_umask())
-        yield lambda: _put(rough, path, what, overwrite=overwrite)
+        yield lambda: put(rough, path, overwrite=overwrite, what=what)
     finally:
         try:
             _remove(rough)
@@ -183,14 +183,6 @@ def made_durable(rough: Path) -> None:
         raise
 
 
-def put(rough: Path, path: Path, *, overwrite: bool, what: str = "output") -> None:
-    """Put a file that is complete in its place, of the same file system.
-
-    Raises UnwritableOutput where the name is taken, or the file system says no.
-    """
-    _put(rough, path, what, overwrite=overwrite)
-
-
 def _fill(rough: Path, write: Callable[[BinaryIO], object], *, durable: bool = True) -> None:
     descriptor = os.open(rough, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as stream:
@@ -205,7 +197,11 @@ def _remove(rough: Path) -> None:
         rough.unlink(missing_ok=True)
 
 
-def _put(rough: Path, path: Path, what: str, *, overwrite: bool) -> None:
+def put(rough: Path, path: Path, *, overwrite: bool, what: str = "output") -> None:
+    """Put a file that is complete in its place, of the same file system.
+
+    Raises UnwritableOutput where the name is taken, or the file system says no.
+    """
     with _refusing(path, what):
         _check_free(path, what, overwrite=overwrite)
         if overwrite:

@@ -130,10 +130,8 @@ class Cleaning:
 
     def counts(self) -> dict[str, int]:
         """Every count by its name, those of the reader included."""
-        counts = {
-            part.name: getattr(self, part.name) for part in fields(self) if part.name != "seen"
-        }
-        return counts | {part.name: getattr(self.seen, part.name) for part in fields(self.seen)}
+        ours = {part.name: getattr(self, part.name) for part in fields(self) if part.name != "seen"}
+        return ours | {part.name: getattr(self.seen, part.name) for part in fields(self.seen)}
 
 
 def clean(
@@ -204,11 +202,8 @@ def _with_times(recording: Recording, every: float) -> Recording:
             f"{len(recording)} fixes: state how far apart they were"
         )
     noticed = recording.seen
-    stated = (
-        int((~np.isnat(recording.times)).sum())
-        + noticed.unreadable_times
-        + noticed.impossible_years
-    )
+    stated = int((~np.isnat(recording.times)).sum())
+    stated += noticed.unreadable_times + noticed.impossible_years
     if stated:
         raise Refused(
             f"--every must be for recordings without times, got {stated} of {len(recording)} fixes "
@@ -394,8 +389,6 @@ def _check_rest(cleaning: Cleaning, crowd: int, noun: str) -> None:
 def _because(cleaning: Cleaning) -> str:
     """The reasons for which fixes were lost, the most frequent first, in brackets."""
     counts = cleaning.counts()
-    reasons_by_count = sorted(
-        (name for name in _LOST if counts[name]), key=lambda name: -counts[name]
-    )
-    reasons = ", ".join(f"{counts[name]} {name.replace('_', ' ')}" for name in reasons_by_count[:3])
+    lost = sorted((name for name in _LOST if counts[name]), key=lambda name: -counts[name])
+    reasons = ", ".join(f"{counts[name]} {name.replace('_', ' ')}" for name in lost[:3])
     return f"({reasons})" if reasons else "usable"

@@ -90,10 +90,6 @@ class Structure:
         return self.snapped > _SNAPPED * self.fixes
 
 
-NOTHING_EXACT = Structure()
-"""Of a recording that was not looked at."""
-
-
 def structure_of(trace: Trace, grid: Grid | None = None) -> Structure:
     """What is exact in a trace, in O(n). grid: that of its positions, where it is known."""
     count = len(trace)

@@ -70,27 +70,20 @@ def opened(data: bytes, where: str, most: int = MOST_POINTS) -> Iterator[Any]:
 
     Raises UnreadableInput for what pyarrow stumbles over, also inside; Unavailable without it.
     """
-    arrow = _arrow()
-    try:
-        file = arrow.parquet.ParquetFile(io.BytesIO(data))
-        texts = [f.name for f in file.schema_arrow if str(f.type) in _TEXT]
-        about = {"metadata": file.metadata, "read_dictionary": texts}
-        file = arrow.parquet.ParquetFile(io.BytesIO(data), **about)
+    with opened_file(io.BytesIO(data), where) as plain:
+        texts = [f.name for f in plain.schema_arrow if str(f.type) in _TEXT]
+        about = {"metadata": plain.metadata, "read_dictionary": texts}
+        file = _arrow().parquet.ParquetFile(io.BytesIO(data), **about)
         _check_size(file, where, most)
         yield file
-    except (arrow.ArrowException, OSError, ValueError, TypeError, LookupError, OverflowError):
-        raise UnreadableInput(
-            f"input must be a whole Parquet file, got one that is damaged or cut off: {where}; "
-            "export the recording again"
-        ) from None
 
 
 @contextmanager
-def opened_file(path: Path, where: str) -> Iterator[Any]:
-    """A file on disk as pyarrow has it, to be read by row groups. Raises as `opened` does."""
+def opened_file(source: Path | io.BytesIO, where: str) -> Iterator[Any]:
+    """A file as pyarrow has it, to be read by row groups. Raises as `opened` does."""
     arrow = _arrow()
     try:
-        with arrow.parquet.ParquetFile(path) as file:
+        with arrow.parquet.ParquetFile(source) as file:
             yield file
     except (arrow.ArrowException, OSError, ValueError, TypeError, LookupError, OverflowError):
         raise UnreadableInput(
