@@ -104,7 +104,7 @@ import trailveil.cli.protect as module
 def stopped(*_, **__):
     os.kill(os.getpid(), number)
     raise RuntimeError("it went on")
-module.designed, _ = stopped, module.designed
+module.protect_parts, _ = stopped, module.protect_parts
 from trailveil.cli import main
 main()
 """

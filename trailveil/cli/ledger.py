@@ -14,6 +14,7 @@ from trailveil.files.source import named
 from trailveil.ledger import Book, LedgerRow, user_ledger
 from trailveil.ledger.places import load_places, places_told
 from trailveil.report.ledger import CANNOT_KNOW, place_words, told_of
+from trailveil.report.parts import count_of
 
 EXAMPLE = """Examples:
 
@@ -54,7 +55,7 @@ def show(subject: str | None, *, as_json: bool) -> None:
         click.echo(_line(entry))
     for whose, total in totals:
         click.echo(f"       {named(whose)}: {place_words(total)}")
-    click.echo(f"{len(releases)} release{'s' * (len(releases) != 1)}. {CANNOT_KNOW}")
+    click.echo(f"{count_of(len(releases), 'release')}. {CANNOT_KNOW}")
 
 
 @ledger.command(epilog="Example: trailveil ledger export mine.jsonl")
@@ -71,7 +72,7 @@ def export(output: Path, *, overwrite: bool) -> None:
     data = "".join(f"{json.dumps(release)}\n" for release in releases).encode()
     write_atomically(output, lambda out: out.write(data), overwrite=overwrite, private=True)
     click.echo(
-        f"Wrote {len(releases)} release{'s' * (len(releases) != 1)} to {named(output)}. It says "
+        f"Wrote {count_of(len(releases), 'release')} to {named(output)}. It says "
         "when you recorded what: keep it to yourself."
     )
 
@@ -80,7 +81,7 @@ def export(output: Path, *, overwrite: bool) -> None:
 def verify() -> None:
     """Check that nothing in the ledger was changed, removed or cut off; exit 1 if so."""
     standing = user_ledger().verify()
-    click.echo(f"The ledger is whole: {standing} release{'s' * (standing != 1)} count.")
+    click.echo(f"The ledger is whole: {count_of(standing, 'release')} count.")
 
 
 def _entry(book: Book, ledger_row: LedgerRow) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from trailveil.release.design_cache import DesignCache
 from trailveil.release.place_noise import DEFAULT_WAYS, MOST_WAYS
 from trailveil.release.places import Place, designed
 from trailveil.release.request import NOISE_AGAINST, Request
+from trailveil.report.parts import count_of
 from trailveil.traces.activities import ACTIVITIES
 from trailveil.traces.visits import circle
 
@@ -97,22 +98,23 @@ def add(**options: Any) -> None:
     with ledger.open():  # two of these at once do not lose each other's place
         save_places(ledger, added(load_places(ledger), added_place, change=options["change"]))
     click.echo(
-        f"Added {added_place.name}. Each visit of it is cut, so that {_visits(added_place.ways)} "
-        f"together tell at most epsilon {said(added_place.epsilon)} of it, at "
-        f"{said(added_place.radius)} m; `trailveil ledger show` says how many are left. So many "
-        "minutes before and after a visit at an end of a recording are cut, by the activity and by "
-        "--ways (more where a recording goes on after it):"
+        f"Added {added_place.name}. Each visit of it is cut, so that "
+        f"{count_of(added_place.ways, 'visit')} together tell at most epsilon "
+        f"{said(added_place.epsilon)} of it, at {said(added_place.radius)} m; `trailveil ledger "
+        "show` says how many are left. So many minutes before and after a visit at an end of a "
+        "recording are cut, by the activity and by --ways (more where a recording goes on after "
+        "it):"
     )
     for ways in sorted({1, added_place.ways, 10, MOST_WAYS}):
-        click.echo(f"  {_visits(ways)}: {_in_words(cut_minutes(added_place, ways))}")
+        click.echo(f"  {count_of(ways, 'visit')}: {_in_words(cut_minutes(added_place, ways))}")
     click.echo(
         "With --mechanism noise, recordings that visit it are moved by "
         f"{2**0.5 * added_place.noise.std:,.0f} m there (root mean square), by the same each time, "
         f"and by less the longer before and after: {_at(added_place, 600)} ten minutes and "
         f"{_at(added_place, 3600)} an hour from it. However often it is visited, by up to "
-        f"{added_place.ways} way{'s' * (added_place.ways != 1)}, a stranger's best guess is a "
-        f"circle of {CIRCLE_68 * added_place.noise.exposures[0].posterior:,.0f} m. A street map "
-        "can undo noise."
+        f"{count_of(added_place.ways, 'way')}, a stranger's best guess is a circle of "
+        f"{CIRCLE_68 * added_place.noise.exposures[0].posterior:,.0f} m. A street map can undo "
+        "noise."
     )
 
 
@@ -133,8 +135,8 @@ def list_places(*, where: bool, as_json: bool) -> None:
         at = f" at {entry['near']}" if where else ""
         click.echo(
             f"{entry['name']}{at}: radius {said(entry['radius_m'])} m, epsilon "
-            f"{said(entry['epsilon'])} (order {said(entry['order'])}), {entry['ways']} "
-            f"way{'s' * (entry['ways'] != 1)}, cut by {_in_words(entry['cut_min'])}; "
+            f"{said(entry['epsilon'])} (order {said(entry['order'])}), "
+            f"{count_of(entry['ways'], 'way')}, cut by {_in_words(entry['cut_min'])}; "
             f"{_moved(entry['moved_m'])}"
         )
     if not described:
@@ -193,10 +195,6 @@ def _in_words(minutes: dict[str, float | None]) -> str:
         for name, length in minutes.items()
     )
     return f"{listed} min"
-
-
-def _visits(count: int) -> str:
-    return f"{count} visit{'s' * (count != 1)}"
 
 
 def _moved(metres: float | None) -> str:

@@ -11,8 +11,17 @@ from numpy.typing import NDArray
 from trailveil.errors import said
 from trailveil.gp.gaussian import FloatArray
 from trailveil.release.plan import Plan
-from trailveil.report.ledger import count_of, place_words
-from trailveil.report.parts import BOLD, YELLOW, Section, laid_out, listed, paragraph, styled
+from trailveil.report.ledger import place_words
+from trailveil.report.parts import (
+    BOLD,
+    YELLOW,
+    Section,
+    count_of,
+    laid_out,
+    listed,
+    paragraph,
+    styled,
+)
 from trailveil.report.schema import LedgerReport, PartReport, ReleaseReport
 from trailveil.report.text import circle, left_out, metres
 from trailveil.traces.projection import MICRO

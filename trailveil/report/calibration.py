@@ -10,6 +10,7 @@ import numpy as np
 from trailveil.errors import said
 from trailveil.plots import CoverageCurve, CoveragePanel, coverages
 from trailveil.privacy.priors import PriorSpec, to_json
+from trailveil.report.parts import count_of
 from trailveil.studies.calibrating import ALL, ENOUGH_GROUPS, Calibration, CoverageCell, Judged
 from trailveil.studies.calibration import LEVELS, PACES
 from trailveil.studies.calibration.coverage import CURVE, FAR
@@ -69,8 +70,8 @@ def calibration_text(calibration: Calibration) -> list[str]:
     """The lines that are printed: a table for each prior."""
     groups = _GROUPS[calibration.by]
     lines = [
-        f"{_several(calibration.recordings, 'recording')}, "
-        f"{_several(calibration.windows, 'window')} ({calibration.short} without a fix to "
+        f"{count_of(calibration.recordings, 'recording')}, "
+        f"{count_of(calibration.windows, 'window')} ({calibration.short} without a fix to "
         f"predict), {calibration.groups} {groups}.",
         "Each row: fixes predicted from all that is further away than the gap, on both sides; "
         "shares of",
@@ -79,16 +80,12 @@ def calibration_text(calibration: Calibration) -> list[str]:
     if calibration.groups < ENOUGH_GROUPS:
         lines.append(f"Warning: of {calibration.groups} {groups}, such intervals are narrow.")
     if calibration.wide:
-        lines.append(f"Left out {_several(calibration.wide, 'window')} too wide for local metres.")
+        lines.append(f"Left out {count_of(calibration.wide, 'window')} too wide for local metres.")
     met = {cell.pace for prior in calibration.judged for cell in prior.cells}
     paces = [pace for pace in PACES if pace in met]
     for judged in calibration.judged:
         lines += ["", _name(judged), _header(paces), *_rows(judged, paces)]
     return lines
-
-
-def _several(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _name(judged: Judged) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from trailveil.errors import said
 from trailveil.privacy.guarantee import CIRCLE_68
-from trailveil.report.parts import Item, Section, listed
+from trailveil.report.parts import Item, Section, count_of, listed
 from trailveil.report.schema import LedgerReport, PlaceReport, PlaceTotal
 
 if TYPE_CHECKING:  # the ledger is shown without what designs releases
@@ -108,10 +108,9 @@ def place_sections(places: Sequence[PlaceReport]) -> list[Section]:
         lines += listed(
             "- ",
             [
-                f"{place['name']}: {place['visits']} visit{'s' * (place['visits'] != 1)}, "
-                f"{place['fixes']} fixes{held}; moved by {place['moved_m']:,.0f} m on average. "
-                f"However often it is visited, by up to {place['ways']} "
-                f"way{'s' * (place['ways'] != 1)} to and from it:"
+                f"{place['name']}: {count_of(place['visits'], 'visit')}, {place['fixes']} "
+                f"fixes{held}; moved by {place['moved_m']:,.0f} m on average. However often it is "
+                f"visited, by up to {count_of(place['ways'], 'way')} to and from it:"
             ],
         )
         lines += listed(
@@ -172,7 +171,7 @@ def total_sections(account: LedgerReport | None) -> list[Section]:
         for place in account["places"]
     ]
     whose = "" if account["subject"] == "me" else f" of {account['subject']}"
-    title = f"In total, of {account['releases']} release{'s' * (account['releases'] != 1)}{whose}"
+    title = f"In total, of {count_of(account['releases'], 'release')}{whose}"
     return [Section(title, listed("- ", items))]
 
 
@@ -208,11 +207,6 @@ def past_what_was_stated(places: Sequence["OfPlace"]) -> list[str]:
         ]
         if place.total > place.stated * (1 + 1e-6)
     ]
-
-
-def count_of(number: int, what: str) -> str:
-    """So many of a thing."""
-    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def _epsilon(value: float | None) -> str:

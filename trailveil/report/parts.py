@@ -79,6 +79,12 @@ def times_in_words(times: Times, what: str = "fix") -> str:
     )
 
 
+def count_of(number: float, noun: str) -> str:
+    """So many of a thing."""
+    plural = "" if number == 1 else "es" if noun.endswith("x") else "s"
+    return f"{number} {noun}{plural}"
+
+
 def duration(seconds: float) -> str:
     """Seconds in the unit that suits them."""
     for unit, size in (("h", 3600.0), ("min", 60.0)):

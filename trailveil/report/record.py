@@ -7,7 +7,6 @@ described in docs/report.md.
 
 from collections.abc import Sequence
 from datetime import tzinfo
-from typing import Any
 
 import numpy as np
 
@@ -169,7 +168,7 @@ def _target(plan: Plan) -> schema.TargetReport:
     }
 
 
-def _recording(plan: Plan, cleaning: Cleaning | None, *, private: bool) -> dict[str, Any]:
+def _recording(plan: Plan, cleaning: Cleaning | None, *, private: bool) -> schema.RecordingReport:
     """How much was recorded. How much is hidden of it would tell others how long a stay was."""
     if _hidden_count(plan, private=private):
         released = int(plan.mechanism.rows.size)

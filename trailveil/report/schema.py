@@ -177,6 +177,14 @@ class LedgerReport(TypedDict):
     cannot_know: str
 
 
+class RecordingReport(TypedDict):
+    """How much was recorded, and what was mended."""
+
+    fixes: int
+    cleaning: dict[str, int]
+    cleaning_in_words: list[str]
+
+
 class InFrame(TypedDict):
     """The frame of the lattice, in whole degrees."""
 
@@ -191,7 +199,7 @@ class ReleaseReport(TypedDict):
     trailveil: str
     output: str
     private: bool
-    recording: dict[str, Any]
+    recording: RecordingReport
     target: TargetReport
     prior: dict[str, str]
     frame: InFrame

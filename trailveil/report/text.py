@@ -5,6 +5,7 @@ from trailveil.report.ledger import place_sections, total_sections
 from trailveil.report.parts import (
     Item,
     Section,
+    count_of,
     duration,
     ending,
     laid_out,
@@ -82,7 +83,7 @@ def promise(report: ReleaseReport) -> Section:
     elif "everywhere" in report:
         lead = "At any time of the recording: "
     elif target["ways"] is not None:
-        ways = f"{target['ways']} way{'s' * (target['ways'] != 1)}"
+        ways = count_of(target["ways"], "way")
         lead = f"For each named place, however often you visit it by {ways}: "
     else:
         lead = ""
@@ -132,7 +133,7 @@ def _title(secret: PartReport) -> str:
     cut = ""
     if secret["cut_s"] is not None:
         cut = f"; nothing is released within {secret['cut_s'] / 60:.1f} min of it"
-    return f"{secret['label']}, {when}, {_count(secret['fixes'])}{cut}"
+    return f"{secret['label']}, {when}, {count_of(secret['fixes'], 'fix')}{cut}"
 
 
 def _of_adversary(exposure: AdversaryReport) -> str:
@@ -154,7 +155,7 @@ def circle(radius: float | None) -> str:
 
 
 def _cost(noise: NoiseReport, times: Times) -> list[Item]:
-    counts = f"{_count(noise['released_fixes'])} released"
+    counts = f"{count_of(noise['released_fixes'], 'fix')} released"
     if noise["withheld_fixes"] is not None:
         counts += f", {noise['withheld_fixes']} left out"
     counts += f" ({left_out(noise)})." if noise["withheld_min"] else "."
@@ -204,10 +205,6 @@ def pace(target: TargetReport) -> str:
     if target["activity"]:
         return f"The pace reckoned with is that of a {target['activity']}, {least} (--activity)."
     return f"The pace reckoned with is {least} (--floor)."
-
-
-def _count(number: int) -> str:
-    return f"{number} fix" if number == 1 else f"{number} fixes"
 
 
 def metres(value: float | None) -> str:
