@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 from trailveil.batch.working import MOST, Engine, Failed, Outcome, Take, Task, work_all
 from trailveil.errors import Unavailable
-from trailveil.threads import keep_one_thread
+from trailveil.gp.threads import keep_one_thread
 
 # Traces under way for each worker: enough that none waits, however the times of traces differ.
 # Short ones are handed out together, since handing out costs some milliseconds: as many as take so
