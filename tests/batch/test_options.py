@@ -32,7 +32,7 @@ def options_of(name: str) -> dict[str, click.Parameter]:
     }
 
 
-READINGS_AND_REPORTS = {"--explain", "--column", "--unit", "--report", "--private-report"}
+NOT_OF_MANY = {"--explain", "--column", "--unit", "--replace", "--report", "--private-report"}
 # The same, said of many.
 OF_OUTPUTS = {"--again", "--json", "--output", "--overwrite"}
 
@@ -42,8 +42,8 @@ def test_the_page_says_which_options_there_are_and_which_differ_from_protect() -
     rows = re.findall(r"^\| (`-.*?) \|", PAGE, flags=re.MULTILINE)
     table = {option for row in rows for option in re.findall(r"`(--[a-z-]+)", row)}
     assert table - set(protect) == set(of_batch) - set(protect)
-    assert "Not there are reports and options for readings." in PAGE
-    assert set(protect) - set(of_batch) == READINGS_AND_REPORTS
+    assert "Not there are reports, `--replace` and options for readings." in PAGE
+    assert set(protect) - set(of_batch) == NOT_OF_MANY
     assert "as [`trailveil protect`](protect.md) does with the same options" in PAGE
     for name in set(of_batch) & set(protect) - OF_OUTPUTS:
         assert of_batch[name].to_info_dict() == protect[name].to_info_dict(), name
