@@ -9,7 +9,7 @@ import numpy as np
 from trailveil.designer.closed_form import least_noise
 from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Kernel, White
 from trailveil.privacy.adversary import PLAIN, Adversary
-from trailveil.privacy.certified import Proved, prove
+from trailveil.privacy.certified.certificate import Proved, prove
 from trailveil.privacy.guarantee import loss_bound_for
 from trailveil.privacy.mechanism import Mechanism
 from trailveil.privacy.prior import Prior

@@ -4,6 +4,7 @@ import inspect
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -142,3 +143,15 @@ def test_ten_lines_do_the_research_of_the_paper() -> None:
     assert more.after < learnt.after < learnt.before
     both = tv.compose(prior.kernel, [tv.Release(mechanism), tv.Release(mechanism)])
     assert both.loss(secret).largest > learnt.loss
+
+
+def test_a_plan_is_published_of_its_subject_and_under_its_key(tmp_path: Path) -> None:
+    trace = tv.datasets.simulated_day()
+    for name in ("a", "b"):
+        ledger = open_ledger(tmp_path / name)
+        whose: dict[str, Any] = {"subject": "anna", "key": bytes(range(32)), "ledger": ledger}
+        plan = tv.protect(trace, ends=False, at=["start+60m"], mechanism="noise", **whose)
+        tv.publish(plan, tmp_path / f"{name}.gpx", ledger=ledger)
+        with ledger.open() as book:
+            assert [row.subject for row in book.standing()] == ["anna"]
+    assert (tmp_path / "a.gpx").read_bytes() == (tmp_path / "b.gpx").read_bytes()

@@ -55,7 +55,7 @@ def test_of_fixes_that_share_a_rounded_time_the_released_one_is_meant(
     step: float, first: int
 ) -> None:
     """Which is the first that was not cut: another would count as moved, off the grid."""
-    rows = np.arange(first, len(TRACE) - 3)
+    rows = (np.arange(len(TRACE)) >= first) & (np.arange(len(TRACE)) < len(TRACE) - 3)
     trace, places = retimed(TRACE.only(rows), TRUE[rows], Retiming(step))
     out = io.BytesIO()
     write(trace, out, ".csv", grid=places)

@@ -80,11 +80,7 @@ def test_whom_a_map_tells_is_said(source: Path, served: list[Any]) -> None:
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_served(
-    source: Path,
-    served: list[Any],
-    monkeypatch: pytest.MonkeyPatch,
-    options: list[str],
-    said: str,
+    source: Path, served: list[Any], monkeypatch: pytest.MonkeyPatch, options: list[str], said: str
 ) -> None:
     monkeypatch.chdir(source.parent)
     with pytest.raises(TrailveilError, match=said) as error:

@@ -45,8 +45,7 @@ def shell(
 
 
 @pytest.mark.parametrize(
-    ("streams", "status"),
-    [("<&- >&- 2>&-", 0), (">/dev/full 2>/dev/full", 1)],
+    ("streams", "status"), [("<&- >&- 2>&-", 0), (">/dev/full 2>/dev/full", 1)]
 )
 def test_streams_that_are_closed(streams: str, status: int, place: Path) -> None:
     completed = shell(f'"$@" {streams}', place, "protect", "ride.gpx", *AT_ONCE)

@@ -8,15 +8,7 @@ import numpy as np
 import pytest
 
 from tests.cli.commands import run
-from tests.cli.test_verify import (
-    TRACE,
-    Report,
-    changed,
-    failed,
-    releases,
-    report_of,
-    times,
-)
+from tests.cli.test_verify import TRACE, Report, changed, failed, releases, report_of, times
 from tests.rides import written
 from trailveil.checks.verifying import FALSE_ALARM, _as_large, compared
 from trailveil.privacy.promises import UNCHECKED

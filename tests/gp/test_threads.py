@@ -11,6 +11,7 @@ import pytest
 from scipy.linalg import blas
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from tests.conftest import ROOT
 from tests.rides import ride, written
 from trailveil.batch import working
 from trailveil.batch.working import here
@@ -23,7 +24,7 @@ from trailveil.cli import main
 
 def look():
     from threadpoolctl import threadpool_info
-    print("threads", sorted({one["num_threads"] for one in threadpool_info()}))
+    print("threads", sorted({library["num_threads"] for library in threadpool_info()}))
 
 atexit.register(look)
 sys.argv = ["trailveil", "protect", "ride.gpx", "--mechanism", sys.argv[1]]
@@ -40,8 +41,7 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """A process in which these variables alone say how many threads there are."""
     plain = {name: value for name, value in os.environ.items() if not name.endswith("_THREADS")}
-    root = str(Path(__file__).parents[1])
-    env = {**plain, "PYTHONPATH": root, "XDG_STATE_HOME": str(folder / "state"), **variables}
+    env = {**plain, "PYTHONPATH": str(ROOT), "XDG_STATE_HOME": str(folder / "state"), **variables}
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
 
 

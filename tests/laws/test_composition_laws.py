@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.densities import kernel_exponential, matrix, mp
 from tests.releases import KERNELS, TIMES, agree, mechanism, secrets_at
 from trailveil.designer.closed_form import least_noise
 from trailveil.errors import InvalidValue
@@ -171,44 +170,6 @@ def test_noise_that_is_a_process_composes() -> None:
     expected = loss_matrix(Prior(kernel, TIMES), secret, half).matrix
     assert agree(found[0], expected)
     assert agree(found[1], expected)
-
-
-def test_a_flat_level_tells_nothing_beforehand() -> None:
-    kernel = Matern12(3.0, 2.0) + White(0.5)
-    releases = [Release(mechanism(i)) for i in (5, 6)]
-    for secret in (Secret.at(1.0), Secret.at([1.0, 4.0]), Secret.difference(0.0, 2.5)):
-        levels = [kernel + Constant(level) for level in (1e3, 1e6)]
-        flat, vast = (
-            joint_loss(level, releases, secret, flat=which).matrix
-            for level, which in zip(levels, (True, False), strict=True)
-        )
-        assert np.allclose(flat, vast, rtol=0, atol=1e-4 * np.abs(flat).max())
-
-
-@pytest.mark.parametrize(
-    "secret", [Secret.at(1.0), Secret.at([1.0, 4.0]), Secret.difference(0.0, 2.5)]
-)
-def test_flat_leaves_out_what_a_level_tells_beforehand(secret: Secret) -> None:
-    """A small level, so that it shows: what is counted more is what the level alone told."""
-    kernel = Matern12(3.0, 2.0) + White(0.5) + Constant(3.0)
-    releases = [Release(mechanism(i)) for i in (5, 6)]
-    usual, flat = (
-        joint_loss(kernel, releases, secret, flat=which).matrix for which in (False, True)
-    )
-    true, weights = kernel_exponential(3.0, 2.0), matrix(secret.weights)
-    small, vast = (
-        (
-            weights
-            * matrix(
-                [[true(s, u) + mp.mpf(level) ** 2 for s in secret.times] for u in secret.times]
-            )
-            * weights.T
-        )
-        ** -1
-        for level in (3.0, 1e15)
-    )
-    counted = np.array((small - vast).tolist(), dtype=np.float64)
-    assert np.allclose(flat - usual, counted, rtol=0, atol=1e-6 * np.abs(flat).max())
 
 
 def test_releases_that_withhold_everything_tell_nothing() -> None:

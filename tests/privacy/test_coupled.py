@@ -133,11 +133,6 @@ def test_a_coupled_level_is_no_secret_of_its_direction() -> None:
         for level in (1e4, 1e5)
     ]
     assert np.allclose(losses[0], losses[1], rtol=0, atol=1e-6 * np.abs(losses[0]).max())
-    releases = [Release(mechanism, dimension=a) for a, mechanism in enumerate(mechanisms)]
-    flat = joint_loss(
-        motion + coupled(Constant(1e4), np.ones((2, 2))), releases, Secret.at(1.0), flat=True
-    ).matrix
-    assert np.allclose(flat, losses[1], rtol=0, atol=1e-6 * np.abs(flat).max())
 
 
 def best_found(whole: FloatArray, radius: float, locations: int, seed: int) -> float:

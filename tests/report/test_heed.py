@@ -72,9 +72,8 @@ def test_two_stays_near_each_other_are_not_told_to_be_added_again() -> None:
     trace = ride(400, 10.0, still=(150, 200))
     positions = trace.positions.copy()
     positions[230:280] = positions[230]
-    plan = planned(
-        replace(trace, positions=positions), Chosen(stops=(100.0, 300.0), ends=False, returns=False)
-    )
+    looked_for = Chosen(stops=(100.0, 300.0), ends=False, returns=False)
+    plan = planned(replace(trace, positions=positions), looked_for)
     assert len(plan.findings) == 2
     words = " ".join(record(plan, None, output="x.gpx")["warnings"])
     assert "protect both as one (--between)" in words

@@ -60,7 +60,7 @@ class LazyGroup(click.Group):
 
 @click.command(
     cls=LazyGroup,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
     epilog="Example: trailveil protect ride.gpx",
 )
 @click.version_option(__version__, prog_name="trailveil")

@@ -1,19 +1,33 @@
 """`trailveil audit ORIGINAL RELEASED`: does a released file give away what it must not?"""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from trailveil.checks.attacks.files import aligned
+from trailveil.checks.attacks.contract import Evidence
+from trailveil.checks.attacks.files import Aligned, aligned, line_of
+from trailveil.checks.attacks.hypotheses import audited
+from trailveil.checks.attacks.suite import (
+    AttackOutcome,
+    Effort,
+    attacked,
+    attacked_alone,
+    file_as_designed,
+)
+from trailveil.checks.attacks.trial import Verdict
+from trailveil.checks.attacks.trials import ATTACKS, MAP
 from trailveil.checks.scan import scan
 from trailveil.checks.utility import CELL, compare, together
 from trailveil.cli.options import (
     EVERY,
     SELECTING,
     WithPlaces,
+    naive_zone,
+    requested_of,
     requesting,
     selected,
     selecting,
@@ -24,7 +38,15 @@ from trailveil.cli.waiting import waiting
 from trailveil.errors import Refused
 from trailveil.files.source import load as bytes_of
 from trailveil.files.source import named
+from trailveil.ledger import user_ledger
+from trailveil.ledger.commit import known_places
+from trailveil.release.places import Visited, shared_noise
+from trailveil.release.plan import released_rows
+from trailveil.release.protect import protect, requested
+from trailveil.release.request import Method, Request
 from trailveil.report.audit import (
+    attacks_record,
+    attacks_text,
     audit_record,
     audit_text,
     together_record,
@@ -37,6 +59,7 @@ from trailveil.traces.formats import read, size_of
 from trailveil.traces.formats.table import FORMATS
 from trailveil.traces.loading import load
 from trailveil.traces.projection import MICRO
+from trailveil.traces.streets.reading import streets_near
 from trailveil.traces.trace import Trace
 
 EXAMPLE = """Examples:
@@ -100,7 +123,6 @@ FOR_ATTACKS = {
     "--draws",
     type=click.IntRange(min=100, max=100_000),
     default=999,
-    show_default=True,
     help="For --attack: recordings and releases that are tried.",
 )
 @click.option(
@@ -123,7 +145,6 @@ FOR_ATTACKS = {
     "--cell",
     type=FiniteRange(min=1, max=100_000),
     default=CELL,
-    show_default=True,
     metavar="METRES",
     help="For --utility of folders: how wide cells of the map are.",
 )
@@ -150,8 +171,6 @@ def audit(**options: Any) -> None:
         if was_given(name):
             raise click.UsageError(f"{FOR_ATTACKS[name]} must come with --attack")
     if options["attack"]:
-        from trailveil.cli.attacking import check_names
-
         check_names(options["attack"], mapped=options["streets"] is not None)
     with waiting("comparing two files"):
         scanned = scan(
@@ -160,7 +179,7 @@ def audit(**options: Any) -> None:
             None if options["everywhere"] else chosen,
             keep=(*ALL, *options["keep"]) if EVERY in options["keep"] else options["keep"],
             assume_utc=options["assume_utc"],
-            zone=None if options["assume_utc"] else options["zone"],
+            zone=naive_zone(options),
             every=options["every"],
             most=options["most"],
         )
@@ -170,9 +189,6 @@ def audit(**options: Any) -> None:
         more = utility_of(original, released, options)
         record, words = record | more, f"{words}\n{utility_text(more['utility'])}"
     if options["attack"]:
-        from trailveil.cli.attacking import attack, refusal
-        from trailveil.report.attacks import attacks_text
-
         tried = attack(original, released, options)
         beaten = refusal(tried, released)
         record, words = record | tried, f"{words}\n{attacks_text(tried)}"
@@ -218,11 +234,16 @@ def check_folders(original: Path, released: Path, options: dict[str, Any]) -> bo
     return True
 
 
+def _aligned(original: Path, released: Path, options: dict[str, Any]) -> tuple[Trace, Aligned]:
+    """A trace, and the release beside it."""
+    asked = {name: options[name] for name in ("assume_utc", "every", "most")}
+    trace, _ = load(original, zone=naive_zone(options), **asked)
+    return trace, aligned(trace, read(released, most=options["most"]))
+
+
 def _pair(original: Path, released: Path, options: dict[str, Any]) -> tuple[Trace, Trace]:
     """A trace and its release, which is told the times of the original."""
-    asked = {name: options[name] for name in ("assume_utc", "every", "most")}
-    trace, _ = load(original, zone=None if options["assume_utc"] else options["zone"], **asked)
-    file = aligned(trace, read(released, most=options["most"]))
+    trace, file = _aligned(original, released, options)
     lattice = (file.places * MICRO).round().astype("int64")
     positions = file.frame.to_degrees(lattice) / MICRO
     return trace, Trace(trace.times[file.rows], positions, trace.segments[file.rows], trace.tracks)
@@ -242,3 +263,116 @@ def _pairs(original: Path, released: Path) -> Iterator[tuple[Path, Path]]:
             source = known.get(below.with_name(below.name.removesuffix(_PRIVATE)))
             if source is not None and source != path:
                 yield source, path
+
+
+HYPOTHESES = "hypotheses"
+NAMES = (EVERY, *ATTACKS, HYPOTHESES)
+
+
+def attack(original: Path, released: Path, options: dict[str, Any]) -> dict[str, Any]:
+    """What attacks make of a release, as an object of JSON. Raises Refused, as reading does."""
+    listed, every = options["attack"], EVERY in options["attack"]
+    names = None if every else [name for name in listed if name != HYPOTHESES]
+    hypotheses = every or HYPOTHESES in listed
+    trace, file = _aligned(original, released, options)
+    stated = requested_of(options)
+    everywhere = stated.method is Method.EVERYWHERE
+    visits = known_places(user_ledger(), trace)
+    request = stated if everywhere else requested(trace, selected(options), stated, visits)
+    if visits and not everywhere and not request.stretches:
+        raise Refused(
+            "an attack must be on parts that have noise of their own, got none but places with "
+            "names: attacks on these are over all rides (docs/recurring-places.md); plain audit "
+            "still tells what else the file gives away"
+        )
+    tracks = [line_of(read(path), file.frame) for path in options["tracks"]]
+    streets = None
+    if options["streets"] is not None:
+        streets = streets_near(options["streets"], file.frame, trace.positions)
+    evidence: dict[str, Any] = {"tracks": tracks, "streets": streets}
+    plan, places = None, None
+    if _may_be_of(request, trace, file, visits):
+        with waiting(f"designing noise for {len(trace)} fixes"):
+            # What it shares with other releases is drawn anew like the rest.
+            plan = replace(protect(trace, request, places=visits), common=())
+        places = file.as_designed(plan.mechanism.rows)
+    if plan is None or places is None:
+        with waiting("attacking"):
+            outcomes = _alone(trace, request, file, names, evidence)
+        click.echo(
+            f"{named(released)} releases other fixes than this design would, so what is promised "
+            "of it is not known: state the options that protect was given.",
+            err=True,
+        )
+        if all(outcome.file is None for outcome in outcomes):
+            raise Refused(
+                f"an attack must have something to go by, got none that has: {named(released)}; "
+                "name others (--attack), or state the options that protect was given"
+            )
+        return attacks_record(outcomes, [], ())
+    effort = Effort(recordings=options["draws"])
+    with waiting("attacking"):
+        outcomes = list(attacked(plan, names, file=places, effort=effort, **evidence))
+        audits = list(audited(plan, options["draws"])) if hypotheses and not everywhere else []
+    if not outcomes and not audits:
+        raise Refused(
+            "an attack must be one that is tried on such a release, got none: with --everywhere "
+            "name posterior or kalman (--attack)"
+        )
+    return attacks_record(outcomes, audits, file_as_designed(plan, places))
+
+
+def _may_be_of(request: Request, trace: Trace, file: Aligned, visits: Sequence[Visited]) -> bool:
+    """Whether a file may be of a design, by which fixes it has: known before it is designed."""
+    try:
+        common = shared_noise(visits, trace, request.method)
+        released = released_rows(trace, request, common)
+    except Refused:
+        return False
+    return file.as_designed(released) is not None
+
+
+def _alone(
+    trace: Trace, request: Request, file: Aligned, names: list[str] | None, evidence: dict[str, Any]
+) -> list[AttackOutcome]:
+    fixes = file.frame.to_lattice(trace.positions) / MICRO
+    view = Evidence(trace.seconds[file.rows], file.places[None])
+    spans = [stretch.seconds(trace) for stretch in request.stretches]
+    recorded = (trace.seconds, fixes)
+    return list(attacked_alone(view, recorded, spans, request.kernel, names, **evidence))
+
+
+def check_names(names: Sequence[str], *, mapped: bool) -> None:
+    """Refuse, as wrong usage, an attack that is none, or one with a map where there is none."""
+    if mapped and not {EVERY, MAP} & set(names):
+        raise click.UsageError("--streets must come with --attack map")
+    if MAP in names and not mapped:
+        raise click.UsageError(
+            "--attack map must come with --streets FILE, got none: name a file of the streets "
+            "around it, of OpenStreetMap (XML or PBF) or GeoJSON"
+        )
+    for name in names:
+        if name not in NAMES:
+            raise click.UsageError(f"--attack must be one of {', '.join(NAMES)}, got {name!r}")
+
+
+def refusal(tried: dict[str, Any], released: Path) -> Refused | None:
+    """What is said, loudly, where a promise was beaten; None where none was."""
+    if not all(noise["as_designed"] for noise in tried["noise"]):
+        return Refused(
+            f"the noise of a released file must be that of its design, got other noise: "
+            f"{named(released)}; nothing is promised of it: do not publish it, or state the "
+            "options that protect was given"
+        )
+    if not tried["beaten"]:
+        return None
+    wrong = (Verdict.BEATEN, Verdict.CLOSER)
+    by = {attack["attack"] for attack in tried["attacks"] if attack["verdict"] in wrong}
+    advice = "ask for more (--radius), or for a prior of how this person moves (--prior; see "
+    advice += "docs/realism.md)"
+    if by == {MAP}:
+        advice = "a map undoes noise: release nothing around it (--mechanism cut)"
+    return Refused(
+        f"no attack must come nearer than was promised, got {tried['beaten']} that did: "
+        f"{named(released)}; do not publish it: {advice}"
+    )

@@ -106,12 +106,7 @@ def calibrate(
     recordings = _recorded(files, labels, skip=skip_unreadable)
     fitted = [name for name in dict.fromkeys(kernels or KERNELS) if name != NONE]
     result = calibrated(
-        recordings,
-        specs,
-        fitted,
-        gaps=gaps or GAPS,
-        window=window or WINDOW,
-        watch=watched,
+        recordings, specs, fitted, gaps=gaps or GAPS, window=window or WINDOW, watch=watched
     )
     if plot is not None:
         picture = panels(result, plot.suffix.lower())

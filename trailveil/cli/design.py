@@ -45,11 +45,7 @@ _ADVERSARIES = {
 
 
 @click.command(epilog=EXAMPLE)
-@click.option(
-    "--points",
-    type=POINTS,
-    help="Number of points, one unit of time apart.",
-)
+@click.option("--points", type=POINTS, help="Number of points, one unit of time apart.")
 @click.option("--times", type=click.Path(path_type=Path), help="File of times, one number a line.")
 @click.option("--kernel", type=OneOf(KERNELS), required=True, help="How the series varies.")
 @click.option(
@@ -57,26 +53,12 @@ _ADVERSARIES = {
 )
 @click.option("--period", type=POSITIVE, help="Of the periodic kernel.")
 @click.option(
-    "--std",
-    type=POSITIVE,
-    default=1.0,
-    show_default=True,
-    help="Of the series; of its velocity for integrated-ou.",
+    "--std", type=POSITIVE, default=1.0, help="Of the series; of its velocity for integrated-ou."
 )
 @click.option(
-    "--noise-std",
-    type=NOT_NEGATIVE,
-    default=0.0,
-    show_default=True,
-    help="Measurement noise of the recording.",
+    "--noise-std", type=NOT_NEGATIVE, default=0.0, help="Measurement noise of the recording."
 )
-@click.option(
-    "--level-std",
-    type=NOT_NEGATIVE,
-    default=0.0,
-    show_default=True,
-    help="Of an unknown common level.",
-)
+@click.option("--level-std", type=NOT_NEGATIVE, default=0.0, help="Of an unknown common level.")
 @click.option(
     "--secret",
     "secrets",
@@ -106,31 +88,13 @@ _ADVERSARIES = {
     help="Noise variance per point: gives the least loss for it.",
 )
 @click.option("--epsilon", type=POSITIVE, help="Privacy loss: gives the least noise for it.")
-@click.option(
-    "--radius",
-    type=POSITIVE,
-    default=1.0,
-    show_default=True,
-    help="Of what must not be told apart.",
-)
-@click.option(
-    "--order",
-    type=ABOVE_ONE,
-    default=5.0,
-    show_default=True,
-    help="Renyi order.",
-)
-@click.option(
-    "--mechanism",
-    type=click.Choice([kind.value for kind in Kind]),
-    default="optimal",
-    show_default=True,
-)
+@click.option("--radius", type=POSITIVE, default=1.0, help="Of what must not be told apart.")
+@click.option("--order", type=ABOVE_ONE, default=5.0, help="Renyi order.")
+@click.option("--mechanism", type=click.Choice([kind.value for kind in Kind]), default="optimal")
 @click.option(
     "--adversary",
     type=click.Choice(["plain", "robust"]),
     default="plain",
-    show_default=True,
     help="robust: also any one value 60 or more away, and all of them 300 or more away, to 10.",
 )
 @click.option(

@@ -44,7 +44,6 @@ SECONDS = ("time_constant", "period")
     "--kernel",
     type=click.Choice(KERNELS),
     default="integrated-ou",
-    show_default=True,
     help="How recordings vary; measurement noise and a level are always there.",
 )
 @click.option(
@@ -57,14 +56,12 @@ SECONDS = ("time_constant", "period")
     "--how",
     type=click.Choice(["median", "pooled"]),
     default="median",
-    show_default=True,
     help="Fit each window and take medians, or all with the same parameters.",
 )
 @click.option(
     "--starts",
     type=click.IntRange(1, 1000),
     default=6,
-    show_default=True,
     help="Where each search begins: the best of so many counts.",
 )
 @click.option("--column", metavar="NAME", help="FILES are readings: the column of values.")
@@ -84,14 +81,12 @@ SECONDS = ("time_constant", "period")
     "--projection",
     type=click.Choice(["metres", "paper"]),
     default="metres",
-    show_default=True,
     help="For --recipe geolife: local metres, or the paper's coordinates.",
 )
 @click.option(
     "--columns",
     type=click.Choice(["room", "paper"]),
     default="room",
-    show_default=True,
     help="For --recipe sml2010: the room sensor, or the column that the paper's code read.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")

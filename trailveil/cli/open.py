@@ -56,14 +56,7 @@ _SAME = {
     type=click.Path(path_type=Path),
     help="Of trailveil key new: makes the release the same wherever it is made.",
 )
-@click.option(
-    "--subject",
-    default=ME,
-    show_default=True,
-    callback=person,
-    metavar="NAME",
-    help="Whose it is.",
-)
+@click.option("--subject", default=ME, callback=person, metavar="NAME", help="Whose it is.")
 @click.option(
     "--total-epsilon",
     "limit",

@@ -48,15 +48,9 @@ def options_of(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 requesting = options_of(
-    click.option("--radius", type=POSITIVE, default=100.0, show_default=True, help="Metres."),
-    click.option("--epsilon", type=POSITIVE, default=1.0, show_default=True, help="Privacy loss."),
-    click.option(
-        "--order",
-        type=ABOVE_ONE,
-        default=5.0,
-        show_default=True,
-        help="Renyi order.",
-    ),
+    click.option("--radius", type=POSITIVE, default=100.0, help="Metres."),
+    click.option("--epsilon", type=POSITIVE, default=1.0, help="Privacy loss."),
+    click.option("--order", type=ABOVE_ONE, default=5.0, help="Renyi order."),
     click.option(
         "--leave",
         type=POSITIVE,
@@ -80,7 +74,6 @@ requesting = options_of(
     click.option(
         "--prior",
         default="default",
-        show_default=True,
         metavar="NAME|FILE",
         help="How people move: default, walk, bike, drive, or a file made by trailveil fit.",
     ),
@@ -88,14 +81,12 @@ requesting = options_of(
         "--mechanism",
         type=click.Choice([kind.value for kind in Method if kind is not Method.EVERYWHERE]),
         default="cut",
-        show_default=True,
         help="Leave out the time around what is protected, move the track by noise, or both.",
     ),
     click.option(
         "--activity",
         type=click.Choice([AUTO, *ACTIVITIES]),
         default=AUTO,
-        show_default=True,
         help="How you moved around what is protected: the slowest pace to reckon with. "
         "auto: as the file states it, else walk.",
     ),
@@ -109,7 +100,6 @@ requesting = options_of(
         "--uncertain",
         type=click.IntRange(0, 86_400),
         default=60,
-        show_default=True,
         metavar="SECONDS",
         help="Around each protected part, assume nothing about how you moved.",
     ),
@@ -117,7 +107,6 @@ requesting = options_of(
         "--steady-for",
         type=FiniteRange(0, 1440),
         default=5.0,
-        show_default=True,
         metavar="MINUTES",
         help="With noise: you may keep one steady pace for so long around a part.",
     ),
@@ -125,7 +114,6 @@ requesting = options_of(
         "--slow-for",
         type=FiniteRange(0, 1440),
         default=0.0,
-        show_default=True,
         metavar="MINUTES",
         help="With noise: you may hardly move for so long around a part.",
     ),
@@ -301,7 +289,6 @@ counting = options_of(
     click.option(
         "--subject",
         default=ME,
-        show_default=True,
         callback=person,
         metavar="NAME",
         help="Whose recording it is: releases of one person are counted together.",

@@ -66,7 +66,6 @@ def most_option(function: F) -> F:
         "most",
         type=click.IntRange(min=1, max=10**9),
         default=MOST_POINTS,
-        show_default=True,
         metavar="N",
         help="Refuse a file with more fixes: it takes some 500 bytes of memory for each.",
     )(function)

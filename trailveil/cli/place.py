@@ -47,20 +47,13 @@ def place() -> None:
 )
 @click.argument("name", callback=printable)
 @click.option("--near", required=True, metavar="LAT,LON,METRES", help="Where it is, and how wide.")
-@click.option("--radius", type=POSITIVE, default=100.0, show_default=True, help="Metres.")
-@click.option("--epsilon", type=POSITIVE, default=1.0, show_default=True, help="Privacy loss.")
-@click.option(
-    "--order",
-    type=ABOVE_ONE,
-    default=5.0,
-    show_default=True,
-    help="Renyi order.",
-)
+@click.option("--radius", type=POSITIVE, default=100.0, help="Metres.")
+@click.option("--epsilon", type=POSITIVE, default=1.0, help="Privacy loss.")
+@click.option("--order", type=ABOVE_ONE, default=5.0, help="Renyi order.")
 @click.option(
     "--ways",
     type=click.IntRange(1, MOST_WAYS),
     default=DEFAULT_WAYS,
-    show_default=True,
     help="Visits that the cut holds for together; for noise, ways to and from it.",
 )
 @click.option(
@@ -77,11 +70,7 @@ def place() -> None:
     help="Whom the noise is made against, as of protect. Default: all.",
 )
 @click.option(
-    "--prior",
-    type=click.Choice(sorted(BUILT_IN)),
-    default="default",
-    show_default=True,
-    help="How you move.",
+    "--prior", type=click.Choice(sorted(BUILT_IN)), default="default", help="How you move."
 )
 @click.option("--change", is_flag=True, help="State a place anew; its noise is drawn anew.")
 def add(**options: Any) -> None:

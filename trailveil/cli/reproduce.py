@@ -28,7 +28,6 @@ _shared = options_of(
         "--out",
         type=click.Path(path_type=Path),
         default="reproduced",
-        show_default=True,
         help="Folder for what is made; an interrupted run goes on there.",
     ),
     click.option("--csv-only", is_flag=True, help="No pictures: matplotlib is not needed."),
@@ -56,7 +55,6 @@ def reproduce() -> None:
     "--scales",
     type=click.IntRange(2, 20),
     default=20,
-    show_default=True,
     help="How many of the 20 length scales, evenly chosen.",
 )
 @_shared

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from trailveil.checks.verifying import beyond_fixes, compared
+from trailveil.cli.options import naive_zone
 from trailveil.cli.parameters import POSITIVE, most_option, zone_named
 from trailveil.errors import Refused, UnreadableInput
 from trailveil.files.source import load, named
@@ -42,12 +43,7 @@ _LARGEST = 1 << 26
 )
 @most_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def verify(
-    report: Path,
-    original: Path | None,
-    released: Path | None,
-    **options: Any,
-) -> None:
+def verify(report: Path, original: Path | None, released: Path | None, **options: Any) -> None:
     """Prove anew what a release promises, with code that shares nothing with its design.
 
     REPORT is what protect --json prints, or --private-report NAME.PRIVATE.json writes. With the
@@ -97,8 +93,7 @@ def _of_files(
     report: dict[str, Any], original: Path, released: Path, options: dict[str, Any]
 ) -> list[Check]:
     asked = {name: options[name] for name in ("assume_utc", "every", "most")}
-    zone = None if options["assume_utc"] else options["zone"]
-    trace, _ = load_trace(original, zone=zone, **asked)
+    trace, _ = load_trace(original, zone=naive_zone(options), **asked)
     fixes = read(released, ALL, most=options["most"])
     names = (original, released)
     both = [(str(name), load(name, size_of(options["most"]))) for name in names]

@@ -55,24 +55,23 @@ def least_noise(
     bound: float,
     *,
     existing: Mechanism | None = None,
-    flat: bool = False,
 ) -> Mechanism:
     """The mechanism of least trace that holds the loss of one one-dimensional secret to `bound`.
 
     existing: noise and withheld rows that are there already; the result includes them.
-    bound: of the loss, in 1 / unit^2. flat: see trailveil.privacy.loss.
+    bound: of the loss, in 1 / unit^2.
     Raises InvalidValue for a secret of several locations or without prior variance.
     """
     base = no_noise(prior.times) if existing is None else existing
     problem = _posed(prior, secret, base)
-    if _meets(prior, secret, base, bound, flat=flat):
+    if _meets(prior, secret, base, bound):
         return base
-    trace = problem.least_trace(bound, flat=flat)
+    trace = problem.least_trace(bound)
     if trace == 0.0:  # what is released tells nothing of the secret
         return base
     return until_met(
         lambda added: _one_direction(prior, problem, added),
-        lambda mechanism: loss_matrix(prior, secret, mechanism, flat=flat).largest / bound - 1.0,
+        lambda mechanism: loss_matrix(prior, secret, mechanism).largest / bound - 1.0,
         trace,
     )
 
@@ -113,9 +112,9 @@ def least_possible_noise(
     """
     base = no_noise(prior.times) if existing is None else existing
     problem = _posed(prior, secret, base)
-    if _meets(prior, secret, base, bound, flat=False):
+    if _meets(prior, secret, base, bound):
         return base.noise_trace
-    trace = problem.least_trace(bound, flat=False)
+    trace = problem.least_trace(bound)
     for step in LOWER_STEPS:
         below = trace * (1.0 - step)
         if problem.least_loss(below) >= bound:
@@ -136,9 +135,9 @@ class _Problem:
     existing: Mechanism
     joint: Callable[[float], Joint]
 
-    def least_trace(self, bound: float, *, flat: bool) -> float:
+    def least_trace(self, bound: float) -> float:
         """The T with loss(T) = bound: a root, as exact as the posterior variance is."""
-        precision, _ = known_precision(self.judge, self.secret, NOTHING_KNOWN, flat=flat)
+        precision, _ = known_precision(self.judge, self.secret)
         target = 1.0 / (float(precision[0, 0]) + bound)
 
         def excess(trace: float) -> tuple[float, float]:
@@ -186,7 +185,7 @@ def _one_direction(prior: Prior, problem: _Problem, trace: float) -> Mechanism:
     return refined(prior, problem.secret, rough, direction, trace, ideal)
 
 
-def _meets(prior: Prior, secret: Secret, mechanism: Mechanism, bound: float, *, flat: bool) -> bool:
+def _meets(prior: Prior, secret: Secret, mechanism: Mechanism, bound: float) -> bool:
     """Whether the loss is within the bound already; where it cannot be computed, it is not."""
     if not (np.isfinite(bound) and bound > 0):
         raise InvalidValue(f"the bound of the loss must be a positive number, got {bound}")
@@ -196,11 +195,11 @@ def _meets(prior: Prior, secret: Secret, mechanism: Mechanism, bound: float, *, 
     if mechanism.refinement is None:
         # Extended precision takes seconds, and what is far above the bound needs none.
         with suppress(NumericalError):
-            rough = loss_given(observe(prior.for_secret(secret), mechanism), secret, flat=flat)
+            rough = loss_given(observe(prior.for_secret(secret), mechanism), secret)
             if rough.largest > bound * (1 + 2 * LARGEST_LOSS_SLACK):
                 return False
     try:
-        return loss_matrix(prior, secret, mechanism, flat=flat).largest <= bound
+        return loss_matrix(prior, secret, mechanism).largest <= bound
     except NumericalError:
         return False
 

@@ -201,27 +201,23 @@ async def _content(request: Request, largest: int) -> bytes:
     return bytes(body)
 
 
-async def _refusal(_: Request, error: Exception) -> Response:
-    """What is refused is an answer, and no failure of the server."""
-    return JSONResponse({"refused": " ".join(f"{error}".split())})
+def _refusal(line: str = "") -> Callable[[Request, Exception], Awaitable[Response]]:
+    """What is refused is an answer, and no failure of the server; without a line, as it says."""
 
+    async def answer(_: Request, error: Exception) -> Response:
+        return JSONResponse({"refused": line or " ".join(f"{error}".split())})
 
-async def _no_memory(_: Request, error: Exception) -> Response:
-    del error
-    line = "the computation must fit in memory, got more than this machine has: shorten it"
-    return JSONResponse({"refused": line})
-
-
-async def _no_number(_: Request, error: Exception) -> Response:
-    del error
-    line = "the numbers must be such that can be reckoned with, got others: state more usual ones"
-    return JSONResponse({"refused": line})
+    return answer
 
 
 _HANDLERS: Final = {
-    TrailveilError: _refusal,
-    MemoryError: _no_memory,
-    ArithmeticError: _no_number,
+    TrailveilError: _refusal(),
+    MemoryError: _refusal(
+        "the computation must fit in memory, got more than this machine has: shorten it"
+    ),
+    ArithmeticError: _refusal(
+        "the numbers must be such that can be reckoned with, got others: state more usual ones"
+    ),
 }
 
 

@@ -29,8 +29,6 @@ from trailveil.privacy.prior import Prior
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # Times at which a posterior is drawn at most, and points of a line.
 _TIMES, _POINTS = 200, 1500

@@ -7,7 +7,7 @@ one scale holds all over.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,8 +37,6 @@ from trailveil.traces.trace import Trace
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # Fixes of a line that are drawn at most: a page for a phone shows no more.
 MOST_POINTS = 3000
@@ -133,8 +131,6 @@ def map_figure(shown: Shown) -> "Figure":
 
 def draw_map(axes: "Axes", shown: Shown) -> None:
     """Everything on one pair of axes, which get their limits from it."""
-    from matplotlib.patches import Circle
-
     extent = _extent(shown)
     axes.set(xlim=(extent.west, extent.east), ylim=(extent.south, extent.north))
     _draw_graticule(axes, graticule(shown.frame, extent, _WIDE))
@@ -148,20 +144,10 @@ def draw_map(axes: "Axes", shown: Shown) -> None:
     for label, mark, at in ends:
         axes.plot(*at, mark, color=RELEASED, markersize=4.5, markerfacecolor="none", label=label)
     for number, ring in enumerate(shown.rings):
-        axes.add_patch(Circle((ring.east, ring.north), ring.radius, color=CIRCLE, alpha=0.16, lw=0))
-        axes.add_patch(
-            Circle((ring.east, ring.north), ring.radius, fill=False, color=CIRCLE, lw=0.9)
-        )
+        _draw_circle(axes, ring.east, ring.north, ring.radius)
         axes.plot(ring.east, ring.north, "+", color=CIRCLE, label="_" if number else "guess")
         if ring.name:
-            axes.annotate(
-                ring.name,
-                (ring.east, ring.north),
-                xytext=(3, 3),
-                textcoords="offset points",
-                color=CIRCLE,
-                fontsize=9,
-            )
+            _write(axes, ring.name, (ring.east, ring.north), (3, 3), color=CIRCLE)
     free = _free_corners(shown, extent)
     _draw_scale(axes, extent, free[0])
     _draw_north(axes, shown.frame, extent, free[1])
@@ -227,15 +213,7 @@ def _draw_scale(axes: "Axes", extent: Extent, corner: Corner) -> None:
         y = extent.north - 0.1 * extent.width
     axes.plot([x, x + length], [y, y], color=INK, linewidth=2, solid_capstyle="butt", label="_")
     name = f"{length / 1000:g} km" if length >= 1000 else f"{length:g} m"
-    axes.annotate(
-        name,
-        (x + length / 2, y),
-        xytext=(0, 3),
-        textcoords="offset points",
-        ha="center",
-        fontsize=9,
-        color=INK,
-    )
+    _write(axes, name, (x + length / 2, y), (0, 3), ha="center")
 
 
 def _draw_north(axes: "Axes", frame: Frame, extent: Extent, corner: Corner) -> None:
@@ -257,40 +235,37 @@ def _draw_north(axes: "Axes", frame: Frame, extent: Extent, corner: Corner) -> N
         xytext=(float(foot[0]), float(foot[1])),
         arrowprops={"arrowstyle": "-|>", "color": INK, "linewidth": 1.0},
     )
-    axes.annotate(
-        "N",
-        (float(foot[0]), float(foot[1])),
-        xytext=(0, -1),
-        textcoords="offset points",
-        ha="center",
-        va="top",
-        fontsize=9,
-        color=INK,
-    )
+    _write(axes, "N", (float(foot[0]), float(foot[1])), (0, -1), ha="center", va="top")
 
 
 def _draw_size(axes: "Axes", radius: float, wide: float, tall: float) -> None:
     """A circle at the scale of a map, and at no place of it."""
-    from matplotlib.patches import Circle
-
     axes.set(xlim=(0, wide), ylim=(-tall / 2, tall / 2))
     axes.axis("off")
     large = 2 * radius > 0.55 * wide
     x = wide / 2 if large else 1.1 * radius
-    axes.add_patch(Circle((x, 0.0), radius, color=CIRCLE, alpha=0.16, linewidth=0))
-    axes.add_patch(Circle((x, 0.0), radius, fill=False, color=CIRCLE, linewidth=0.9))
+    _draw_circle(axes, x, 0.0, radius)
     axes.plot([x, x + radius], [0, 0], color=CIRCLE, linewidth=0.9)
-    at = (x, 0.0) if large else (x + 1.1 * radius, 0.0)
-    axes.annotate(
-        "the size of what is left\n(at no place of the map)",
-        at,
-        xytext=(0, 6) if large else (4, 0),
-        textcoords="offset points",
-        ha="center" if large else "left",
-        va="bottom" if large else "center",
-        fontsize=9,
-        color=INK,
-    )
+    words = "the size of what is left\n(at no place of the map)"
+    if large:
+        _write(axes, words, (x, 0.0), (0, 6), ha="center", va="bottom")
+    else:
+        _write(axes, words, (x + 1.1 * radius, 0.0), (4, 0), ha="left", va="center")
+
+
+def _draw_circle(axes: "Axes", x: float, y: float, radius: float) -> None:
+    from matplotlib.patches import Circle
+
+    axes.add_patch(Circle((x, y), radius, color=CIRCLE, alpha=0.16, linewidth=0))
+    axes.add_patch(Circle((x, y), radius, fill=False, color=CIRCLE, linewidth=0.9))
+
+
+def _write(
+    axes: "Axes", words: str, at: tuple[float, float], points: tuple[int, int], **how: Any
+) -> None:
+    """Words so many points from a place."""
+    how.setdefault("color", INK)
+    axes.annotate(words, at, xytext=points, textcoords="offset points", fontsize=9, **how)
 
 
 def density(spent: Mapping[Cell, float], cell: float = CELL, *, ax: "Axes | None" = None) -> "Axes":

@@ -95,15 +95,14 @@ def joint_loss(
     *,
     recording: str | None = None,
     known: SideInformation = NOTHING_KNOWN,
-    flat: bool = False,
 ) -> Loss:
     """The loss matrix of a secret when all the releases are seen together.
 
     prior: a kernel, measurement noise included, for one coordinate, L (k, k); or a coupled prior of
     d coordinates, L (k d, k d) with the d rows of each location together. secret: of k locations,
     times in seconds on the clock of the releases. recording: whose recorded values are meant by a
-    recorded secret and by `known` (default: the first release's). known, flat: as for
-    `trailveil.privacy.loss.loss_matrix`; what is known is known in every coordinate.
+    recorded secret and by `known` (default: the first release's). known: what
+    the adversary knows besides, in every coordinate.
 
     Exact for singular noise too. Dense, O(N^3) for N rows in all; O(N) for one coordinate of a
     Markov prior where no two recordings share a moment and no noise is a process.
@@ -114,10 +113,10 @@ def joint_loss(
     scene = _scene(prior, releases, secret, recording, known)
     if scene.released == 0:
         return Loss(np.zeros((scene.size, scene.size)), 0.0)
-    loss = _in_double(scene, flat=flat)
+    loss = _in_double(scene)
     if loss is not None and loss.slack <= LOSS_SLACK:
         return loss
-    if scene.released + scene.known.times.size <= LARGEST_EXTENDED and not flat:
+    if scene.released + scene.known.times.size <= LARGEST_EXTENDED:
         return Loss(_in_extended(scene), 0.0)
     if loss is None or loss.slack > LARGEST_LOSS_SLACK:
         raise NumericalError(
@@ -235,25 +234,25 @@ def _check_recorded(secret: Secret, releases: list[Release]) -> None:
         raise InvalidValue("a recorded secret must be at the times of fixes, got one between them")
 
 
-def _in_double(scene: _Scene, *, flat: bool) -> Loss | None:
+def _in_double(scene: _Scene) -> Loss | None:
     """The loss in double precision, or None where that is lost altogether."""
     if any(mechanism.refinement is not None for mechanism, _, _ in scene.mechanisms):
         return None
     known = known_rows(scene.known, scene.accuracy**2)
     released = [released_rows(*mechanism) for mechanism in scene.mechanisms]
     posterior = _posterior(scene, reduced(reduce(ObservedRows.and_then, [*released, known])))
+    if posterior is None:
+        return None
     variance, moved, scale = scene.base, scene.moved, scene.scale
-    if posterior is not None and scene.known.times.size and not flat:
+    if scene.known.times.size:
         before = _posterior(scene, known)
         if before is None:
             return None
         variance = before.covariance + before.doubt * np.eye(scene.size)
         moved, scale = np.zeros((scene.size, 0)), np.sqrt(np.diagonal(variance))
-    if posterior is None:
-        return None
     rounded = rounding(scale.size) * float(np.sum(scale**2))
     try:
-        precision = inverse_with_levels(variance, moved, rounded, flat=flat)
+        precision = inverse_with_levels(variance, moved, rounded)
     except NumericalError:
         return None
     return loss_between(posterior, *precision)

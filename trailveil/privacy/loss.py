@@ -67,16 +67,14 @@ def loss_matrix(
     mechanism: Mechanism,
     *,
     known: SideInformation = NOTHING_KNOWN,
-    flat: bool = False,
 ) -> Loss:
     """The loss matrix of a secret under a mechanism.
 
-    known: what the adversary knows besides. flat: judge against an adversary who had no idea of the
-    common level of the series, Q^-1 - lim P^-1: from above (a finite level would understate it).
-    Raises NumericalError where no trustworthy figure can be computed; the loss is infinite
-    (NumericalError says so) where the release determines the secret.
+    known: what the adversary knows besides. Raises NumericalError where no trustworthy figure can
+    be computed; the loss is infinite (NumericalError says so) where the release determines the
+    secret.
     """
-    return losses(prior, [secret], mechanism, known=known, flat=flat)[0]
+    return losses(prior, [secret], mechanism, known=known)[0]
 
 
 def losses(
@@ -85,22 +83,21 @@ def losses(
     mechanism: Mechanism,
     *,
     known: SideInformation = NOTHING_KNOWN,
-    flat: bool = False,
 ) -> list[Loss]:
     """The loss matrices of several secrets; secrets judged by one prior share the factorisation."""
     observations: dict[tuple[float, float] | None, Observation | None] = {}
     matrices = []
     for secret in secrets:
-        if (share := proportional(prior, secret, mechanism, known)) and not flat:
+        if share := proportional(prior, secret, mechanism, known):
             matrices.append(_loss_of_share(prior, secret, share))
             continue
         judge = prior.for_secret(secret)
         if secret.window not in observations:
             observations[secret.window] = _try_observe(judge, mechanism, known)
         observation = observations[secret.window]
-        loss = None if observation is None else _double(observation, secret, flat=flat)
+        loss = None if observation is None else _double(observation, secret)
         if loss is None or loss.slack > LOSS_SLACK:
-            loss = _finer(loss, judge, secret, mechanism, known, flat=flat)
+            loss = _finer(loss, judge, secret, mechanism, known)
         matrices.append(loss)
     return matrices
 
@@ -111,43 +108,40 @@ def marginal_losses(
     mechanism: Mechanism,
     *,
     known: SideInformation = NOTHING_KNOWN,
-    flat: bool = False,
 ) -> FloatArray:
     """The losses (k,) of the locations of a secret, each judged as a secret of its own."""
-    if (share := proportional(prior, secret, mechanism, known)) and not flat:
+    if share := proportional(prior, secret, mechanism, known):
         return np.asarray((1.0 + _FEW * UNIT_ROUNDOFF) / (share * prior.variances(secret)))
     judge = prior.for_secret(secret)
     observation = _try_observe(judge, mechanism, known)
     values, hidden = np.empty(0), float("inf")
     if observation is not None:
-        values, hidden = _double_marginals(observation, secret, flat=flat)
+        values, hidden = _double_marginals(observation, secret)
     if hidden <= LOSS_SLACK:
         return values
-    if mechanism.rows.size + known.times.size + secret.size <= LARGEST_EXTENDED and not flat:
+    if mechanism.rows.size + known.times.size + secret.size <= LARGEST_EXTENDED:
         return np.diagonal(extended_loss(judge, secret, mechanism, known, apart=True))
     if hidden > LARGEST_LOSS_SLACK:
         raise _untrusted()
     return values
 
 
-def _double_marginals(
-    observation: Observation, secret: Secret, *, flat: bool
-) -> tuple[FloatArray, float]:
+def _double_marginals(observation: Observation, secret: Secret) -> tuple[FloatArray, float]:
     """Marginal losses in double precision and the largest relative caution in them."""
     after = observation.posterior(secret)
     lowered = np.diagonal(after.covariance) - after.slack
     if np.any(lowered <= 0):
         return np.full(secret.size, np.inf), float("inf")
-    before = known_variances(observation.prior, secret, observation.known, flat=flat)
+    before = known_variances(observation.prior, secret, observation.known)
     precision = 1.0 / before
     caution = _FEW * UNIT_ROUNDOFF * (1.0 / lowered + precision)
     hidden = 2 * after.slack / lowered**2 + 2 * caution
     return 1.0 / lowered - precision + caution, float(np.max(hidden * lowered))
 
 
-def loss_given(observation: Observation, secret: Secret, *, flat: bool = False) -> Loss:
+def loss_given(observation: Observation, secret: Secret) -> Loss:
     """The loss matrix from a factorised observation (of the prior that judges the secret)."""
-    loss = _double(observation, secret, flat=flat)
+    loss = _double(observation, secret)
     if loss is None or loss.slack > LARGEST_LOSS_SLACK:
         raise _untrusted()
     return loss
@@ -212,9 +206,9 @@ def _try_observe(prior: Prior, mechanism: Mechanism, known: SideInformation) -> 
         return None
 
 
-def _double(observation: Observation, secret: Secret, *, flat: bool) -> Loss | None:
+def _double(observation: Observation, secret: Secret) -> Loss | None:
     """The loss in double precision, or None where double precision is lost altogether."""
-    before = known_precision(observation.prior, secret, observation.known, flat=flat)
+    before = known_precision(observation.prior, secret, observation.known)
     return loss_between(observation.posterior(secret), *before)
 
 
@@ -242,16 +236,11 @@ def _finer(
     secret: Secret,
     mechanism: Mechanism,
     known: SideInformation,
-    *,
-    flat: bool,
 ) -> Loss:
     """The loss in extended precision where that is in reach, else the cautious one or none."""
-    flat = flat and bool(np.any(secret.level))
     reach = mechanism.rows.size + known.times.size + secret.size <= LARGEST_EXTENDED
-    if reach and not (flat and (secret.size > 1 or known.times.size)):
+    if reach:
         exact = extended_loss(prior, secret, mechanism, known)
-        if flat:  # then all that was known counts as loss
-            exact = exact + 1.0 / prior.variance(secret)
         caution = 2 * EXTENDED_AGREEMENT * float(np.linalg.norm(exact))
         return Loss(exact + caution * np.eye(secret.size), 2 * EXTENDED_AGREEMENT)
     if loss is None or loss.slack > LARGEST_LOSS_SLACK:

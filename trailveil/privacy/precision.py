@@ -1,37 +1,31 @@
 """What an adversary knows of a secret before the release: P^-1, P = Var(s | all that is known)."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from trailveil.errors import NumericalError
 from trailveil.gp.extended import LARGEST_EXTENDED
 from trailveil.gp.gaussian import UNIT_ROUNDOFF, FloatArray, inverse_of, rounding
-from trailveil.gp.kernels import Constant, latent, split
+from trailveil.gp.kernels import latent, split
 from trailveil.privacy.extended_loss import extended_precision, no_secret
 from trailveil.privacy.markov import covariance_product
 from trailveil.privacy.mechanism import no_release
-from trailveil.privacy.prior import NOTHING_KNOWN, Observation, Prior, SideInformation, observe
+from trailveil.privacy.prior import NOTHING_KNOWN, Prior, SideInformation, observe
 from trailveil.privacy.secrets import Secret
 
 # Units of rounding of a few operations with numbers of one size.
 _FEW = 16.0
-# How much larger than anything a series does a level must be for it to tell nothing.
-_FLAT = 1e6
 
 
 def known_precision(
-    judge: Prior, secret: Secret, known: SideInformation = NOTHING_KNOWN, *, flat: bool = False
+    judge: Prior, secret: Secret, known: SideInformation = NOTHING_KNOWN
 ) -> tuple[FloatArray, float]:
     """P^-1 (k, k) and a bound of the norm of its error; judge: the prior that judges the secret.
 
-    flat: the limit of an infinitely uncertain common level. Where nothing is known besides, only
-    the directions that the level does not move keep a precision: N (N^T P N)^-1 N^T with N a basis
-    of them. Raises InvalidValue where a direction has no variance: there is no secret there.
+    Raises InvalidValue where a direction has no variance: there is no secret there.
     """
     if known.times.size == 0:
-        return _prior_precision(judge, secret, flat=flat and bool(np.any(secret.level)))
-    before = _with_known_alone(judge, known, flat=flat).posterior(secret)
+        return _prior_precision(judge, secret)
+    before = observe(judge, no_release(judge.times), known).posterior(secret)
     try:
         precision, error = inverse_of(before.covariance + before.doubt * np.eye(secret.size))
     except NumericalError as singular:
@@ -40,16 +34,15 @@ def known_precision(
 
 
 def known_variances(
-    judge: Prior, secret: Secret, known: SideInformation = NOTHING_KNOWN, *, flat: bool = False
+    judge: Prior, secret: Secret, known: SideInformation = NOTHING_KNOWN
 ) -> FloatArray:
-    """The diagonal of P (k,), from above; infinite where a flat level moves a location."""
+    """The diagonal of P (k,), from above."""
     if known.times.size:
-        before = _with_known_alone(judge, known, flat=flat).posterior(secret)
+        before = observe(judge, no_release(judge.times), known).posterior(secret)
         return np.asarray(np.diagonal(before.covariance) + before.slack)
     variances, scale = judge.variances(secret), judge.scale(secret)
     variances = variances + rounding(secret.times.size) * (variances if scale is None else scale**2)
-    variances = variances * (1 + _FEW * UNIT_ROUNDOFF)
-    return np.asarray(np.where(flat & (secret.level != 0), np.inf, variances))
+    return np.asarray(variances * (1 + _FEW * UNIT_ROUNDOFF))
 
 
 def given_one_value(judge: Prior, secret: Secret, times: FloatArray, accuracy: float) -> FloatArray:
@@ -136,38 +129,32 @@ def _doubt_of_given(
     return np.asarray(rounding(secret.times.size) * size + _FEW * UNIT_ROUNDOFF * accuracy**2)
 
 
-def _prior_precision(judge: Prior, secret: Secret, *, flat: bool) -> tuple[FloatArray, float]:
+def _prior_precision(judge: Prior, secret: Secret) -> tuple[FloatArray, float]:
     base, loading = judge.spread(secret)
     scale = judge.scale(secret)
     variances = np.diagonal(base) if scale is None else scale**2
     rounded = rounding(secret.times.size) * float(np.sum(variances))
-    moved = (secret.level if flat else loading)[:, None]
     try:
-        return inverse_with_levels(base, moved, rounded, flat=flat)
+        return inverse_with_levels(base, loading[:, None], rounded)
     except NumericalError as error:
-        if flat or secret.times.size > LARGEST_EXTENDED:
+        if secret.times.size > LARGEST_EXTENDED:
             raise no_secret() from error
         exact = extended_precision(judge, secret)
         return exact, _FEW * UNIT_ROUNDOFF * float(np.linalg.norm(exact, 2))
 
 
 def inverse_with_levels(
-    base: FloatArray, moved: FloatArray, rounded: float, *, flat: bool
+    base: FloatArray, moved: FloatArray, rounded: float
 ) -> tuple[FloatArray, float]:
     """(base + moved moved^T)^-1 (k, k) and a bound of the norm of its error.
 
     moved: how levels of the series move the secret (k, q). rounded: the norm of the rounding of the
-    base. flat: the limit of infinitely uncertain levels: only what they do not move keeps a
-    precision. In a basis that ends with the directions of the levels, so that a large level meets
+    base. In a basis that ends with the directions of the levels, so that a large level meets
     nothing small. Raises NumericalError where double precision cannot invert it.
     """
     vectors, sizes, _ = np.linalg.svd(moved, full_matrices=True)
     rank = int(np.sum(sizes > 0)) if moved.shape[1] else 0
     basis = np.roll(vectors, -rank, axis=1)
-    if flat:
-        basis, rank = basis[:, : basis.shape[1] - rank], 0
-    if basis.shape[1] == 0:
-        return np.zeros_like(base), 0.0
     pulled = basis.T @ moved
     pulled[: basis.shape[1] - rank] = 0.0  # but for rounding it is
     inverse, error = inverse_of(basis.T @ base @ basis + pulled @ pulled.T)
@@ -175,11 +162,3 @@ def inverse_with_levels(
     # Rounding of P0 by e I moves P^-1 by P^-1 e P^-1; the level's is relative to its own size.
     error += 2 * rounded * size**2 + _FEW * UNIT_ROUNDOFF * size
     return np.asarray(basis @ inverse @ basis.T), error
-
-
-def _with_known_alone(judge: Prior, known: SideInformation, *, flat: bool) -> Observation:
-    """What is known, observed alone; flat: with a level of hardly any information."""
-    if flat:
-        reach = float(np.sqrt(np.max(judge.kernel.diagonal(judge.times))))
-        judge = replace(judge, kernel=judge.kernel + Constant(_FLAT * reach))
-    return observe(judge, no_release(judge.times), known)

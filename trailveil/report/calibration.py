@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from trailveil.errors import said
 from trailveil.plots import CoverageCurve, CoveragePanel, coverages
 from trailveil.privacy.priors import PriorSpec, to_json
 from trailveil.studies.calibrating import ALL, ENOUGH_GROUPS, Calibration, CoverageCell, Judged
-from trailveil.studies.calibration import LEVELS, PACES, Share
+from trailveil.studies.calibration import LEVELS, PACES
 from trailveil.studies.calibration.coverage import CURVE, FAR
 
 _GROUPS = {"folder": "folders (people)", "file": "recordings", "window": "windows"}
@@ -52,8 +53,8 @@ def _cell(cell: CoverageCell) -> dict[str, Any]:
         "pace": cell.pace,
         "predictions": coverage.predictions,
         "groups": coverage.groups,
-        "inside": {f"{level:g}": _share(coverage.inside[level]) for level in LEVELS},
-        "far": _share(coverage.far),
+        "inside": {f"{level:g}": asdict(coverage.inside[level]) for level in LEVELS},
+        "far": asdict(coverage.far),
         "log_density": coverage.log_density,
         "log_density_median": coverage.log_density_median,
         "promised": coverage.promised,
@@ -62,10 +63,6 @@ def _cell(cell: CoverageCell) -> dict[str, Any]:
         "factor": coverage.factor,
         "curve": list(coverage.curve),
     }
-
-
-def _share(share: Share) -> dict[str, float | None]:
-    return {"share": share.share, "low": share.low, "high": share.high}
 
 
 def calibration_text(calibration: Calibration) -> list[str]:

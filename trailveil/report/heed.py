@@ -46,15 +46,15 @@ def reaching(plan: Plan) -> list[str]:
 
 
 def stops_left(plan: Plan) -> list[str]:
-    """Sentences on stops that are found, and gaps that may be one, in no protected part."""
+    """Sentences on stops that are all_stays, and gaps that may be one, in no protected part."""
     if plan.everywhere:
         return []
     trace, parts = plan.trace, protected(plan)
     released = trace.times[plan.mechanism.rows]
-    found = stays(trace)
+    all_stays = stays(trace)
     open_stays = [
         (end - begin) / NANOSECONDS / 60
-        for begin, end in found
+        for begin, end in all_stays
         if not any(part.begin <= end and begin <= part.end for part in parts)
         and np.any((released >= begin) & (released <= end))
     ]
@@ -76,7 +76,7 @@ def _of_gaps(plan: Plan) -> list[str]:
     seconds = np.diff(trace.seconds[rows])
     metres = np.hypot(*(np.diff(plan.lattice[rows], axis=0) / MICRO).T)
     slow = metres < np.minimum(_GAP, _SLOW * plan.request.slowest.speed * seconds)
-    # Without a fix between them: what is cut is no gap. A nearer pair is a stop that is found.
+    # Without a fix between them: what is cut is no gap. A nearer pair is a stop that is all_stays.
     slow &= (np.diff(rows) == 1) & (seconds >= LASTS) & (metres > WITHIN)
     if not np.any(slow):
         return []

@@ -40,8 +40,7 @@ def in_sections(report: ReleaseReport) -> list[Section]:
         *place_sections(report.get("places", [])),
         *total_sections(report.get("ledger")),
         Section(
-            "What it costs",
-            [*_cost(report["mechanism"], report["times"]), *listed("- ", prices)],
+            "What it costs", [*_cost(report["mechanism"], report["times"]), *listed("- ", prices)]
         ),
         *ending(report["not_protected"], report["warnings"]),
     ]

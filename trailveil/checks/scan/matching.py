@@ -69,6 +69,10 @@ def matched(original: Times, places: Cells, times: Times, cells: Cells) -> Match
             best, shift = score, candidate
     rows = _rows(original, times, shift)
     if 2 * int((rows >= 0).sum()) >= len(times):
+        # Rounded times, shifted or not, may be those of fixes beside the released ones.
+        rounded = _rounded(original, places, times, cells, shifted=False)
+        if rounded and _score(rounded.rows, places, cells) > _score(rows, places, cells):
+            return rounded
         return Matching(rows, How.SHIFTED if shift else How.TIME)
     if (rounded := _rounded(original, places, times, cells)) is not None:
         return rounded
@@ -77,13 +81,15 @@ def matched(original: Times, places: Cells, times: Times, cells: Cells) -> Match
     return Matching(_rows(original, times, 0), How.TIME)
 
 
-def _rounded(original: Times, places: Cells, times: Times, cells: Cells) -> Matching | None:
+def _rounded(
+    original: Times, places: Cells, times: Times, cells: Cells, *, shifted: bool = True
+) -> Matching | None:
     """By times rounded as `traces.retiming` does it, shifted or not; None where few agree."""
     step = int(np.gcd.reduce(np.diff(times))) if len(times) > 1 else 0
     if not 0 < step <= _LONGEST_STEP:
         return None
     retiming = Retiming(step / NANOSECONDS)
-    starts = [0, *(SHIFTED_TO - original[:_MOST_TRIED])]
+    starts = [0, *(SHIFTED_TO - original[: _MOST_TRIED if shifted else 0])]
     rounded = [retiming.times(original + start) for start in starts]
     tried = [np.searchsorted(candidate, times) for candidate in rounded]
     rows = [

@@ -9,9 +9,8 @@ import numpy as np
 
 from trailveil.errors import InvalidValue, NumericalError, Unavailable
 from trailveil.gp.balls import BALLS, load_flint, lower, precision, upper
-from trailveil.gp.kernels import Constant, split
 from trailveil.privacy.adversary import Adversary, far_from, known_path, span_of
-from trailveil.privacy.certified.losses import BallView, Enough, KnownValues, Lost, worst
+from trailveil.privacy.certified.losses import BallView, KnownValues, Lost, worst
 from trailveil.privacy.certified.observed import Observed, bits_needed
 from trailveil.privacy.certified.posterior import TooWide, block
 from trailveil.privacy.guarantee import Guarantee
@@ -25,8 +24,6 @@ AGREEMENT = 1e-9
 """Relative: what is claimed must not be less than what is proved by more than this."""
 # Relative: balls narrower than this say all that a double can.
 _NARROW = 1e-12
-# In the unit of the series: a level that tells nothing, whatever is known besides.
-_NO_IDEA = 1e15
 # ... and of so little that is lost of what is left, nothing can be said.
 _HARDLY = 1e-26
 # Of rows times locations: half an hour.
@@ -38,8 +35,7 @@ class BallCertificate:
     """What is proved of one secret, or of several alike, against some adversaries.
 
     what: in words. against: names of adversaries. epsilon: at `order`, rounded up. mu: rounded up.
-    deviation: it, rounded down, in the unit of the series; of one location. bits: of the balls.
-    radius: how wide they were in the end, relative. seconds: what it took.
+    bits: of the balls. radius: how wide they were in the end, relative. seconds: what it took.
     """
 
     what: str
@@ -47,7 +43,6 @@ class BallCertificate:
     epsilon: float
     mu: float
     order: float
-    deviation: float
     bits: int
     radius: float
     seconds: float
@@ -72,13 +67,11 @@ def prove(
     mechanism: Mechanism,
     adversary: Adversary,
     *,
-    flat: bool = False,
-    enough: Enough | None = None,
+    enough: float = 0.0,
 ) -> Proved:
     """Bounds of mu^2 / r^2 of secrets that share a span, whatever this adversary may know.
 
-    flat: a common level of the prior counts as unknown altogether; for secrets of one location.
-    enough: losses up to which it does not matter which known value is the worst. Raises Unavailable
+    enough: a loss up to which it does not matter which known value is the worst. Raises Unavailable
     for what is out of reach, NumericalError where no precision gives narrow balls.
     """
     load_flint()
@@ -86,13 +79,10 @@ def prove(
     alike = {(secret.window, secret.recorded) for secret in secrets}
     if (len(spans) > 1 and (adversary.point or adversary.path)) or len(alike) != 1:
         raise InvalidValue("secrets that are proved together must be of a kind and in one span")
-    if flat and any(secret.size > 1 for secret in secrets):
-        raise InvalidValue("what counts as flat must be of one location, got several")
     judge, span = adversary.judging(prior, secrets[0]), spans.pop()
     # The clock of a stay is stopped in the judge: once is enough.
     places = tuple(replace(secret, window=None) for secret in secrets)
-    case = _Case(judge, span, places, mechanism, adversary, flat, enough or Enough())
-    return _narrowed(case)
+    return _narrowed(_Case(judge, span, places, mechanism, adversary, enough))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,8 +92,7 @@ class _Case:
     secrets: tuple[Secret, ...]
     mechanism: Mechanism
     adversary: Adversary
-    flat: bool
-    enough: Enough
+    enough: float
 
     @property
     def bits(self) -> int:
@@ -114,7 +103,7 @@ class _Case:
     @property
     def share(self) -> float:
         """c > 0 where Gamma = c Sigma and nothing is known besides."""
-        if self.flat or self.adversary.point is not None:
+        if self.adversary.point is not None:
             return 0.0
         known = known_path(self.judge, self.span, self.adversary)
         return min(
@@ -129,14 +118,7 @@ class _Case:
         known = known_path(judge, self.span, adversary)
         together, groups = _together(self.secrets), _groups(self.secrets)
         after = Observed(judge, self.mechanism, known)
-        # Where the prior alone is what is known, a level that tells nothing costs nothing.
-        level = split(judge.kernel)[1] if self.flat else 0.0
-        flat, prior = BALLS.number(0.0), judge
-        if level > 0 and known.times.size:
-            flat = 1 / BALLS.number(level)
-        elif level > 0:
-            prior = replace(judge, kernel=judge.kernel + Constant(_NO_IDEA))
-        before = Observed(prior, no_release(judge.times), known)
+        before = Observed(judge, no_release(judge.times), known)
         if (after.size + 1) * together.size > _LARGEST_WORK:
             raise Unavailable(
                 f"a certificate must be for at most {_LARGEST_WORK} points times secrets, got "
@@ -146,7 +128,7 @@ class _Case:
         if adversary.point is not None:
             points = far_from(judge, self.span, adversary.point.away)
         posterior, knew = block(after, together, points), block(before, together, points)
-        view = BallView(posterior, knew, groups, flat)
+        view = BallView(posterior, knew, groups)
         values = None
         if adversary.point is not None and points.size:
             values = KnownValues(after, before, view, points, adversary.point.accuracy)
@@ -160,7 +142,7 @@ class _Case:
         factor = BALLS.number(share) / (1 + BALLS.number(share))
         group = tuple(range(secret.size))
         after = replace(before, covariance=before.covariance * factor)
-        return BallView(after, before, (group,), BALLS.number(0.0)).alone(group)
+        return BallView(after, before, (group,)).alone(group)
 
 
 def _together(secrets: Sequence[Secret]) -> Secret:
@@ -201,33 +183,28 @@ def _narrowed(case: _Case) -> Proved:
     )
 
 
-def _is_narrow(lost: Lost, enough: Enough) -> bool:
+def _is_narrow(lost: Lost, enough: float) -> bool:
     """To what a double can say of the loss, or of what is left where hardly anything is lost."""
-    return (
-        lost.radius <= _NARROW * max(lost.upper, enough.loss)
-        or lost.radius * lost.variance < _HARDLY
-    )
+    return lost.radius <= _NARROW * max(lost.upper, enough) or lost.radius * lost.variance < _HARDLY
 
 
 def certificate_of(
     what: str,
     against: Sequence[str],
     proved: Sequence[Proved],
-    index: int | None,
+    index: int,
     radius: float,
     order: float,
     *,
     claimed: float,
     seconds: float,
 ) -> BallCertificate:
-    """The certificate of one secret by its index, or of the worst of all (None).
+    """The certificate of one secret, by its index among those that were proved.
 
     radius: in the unit of the series. claimed: the epsilon that was computed in double precision.
     Raises NumericalError where that is optimistic by more than AGREEMENT, relative.
     """
-    losses = [
-        loss for by in proved for loss in (by.lost if index is None else by.lost[index : index + 1])
-    ]
+    losses = [by.lost[index] for by in proved]
     top = max(loss.upper for loss in losses)
     with precision(START_BITS):
         squared = BALLS.number(radius) ** 2
@@ -235,7 +212,6 @@ def certificate_of(
         half = BALLS.number(order) / 2 * squared
         epsilon, least = upper(half * BALLS.number(top)), half * max(loss.lower for loss in losses)
         check_claim(claimed, lower(least))
-        deviation = lower(BALLS.number(max(0.0, min(loss.variance for loss in losses))).sqrt())
         wide = max(loss.radius for loss in losses) / top if top > 0 else 0.0
         return BallCertificate(
             what,
@@ -243,7 +219,6 @@ def certificate_of(
             epsilon,
             upper(mu),
             order,
-            deviation,
             max(by.bits for by in proved),
             wide,
             seconds,
@@ -286,9 +261,8 @@ def certify(
     for i, (secret, claim, radius) in enumerate(whole):
         if not together:
             started = time.perf_counter()
-            enough = Enough(loss=(claim.mu / radius) ** 2)
             proved = [
-                prove(prior, [secret], mechanism, adversary, enough=enough)
+                prove(prior, [secret], mechanism, adversary, enough=(claim.mu / radius) ** 2)
                 for adversary in adversaries
             ]
         seconds = time.perf_counter() - started

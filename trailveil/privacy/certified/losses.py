@@ -55,14 +55,12 @@ class Lost:
 class BallView:
     """Some secrets, side by side, with what is observed and without.
 
-    posterior, known: Q and P of each of the groups of locations that are one secret. flat: what is
-    added to the loss of one location.
+    posterior, known: Q and P of each of the groups of locations that are one secret.
     """
 
     after: BallBlock
     before: BallBlock
     groups: tuple[tuple[int, ...], ...]
-    flat: Any
 
     @cached_property
     def posterior(self) -> dict[tuple[int, ...], list[list[Any]]]:
@@ -76,7 +74,7 @@ class BallView:
 
     def alone(self, group: tuple[int, ...]) -> Lost:
         """Of one secret, with nothing known besides."""
-        lost = _lost(self.posterior[group], self.known[group], self.flat, None, -1.0)
+        lost = _lost(self.posterior[group], self.known[group], None, -1.0)
         if lost is None:
             raise TooWide
         return lost
@@ -158,22 +156,14 @@ class KnownValues:
         after = _less(self.view.posterior[group], shared, spread + self.accurate)
         known = _less(self.view.known[group], knew, before + self.accurate)
         try:
-            return _lost(after, known, self.view.flat, float(self.times[k]), least)
+            return _lost(after, known, float(self.times[k]), least)
         except TooWide:
             if k in self.variances:
                 raise
             return Lost(math.inf, 0.0, 0.0, 0.0, float(self.times[k]))  # not settled yet
 
 
-@dataclass(frozen=True, slots=True)
-class Enough:
-    """A mu^2 / r^2 up to which it does not matter who is worst, and a variance left from which."""
-
-    loss: float = 0.0
-    variance: float = 0.0
-
-
-def worst(values: KnownValues | None, view: BallView, enough: Enough) -> list[Lost]:
+def worst(values: KnownValues | None, view: BallView, enough: float) -> list[Lost]:
     """The worst of nothing known besides and of each of the values known, for each secret."""
     losses = [view.alone(group) for group in view.groups]
     if values is None:
@@ -199,18 +189,18 @@ def _closed(
     best: Lost,
     opened: list[int],
     spreads: list[Any],
-    enough: Enough,
+    enough: float,
 ) -> tuple[Lost, list[int]]:
     """The worst bound of one secret where it is settled, and the values in question."""
     for k in opened:
         if k in values.variances and (lost := values.lost(group, k, spreads[k], 0.0)) is not None:
             best = _worse(best, lost)
-    limit, least = max(best.upper * (1 + _ALIKE), enough.loss), min(best.variance, enough.variance)
+    limit = max(best.upper * (1 + _ALIKE), enough)
     asked = []
     for k in opened:
         if k in values.variances or (lost := values.lost(group, k, spreads[k], best.upper)) is None:
             continue
-        if lost.upper > limit or lost.variance < least * (1 - _ALIKE):
+        if lost.upper > limit:
             asked.append((lost.upper, k))
         else:
             best = _worse(best, replace(lost, lower=0.0))
@@ -274,7 +264,7 @@ def _less(rows: list[list[Any]], shared: list[Any], divisor: Any) -> list[list[A
 
 
 def _lost(
-    posterior: list[list[Any]], known: list[list[Any]], flat: Any, at: float | None, least: float
+    posterior: list[list[Any]], known: list[list[Any]], at: float | None, least: float
 ) -> Lost | None:
     """mu^2 / r^2 from Q and P in balls; None where several lose surely at most `least`."""
     if len(posterior) > 1:
@@ -282,7 +272,7 @@ def _lost(
     after, before = posterior[0][0], known[0][0]
     if not after > 0 or not before > 0:
         raise TooWide
-    loss = 1 / after - 1 / before + flat
+    loss = 1 / after - 1 / before
     return Lost(max(0.0, upper(loss)), max(0.0, lower(loss)), lower(after), _radius([loss]), at)
 
 
