@@ -170,7 +170,6 @@ def test_two_files_that_are_not_of_one_recording(pair: tuple[Path, Path], tmp_pa
     [
         (("--attack", "guess"), "--attack must be one of all, posterior"),
         (("--track", "ride.gpx"), "--track must come with --attack"),
-        (("--radius", "300"), "--radius must come with --attack"),
         (("--attack", "all", "--draws", "5"), "--draws"),
         (("--attack", "map"), "--attack map must come with --streets FILE"),
         (("--streets", "town.osm"), "--streets must come with --attack"),

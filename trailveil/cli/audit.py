@@ -79,16 +79,8 @@ FOR_ATTACKS = {
     "tracks": "--track",
     "streets": "--streets",
     "draws": "--draws",
-    "radius": "--radius",
-    "epsilon": "--epsilon",
-    "order": "--order",
-    "leave": "--leave",
-    "withhold": "--withhold",
-    "who": "--adversary",
-    "prior": "--prior",
-    "mechanism": "--mechanism",
 }
-"""The options that say how a release was made, which nothing but attacks depends on."""
+"""What only attacks take. What `protect` takes may be repeated here, if it is needed or not."""
 
 
 @click.command(cls=WithPlaces, epilog=EXAMPLE)

@@ -122,12 +122,15 @@ class _Page:
     async def save(self, request: Request) -> Response:
         """Count a release and write it."""
         body = await _body(request)
-        name, *flags = (body.get(name_of_field) for name_of_field in ("plan", "again", "overwrite"))
+        name, *flags = (body.get(field) for field in ("plan", "again", "overwrite"))
+        flags.append(body.get("replace", False))
         if not isinstance(name, str) or not all(isinstance(flag, bool) for flag in flags):
             raise InvalidValue("what is saved must be a plan, got another: reload the page")
-        again, overwrite = (bool(flag) for flag in flags)
+        again, overwrite, instead = (bool(flag) for flag in flags)
         save = self._opened().save
-        return JSONResponse(await run_in_threadpool(save, name, again=again, overwrite=overwrite))
+        return JSONResponse(
+            await run_in_threadpool(save, name, again=again, instead=instead, overwrite=overwrite)
+        )
 
     async def released(self, _: Request) -> Response:
         """The file that was saved."""

@@ -19,6 +19,7 @@ from trailveil.ledger.identity import ME
 from trailveil.release.places import Visited
 from trailveil.release.protect import requested
 from trailveil.release.request import Method, Request
+from trailveil.traces.activities import ACTIVITIES, MIDDLE
 from trailveil.traces.cleaning import Cleaning
 from trailveil.traces.formats import MOST_POINTS
 from trailveil.traces.formats.table import format_of
@@ -30,6 +31,8 @@ from trailveil.traces.trace import NANOSECONDS, Trace
 
 DRAWN = 4000
 """Points of the track that are drawn at most; all fixes are protected."""
+AUTO = "auto"
+"""The activity that the file states, if it states one."""
 _MOST_PARTS = 100
 _LONGEST_TIME = 60
 _LARGEST = 1e30  # as of the command line: squares of such numbers can be reckoned with
@@ -72,6 +75,7 @@ class PageRequest:
     radius: float
     epsilon: float
     method: Method = Method.CUT
+    activity: str = AUTO
 
 
 def opened(
@@ -109,11 +113,15 @@ def asked_in(stated: object) -> PageRequest:
         raise InvalidValue(f"parts must be a list of at most {_MOST_PARTS}: protect longer parts")
     if method not in [Method.CUT.value, Method.NOISE.value, Method.BOTH.value]:
         raise InvalidValue("mechanism must be cut, noise or both, got another: reload the page")
+    activity = stated.get("activity", AUTO)
+    if activity not in [AUTO, *ACTIVITIES]:
+        raise InvalidValue("activity must be one of the list, got another: reload the page")
     return PageRequest(
         frozenset(_part(part) for part in parts),
         _number("radius", stated.get("radius")),
         _number("epsilon", stated.get("epsilon")),
         Method(method),
+        activity,
     )
 
 
@@ -142,6 +150,9 @@ def request_of(source: Opened, asked: PageRequest) -> Request:
     InvalidValue and Refused as `protect` does.
     """
     bare = Request((), asked.radius, asked.epsilon, method=asked.method)
+    if asked.activity != AUTO:
+        floor, middle = ACTIVITIES[asked.activity], MIDDLE[asked.activity]
+        bare = replace(bare, floor=floor, middle=middle)
     request = requested(source.trace, _chosen(source, asked), bare, source.visits)
     return replace(
         request, stretches=tuple(replace(stretch, by_place=True) for stretch in request.stretches)
@@ -159,6 +170,7 @@ def arguments(source: Opened, asked: PageRequest) -> list[str]:
     if not chosen.ends:
         words.append("--no-ends")
     words += ["--radius", _in_full(asked.radius), "--epsilon", _in_full(asked.epsilon)]
+    words += [] if asked.activity == AUTO else ["--activity", asked.activity]
     return [*words, "--mechanism", asked.method.value]
 
 
@@ -204,6 +216,7 @@ def drawn(source: Opened) -> dict[str, Any]:
     begin = int(trace.times[0])
     return {
         "name": source.source.name,
+        "activity": trace.activity,
         "output": source.output.name,
         "fixes": len(trace),
         "zone": "UTC" if source.zone is None else source.zone.key,

@@ -74,7 +74,7 @@ class Planner:
             **self._in_the_way(planned),
         }
 
-    def save(self, name: str, *, again: bool, overwrite: bool) -> dict[str, Any]:
+    def save(self, name: str, *, again: bool, instead: bool, overwrite: bool) -> dict[str, Any]:
         """Count a planned release and write it. Raises as `protect` does."""
         source = self.source
         with self._lock:
@@ -83,11 +83,12 @@ class Planner:
                 raise InvalidValue(
                     "what is saved must be the last that was shown, got another: choose once more"
                 )
-            check_writable(source.output, *source.read, overwrite=overwrite)
+            check_writable(source.output, *source.read, overwrite=overwrite or instead)
             receipt = publish(
                 *(planned, source.ledger, source.output),
                 again=again,
-                overwrite=overwrite,
+                instead=instead,
+                overwrite=overwrite or instead,
                 key=source.key,
                 subject=source.subject,
                 limit=source.limit,

@@ -246,11 +246,12 @@ def _draw_size(axes: "Axes", radius: float, wide: float, tall: float) -> None:
     x = wide / 2 if large else 1.1 * radius
     _draw_circle(axes, x, 0.0, radius)
     axes.plot([x, x + radius], [0, 0], color=CIRCLE, linewidth=0.9)
-    words = "the size of what is left\n(at no place of the map)"
+    # Short lines: beside a narrow map there is no room for more.
+    words = "size of what is left\n(at no place of it)"
     if large:
         _write(axes, words, (x, 0.0), (0, 6), ha="center", va="bottom")
     else:
-        _write(axes, words, (x + 1.1 * radius, 0.0), (4, 0), ha="left", va="center")
+        _write(axes, words, (0.0, -1.1 * radius), (0, -4), ha="left", va="top")
 
 
 def _draw_circle(axes: "Axes", x: float, y: float, radius: float) -> None:

@@ -35,12 +35,11 @@ async function start() {
     $(id).addEventListener("input", pick);
   }
   state.map = drawing($("map"), recording, tapped);
-  for (const id of ["radius", "epsilon", "mechanism"]) $(id).addEventListener("input", changed);
+  for (const id of ["radius", "epsilon", "activity", "mechanism"]) $(id).addEventListener("input", changed);
   $("choices").addEventListener("submit", (event) => event.preventDefault());
   $("adding").addEventListener("toggle", () => ($("adding").open ? pick() : state.map.unpick()));
   $("add").addEventListener("click", add);
-  $("again").addEventListener("change", commandLine);
-  $("overwrite").addEventListener("change", commandLine);
+  for (const id of ["replace", "again", "overwrite"]) $(id).addEventListener("change", commandLine);
   $("save").addEventListener("click", save);
   $("done").addEventListener("click", done);
   show();
@@ -179,6 +178,7 @@ async function plan() {
       parts: state.parts.filter((one) => one.chosen).map((one) => one.times),
       radius: Number($("radius").value),
       epsilon: Number($("epsilon").value),
+      activity: $("activity").value,
       mechanism: $("mechanism").value,
     }, asked.signal);
     if (asked === state.asked && !found.superseded) planned(found);
@@ -201,15 +201,11 @@ function planned(found) {
   $("refused").textContent = "";
   $("rms").textContent = metres(mechanism.rms_m);
   $("most").textContent = metres(mechanism.largest_rms_m);
-  $("withheld").textContent = `${found.minutes_withheld.toFixed(1)} min`;
+  $("withheld").textContent = `${share(mechanism)}, ${found.minutes_withheld.toFixed(1)} min`;
   $("no-idea").textContent = least("no_idea_m");
   $("knows").textContent = least("knows_most_m");
   $("promise").textContent = found.promise;
-  $("adversaries").replaceChildren(...found.report.adversaries.map((one) => {
-    const item = document.createElement("li");
-    item.textContent = one;
-    return item;
-  }));
+  $("adversaries").replaceChildren(...found.report.adversaries.map(listed));
   $("words").textContent = found.words;
   $("numbers").hidden = false;
   $("numbers").classList.remove("old");
@@ -220,11 +216,26 @@ function planned(found) {
   $("save").disabled = false;
   $("status").textContent = mechanism.largest_rms_m
     ? `Moved by ${metres(mechanism.rms_m)} on average, ${metres(mechanism.largest_rms_m)} where most.`
-    : `${found.minutes_withheld.toFixed(1)} min are left out; the rest is exactly as recorded.`;
+    : `${share(mechanism)} of all is left out, ${found.minutes_withheld.toFixed(1)} min; the rest is exactly as recorded.`;
+  // What the command line says of stops stands here as boxes.
+  const heed = (found.report.heed ?? []).filter((words) => !words.includes("--stops"));
+  $("heed").replaceChildren(...heed.map(listed));
   return undefined;
 }
 
+function share(mechanism) {
+  const whole = mechanism.released_fixes + mechanism.withheld_fixes;
+  return `${Math.round((100 * mechanism.withheld_fixes) / whole)} %`;
+}
+
+function listed(words) {
+  const item = document.createElement("li");
+  item.textContent = words;
+  return item;
+}
+
 function refused(line) {
+  $("heed").replaceChildren();
   $("status").textContent = "";
   $("refused").textContent = line;
   $("numbers").hidden = true;
@@ -236,15 +247,15 @@ function refused(line) {
 
 function confirmations(before, exists) {
   $("before").textContent = before ?? "";
-  $("before").hidden = $("again-row").hidden = !before;
+  $("before").hidden = $("replace-row").hidden = $("again-row").hidden = !before;
   $("overwrite-row").hidden = !exists;
-  if (!before) $("again").checked = false;
+  if (!before) $("replace").checked = $("again").checked = false;
   if (!exists) $("overwrite").checked = false;
   commandLine();
 }
 
 function commandLine() {
-  const flags = ["again", "overwrite"].filter((id) => $(id).checked).map((id) => ` --${id}`);
+  const flags = ["replace", "again", "overwrite"].filter((id) => $(id).checked).map((id) => ` --${id}`);
   $("command").textContent = state.command + flags.join("");
 }
 
@@ -256,6 +267,7 @@ async function save() {
   try {
     const found = await post("/api/save", {
       plan: name,
+      replace: $("replace").checked,
       again: $("again").checked,
       overwrite: $("overwrite").checked,
     });
