@@ -90,6 +90,8 @@ def test_equals_full_matrices(kernel: Kernel, process: Kernel | None) -> None:
     assert relative(recursive.apply(rhs), full.apply(rhs)) < 1e-12
     assert backward_error(matrix, recursive.solve(rhs), rhs) < 1e-15
     assert relative(recursive.solve(rhs), full.solve(rhs)) < 1e-8
+    for white in (recursive.whitened(rhs), full.whitened(rhs)):
+        assert relative(white.T @ white, rhs.T @ full.solve(rhs)) < 1e-8
 
 
 @pytest.mark.parametrize("kernel", WITH_NOISE.values(), ids=WITH_NOISE.keys())

@@ -227,7 +227,7 @@ def test_where_returns_leave_nothing_the_refusal_says_what_works() -> None:
     case = days()
     for chosen, hint in (
         (Chosen(), r"as recorded \(--no-returns\)"),
-        (Chosen(("start",), ends=False), "--mechanism noise$"),
+        (Chosen(("start",), ends=False), r"--mechanism noise \(which a street map can undo\)$"),
     ):
         asked = replace(chosen, returns=bool("no-returns" in hint))
         request = requested(case.trace, asked, Request((), withhold=86_400.0 * 3))

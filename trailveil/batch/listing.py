@@ -122,11 +122,9 @@ def _refused(why: tuple[str, str] | None, **said: Any) -> dict[str, Any]:
 
 def _earlier(path: Path, output: str, row: Row | None) -> dict[str, Any]:
     """The output of an earlier run, where it is still there."""
-    try:
-        digest = sha256_of(path)
-    except OSError:
-        return {}
-    return {"output": output, "output_sha256": digest.hex()} if may_be(row, digest) else {}
+    digest = sha256_of(path)
+    known = digest and may_be(row, digest)
+    return {"output": output, "output_sha256": digest.hex()} if known else {}
 
 
 def _done(row: Row, rules: Rules) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """What a batch has done, in the user's own state folder: never among what is published.
 
 One SQLite file for each folder of outputs, readable by its owner alone. It holds keyed digests of
-inputs and rules, so that a changed one is noticed; the SHA-256 of each output; and what was
-promised. Protected times are not in it; that, and of what the outputs were made, is for the owner.
+inputs and rules, and what changes when an input does, so that a changed one is noticed; the SHA-256
+of each output; and what was promised. Protected times are not in it; that, and of what the outputs
+were made, is for the owner.
 
 A row is durable before its release is counted, and that before its file appears: whichever file of
 a name is there, the row knows it, as the one before or the one that was about to come.

@@ -183,7 +183,7 @@ class _Run:
         coming = {}
         for number, release in ready.items():
             item = self._under_way[number]
-            old, before = self._row(item), _sha256(item.output)
+            old, before = self._row(item), sha256_of(item.output)
             if before and not self._setting.overwrite and not rows.may_be(old, before):
                 outcomes[number] = self._refused(number, _taken(item.output))
                 continue
@@ -268,7 +268,7 @@ class _Run:
         row = self._row(item)
         if row is None or row.status != rows.DONE:
             return None
-        if _sha256(item.output) != row.sha256 or row.rules != self._digest(item, rules):
+        if sha256_of(item.output) != row.sha256 or row.rules != self._digest(item, rules):
             return None
         if not row.about.get("stamp") or row.about["stamp"] != list(stamp_of(item.source)):
             return None
@@ -310,14 +310,6 @@ class _Run:
 def why_of(error: TrailveilError) -> tuple[str, str]:
     """The kind of an error, and what is said of it in one line."""
     return type(error).__name__, " ".join(error.public.split())
-
-
-def _sha256(path: Path) -> bytes:
-    """The digest of a file, nothing where there is none that can be read."""
-    try:
-        return sha256_of(path)
-    except OSError:
-        return b""
 
 
 def _taken(path: Path) -> UnwritableOutput:

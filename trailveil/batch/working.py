@@ -40,8 +40,6 @@ from trailveil.traces.formats import read
 from trailveil.traces.loading import cleaned
 from trailveil.traces.trace import Trace
 
-_CHUNK = 1 << 20
-
 DISK_WAITS = 16
 """Files that are on their way to the disk at once: it writes many in the time that one takes."""
 
@@ -162,17 +160,12 @@ def _digest_of(path: Path, stamp: tuple[int, ...]) -> bytes:
 
 
 def sha256_of(path: Path) -> bytes:
-    """The SHA-256 of a file. Raises OSError where it cannot be read."""
-    digest = hashlib.sha256()
-    for part in _parts(path):
-        digest.update(part)
-    return digest.digest()
-
-
-def _parts(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as stream:
-        while part := stream.read(_CHUNK):
-            yield part
+    """The SHA-256 of a file, nothing where there is none that can be read."""
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").digest()
+    except OSError:
+        return b""
 
 
 def _work(task: Task) -> Ready:

@@ -8,6 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
+from functools import lru_cache
 from itertools import accumulate
 
 import numpy as np
@@ -110,7 +111,8 @@ def stops(trace: Trace, within: float = WITHIN, lasts: float = LASTS) -> list[St
     return [Stretch("a stay that was found", *interval, by_place=True) for interval in intervals]
 
 
-def ends(trace: Trace) -> list[Stretch]:
+@lru_cache(maxsize=1)  # asked for with what was stated, and without
+def ends(trace: Trace) -> tuple[Stretch, ...]:
     """Both ends of the trace: first and last fix, widened over the stays that adjoin.
 
     Where it pauses for hours, or for minutes between two tracks, of each outing. They depend on
@@ -122,9 +124,9 @@ def ends(trace: Trace) -> list[Stretch]:
     least = np.maximum(np.where(starts, ABSENCE, _OUTING_ENDS), _FAR_MORE * usual)
     outings = np.split(rows, np.flatnonzero(gaps >= least) + 1)
     if len(outings) == 1:
-        return _ends_of(trace, "")
+        return tuple(_ends_of(trace, ""))
     parts = (trace.only(np.isin(rows, outing)) for outing in outings)
-    return [end for part in parts for end in _ends_of(part, " of an outing")]
+    return tuple(end for part in parts for end in _ends_of(part, " of an outing"))
 
 
 def _ends_of(trace: Trace, of: str) -> list[Stretch]:

@@ -95,7 +95,8 @@ def fit(
     best = min(optima, key=lambda pair: pair[0])
     point = origin.copy()
     point[free] = best[1]
-    inner, errors, remaining = _judge(objective, best[1], np.array(_bounds(family))[free])
+    bounds = np.log([[p.low, p.high] for p in family.parameters])
+    inner, errors, remaining = _judge(objective, best[1], bounds[free])
     full = np.full(len(point), np.nan)
     full[free] = errors
     outer = free.copy()
@@ -202,10 +203,6 @@ def _judge(
     inverse = np.asarray(cho_solve((factor, True), np.eye(len(rows))))
     errors[rows] = np.sqrt(np.diagonal(inverse))
     return inside, errors, float(gradient @ inverse @ gradient) / 2
-
-
-def _bounds(family: Family) -> FloatArray:
-    return np.log([[p.low, p.high] for p in family.parameters])
 
 
 def _check(pool: Sequence[FitSeries], family: Family, level_std: float | None, starts: int) -> None:

@@ -74,7 +74,8 @@ def opened(data: bytes, where: str, most: int = MOST_POINTS) -> Iterator[Any]:
         texts = [f.name for f in plain.schema_arrow if str(f.type) in _TEXT]
         about = {"metadata": plain.metadata, "read_dictionary": texts}
         file = _arrow().parquet.ParquetFile(io.BytesIO(data), **about)
-        _check_size(file, where, most)
+        if file.metadata.num_rows > most:  # before the first batch unfolds
+            raise too_many(where, most)
         yield file
 
 
@@ -204,11 +205,6 @@ def _roles(names: list[str], geometry: str | None, where: str) -> Columns:
             f"GeoParquet), got others: {where}; name the columns so"
         )
     return roles
-
-
-def _check_size(file: Any, where: str, most: int) -> None:
-    if file.metadata.num_rows > most:  # before the first batch unfolds
-        raise too_many(where, most)
 
 
 def _batches(file: Any, needed_names: set[str]) -> Iterator[dict[str, Any]]:
