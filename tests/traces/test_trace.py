@@ -15,7 +15,7 @@ from trailveil.release.request import Request
 from trailveil.traces.formats import write
 from trailveil.traces.formats.table import FORMATS
 from trailveil.traces.selection import Chosen
-from trailveil.traces.trace import Recording, Trace, cut_out, no_laps
+from trailveil.traces.trace import Recording, Trace, cut_out
 
 TIMES = [1_700_000_000_000_000_000, 1_700_000_000_000_000_001, 1_700_000_007_500_000_000]
 PLACES = [[48.25, 11.5], [48.26, 11.51], [-90.0, 180.0]]
@@ -171,12 +171,11 @@ TRACE = ride(120, 5.0)
 FORMS = [row.suffixes[0] for row in FORMATS if row.write]
 
 
-def with_bounds(segments: np.ndarray, laps: np.ndarray) -> Trace:
-    """Segments and laps begin at these rows."""
-    bounds = np.zeros((2, len(TRACE)), dtype=np.intp)
-    bounds[0, segments], bounds[1, laps] = 1, 1
-    numbers = np.cumsum(bounds, axis=1)
-    return replace(TRACE, segments=numbers[0], laps=numbers[1], tracks=(0,) * len(TRACE))
+def with_bounds(segments: np.ndarray) -> Trace:
+    """Segments begin at these rows."""
+    bounds = np.zeros(len(TRACE), dtype=np.intp)
+    bounds[segments] = 1
+    return replace(TRACE, segments=np.cumsum(bounds), tracks=(0,) * len(TRACE))
 
 
 def written(trace: Trace, suffix: str) -> bytes:
@@ -196,15 +195,13 @@ def test_bounds_inside_of_cuts_tell_nothing(suffix: str) -> None:
         # A bound of row i is between i - 1 and i: it shows where both of them are released.
         shows = np.flatnonzero(released & np.append(False, released[:-1]))
         hidden = np.setdiff1d(np.arange(1, len(TRACE)), shows)
-        fixed = [rng.choice(shows, 4, replace=False) for _ in range(2)]
+        fixed = rng.choice(shows, 4, replace=False)
         data = set()
         for _ in range(4):
-            others = [rng.choice(hidden, rng.integers(0, 6)) for _ in range(2)]
-            trace = with_bounds(
-                *(np.concatenate([fixes, more]) for fixes, more in zip(fixed, others, strict=True))
-            )
+            others = rng.choice(hidden, rng.integers(0, 6))
+            trace = with_bounds(np.concatenate([fixed, others]))
             data.add(written(cut_out(trace, released), suffix))
-            moved += sum(len(other) for other in others)
+            moved += len(others)
         assert len(data) == 1
     assert moved > 100
 
@@ -212,10 +209,9 @@ def test_bounds_inside_of_cuts_tell_nothing(suffix: str) -> None:
 def test_bounds_between_released_fixes_stay() -> None:
     released = np.ones(len(TRACE), dtype=np.bool_)
     released[:10] = released[50:60] = False
-    part = cut_out(with_bounds(np.array([30, 50, 80]), np.array([5, 20, 55, 60, 90])), released)
+    part = cut_out(with_bounds(np.array([5, 30, 50, 55, 60, 80])), released)
     rows = np.flatnonzero(released)
     assert rows[1:][np.diff(part.segments) != 0].tolist() == [30, 80]
-    assert rows[1:][np.diff(part.laps) != 0].tolist() == [20, 90]
 
 
 def test_a_new_track_is_one_after_a_cut_too() -> None:
@@ -236,9 +232,7 @@ def test_segments_that_go_on_among_others_are_as_recorded() -> None:
 
 
 def test_a_gpx_with_several_segments_stays_so() -> None:
-    trace = replace(
-        with_bounds(np.array([1, 60, 90, 118]), np.array([], dtype=int)), laps=no_laps()
-    )
+    trace = with_bounds(np.array([1, 60, 90, 118]))
     parts = tuple(Chosen(returns=False).stretches(trace))
     plan = protect(trace, Request(parts, floor=10.0, middle=10.0, uncertain=10))
     assert plan.mechanism.rows.size < len(trace) - 4

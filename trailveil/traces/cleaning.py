@@ -165,7 +165,6 @@ def clean(
         recording.names,
         recording.activity,
         recording.types,
-        recording.laps[rows] if recording.laps.size else recording.laps,
     )
     cleaning = replace(cleaning, assigned_times=assigned, jumps=_jumps(trace))
     return replace(trace, repairs=cleaning.sentences()[1:]), cleaning

@@ -23,11 +23,6 @@ NANOSECONDS = 1_000_000_000
 N = TypeVar("N", bound=np.generic)
 
 
-def no_laps() -> NDArray[np.intp]:
-    """The laps of a recording that states none."""
-    return np.empty(0, dtype=np.intp)
-
-
 @dataclass(frozen=True, slots=True)
 class Seen:
     """What a reader saw in a file and did not take for the trace: numbers, never text.
@@ -66,8 +61,7 @@ class Recording:
     `trailveil.traces.fields`, (n,) each. names: what tracks are called, by their number, "" for
     none; empty unless it was asked for. activity: what the file states that it is, of
     `trailveil.traces.activities`; "" for nothing known. types: the same of each track, by its
-    number; empty unless it was asked for. laps: (n,) number of the lap of each fix, or (0,) where
-    none are stated.
+    number; empty unless it was asked for.
 
     Raises InvalidValue where the shapes do not fit together.
     """
@@ -82,7 +76,6 @@ class Recording:
     names: tuple[str, ...] = ()
     activity: str = ""
     types: tuple[str, ...] = ()
-    laps: NDArray[np.intp] = field(default_factory=no_laps)
 
     def __post_init__(self) -> None:
         _hold(self, "times", np.array(self.times, dtype="datetime64[ns]"))
@@ -113,9 +106,8 @@ class Trace:
     names: what tracks are called, by their number, "" for none; empty unless it was asked for.
     activity: what the file states that it is, of `trailveil.traces.activities`; "" for nothing
     known. types: the same of each track, by its number, to be written; empty unless it was asked
-    for. laps: (n,) number of the lap of each fix, or (0,) where none are stated. repairs: sentences
-    on what was mended in the recording, and on what was left out. timed: whether its times are
-    written. seconds: (n,) since the first fix.
+    for. repairs: sentences on what was mended in the recording, and on what was left out. timed:
+    whether its times are written. seconds: (n,) since the first fix.
 
     The arrays are read-only: copies, unless nobody can write to those that are given. Raises
     InvalidValue where any of this does not hold.
@@ -129,7 +121,6 @@ class Trace:
     names: tuple[str, ...] = ()
     activity: str = ""
     types: tuple[str, ...] = ()
-    laps: NDArray[np.intp] = field(default_factory=no_laps)
     repairs: tuple[str, ...] = ()
     timed: bool = True
     seconds: NDArray[np.float64] = field(init=False)
@@ -169,7 +160,6 @@ class Trace:
             positions=self.positions[rows],
             segments=self.segments[rows],
             fields=rows_of_fields(self.fields, rows),
-            laps=self.laps[rows] if self.laps.size else self.laps,
         )
 
 
@@ -208,10 +198,6 @@ def _hold_rows(owner: Recording | Trace, count: int) -> None:
     _hold(owner, "positions", positions)
     _hold(owner, "segments", segments)
     object.__setattr__(owner, "tracks", tracks)
-    laps = _whole(owner.laps, "laps", np.intp)
-    if laps.shape not in ((0,), (count,)):
-        raise InvalidValue(f"laps must be ({count},) or none, got {laps.shape}: one for each time")
-    _hold(owner, "laps", laps)
     object.__setattr__(owner, "fields", _fields(owner.fields, count))
     names = tuple(plain_name(name) for name in owner.names)
     types = tuple(owner.types)
@@ -288,22 +274,22 @@ def seconds_since_the_first(times: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def cut_out(trace: Trace, released: NDArray[np.bool_]) -> Trace:
-    """The released fixes (n,) of a trace: where segments and laps begin inside a cut tells nothing.
+    """The released fixes (n,) of a trace: where segments begin inside a cut tells nothing.
 
-    A segment or a lap begins only between two fixes that were recorded one after the other and are
-    both released. What begins inside a cut, or at its edge, is part of what was before it: neither
-    when in the cut somebody paused or pressed a button, nor whether they did, can be told from what
-    leaves. A new track is one in any case.
+    A segment begins only between two fixes that were recorded one after the other and are both
+    released. What begins inside a cut, or at its edge, is part of what was before it: neither when
+    in the cut somebody paused, nor whether they did, can be told from what leaves. A new track is
+    one in any case.
 
-    Where segments follow one another in time, their bounds and those of laps are a function of
-    `released`, of the tracks, and of bounds between two released fixes with none between.
+    Where segments follow one another in time, their bounds are a function of `released`, of the
+    tracks, and of bounds between two released fixes with none between.
     """
     part, rows = trace.only(released), np.flatnonzero(released)
     if rows.size == len(trace):
         return part
     owners = np.array(trace.tracks, dtype=np.intp)[part.segments]
     across = (np.diff(rows) > 1) & (np.diff(owners) == 0)
-    return replace(part, segments=_joined(part.segments, across), laps=_joined(part.laps, across))
+    return replace(part, segments=_joined(part.segments, across))
 
 
 def _joined(numbers: NDArray[np.intp], across: NDArray[np.bool_]) -> NDArray[np.intp]:
@@ -311,8 +297,6 @@ def _joined(numbers: NDArray[np.intp], across: NDArray[np.bool_]) -> NDArray[np.
 
     What has fixes on both sides of another's bound stays as it is: they do not follow in time.
     """
-    if not numbers.size:
-        return numbers
     known, first = np.unique(numbers, return_index=True)
     last = numbers.size - 1 - np.unique(numbers[::-1], return_index=True)[1]
     of = np.searchsorted(known, numbers)

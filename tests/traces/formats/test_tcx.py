@@ -50,8 +50,8 @@ def test_fixes_of_all_activities_are_read_in_file_order() -> None:
     start = np.datetime64("2024-05-01T00:00:00", "ns")
     assert [(time - start) // np.timedelta64(1, "s") for time in recording.times] == [0, 5, 9, 11]
     assert not recording.naive.any()
-    assert recording.segments.tolist() == [0, 0, 1, 2]
-    assert recording.tracks == (0, 0, 1)
+    assert recording.segments.tolist() == [0, 0, 0, 1]  # a lap is no pause
+    assert recording.tracks == (0, 1)
     assert recording.seen == Seen(other_fields=2)
 
 

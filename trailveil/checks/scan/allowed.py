@@ -216,17 +216,15 @@ _FIT: Final = [
 
 
 def _laps(released: Recording) -> dict[Place, Rule]:
-    """What TCX states of laps: when they begin, how long and how far they are, as released."""
+    """What TCX states of each track: when it begins, how long and how far it is, as released."""
     if np.isnat(released.times).any() or not np.isfinite(released.positions).all():
         return {}
     times, segments = released.times.astype(np.int64), released.segments
     starts = np.flatnonzero(np.diff(segments, prepend=-1))
     bounds = np.append(starts, times.size)
     tracks = np.array(released.tracks)[segments]
-    rows = WrittenRows(
-        times, released.positions, tracks, segments, bounds, lap_numbers=released.laps
-    )
-    begins = _only(*format_moments(times[[lap[0][0] for lap in rows.laps()]]))
+    rows = WrittenRows(times, released.positions, tracks, segments, bounds)
+    begins = _only(*format_moments(times[[pieces[0][0] for pieces in rows.pieces()]]))
     seconds, metres = zip(*totals(rows), strict=True)
     return {
         (*_LAP[:3], "Id"): begins,

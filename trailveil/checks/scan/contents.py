@@ -117,7 +117,6 @@ def _as_written(released: File, fixes: Recording, allowed: Collection[str], *, t
             trace = Trace(
                 *(times, places, fixes.segments[order], fixes.tracks, tuple(fields)),
                 types=fixes.types if typed else (),
-                laps=fixes.laps[order] if fixes.laps.size else fixes.laps,
             )
             grid = places if exact else None
             write(trace, stream, _SUFFIXES[released.format], grid=grid)

@@ -54,10 +54,6 @@ class Fixes:
         self._segments = array("q")
         self._tracks: list[int] = []
         self._new_track = self._new_segment = True
-        self._lap = 0
-        self._laps = array("q")
-        self._lap_starts: list[list[int]] = [[]]  # of each track that was begun
-        self._starts_of: list[list[int]] = []  # of each that has a fix
         self._name = ""
         self._stated: list[set[str]] = [set()]
         self._moving: list[set[str]] = []
@@ -73,7 +69,6 @@ class Fixes:
         self._new_track = self._new_segment = True
         self._name = ""
         self._stated.append(set())
-        self._lap_starts.append([])
 
     def name(self, text: str) -> None:
         """What the track is called that has begun; of two the first counts."""
@@ -85,14 +80,6 @@ class Fixes:
     def activity(self, name: str) -> None:
         """What the track that has begun is, in the words of the file."""
         self._stated[-1].add(activity_of(name))
-
-    def begin_lap(self) -> None:
-        """What follows belongs to another lap."""
-        self._lap += 1
-
-    def lap_from(self, moment: int) -> None:
-        """A lap of the track that has begun starts at a time, nanoseconds since 1970."""
-        self._lap_starts[-1].append(moment)
 
     def begin_segment(self) -> None:
         """What follows belongs to another segment."""
@@ -116,13 +103,10 @@ class Fixes:
             if self._new_track:
                 self.values.call(self._tracks[-1], self._name)
                 self._moving.append(self._stated[-1])
-                self._starts_of.append(self._lap_starts[-1])
             self._new_track = self._new_segment = False
         self._positions.extend((latitude, longitude))
         self._times.append(NO_TIME)
         self._naive.append(False)
-        if self._lap:
-            self._laps.append(self._lap)
         self._segments.append(len(self._tracks) - 1)
         self.values.begin()
 
@@ -179,18 +163,7 @@ class Fixes:
             self.values.names(self._tracks[-1] + 1),
             slowest(types),
             types if self._typed and any(types) else (),
-            self._laps_of_fixes(),
         )
-
-    def _laps_of_fixes(self) -> NDArray[np.intp]:
-        if not any(self._starts_of):
-            return np.array(self._laps, dtype=np.intp)
-        times, owners = np.array(self._times), np.array(self._tracks)[np.array(self._segments)]
-        laps = np.zeros(times.size, dtype=np.intp)
-        for track, starts in enumerate(self._starts_of):
-            of_track = owners == track
-            laps[of_track] = np.searchsorted(np.unique(starts), times[of_track], side="right")
-        return laps
 
 
 def too_many(where: str, most: int) -> UnreadableInput:

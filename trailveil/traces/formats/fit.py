@@ -2,7 +2,7 @@
 
 Read are `record` messages with position_lat and position_long, in units of 180/2^31 degree, and
 timestamp, in seconds since 1989-12-31 UTC; each start of the timer begins a segment, each file of a
-chain a track, and each time at which a `lap` starts a lap. A record without a position is one of
+chain a track. Laps are not read: see docs/decisions.md. A record without a position is one of
 something else (a heart rate indoors) and no fix. fitdecode takes the file apart; its decoding of
 values is left out, which would take half of the time. Fields that are asked for are scaled here, by
 the profile. A wrong checksum is counted, as software that writes it wrongly is about.
@@ -19,8 +19,7 @@ from trailveil.traces.formats.collect import MOST_POINTS, Fixes
 from trailveil.traces.formats.moments import Moment, Trouble
 from trailveil.traces.trace import NANOSECONDS, Recording
 
-_RECORD, _EVENT, _LAP = 20, 21, 19  # numbers of messages
-_START_TIME = 2  # number of a field of a lap
+_RECORD, _EVENT = 20, 21  # numbers of messages
 _SPORT_OF: Final = {12: 0, 18: 5}  # by the number of a message, here sport and session: its field
 _LATITUDE, _LONGITUDE, _TIMESTAMP = 0, 1, 253  # numbers of fields of a record
 _TIMER, _START = 0, 0  # values of event and event_type, which are fields 0 and 1 of an event
@@ -119,10 +118,6 @@ def _take(frame: Any, fixes: Fixes, field_names: Sequence[str]) -> None:
         _take_record(frame, fixes, field_names)
     elif (sport := _SPORT_OF.get(frame.global_mesg_num)) is not None:
         fixes.activity(_SPORTS.get(_values(frame).get(sport, -1), ""))
-    elif frame.global_mesg_num == _LAP:
-        begins = _moment(_values(frame).get(_START_TIME))
-        if isinstance(begins, Moment):
-            fixes.lap_from(begins.nanoseconds)
     elif frame.global_mesg_num == _EVENT:
         values = _values(frame)
         if (values.get(0), values.get(1)) == (_TIMER, _START):

@@ -61,8 +61,8 @@ _ACTIVITY_FILE, _DEVELOPMENT, _TIMER, _START, _STOP_ALL = 4, 255, 0, 0, 4
 def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
     """Write times of a trace at positions `grid`, (n, 2) whole microdegrees, as FIT activities.
 
-    A file of the chain for each track; each segment begins with a start of the timer, and each lap
-    has its times and its length, of what is written. Raises
+    A file of the chain for each track, with one lap that has the times and the length of what is
+    written; each segment begins with a start of the timer. Raises
     UnwritableOutput for times that are no whole seconds from 1998 to 2125, and InvalidValue for a
     grid that does not fit.
     """
@@ -76,7 +76,7 @@ def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
         )
     places = np.round(whole_degrees(rows.points) * _SEMICIRCLES).astype(np.int64)
     # Lengths are of places as they are written: whoever reads them finds the same.
-    laps, lengths = rows.laps(), way_lengths(replace(rows, points=places / _SEMICIRCLES))
+    laps, lengths = rows.pieces(), way_lengths(replace(rows, points=places / _SEMICIRCLES))
     places = (places + 2**31) % 2**32 - 2**31
     owners = [int(rows.tracks[lap[0][0]]) for lap in laps]
     for track in sorted({*owners}):
@@ -95,7 +95,8 @@ def _messages(
     laps: Sequence[list[tuple[int, int]]],
     lengths: Sequence[float],
 ) -> Iterator[bytes]:
-    first, last = int(stamps[laps[0][0][0]]), max(int(stamps[lap[-1][1] - 1]) for lap in laps)
+    spans = [_span(stamps, pieces) for pieces in laps]
+    first, last = min(begin for begin, _ in spans), max(end for _, end in spans)
     fields = [(row, dict(rows.fields)[row[0]]) for row in _FIELDS if row[0] in dict(rows.fields)]
     yield _definition(_FILE_ID)
     yield _message(_FILE_ID, _ACTIVITY_FILE, _DEVELOPMENT, 0, first)
@@ -115,7 +116,7 @@ def _messages(
                 yield struct.pack(form, _LOCAL[_RECORD], int(stamps[row]), lat, lon, *values)
             if end in bounds:
                 yield _message(_EVENT, int(stamps[end - 1]), _TIMER, _STOP_ALL)
-        begins, ends = int(stamps[pieces[0][0]]), int(stamps[pieces[-1][1] - 1])
+        begins, ends = _span(stamps, pieces)
         took, way = _milli(ends - begins), min(round(metres * 100), 0xFFFFFFFE)
         yield _message(_LAP, ends, begins, took, took, way, 9, 1)
     took = _milli(last - first)
@@ -125,6 +126,12 @@ def _messages(
     yield _message(_SESSION, last, first, took, took, 8, 1, _SPORTS.get(stated, 0), 0, count)
     yield _definition(_ACTIVITY)
     yield _message(_ACTIVITY, last, took, 1, 0, 26, 1)
+
+
+def _span(stamps: NDArray[np.int64], pieces: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """The first and the last time: segments need not follow one another."""
+    edges = stamps[[row for start, end in pieces for row in (start, end - 1)]]
+    return int(edges.min()), int(edges.max())
 
 
 def _milli(seconds: int) -> int:

@@ -3,7 +3,7 @@
 Degrees are whole microdegrees (int64), or exactly those that were recorded (float64).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from trailveil.errors import InvalidValue
 from trailveil.traces.fields import as_text
 from trailveil.traces.projection import MICRO
-from trailveil.traces.trace import Trace, no_laps
+from trailveil.traces.trace import Trace
 
 _LEAST, _MOST = np.array([-90.0, -180.0]), np.array([90.0, 180.0])
 _RADIUS = 6_371_008.8  # metres of the sphere
@@ -45,26 +45,15 @@ class WrittenRows:
     types: tuple[str, ...] = ()
     decimals: int = 6
     timed: bool = True
-    lap_numbers: NDArray[np.intp] = field(default_factory=no_laps)
 
-    def laps(self) -> list[list[tuple[int, int]]]:
-        """The pieces of each lap: first row, and the one behind. Segments are laps where none are.
-
-        A lap has several pieces where segments begin in it.
-        """
-        begins = np.zeros(len(self.times) + 1, dtype=np.bool_)
-        begins[self.starts] = True
-        if not self.lap_numbers.size:
-            return [[span] for span in pairwise(np.flatnonzero(begins).tolist())]
-        changes = np.diff(self.lap_numbers, prepend=-1) != 0
-        changes |= np.diff(self.tracks, prepend=-1) != 0
-        begins[:-1] |= changes
-        pieces: list[list[tuple[int, int]]] = []
-        for start, end in pairwise(np.flatnonzero(begins).tolist()):
-            if changes[start]:
-                pieces.append([])
-            pieces[-1].append((start, end))
-        return pieces
+    def pieces(self) -> list[list[tuple[int, int]]]:
+        """Of each track, its segments: first row, and the one behind."""
+        segments = list(pairwise(self.starts.tolist()))
+        owners = self.tracks[self.starts[:-1]].tolist()
+        return [
+            [segment for segment, owner in zip(segments, owners, strict=True) if owner == track]
+            for track in sorted({*owners})
+        ]
 
 
 def rows_of(trace: Trace, grid: ArrayLike) -> WrittenRows:
@@ -82,11 +71,10 @@ def rows_of(trace: Trace, grid: ArrayLike) -> WrittenRows:
         tuple(texts[number] for number in numbers) if any(texts) else ()
         for texts in (trace.names, trace.types)
     )
-    laps = trace.laps[order] if trace.laps.size else trace.laps
     placed_rows = (trace.times[order], points[order], tracks, segments, starts)
     exact = points.dtype != np.int64
     decimals = 6 if exact else max(1, decimals_of(points, 6))
-    return WrittenRows(*placed_rows, fields, names, types, decimals, trace.timed, laps)
+    return WrittenRows(*placed_rows, fields, names, types, decimals, trace.timed)
 
 
 def decimals_of(whole: NDArray[Any], most: int) -> int:
@@ -97,14 +85,14 @@ def decimals_of(whole: NDArray[Any], most: int) -> int:
 
 
 def way_lengths(rows: WrittenRows) -> NDArray[np.float64]:
-    """Metres of the way of each lap, on a sphere; none from one segment to the next."""
+    """Metres of the way of each track, on a sphere; none from one segment to the next."""
     latitude, longitude = np.radians(whole_degrees(rows.points)).T
     lat, lon = np.diff(latitude), np.diff(longitude)
     half = np.sin(lat / 2) ** 2
     half += np.cos(latitude[1:]) * np.cos(latitude[:-1]) * np.sin(lon / 2) ** 2
     steps = 2 * _RADIUS * np.arcsin(np.sqrt(np.minimum(half, 1.0)))
     return np.array(
-        [sum(steps[start : end - 1].sum() for start, end in pieces) for pieces in rows.laps()]
+        [sum(steps[start : end - 1].sum() for start, end in pieces) for pieces in rows.pieces()]
     )
 
 

@@ -1,15 +1,14 @@
 """TCX (Garmin Training Center): fixes of activities in; times and positions out.
 
 Read are Trackpoint elements of Activities: Time, and Position with LatitudeDegrees and
-LongitudeDegrees. Each Track is a segment, each Lap a lap, each Activity a track. A Trackpoint
-without a Position is a record of something else (a heart rate, a pause) and no fix. Courses are
-plans, and counted. What is asked for besides is taken from the parts of a Trackpoint that Garmin's
-schemas name. It is read from the same guarded parser as GPX, for the same reasons; tcxreader builds
-a whole tree, and gives up a file for one bad number.
+LongitudeDegrees. Each Activity is a track, each Track a segment, but for the first of a Lap: a lap
+is no pause. A Trackpoint without a Position is a record of something else (a heart rate, a pause)
+and no fix. Courses are plans, and counted. What is asked for besides is taken from the parts of a
+Trackpoint that Garmin's schemas name. It is read from the same guarded parser as GPX, for the same
+reasons; tcxreader builds a whole tree, and gives up a file for one bad number.
 
-Written is an Activity for each track, a Lap for each lap (for each segment, where none are stated),
-and in it a Track for each segment. What the schema asks a Lap for besides is computed from what is
-released (`totals`), or nothing.
+Written is an Activity with one Lap for each track, and in it a Track for each segment. What the
+schema asks a Lap for besides is computed from what is released (`totals`), or nothing.
 """
 
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from typing import BinaryIO, Final
 from xml.sax import ContentHandler
 from xml.sax.xmlreader import AttributesImpl
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from trailveil.errors import UnreadableInput
@@ -71,32 +71,29 @@ def write(trace: Trace, grid: ArrayLike, stream: BinaryIO) -> None:
     """
     rows = rows_of(trace, grid)
     stream.write(_HEAD.encode())
-    track = -1
-    for pieces, (seconds, metres) in zip(rows.laps(), totals(rows), strict=True):
+    for pieces, (seconds, metres) in zip(rows.pieces(), totals(rows), strict=True):
         start = pieces[0][0]
         begins = format_moments(rows.times[start : start + 1])[0]
-        lines = [] if track in {-1, rows.tracks[start]} else ["</Activity>"]
-        if rows.tracks[start] != track:
-            track = int(rows.tracks[start])
-            sport = _SPORTS.get(rows.types[track] if rows.types else "", "Other")
-            lines += [f'<Activity Sport="{sport}">', f"<Id>{begins}</Id>"]
-        lines += [
+        stated = rows.types[rows.tracks[start]] if rows.types else ""
+        lines = [
+            f'<Activity Sport="{_SPORTS.get(stated, "Other")}">',
+            f"<Id>{begins}</Id>",
             f'<Lap StartTime="{begins}"><TotalTimeSeconds>{seconds}</TotalTimeSeconds>'
             f"<DistanceMeters>{metres}</DistanceMeters><Calories>0</Calories>"
             "<Intensity>Active</Intensity><TriggerMethod>Manual</TriggerMethod>",
         ]
         for piece in pieces:
             lines += ["<Track>", *_points(rows, *piece), "</Track>"]
-        stream.write("\n".join([*lines, "</Lap>\n"]).encode())
-    stream.write(f"{'' if track < 0 else '</Activity>'}{_TAIL}".encode())
+        stream.write("\n".join([*lines, "</Lap>\n</Activity>"]).encode())
+    stream.write(_TAIL.encode())
 
 
 def totals(rows: WrittenRows) -> list[tuple[str, str]]:
-    """Seconds and metres of each lap, as they are written: of what is released."""
+    """Seconds and metres of each track, as they are written: of what is released."""
     times, lengths = rows.times, way_lengths(rows)
     return [
-        (_decimal(int(times[pieces[-1][1] - 1]) - int(times[pieces[0][0]])), f"{length:.1f}")
-        for pieces, length in zip(rows.laps(), lengths, strict=True)
+        (_decimal(int(np.ptp(times[[row for a, b in pieces for row in (a, b - 1)]]))), f"{way:.1f}")
+        for pieces, way in zip(rows.pieces(), lengths, strict=True)
     ]
 
 
@@ -147,6 +144,7 @@ class _Activities(ContentHandler):
         self._path: list[str] = []
         self._point: dict[str, str] | None = None
         self._text: list[str] | None = None
+        self._new_lap = False
 
     def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802 - of SAX
         check_depth(len(self._path), self._where)
@@ -189,10 +187,14 @@ class _Activities(ContentHandler):
         if tag == "Activity":
             self.fixes.begin_track()
             self.fixes.activity(attrs.get("Sport") or "")
+            self._new_lap = False  # the first of a track begins with it
         elif tag == "Lap":
-            self.fixes.begin_lap()
+            self._new_lap = True
         elif tag == "Track":
-            self.fixes.begin_segment()
+            # Where a lap begins is no pause: it tells how long the way was until then.
+            if not self._new_lap:
+                self.fixes.begin_segment()
+            self._new_lap = False
 
     def _open_part(self, tag: str, depth: int) -> None:
         """A part of a fix: its text is wanted, or its name is counted."""
