@@ -1,5 +1,6 @@
 """What would leave half of a recording, where a cut leaves less: public numbers, tried in turn."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -11,7 +12,9 @@ from trailveil.traces.activities import ACTIVITIES, MIDDLE
 from trailveil.traces.trace import Trace
 
 
-def leaving_half(trace: Trace, request: Request, common: Sequence[Common] = ()) -> tuple[str, ...]:
+def leaving_half(
+    trace: Trace, request: Request, common: Sequence[Common] = (), slowest: float = math.inf
+) -> tuple[str, ...]:
     """The options that would leave half of the fixes: the largest radius, the slowest activity.
 
     None where half is left as it is, where there is no cut, and where none of them would. What is
@@ -28,7 +31,7 @@ def leaving_half(trace: Trace, request: Request, common: Sequence[Common] = ()) 
         return ()
     found = (
         next((words for words, other in tried if leaves_half(other)), None)
-        for tried in (_smaller(request), _faster(request))
+        for tried in (_smaller(request), _faster(request, slowest))
     )
     return tuple(words for words in found if words is not None)
 
@@ -44,9 +47,9 @@ def _smaller(request: Request) -> Iterator[tuple[str, Request]]:
             yield f"--radius {metres:g}", replace(request, radius=metres)
 
 
-def _faster(request: Request) -> Iterator[tuple[str, Request]]:
-    """Each activity that is faster, the slowest first."""
+def _faster(request: Request, slowest: float) -> Iterator[tuple[str, Request]]:
+    """Each activity that is faster, the slowest first; none that the recording is slower than."""
     for name, floor in ACTIVITIES.items():
-        if floor > request.slowest.speed:
+        if request.slowest.speed < floor <= slowest:
             other = replace(request, floor=floor, middle=MIDDLE[name])
             yield f"--activity {name} (if you were never slower)", other

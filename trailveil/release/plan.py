@@ -318,6 +318,12 @@ def _nothing_left(trace: Trace, request: Request, cuts: Sequence[float | None]) 
     parts = len(request.stretches)
     named = any(stretch.variance for stretch in request.stretches)
     returns = any(RETURN in stretch.label for stretch in request.stretches)
+    ends = trace.times[[0, -1]].tolist()
+    if any(part.begin <= ends[0] and ends[1] <= part.end for part in request.stretches):
+        return Refused(
+            "a recording must leave the place that is protected, got one that stays there: do not "
+            "publish it, or say which part to protect (--no-ends with --between)"
+        )
     return Refused(
         f"at least two fixes must remain, got fewer: {minutes:.1f} min are cut on each side of "
         f"{parts} protected part{'s' * (parts != 1)}, of a recording of {trace.duration / 60:.1f} "

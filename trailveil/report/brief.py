@@ -73,7 +73,7 @@ def _lines(report: ReleaseReport, audit: str, parts: int, bold: str, yellow: str
     title = styled(f"{_hidden(report)}: hidden in {report['output']}", bold)
     if report["mechanism"]["name"] in ("noise", "everywhere"):
         title += styled(" by noise, which a street map can undo", yellow)
-    after = f"{audit} looks for leaks. --overwrite --explain tells all, and warns."
+    after = f"{audit} looks for leaks. With --overwrite --explain, protect says what it assumes."
     return Section(
         title,
         [
@@ -195,6 +195,8 @@ def _cost(report: ReleaseReport) -> str:
         words += f"Left out besides: {shared} fixes that share a rounded time with another. "
     if unusable:
         words += f"Not used: {unusable} fixes without a usable time or place of their own. "
+    if recording["cleaning"].get("assigned_times"):
+        words += "The times are made up: --drop-times leaves them out. "
     if mechanism["rms_m"]:
         words += f"Moved: by {metres(mechanism['rms_m'])} on average. "
     else:
@@ -259,20 +261,20 @@ def _before(ledger: LedgerReport | None, asked: float) -> list[str]:
     count, total = ledger["releases"], ledger["known"]
     if ledger["times"] is None and ledger["overlapping"]:
         return [_SHOWN, *places]
-    words = f"All {count} releases together tell "
+    sentences = []
     if total is None:
-        words += "everything of a time that an earlier one shows"
-    elif total <= asked * _MORE:
-        words += "no more of any one time"
-    else:
-        words += f"more of one time: epsilon {said(total, 3)}"
+        sentences = ["An earlier release shows everything of one time."]
+    elif total > asked * _MORE:
+        sentences = [
+            f"All {count} releases together tell more of one time: epsilon {said(total, 3)}."
+        ]
     of_one, circle_68 = ledger["if_one_place"], ledger["if_one_place_circle_68_m"]
     if circle_68 is not None and (of_one or 0.0) > max(total or 0.0, asked) * _MORE:
-        words += (
-            f". If all began or ended at one place, a stranger's best guess of it is a circle of "
-            f"{metres(circle_68)}: name that place (trailveil place add)"
+        sentences.append(
+            f"If all {count} began or ended at one place, a stranger's best guess of it is a "
+            f"circle of {metres(circle_68)}: name that place (trailveil place add)."
         )
-    return [f"{words}.", *places]
+    return [*([" ".join(sentences)] if sentences else []), *places]
 
 
 ROWS, COLUMNS = 7, 48

@@ -109,6 +109,12 @@ def _of_pace(plan: Plan) -> list[str]:
     ]
 
 
+def slowest_way(plan: Plan) -> float:
+    """Metres a second on the slowest way through what is cut; infinite for none."""
+    speeds = [speed for part in plan.findings for speed in _speeds(plan, part)]
+    return min(speeds, default=float("inf"))
+
+
 def _speeds(plan: Plan, part: Finding) -> list[float]:
     """Metres of way a second, before and after a part, over what is cut."""
     times, reach = plan.trace.times, round((part.cut or 0.0) * NANOSECONDS)

@@ -20,7 +20,7 @@ from trailveil.release.plan import Finding, Plan
 from trailveil.release.prices import Price
 from trailveil.release.request import Request
 from trailveil.report import everywhere, schema
-from trailveil.report.heed import heed
+from trailveil.report.heed import heed, slowest_way
 from trailveil.report.ledger import counted, past_what_was_stated, place_of
 from trailveil.report.parts import guaranteed, prior_in_full, rounded_down, rounded_up, times_of
 from trailveil.report.warnings import not_protected, warnings
@@ -129,7 +129,7 @@ def _of_design(plan: Plan) -> schema.OfDesign:
         "parts": len(plan.findings),
         "components": plan.components,
         "gap": max(gaps) if gaps else None,
-        "half_with": list(leaving_half(plan.trace, plan.request, plan.common)),
+        "half_with": list(leaving_half(plan.trace, plan.request, plan.common, slowest_way(plan))),
         "grid_deg": plan.grid.released_step,
     }
 

@@ -194,7 +194,9 @@ function planned(found) {
   const { mechanism } = found.report;
   const least = (name) => {
     if (!found.circles.length) return "see the report"; // of places with names alone
-    return within(Math.min(...found.circles.map((one) => one[name] ?? Infinity)));
+    // Both ends may be one place: together they tell more than each.
+    const whole = found.report.worst.circle_68_m ?? Infinity;
+    return within(Math.min(whole, ...found.circles.map((one) => one[name] ?? Infinity)));
   };
   state.plan = found.plan;
   state.command = found.command;
