@@ -26,31 +26,37 @@ def main() -> None:
         home = {**os.environ, "XDG_STATE_HOME": f"{folder}/state", "PYTHONUNBUFFERED": "1"}
         run = [sys.executable, "-m", "trailveil"]
         subprocess.run([*run, "demo", "-o", f"{folder}/demo"], env=home, check=True)
-        day, report = f"{folder}/demo/day.gpx", f"{folder}/day.PRIVATE.html"
-        chosen = ("--between", "08:39", "09:21", "--tz", "UTC")
-        words = [*run, "protect", day, *chosen, "--replace", "-o", f"{folder}/out.gpx"]
-        subprocess.run([*words, "--private-report", report], env=home, check=True)
+        report = f"{folder}/demo/day.PRIVATE.html"
+        chosen = ("--between", "08:39", "09:21", "--tz", "UTC", "--activity", "ride")
+        words = [*run, "protect", "day.gpx", *chosen, "--replace", "--private-report", report]
+        here = {"env": home, "cwd": f"{folder}/demo"}
+        subprocess.run([*words, "-o", "shared.gpx"], check=True, **here)
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         for name, (width, height) in SIZES.items():
             page = browser.new_page(viewport={"width": width, "height": height})
             page.set_default_timeout(30_000)
             page.goto(Path(report).as_uri())
             page.screenshot(path=IMAGES / f"report{name}.png")
-            opened = [*run, "open", day, "--no-browser", "--tz", "UTC"]
-            with subprocess.Popen(opened, env=home, stdout=subprocess.PIPE, text=True) as program:
+            opened = [*run, "open", "day.gpx", "--no-browser", "--tz", "UTC", "-o", "new.gpx"]
+            how = {"stdout": subprocess.PIPE, "text": True, **here}
+            with subprocess.Popen(opened, **how) as program:
                 _open(page, program, IMAGES / f"open{name}.png")
         browser.close()
 
 
 def _open(page: Page, program: "subprocess.Popen[str]", path: Path) -> None:
-    lines = program.stdout or ()
-    address = next(found[0] for line in lines if (found := re.search(r"http://\S+", line)))
-    page.goto(address)
-    page.locator("#parts input").nth(1).check()
-    page.wait_for_function("!document.getElementById('save').disabled")
-    page.wait_for_timeout(500)
-    page.screenshot(path=path, full_page="phone" in path.name)
-    program.kill()
+    try:
+        lines = program.stdout or ()
+        address = next(found[0] for line in lines if (found := re.search(r"http://\S+", line)))
+        page.goto(address)
+        page.locator("#parts input").nth(1).check()
+        page.locator("#activity").select_option("ride")
+        page.wait_for_timeout(500)
+        page.wait_for_function("() => !document.getElementById('save').disabled")
+        page.wait_for_timeout(500)
+        page.screenshot(path=path, full_page="phone" in path.name)
+    finally:
+        program.kill()
 
 
 if __name__ == "__main__":

@@ -112,8 +112,8 @@ def private_page(report: ReleaseReport, plan: Plan, drawn: Trace) -> bytes:
     shown = Shown(frame, lines_of(frame, drawn), recorded, rings)
     words = (
         f"{_of_track(drawn, frame)} Dashed: your true track. Circles: where a stranger would look "
-        "for you, who knows how people move and how this release was made. You are inside 68 times "
-        "in 100."
+        "for you, who knows how people move and how this release was made. You are inside at most "
+        "68 times in 100."
     )
     picture = Picture(
         inline(map_figure(shown), "map", "The true and the released track", words), words
@@ -208,7 +208,8 @@ def _of_track(shown: Trace, frame: Frame) -> str:
     """The map in a sentence, of what is released alone."""
     places = metres(frame, shown.positions)
     wide, tall = np.ptp(places, axis=0) / 1000
-    way = float(np.sum(np.hypot(*np.diff(places, axis=0).T))) / 1000
+    lines = lines_of(frame, shown)
+    way = sum(float(np.sum(np.hypot(*np.diff(line, axis=0).T))) for line in lines) / 1000
     return (
         f"The released track: {len(shown):,} fixes over {duration(shown.duration)}, {wide:.1f} km "
         f"from west to east and {tall:.1f} km from south to north, {way:.1f} km of way."
