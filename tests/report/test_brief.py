@@ -102,6 +102,15 @@ def test_a_stop_that_is_not_protected_is_named_in_one_line() -> None:
     assert "You also stopped" not in shown
 
 
+def test_files_of_replaced_versions_are_to_be_deleted() -> None:
+    report = record(protect(TRACE, Request(ENDS, **SHORT)), None, output="ride.private.gpx")
+    words = "Next: delete every earlier file of this recording. Then trailveil audit"
+    shown = brief(report, "trailveil audit", replaced=True)
+    assert words in " ".join(shown.split())
+    assert len(shown.splitlines()) <= MOST_LINES
+    assert "delete" not in brief(report, "trailveil audit")
+
+
 def test_a_place_for_everybody_is_told_as_it_is() -> None:
     plan = plan_everywhere(TRACE, Request((), method=Method.EVERYWHERE))
     shown = of(plan)

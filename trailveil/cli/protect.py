@@ -130,9 +130,8 @@ def protect(**options: Any) -> None:
     else:
         for line in sketch(plan, receipt.drawn) if on_terminal() else ():
             click.echo(line)
-        click.echo(brief(report, _audit(output, options), coloured=on_terminal(colours=True)))
-    if options["instead"] and not options["as_json"]:
-        click.echo("  Delete every earlier file of this recording: they count no more.")
+        how = {"coloured": on_terminal(colours=True), "replaced": options["instead"]}
+        click.echo(brief(report, _audit(output, options), **how))
     if options["output"] is None and output.suffix.lower() != source.suffix.lower():
         click.echo(
             f"Written as GPX: files such as {file_named(source.name)} are only read.", err=True

@@ -49,14 +49,19 @@ _CALLED = {
 }
 
 
-def brief(report: ReleaseReport, audit: str, *, coloured: bool = False) -> str:
+def brief(
+    report: ReleaseReport, audit: str, *, coloured: bool = False, replaced: bool = False
+) -> str:
     """The object of `record`, private, in a few lines. audit: the command that checks the file.
 
-    coloured: for a terminal: what is hidden bold, warnings yellow.
+    coloured: for a terminal: what is hidden bold, warnings yellow. replaced: whether it stands for
+    earlier versions, of which files may still lie about.
     """
+    after = "delete every earlier file of this recording. Then " if replaced else ""
+    after += f"{audit} looks for leaks. With --overwrite --explain, protect says what it assumes."
     shown = range(min(_MOST_PARTS, len(report.get("secrets", []))), -1, -1)
     bold, yellow = (BOLD, YELLOW) if coloured else ("", "")
-    texts = [laid_out([_lines(report, audit, parts, bold, yellow)]) for parts in shown]
+    texts = [laid_out([_lines(report, after, parts, bold, yellow)]) for parts in shown]
     return next((text for text in texts if text.count("\n") < MOST_LINES), texts[-1])
 
 
@@ -69,11 +74,10 @@ def in_short(report: ReleaseReport) -> list[str]:
     return [learnt, *([_cost(report)] if report["private"] else []), _open(report)]
 
 
-def _lines(report: ReleaseReport, audit: str, parts: int, bold: str, yellow: str) -> Section:
+def _lines(report: ReleaseReport, after: str, parts: int, bold: str, yellow: str) -> Section:
     title = styled(f"{_hidden(report)}: hidden in {report['output']}", bold)
     if report["mechanism"]["name"] in ("noise", "everywhere"):
         title += styled(" by noise, which a street map can undo", yellow)
-    after = f"{audit} looks for leaks. With --overwrite --explain, protect says what it assumes."
     return Section(
         title,
         [
