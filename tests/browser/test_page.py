@@ -193,6 +193,7 @@ def test_a_recording_is_chosen_in_the_browser(
         view = watched.page
         view.goto(program.address)
         expect(view.locator("main")).to_be_hidden()
+        expect(view.locator("#choosing")).to_be_visible()  # from now on the page listens
         wrong = tmp_path / "notes.gpx"
         wrong.write_text("nothing")
         view.get_by_label("Your recording").set_input_files(wrong)
