@@ -13,6 +13,7 @@ from trailveil.ledger.counting import check_total
 from trailveil.privacy.adversaries import Named
 from trailveil.privacy.composition import Release, joint_loss
 from trailveil.privacy.secrets import Secret
+from trailveil.release.plan import Plan
 from trailveil.release.protect import protect, requested
 from trailveil.release.request import Request
 from trailveil.traces.projection import Frame
@@ -26,6 +27,14 @@ CUT = Request((), who=(Named.PLAIN,), floor=10.0, middle=10.0)
 
 def day(number: int, count: int = 60) -> Trace:
     return ride(count, 20.0, still=(0, 9), seed=number, begin=BEGIN + number * DAY, at=AT)
+
+
+def versions(trace: Trace) -> tuple[Plan, Plan]:
+    """Without its ends, and without its middle as well: a part of the first."""
+    request = replace(CUT, radius=30.0)
+    ends = requested(trace, Chosen(returns=False), request)
+    more = requested(trace, Chosen(("start+30m",), returns=False), request)
+    return protect(trace, ends), protect(trace, more)
 
 
 def test_the_same_recording_again_is_counted_by_the_joint_law(
@@ -52,9 +61,7 @@ def test_a_longer_cut_of_what_an_earlier_file_shows_hides_nothing(
 ) -> None:
     """All that it releases is in the earlier file: it tells nothing new, and its part is told."""
     trace = day(0, 180)
-    ends = requested(trace, Chosen(returns=False), replace(CUT, radius=30.0))
-    more = requested(trace, Chosen(("start+30m",), returns=False), replace(CUT, radius=30.0))
-    first, second = protect(trace, ends), protect(trace, more)
+    first, second = versions(trace)
     assert set(second.mechanism.rows) < set(first.mechanism.rows)
     alone = publish(first, ledger, tmp_path / "a.gpx").account
     again = publish(second, ledger, tmp_path / "b.gpx", again=True).account
@@ -83,9 +90,7 @@ def test_a_version_that_nobody_has_is_replaced_and_counts_no_more(
     ledger: Ledger, tmp_path: Path
 ) -> None:
     trace = day(0, 180)
-    ends = requested(trace, Chosen(returns=False), replace(CUT, radius=30.0))
-    more = requested(trace, Chosen(("start+30m",), returns=False), replace(CUT, radius=30.0))
-    first, second = protect(trace, ends), protect(trace, more)
+    first, second = versions(trace)
     publish(first, ledger, tmp_path / "a.gpx")
     another = day(3)
     asked = requested(another, Chosen(returns=False), CUT)

@@ -35,7 +35,7 @@ Done = tuple[list[Outcome], float]
 
 
 class Workers(Protocol):
-    """Who does the work: `count` of them."""
+    """The processes that do the work: `count` of them."""
 
     @property
     def count(self) -> int:

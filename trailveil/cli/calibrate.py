@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,12 +11,11 @@ from trailveil.cli.parameters import POSITIVE, OneOf
 from trailveil.cli.waiting import watched
 from trailveil.errors import UnreadableInput
 from trailveil.files.output import check_output, write_atomically
-from trailveil.plots.drawing import check_available
 from trailveil.privacy.priors import BUILT_IN
-from trailveil.report.calibration import calibration_record, calibration_text, panels
-from trailveil.studies.calibrating import GAPS, WINDOW, Recorded, recorded, recorded_as
-from trailveil.studies.calibrating import calibrate as calibrated
 from trailveil.traces.prior_file import prior_named
+
+if TYPE_CHECKING:  # what the work takes is loaded when it begins, not for --help
+    from trailveil.studies.calibrating import Recorded
 
 KERNELS = ("rbf", "matern12", "matern32", "matern52", "integrated-ou")
 NONE = "none"
@@ -102,6 +102,10 @@ def calibrate(
         raise click.UsageError("--kernel none must come alone: it fits no kernel")
     if plot is not None:
         _check_plot(plot, files, overwrite=overwrite)
+    from trailveil.report.calibration import calibration_record, calibration_text, panels
+    from trailveil.studies.calibrating import GAPS, WINDOW
+    from trailveil.studies.calibrating import calibrate as calibrated
+
     specs = [prior_named(name) for name in dict.fromkeys(priors or BUILT_IN)]
     recordings = _recorded(files, labels, skip=skip_unreadable)
     fitted = [name for name in dict.fromkeys(kernels or KERNELS) if name != NONE]
@@ -125,11 +129,15 @@ def calibrate(
 def _check_plot(plot: Path, files: Sequence[Path], *, overwrite: bool) -> None:
     if plot.suffix.lower() not in PICTURES:
         raise click.UsageError(f"--plot must end in {' or '.join(PICTURES)}, got {plot.name}")
+    from trailveil.plots.drawing import check_available
+
     check_available()
     check_output(plot, *files, overwrite=overwrite, what="picture")
 
 
-def _recorded(files: Sequence[Path], labels: str | None, *, skip: bool) -> Recorded:
+def _recorded(files: Sequence[Path], labels: str | None, *, skip: bool) -> "Recorded":
+    from trailveil.studies.calibrating import recorded, recorded_as
+
     if labels:
         if len(files) != 1:
             raise click.UsageError(f"Give one folder with --labels, not {len(files)}.")

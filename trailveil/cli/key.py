@@ -25,6 +25,6 @@ def new(file: Path) -> None:
     """Make a key from the operating system's randomness, in FILE, readable by you alone."""
     new_key(file)
     click.echo(
-        f"Made {named(file)}. Keep it, and keep it to yourself: who has it and a release can test "
-        "guesses of the recording; without it the same release cannot be made again."
+        f"Made {named(file)}. Keep it, and keep it to yourself: anyone who has it and a release "
+        "can test guesses of the recording; without it the same release cannot be made again."
     )

@@ -23,9 +23,7 @@ from numpy.typing import NDArray
 
 from trailveil.ledger import NO_ID, Book, Mark
 from trailveil.ledger.identity import content_in
-from trailveil.ledger.marks import (
-    findings_of,
-)
+from trailveil.ledger.marks import findings_of
 from trailveil.ledger.places import EVERYTHING, OfPlace, epsilon_of, place_told
 from trailveil.ledger.recorded import StoredRelease, tells_nothing_new, unpacked
 from trailveil.release.cutting import Window

@@ -161,9 +161,9 @@ def with_fields_left_out(
         return trace
     if Named.PATH not in set(who):
         raise Refused(
-            "kept fields must come with noise that is made against who knows the path, which they "
-            "can give away, got other noise: add --adversary path, or leave --keep out (of a place "
-            "with a name: trailveil place add --change)"
+            "kept fields must come with noise that is made against someone who knows the path, "
+            "which they can give away, got other noise: add --adversary path, or leave --keep out "
+            "(of a place with a name: trailveil place add --change)"
         )
     hidden = left_out(trace, stretches, since)
     fields = tuple(

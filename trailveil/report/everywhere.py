@@ -88,8 +88,9 @@ def warnings(plan: Plan) -> list[str]:
     if not who.know:
         found.insert(
             0,
-            "The noise was not made against who knows a true place, the path, another speed, or "
-            "sees that the person stood still: they learn far more. Leave --adversary plain out.",
+            "The noise was not made against somebody who knows a true place, the path or another "
+            "speed, or sees that you stood still: they learn far more. Leave --adversary plain "
+            "out.",
         )
     return [*found, *of_prior(plan)]
 
@@ -110,7 +111,7 @@ def not_protected(plan: Plan) -> list[str]:
     found = [
         "What several times tell together: the way from one to another, the mean of a longer time, "
         "a place that was visited more than once.",
-        "Places to who knows two true places or more near them.",
+        "Places, against somebody who knows two true places or more near them.",
     ]
     if who.longest_stay > 0:
         found.insert(0, f"A stay of more than {said(who.longest_stay / 3600, 3)} h at one place.")

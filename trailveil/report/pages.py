@@ -112,8 +112,8 @@ def private_page(report: ReleaseReport, plan: Plan, drawn: Trace) -> bytes:
     shown = Shown(frame, lines_of(frame, drawn), recorded, rings)
     words = (
         f"{_of_track(drawn, frame)} Dashed: your true track. Circles: where a stranger would look "
-        "for you, who knows how people move and how this release was made. You are inside at most "
-        "68 times in 100."
+        "for you. A stranger knows how people move, and how this release was made. You are inside "
+        "at most 68 times in 100."
     )
     picture = Picture(
         inline(map_figure(shown), "map", "The true and the released track", words), words

@@ -142,8 +142,8 @@ def _warnings(plan: ReadingsPlan, cleaning: Cleaning | None, *, further: bool) -
             "both releases together, and together they can give protected readings away."
         )
     found += [
-        "Who learns a true reading near a protected one, or has a second instrument there, can "
-        "undo most of the noise: it is not made against them.",
+        "Someone who learns a true reading near a protected one, or has a second instrument there, "
+        "can undo most of the noise: it is not made against them.",
         "The promise is for a series that varies as the prior says. Never fit a prior on the "
         "readings that it is to protect.",
     ]
@@ -199,9 +199,9 @@ def _secrets(found: dict[str, Any]) -> Section:
 
     def left(one: dict[str, Any]) -> str:
         if one["interval_68"] is None:
-            return "who knows how such readings vary learns nothing at all"
+            return "someone who knows how such readings vary learns nothing at all"
         return (
-            "who knows how such readings vary can narrow it down to "
+            "someone who knows how such readings vary can narrow it down to "
             f"{said(one['interval_68'], 3)} {unit} either way, and is right with that in 68 of 100 "
             "cases"
         )

@@ -20,8 +20,8 @@ from trailveil.release.plan import Finding, Plan
 from trailveil.release.prices import Price
 from trailveil.release.request import Request
 from trailveil.report import everywhere, schema
-from trailveil.report.heed import heed, slowest_way
 from trailveil.report.ledger import counted, past_what_was_stated, place_of
+from trailveil.report.owner_warnings import heed, slowest_way
 from trailveil.report.parts import guaranteed, prior_in_full, rounded_down, rounded_up, times_of
 from trailveil.report.warnings import not_protected, warnings
 from trailveil.traces.activities import called

@@ -10,8 +10,8 @@ from trailveil.release.cutting import AROUND
 from trailveil.release.plan import Plan
 from trailveil.release.request import Method
 from trailveil.report import everywhere
-from trailveil.report.heed import owners_alone, protected, reaching, stops_left
 from trailveil.report.ledger import CANNOT_KNOW
+from trailveil.report.owner_warnings import owners_alone, protected, reaching, stops_left
 from trailveil.report.parts import duration
 from trailveil.report.schema import KeptField
 from trailveil.traces.cleaning import Cleaning
@@ -174,7 +174,7 @@ def _of_times(retiming: Retiming) -> list[str]:
         ]
     words = "How long everything took" + ("" if retiming.step is None else ", about")
     if retiming.shift:
-        words += "; and when it was, to who has seen the person on the way, or other traces of it"
+        words += "; and when it was, to someone who has seen you on the way, or other traces of it"
     return [
         f"{words}. The promise holds at the recorded times, whether somebody knows them or not: "
         "changing them afterwards adds nothing to it."
@@ -315,8 +315,9 @@ def _of_fields(plan: Plan, fields: Sequence[KeptField]) -> list[str]:
         sentences.append(
             f"What is kept ({', '.join(map(_spoken, leave))}) is not protected, and reckoned to "
             f"tell the true path. It is left out within {duration(AROUND)} of each protected part, "
-            "and a little more: where it is missing tells when that is, to some minutes. Who reads "
-            "the path from the rest is left with about what is left to who knows the path"
+            "and a little more: where it is missing tells when that is, to some minutes. An "
+            "adversary who reads the path from the rest learns about what one who knows the path "
+            "does"
             + (f" ({worst:,.0f} m at worst, right in 68 of 100 cases)" if worst else "")
             + ". Epsilon and odds are not said of them."
         )

@@ -291,8 +291,8 @@ def _uncompared(agree: NDArray[np.bool_]) -> Leak | None:
 
 def _notes(match: Matching) -> tuple[str, ...]:
     notes = {
-        How.SHIFTED: "All times are shifted by one amount, which the file itself gives away to who "
-        "has the original times; fixes were matched by it.",
+        How.SHIFTED: "All times are shifted by one amount, which the file itself gives away to "
+        "anybody who has the original times; fixes were matched by it.",
         How.ROUNDED: "Times are rounded; each fix was compared with the first that rounds to its "
         "time.",
         How.ORDER: "Times are not those of the original; fixes were matched by their order.",

@@ -9,7 +9,7 @@ from tests.rides import BEGIN, ride
 from trailveil.release.plan import Plan
 from trailveil.release.protect import protect, requested
 from trailveil.release.request import Request
-from trailveil.report.heed import heed
+from trailveil.report.owner_warnings import heed
 from trailveil.report.record import record
 from trailveil.traces.selection import Chosen
 from trailveil.traces.trace import NANOSECONDS, Trace

@@ -76,7 +76,7 @@ def _of_gaps(plan: Plan) -> list[str]:
     seconds = np.diff(trace.seconds[rows])
     metres = np.hypot(*(np.diff(plan.lattice[rows], axis=0) / MICRO).T)
     slow = metres < np.minimum(_GAP, _SLOW * plan.request.slowest.speed * seconds)
-    # Without a fix between them: what is cut is no gap. A nearer pair is a stop that is all_stays.
+    # Without a fix between them: what is cut is no gap. A nearer pair is a stop that is found.
     slow &= (np.diff(rows) == 1) & (seconds >= LASTS) & (metres > WITHIN)
     if not np.any(slow):
         return []
