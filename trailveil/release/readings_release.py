@@ -17,7 +17,6 @@ from trailveil.errors import InvalidValue, NumericalError, Refused, Unavailable,
 from trailveil.gp.gaussian import cholesky_factor
 from trailveil.gp.kernels import Kernel
 from trailveil.gp.statespace import is_markov
-from trailveil.privacy.adversaries import Named
 from trailveil.privacy.guarantee import Guarantee, loss_bound_for
 from trailveil.privacy.loss import loss_matrix, marginal_losses
 from trailveil.privacy.mechanism import Mechanism, no_noise
@@ -25,7 +24,6 @@ from trailveil.privacy.precision import known_variances
 from trailveil.privacy.prior import Prior
 from trailveil.privacy.secrets import Secret
 from trailveil.release.crops import LARGEST_FULL_MATRIX, crops
-from trailveil.release.demands import PartExposure, Target
 from trailveil.release.drawing import noise_of
 from trailveil.traces.grid import Grid, reading_grid
 from trailveil.traces.readings import Readings
@@ -34,6 +32,7 @@ from trailveil.version import DESIGN_VERSION
 
 if TYPE_CHECKING:
     from trailveil.release.designing import Designed
+    from trailveil.release.judging import PartExposure
 
 DECIMALS = 6
 """Of the steps in which values and noise are added; released values have as many as recorded."""
@@ -170,7 +169,7 @@ def plan_readings(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
 
 def _plan(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
     """Noise for the stated stretches."""
-    seconds, target = readings.seconds, Target(request.bound, (Named.PLAIN,))
+    seconds = readings.seconds
     spans = [stretch.seconds(readings) for stretch in request.stretches]
     silent = within(readings.times, request.stretches, request.withhold)
     base = no_noise(seconds).withholding(silent)
@@ -179,10 +178,10 @@ def _plan(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
             "at least two readings must remain to be released, got fewer: protect or withhold a "
             "shorter part"
         )
-    found = crops(request.kernel, seconds, spans, target.deviation)
+    found = crops(request.kernel, seconds, spans, request.bound**-0.5)
     from trailveil.release.designing import only_withheld, optimal  # it takes long to import
 
-    designed = (optimal if request.noise else only_withheld)(found, base, target)
+    designed = (optimal if request.noise else only_withheld)(found, base, request.bound)
     if len(found) > 1 or found[0].last - found[0].first < len(readings):
         designed = _of_the_whole(readings, request, designed)
     return _judged(readings, request, designed)
@@ -201,11 +200,8 @@ def _of_the_whole(readings: Readings, request: ReadingsRequest, designed: "Desig
         losses = [_loss_of(prior, mechanism, span) for span in spans]
         share = max(losses) / request.bound
         if share <= 1:
-            left = tuple(
-                tuple(_at_least(one, loss) for one in each)
-                for each, loss in zip(designed.left, losses, strict=True)
-            )
-            return replace(designed, mechanism=mechanism, left=left)
+            exposures = tuple(map(_at_least, designed.exposures, losses))
+            return replace(designed, mechanism=mechanism, exposures=exposures)
         if not request.noise:
             break
         mechanism = mechanism.scaled(share * _TO_BE_SURE)
@@ -228,15 +224,12 @@ def _loss_of(prior: Prior, mechanism: Mechanism, span: tuple[float, float]) -> f
     return max(losses)
 
 
-def _at_least(part_exposure: PartExposure, loss: float) -> PartExposure:
+def _at_least(exposure: "PartExposure", loss: float) -> "PartExposure":
     """What is left where at least so much is lost."""
-    if loss <= part_exposure.loss:
-        return part_exposure
-    return replace(
-        part_exposure,
-        loss=loss,
-        least=(part_exposure.least**-2 + loss - part_exposure.loss) ** -0.5,
-    )
+    if loss <= exposure.loss:
+        return exposure
+    least = (exposure.least**-2 + loss - exposure.loss) ** -0.5
+    return replace(exposure, loss=loss, least=least)
 
 
 def draw_readings(readings_plan: ReadingsPlan, seed: bytes) -> tuple[Readings, NDArray[np.int64]]:
@@ -300,8 +293,8 @@ def _plan_every(readings: Readings, request: ReadingsRequest) -> ReadingsPlan:
 def _judged(readings: Readings, request: ReadingsRequest, designed: "Designed") -> ReadingsPlan:
     released = np.asarray(designed.mechanism.released)
     findings = [
-        _finding(readings, request, stretch, left, released)
-        for stretch, left in zip(request.stretches, designed.left, strict=True)
+        _finding(readings, request, stretch, exposure, released)
+        for stretch, exposure in zip(request.stretches, designed.exposures, strict=True)
     ]
     worst = max(findings, key=lambda one: one.guarantee.mu)
     return ReadingsPlan(
@@ -319,15 +312,14 @@ def _finding(
     readings: Readings,
     request: ReadingsRequest,
     stretch: Stretch,
-    left: tuple[PartExposure, ...],
+    exposure: "PartExposure",
     released: NDArray[np.bool_],
 ) -> ReadingsFinding:
     inside = (readings.times >= stretch.begin) & (readings.times <= stretch.end)
-    loss = max(one.loss for one in left)
     return ReadingsFinding(
         stretch,
         int(inside.sum()),
         int((inside & ~released).sum()),
-        Guarantee(request.radius * float(np.sqrt(loss)), request.order),
-        min(one.least for one in left) if loss > 0 else float("inf"),
+        Guarantee(request.radius * float(np.sqrt(exposure.loss)), request.order),
+        exposure.least if exposure.loss > 0 else float("inf"),
     )
