@@ -108,8 +108,8 @@ def test_trade_offs_by_name_have_a_legend_and_looks_of_their_own() -> None:
     several = {"half": lambda e: NOISE.scaled(0.5 / e), "whole": lambda e: NOISE.scaled(1 / e)}
     axes = trade_off(several, [1, 2], squared=True, unit="degC")
     half, whole = axes.lines
-    assert np.allclose(np.asarray(whole.get_ydata(), dtype=float), NOISE.rms**2 / np.array([1, 4]))
-    assert np.allclose(np.asarray(half.get_ydata(), dtype=float) * 4, whole.get_ydata())
+    assert np.allclose(np.asarray(whole.get_ydata(), dtype=float), NOISE.rms**2 / np.array([1, 2]))
+    assert np.allclose(np.asarray(half.get_ydata(), dtype=float) * 2, whole.get_ydata())
     assert half.get_color() != whole.get_color()
     assert half.get_linestyle() != whole.get_linestyle()
     legend = axes.get_legend()
