@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import trailveil as tv
+from docs.site.gallery import EXAMPLES, ORDER, picture
 from docs.site.options import all_options
 from trailveil.cli import COMMANDS, cli
 
@@ -189,3 +190,32 @@ def test_the_reference_has_every_public_name(site: Path) -> None:
     text = re.sub(r"<[^>]+>", "", page)
     assert "tv.Secret.at(times, recorded)" in text
     assert "metres of the 68 % circle that is left" in text
+
+
+def test_the_gallery_has_every_example_by_the_public_interface_alone() -> None:
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(ORDER)
+    listed = (ROOT / "docs/gallery.md").read_text(encoding="utf-8")
+    for name in ORDER:
+        program = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
+        assert "import trailveil as tv" in program
+        assert "from trailveil" not in program
+        assert f"gallery/{name}.py" in listed
+
+
+@pytest.mark.slow
+def test_the_gallery_shows_the_picture_that_each_example_makes(site: Path) -> None:
+    page = (site / "docs/gallery.html").read_text(encoding="utf-8")
+    for name in ORDER:
+        assert f'src="gallery/{name}.svg"' in page
+        assert (site / f"docs/gallery/{name}.svg").read_text(encoding="utf-8").count("<path") > 10
+
+
+def test_an_example_that_fails_ends_the_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "wrong.py").write_text("raise ValueError('no picture')", encoding="utf-8")
+    monkeypatch.setattr("docs.site.gallery.EXAMPLES", tmp_path)
+    with pytest.raises(
+        RuntimeError, match="the example wrong must run, got: ValueError: no picture"
+    ):
+        picture("wrong")

@@ -13,7 +13,8 @@ from sphinx.application import Sphinx
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from docs.site.options import all_options  # noqa: E402 - only now it can be found
+from docs.site.gallery import gallery  # noqa: E402 - only now it can be found
+from docs.site.options import all_options  # noqa: E402
 from docs.site.reference import reference  # noqa: E402
 from trailveil.cli import COMMANDS  # noqa: E402
 from trailveil.version import __version__  # noqa: E402
@@ -41,8 +42,8 @@ NAVIGATION = {
     "What is promised": [
         *("guarantees", "activities", "security", "report", "recurring-places", "realism")
     ],
-    "Python": ["api"],
-    "Priors, files, pictures": ["priors", "formats", "scaling", "plots"],
+    "Python": ["api", "gallery"],
+    "Priors and files": ["priors", "formats", "scaling"],
     "Background": ["comparison", "paper", "decisions"],
     "Help": ["glossary", "troubleshooting"],
 }
@@ -79,6 +80,8 @@ def add(app: Sphinx, docname: str, content: list[str]) -> None:
         content[0] += "\n" + all_options(name)
     elif docname == "docs/api":
         content[0] += "\n" + reference()
+    elif docname == "docs/gallery":
+        content[0] += "\n" + gallery(Path(app.outdir) / "docs" / "gallery")
 
 
 def finish(app: Sphinx, exception: Exception | None) -> None:
