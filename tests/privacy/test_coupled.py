@@ -1,5 +1,6 @@
 """Coupled coordinates: loss matrices against densities, bounds against the best pair found."""
 
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
@@ -10,9 +11,9 @@ from hypothesis import strategies as st
 from tests.densities import Covariance, kernel_exponential, kernel_rbf, loss, mp
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
-from trailveil.gp.kernels import RBF, Constant, Matern12, White
+from trailveil.gp.kernels import RBF, Constant, Kernel, Matern12, White
 from trailveil.privacy.composition import Release, joint_loss
-from trailveil.privacy.coupled import Coupling, blocks, coupled, decoupled, independent
+from trailveil.privacy.coupled import Coupling, coupled, independent
 from trailveil.privacy.guarantee import paper_bound, tight_bound
 from trailveil.privacy.loss import loss_matrix
 from trailveil.privacy.mechanism import Mechanism
@@ -96,6 +97,26 @@ def test_another_coordinate_tells_of_this_one_where_they_are_coupled() -> None:
     assert road[1, 1] < 1e-4 * road[0, 0]
     posterior = np.linalg.inv(np.linalg.inv(4.0 * np.array([[1.0, 0.9], [0.9, 1.0]])) + road)
     assert posterior[1, 1] < 0.5 * 4.0
+
+
+def decoupled(kernel: Kernel, matrix: FloatArray) -> tuple[FloatArray, list[Kernel]]:
+    """The coordinates in which Sigma = K kron R falls apart: V (d, d) and a kernel for each.
+
+    With R = V diag(rho) V^T, V orthogonal, the coordinates X V (n, d) are independent with kernels
+    rho_a K. Where every coordinate gets the same Gamma, its loss matrix on X is
+    sum_a L_a kron v_a v_a^T, L_a the loss matrix under rho_a K.
+    """
+    values, vectors = np.linalg.eigh(matrix)
+    return vectors, [float(value) * kernel for value in values]
+
+
+def blocks(losses: Sequence[FloatArray]) -> FloatArray:
+    """Loss matrices (S, S) of independent coordinates as one (S d, S d), location by location."""
+    count, size = len(losses), losses[0].shape[0]
+    whole = np.zeros((size, count, size, count))
+    for place, each in enumerate(losses):
+        whole[:, place, :, place] = each
+    return whole.reshape(size * count, size * count)
 
 
 @given(SEEDS, st.integers(1, 2))
@@ -197,5 +218,3 @@ def test_parts_are_of_one_number_of_coordinates() -> None:
         independent(RBF(1.0), 0)
     with pytest.raises(InvalidValue, match="at least one part"):
         Coupling(())
-    with pytest.raises(InvalidValue, match="must be positive definite"):
-        decoupled(RBF(1.0), np.ones((2, 2)))

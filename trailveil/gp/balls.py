@@ -7,7 +7,7 @@ radius interval arithmetic.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
@@ -140,14 +140,6 @@ def _outward(end: Any, direction: float) -> float:
     exact = load_flint().arb(nearest)
     beyond = exact < end if direction > 0 else exact > end
     return math.nextafter(nearest, direction) if beyond else nearest
-
-
-def largest(balls: Iterable[Any], default: Any = None) -> Any:
-    """A ball that holds the largest number of some balls."""
-    most = default
-    for ball in balls:
-        most = ball if most is None else most.max(ball)
-    return most
 
 
 def within(radius: Any) -> Any:

@@ -14,16 +14,13 @@ location: `tight_bound([L], radius, locations=S)`. It comes from
 used.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import eigh
 
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import (
-    NEGATIVE_EIGENVALUE_TOLERANCE,
     FloatArray,
     check_covariance,
     read_only,
@@ -76,34 +73,6 @@ def independent(kernel: Kernel, dimensions: int = 1) -> Coupling:
     if dimensions < 1:
         raise InvalidValue(f"there must be at least one coordinate, got {dimensions}")
     return coupled(kernel, np.eye(dimensions))
-
-
-def decoupled(kernel: Kernel, matrix: ArrayLike) -> tuple[FloatArray, list[Kernel]]:
-    """The coordinates in which Sigma = K kron R falls apart: V (d, d) and a kernel for each.
-
-    With R = V diag(rho) V^T, V orthogonal, the coordinates X V (n, d) are independent with kernels
-    rho_a K. So they can be designed for one by one; noise Gamma_a on the a-th of them is the noise
-    sum_a Gamma_a kron v_a v_a^T on X. Where every coordinate gets the same Gamma, its loss matrix
-    on X is sum_a L_a kron v_a v_a^T, L_a the loss matrix under rho_a K.
-
-    Raises InvalidValue where R is singular: a direction without variance holds no secret.
-    """
-    values, vectors = eigh(_coupling_matrix(np.asarray(matrix, dtype=np.float64)))
-    if values[0] <= NEGATIVE_EIGENVALUE_TOLERANCE * values[-1]:
-        raise InvalidValue(
-            f"the matrix between coordinates must be positive definite, got an eigenvalue of "
-            f"{values[0]:.3g}: no secret can be kept in a direction without variance"
-        )
-    return np.asarray(vectors), [float(value) * kernel for value in values]
-
-
-def blocks(losses: Sequence[FloatArray]) -> FloatArray:
-    """Loss matrices (S, S) of independent coordinates as one (S d, S d), location by location."""
-    count, size = len(losses), losses[0].shape[0]
-    whole = np.zeros((size, count, size, count))
-    for place, loss in enumerate(losses):
-        whole[:, place, :, place] = loss
-    return whole.reshape(size * count, size * count)
 
 
 def _coupling_matrix(matrix: FloatArray) -> FloatArray:

@@ -108,14 +108,6 @@ class Guarantee:
         return self.epsilon + float(np.log(1 / delta)) / (self.order - 1)
 
 
-def guarantee_of(losses: Sequence[FloatArray], radius: float, order: float = 5.0) -> Guarantee:
-    """The guarantee of a secret whose loss matrices, one a dimension, are given: the tight bound.
-
-    radius: in the unit of the series.
-    """
-    return Guarantee(float(np.sqrt(tight_bound(losses, radius))), order)
-
-
 def mu_for(epsilon: float, order: float = 5.0) -> float:
     """The mu at which the loss at `order` is `epsilon`: sqrt(2 epsilon / order)."""
     if not (np.isfinite(epsilon) and epsilon > 0):
