@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from docs.site.gallery import gallery  # noqa: E402 - only now it can be found
+from docs.site.notebooks import notebook  # noqa: E402
 from docs.site.options import all_options  # noqa: E402
 from docs.site.reference import reference  # noqa: E402
 from trailveil.cli import COMMANDS  # noqa: E402
@@ -80,6 +81,11 @@ def add(app: Sphinx, docname: str, content: list[str]) -> None:
         content[0] += "\n" + all_options(name)
     elif docname == "docs/api":
         content[0] += "\n" + reference()
+    elif folder == "docs/tutorials":
+        whole = notebook(content[0])
+        (place := Path(app.outdir) / folder).mkdir(parents=True, exist_ok=True)
+        (place / f"{name}.ipynb").write_text(whole, encoding="utf-8")
+        content[0] += f'\n<a href="{name}.ipynb" download>This page as a notebook</a>\n'
     elif docname == "docs/gallery":
         content[0] += "\n" + gallery(Path(app.outdir) / "docs" / "gallery")
 

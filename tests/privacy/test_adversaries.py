@@ -1,9 +1,13 @@
 """The sets of adversaries by name: who is in them, in which order, and what each believes."""
 
+import numpy as np
 import pytest
+from scipy.linalg import block_diag
 
+from trailveil.designer import design
 from trailveil.errors import InvalidValue
-from trailveil.gp.kernels import Constant, IntegratedOU, Matern32, Sum, White
+from trailveil.gp.gaussian import FloatArray
+from trailveil.gp.kernels import RBF, Constant, IntegratedOU, Matern32, Sum, White
 from trailveil.privacy.adversaries import (
     DEFAULT,
     Named,
@@ -11,6 +15,10 @@ from trailveil.privacy.adversaries import (
     kernels_of,
     named,
 )
+from trailveil.privacy.adversary import PLAIN, Adversary, exposure
+from trailveil.privacy.mechanism import no_release
+from trailveil.privacy.prior import Prior
+from trailveil.privacy.secrets import Secret
 
 MOVING = IntegratedOU(3.0, 60.0) + White(2.0) + Constant(1e5)
 MATERN = Matern32(80.0, 300.0) + White(2.0) + Constant(1e5)
@@ -52,3 +60,52 @@ def test_the_same_movement_at_another_speed() -> None:
     assert at_speed(MOVING, 3.0) == MOVING
     assert at_speed(MATERN, 10.0) is None
     assert at_speed(MOVING + IntegratedOU(1.0, 20.0), 10.0) is None
+
+
+TIMES = np.arange(20.0)
+SUMS, WHEN, ERRORS = np.array([[0.5, 0.5, 0.0], [0.0, 1.0, -1.0]]), [2.5, 13.0, 17.2], [0.01, 0.3]
+
+
+def test_an_adversary_of_any_linear_knowledge_is_conditioned_on_it() -> None:
+    """Against one dense matrix of the secret, the recorded values and the times of the sums."""
+    prior = Prior(RBF(3.0) + Constant(2.0) + White(0.2), TIMES)
+    secret, knows = Secret.at(9.0), Adversary.knows(SUMS, WHEN, ERRORS)
+    mechanism, _ = design(prior, [secret], budget=5.0)
+    at = np.concatenate([[9.0], TIMES, WHEN])
+    joint = np.exp(-((at[:, None] - at) ** 2) / 18) + 4
+    sums = np.hstack([np.zeros((2, 21)), SUMS])
+    values = np.hstack([np.zeros((20, 1)), np.eye(20), np.zeros((20, 3))])
+
+    def left(rows: FloatArray, noise: FloatArray) -> float:
+        seen = rows @ joint @ rows.T + noise
+        given = joint - joint @ rows.T @ np.linalg.solve(seen, rows @ joint)
+        return float(np.sqrt(given[0, 0]))
+
+    exposed = exposure(prior, secret, mechanism, knows)
+    errors, noise = np.diag(ERRORS), 0.04 * np.eye(20) + mechanism.covariance()
+    assert exposed.before == pytest.approx(left(sums, errors), rel=1e-9)
+    both = left(np.vstack([sums, values]), block_diag(errors, noise))
+    assert exposed.after == pytest.approx(both, rel=1e-6)
+
+
+def test_noise_is_made_against_linear_knowledge_and_it_composes() -> None:
+    prior = Prior(RBF(3.0) + White(0.2), TIMES)
+    secret, knows = Secret.at(9.0), Adversary.knows([1.0, -1.0], [8.0, 10.0], 0.01, name="speed")
+    mechanism, certificate = design(prior, [secret], bounds=[1.0], adversaries=[PLAIN, knows])
+    losses = [exposure(prior, secret, mechanism, each).loss for each in (PLAIN, knows)]
+    assert max(losses) == pytest.approx(1.0, rel=1e-4)
+    assert certificate.proved
+    still = Adversary.sees_stillness([(12.0, 15.0)])
+    assert (knows & still).observed == (still & knows).observed == knows.observed
+    assert exposure(prior, secret, mechanism, knows & still).loss != losses[1]
+
+
+@pytest.mark.parametrize("variance", [0.0, -1.0, float("nan")])
+def test_knowledge_has_an_error(variance: float) -> None:
+    with pytest.raises(InvalidValue, match="observation"):
+        exposure(
+            Prior(RBF(3.0), TIMES),
+            Secret.at(9.0),
+            no_release(TIMES),
+            Adversary.knows([1.0], [8.0], variance),
+        )

@@ -107,6 +107,11 @@ def design(
     for 1 everywhere. withheld: (n,) booleans, points of which nothing is released. Raises
     Unavailable for what has no closed form and no baseline; Refused where no noise of the kind can
     meet the bounds; InvalidValue for anything out of range.
+
+    >>> prior = tv.Prior(tv.kernels.RBF(6.1) + tv.kernels.White(0.1), np.arange(50.0))
+    >>> mechanism, certificate = tv.design(prior, [tv.Secret.at(24.0)], budget=1.0)
+    >>> round(mechanism.noise_trace, 6), certificate.proved
+    (1.0, True)
     """
     cost = np.ones(prior.times.size) if weights is None else np.array(weights, dtype=np.float64)
     silent = np.zeros(prior.times.size, bool) if withheld is None else np.asarray(withheld, bool)
@@ -150,7 +155,8 @@ class _Request:
     def check(self) -> None:
         """InvalidValue for what cannot be meant."""
         if (self.budget is None) == (self.bounds is None):
-            raise InvalidValue("give either a noise budget or bounds of the loss, not both")
+            got = "neither" if self.budget is None else "both"
+            raise InvalidValue(f"noise must have a budget or bounds of the loss, got {got}")
         if self.budget is not None:
             positive(self.budget, "the noise budget")
         if self.secrets is not None and not self.secrets:

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 
 from trailveil.errors import InvalidValue, NumericalError
 from trailveil.gp.gaussian import FloatArray, largest_eigenvalue, spectral_doubt
-from trailveil.gp.kernels import Kernel, stopped
+from trailveil.gp.kernels import Conditioned, Kernel, latent, stopped
 from trailveil.privacy.loss import loss_matrix
 from trailveil.privacy.mechanism import Mechanism, no_release
 from trailveil.privacy.points import Beside, beside_values
@@ -48,12 +49,25 @@ class Known:
             )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownSums:
+    """Sums H f(times) of the true series, known to a covariance V.
+
+    times: (m,). weights: H (k, m). covariance: V (k, k).
+    """
+
+    times: FloatArray
+    weights: FloatArray
+    covariance: FloatArray
+
+
 @dataclass(frozen=True, slots=True)
 class Adversary:
     """What an adversary knows besides the release.
 
     still: windows (start, end) in seconds in which the person is known to have stood still. point:
     knows any one true fix. path: knows the whole recorded path. kernel: believes in another kernel.
+    observed: what is known besides, whatever the secret.
     """
 
     name: str
@@ -61,6 +75,21 @@ class Adversary:
     point: Known | None = None
     path: Known | None = None
     kernel: Kernel | None = None
+    observed: tuple[KnownSums, ...] = ()
+
+    @classmethod
+    def knows(
+        cls, weights: ArrayLike, times: ArrayLike, variance: ArrayLike, *, name: str = "observes"
+    ) -> "Adversary":
+        """Knows k sums H f(times) of the true series, with independent Gaussian errors.
+
+        weights: H (k, m), or (m,) for one sum. times: (m,) seconds. variance: of the errors, a
+        number or (k,), above 0. Raises InvalidValue where they do not fit together.
+        """
+        rows = np.atleast_2d(np.asarray(weights, dtype=np.float64))
+        errors = np.broadcast_to(np.asarray(variance, dtype=np.float64), rows.shape[:1])
+        when = np.atleast_1d(np.asarray(times, dtype=np.float64))
+        return cls(name, observed=(KnownSums(when, rows, np.diag(errors)),))
 
     @classmethod
     def sees_stillness(cls, windows: Sequence[tuple[float, float]]) -> "Adversary":
@@ -93,18 +122,34 @@ class Adversary:
             self.point or other.point,
             self.path or other.path,
             self.kernel or other.kernel,
+            (*self.observed, *other.observed),
         )
 
     def prior(self, prior: Prior) -> Prior:
         """The prior this adversary holds before learning any place."""
         believed = prior if self.kernel is None else replace(prior, kernel=self.kernel)
-        return believed.on_clock(stopped(self.still)) if self.still else believed
+        if self.still:
+            believed = believed.on_clock(stopped(self.still))
+        for known in self.observed:
+            believed = _given(believed, known)
+        return believed
 
     def judging(self, prior: Prior, secret: Secret) -> Prior:
         """The same prior, for a secret: its clock stops, besides, while a stay lasts."""
         if secret.window is None or secret.window in self.still:
             return self.prior(prior)
         return replace(self, still=tuple(sorted({*self.still, secret.window}))).prior(prior)
+
+
+def _given(prior: Prior, known: KnownSums) -> Prior:
+    """The prior given what is known of the true series; measurement noise stays with each fix."""
+    true = latent(prior.kernel)
+    if true is None:
+        raise InvalidValue("a prior must be more than measurement noise, got nothing else to know")
+    kernel: Kernel = Conditioned(true, known.times, known.weights, known.covariance)
+    for term in prior.kernel.terms():
+        kernel = kernel + term if term.is_white() else kernel
+    return replace(prior, kernel=kernel)
 
 
 PLAIN = Adversary("plain")
@@ -147,6 +192,13 @@ def exposure(
 
     The worst over what it may know. Raises NumericalError where no trustworthy figure can be
     computed.
+
+    >>> prior = tv.Prior(tv.kernels.RBF(6.1) + tv.kernels.White(0.1), np.arange(50.0))
+    >>> secret = tv.Secret.at(24.0)
+    >>> mechanism, _ = tv.design(prior, [secret], budget=1.0)
+    >>> exposed = tv.exposure(prior, secret, mechanism, tv.Adversary.knows_point(away=5.0))
+    >>> exposed.after < exposed.before
+    True
     """
     return max(exposures(prior, secret, mechanism, adversary), key=lambda exposed: exposed.loss)
 

@@ -142,6 +142,16 @@ def compose(prior: Kernel | Coupling, releases: Sequence[Release]) -> Compositio
     """Releases that are seen together. Source: the paper, corollary 3.4.1.
 
     prior: a kernel, measurement noise included, or a coupled prior of several coordinates.
+
+    >>> kernel, secret = tv.kernels.RBF(6.1) + tv.kernels.White(0.1), tv.Secret.at(24.0)
+    >>> prior = tv.Prior(kernel, np.arange(50.0))
+    >>> mechanism, _ = tv.design(prior, [secret], budget=1.0, floor=1e-3)
+    >>> once, twice = (
+    ...     tv.compose(kernel, [tv.Release(mechanism, "day")] * count).loss(secret).largest
+    ...     for count in (1, 2)
+    ... )
+    >>> bool(once < twice)
+    True
     """
     return Composition(prior, tuple(releases))
 

@@ -80,10 +80,14 @@ class Guarantee:
     def odds(self, confidence: float = 0.99) -> float:
         """The factor that posterior odds stay within with probability `confidence`, exactly.
 
-        Infinite where it is beyond the largest floating-point number.
+        Infinite where it is beyond the largest floating-point number. Raises InvalidValue for a
+        confidence below a half: `odds(0.99)` holds in 99 of 100 cases.
         """
-        if not 0 < confidence < 1:
-            raise InvalidValue(f"confidence must be between 0 and 1, got {confidence}")
+        if not 0.5 <= confidence < 1:
+            raise InvalidValue(
+                "confidence must be at least 0.5 and below 1 (0.99 for 99 of 100 cases), got "
+                f"{confidence}"
+            )
         chance = 1 - confidence
         if self._moved_by(0.0) <= chance:
             return 1.0
@@ -117,7 +121,11 @@ def mu_for(epsilon: float, order: float = 5.0) -> float:
 
 
 def loss_bound_for(epsilon: float, radius: float, order: float = 5.0) -> float:
-    """The largest eigenvalue of L that one location may have: mu^2 / radius^2."""
+    """The largest eigenvalue of L that one location may have: mu^2 / radius^2.
+
+    >>> tv.loss_bound_for(epsilon=1.0, radius=2.0, order=5.0)
+    0.1
+    """
     if not (np.isfinite(radius) and radius > 0):
         raise InvalidValue(f"radius must be a positive number, got {radius}")
     return mu_for(epsilon, order) ** 2 / radius**2
