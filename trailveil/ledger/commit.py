@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,12 +36,12 @@ from trailveil.release.plan import Plan, identity, released_rows
 from trailveil.release.request import Method, Request
 from trailveil.traces.formats import write
 from trailveil.traces.projection import placed
-from trailveil.traces.readings import Readings, Timed
+from trailveil.traces.readings import Readings
 from trailveil.traces.retiming import AS_RECORDED, Retiming, retimed
-from trailveil.traces.trace import Trace
+from trailveil.traces.trace import Series, Trace
 
 if TYPE_CHECKING:  # traces are released without it
-    from trailveil.release.readings_release import ReadingsPlan, ReadingsRequest
+    from trailveil.release.readings_release import ReadingsPlan
 
 T = TypeVar("T", Trace, Readings)
 
@@ -129,7 +129,7 @@ def check_released(
 
 
 def different(
-    ledger: Ledger, recording: Timed, known_by: Identity, subject: str, series: str = ""
+    ledger: Ledger, recording: Series, known_by: Identity, subject: str, series: str = ""
 ) -> tuple[Refused | None, list[StoredRelease]]:
     """What is said of a recording that was released before, and never just so; and these cuts.
 
@@ -145,7 +145,7 @@ def different(
 
 
 def identified(
-    ledger: Ledger, recording: Timed, design: Iterable[bytes], key: bytes | None
+    ledger: Ledger, recording: Series, design: Iterable[bytes], key: bytes | None
 ) -> Identity:
     """What a release is drawn from and known by. design, key: as of `whole_of`."""
     whole = whole_of(recording, design, key)
@@ -154,7 +154,7 @@ def identified(
     return Identity(seed, ledger.request_id(seed), prints)
 
 
-def whole_of(recording: Timed, design: Iterable[bytes], key: bytes | None) -> tuple[bytes, ...]:
+def whole_of(recording: Series, design: Iterable[bytes], key: bytes | None) -> tuple[bytes, ...]:
     """All that a release depends on, and under which key it is drawn; never to be stored.
 
     design: what it depends on besides, such as `Plan.identity`. A key is named without telling it:
@@ -164,13 +164,13 @@ def whole_of(recording: Timed, design: Iterable[bytes], key: bytes | None) -> tu
     return (content_of(recording.times, _steps(recording)), *design, *named)
 
 
-def _steps(recording: Timed) -> NDArray[np.int64]:
+def _steps(recording: Series) -> NDArray[np.int64]:
     """The recording on its lattice, (n,) or (n, 2)."""
     if isinstance(recording, Readings):
         from trailveil.release.readings_release import DECIMALS
 
         return recording.steps(DECIMALS)
-    return placed(recording.positions)[1]
+    return placed(cast(Trace, recording).positions)[1]
 
 
 def seed_of(key: bytes, whole: Iterable[bytes]) -> bytes:
@@ -254,7 +254,7 @@ def committed(
 def check_released_readings(
     ledger: Ledger,
     readings: Readings,
-    request: "ReadingsRequest",
+    request: Request,
     *,
     series: str,
     again: bool,

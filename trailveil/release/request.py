@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 DEFAULT_KERNEL = BUILT_IN["default"].kernel
 """The prior of movement where none is stated; metres and seconds."""
 
+METRES = "m"
+
 STRANGER = "a stranger"
 KNOWS_PLACE = "someone who knows one true place"
 KNOWS_PATH = "someone who knows your path"
@@ -74,7 +76,7 @@ class Method(StrEnum):
 
 
 # Of a request: what its design does not depend on, but on what it stands beside.
-_ELSEWHERE = {"stretches", "returns", "scale"}
+_ELSEWHERE = {"stretches", "returns", "scale", "unit"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +92,8 @@ class Request:
     uncertain: seconds around a part within which nothing is assumed of the movement. steady:
     seconds around a part within which a stranger assumes nothing, either. returns: whether the
     stretches hold every time at which the trace is at one of their places. scale: how much longer
-    than in truth a distance can be in the frame of the trace, see `framed`. Raises InvalidValue for
-    numbers out of range.
+    than in truth a distance can be in the frame of the trace, see `framed`. unit: of readings, in
+    place of metres. Raises InvalidValue for numbers out of range.
     """
 
     stretches: "tuple[Stretch, ...]"
@@ -109,6 +111,7 @@ class Request:
     steady: int = 300
     returns: bool = False
     scale: float = 1 + Frame.SCALE_ERROR
+    unit: str = METRES
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -116,7 +119,10 @@ class Request:
             value = getattr(self, name)
             if value is not None:
                 least = 1.0 if name == "order" else 0.0
-                object.__setattr__(self, name, number_between(name, value, least, 1e9))
+                most = 1e9 if self.unit == METRES else 1e12
+                object.__setattr__(self, name, number_between(name, value, least, most))
+        if self.unit != METRES:
+            object.__setattr__(self, "scale", 1.0)
         if self.withhold is not None and self.withhold != 0:
             number_between("withhold", self.withhold, 0.0, 1e9)
         for pace in (self.floor, self.middle):
