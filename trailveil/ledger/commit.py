@@ -38,7 +38,7 @@ from trailveil.traces.formats import write
 from trailveil.traces.projection import placed
 from trailveil.traces.readings import Readings
 from trailveil.traces.retiming import AS_RECORDED, Retiming, retimed
-from trailveil.traces.trace import Series, Trace
+from trailveil.traces.trace import TimeSeries, Trace
 
 if TYPE_CHECKING:  # traces are released without it
     from trailveil.release.readings_release import ReadingsPlan
@@ -129,7 +129,7 @@ def check_released(
 
 
 def different(
-    ledger: Ledger, recording: Series, known_by: Identity, subject: str, series: str = ""
+    ledger: Ledger, recording: TimeSeries, known_by: Identity, subject: str, series: str = ""
 ) -> tuple[Refused | None, list[StoredRelease]]:
     """What is said of a recording that was released before, and never just so; and these cuts.
 
@@ -145,7 +145,7 @@ def different(
 
 
 def identified(
-    ledger: Ledger, recording: Series, design: Iterable[bytes], key: bytes | None
+    ledger: Ledger, recording: TimeSeries, design: Iterable[bytes], key: bytes | None
 ) -> Identity:
     """What a release is drawn from and known by. design, key: as of `whole_of`."""
     whole = whole_of(recording, design, key)
@@ -154,7 +154,9 @@ def identified(
     return Identity(seed, ledger.request_id(seed), prints)
 
 
-def whole_of(recording: Series, design: Iterable[bytes], key: bytes | None) -> tuple[bytes, ...]:
+def whole_of(
+    recording: TimeSeries, design: Iterable[bytes], key: bytes | None
+) -> tuple[bytes, ...]:
     """All that a release depends on, and under which key it is drawn; never to be stored.
 
     design: what it depends on besides, such as `Plan.identity`. A key is named without telling it:
@@ -164,7 +166,7 @@ def whole_of(recording: Series, design: Iterable[bytes], key: bytes | None) -> t
     return (content_of(recording.times, _steps(recording)), *design, *named)
 
 
-def _steps(recording: Series) -> NDArray[np.int64]:
+def _steps(recording: TimeSeries) -> NDArray[np.int64]:
     """The recording on its lattice, (n,) or (n, 2)."""
     if isinstance(recording, Readings):
         from trailveil.release.readings_release import DECIMALS

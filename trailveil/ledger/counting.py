@@ -11,7 +11,7 @@ from trailveil.ledger.marks import marks_of
 from trailveil.ledger.recorded import StoredRelease, bare, packed, restored
 from trailveil.release.plan import Plan
 from trailveil.traces.retiming import SHIFTED_TO
-from trailveil.traces.trace import Series
+from trailveil.traces.trace import TimeSeries
 
 # Relative: releases of one request whose noise differs by more than this are not the same.
 _SAME_NOISE = 1e-6
@@ -126,7 +126,7 @@ def count(
     return Counted(book.add(entry), further, total)
 
 
-def span(recording: Series) -> tuple[int, int]:
+def span(recording: TimeSeries) -> tuple[int, int]:
     """When a recording begins and ends, nanoseconds."""
     return int(recording.times[0]), int(recording.times[-1])
 

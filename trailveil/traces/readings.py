@@ -1,6 +1,6 @@
 """A trace in one dimension: readings of one quantity, such as a temperature, with its unit.
 
-Positions on a globe and values in a unit share times and nothing else (`Series`). What a release
+Positions on a globe and values in a unit share times and nothing else (`TimeSeries`). What a release
 needs of either is the same, and small: `times`; whole steps on a lattice (`Frame.to_lattice` of a
 trace, in micrometres; `Readings.steps` here, in decimals of the unit), on which true values and
 noise are added exactly; and a way to write them.
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trailveil.errors import InvalidValue
-from trailveil.traces.trace import Seen, Series, seconds_since_the_first
+from trailveil.traces.trace import Seen, TimeSeries, seconds_since_the_first
 
 _MOST_DECIMALS = 12
 _MOST_STEPS = 2.0**53  # so that values, in float64, tell each step from the next
@@ -50,7 +50,7 @@ class RecordedReadings:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Readings(Series):
+class Readings(TimeSeries):
     """Cleaned readings: strictly increasing times, finite values.
 
     times: (n,) int64, nanoseconds since 1970-01-01 UTC. values: (n,) in `unit`. column: what their

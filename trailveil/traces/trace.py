@@ -93,7 +93,7 @@ class Recording:
         return f"Recording({len(self)} fixes, {len(self.tracks)} segments)"
 
 
-class Series:
+class TimeSeries:
     """What a release takes of a recording: increasing times, and a value at each.
 
     times: (n,) int64, nanoseconds since 1970-01-01 UTC. seconds: (n,) since the first of them.
@@ -113,7 +113,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Trace(Series):
+class Trace(TimeSeries):
     """A cleaned trace: strictly increasing times, positions that are on the globe.
 
     times: (n,) int64, nanoseconds since 1970-01-01 UTC, strictly increasing. positions: (n, 2)
