@@ -9,6 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.rides import ride, run, written
+from trailveil.designer import table
 from trailveil.errors import InvalidValue
 from trailveil.ledger import user_ledger
 from trailveil.page.app import LARGEST_BODY, SERVED, application
@@ -93,6 +94,31 @@ def test_noise_that_is_shown_is_not_what_is_saved(page: Page) -> None:
     name = {"plan": shown[0]["plan"], "again": False, "overwrite": False}
     saved = page.post("/api/save", name)["published"]
     assert saved not in [plan["published"] for plan in shown]
+
+
+def test_noise_is_shown_at_once_and_saved_as_it_is_designed(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A look designs nothing, promises the same, moves more, and cannot be saved."""
+    asked = {**QUICK, "mechanism": "noise", "parts": [["start+0s"]], "radius": 37}
+    table.forget()
+    with monkeypatch.context() as patched:
+        patched.setattr(table, "window_noise", lambda *_: pytest.fail("noise was designed"))
+        look = page.post("/api/plan", {**asked, "at_once": True})
+        save = {"plan": look["plan"], "again": False, "overwrite": False}
+        assert "refused" in page.post("/api/save", save)
+    exact = page.post("/api/plan", asked)
+    assert (look["plan"], look["report"]["mechanism"]["gap"]) == (None, None)
+    assert look["report"]["worst"] == exact["report"]["worst"]
+    assert (look["circles"], look["promise"]) == (exact["circles"], exact["promise"])
+    for name in ("rms_m", "largest_rms_m"):
+        moved = [shown["report"]["mechanism"][name] for shown in (look, exact)]
+        assert 1 < moved[0] / moved[1] < 1.3
+    # From now on a look has the design itself.
+    assert page.post("/api/plan", {**asked, "at_once": True})["plan"] == exact["plan"]
+    assert page.post("/api/plan", {**QUICK, "parts": [["start+0s"]], "at_once": True})["plan"]
+    unknown = page.post("/api/plan", {**asked, "radius": 5000, "at_once": True})
+    assert unknown == {"plan": None}
 
 
 def test_a_recording_that_the_browser_sends(tmp_path: Path, monkeypatch: Any) -> None:

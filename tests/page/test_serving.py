@@ -302,6 +302,33 @@ def test_of_those_that_wait_only_the_latest_is_done() -> None:
     assert done == ["first", "third"]
 
 
+def test_a_look_at_once_waits_for_no_design_and_supersedes_those_that_wait() -> None:
+    began, go_on = threading.Event(), threading.Event()
+
+    def design() -> str:
+        began.set()
+        go_on.wait(PATIENCE)
+        return "design"
+
+    async def ask() -> list[object]:
+        latest = Latest()
+        asked = [asyncio.create_task(latest.result(design))]
+        while not began.is_set():
+            await asyncio.sleep(0.001)
+        asked.append(asyncio.create_task(latest.result(lambda: "waits")))
+        await asyncio.sleep(0)
+        try:
+            look = await asyncio.wait_for(latest.result(lambda: "look", at_once=True), PATIENCE)
+        finally:
+            go_on.set()
+        return [look, *await asyncio.gather(*asked, return_exceptions=True)]
+
+    answers = asyncio.run(ask())
+    assert answers[0] == "look"
+    assert answers[1] == "design"
+    assert isinstance(answers[2], Superseded)
+
+
 def test_what_is_raised_is_handed_on_and_the_next_is_done() -> None:
     def fails() -> None:
         raise Refused("no")

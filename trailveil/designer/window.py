@@ -58,7 +58,7 @@ class WindowNoise:
     @property
     def size(self) -> int:
         """How many random numbers it takes."""
-        return len(self.even) + (0 if self.odd is None else len(self.odd))
+        return int(self.even.shape[1] + (0 if self.odd is None else self.odd.shape[1]))
 
     def columns(self, before: FloatArray, after: FloatArray) -> FloatArray:
         """The factor (n, r) at times so many seconds before and after the window.

@@ -1,5 +1,6 @@
 """What the page shows of a release before it is made, and how it is made: as `protect` does."""
 
+import math
 import shlex
 import threading
 from collections import OrderedDict
@@ -20,6 +21,7 @@ from trailveil.release.drawing import draw
 from trailveil.release.plan import Plan
 from trailveil.release.prices import other_prices
 from trailveil.release.protect import protect
+from trailveil.release.request import Request
 from trailveil.report.audit import utility_record, utility_text
 from trailveil.report.record import record
 from trailveil.report.schema import ReleaseReport
@@ -32,7 +34,7 @@ _KEPT = 8
 
 
 class Planner:
-    """Designs for one recording, by name; one thread at a time is served."""
+    """Designs for one recording, by name."""
 
     def __init__(self, source: Opened) -> None:
         self.source = source
@@ -42,25 +44,24 @@ class Planner:
         self._plans: dict[str, Plan] = {}
         self.saved = False
 
-    def planned(self, asked: PageRequest) -> dict[str, Any]:
-        """What a release would promise and cost, as JSON. Raises as `protect` does."""
+    def planned(self, asked: PageRequest, *, at_once: bool = False) -> dict[str, Any]:
+        """What a release would promise and cost, as JSON. Raises as `protect` does.
+
+        at_once: design nothing now. Then the plan may have no name, so that it cannot be saved: its
+        noise is more than that of the release, whose promise it shows. Raises Unavailable where
+        nothing can be shown so.
+        """
         source = self.source
-        request = request_of(source, asked)
-        with self._lock:
-            name = self._names.get(request.design)
-            if name is None:
-                # Nothing is released by a look: whether it may be is asked by `save`.
-                planned = protect(source.trace, request, places=source.visits, cache=self._cache)
-                name = token_hex(8)
-                self._remember(request.design, name, planned)
-            self._names.move_to_end(request.design)
-            planned = self._plans[name]
+        name, planned = self._plan_of(request_of(source, asked), at_once)
         report = record(
             *(planned, source.cleaning),
             output=source.output.name,
             zone=source.zone,
             instead=other_prices(planned, self._cache),
         )
+        del report["designs"]  # long, and not shown
+        if name is None:
+            report["mechanism"]["gap"] = None
         return {
             "plan": name,
             "report": report,
@@ -118,11 +119,25 @@ class Planner:
             raise InvalidValue("a release must be saved before it is fetched, got none: save it")
         return load(self.source.output)
 
-    def _remember(self, design: str, name: str, plan: Plan) -> None:
-        self._names[design], self._plans[name] = name, plan
-        while len(self._names) > _KEPT:
-            _, oldest = self._names.popitem(last=False)
-            del self._plans[oldest]
+    def _plan_of(self, request: Request, at_once: bool) -> tuple[str | None, Plan]:
+        """The plan of a request and its name, which none has that must never be saved."""
+        with self._lock:
+            if name := self._names.get(request.design):
+                self._names.move_to_end(request.design)
+                return name, self._plans[name]
+        # Nothing is released by a look: whether it may be is asked by `save`. Without the lock: a
+        # look at once waits for no design.
+        source, cache = self.source, self._cache
+        plan = protect(source.trace, request, places=source.visits, cache=cache, at_once=at_once)
+        if not all(math.isfinite(design.gap) for design in plan.designs):
+            return None, plan
+        with self._lock:
+            name = self._names.setdefault(request.design, token_hex(8))
+            plan = self._plans.setdefault(name, plan)
+            while len(self._names) > _KEPT:
+                _, oldest = self._names.popitem(last=False)
+                del self._plans[oldest]
+        return name, plan
 
     def _in_the_way(self, plan: Plan) -> dict[str, Any]:
         """What saving would be refused for, one line each, unless it is confirmed."""

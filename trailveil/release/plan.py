@@ -185,16 +185,20 @@ def identity(trace: Trace, request: Request, common: Sequence[Common] = ()) -> t
 
 
 def plan_parts(
-    trace: Trace, request: Request, common: Sequence[Common] = (), cache: "Cache | None" = None
+    trace: Trace,
+    request: Request,
+    common: Sequence[Common] = (),
+    cache: "Cache | None" = None,
+    *,
+    at_once: bool = False,
 ) -> Plan:
     """Find the cut or the noise for a trace, and compute what it guarantees.
 
-    common: noise that other releases share, such as that of places that are visited again. What is
-    found of the parts of the request counts on none of it. cache: where designs are kept beyond
-    this process: nothing but time depends on it. Fields of the trace are left out around what is
-    protected: see `trailveil.release.cutting`. Raises Refused where nothing would be left to
-    release, no noise can meet the target, or fields are not reckoned with; InvalidValue where
-    nothing is to be protected.
+    common: noise that other releases share, on which no finding of a part counts. cache: where
+    designs are kept beyond this process. at_once: design nothing now, as
+    `trailveil.release.mixture`. Fields are left out around what is protected: see
+    `trailveil.release.cutting`. Raises Refused where nothing would be left to release, no noise can
+    meet the target, or fields are not reckoned with; InvalidValue where nothing is to be protected.
     """
     if not (request.stretches or common) or request.method is Method.EVERYWHERE:
         raise InvalidValue("something must be protected, got nothing: state a time or a stay")
@@ -203,7 +207,7 @@ def plan_parts(
     windows, cuts = _cuts(trace, request)
     released = _released(trace, request, windows, cuts, common)
     base = no_noise(trace.seconds).withholding(~released)
-    designs = _designed(windows, request, cache) if request.method is not Method.CUT else []
+    designs = _designed(windows, request, cache, at_once=at_once)
     mechanism = _sum_of(base, windows, designs)
     if mechanism.max_std > LARGEST_STD:
         raise Refused(
@@ -270,11 +274,15 @@ def _released(
 
 
 def _designed(
-    windows: Sequence[Window], request: Request, cache: "Cache | None"
+    windows: Sequence[Window], request: Request, cache: "Cache | None", *, at_once: bool
 ) -> "list[WindowNoise]":
-    """The noise of each window."""
-    from trailveil.designer.table import noise_of
-
+    """The noise of each window; none for a cut."""
+    if request.method is Method.CUT:
+        return []
+    if at_once:
+        from trailveil.release.mixture import mixture_of as noise_of
+    else:
+        from trailveil.designer.table import noise_of
     return [noise_of(*asked, cache) for asked in _asked_of_noise(windows, request)]
 
 

@@ -2,9 +2,9 @@
 
 import { drawing } from "/static/drawing.js";
 
-const PAUSE = 60; // milliseconds without a change before a design is asked for
+const PATIENCE = 500; // milliseconds after which it is said that an answer takes time
 const $ = (id) => document.getElementById(id);
-const state = { recording: null, parts: [], map: null, plan: null, command: "", asked: null, timer: 0, begun: null };
+const state = { recording: null, parts: [], map: null, plan: null, command: "", begun: null, turn: 0, looking: false, asked: null, waiting: 0 };
 
 start();
 
@@ -150,47 +150,68 @@ function add() {
   changed();
 }
 
-// Designs: only the last that was asked for counts
+// Designs: first a look at once; where that has no design yet it says "at most", and one is waited for
 
 function changed() {
   $("radius-value").textContent = metres(Number($("radius").value));
   $("epsilon-value").textContent = $("epsilon").value;
+  state.turn += 1;
   state.asked?.abort();
   state.plan = null;
   $("save").disabled = true;
   $("numbers").classList.add("old");
   $("saved").textContent = $("unsaved").textContent = "";
   $("fetched").hidden = true;
-  $("status").textContent = "Working it out";
-  clearTimeout(state.timer);
-  state.timer = setTimeout(plan, PAUSE);
+  const begun = Date.now();
+  clearInterval(state.waiting);
+  state.waiting = setInterval(() => {
+    const exactly = $("numbers").classList.contains("old") ? "Working it out" : "Working out how much exactly";
+    $("status").textContent = `${exactly}: ${Math.round((Date.now() - begun) / 1000)} s`;
+  }, PATIENCE);
+  if (!state.looking) look();
 }
 
-async function plan() {
-  const asked = new AbortController();
-  state.asked = asked;
-  const begun = Date.now();
-  const seconds = setInterval(() => {
-    $("status").textContent = `Working it out: ${Math.round((Date.now() - begun) / 1000)} s`;
-  }, 2000);
+async function look() {
+  state.looking = true;
+  let [turn, found] = [0, null];
   try {
-    const found = await post("/api/plan", {
-      parts: state.parts.filter((one) => one.chosen).map((one) => one.times),
-      radius: Number($("radius").value),
-      epsilon: Number($("epsilon").value),
-      activity: $("activity").value,
-      mechanism: $("mechanism").value,
-    }, asked.signal);
-    if (asked === state.asked && !found.superseded) planned(found);
+    do {
+      turn = state.turn;
+      found = await post("/api/plan", { ...wanted(), at_once: true });
+      if (found.refused && turn === state.turn) refused(found.refused);
+      if (found.report) planned(found, turn === state.turn);
+    } while (turn !== state.turn);
   } catch (error) {
-    if (error.name !== "AbortError" && asked === state.asked) refused(gone(error));
-  } finally {
-    clearInterval(seconds);
+    refused(gone(error));
+  }
+  state.looking = false;
+  if (found && !found.refused && !found.plan) await design(turn);
+}
+
+async function design(turn) {
+  state.asked = new AbortController();
+  try {
+    const found = await post("/api/plan", wanted(), state.asked.signal);
+    if (turn !== state.turn) return;
+    if (found.refused) refused(found.refused);
+    else if (!found.superseded) planned(found, true);
+  } catch (error) {
+    if (turn === state.turn) refused(gone(error));
   }
 }
 
-function planned(found) {
-  if (found.refused) return refused(found.refused);
+function wanted() {
+  return {
+    parts: state.parts.filter((one) => one.chosen).map((one) => one.times),
+    radius: Number($("radius").value),
+    epsilon: Number($("epsilon").value),
+    activity: $("activity").value,
+    mechanism: $("mechanism").value,
+  };
+}
+
+// latest: whether nothing was changed since. Without a plan to save, noise is more than it will be.
+function planned(found, latest) {
   const { mechanism } = found.report;
   const least = (name) => {
     if (!found.circles.length) return "see the report"; // of places with names alone
@@ -198,31 +219,34 @@ function planned(found) {
     const whole = found.report.worst.circle_68_m ?? Infinity;
     return within(Math.min(whole, ...found.circles.map((one) => one[name] ?? Infinity)));
   };
-  state.plan = found.plan;
-  state.command = found.command;
+  const most = found.plan ? "" : "at most ";
   $("refused").textContent = "";
-  $("rms").textContent = metres(mechanism.rms_m);
-  $("most").textContent = metres(mechanism.largest_rms_m);
+  $("rms").textContent = most + metres(mechanism.rms_m);
+  $("most").textContent = most + metres(mechanism.largest_rms_m);
   $("withheld").textContent = `${share(mechanism)}, ${found.minutes_withheld.toFixed(1)} min`;
   $("no-idea").textContent = least("no_idea_m");
   $("knows").textContent = least("knows_most_m");
   $("promise").textContent = found.promise;
   $("adversaries").replaceChildren(...found.report.adversaries.map(listed));
-  $("words").textContent = found.words;
   $("numbers").hidden = false;
-  $("numbers").classList.remove("old");
   for (const one of document.querySelectorAll(".moved")) one.hidden = !mechanism.largest_rms_m;
   state.map.published(found.published);
   state.map.circles(found.circles);
+  if (!latest) return;
+  $("numbers").classList.remove("old");
+  $("status").textContent = mechanism.largest_rms_m
+    ? `Moved by ${most}${metres(mechanism.rms_m)} on average, ${metres(mechanism.largest_rms_m)} where most.`
+    : `${share(mechanism)} of all is left out, ${found.minutes_withheld.toFixed(1)} min; the rest is exactly as recorded.`;
+  if (!found.plan) return;
+  clearInterval(state.waiting);
+  state.plan = found.plan;
+  state.command = found.command;
+  $("words").textContent = found.words;
   confirmations(found.before, found.exists);
   $("save").disabled = false;
-  $("status").textContent = mechanism.largest_rms_m
-    ? `Moved by ${metres(mechanism.rms_m)} on average, ${metres(mechanism.largest_rms_m)} where most.`
-    : `${share(mechanism)} of all is left out, ${found.minutes_withheld.toFixed(1)} min; the rest is exactly as recorded.`;
   // What the command line says of stops stands here as boxes.
   const heed = (found.report.heed ?? []).filter((words) => !words.includes("--stops"));
   $("heed").replaceChildren(...heed.map(listed));
-  return undefined;
 }
 
 function share(mechanism) {
@@ -237,6 +261,7 @@ function listed(words) {
 }
 
 function refused(line) {
+  clearInterval(state.waiting);
   $("heed").replaceChildren();
   $("status").textContent = "";
   $("refused").textContent = line;
@@ -298,7 +323,9 @@ async function done() {
     $("unsaved").textContent = gone(error);
     return;
   }
+  state.turn += 1;
   state.asked?.abort();
+  clearInterval(state.waiting);
   for (const one of document.querySelectorAll("input, select, button")) one.disabled = true;
   $("status").textContent = "";
   $("saved").textContent += " Ended: this window can be closed.";
