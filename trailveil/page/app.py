@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from trailveil.designer.wanted import Unwanted, only_while
 from trailveil.errors import InvalidValue, TrailveilError, Unavailable
 from trailveil.page.basemap import Basemap
 from trailveil.page.opened import asked_in, drawn
@@ -233,7 +234,7 @@ _HANDLERS: Final = {
 
 
 class Superseded(Exception):
-    """Something newer was asked for before the work began."""
+    """Something newer was asked for before the work was done."""
 
 
 class Latest:
@@ -246,14 +247,22 @@ class Latest:
     async def result(self, work: Callable[[], Any], *, at_once: bool = False) -> Any:
         """What work returns or raises. Raises Superseded where newer work was asked for.
 
-        at_once: it waits for no work that takes long.
+        That ends a design that is under way, too. at_once: waits for no other work than such.
         """
         self._newest += 1
         number = self._newest
         async with self._at_once if at_once else self._free:
             if number != self._newest:
                 raise Superseded
-            return await _in_a_thread(work)
+
+            def while_newest() -> Any:
+                with only_while(lambda: number == self._newest):
+                    return work()
+
+            try:
+                return await _in_a_thread(while_newest)
+            except Unwanted:
+                raise Superseded from None
 
 
 async def _in_a_thread(work: Callable[[], Any]) -> Any:

@@ -57,20 +57,24 @@ class Planner:
             *(planned, source.cleaning),
             output=source.output.name,
             zone=source.zone,
-            instead=other_prices(planned, self._cache),
+            instead=other_prices(planned, self._cache) if name else (),
         )
         del report["designs"]  # long, and not shown
-        if name is None:
-            report["mechanism"]["gap"] = None
-        return {
+        shown = {
             "plan": name,
             "report": report,
             "promise": promise(report).items[0].words,
-            "words": text(report),
             "minutes_withheld": withheld(planned.trace.seconds, planned.mechanism.rows) / 60,
             "circles": _circles(planned, report),
             # Noise of another draw than what is saved: else one could choose by the noise.
             "published": runs(planned, draw(planned, token_bytes(SEED_BYTES))[0]),
+        }
+        if name is None:
+            report["mechanism"]["gap"] = None
+            return shown
+        return {
+            **shown,
+            "words": text(report),
             "command": shlex.join(arguments(source, asked)),
             **self._in_the_way(planned),
         }

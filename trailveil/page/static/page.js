@@ -3,6 +3,7 @@
 import { drawing } from "/static/drawing.js";
 
 const PATIENCE = 500; // milliseconds after which it is said that an answer takes time
+const ELSEWHERE = "This page must be open in one window, got another that asks: close it, then choose once more.";
 const $ = (id) => document.getElementById(id);
 const state = { recording: null, parts: [], map: null, plan: null, command: "", begun: null, turn: 0, looking: false, asked: null, waiting: 0 };
 
@@ -180,12 +181,13 @@ async function look() {
       found = await post("/api/plan", { ...wanted(), at_once: true });
       if (found.refused && turn === state.turn) refused(found.refused);
       if (found.report) planned(found, turn === state.turn);
+      else if (found.superseded && turn === state.turn) refused(ELSEWHERE);
     } while (turn !== state.turn);
   } catch (error) {
     refused(gone(error));
   }
   state.looking = false;
-  if (found && !found.refused && !found.plan) await design(turn);
+  if (found && found.plan === null) await design(turn);
 }
 
 async function design(turn) {
@@ -194,7 +196,8 @@ async function design(turn) {
     const found = await post("/api/plan", wanted(), state.asked.signal);
     if (turn !== state.turn) return;
     if (found.refused) refused(found.refused);
-    else if (!found.superseded) planned(found, true);
+    else if (found.superseded) refused(ELSEWHERE);
+    else planned(found, true);
   } catch (error) {
     if (turn === state.turn) refused(gone(error));
   }
