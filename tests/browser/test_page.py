@@ -182,6 +182,34 @@ def test_a_part_is_added_by_taps_and_by_the_keyboard(page: tuple[Opened, Page]) 
         assert box is None or box["height"] >= 44, name
 
 
+def test_noise_is_bounded_at_once_and_only_the_latest_design_counts(
+    page: tuple[Opened, Page],
+) -> None:
+    """While it is designed nothing can be saved; what was given up never comes back."""
+    _, view = page
+    planned(view)
+    view.locator("#mechanism").select_option("noise")
+    planned(view)
+    with view.expect_response(lambda one: _is_for(one, 590)) as got:
+        view.locator("#radius").fill("590")  # which takes seconds to design
+    bound = got.value.json()
+    assert bound["plan"] is None
+    expect(view.locator("#rms")).to_have_text(
+        f"at most {metres(bound['report']['mechanism']['rms_m'])}"
+    )
+    expect(view.locator("#status")).to_contain_text("Working out how much exactly")
+    expect(view.locator("#save")).to_be_disabled()
+    with view.expect_response(lambda one: _is_for(one, 85) and one.json()["plan"]) as got:
+        view.locator("#radius").fill("85")
+    planned(view)
+    exact = got.value.json()["report"]["mechanism"]
+    assert exact["rms_m"] < bound["report"]["mechanism"]["rms_m"]
+    expect(view.locator("#rms")).to_have_text(metres(exact["rms_m"]))
+    view.wait_for_timeout(3000)
+    assert view.locator("#rms").inner_text() == metres(exact["rms_m"])
+    assert "--radius 85 " in view.locator("#command").inner_text()
+
+
 def test_a_recording_is_chosen_in_the_browser(
     source: Path, tmp_path: Path, watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,7 @@ from trailveil.errors import InvalidValue, TrailveilError, Unavailable
 from trailveil.page.basemap import Basemap
 from trailveil.page.opened import asked_in, drawn
 from trailveil.page.planner import Planner
+from trailveil.page.wording import on_the_page
 
 IDLE = 3600.0
 """Seconds without any request after which the server ends."""
@@ -217,7 +218,7 @@ def _refusal(line: str = "") -> Callable[[Request, Exception], Awaitable[Respons
     """What is refused is an answer, and no failure of the server; without a line, as it says."""
 
     async def answer(_: Request, error: Exception) -> Response:
-        return JSONResponse({"refused": line or " ".join(f"{error}".split())})
+        return JSONResponse({"refused": line or on_the_page(" ".join(f"{error}".split()))})
 
     return answer
 

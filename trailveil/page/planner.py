@@ -15,6 +15,7 @@ from trailveil.files.source import load
 from trailveil.gp.randomness import SEED_BYTES
 from trailveil.ledger.commit import check_released, publish
 from trailveil.page.opened import DRAWN, Opened, PageRequest, arguments, middle_of, request_of
+from trailveil.page.wording import on_the_page
 from trailveil.release.cutting import withheld
 from trailveil.release.design_cache import DesignCache
 from trailveil.release.drawing import draw
@@ -60,9 +61,12 @@ class Planner:
             instead=other_prices(planned, self._cache) if name else (),
         )
         del report["designs"]  # long, and not shown
+        # What the command line says of stops stands on the page as boxes.
+        words = [on_the_page(words) for words in report["heed"] if "--stops" not in words]
         shown = {
             "plan": name,
             "report": report,
+            "heed": words,
             "promise": promise(report).items[0].words,
             "minutes_withheld": withheld(planned.trace.seconds, planned.mechanism.rows) / 60,
             "circles": _circles(planned, report),
@@ -156,7 +160,7 @@ class Planner:
                 places=source.visits,
             )
         except TrailveilError as error:
-            obstacles["before"] = f"{error}"
+            obstacles["before"] = on_the_page(f"{error}")
         return obstacles
 
 

@@ -231,7 +231,7 @@ function planned(found, latest) {
   $("knows").textContent = least("knows_most_m");
   $("promise").textContent = found.promise;
   $("adversaries").replaceChildren(...found.report.adversaries.map(listed));
-  $("numbers").hidden = false;
+  $("numbers").hidden = $("more").hidden = false;
   for (const one of document.querySelectorAll(".moved")) one.hidden = !mechanism.largest_rms_m;
   state.map.published(found.published);
   state.map.circles(found.circles);
@@ -247,9 +247,7 @@ function planned(found, latest) {
   $("words").textContent = found.words;
   confirmations(found.before, found.exists);
   $("save").disabled = false;
-  // What the command line says of stops stands here as boxes.
-  const heed = (found.report.heed ?? []).filter((words) => !words.includes("--stops"));
-  $("heed").replaceChildren(...heed.map(listed));
+  $("heed").replaceChildren(...found.heed.map(listed));
 }
 
 function share(mechanism) {
@@ -268,7 +266,7 @@ function refused(line) {
   $("heed").replaceChildren();
   $("status").textContent = "";
   $("refused").textContent = line;
-  $("numbers").hidden = true;
+  $("numbers").hidden = $("more").hidden = true;
   state.map.published([]);
   state.map.circles([]);
 }
