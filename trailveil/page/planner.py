@@ -67,6 +67,7 @@ class Planner:
             "plan": name,
             "report": report,
             "heed": words,
+            "command": shlex.join(arguments(source, asked)),
             "promise": promise(report).items[0].words,
             "minutes_withheld": withheld(planned.trace.seconds, planned.mechanism.rows) / 60,
             "circles": _circles(planned, report),
@@ -76,12 +77,7 @@ class Planner:
         if name is None:
             report["mechanism"]["gap"] = None
             return shown
-        return {
-            **shown,
-            "words": text(report),
-            "command": shlex.join(arguments(source, asked)),
-            **self._in_the_way(planned),
-        }
+        return {**shown, "words": text(report), **self._in_the_way(planned)}
 
     def save(self, name: str, *, again: bool, instead: bool, overwrite: bool) -> dict[str, Any]:
         """Count a planned release and write it. Raises as `protect` does."""

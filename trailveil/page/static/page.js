@@ -231,6 +231,9 @@ function planned(found, latest) {
   $("knows").textContent = least("knows_most_m");
   $("promise").textContent = found.promise;
   $("adversaries").replaceChildren(...found.report.adversaries.map(listed));
+  state.command = found.command;
+  commandLine();
+  $("words").textContent = found.words ?? "It is being worked out.";
   $("numbers").hidden = $("more").hidden = false;
   for (const one of document.querySelectorAll(".moved")) one.hidden = !mechanism.largest_rms_m;
   state.map.published(found.published);
@@ -243,8 +246,6 @@ function planned(found, latest) {
   if (!found.plan) return;
   clearInterval(state.waiting);
   state.plan = found.plan;
-  state.command = found.command;
-  $("words").textContent = found.words;
   confirmations(found.before, found.exists);
   $("save").disabled = false;
   $("heed").replaceChildren(...found.heed.map(listed));
