@@ -35,6 +35,7 @@ async function start() {
     $(id).max = recording.points.length - 1;
     $(id).addEventListener("input", pick);
   }
+  changed(); // the server works while the track is drawn
   state.map = drawing($("map"), recording, tapped);
   for (const id of ["radius", "epsilon", "activity", "mechanism"]) $(id).addEventListener("input", changed);
   $("choices").addEventListener("submit", (event) => event.preventDefault());
@@ -44,7 +45,6 @@ async function start() {
   $("save").addEventListener("click", save);
   $("done").addEventListener("click", done);
   show();
-  changed();
 }
 
 async function choose() {
