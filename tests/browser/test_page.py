@@ -153,6 +153,7 @@ def test_a_part_is_added_by_taps_and_by_the_keyboard(page: tuple[Opened, Page]) 
         )
         view.mouse.click(x, y)
         expect(view.locator("#tap")).to_contain_text(hint)
+        assert view.locator("#take").is_visible() == (share == 0.6)
     first, last = (int(view.locator(name).input_value()) for name in ("#from", "#to"))
     assert 0 < first < last < len(TRACE) - 1
     # One fix further by the keyboard.
@@ -160,6 +161,7 @@ def test_a_part_is_added_by_taps_and_by_the_keyboard(page: tuple[Opened, Page]) 
     view.keyboard.press("ArrowRight")
     view.locator("#add").focus()
     view.keyboard.press("Enter")
+    expect(view.locator("#take")).to_be_hidden()
     assert view.get_by_label("A part that you chose").is_checked()
     planned(view)
     assert view.locator("#withheld").inner_text() != "0 %, 0.0 min"

@@ -39,11 +39,12 @@ async function start() {
   state.map = drawing($("map"), recording, tapped);
   for (const id of ["radius", "epsilon", "activity", "mechanism"]) $(id).addEventListener("input", changed);
   $("choices").addEventListener("submit", (event) => event.preventDefault());
-  $("adding").addEventListener("toggle", () => ($("adding").open ? pick() : state.map.unpick()));
-  $("add").addEventListener("click", add);
+  $("adding").addEventListener("toggle", () => ($("adding").open ? pick() : untapped()));
+  for (const id of ["add", "take"]) $(id).addEventListener("click", add);
   for (const id of ["replace", "again", "overwrite"]) $(id).addEventListener("change", commandLine);
   $("save").addEventListener("click", save);
   $("done").addEventListener("click", done);
+  untapped();
   show();
 }
 
@@ -112,6 +113,7 @@ function formatted() {
 function tapped(index) {
   const other = state.begun ?? index;
   state.begun = state.begun === null ? index : null;
+  $("take").hidden = state.begun !== null;
   $("adding").open = true;
   $("from").value = Math.min(index, other);
   $("to").value = Math.max(index, other);
@@ -119,6 +121,13 @@ function tapped(index) {
     ? "Protect this part, or tap where another one begins."
     : "Now tap the track where the part ends.";
   pick();
+}
+
+function untapped() {
+  state.begun = null;
+  $("take").hidden = true;
+  $("tap").textContent = "To hide another part, tap the track where it begins.";
+  state.map.unpick();
 }
 
 function pick(event) {
@@ -144,9 +153,7 @@ function add() {
     state.parts.push({ label, times, begin_ms: from.ms, end_ms: to.ms, at: middle.at, chosen: true });
     state.parts.sort((one, other) => one.begin_ms - other.begin_ms);
   }
-  state.begun = null;
-  $("tap").textContent = "Tap the track where the part begins. Or use the sliders.";
-  $("adding").open = false;
+  $("adding").open = false; // and so nothing is tapped any more
   show();
   changed();
 }
