@@ -2,19 +2,25 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.linalg import cholesky
 
+from tests.rides import ride
 from trailveil.designer import table, window
 from trailveil.designer.table import noise_of
 from trailveil.designer.window import WindowNoise
-from trailveil.errors import Unavailable
+from trailveil.errors import Refused, Unavailable
 from trailveil.gp.gaussian import FloatArray
+from trailveil.ledger import user_ledger
+from trailveil.ledger.commit import publish
 from trailveil.release.mixture import BOUNDS, RADII, mixed, mixture_of
-from trailveil.release.request import Request
+from trailveil.release.protect import protect, requested
+from trailveil.release.request import Method, Request
 from trailveil.traces.activities import ACTIVITIES
+from trailveil.traces.selection import Chosen
 
 WALK = Request((), floor=ACTIVITIES["walk"])
 
@@ -76,6 +82,18 @@ def test_it_is_little_more_noise_than_the_least(radius: float, most: float) -> N
 
 def test_what_was_designed_before_is_taken_as_it_is() -> None:
     assert of(100.0, seconds=3600.0).proof
+
+
+def test_a_plan_of_it_is_never_released(tmp_path: Path) -> None:
+    trace = ride(60, 20.0)
+    request = requested(trace, Chosen(), replace(WALK, method=Method.NOISE, radius=43.0))
+    plan = protect(trace, request, at_once=True)
+    ledger, out = user_ledger(), tmp_path / "out.gpx"
+    with pytest.raises(Refused, match="got a bound on it"):
+        publish(plan, ledger, out)
+    assert not out.exists()
+    publish(protect(trace, request), ledger, out)
+    assert out.exists()
 
 
 def test_what_no_design_is_on_both_sides_of_is_not_shown() -> None:
