@@ -1,6 +1,5 @@
 """What the page shows of a release before it is made, and how it is made: as `protect` does."""
 
-import math
 import shlex
 import threading
 from collections import OrderedDict
@@ -133,7 +132,7 @@ class Planner:
         # look at once waits for no design.
         source, cache = self.source, self._cache
         plan = protect(source.trace, request, places=source.visits, cache=cache, at_once=at_once)
-        if not all(math.isfinite(design.gap) for design in plan.designs):
+        if not all(design.proof for design in plan.designs):
             return None, plan
         with self._lock:
             name = self._names.setdefault(request.design, token_hex(8))

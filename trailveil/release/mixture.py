@@ -20,7 +20,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trailveil.designer.table import key_of, read, rounded_bound, shaped_for, shipped, stored_noise
+from trailveil.designer.table import (
+    key_of,
+    noise_of,
+    read,
+    rounded_bound,
+    shaped_for,
+    shipped,
+    stored_noise,
+)
 from trailveil.designer.window import WindowNoise
 from trailveil.errors import Unavailable
 from trailveil.gp.gaussian import FloatArray
@@ -37,6 +45,19 @@ LENGTH = shaped_for(2 * Request(()).uncertain)
 """Seconds: what those designs are shaped for."""
 BOUNDS = [rounded_bound(replace(Request(()), radius=radius).bound) for radius in RADII]
 """1 / m^2: the most that each lets be lost, growing."""
+
+
+def noise_for(
+    seconds: float,
+    sides: int,
+    adversaries: "tuple[Knowledge, ...]",
+    bound: float,
+    cache: "Cache | None",
+    at_once: bool,
+) -> WindowNoise:
+    """Noise for a window: that of `noise_of`, or what there is at once. Raises as they do."""
+    noise = mixture_of if at_once else noise_of
+    return noise(seconds, sides, adversaries, bound, cache)
 
 
 def mixture_of(
