@@ -73,8 +73,9 @@ class Knots:
     def forms(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The integrals of phi^2, phi'^2 and phi''^2 over one side, as (size, size) matrices."""
         whole = np.zeros((3, 2 * len(self.seconds), 2 * len(self.seconds)))
-        for i, h in enumerate(np.diff(np.asarray(self.seconds, dtype=np.float64))):
-            whole[:, 2 * i : 2 * i + 4, 2 * i : 2 * i + 4] += _pieces(float(h))
+        forms = pieces(np.diff(np.asarray(self.seconds, dtype=np.float64)))
+        for i in range(forms.shape[-1]):
+            whole[:, 2 * i : 2 * i + 4, 2 * i : 2 * i + 4] += forms[..., i]
         value, slope, bend = whole[:, self._coefficients][:, :, self._coefficients]
         return value, slope, bend
 
@@ -84,29 +85,33 @@ class Knots:
         return np.array([0, *range(2, 2 * len(self.seconds) - 2)])
 
 
-def _pieces(h: float) -> FloatArray:
-    """The three integrals over one piece of h seconds, of (value, slope) at its two ends."""
+def pieces(h: FloatArray) -> FloatArray:
+    """The three integrals over pieces of h (p,) seconds, of (value, slope) at their two ends.
+
+    (3, 4, 4, p): of phi^2, phi'^2 and phi''^2.
+    """
+    unit = np.ones_like(h)
     value = np.array(
         [
-            [156.0, 22 * h, 54.0, -13 * h],
+            [156 * unit, 22 * h, 54 * unit, -13 * h],
             [22 * h, 4 * h**2, 13 * h, -3 * h**2],
-            [54.0, 13 * h, 156.0, -22 * h],
+            [54 * unit, 13 * h, 156 * unit, -22 * h],
             [-13 * h, -3 * h**2, -22 * h, 4 * h**2],
         ]
     )
     slope = np.array(
         [
-            [36.0, 3 * h, -36.0, 3 * h],
+            [36 * unit, 3 * h, -36 * unit, 3 * h],
             [3 * h, 4 * h**2, -3 * h, -(h**2)],
-            [-36.0, -3 * h, 36.0, -3 * h],
+            [-36 * unit, -3 * h, 36 * unit, -3 * h],
             [3 * h, -(h**2), -3 * h, 4 * h**2],
         ]
     )
     bend = np.array(
         [
-            [12.0, 6 * h, -12.0, 6 * h],
+            [12 * unit, 6 * h, -12 * unit, 6 * h],
             [6 * h, 4 * h**2, -6 * h, 2 * h**2],
-            [-12.0, -6 * h, 12.0, -6 * h],
+            [-12 * unit, -6 * h, 12 * unit, -6 * h],
             [6 * h, 2 * h**2, -6 * h, 4 * h**2],
         ]
     )
