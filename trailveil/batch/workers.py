@@ -9,6 +9,7 @@ import contextlib
 import logging
 import os
 import signal
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -29,6 +30,9 @@ from trailveil.gp.threads import keep_one_thread
 _AHEAD, _TOGETHER, _SECONDS, _PORTIONS = 8, 32, 0.25, 3
 # How often a trace is tried whose worker was lost: once with others, the rest alone.
 _TRIES = 4
+
+# What workers use, loaded once for all of them. It starts no thread.
+_LOADED = ["trailveil.batch.working", "pyproj", "scipy.spatial"]
 
 Done = tuple[list[Outcome], float]
 """What `work_all` returns: outcomes, and seconds."""
@@ -51,7 +55,7 @@ class Workers(Protocol):
 @contextlib.contextmanager
 def workers_here(count: int) -> Iterator[Engine]:
     """So many worker processes of this machine. Raises Unavailable where none can start."""
-    kind = get_context("spawn")
+    kind = _context()
     theirs, ours = kind.Pipe(duplex=False)
     pool = partial(ProcessPoolExecutor, count, kind, _begin, (theirs,))
     try:
@@ -63,6 +67,15 @@ def workers_here(count: int) -> Iterator[Engine]:
     finally:
         ours.close()  # which ends them all
         processes.end()
+
+
+def _context() -> Any:
+    """How workers start: copies of one small process that has loaded what all need, if possible."""
+    if sys.platform != "linux":  # elsewhere, libraries of the system do not survive a copy
+        return get_context("spawn")
+    kind = get_context("forkserver")
+    kind.set_forkserver_preload(_LOADED)
+    return kind
 
 
 def _begin(connection: Connection) -> None:

@@ -61,12 +61,10 @@ def told_of_one_place(
     most that one of them gives counts. Infinite where no track is found. Source: docs/paper.md, 10.
     """
     paces = [movement for movement in movements if isinstance(movement, Movement)]
-    each = [movement for movement in movements if isinstance(movement, Matern)]
+    each: list[Movement | Matern] = [slowest_of(paces)] if paces else []
+    each += [movement for movement in movements if isinstance(movement, Matern)]
     tracks = _Tracks.among(visits, times, variances)
-    return max(
-        tracks.least(movement) - 1 / movement.alone
-        for movement in [*each, *([slowest_of(paces)] if paces else [])]
-    )
+    return max(tracks.least(movement) - 1 / movement.alone for movement in each)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

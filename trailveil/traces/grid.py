@@ -35,6 +35,8 @@ _CHANCE = 1.001e-4
 _SAME, _ASSUMED = 1e-10, 2
 # A grid of any step is looked for in so many distinct numbers, or where each comes so often.
 _ENOUGH, _REPEATED = 20, 4
+# Numbers times steps that are looked at at once, so that they stay in the cache.
+_TOGETHER = 2**14
 # Cells beyond which a step is one of how numbers are stored.
 _MOST_CELLS = 1e7
 # The steps that positions are rounded to, in degrees, and how likely chance is near a line of one.
@@ -215,15 +217,27 @@ def _step(axes: Sequence[FloatArray], families: Sequence[tuple[float, float]]) -
 
     axes: numbers in order. families: steps, the coarsest first, and how likely chance is near one.
     """
-    for step, chance in families:
-        near = [
-            int(np.sum(np.abs(values - np.floor(values / step + 0.5) * step) <= _NEAR * step))
-            for values in axes
-        ]
-        pairs = list(zip(axes, near, strict=True))
+    near = np.array([_near_lines(values, [step for step, _ in families]) for values in axes])
+    # Most steps have fewer near them than any chance asks for.
+    sizes = np.array([[values.size] for values in axes])
+    likely = np.any(near / np.maximum(sizes, 1) >= 0.5, axis=0)
+    for number in np.flatnonzero(likely).tolist():
+        step, chance = families[number]
+        pairs = list(zip(axes, near[:, number].tolist(), strict=True))
         if any(_is_on(some, step, chance) for some in (pairs, *([pair] for pair in pairs))):
             return step
     return 0.0
+
+
+def _near_lines(values: FloatArray, steps: Sequence[float]) -> list[int]:
+    """How many numbers are near a whole multiple of each step; a few steps at a time."""
+    counts: list[int] = []
+    together = max(1, _TOGETHER // max(1, values.size))
+    for first in range(0, len(steps), together):
+        some = np.array(steps[first : first + together])[:, None]
+        away = np.abs(values - np.floor(values / some + 0.5) * some)
+        counts += np.count_nonzero(away <= _NEAR * some, axis=1).tolist()
+    return counts
 
 
 def _is_on(axes: Sequence[tuple[FloatArray, int]], step: float, chance: float) -> bool:
