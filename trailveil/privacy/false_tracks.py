@@ -64,11 +64,14 @@ class Knots:
         if slopes:
             rise = 6 * z * (1 - z) / h
             shapes = (-rise, (1 - z) * (1 - 3 * z), rise, z * (3 * z - 2))
-        # One column more on each side, for the slope at the edge and the two zeros at the end.
-        out = np.zeros((u.size, 2 * knots.size))
+        # The slope at the edge, and the two zeros at the end, have no column of their own.
+        column = np.full(2 * knots.size, self.size)
+        column[self._coefficients] = np.arange(self.size)
+        out = np.zeros((u.size, self.size + 1))
+        places = (self.size + 1) * np.arange(u.size)
         for offset, shape in enumerate(shapes):
-            out[np.arange(u.size), 2 * piece + offset] = shape
-        return np.asarray(out[:, self._coefficients])
+            out.ravel()[places + column[2 * piece + offset]] = shape
+        return out[:, : self.size]
 
     def forms(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The integrals of phi^2, phi'^2 and phi''^2 over one side, as (size, size) matrices."""

@@ -333,8 +333,12 @@ def _map_step(parts: list[FloatArray]) -> float:
     ways, lengths = ways[lengths > 0], lengths[lengths > 0]
     for step in _STEPS:
         short = np.flatnonzero(lengths <= _LONGEST * step)
-        some = ways[short[:: short.size // _MOST + 1]] / step
-        if len(some) >= _DISTINCT_WAYS and _on_grid(some):
+        some = short[:: short.size // _MOST + 1]
+        # Short ways are near no way at all on every grid.
+        long = some[lengths[some] > (0.5 + _NEAR_STEPS) * step]
+        first = ways[long[:: long.size // _FIRST + 1]] / step
+        turns = _TURNS[_likely(first)] if long.size >= _DISTINCT_WAYS else ()
+        if len(turns) and _on_grid(ways[some] / step, turns):
             return step
     return 0.0
 
@@ -373,15 +377,22 @@ def _near_metres(positions: FloatArray) -> FloatArray:
     return np.vstack([np.zeros((1, 2)), np.cumsum(steps, axis=0)])[: len(positions)]
 
 
-def _on_grid(ways: FloatArray) -> bool:
-    """Whether ways (n, 2), in steps, are of a square grid, however it is turned."""
-    # Short ways are near no way at all on every grid.
-    long = ways[np.hypot(*ways.T) > 0.5 + _NEAR_STEPS]
-    if len(long) < _DISTINCT_WAYS:
-        return False
-    some = long[:: len(long) // _FIRST + 1]
-    likely = np.mean(_nearest_steps(some @ _TURNS)[1], axis=1) >= _SHARE_ON - _NEAR_STEPS
-    for turn in _TURNS[likely]:
+def _likely(ways: FloatArray) -> NDArray[np.bool_]:
+    """At which of all turns (t,) ways (n, 2), in steps, may be of a square grid."""
+    most_off = (1 - _SHARE_ON + _NEAR_STEPS) * len(ways)
+    # Most turns miss more of the first few than they may of all of them.
+    few = np.multiply.outer(np.exp(1j * _ANGLES), ways[:_DISTINCT_WAYS] @ [1, 1j])
+    off = [abs(part - np.rint(part)) > _NEAR_STEPS + 1e-9 for part in (few.real, few.imag)]
+    likely = np.count_nonzero(off[0] | off[1], axis=1) <= most_off
+    if likely.any():
+        near = np.mean(_nearest_steps(ways @ _TURNS[likely])[1], axis=1)
+        likely[likely] = near >= _SHARE_ON - _NEAR_STEPS
+    return likely
+
+
+def _on_grid(ways: FloatArray, turns: FloatArray) -> bool:
+    """Whether ways (n, 2), in steps, are of a square grid at one of some turns (t, 2, 2)."""
+    for turn in turns:
         whole, near = _nearest_steps(ways @ turn)
         if np.mean(near) >= _SHARE_ON and len(np.unique(whole[near], axis=0)) >= _DISTINCT_WAYS:
             return True

@@ -26,6 +26,8 @@ LEAST, MOST = 75.0, 150.0
 _NINE_OF_TEN = 1.82
 # Reaches are rounded up to so many metres: few of them are few passes over a recording.
 _STEP = 25.0
+# Places that are sooner looked at one by one than arranged to be searched.
+_FEW = 4
 _AXIS, _FLATTENING = 6_378_137.0, 1 / 298.257_223_563
 
 Floats = NDArray[np.float64]
@@ -67,8 +69,13 @@ class Places:
 
         held = np.zeros(len(where))
         for size in np.unique(self.reach):
-            tree = cKDTree(self.points[self.reach == size])
-            held[np.isfinite(tree.query(where, distance_upper_bound=size)[0])] = size
+            points = self.points[self.reach == size]
+            if len(points) <= _FEW:
+                away = (np.sum((where - point) ** 2, axis=1) for point in points)
+                held[np.any([square < size**2 for square in away], axis=0)] = size
+            else:
+                tree = cKDTree(points)
+                held[np.isfinite(tree.query(where, distance_upper_bound=size)[0])] = size
         return held
 
 
