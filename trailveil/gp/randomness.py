@@ -11,7 +11,6 @@ from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from trailveil.errors import InvalidValue
 from trailveil.gp.gaussian import FloatArray
@@ -67,4 +66,6 @@ def normals(seed: bytes, label: str, count: int) -> FloatArray:
 def deviates(words: NDArray[np.uint64]) -> FloatArray:
     """Standard normal deviates (n,) of uniform 64-bit words (n,): to 9.1 deviations either way."""
     tail = ((words >> np.uint64(1)).astype(np.float64) + 0.5) / 2.0**64
+    from scipy.special import ndtri  # heavy, and only needed for noise
+
     return np.asarray(np.where(words & np.uint64(1), -1.0, 1.0) * ndtri(tail))

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtrc, pdtrc
 
 from trailveil.gp.gaussian import FloatArray
 
@@ -168,6 +167,8 @@ def _no_chance(points: FloatArray, expected: float) -> bool:
     if len(points) < least:
         return False
     count = len(np.unique(_codes(points)))
+    from scipy.special import pdtrc  # heavy, and only needed for noise
+
     return bool(count >= least and pdtrc(count - 1, expected) <= _FALSE_ALARM)
 
 
@@ -251,6 +252,8 @@ def _is_on(axes: Sequence[tuple[FloatArray, int]], step: float, chance: float) -
         return False
     cells = [np.floor(values / step + 0.5) for values, _ in axes]
     tried = sum(1 + int(np.sum(np.diff(cell) > 0)) for cell in cells)
+    from scipy.special import bdtrc
+
     return chance**tried <= _CHANCE and bool(
         bdtrc(int(share * tried) - 1, tried, chance) <= _CHANCE
     )
