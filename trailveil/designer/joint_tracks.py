@@ -114,11 +114,9 @@ class _Tracks:
         lone[inside, size:] = 0.0
         lone[~inside, :size] = 0.0
         rows = np.searchsorted(bends, edges[(edges > span[0]) & (edges < span[1])])
-        return cls(
-            *(bends, (np.arange(values.shape[1]) < size) * 1.0, values, slopes, windows),
-            *(np.vstack([values[rows], slopes[rows]]), np.repeat([1.0, 0.0], rows.size)),
-            *(lone, inside / deviations),
-        )
+        limits, aims = np.vstack([values[rows], slopes[rows]]), np.repeat([1.0, 0.0], rows.size)
+        free = (np.arange(values.shape[1]) < size) * 1.0
+        return cls(bends, free, values, slopes, windows, limits, aims, lone, inside / deviations)
 
     def least(self, movement: Movement | Matern) -> float:
         """The cost of the best of them under one movement, 1 / m^2; infinite for none."""
