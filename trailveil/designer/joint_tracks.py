@@ -7,7 +7,7 @@ window is left to the independent noise of its fixes. Every such track proves a 
 (docs/paper.md, "Several visits").
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -100,8 +100,8 @@ class _Tracks:
         ends = fades.edges + fades.reaches
         bends = np.concatenate([span, edges, ends, *(visit.bends for visit in visits)])
         bends = np.unique(np.clip(bends, *span))
-        inside = np.any([(times >= a) & (times <= b) for a, b in windows], axis=0)
-        near = inside | fades.hold(times)
+        inside = _within(times, windows)
+        near = inside | _within(times, zip(fades.edges, ends, strict=True))
         inside, deviations = inside[near], np.sqrt(variances[near])
 
         def at(moments: FloatArray, *, slopes: bool = False) -> FloatArray:
@@ -115,7 +115,7 @@ class _Tracks:
         lone[~inside, :size] = 0.0
         rows = np.searchsorted(bends, edges[(edges > span[0]) & (edges < span[1])])
         limits, aims = np.vstack([values[rows], slopes[rows]]), np.repeat([1.0, 0.0], rows.size)
-        free = (np.arange(values.shape[1]) < size) * 1.0
+        free = (np.arange(values.shape[1]) < size).astype(np.float64)
         return cls(bends, free, values, slopes, windows, limits, aims, lone, inside / deviations)
 
     def least(self, movement: Movement | Matern) -> float:
@@ -169,11 +169,6 @@ class _Fades:
     edges: FloatArray
     reaches: FloatArray
 
-    def hold(self, times: FloatArray) -> NDArray[np.bool_]:
-        """At which times (n,) any of them is anything."""
-        away = (times[:, None] - self.edges) / self.reaches
-        return np.asarray(np.any((away > 0) & (away < 1), axis=1))
-
     def curves(self, times: FloatArray, *, slopes: bool = False) -> FloatArray:
         """All of value, then all of slope, or their slopes (1 / s), at times (n,): (n, 2 k)."""
         z = (times[:, None] - self.edges) / self.reaches
@@ -193,6 +188,15 @@ def _fades(windows: Sequence[Interval], span: Interval) -> _Fades:
             fades += [(begin, reach)] if reach > 0 and begin > span[0] else []
             fades += [(end, -reach)] if reach > 0 and end < span[1] else []
     return _Fades(*np.array(list(dict.fromkeys(fades))).reshape(-1, 2).T)
+
+
+def _within(times: FloatArray, intervals: Iterable[Interval]) -> NDArray[np.bool_]:
+    """Which times (n,), in order, lie within any interval, edges included."""
+    within = np.zeros(times.size, dtype=np.bool_)
+    for edges in intervals:
+        first = np.searchsorted(times, min(edges))
+        within[first : np.searchsorted(times, max(edges), side="right")] = True
+    return within
 
 
 def _merged(visits: Sequence[VisitNoise], span: Interval) -> list[Interval]:
