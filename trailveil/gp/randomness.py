@@ -31,11 +31,8 @@ def derive(key: bytes, parts: Iterable[bytes]) -> bytes:
     """
     if len(key) != SEED_BYTES:
         raise InvalidValue(f"a key must be {SEED_BYTES} bytes, got {len(key)}")
-    digest = hmac.new(key, digestmod=hashlib.sha256)
-    for part in parts:
-        digest.update(len(part).to_bytes(8, "big"))
-        digest.update(part)
-    return digest.digest()
+    pieces = (piece for part in parts for piece in (len(part).to_bytes(8, "big"), part))
+    return hmac.digest(key, b"".join(pieces), "sha256")
 
 
 def slow_digest(parts: Iterable[bytes]) -> bytes:

@@ -385,7 +385,9 @@ def _finding(window: Window, request: Request, mechanism: Mechanism, cut: float 
         int(withheld.sum()),
         Guarantee(radius * worst**0.5, request.order),
         tuple(
-            replace(exposure, loss=exposure.loss * wide**2, prior=exposure.prior / wide)
+            exposure
+            if wide == 1
+            else replace(exposure, loss=exposure.loss * wide**2, prior=exposure.prior / wide)
             for exposure in exposures
         ),
         None if cut is None else cut + request.uncertain,

@@ -141,7 +141,8 @@ class Request:
 
     def framed(self, frame: Frame) -> "Request":
         """The same request of a trace in this frame."""
-        return replace(self, scale=1 + frame.scale_error)
+        scale = 1 + frame.scale_error
+        return self if scale == self.scale else replace(self, scale=scale)
 
     @property
     def variance(self) -> float:
