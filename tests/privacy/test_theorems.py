@@ -142,6 +142,20 @@ def test_posterior_odds_stay_within_the_papers_gap(mu: float, order: float, delt
     assert Guarantee(mu, order).odds_exceed(factor) == pytest.approx(both, rel=1e-9, abs=1e-300)
 
 
+@given(st.floats(0.01, 3.0), st.floats(1.5, 30.0), st.floats(1e-4, 0.5))
+def test_the_papers_conversion_to_epsilon_and_delta(mu: float, order: float, delta: float) -> None:
+    """(epsilon + log(1/delta)/(order - 1), delta): the exact delta there, an integral, is less."""
+    guarantee = Guarantee(mu, order)
+    gap = guarantee.paper_gap(delta)
+
+    def upper(at: float) -> Any:
+        return mpmath.erfc(at / mpmath.sqrt(2)) / 2
+
+    exact = upper(gap / mu - mu / 2) - mpmath.exp(gap) * upper(gap / mu + mu / 2)
+    assert guarantee.delta(gap) == pytest.approx(float(exact), rel=1e-5, abs=1e-14)
+    assert guarantee.delta(gap) <= delta
+
+
 def test_the_papers_own_example() -> None:
     """Order 5, eps 0.1: 3.5 with chance 1 % by the theorem, 1.68 in truth."""
     guarantee = Guarantee(np.sqrt(2 * 0.1 / 5), 5.0)
