@@ -163,6 +163,10 @@ TAMPERED = [
     ("cut", changed((*FIRST, "cut_s"), 60.0), "whole"),
     ("cut", changed((*FIRST, "cut_s"), float("nan")), "whole"),
     ("cut", changed((*FIRST, "exposures", 0, "circle_68_m"), times(1.001)), "map"),
+    *(
+        (name, changed((*FIRST, "circle_68_joint_m"), times(1.001)), "its place")
+        for name in METHODS
+    ),
     ("cut", changed(("target", "floor_m_s"), times(0.99)), "epsilon"),
     ("cut", changed(("secrets",), None), "whole"),
     ("cut", changed(("secrets",), []), "all 1 protected"),

@@ -18,15 +18,16 @@ from trailveil.privacy.adversaries import Named
 from trailveil.release.drawing import draw
 from trailveil.release.everywhere import plan_everywhere
 from trailveil.release.plan import Plan
-from trailveil.release.protect import protect
+from trailveil.release.protect import protect, requested
 from trailveil.release.request import Method, Request
+from trailveil.report.brief import brief
 from trailveil.report.guesses import guesses
 from trailveil.report.html import DARK, LIGHT
 from trailveil.report.pages import private_page, public_page
 from trailveil.report.record import record
 from trailveil.report.text import text
 from trailveil.traces.retiming import AS_RECORDED, Retiming, retimed
-from trailveil.traces.selection import Stretch
+from trailveil.traces.selection import Chosen, Stretch
 from trailveil.traces.trace import NANOSECONDS, Trace
 
 TRACE = ride(60, 30.0, still=(20, 35))
@@ -118,7 +119,36 @@ def test_pages_say_what_the_report_says_with_its_numbers(name: str) -> None:
         )
         assert worst["circle_68_m"] in content.values
         for secret in report.get("secrets", []):
-            assert secret["circle_68_m"] in content.values
+            assert secret["circle_68_joint_m"] in content.values
+
+
+def test_both_ends_at_one_place_have_one_figure_wherever_it_stands() -> None:
+    """That of both cuts together; the figure of each alone stands once, and says what it is."""
+    way = np.concatenate([TRACE.positions, TRACE.positions[::-1]])
+    times = TRACE.times[0] + np.arange(len(way)) * 60 * NANOSECONDS
+    there_and_back = Trace(times, way, np.zeros(len(way), dtype=np.intp), (0,))
+    plan = protect(there_and_back, requested(there_and_back, Chosen(), Request((), floor=4.0)))
+    report = record(plan, None, output="out.gpx")
+    alone = {float(secret["circle_68_m"] or 0.0) for secret in report["secrets"]}
+    joint = {float(secret["circle_68_joint_m"] or 0.0) for secret in report["secrets"]}
+    assert joint == {report["worst"]["circle_68_m"]}
+    assert min(alone) > 1.4 * max(joint)
+    (shown,) = {f"{radius:,.0f} m" for radius in joint}
+    other = f"{min(alone):,.0f} m"
+    others = record(plan, None, output="out.gpx", private=False)
+    assert shown in "".join(read_page(public_page(others, drawn(plan)[1])).words)
+    content = read_page(private_page(report, plan, drawn(plan)[0]))
+    assert not alone & set(content.values)
+    for words in (text(report), " ".join(content.words)):
+        plain = " ".join(words.split())
+        assert (
+            plain.count(f"If they are different places, each has a circle of at least {other}.")
+            == 1
+        )
+        assert plain.count(other) == 1
+        assert plain.count(f"circle of {shown}") >= 2
+    assert shown in brief(report, "trailveil audit")
+    assert other not in brief(report, "trailveil audit")
 
 
 def tokens(data: bytes, take: Any) -> None:

@@ -175,6 +175,11 @@ def _worst(parts: list[dict[str, Any]], worst: dict[str, Any], *, cut: bool) -> 
         yield Check(f"{name}: mu gives its epsilon", follows)
         for what, holds in _meanings(figures, float(mu), float(order)).items():
             yield Check(f"{name}: mu gives its {what}", holds)
+    for number, part in enumerate(parts, 1):
+        place = together if part in together else [part]
+        due = float(sum(_number(each["circle_68_m"]) ** -2 for each in place)) ** -0.5
+        same = isclose(float(_number(part["circle_68_joint_m"])), due, rel_tol=1e-9)
+        yield Check(f"part {number}: its circle is that of its place", same)
     holds = bool(parts)
     for part in parts:
         strangers = [

@@ -89,7 +89,7 @@ def private_page(report: ReleaseReport, plan: Plan, drawn: Trace) -> bytes:
     """
     frame = plan.frame
     guessed = guesses(plan, drawn)
-    radii = [secret["circle_68_m"] for secret in report.get("secrets", [])]
+    radii = [secret["circle_68_joint_m"] for secret in report.get("secrets", [])]
     if plan.everywhere:
         radii = [report["worst"]["circle_68_m"]] * len(guessed)
     rows = [_Row(str(guess.number), "", guess, radii[guess.number - 1]) for guess in guessed]

@@ -5,6 +5,7 @@ narrow the secret down. Distances are those of the design, the same for every dr
 described in docs/report.md.
 """
 
+import math
 from collections.abc import Sequence
 from datetime import tzinfo
 
@@ -18,7 +19,7 @@ from trailveil.release.halving import leaving_half
 from trailveil.release.places import Place
 from trailveil.release.plan import Finding, Plan
 from trailveil.release.prices import Price
-from trailveil.release.request import Request
+from trailveil.release.request import Method, Request
 from trailveil.report import everywhere, schema
 from trailveil.report.ledger import counted, past_what_was_stated, place_of
 from trailveil.report.owner_warnings import heed, slowest_way
@@ -89,7 +90,7 @@ def record(
         report["everywhere"] = everywhere.left(plan)
     elif private:
         report["mechanism"] = {**report["mechanism"], **_of_design(plan)}
-        report["secrets"] = [_secret(finding, zone) for finding in plan.findings]
+        report["secrets"] = [_secret(plan, finding, zone) for finding in plan.findings]
         report["designs"] = [design.proof for design in plan.designs]
         report["instead"] = [_price(price) for price in instead]
     if private:
@@ -246,7 +247,7 @@ def _meaning(guarantee: Guarantee, deviation: float) -> schema.Meaning:
     return {**guaranteed(guarantee), "circle_68_m": _circle(deviation)}
 
 
-def _secret(finding: Finding, zone: tzinfo | None) -> schema.PartReport:
+def _secret(plan: Plan, finding: Finding, zone: tzinfo | None) -> schema.PartReport:
     stretch = finding.stretch
     return {
         "kind": "stay" if stretch.is_stay else "time",
@@ -262,10 +263,22 @@ def _secret(finding: Finding, zone: tzinfo | None) -> schema.PartReport:
         "fixes": finding.fixes,
         "withheld": finding.withheld,
         **_meaning(finding.guarantee, finding.deviation),
+        "circle_68_joint_m": _circle(_joint(plan, finding)),
         "cut_s": finding.cut,
         "reckoned_with": finding.together,
         "exposures": [_exposure(finding, exposure) for exposure in finding.exposures],
     }
+
+
+def _joint(plan: Plan, finding: Finding) -> float:
+    """Metres per coordinate that a stranger is left with of the place that a part may be at.
+
+    All cuts of what may be the place of both ends tell of it together: as `Plan.worst` adds up.
+    """
+    if plan.request.method is not Method.CUT or finding.together == 1:
+        return finding.deviation
+    alike = [part for part in plan.findings if part.together > 1]
+    return math.hypot(*(1 / part.deviation for part in alike)) ** -1
 
 
 def _exposure(finding: Finding, track_exposure: TrackExposure) -> schema.AdversaryReport:

@@ -51,6 +51,7 @@ class PartReport(Meaning):
     sides: int
     fixes: int
     withheld: int
+    circle_68_joint_m: float | None
     cut_s: float | None
     reckoned_with: int
     exposures: list[AdversaryReport]

@@ -1,5 +1,7 @@
 """The report of a release in plain words. It holds no true position and no drawn noise."""
 
+from math import inf
+
 from trailveil.errors import said
 from trailveil.report.ledger import place_sections, total_sections
 from trailveil.report.parts import (
@@ -113,15 +115,30 @@ def _secrets(report: ReleaseReport) -> list[Section]:
     items: list[Item] = []
     for number, secret in enumerate(report["secrets"], start=1):
         items += listed(f"{number}. ", [_title(secret)])
-        items += listed("   - ", [_of_adversary(exposure) for exposure in secret["exposures"]])
-    together = max(secret["reckoned_with"] for secret in report["secrets"])
-    if together > 1 and report["mechanism"]["name"] != "noise":
-        items += paragraph(
-            f"Both ends may be one place: they are reckoned together. The {together} cuts there "
-            "together tell of it at most the epsilon that was asked for."
+        items += listed("   - ", [_of_adversary(exposure) for exposure in _jointly(secret)])
+    alike = [secret for secret in report["secrets"] if secret["reckoned_with"] > 1]
+    if alike and report["mechanism"]["name"] != "noise":
+        words = (
+            f"Both ends may be one place: they are reckoned together. The {len(alike)} cuts "
+            "there together tell of it at most the epsilon that was asked for."
         )
+        alone = min(secret["circle_68_m"] or inf for secret in alike)
+        if (alike[0]["circle_68_joint_m"] or inf) < alone < inf:
+            words += (
+                f" If they are different places, each has a circle of at least {metres(alone)}."
+            )
+        items += paragraph(words)
     title = "What is hidden, and what can still be found out (these times are for you alone)"
     return [Section(title, items)]
+
+
+def _jointly(secret: PartReport) -> list[AdversaryReport]:
+    """What each adversary is left with of the place of a part, whatever else tells of it."""
+    if secret["circle_68_joint_m"] == secret["circle_68_m"]:
+        return secret["exposures"]
+    return [
+        {**exposure, "circle_68_m": secret["circle_68_joint_m"]} for exposure in secret["exposures"]
+    ]
 
 
 def _title(secret: PartReport) -> str:
