@@ -217,3 +217,21 @@ def test_killed_at_any_moment_no_file_is_there_that_is_not_counted(folder: Path)
         assert real("protect", f"{number}.gpx", "--overwrite", env=state).returncode == 0
         again = json.loads(done("ledger", "show", "--json"))["releases"]
         assert len({release["begin_utc"] for release in again}) == len(again)
+
+
+def test_a_place_that_is_used_up_is_said_first_however_often_its_file_is_written() -> None:
+    done("place", "add", "home", "--near", AT, "--ways", "1", *QUICK)
+    assert done("protect", "0.gpx").startswith("home (1 visit), the end: hidden in")
+    first = "home is used up: do not publish. From all releases together, a stranger's best guess"
+    shown = done("protect", "1.gpx", "--private-report", "1.PRIVATE.html")
+    assert shown.startswith(first)
+    assert "home, after 2 visits" in shown
+    assert "of one time" not in shown  # it is of home
+    assert "home is used up: do not publish." in Path("1.PRIVATE.html").read_text()
+    assert done("protect", "1.gpx", "--overwrite") == shown
+    # Of the first, too: its file is out, and so is the second.
+    assert done("protect", "0.gpx", "--overwrite").startswith(first)
+    for number in range(2):
+        whole = " ".join(done("protect", f"{number}.gpx", "--overwrite", "--explain").split())
+        assert re.search(r"home, after 2 visits, .* epsilon [12]\.?\d* of 1; 0 visits left", whole)
+        assert "! home: 2 visits may tell epsilon" in whole

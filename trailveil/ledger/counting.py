@@ -9,6 +9,7 @@ from trailveil.ledger import Book, Entry, LedgerRow, Mark
 from trailveil.ledger.accounting import Account, account, cuts_before, is_in
 from trailveil.ledger.marks import marks_of
 from trailveil.ledger.recorded import StoredRelease, bare, packed, restored
+from trailveil.ledger.recounting import recounted
 from trailveil.release.plan import Plan
 from trailveil.traces.retiming import SHIFTED_TO
 from trailveil.traces.trace import TimeSeries
@@ -64,7 +65,7 @@ class Counted(NamedTuple):
     """A release in the ledger.
 
     further: whether the recording, or a part of it, was released before with other noise. account:
-    what it tells with all before it; None where it was released just so before, and for readings.
+    what it tells with all others; None for readings, and for many that are released again.
     """
 
     number: int
@@ -115,8 +116,13 @@ def count(
     if further and not alike and not again:
         raise released_before(subject, before, *times, series=release.series)
     if alike:
-        book.claim(alike[-1].number)
-        return Counted(alike[-1].number, further)
+        number = alike[-1].number
+        book.claim(number)
+        if release.plan is None or not nearby:
+            return Counted(number, further)
+        others = [row.number for row in before if row not in alike]
+        plan = release.whole(release.plan)
+        return Counted(number, further, recounted(book, number, plan, others))
     entry, total = release.entry(subject, request), None
     if release.plan is not None:
         others = [row.number for row in before]
@@ -199,6 +205,7 @@ def _with_account(
         "epsilon": total.epsilon,
         "total": max(total.total, total.known) if nearby else None,
         "known": total.known if nearby or others else None,
+        "times": total.times if nearby or others else None,
         "parts": [finding.stretch.label for finding in plan.findings],
         "places": [visit.place.name for visit in plan.visited],
     }

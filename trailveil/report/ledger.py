@@ -192,6 +192,26 @@ def place_words(place: PlaceTotal) -> str:
     )
 
 
+def used_up(ledger: LedgerReport | None) -> list[str]:
+    """What to see first of each place with a name of which more is told than was stated."""
+    return [
+        f"{place['name']} is used up: do not publish. "
+        + (
+            "All releases together tell where it is."
+            if place["circle_68_m"] is None or place["total"] is None
+            else "From all releases together, a stranger's best guess of it is a circle of "
+            f"{place['circle_68_m']:,.0f} m."
+        )
+        for place in (ledger["places"] if ledger else [])
+        if _is_past(place["total"], place["stated"])
+    ]
+
+
+def _is_past(total: float | None, stated: float) -> bool:
+    """Whether more is told than was stated; total: None for all that can be told."""
+    return total is None or total > stated * (1 + 1e-6)
+
+
 def past_what_was_stated(places: Sequence["OfPlace"]) -> list[str]:
     """A warning for each place with a name of which more is told than was stated."""
     return [
@@ -205,7 +225,7 @@ def past_what_was_stated(places: Sequence["OfPlace"]) -> list[str]:
             if place.visits
             else (f"{said(place.moved, 3)} ways", "noise hold for more")
         ]
-        if place.total > place.stated * (1 + 1e-6)
+        if _is_past(place.total, place.stated)
     ]
 
 
